@@ -1,0 +1,56 @@
+# Everything works from a fresh clone with python3 (3.11 or newer), pip and make.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.stamp
+
+.PHONY: demo test test-all lint format types bench record clean
+
+demo: $(STAMP)-local
+	@$(BIN)/llmcore local install
+	@$(BIN)/llmcore ask --local "Name three fruits."
+
+test: $(STAMP)-dev
+	@$(BIN)/llmcore local install
+	$(BIN)/python -m pytest
+
+test-all: $(STAMP)-dev ## the tests on every supported Python of this machine
+	@$(BIN)/llmcore local install
+	@for version in 3.11 3.12 3.13; do \
+	  python=$$(.ci/find-python $$version) || { echo "python$$version: not on this machine"; continue; }; \
+	  echo "== python$$version"; \
+	  test -d .venv-$$version || $$python -m venv .venv-$$version; \
+	  .venv-$$version/bin/python -m pip install --quiet --editable '.[local,dev]' || exit 1; \
+	  .venv-$$version/bin/python -m pytest || exit 1; \
+	done
+
+lint: $(STAMP)-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/pyright
+
+format: $(STAMP)-dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(STAMP)-dev
+	$(BIN)/python -m benchmarks
+
+record: $(STAMP)-dev ## refresh the cassettes that the local model can answer
+	@$(BIN)/llmcore local install
+	RECORD=true RECORDED_PROVIDER=local $(BIN)/python -m pytest tests/recorded
+
+$(STAMP)-local: pyproject.toml
+	@test -d $(VENV) || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[local]'
+	@touch $@
+
+$(STAMP)-dev: pyproject.toml
+	@test -d $(VENV) || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[local,dev]'
+	@touch $@
+
+clean:
+	rm -rf $(VENV) .venv-* site dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

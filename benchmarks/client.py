@@ -1,0 +1,134 @@
+"""The whole client over loopback against raw httpx and `json.loads` on the same bytes."""
+
+import asyncio
+import gc
+import json
+import resource
+import time
+import warnings
+from collections.abc import Awaitable, Callable
+
+import httpx
+
+from benchmarks.server import running
+from llmcore import Client, OpenAICompatible, request
+
+ROUNDS = 5
+
+Variant = Callable[[str], Awaitable[int]]
+"""Reads one stream at a URL and returns how many events it saw."""
+
+
+async def raw_httpx(url: str, http: httpx.AsyncClient) -> int:
+    """Read with httpx, a hand-written split and the standard library's JSON."""
+    seen = 0
+    async with http.stream("POST", url + "/chat/completions", json={"stream": True}) as response:
+        rest = b""
+        async for data in response.aiter_raw():
+            *blocks, rest = (rest + data).split(b"\n\n")
+            for block in blocks:
+                payload = block.removeprefix(b"data: ")
+                if payload != b"[DONE]":
+                    json.loads(payload)
+                    seen += 1
+    return seen
+
+
+async def ours(url: str, client: Client) -> int:
+    """Read typed events with our client."""
+    model = OpenAICompatible.configure(name="bench", base_url=url, api_key="k").model("m")
+    seen = 0
+    async with client.stream(request(model=model, prompt="x")) as stream:
+        async for _event in stream:
+            seen += 1
+    return seen
+
+
+async def measure(variants: dict[str, Variant], url: str, rounds: int) -> dict[str, float]:
+    """Return the least CPU seconds of each variant."""
+    best = dict.fromkeys(variants, float("inf"))
+    for _ in range(rounds):
+        for name, variant in variants.items():
+            gc.collect()
+            gc.disable()
+            started = time.thread_time()
+            await variant(url)
+            best[name] = min(best[name], time.thread_time() - started)
+            gc.enable()
+    return best
+
+
+async def plain_raw(url: str, http: httpx.AsyncClient) -> int:
+    """Make 50 plain requests with httpx."""
+    for _ in range(50):
+        response = await http.post(url + "/chat/completions", json={"model": "m"})
+        json.loads(response.content)
+    return 50
+
+
+async def plain_ours(url: str, client: Client) -> int:
+    """Make 50 plain requests with our client."""
+    model = OpenAICompatible.configure(name="bench", base_url=url, api_key="k").model("m")
+    for _ in range(50):
+        (await client.generate(request(model=model, prompt="x"))).unwrap()
+    return 50
+
+
+async def many(url: str, variant: Variant, count: int) -> float:
+    """Run *count* streams at once; return the CPU seconds."""
+    started = time.thread_time()
+    await asyncio.gather(*(variant(url) for _ in range(count)))
+    return time.thread_time() - started
+
+
+async def run(url: str) -> None:
+    """Print the tables."""
+    from httpx_aiohttp import AiohttpTransport
+
+    warnings.simplefilter("ignore", DeprecationWarning)
+    async with (
+        httpx.AsyncClient() as http,
+        Client() as client,
+        httpx.AsyncClient(transport=AiohttpTransport()) as aio,
+        Client(http=aio) as over_aiohttp,
+    ):
+        variants: dict[str, Variant] = {
+            "raw httpx": lambda where: raw_httpx(where, http),
+            "llmcore": lambda where: ours(where, client),
+            "llmcore over aiohttp": lambda where: ours(where, over_aiohttp),
+        }
+        await measure(variants, f"{url}/text/1000/8", 1)
+        columns = f"{'raw httpx':>12} {'llmcore':>9} {'ratio':>6} {'aiohttp':>9} {'ratio':>6}"
+        print(f"{'stream':28} {columns}   (microseconds of CPU per event)")
+        for kind in ("text", "tools"):
+            for per_write in (8, 1):
+                for count in (1_000, 10_000, 50_000):
+                    if per_write == 1 and count == 50_000:
+                        continue
+                    rounds = ROUNDS if count < 50_000 else 2
+                    best = await measure(variants, f"{url}/{kind}/{count}/{per_write}", rounds)
+                    row = [best[name] / count * 1e6 for name in variants]
+                    name = f"{kind}, {count} events, {per_write}/write"
+                    print(
+                        f"{name:28} {row[0]:12.1f} {row[1]:9.1f} {row[1] / row[0]:6.2f}"
+                        f" {row[2]:9.1f} {row[2] / row[0]:6.2f}"
+                    )
+        plain = {
+            "raw": lambda where: plain_raw(where, http),
+            "ours": lambda where: plain_ours(where, client),
+        }
+        best = await measure(plain, f"{url}/plain/2000", ROUNDS)
+        print(f"\nplain request: {best['ours'] / best['raw']:.2f} of raw httpx")
+        streams = f"{url}/text/100/8"
+        theirs = min([await many(streams, variants["raw httpx"], 200) for _ in range(3)])
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        mine = min([await many(streams, variants["llmcore"], 200) for _ in range(3)])
+        after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        memory = f"{after / 1024:.0f} MB (+{(after - before) / 1024:.0f} MB)"
+        print(f"200 streams at once: {mine / theirs:.2f} of raw httpx, peak memory {memory}")
+
+
+def main() -> None:
+    """Run the benchmark."""
+    with running() as url:
+        asyncio.run(run(url))

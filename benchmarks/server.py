@@ -1,0 +1,130 @@
+"""A server in a process of its own that streams made-up Chat answers.
+
+The path says what: `/text/1000/8` streams 1000 text events, 8 to a write; `/tools/...` puts them
+into the arguments of one tool call; `/plain/2000` is a whole answer of 2000 characters.
+"""
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+def chunk(delta: dict[str, object], reason: str | None = None) -> bytes:
+    """Return one event as OpenAI sends it, with the fields that cost time to read."""
+    event = {
+        "id": "chatcmpl-9xYzAbCdEfGhIjKlMnOpQrStUvWx",
+        "object": "chat.completion.chunk",
+        "created": 1767225600,
+        "model": "gpt-5.2-2026-01-01",
+        "service_tier": "default",
+        "system_fingerprint": "fp_0123456789",
+        "choices": [{"index": 0, "delta": delta, "logprobs": None, "finish_reason": reason}],
+        "usage": None,
+        "obfuscation": "Ab3xY9",
+    }
+    return b"data: " + json.dumps(event, separators=(",", ":")).encode() + b"\n\n"
+
+
+def events(kind: str, count: int) -> list[bytes]:
+    """Return a whole stream of *count* deltas."""
+    if kind == "tools":
+        call = {"id": "call_1", "type": "function", "function": {"name": "write", "arguments": ""}}
+        first = [chunk({"role": "assistant", "tool_calls": [{"index": 0, **call}]})]
+        pieces = ['{"text":"', *["words "] * count, '"}']
+        deltas = [
+            chunk({"tool_calls": [{"index": 0, "function": {"arguments": piece}}]})
+            for piece in pieces
+        ]
+        return [*first, *deltas, chunk({}, "tool_calls"), b"data: [DONE]\n\n"]
+    first = [chunk({"role": "assistant", "content": ""})]
+    deltas = [chunk({"content": "words "})] * count
+    return [*first, *deltas, chunk({}, "stop"), b"data: [DONE]\n\n"]
+
+
+def whole(size: int) -> bytes:
+    """Return a whole answer of *size* characters."""
+    message = {"role": "assistant", "content": "x" * size}
+    return json.dumps(
+        {
+            "id": "chatcmpl-1",
+            "model": "m",
+            "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+            "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
+        }
+    ).encode()
+
+
+_made: dict[str, list[bytes]] = {}
+
+
+def writes(path: str) -> list[bytes]:
+    """Return what is written for *path*, one item a write, in HTTP chunks."""
+    if path not in _made:
+        _, kind, count, *per_write = path.split("/")[:4]
+        every = events(kind, int(count))
+        size = int(per_write[0]) if per_write else 1
+        groups = [b"".join(every[i : i + size]) for i in range(0, len(every), size)]
+        _made[path] = [b"%x\r\n%b\r\n" % (len(group), group) for group in groups]
+    return _made[path]
+
+
+async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Answer requests on one connection."""
+    try:
+        while head := await reader.readuntil(b"\r\n\r\n"):
+            lines = head.decode().split("\r\n")
+            path = lines[0].split(" ")[1].removesuffix("/chat/completions")
+            headers = {k.lower(): v.strip() for k, _, v in (x.partition(":") for x in lines[1:])}
+            await reader.readexactly(int(headers.get("content-length", "0")))
+            if path.startswith("/plain/"):
+                body = whole(int(path.split("/")[2]))
+                writer.write(
+                    b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n"
+                    b"content-length: %d\r\n\r\n%b" % (len(body), body)
+                )
+                await writer.drain()
+                continue
+            writer.write(
+                b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n"
+                b"transfer-encoding: chunked\r\n\r\n"
+            )
+            paced = path.endswith("/1")
+            for data in writes(path):
+                writer.write(data)
+                await writer.drain()
+                if paced:
+                    await asyncio.sleep(0)
+            writer.write(b"0\r\n\r\n")
+            await writer.drain()
+    except (asyncio.IncompleteReadError, ConnectionError):
+        return
+    finally:
+        writer.close()
+
+
+async def main() -> None:
+    """Serve until killed; print the port first."""
+    server = await asyncio.start_server(handle, "127.0.0.1", 0, backlog=512)
+    print(server.sockets[0].getsockname()[1], flush=True)
+    await server.serve_forever()
+
+
+@contextmanager
+def running() -> Iterator[str]:
+    """Run the server in another process; yield its URL."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "benchmarks.server"], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout is not None
+        yield f"http://127.0.0.1:{process.stdout.readline().strip()}"
+    finally:
+        process.kill()
+        process.wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -1,0 +1,390 @@
+"""llmcore: one functional core for every LLM provider.
+
+    from llmcore import Client, OpenAI, Success, Failure, request
+
+The names below are the front door. Each is imported from its home on first use, so that
+`import llmcore` itself loads no HTTP library and no provider.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from llmcore.version import VERSION
+
+if TYPE_CHECKING:
+    from attrs import evolve as evolve
+    from returns.result import Failure as Failure
+    from returns.result import Result as Result
+    from returns.result import Success as Success
+
+    from llmcore.client.client import Client as Client
+    from llmcore.client.event_stream import EventStream as EventStream
+    from llmcore.client.middleware import Middleware as Middleware
+    from llmcore.client.middleware import Next as Next
+    from llmcore.client.timeouts import Timeouts as Timeouts
+    from llmcore.folds.response import Accumulator as Accumulator
+    from llmcore.folds.response import collect as collect
+    from llmcore.protocols.openai_chat.dialect import ChatDialect as ChatDialect
+    from llmcore.routes.auth import Auth as Auth
+    from llmcore.routes.baseten import Baseten as Baseten
+    from llmcore.routes.cerebras import Cerebras as Cerebras
+    from llmcore.routes.deepinfra import DeepInfra as DeepInfra
+    from llmcore.routes.deepseek import DeepSeek as DeepSeek
+    from llmcore.routes.endpoint import Endpoint as Endpoint
+    from llmcore.routes.fireworks import Fireworks as Fireworks
+    from llmcore.routes.framing import Framing as Framing
+    from llmcore.routes.groq import Groq as Groq
+    from llmcore.routes.huggingface import HuggingFace as HuggingFace
+    from llmcore.routes.llamacpp import LlamaCpp as LlamaCpp
+    from llmcore.routes.lmstudio import LMStudio as LMStudio
+    from llmcore.routes.local import Local as Local
+    from llmcore.routes.mistral import Mistral as Mistral
+    from llmcore.routes.moonshot import Moonshot as Moonshot
+    from llmcore.routes.ollama import Ollama as Ollama
+    from llmcore.routes.openai import OpenAI as OpenAI
+    from llmcore.routes.openai_compatible import OpenAICompatible as OpenAICompatible
+    from llmcore.routes.openrouter import OpenRouter as OpenRouter
+    from llmcore.routes.perplexity import Perplexity as Perplexity
+    from llmcore.routes.route import PreparedRequest as PreparedRequest
+    from llmcore.routes.route import Route as Route
+    from llmcore.routes.route import RouteDefaults as RouteDefaults
+    from llmcore.routes.together import Together as Together
+    from llmcore.routes.vllm import VLLM as VLLM
+    from llmcore.routes.xai import XAI as XAI
+    from llmcore.routes.zai import ZAI as ZAI
+    from llmcore.schema.codec import from_json as from_json
+    from llmcore.schema.codec import to_json as to_json
+    from llmcore.schema.content import AudioPart as AudioPart
+    from llmcore.schema.content import Citation as Citation
+    from llmcore.schema.content import ContentPart as ContentPart
+    from llmcore.schema.content import DocumentPart as DocumentPart
+    from llmcore.schema.content import ImagePart as ImagePart
+    from llmcore.schema.content import ProviderPart as ProviderPart
+    from llmcore.schema.content import ReasoningPart as ReasoningPart
+    from llmcore.schema.content import RefusalPart as RefusalPart
+    from llmcore.schema.content import TextPart as TextPart
+    from llmcore.schema.content import TokenLogprob as TokenLogprob
+    from llmcore.schema.content import ToolCallPart as ToolCallPart
+    from llmcore.schema.content import ToolResultPart as ToolResultPart
+    from llmcore.schema.content import cached as cached
+    from llmcore.schema.diagnostics import Diagnostic as Diagnostic
+    from llmcore.schema.errors import AbortError as AbortError
+    from llmcore.schema.errors import AccessDeniedError as AccessDeniedError
+    from llmcore.schema.errors import AuthenticationError as AuthenticationError
+    from llmcore.schema.errors import ConfigurationError as ConfigurationError
+    from llmcore.schema.errors import ContentFilterError as ContentFilterError
+    from llmcore.schema.errors import ContextLengthError as ContextLengthError
+    from llmcore.schema.errors import InvalidRequestError as InvalidRequestError
+    from llmcore.schema.errors import InvalidToolCallError as InvalidToolCallError
+    from llmcore.schema.errors import LLMError as LLMError
+    from llmcore.schema.errors import NetworkError as NetworkError
+    from llmcore.schema.errors import NoObjectGeneratedError as NoObjectGeneratedError
+    from llmcore.schema.errors import NotFoundError as NotFoundError
+    from llmcore.schema.errors import OverloadedError as OverloadedError
+    from llmcore.schema.errors import ProviderError as ProviderError
+    from llmcore.schema.errors import QuotaExceededError as QuotaExceededError
+    from llmcore.schema.errors import RateLimitError as RateLimitError
+    from llmcore.schema.errors import RequestTimeoutError as RequestTimeoutError
+    from llmcore.schema.errors import ServerError as ServerError
+    from llmcore.schema.errors import StreamError as StreamError
+    from llmcore.schema.errors import UnsupportedToolChoiceError as UnsupportedToolChoiceError
+    from llmcore.schema.events import ErrorEvent as ErrorEvent
+    from llmcore.schema.events import EventType as EventType
+    from llmcore.schema.events import File as File
+    from llmcore.schema.events import Finish as Finish
+    from llmcore.schema.events import FinishReason as FinishReason
+    from llmcore.schema.events import LLMEvent as LLMEvent
+    from llmcore.schema.events import ProviderEvent as ProviderEvent
+    from llmcore.schema.events import ReasoningDelta as ReasoningDelta
+    from llmcore.schema.events import ReasoningEnd as ReasoningEnd
+    from llmcore.schema.events import ReasoningStart as ReasoningStart
+    from llmcore.schema.events import Source as Source
+    from llmcore.schema.events import StepFinish as StepFinish
+    from llmcore.schema.events import StepStart as StepStart
+    from llmcore.schema.events import StreamStart as StreamStart
+    from llmcore.schema.events import TextDelta as TextDelta
+    from llmcore.schema.events import TextEnd as TextEnd
+    from llmcore.schema.events import TextStart as TextStart
+    from llmcore.schema.events import ToolCall as ToolCall
+    from llmcore.schema.events import ToolError as ToolError
+    from llmcore.schema.events import ToolInputDelta as ToolInputDelta
+    from llmcore.schema.events import ToolInputEnd as ToolInputEnd
+    from llmcore.schema.events import ToolInputStart as ToolInputStart
+    from llmcore.schema.events import ToolResult as ToolResult
+    from llmcore.schema.messages import Message as Message
+    from llmcore.schema.messages import Origin as Origin
+    from llmcore.schema.messages import Role as Role
+    from llmcore.schema.model import Model as Model
+    from llmcore.schema.options import CachePolicy as CachePolicy
+    from llmcore.schema.options import GenerationOptions as GenerationOptions
+    from llmcore.schema.options import HttpOverlay as HttpOverlay
+    from llmcore.schema.options import ReasoningOptions as ReasoningOptions
+    from llmcore.schema.options import ResponseFormat as ResponseFormat
+    from llmcore.schema.rate_limit import RateLimitInfo as RateLimitInfo
+    from llmcore.schema.request import LLMRequest as LLMRequest
+    from llmcore.schema.request import request as request
+    from llmcore.schema.response import LLMResponse as LLMResponse
+    from llmcore.schema.tools import CustomTool as CustomTool
+    from llmcore.schema.tools import Grammar as Grammar
+    from llmcore.schema.tools import HostedTool as HostedTool
+    from llmcore.schema.tools import ToolChoice as ToolChoice
+    from llmcore.schema.tools import ToolDefinition as ToolDefinition
+    from llmcore.schema.usage import Usage as Usage
+
+__version__ = VERSION
+
+_HOMES: dict[str, tuple[str, ...]] = {
+    "attrs": ("evolve",),
+    "returns.result": ("Failure", "Result", "Success"),
+    "llmcore.client.client": ("Client",),
+    "llmcore.client.event_stream": ("EventStream",),
+    "llmcore.client.middleware": ("Middleware", "Next"),
+    "llmcore.client.timeouts": ("Timeouts",),
+    "llmcore.folds.response": ("Accumulator", "collect"),
+    "llmcore.protocols.openai_chat.dialect": ("ChatDialect",),
+    "llmcore.routes.auth": ("Auth",),
+    "llmcore.routes.baseten": ("Baseten",),
+    "llmcore.routes.cerebras": ("Cerebras",),
+    "llmcore.routes.deepinfra": ("DeepInfra",),
+    "llmcore.routes.deepseek": ("DeepSeek",),
+    "llmcore.routes.endpoint": ("Endpoint",),
+    "llmcore.routes.fireworks": ("Fireworks",),
+    "llmcore.routes.framing": ("Framing",),
+    "llmcore.routes.groq": ("Groq",),
+    "llmcore.routes.huggingface": ("HuggingFace",),
+    "llmcore.routes.llamacpp": ("LlamaCpp",),
+    "llmcore.routes.lmstudio": ("LMStudio",),
+    "llmcore.routes.local": ("Local",),
+    "llmcore.routes.mistral": ("Mistral",),
+    "llmcore.routes.moonshot": ("Moonshot",),
+    "llmcore.routes.ollama": ("Ollama",),
+    "llmcore.routes.openai": ("OpenAI",),
+    "llmcore.routes.openai_compatible": ("OpenAICompatible",),
+    "llmcore.routes.openrouter": ("OpenRouter",),
+    "llmcore.routes.perplexity": ("Perplexity",),
+    "llmcore.routes.route": ("PreparedRequest", "Route", "RouteDefaults"),
+    "llmcore.routes.together": ("Together",),
+    "llmcore.routes.vllm": ("VLLM",),
+    "llmcore.routes.xai": ("XAI",),
+    "llmcore.routes.zai": ("ZAI",),
+    "llmcore.schema.codec": ("from_json", "to_json"),
+    "llmcore.schema.content": (
+        "AudioPart",
+        "Citation",
+        "ContentPart",
+        "DocumentPart",
+        "ImagePart",
+        "ProviderPart",
+        "ReasoningPart",
+        "RefusalPart",
+        "TextPart",
+        "TokenLogprob",
+        "ToolCallPart",
+        "ToolResultPart",
+        "cached",
+    ),
+    "llmcore.schema.diagnostics": ("Diagnostic",),
+    "llmcore.schema.errors": (
+        "AbortError",
+        "AccessDeniedError",
+        "AuthenticationError",
+        "ConfigurationError",
+        "ContentFilterError",
+        "ContextLengthError",
+        "InvalidRequestError",
+        "InvalidToolCallError",
+        "LLMError",
+        "NetworkError",
+        "NoObjectGeneratedError",
+        "NotFoundError",
+        "OverloadedError",
+        "ProviderError",
+        "QuotaExceededError",
+        "RateLimitError",
+        "RequestTimeoutError",
+        "ServerError",
+        "StreamError",
+        "UnsupportedToolChoiceError",
+    ),
+    "llmcore.schema.events": (
+        "ErrorEvent",
+        "EventType",
+        "File",
+        "Finish",
+        "FinishReason",
+        "LLMEvent",
+        "ProviderEvent",
+        "ReasoningDelta",
+        "ReasoningEnd",
+        "ReasoningStart",
+        "Source",
+        "StepFinish",
+        "StepStart",
+        "StreamStart",
+        "TextDelta",
+        "TextEnd",
+        "TextStart",
+        "ToolCall",
+        "ToolError",
+        "ToolInputDelta",
+        "ToolInputEnd",
+        "ToolInputStart",
+        "ToolResult",
+    ),
+    "llmcore.schema.messages": ("Message", "Origin", "Role"),
+    "llmcore.schema.model": ("Model",),
+    "llmcore.schema.options": (
+        "CachePolicy",
+        "GenerationOptions",
+        "HttpOverlay",
+        "ReasoningOptions",
+        "ResponseFormat",
+    ),
+    "llmcore.schema.rate_limit": ("RateLimitInfo",),
+    "llmcore.schema.request": ("LLMRequest", "request"),
+    "llmcore.schema.response": ("LLMResponse",),
+    "llmcore.schema.tools": (
+        "CustomTool",
+        "Grammar",
+        "HostedTool",
+        "ToolChoice",
+        "ToolDefinition",
+    ),
+    "llmcore.schema.usage": ("Usage",),
+}
+
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "VLLM",
+    "XAI",
+    "ZAI",
+    "AbortError",
+    "AccessDeniedError",
+    "Accumulator",
+    "AudioPart",
+    "Auth",
+    "AuthenticationError",
+    "Baseten",
+    "CachePolicy",
+    "Cerebras",
+    "ChatDialect",
+    "Citation",
+    "Client",
+    "ConfigurationError",
+    "ContentFilterError",
+    "ContentPart",
+    "ContextLengthError",
+    "CustomTool",
+    "DeepInfra",
+    "DeepSeek",
+    "Diagnostic",
+    "DocumentPart",
+    "Endpoint",
+    "ErrorEvent",
+    "EventStream",
+    "EventType",
+    "Failure",
+    "File",
+    "Finish",
+    "FinishReason",
+    "Fireworks",
+    "Framing",
+    "GenerationOptions",
+    "Grammar",
+    "Groq",
+    "HostedTool",
+    "HttpOverlay",
+    "HuggingFace",
+    "ImagePart",
+    "InvalidRequestError",
+    "InvalidToolCallError",
+    "LLMError",
+    "LLMEvent",
+    "LLMRequest",
+    "LLMResponse",
+    "LMStudio",
+    "LlamaCpp",
+    "Local",
+    "Message",
+    "Middleware",
+    "Mistral",
+    "Model",
+    "Moonshot",
+    "NetworkError",
+    "Next",
+    "NoObjectGeneratedError",
+    "NotFoundError",
+    "Ollama",
+    "OpenAI",
+    "OpenAICompatible",
+    "OpenRouter",
+    "Origin",
+    "OverloadedError",
+    "Perplexity",
+    "PreparedRequest",
+    "ProviderError",
+    "ProviderEvent",
+    "ProviderPart",
+    "QuotaExceededError",
+    "RateLimitError",
+    "RateLimitInfo",
+    "ReasoningDelta",
+    "ReasoningEnd",
+    "ReasoningOptions",
+    "ReasoningPart",
+    "ReasoningStart",
+    "RefusalPart",
+    "RequestTimeoutError",
+    "ResponseFormat",
+    "Result",
+    "Role",
+    "Route",
+    "RouteDefaults",
+    "ServerError",
+    "Source",
+    "StepFinish",
+    "StepStart",
+    "StreamError",
+    "StreamStart",
+    "Success",
+    "TextDelta",
+    "TextEnd",
+    "TextPart",
+    "TextStart",
+    "Timeouts",
+    "Together",
+    "TokenLogprob",
+    "ToolCall",
+    "ToolCallPart",
+    "ToolChoice",
+    "ToolDefinition",
+    "ToolError",
+    "ToolInputDelta",
+    "ToolInputEnd",
+    "ToolInputStart",
+    "ToolResult",
+    "ToolResultPart",
+    "UnsupportedToolChoiceError",
+    "Usage",
+    "__version__",
+    "cached",
+    "collect",
+    "evolve",
+    "from_json",
+    "request",
+    "to_json",
+]
+
+
+def __getattr__(name: str) -> object:
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module 'llmcore' has no attribute {name!r}")
+    value = getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

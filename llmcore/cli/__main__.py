@@ -1,0 +1,7 @@
+"""`python -m llmcore.cli`."""
+
+import sys
+
+from llmcore.cli import main
+
+sys.exit(main())

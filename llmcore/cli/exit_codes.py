@@ -1,0 +1,38 @@
+"""Exit codes that tell error classes apart, so that scripts can react."""
+
+from typing import Final
+
+from llmcore.schema import errors
+
+EXIT_CODES: Final[tuple[tuple[type[errors.LLMError], int], ...]] = (
+    (errors.AuthenticationError, 3),
+    (errors.AccessDeniedError, 3),
+    (errors.RateLimitError, 4),
+    (errors.QuotaExceededError, 4),
+    (errors.ContextLengthError, 5),
+    (errors.NotFoundError, 5),
+    (errors.InvalidRequestError, 5),
+    (errors.UnsupportedToolChoiceError, 5),
+    (errors.ContentFilterError, 6),
+    (errors.RequestTimeoutError, 7),
+    (errors.NetworkError, 7),
+    (errors.StreamError, 7),
+    (errors.ServerError, 8),
+    (errors.ConfigurationError, 9),
+)
+"""The first class that fits decides; anything else is 1. 2 is wrong usage, 130 is Ctrl-C."""
+
+
+def exit_code(error: errors.LLMError) -> int:
+    """Return the exit code of *error*."""
+    return next((code for kind, code in EXIT_CODES if isinstance(error, kind)), 1)
+
+
+def explain(error: errors.LLMError) -> str:
+    """Return *error* as one line for a person, with what could be done about it."""
+    text = f"{type(error).__name__}: {error}"
+    if error.retry_after is not None:
+        text += f" — try again in {error.retry_after:g} s"
+    if error.request_id:
+        text += f" [request {error.request_id}]"
+    return text

@@ -1,0 +1,43 @@
+"""`llmcore local`: the embedded model's file."""
+
+import argparse
+import os
+import sys
+
+from llmcore.client import model_files
+
+
+def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add the command."""
+    parser = commands.add_parser("local", help="install, check or remove the embedded model")
+    parser.add_argument("action", choices=("install", "status", "remove"))
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Do what *args* say; the exit code of `status` is 1 if there is no model."""
+    actions = {"install": _install, "status": _status, "remove": _remove}
+    return actions[args.action]()
+
+
+def _install() -> int:
+    model = model_files.install(os.environ, lambda line: print(line, file=sys.stderr))
+    print(f"{model.name}: {model.path} ({model.size_bytes / 1e6:.0f} MB)")
+    return 0
+
+
+def _status() -> int:
+    model = model_files.status(os.environ)
+    if model is None:
+        print("no model installed: run `llmcore local install`")
+        return 1
+    print(f"{model.name}: {model.path} ({model.size_bytes / 1e6:.0f} MB)")
+    if not model.verified:
+        print("the file is damaged: run `llmcore local remove` and `llmcore local install`")
+    return 0 if model.verified else 1
+
+
+def _remove() -> int:
+    removed = model_files.remove(os.environ)
+    print("removed" if removed else "there was no model")
+    return 0

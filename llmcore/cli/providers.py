@@ -1,0 +1,34 @@
+"""`llmcore providers`: whom one could ask, and who is configured."""
+
+import argparse
+import os
+from collections.abc import Mapping
+
+from llmcore.client.environment import provider_entries
+from llmcore.routes.providers import ProviderEntry
+
+
+def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add the command."""
+    parser = commands.add_parser("providers", help="list providers and whether they are configured")
+    parser.set_defaults(run=run)
+
+
+def run(_args: argparse.Namespace) -> int:
+    """Print a line for each provider."""
+    entries = provider_entries()
+    width = max(len(entry.id) for entry in entries)
+    for entry in entries:
+        mark = "✓" if entry.is_configured(os.environ) else " "
+        print(f"{mark} {entry.id:{width}}  {describe(entry, os.environ)}")
+    return 0
+
+
+def describe(entry: ProviderEntry, environ: Mapping[str, str]) -> str:
+    """Return what configures *entry*, or what would."""
+    found = [name for name in entry.switches if environ.get(name, "").strip()]
+    if found:
+        return f"configured by {found[0]}"
+    if not entry.switches:
+        return "needs nothing: --local" if entry.id == "local" else "needs no key"
+    return f"set {' or '.join(entry.switches)}"

@@ -1,0 +1,278 @@
+"""One call: from a prepared request over a transport to events, within its time limits."""
+
+import math
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from typing import TypeVar, cast
+
+import anyio
+from attrs import frozen
+from returns.pipeline import is_successful
+from returns.result import Result
+
+from llmcore.client.timeouts import Timeouts
+from llmcore.client.transport import Exchange, Transport
+from llmcore.folds.response import Accumulator
+from llmcore.protocols.errors import error_from_response
+from llmcore.protocols.rate_limit import rate_limit_from
+from llmcore.routes.decoding import ResponseContext, ResponseDecoder, is_streamed
+from llmcore.routes.http_request import redact
+from llmcore.routes.route import PreparedRequest, Route
+from llmcore.schema import json
+from llmcore.schema.errors import LLMError, RequestTimeoutError, StreamError
+from llmcore.schema.events import ErrorEvent, LLMEvent
+from llmcore.schema.json import JsonValue
+
+MAX_ERROR_BYTES = 1024 * 1024
+"""More of an error body than this is not read."""
+
+_REQUEST_IDS = ("x-request-id", "request-id", "x-amzn-requestid", "apim-request-id", "cf-ray")
+
+_T = TypeVar("_T")
+
+
+@frozen(kw_only=True)
+class Outgoing:
+    """A request that is ready, and what carries it."""
+
+    prepared: PreparedRequest
+    route: Route
+    transport: Transport
+
+
+class Call:
+    """The source of a call's events. Nothing happens before the first batch is asked for."""
+
+    def __init__(
+        self,
+        prepare: Callable[[], Awaitable[Result[Outgoing, LLMError]]],
+        timeouts: Timeouts,
+    ) -> None:
+        self._prepare = prepare
+        self._timeouts = timeouts
+        self.accumulator = Accumulator()
+        """What has arrived so far."""
+        self._decoder: ResponseDecoder | None = None
+        self._chunks: AsyncGenerator[bytes, None] | None = None
+        self._streamed = True
+        self._received = 0
+        self._limit = 0
+        self._secrets: tuple[str, ...] = ()
+        self._provider: str | None = None
+        self._end = math.inf
+        self._next_event = math.inf
+        self._waiting_for = "first_event"
+        self._scope: anyio.CancelScope | None = None
+        self._exchange: Exchange | None = None
+        self._reading = False
+        self._unscoped = False
+        self._last_event = 0.0
+        self._closed = False
+
+    async def next_batch(self) -> Sequence[LLMEvent]:
+        """Return the next events. Failures are events; only cancellation is raised."""
+        if self._closed:
+            return ()
+        try:
+            events = await self._read_unscoped() if self._unscoped else None
+            if not events:
+                events = await self._within(self._advance)
+        except LLMError as error:
+            return () if self._closed else await self._failed(self._as_limit(error))
+        if events is None:
+            return () if self._closed else await self._failed(self._timed_out())
+        if events and isinstance(events[-1], ErrorEvent):
+            self._redact(events[-1].error)
+        return events
+
+    async def aclose(self) -> None:
+        """Cut the connection, also from another task."""
+        self._closed = True
+        if self._scope is not None:
+            self._scope.cancel()
+        elif self._reading and self._exchange is not None:
+            await self._exchange.aclose()
+        elif self._chunks is not None:
+            chunks, self._chunks = self._chunks, None
+            with anyio.CancelScope(shield=True):
+                await chunks.aclose()
+
+    async def _within(self, step: Callable[[], Awaitable[_T]]) -> _T | None:
+        """Run *step* until it ends, a limit runs out or the call is closed (then None)."""
+        self._scope = anyio.CancelScope(deadline=min(self._end, self._next_event))
+        try:
+            with self._scope:
+                return await step()
+        finally:
+            self._scope = None
+        return None
+
+    async def _advance(self) -> Sequence[LLMEvent]:
+        if self._decoder is None:
+            failure = await self._open()
+            if failure is not None:
+                raise failure
+        return await (self._read_stream() if self._streamed else self._read_whole())
+
+    async def _open(self) -> LLMError | None:
+        """Send the request; return the error if the answer is one."""
+        started = anyio.current_time()
+        limits = (limit for limit in (self._timeouts.step, self._timeouts.total) if limit)
+        self._end = started + min(limits, default=math.inf)
+        self._await_event(self._timeouts.first_event)
+        ready = await self._prepare()
+        if not is_successful(ready):
+            return ready.failure()
+        outgoing = ready.unwrap()
+        prepared, route = outgoing.prepared, outgoing.route
+        self._secrets = prepared.http.secrets
+        self._provider = route.provider
+        self._limit = route.defaults.max_response_bytes
+        exchange = await outgoing.transport.send(prepared.http, self._timeouts)
+        self._exchange = exchange
+        self._chunks = cast("AsyncGenerator[bytes, None]", exchange.chunks())
+        if exchange.status >= 300:
+            return await self._error_of(exchange, route)
+        self._streamed = is_streamed(route.framing, exchange.headers, asked=prepared.streaming)
+        self._decoder = ResponseDecoder(
+            route.protocol,
+            route.framing,
+            prepared.request,
+            _context(prepared, exchange),
+            self.accumulator,
+        )
+        return None
+
+    async def _error_of(self, exchange: Exchange, route: Route) -> LLMError:
+        body = bytearray()
+        assert self._chunks is not None  # noqa: S101  (set by _open)
+        async for chunk in self._chunks:
+            body += chunk
+            if len(body) > MAX_ERROR_BYTES:
+                break
+        return error_from_response(
+            provider=route.provider,
+            status=exchange.status,
+            headers=exchange.headers,
+            body=bytes(body[:MAX_ERROR_BYTES]),
+        )
+
+    async def _read_stream(self) -> Sequence[LLMEvent]:
+        while True:
+            chunk = await self._next_chunk()
+            events = self._decoded(chunk)
+            if events or chunk is None:
+                self._unscoped = (
+                    self._exchange is not None
+                    and self._exchange.limits_reads
+                    and math.isinf(self._end)
+                )
+                self._waiting_for = "idle"
+                self._await_event(self._timeouts.idle)
+                return events
+
+    async def _read_unscoped(self) -> Sequence[LLMEvent]:
+        """Read one chunk, without a cancel scope of our own; empty if it completes no event.
+
+        The usual case, and worth it: a scope costs more than decoding an event. It is
+        exact as long as each read brings an event, since the transport limits each read
+        to the idle time. The first one that does not ends it.
+        """
+        self._reading = True
+        try:
+            chunk = await self._next_chunk()
+        finally:
+            self._reading = False
+        events = self._decoded(chunk)
+        if events:
+            self._last_event = time.monotonic()
+        else:
+            self._unscoped = False
+            idle = self._timeouts.idle
+            waited = time.monotonic() - self._last_event
+            self._await_event(None if idle is None else idle - waited)
+        return events
+
+    def _decoded(self, chunk: bytes | None) -> Sequence[LLMEvent]:
+        assert self._decoder is not None  # noqa: S101  (set by _open)
+        return self._decoder.end() if chunk is None else self._decoder.feed(chunk)
+
+    async def _read_whole(self) -> Sequence[LLMEvent]:
+        assert self._decoder is not None  # noqa: S101  (set by _open)
+        chunks = []
+        while (chunk := await self._next_chunk()) is not None:
+            chunks.append(chunk)
+        return self._decoder.whole(b"".join(chunks))
+
+    async def _next_chunk(self) -> bytes | None:
+        if self._chunks is None:
+            return None
+        chunk = await anext(self._chunks, None)
+        if chunk is None:
+            self._chunks = None
+            return None
+        self._received += len(chunk)
+        if self._received > self._limit:
+            message = f"the response is larger than {self._limit} bytes"
+            raise StreamError(message, retryable=False)
+        return chunk
+
+    def _await_event(self, limit: float | None) -> None:
+        now = anyio.current_time()
+        self._last_event = time.monotonic()
+        self._next_event = math.inf if limit is None else now + limit
+        if self._scope is not None:
+            self._scope.deadline = min(self._end, self._next_event)
+
+    def _timed_out(self) -> RequestTimeoutError:
+        if self._end <= self._next_event:
+            step, total = self._timeouts.step, self._timeouts.total
+            name = "step" if step is not None and (total is None or step < total) else "total"
+        else:
+            name = self._waiting_for
+        seconds = getattr(self._timeouts, name)
+        message = f"the time limit {name!r} of {seconds:g} seconds ran out"
+        return RequestTimeoutError(message, error_code=name)
+
+    def _as_limit(self, error: LLMError) -> LLMError:
+        """Return a transport's read timeout as the limit it stands for."""
+        if isinstance(error, RequestTimeoutError) and error.error_code == "read":
+            return self._timed_out()
+        return error
+
+    async def _failed(self, error: LLMError) -> Sequence[LLMEvent]:
+        await self.aclose()
+        error.provider = error.provider or self._provider
+        self._redact(error)
+        if self._decoder is not None:
+            return self._decoder.fail(error)
+        event = ErrorEvent(error)
+        self.accumulator.process(event)
+        return (event,)
+
+    def _redact(self, error: LLMError) -> None:
+        """Take out our credentials, which some servers quote back."""
+        error.message = redact(error.message, self._secrets)
+        error.args = (error.message,)
+        text = json.canonical(error.raw) if error.raw is not None else ""
+        if any(secret in text for secret in self._secrets):
+            error.raw = _redacted(error.raw, self._secrets)
+
+
+def _redacted(value: JsonValue, secrets: tuple[str, ...]) -> JsonValue:
+    if isinstance(value, str):
+        return redact(value, secrets)
+    if isinstance(value, dict):
+        return {key: _redacted(item, secrets) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_redacted(item, secrets) for item in value]
+    return value
+
+
+def _context(prepared: PreparedRequest, exchange: Exchange) -> ResponseContext:
+    headers = exchange.headers
+    return ResponseContext(
+        diagnostics=prepared.diagnostics,
+        rate_limit=rate_limit_from(headers),
+        request_id=next((headers[name] for name in _REQUEST_IDS if headers.get(name)), None),
+    )

@@ -1,0 +1,226 @@
+"""The client: requests in, results and event streams out. It never retries.
+
+Retrying, tool loops and everything else that takes several calls is built on top, in
+`llmcore.generation`.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Protocol, Self
+
+import anyio.to_thread
+from attrs import evolve
+from returns.pipeline import is_successful
+from returns.result import Failure, Result, Success
+
+from llmcore.client.call import Call, Outgoing
+from llmcore.client.event_stream import EventStream
+from llmcore.client.http import HttpClient
+from llmcore.client.media_files import load_files, names_files
+from llmcore.client.middleware import Middleware, compose
+from llmcore.client.timeouts import Timeouts
+from llmcore.client.transport import Transport
+from llmcore.client.transports import Transports
+from llmcore.routes.auth import AuthContext
+from llmcore.routes.route import PreparedRequest, Route
+from llmcore.schema.errors import ConfigurationError, LLMError
+from llmcore.schema.model import Model
+from llmcore.schema.request import LLMRequest
+from llmcore.schema.response import LLMResponse
+
+
+class ModelSource(Protocol):
+    """What a provider must have to be registered: facades and routes have it."""
+
+    def model(self, model_id: str) -> Model:
+        """Return the model *model_id*, with its route."""
+        ...
+
+
+class Client:
+    """Runs requests. Safe for concurrent use, from several tasks, loops and threads.
+
+    It holds connections and no state of any request. Close it, or use it as an
+    asynchronous context manager.
+
+    - `providers`: by id, where string models are looked up.
+    - `default_provider`: for requests that name no provider; without it they fail.
+    - `http`: an `httpx.AsyncClient`, or anything with its interface; it stays yours to close.
+    - `transport`: carries every request instead of HTTP, such as a cassette.
+    """
+
+    def __init__(
+        self,
+        *,
+        providers: Mapping[str, ModelSource] | None = None,
+        default_provider: str | None = None,
+        middleware: Sequence[Middleware] = (),
+        http: HttpClient | None = None,
+        transport: Transport | None = None,
+        timeouts: Timeouts | None = None,
+        environ: Mapping[str, str] | None = None,
+    ) -> None:
+        self.providers: Mapping[str, ModelSource] = dict(providers or {})
+        if default_provider is not None and default_provider not in self.providers:
+            known = ", ".join(self.providers) or "none"
+            message = (
+                f"default_provider {default_provider!r} is not configured (configured: {known})"
+            )
+            raise ConfigurationError(message)
+        self.default_provider = default_provider
+        self.timeouts = timeouts or Timeouts()
+        self._environ = environ
+        self._middleware = tuple(middleware)
+        self._transports = Transports(http=http, transport=transport, environ=self.environ)
+
+    @classmethod
+    def from_env(
+        cls,
+        *,
+        default_provider: str | None = None,
+        middleware: Sequence[Middleware] = (),
+        http: HttpClient | None = None,
+        transport: Transport | None = None,
+        timeouts: Timeouts | None = None,
+        environ: Mapping[str, str] | None = None,
+    ) -> Self:
+        """Return a client of every provider whose variables are set; the first is the default.
+
+        The order is that of `llmcore.routes.providers`. ConfigurationError, naming the variable,
+        for a value that makes no sense.
+        """
+        from llmcore.client.environment import providers_from_env  # loads importlib.metadata
+
+        found = providers_from_env(os.environ if environ is None else environ)
+        return cls(
+            providers=found,
+            default_provider=default_provider or next(iter(found), None),
+            middleware=middleware,
+            http=http,
+            transport=transport,
+            timeouts=timeouts,
+            environ=environ,
+        )
+
+    @property
+    def environ(self) -> Mapping[str, str]:
+        """The environment that keys are looked up in."""
+        return os.environ if self._environ is None else self._environ
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_exc: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close this event loop's connections and stop what was started. Idempotent."""
+        await self._transports.aclose()
+
+    def prepare(
+        self, request: LLMRequest, *, streaming: bool = False
+    ) -> Result[PreparedRequest, LLMError]:
+        """Return the exact native request: method, URL, headers, body, diagnostics.
+
+        Nothing is sent. Local files are read. A token that would be fetched is left out,
+        a placeholder in its place.
+        """
+        return self._prepare(request, streaming=streaming, token="[fetched when sent]")  # noqa: S106
+
+    async def generate(
+        self, request: LLMRequest, *, timeouts: Timeouts | None = None
+    ) -> Result[LLMResponse, LLMError]:
+        """Run *request* and return the response, or the error."""
+        stream = self.events(request, timeouts=timeouts)
+        try:
+            return await stream.result()
+        finally:
+            await stream.aclose()
+
+    async def complete(
+        self, request: LLMRequest, *, timeouts: Timeouts | None = None
+    ) -> LLMResponse:
+        """Run *request* and return the response; raises the error."""
+        result = await self.generate(request, timeouts=timeouts)
+        if is_successful(result):
+            return result.unwrap()
+        raise result.failure()
+
+    def stream(self, request: LLMRequest, *, timeouts: Timeouts | None = None) -> EventStream:
+        """Return the events of *request*; it is sent when the first one is asked for."""
+        return self._call(request, streaming=True, timeouts=timeouts)
+
+    def events(self, request: LLMRequest, *, timeouts: Timeouts | None = None) -> EventStream:
+        """Return the events of *request*, which is answered in one piece: not streamed."""
+        return self._call(request, streaming=False, timeouts=timeouts)
+
+    def resolve(self, request: LLMRequest) -> Result[Model, LLMError]:
+        """Return the configured model *request* means; ConfigurationError if there is none."""
+        model = request.model
+        if isinstance(model, Model) and model.route is not None:
+            return Success(model)
+        provider = request.provider_id or self.default_provider
+        known = ", ".join(self.providers) or "none"
+        if provider is None:
+            message = (
+                f"which provider has the model {request.model_id!r}? Name one with provider=..., "
+                f"or give the client a default_provider (configured: {known})"
+            )
+            return Failure(ConfigurationError(message))
+        if provider not in self.providers:
+            message = f"the provider {provider!r} is not configured (configured: {known})"
+            return Failure(ConfigurationError(message))
+        try:
+            return Success(self.providers[provider].model(request.model_id))
+        except LLMError as error:
+            return Failure(error)
+
+    def _call(
+        self, request: LLMRequest, *, streaming: bool, timeouts: Timeouts | None
+    ) -> EventStream:
+        limits = timeouts or self.timeouts
+
+        def run(effective: LLMRequest) -> EventStream:
+            call = Call(lambda: self._ready(effective, streaming=streaming), limits)
+            return EventStream(call, call.accumulator)
+
+        return compose(self._middleware, run)(request)
+
+    async def _ready(self, request: LLMRequest, *, streaming: bool) -> Result[Outgoing, LLMError]:
+        """Return *request* ready to be sent, its token fetched and its files read."""
+        resolved = self.resolve(request)
+        if not is_successful(resolved):
+            return Failure(resolved.failure())
+        route = _route(resolved.unwrap())
+        token = await route.auth.fetch() if route.auth.fetch is not None else None
+        if names_files(request):
+            try:
+                request = await anyio.to_thread.run_sync(load_files, request)
+            except LLMError as error:
+                return Failure(error)
+        prepared = self._prepare(request, streaming=streaming, token=token)
+        if not is_successful(prepared):
+            return Failure(prepared.failure())
+        transport, request_ready = await self._transports.ready(route, prepared.unwrap())
+        return Success(Outgoing(prepared=request_ready, route=route, transport=transport))
+
+    def _prepare(
+        self, request: LLMRequest, *, streaming: bool, token: str | None
+    ) -> Result[PreparedRequest, LLMError]:
+        resolved = self.resolve(request)
+        if not is_successful(resolved):
+            return Failure(resolved.failure())
+        model = resolved.unwrap()
+        context = AuthContext(environ=self.environ, now=datetime.now(UTC), token=token)
+        try:
+            loaded = load_files(evolve(request, model=model, provider=None))
+        except LLMError as error:
+            return Failure(error)
+        return _route(model).prepare(loaded, streaming=streaming, context=context)
+
+
+def _route(model: Model) -> Route:
+    if isinstance(model.route, Route):
+        return model.route
+    raise ConfigurationError(f"the model {model.id!r} has no route to send it by")

@@ -1,0 +1,85 @@
+"""Local files named in a request, read before its body is built."""
+
+import mimetypes
+from pathlib import Path
+
+from attrs import evolve
+
+from llmcore.schema.content import (
+    AudioPart,
+    ContentPart,
+    DocumentPart,
+    ImagePart,
+    ToolOutputPart,
+    ToolResultPart,
+)
+from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.messages import Message
+from llmcore.schema.request import LLMRequest
+
+MAX_FILE_BYTES = 512 * 1024 * 1024
+"""Larger files are refused: no provider takes them inline."""
+
+_MEDIA = (ImagePart, AudioPart, DocumentPart)
+
+
+def names_files(request: LLMRequest) -> bool:
+    """Return whether *request* names a local file anywhere."""
+    return any(_names_file(part) for message in request.messages for part in message.content)
+
+
+def _names_file(part: ContentPart | ToolOutputPart) -> bool:
+    if isinstance(part, ToolResultPart) and isinstance(part.content, tuple):
+        return any(map(_names_file, part.content))
+    return isinstance(part, _MEDIA) and part.path is not None
+
+
+def load_files(request: LLMRequest) -> LLMRequest:
+    """Return *request* with the bytes of its local files in it.
+
+    Raises InvalidRequestError, naming the file, if one cannot be read. A request that names no
+    file comes back as it is.
+    """
+    messages = tuple(_loaded_message(message) for message in request.messages)
+    if all(new is old for new, old in zip(messages, request.messages, strict=True)):
+        return request
+    return evolve(request, messages=messages)
+
+
+def _loaded_message(message: Message) -> Message:
+    parts = tuple(_loaded(part) for part in message.content)
+    if all(new is old for new, old in zip(parts, message.content, strict=True)):
+        return message
+    return evolve(message, content=parts)
+
+
+def _loaded(part: ContentPart) -> ContentPart:
+    if isinstance(part, _MEDIA):
+        return _read(part)
+    if isinstance(part, ToolResultPart) and isinstance(part.content, tuple):
+        content = tuple(_read(inner) for inner in part.content)
+        if any(new is not old for new, old in zip(content, part.content, strict=True)):
+            return evolve(part, content=content)
+    return part
+
+
+def _read(part: ToolOutputPart) -> ToolOutputPart:
+    if not isinstance(part, _MEDIA) or part.path is None:
+        return part
+    path = Path(part.path).expanduser()
+    try:
+        size = path.stat().st_size
+        if size > MAX_FILE_BYTES:
+            raise InvalidRequestError(
+                f"{path} has {size} bytes; at most {MAX_FILE_BYTES} can be sent"
+            )
+        data = path.read_bytes()
+    except OSError as error:
+        message = f"cannot read {path}: {error.strerror or error}"
+        raise InvalidRequestError(message, cause=error) from error
+    changes: dict[str, object] = {"path": None, "data": data}
+    if part.media_type is None:
+        changes["media_type"] = mimetypes.guess_type(path.name)[0]
+    if isinstance(part, DocumentPart) and part.name is None:
+        changes["name"] = path.name
+    return evolve(part, **changes)  # type: ignore[arg-type]

@@ -1,0 +1,69 @@
+"""One of something for each event loop, closed with its loop.
+
+Connections belong to the event loop that opened them, but one client may be used from
+several loops: in turn (`asyncio.run` again and again), or at once, from threads. So each
+loop gets its own pool. An asynchronous generator, which every loop closes when it
+shuts down, closes the pool in time; nothing is left to a finaliser.
+"""
+
+import threading
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from typing import Generic, TypeVar
+
+import sniffio
+
+_T = TypeVar("_T")
+
+
+class PerLoop(Generic[_T]):
+    """Makes and keeps one `_T` for each running event loop."""
+
+    def __init__(self, make: Callable[[], _T], close: Callable[[_T], Awaitable[None]]) -> None:
+        self._make = make
+        self._close = close
+        self._leases: dict[object, tuple[_T, AsyncGenerator[_T, None]]] = {}
+        self._lock = threading.Lock()
+
+    async def get(self) -> _T:
+        """Return this loop's own one."""
+        loop = _running_loop()
+        with self._lock:
+            lease = self._leases.get(loop)
+        if lease is None:
+            generator = self._lease(loop)
+            lease = await anext(generator), generator
+            with self._lock:
+                lease = self._leases.setdefault(loop, lease)
+        return lease[0]
+
+    async def aclose(self) -> None:
+        """Close this loop's own one; others are closed by their loops."""
+        with self._lock:
+            lease = self._leases.pop(_running_loop(), None)
+        if lease is not None:
+            await lease[1].aclose()
+
+    def __len__(self) -> int:
+        """Return how many loops have one."""
+        with self._lock:
+            return len(self._leases)
+
+    async def _lease(self, loop: object) -> AsyncGenerator[_T, None]:
+        kept = self._make()
+        try:
+            yield kept
+        finally:
+            with self._lock:
+                self._leases.pop(loop, None)
+            await self._close(kept)
+
+
+def _running_loop() -> object:
+    """Return the running event loop, or whatever stands for it."""
+    if sniffio.current_async_library() == "trio":
+        import trio
+
+        return trio.lowlevel.current_trio_token()
+    import asyncio
+
+    return asyncio.get_running_loop()

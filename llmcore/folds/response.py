@@ -1,0 +1,392 @@
+"""From events to a response."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, ClassVar
+
+from attrs import evolve
+from returns.result import Failure, Result, Success
+
+from llmcore.schema import json
+from llmcore.schema.content import (
+    AudioPart,
+    ContentPart,
+    DocumentPart,
+    ImagePart,
+    ProviderPart,
+    ReasoningPart,
+    RefusalPart,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+    is_local,
+)
+from llmcore.schema.diagnostics import Diagnostic
+from llmcore.schema.errors import LLMError, StreamError
+from llmcore.schema.events import (
+    ErrorEvent,
+    File,
+    Finish,
+    FinishReason,
+    LLMEvent,
+    ProviderEvent,
+    ReasoningDelta,
+    ReasoningEnd,
+    ReasoningStart,
+    Source,
+    StepFinish,
+    StepStart,
+    StreamStart,
+    TextDelta,
+    TextEnd,
+    TextStart,
+    ToolCall,
+    ToolInputDelta,
+    ToolInputStart,
+    ToolResult,
+)
+from llmcore.schema.json import ProviderMetadata
+from llmcore.schema.messages import Message, Origin
+from llmcore.schema.response import LLMResponse
+from llmcore.schema.usage import Usage
+
+
+def collect(events: Iterable[LLMEvent]) -> Result[LLMResponse, LLMError]:
+    """Fold the events of one step into its response.
+
+    An `ErrorEvent` gives its error, and so does a list without a terminal event.
+    """
+    accumulator = Accumulator()
+    for event in events:
+        accumulator.process(event)
+    return accumulator.response()
+
+
+class Accumulator:
+    """Collects events as they come; equal to `collect` over the same events."""
+
+    def __init__(self) -> None:
+        self._slots: dict[tuple[str, str | int], ContentPart | list[str] | None] = {}
+        self._starts: dict[tuple[str, str], TextStart | ToolInputStart] = {}
+        self._start: StreamStart | None = None
+        self._sources: list[Source] = []
+        self._usage: Usage | None = None
+        self._finish: Finish | None = None
+        self._error: LLMError | None = None
+        self._fault = ""
+        self._diagnostics: list[Diagnostic] = []
+
+    def process(self, event: LLMEvent) -> None:
+        """Take the next event."""
+        handler = self._HANDLERS.get(type(event))
+        if handler is not None:
+            handler(self, event)
+
+    def share(self, key: tuple[str, str], chunks: list[str]) -> None:
+        """Let the open segment *key* have its text in *chunks*, which somebody else fills.
+
+        Its deltas need not be processed here then: joined once instead of twice.
+        """
+        self._slots[key] = chunks
+
+    @property
+    def partial(self) -> LLMResponse:
+        """What has arrived so far. Tool calls are in it once they are whole."""
+        return self._build(finish=None)
+
+    def response(self) -> Result[LLMResponse, LLMError]:
+        """Return the response once the stream has finished; else the error, with `partial`."""
+        if self._error is not None:
+            return Failure(self._error)
+        if self._finish is None or self._fault:
+            return Failure(
+                StreamError(
+                    self._fault or "the stream ended before its end event",
+                    provider=self._start.provider if self._start else None,
+                    partial=self.partial,
+                )
+            )
+        return Success(self._build(self._finish))
+
+    # -- deltas: the per-token path
+
+    def _text_delta(self, event: TextDelta) -> None:
+        slot = self._slots.get(("text", event.id))
+        if type(slot) is list:
+            slot.append(event.text)
+        else:
+            self._misplaced(event)
+
+    def _reasoning_delta(self, event: ReasoningDelta) -> None:
+        slot = self._slots.get(("reasoning", event.id))
+        if type(slot) is list:
+            slot.append(event.text)
+        else:
+            self._misplaced(event)
+
+    def _tool_delta(self, event: ToolInputDelta) -> None:
+        slot = self._slots.get(("tool", event.id))
+        if type(slot) is list:
+            slot.append(event.text)
+        else:
+            self._misplaced(event)
+
+    def _misplaced(self, event: LLMEvent) -> None:
+        id_ = getattr(event, "id", "")
+        self._fault = self._fault or f"{event.type} of {id_!r} is out of place in the stream"
+
+    # -- segments keep the place where they started
+
+    def _text_start(self, event: TextStart) -> None:
+        self._slots["text", event.id] = []
+        self._starts["text", event.id] = event
+
+    def _reasoning_start(self, event: ReasoningStart) -> None:
+        self._slots["reasoning", event.id] = []
+
+    def _tool_start(self, event: ToolInputStart) -> None:
+        self._slots["tool", event.id] = []
+        self._starts["tool", event.id] = event
+
+    def _text_end(self, event: TextEnd) -> None:
+        self._slots["text", event.id] = (
+            RefusalPart(event.text, provider_metadata=event.provider_metadata)
+            if event.refusal
+            else TextPart(
+                event.text,
+                citations=event.citations,
+                logprobs=event.logprobs,
+                provider_metadata=event.provider_metadata,
+            )
+        )
+
+    def _reasoning_end(self, event: ReasoningEnd) -> None:
+        self._slots["reasoning", event.id] = ReasoningPart(
+            event.text,
+            signature=event.signature,
+            encrypted=event.encrypted,
+            provider_metadata=event.provider_metadata,
+        )
+
+    def _tool_call(self, event: ToolCall) -> None:
+        self._slots["tool", event.id] = ToolCallPart(
+            event.id,
+            event.name,
+            event.arguments,
+            kind=event.kind,
+            provider_executed=event.provider_executed,
+            provider_metadata=event.provider_metadata,
+        )
+
+    def _tool_result(self, event: ToolResult) -> None:
+        if event.provider_executed:  # results of our own tools are the next message's
+            self._append(
+                ToolResultPart(
+                    event.tool_call_id,
+                    event.content,
+                    name=event.name,
+                    is_error=event.is_error,
+                    kind=event.kind,
+                    provider_executed=True,
+                    provider_metadata=event.provider_metadata,
+                )
+            )
+
+    def _file(self, event: File) -> None:
+        part = _file_part(event)
+        if part is not None:
+            self._append(part)
+            return
+        self._diagnostics.append(
+            Diagnostic(
+                "file-without-content",
+                f"files[{event.id}]",
+                action="dropped",
+                message="a generated file with neither data, an absolute url nor a file id",
+            )
+        )
+
+    def _provider_event(self, event: ProviderEvent) -> None:
+        if event.replay:
+            self._append(
+                ProviderPart(event.provider, event.data, provider_metadata=event.provider_metadata)
+            )
+
+    def _append(self, part: ContentPart) -> None:
+        self._slots["part", len(self._slots)] = part
+
+    # -- the frame around them
+
+    def _stream_start(self, event: StreamStart) -> None:
+        self._start = event
+
+    def _step_start(self, event: StepStart) -> None:
+        if event.step:  # a response is one step's; the tool loop keeps the earlier ones
+            self._slots.clear()
+            self._starts.clear()
+            self._sources.clear()
+            self._diagnostics.clear()
+            self._usage = None
+
+    def _step_finish(self, event: StepFinish) -> None:
+        self._usage = event.usage
+
+    def _source(self, event: Source) -> None:
+        self._sources.append(event)
+
+    def _finished(self, event: Finish) -> None:
+        self._finish = event
+
+    def _failed(self, event: ErrorEvent) -> None:
+        self._error = event.error
+
+    _HANDLERS: ClassVar[Mapping[type, Callable[[Any, Any], None]]] = {
+        TextDelta: _text_delta,
+        ReasoningDelta: _reasoning_delta,
+        ToolInputDelta: _tool_delta,
+        TextStart: _text_start,
+        ReasoningStart: _reasoning_start,
+        ToolInputStart: _tool_start,
+        TextEnd: _text_end,
+        ReasoningEnd: _reasoning_end,
+        ToolCall: _tool_call,  # not ToolInputEnd: the call follows it
+        ToolResult: _tool_result,
+        Source: _source,
+        File: _file,
+        ProviderEvent: _provider_event,
+        StreamStart: _stream_start,
+        StepStart: _step_start,
+        StepFinish: _step_finish,
+        Finish: _finished,
+        ErrorEvent: _failed,
+    }
+
+    # -- building
+
+    def _build(self, finish: Finish | None) -> LLMResponse:
+        start = self._start or StreamStart(provider="", model="")
+        parts: list[ContentPart] = []
+        diagnostics: list[Diagnostic] = [*start.diagnostics]
+        for key, slot in self._slots.items():
+            if isinstance(slot, list):
+                self._add_unfinished(key, "".join(slot), parts, diagnostics)
+            elif slot is not None:
+                parts.append(slot)
+        diagnostics.extend(self._diagnostics)
+        if finish is not None:
+            diagnostics.extend(finish.diagnostics)
+        return LLMResponse(
+            id=start.id,
+            provider=start.provider,
+            model=start.model,
+            message=Message.assistant(
+                parts,
+                origin=Origin(provider=start.provider, model=start.model, protocol=start.protocol),
+            ),
+            finish_reason=finish.finish_reason if finish else FinishReason("other"),
+            usage=self._usage or (finish.usage or start.usage if finish else self._estimate(start)),
+            diagnostics=tuple(diagnostics),
+            sources=tuple(self._sources),
+            rate_limit=start.rate_limit,
+            request_id=start.request_id,
+            provider_metadata=_merged(
+                start.provider_metadata, finish.provider_metadata if finish else {}
+            ),
+            raw=finish.raw if finish else None,
+        )
+
+    def _estimate(self, start: StreamStart) -> Usage | None:
+        """Return what a stream that did not finish has consumed, as far as one can tell.
+
+        Providers bill for it, but count only at the end. Four characters a token is
+        the usual rule of thumb for English text.
+        """
+        if self._start is None:
+            return None
+        counted = start.usage or Usage()
+        characters = sum(map(_characters, self._slots.values()))
+        estimate = Usage.make(
+            input_tokens=counted.input_tokens,
+            output_tokens=max(counted.output_tokens or 0, -(-characters // _CHARACTERS_PER_TOKEN)),
+            cache_read_tokens=counted.cache_read_tokens,
+            cache_write_tokens=counted.cache_write_tokens,
+            cache_write_1h_tokens=counted.cache_write_1h_tokens,
+        )
+        return evolve(estimate, estimated=True)
+
+    def _add_unfinished(
+        self,
+        key: tuple[str, str | int],
+        text: str,
+        parts: list[ContentPart],
+        diagnostics: list[Diagnostic],
+    ) -> None:
+        """Add what has arrived of an open segment; half a tool call is only noted."""
+        kind, id_ = key
+        if kind == "reasoning":
+            parts.append(ReasoningPart(text))
+            return
+        start = self._starts["text" if kind == "text" else "tool", str(id_)]
+        if isinstance(start, TextStart):
+            parts.append(RefusalPart(text) if start.refusal else TextPart(text))
+            return
+        diagnostics.append(
+            Diagnostic(
+                "incomplete-tool-call",
+                f"tool_calls[{id_}]",
+                action="dropped",
+                message=f"the stream ended inside a call of {start.name}: {text}",
+            )
+        )
+
+
+def _merged(first: ProviderMetadata, second: ProviderMetadata) -> ProviderMetadata:
+    """Return both, provider by provider; of one field the second says it."""
+    return {
+        provider: {**first.get(provider, {}), **second.get(provider, {})}
+        for provider in (*first, *second)
+    }
+
+
+_CHARACTERS_PER_TOKEN = 4
+
+
+def _characters(slot: ContentPart | list[str] | None) -> int:
+    """Return how much text a slot holds, finished or not."""
+    if isinstance(slot, list):
+        return sum(map(len, slot))
+    if isinstance(slot, TextPart | ReasoningPart | RefusalPart):
+        return len(slot.text)
+    if isinstance(slot, ToolCallPart):
+        return len(json.dumps(slot.arguments))
+    return 0
+
+
+def _file_part(event: File) -> ContentPart | None:
+    """Return a generated file as the part that a later request can send back; None if none can.
+
+    A relative url is no source: parts take it for a local path, and what a server names must
+    never be read from the caller's disk.
+    """
+    url = None if event.url is None or is_local(event.url) else event.url
+    source = {"url": url, "data": event.data, "file_id": event.file_id}
+    given = {name: value for name, value in source.items() if value is not None}
+    if not given:
+        return None
+    first = dict(list(given.items())[:1])  # a part has one source; bytes and ids rarely both come
+    media_type = event.media_type
+    major = (media_type or "").partition("/")[0]
+    if major == "image":
+        return ImagePart(**first, media_type=media_type, provider_metadata=event.provider_metadata)  # type: ignore[arg-type]
+    if major == "audio":
+        return AudioPart(
+            **first,  # type: ignore[arg-type]
+            media_type=media_type,
+            transcript=event.transcript,
+            provider_metadata=event.provider_metadata,
+        )
+    return DocumentPart(
+        **first,  # type: ignore[arg-type]
+        media_type=media_type,
+        name=event.name,
+        provider_metadata=event.provider_metadata,
+    )

@@ -1,0 +1,344 @@
+"""The one fold that completes segments, for all protocols.
+
+Protocols pass deltas through and say when a segment ends. This fold joins the deltas,
+puts the whole value on the end event, parses tool input and emits the `ToolCall`, and
+closes what is still open when a step finishes. It also makes servers that send only
+deltas, only whole values, or both look alike: where an end event brings a text of its
+own, what the deltas have not said of it yet is delivered as one more delta, and a
+`ToolCall` that comes by itself gets the input it was made from.
+
+Text that is delivered can always be encoded: halves of a surrogate pair that a server
+cut in two wait for each other, and one that stays alone becomes U+FFFD.
+
+The state is a private builder that lives as long as one response; style over purity
+here, since it runs once per token.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, ClassVar, Final, TypeAlias, get_args
+
+from attrs import define, evolve, field
+
+from llmcore.schema import json
+from llmcore.schema.content import TokenLogprob, ToolCallKind
+from llmcore.schema.diagnostics import Diagnostic
+from llmcore.schema.errors import StreamError
+from llmcore.schema.events import (
+    ErrorEvent,
+    Finish,
+    LLMEvent,
+    ReasoningDelta,
+    ReasoningEnd,
+    ReasoningStart,
+    StepFinish,
+    StepStart,
+    TextDelta,
+    TextEnd,
+    TextStart,
+    ToolCall,
+    ToolInputDelta,
+    ToolInputEnd,
+    ToolInputStart,
+)
+from llmcore.schema.json import JsonValue
+
+SEGMENT_TEXT_CHANGED: Final = "segment-text-changed"
+"""The code of the Diagnostic for an end event whose text is not what the deltas said."""
+
+_Start: TypeAlias = TextStart | ReasoningStart | ToolInputStart
+_Delta: TypeAlias = TextDelta | ReasoningDelta | ToolInputDelta
+_Handler: TypeAlias = Callable[[Any, Any], Sequence[LLMEvent]]
+
+
+def complete_segments(events: Iterable[LLMEvent]) -> list[LLMEvent]:
+    """Return *events*, as a protocol emits them, with every segment whole."""
+    fold = SegmentFold()
+    return [done for event in events for done in fold.process(event)]
+
+
+@define
+class _Open:
+    """A segment that has started and not ended."""
+
+    start: _Start
+    place: str
+    """Where it stands in the response, for diagnostics."""
+    chunks: list[str] = field(factory=list)
+    half: str = ""
+    """The first half of a surrogate pair, not delivered yet."""
+    logprobs: list[TokenLogprob] = field(factory=list)
+
+
+class SegmentFold:
+    """Completes the segments of one response, event by event.
+
+    A delta or an end outside its segment, and a segment that starts twice in a step, end
+    the stream with an `ErrorEvent`; nothing comes after it.
+    """
+
+    def __init__(self) -> None:
+        self._open: dict[tuple[str, str], _Open] = {}
+        self._started: set[tuple[str, str]] = set()
+        self._diagnostics: list[Diagnostic] = []
+        self._calls = 0
+        self._last_call: ToolCall | None = None
+        self._handlers = self._HANDLERS
+
+    def process(self, event: LLMEvent) -> Sequence[LLMEvent]:
+        """Return what *event* amounts to: itself, completed, and what goes with it."""
+        handler = self._handlers.get(type(event))
+        return (event,) if handler is None else handler(self, event)
+
+    def chunks(self, key: tuple[str, str]) -> list[str] | None:
+        """Return the growing text of segment *key* (kind, id); None once it is closed."""
+        opened = self._open.get(key)
+        return None if opened is None else opened.chunks
+
+    # -- deltas: the per-token path
+
+    def _text_delta(self, event: TextDelta) -> Sequence[LLMEvent]:
+        opened = self._open.get(("text", event.id))
+        if opened is None:
+            return self._misplaced(event)
+        if event.logprobs:
+            opened.logprobs.extend(event.logprobs)
+        text = event.text
+        if opened.half or not text.isascii():
+            return _mended_delta(opened, event)
+        opened.chunks.append(text)
+        return (event,)
+
+    def _reasoning_delta(self, event: ReasoningDelta) -> Sequence[LLMEvent]:
+        opened = self._open.get(("reasoning", event.id))
+        if opened is None:
+            return self._misplaced(event)
+        text = event.text
+        if opened.half or not text.isascii():
+            return _mended_delta(opened, event)
+        opened.chunks.append(text)
+        return (event,)
+
+    def _tool_delta(self, event: ToolInputDelta) -> Sequence[LLMEvent]:
+        opened = self._open.get(("tool", event.id))
+        if opened is None:
+            return self._misplaced(event)
+        text = event.text
+        if opened.half or not text.isascii():
+            return _mended_delta(opened, event)
+        opened.chunks.append(text)
+        return (event,)
+
+    # -- starts
+
+    def _start_step(self, event: StepStart) -> Sequence[LLMEvent]:
+        self._started.clear()
+        return (event,)
+
+    def _start_text(self, event: TextStart) -> Sequence[LLMEvent]:
+        return self._begin(event, "text", f"text[{event.id}]")
+
+    def _start_reasoning(self, event: ReasoningStart) -> Sequence[LLMEvent]:
+        return self._begin(event, "reasoning", f"reasoning[{event.id}]")
+
+    def _start_tool(self, event: ToolInputStart) -> Sequence[LLMEvent]:
+        if event.provider_executed:
+            return self._begin(event, "tool", f"provider_executed[{event.id}]")
+        place = f"tool_calls[{self._calls}]"
+        self._calls += 1
+        return self._begin(event, "tool", place)
+
+    def _begin(self, event: _Start, kind: str, place: str) -> Sequence[LLMEvent]:
+        key = kind, event.id
+        if key in self._started:
+            return self._misplaced(event)
+        self._started.add(key)
+        self._open[key] = _Open(event, place)
+        return (event,)
+
+    # -- ends
+
+    def _end_text(self, event: TextEnd) -> Sequence[LLMEvent]:
+        opened = self._open.pop(("text", event.id), None)
+        if opened is None:
+            return self._misplaced(event)
+        text, rest = self._join(opened, event.text)
+        whole = evolve(
+            event,
+            text=text,
+            logprobs=event.logprobs or tuple(opened.logprobs),
+            refusal=event.refusal or (isinstance(opened.start, TextStart) and opened.start.refusal),
+        )
+        return (TextDelta(event.id, rest), whole) if rest else (whole,)
+
+    def _end_reasoning(self, event: ReasoningEnd) -> Sequence[LLMEvent]:
+        opened = self._open.pop(("reasoning", event.id), None)
+        if opened is None:
+            return self._misplaced(event)
+        text, rest = self._join(opened, event.text)
+        whole = evolve(event, text=text)
+        return (ReasoningDelta(event.id, rest), whole) if rest else (whole,)
+
+    def _end_tool(self, event: ToolInputEnd) -> Sequence[LLMEvent]:
+        opened = self._open.pop(("tool", event.id), None)
+        if opened is None or not isinstance(opened.start, ToolInputStart):
+            return self._misplaced(event)
+        start = opened.start
+        text, rest = self._join(opened, event.text)
+        call = ToolCall(
+            event.id,
+            start.name,
+            self._arguments(opened.place, start.name, text, start.kind),
+            kind=start.kind,
+            provider_executed=start.provider_executed,
+            provider_metadata=event.provider_metadata,
+        )
+        self._last_call = call
+        end = evolve(event, text=text)
+        return (ToolInputDelta(event.id, rest), end, call) if rest else (end, call)
+
+    def _call(self, event: ToolCall) -> Sequence[LLMEvent]:
+        """Give a call that comes by itself the input that it was made from."""
+        if event == self._last_call:
+            return ()  # it has been delivered, at the end of its input
+        if ("tool", event.id) in self._started:
+            return self._misplaced(event)
+        start = ToolInputStart(
+            event.id, event.name, kind=event.kind, provider_executed=event.provider_executed
+        )
+        text = _input_text(event.arguments)
+        end = ToolInputEnd(event.id, text, provider_metadata=event.provider_metadata)
+        return (*self._start_tool(start), *self._end_tool(end))
+
+    def _finish_step(self, event: StepFinish) -> Sequence[LLMEvent]:
+        if not self._open:
+            return (event,)
+        closed: list[LLMEvent] = []
+        for kind, id_ in list(self._open):
+            closed.extend(self.process(_END[kind](id_)))
+        return (*closed, event)
+
+    def _finish(self, event: Finish) -> Sequence[LLMEvent]:
+        if not self._diagnostics:
+            return (event,)
+        return (evolve(event, diagnostics=(*event.diagnostics, *self._diagnostics)),)
+
+    # -- what segments are made of
+
+    def _join(self, opened: _Open, given: str) -> tuple[str, str]:
+        """Return the whole text of a segment, and what of it no delta has said.
+
+        The text that its end brought, if any, is the provider's last word.
+        """
+        said = "".join(opened.chunks)
+        whole = _mend(given) or said + _mend(opened.half)
+        if whole.startswith(said):
+            return whole, whole[len(said) :]
+        self._diagnostics.append(
+            Diagnostic(
+                SEGMENT_TEXT_CHANGED,
+                opened.place,
+                action="changed",
+                message="the segment ended with another text than its deltas said; it is kept",
+            )
+        )
+        return whole, ""
+
+    def _arguments(self, place: str, name: str, text: str, kind: ToolCallKind) -> JsonValue:
+        if kind == "custom":
+            return text
+        arguments, problem = parse_arguments(text)
+        if problem is not None:
+            self._diagnostics.append(
+                Diagnostic(
+                    "invalid-tool-arguments",
+                    f"{place}.arguments",
+                    action="noted",
+                    message=f"the arguments of {name} are {problem}; kept as the raw string",
+                )
+            )
+        return arguments
+
+    def _misplaced(self, event: LLMEvent) -> Sequence[LLMEvent]:
+        """End the stream: going on would lose text, or give it to another segment."""
+        self._handlers = _SILENCE
+        id_ = getattr(event, "id", "")
+        return (ErrorEvent(StreamError(f"{event.type} of {id_!r} is out of place in the stream")),)
+
+    _HANDLERS: ClassVar[Mapping[type, _Handler]] = {
+        TextDelta: _text_delta,
+        ReasoningDelta: _reasoning_delta,
+        ToolInputDelta: _tool_delta,
+        StepStart: _start_step,
+        TextStart: _start_text,
+        ReasoningStart: _start_reasoning,
+        ToolInputStart: _start_tool,
+        TextEnd: _end_text,
+        ReasoningEnd: _end_reasoning,
+        ToolInputEnd: _end_tool,
+        ToolCall: _call,
+        StepFinish: _finish_step,
+        Finish: _finish,
+    }
+
+
+def _silent(_fold: SegmentFold, _event: LLMEvent) -> Sequence[LLMEvent]:
+    return ()
+
+
+_SILENCE: Mapping[type, _Handler] = dict.fromkeys(get_args(LLMEvent), _silent)
+
+
+def parse_arguments(text: str) -> tuple[JsonValue, str | None]:
+    """Return tool arguments as JSON, and what is wrong with them (None: nothing).
+
+    No text at all, and `null`, mean no arguments: `{}`. Text that is not JSON comes
+    back as it is, so that nothing is lost and nobody takes half an object for a whole one.
+    """
+    if not text.strip():
+        return {}, None
+    try:
+        value = json.loads_exact(text)
+    except ValueError as error:
+        return text, f"not JSON ({error})"
+    if value is None:
+        return {}, None
+    if isinstance(value, dict):
+        return value, None
+    if isinstance(value, str):  # some servers encode the object twice
+        inner, problem = parse_arguments(value)
+        if problem is None and isinstance(inner, dict):
+            return inner, None
+    return text, f"a JSON {type(value).__name__}, not an object"
+
+
+def _input_text(arguments: JsonValue) -> str:
+    """Return the text that a model would have written to give *arguments*."""
+    return arguments if isinstance(arguments, str) else json.dumps(arguments).decode()
+
+
+def _mended_delta(opened: _Open, event: _Delta) -> Sequence[LLMEvent]:
+    """Take a delta that may hold half a surrogate pair, and deliver whole characters."""
+    text = opened.half + event.text
+    opened.half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
+    text = _mend(text.removesuffix(opened.half))
+    opened.chunks.append(text)
+    if text == event.text:
+        return (event,)
+    kept = text or (isinstance(event, TextDelta) and event.logprobs)
+    return (evolve(event, text=text),) if kept else ()
+
+
+def _mend(text: str) -> str:
+    """Join the halves of surrogate pairs; one that stands alone becomes U+FFFD."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+_END: dict[str, Callable[[str], LLMEvent]] = {
+    "text": TextEnd,
+    "reasoning": ReasoningEnd,
+    "tool": ToolInputEnd,
+}

@@ -1,0 +1,245 @@
+"""What an error body says, whatever its shape.
+
+The shapes, each from its provider's document:
+
+- OpenAI and most others: `{"error": {"message", "type", "code", "param"}}`, the code a
+  word, a number or a numeral; some put these fields at the top, some a plain string in `error`
+- Anthropic: `{"type": "error", "error": {"type", "message", "details"}, "request_id"}`
+- Google: `{"error": {"code", "message", "status", "details"}}`, also as a list of one
+- AWS: `{"message" | "Message", "__type"}`; in a stream `{"throttlingException": {"message"}}`
+- Azure: OpenAI's, with `innererror.code`; its gateway: `{"statusCode", "message"}`
+- OpenRouter: `{"error": {"code": 429, "message", "metadata": {"raw", "error_type"}}}`, where
+  `raw` is the body of the provider behind it, often as text
+- Mistral and other FastAPI servers: `{"object": "error", "message": {"detail": [...]}}`,
+  `{"detail": "..."}`, `{"detail": [{"loc", "msg"}]}`
+- llama.cpp: OpenAI's, with `n_ctx` and `n_prompt_tokens`
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+
+from attrs import evolve, field, frozen
+
+from llmcore.schema import json
+from llmcore.schema.json import JsonValue
+
+_DEPTH = 4
+"""How deep bodies may be wrapped in one another, and messages in objects."""
+_MARKERS = frozenset({"", "error", "errors", "failed", "failure"})
+"""Values of `type`, `object` and `status` that only say that this is an error."""
+
+_Fields = Mapping[str, JsonValue]
+
+
+@frozen(kw_only=True)
+class ErrorFacts:
+    """What an error body says."""
+
+    message: str = ""
+    """The provider's message, complete; with that of the provider behind it, if any."""
+    code: str | None = None
+    """The provider's code or type, as it spells it."""
+    codes: tuple[str, ...] = ()
+    """All codes and types, most specific first, folded by `folded`."""
+    status: int | None = None
+    """The HTTP status that the body names."""
+    request_id: str | None = None
+    limit_tokens: int | None = None
+    actual_tokens: int | None = None
+    upstream: JsonValue = field(default=None, repr=False)
+    """The body of the provider behind this one."""
+
+
+def folded(code: str) -> str:
+    """Return *code* in lower case without punctuation: `RATE_LIMIT` and `RateLimit` are one."""
+    return re.sub(r"[^a-z0-9]+", "", code.lower())
+
+
+def read_error(body: JsonValue) -> ErrorFacts:
+    """Return what *body* says. Total: of an unknown shape, as much as can be found."""
+    return _read(body, _DEPTH)
+
+
+# -- The envelope -----------------------------------------------------------------------
+
+
+def _read(body: JsonValue, depth: int) -> ErrorFacts:
+    envelope = _first_object(body)
+    if envelope is None:
+        return ErrorFacts(message=_words(body, _DEPTH))
+    outer = _fields(envelope)
+    inner = _error_in(envelope) or outer
+    facts = ErrorFacts(
+        message=_message(inner, outer),
+        code=_shown_code(inner) or _shown_code(outer),
+        codes=tuple(dict.fromkeys(map(folded, _codes(inner, outer)))),
+        status=_status(inner) or _status(outer),
+        request_id=_string(outer.get("requestid")) or _string(inner.get("requestid")),
+        limit_tokens=_count(inner.get("nctx")),
+        actual_tokens=_count(inner.get("nprompttokens")),
+    )
+    return _with_upstream(facts, inner, depth) if depth else facts
+
+
+def _first_object(body: JsonValue) -> Mapping[str, JsonValue] | None:
+    candidates = body if isinstance(body, list) else [body]
+    return next((item for item in candidates if isinstance(item, Mapping)), None)
+
+
+def _error_in(envelope: Mapping[str, JsonValue]) -> _Fields | None:
+    """Return the fields of the error object inside *envelope*, if there is one."""
+    for name, value in envelope.items():
+        if folded(name) in {"error", "errors"}:
+            found = _first_object(value)
+            if found is not None:
+                return _fields(found)
+        elif name.endswith(("Exception", "exception")) and isinstance(value, Mapping):
+            return {"type": name, **_fields(value)}
+    return None
+
+
+def _fields(value: Mapping[str, JsonValue]) -> _Fields:
+    """Return the fields of *value* by folded name: `__type` and `type` are one."""
+    fields: dict[str, JsonValue] = {}
+    for name, item in value.items():
+        if item is not None:
+            fields.setdefault(folded(name), item)
+    return fields
+
+
+# -- The provider behind the provider ---------------------------------------------------
+
+
+def _with_upstream(facts: ErrorFacts, inner: _Fields, depth: int) -> ErrorFacts:
+    metadata = inner.get("metadata")
+    raw = metadata.get("raw") if isinstance(metadata, Mapping) else None
+    if raw:
+        return _joined(facts, _document(raw), depth, also=True)
+    document = _document(facts.message)
+    return facts if document is facts.message else _joined(facts, document, depth, also=False)
+
+
+def _document(value: JsonValue) -> JsonValue:
+    """Return the JSON document that the string *value* holds, else *value*."""
+    if not isinstance(value, str) or not value.lstrip().startswith(("{", "[")):
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        return value
+
+
+def _joined(facts: ErrorFacts, document: JsonValue, depth: int, *, also: bool) -> ErrorFacts:
+    """Return *facts* with those of the wrapped *document*, whose message comes second or alone."""
+    under = _read(document, depth - 1)
+    message = under.message or facts.message
+    if also and message not in facts.message:
+        message = f"{facts.message}: {message}" if facts.message else message
+    elif also:
+        message = facts.message
+    return evolve(
+        facts,
+        message=message,
+        code=facts.code or under.code,
+        codes=tuple(dict.fromkeys((*facts.codes, *under.codes))),
+        status=facts.status or under.status,
+        limit_tokens=facts.limit_tokens or under.limit_tokens,
+        actual_tokens=facts.actual_tokens or under.actual_tokens,
+        upstream=document,
+    )
+
+
+# -- The message ------------------------------------------------------------------------
+
+_MESSAGE_NAMES = ("message", "detail", "errormessage", "errordescription", "msg", "description")
+
+
+def _message(inner: _Fields, outer: _Fields) -> str:
+    for fields in (inner, outer):
+        for name in (*_MESSAGE_NAMES, "error", "errors", "title"):
+            words = _words(fields.get(name), _DEPTH)
+            if words.strip():
+                return words
+    return ""
+
+
+def _words(value: JsonValue, depth: int) -> str:
+    """Return the text in a message: a string, a list of them, FastAPI's `{"loc", "msg"}`."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list) and depth:
+        return "; ".join(filter(None, (_words(item, depth - 1) for item in value)))
+    if not isinstance(value, Mapping) or not depth:
+        return ""
+    fields = _fields(value)
+    names = (name for name in _MESSAGE_NAMES if name in fields)
+    words = next(filter(None, (_words(fields[name], depth - 1) for name in names)), "")
+    loc = fields.get("loc")
+    return f"{'.'.join(map(str, loc))}: {words}" if isinstance(loc, list) and words else words
+
+
+# -- Codes and status -------------------------------------------------------------------
+
+_CODE_NAMES = ("code", "errorcode", "status", "type", "errortype")
+_STATUS_NAMES = ("code", "status", "statuscode", "rawstatuscode", "httpstatus", "httpstatuscode")
+
+
+def _codes(inner: _Fields, outer: _Fields) -> Iterator[str]:
+    for fields in (inner, outer):
+        yield from _finer_codes(fields)
+        yield from _own_codes(fields)
+    error = outer.get("error")
+    if isinstance(error, str) and error != _message(inner, outer):
+        yield error
+
+
+def _own_codes(fields: _Fields) -> Iterator[str]:
+    for name in _CODE_NAMES:
+        code = _code(fields.get(name))
+        if code is not None:
+            yield code
+
+
+def _finer_codes(fields: _Fields) -> Iterator[str]:
+    """Yield the codes that say it more exactly than the error's own."""
+    for name in ("innererror", "details", "metadata"):
+        value = fields.get(name)
+        for item in value if isinstance(value, list) else [value]:
+            if isinstance(item, Mapping):
+                details = _fields(item)
+                named = (details.get(n) for n in ("code", "reason", "errorcode", "errortype"))
+                yield from filter(None, map(_code, (*named, details.get("limitsource"))))
+
+
+def _code(value: JsonValue) -> str | None:
+    """Return *value* as a code: a word, or a number that is no HTTP status."""
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        return None
+    text = str(value) if isinstance(value, str) or abs(value) < 10**9 else ""
+    text = text.rpartition("#")[2].strip()  # AWS may put a namespace before it
+    return None if text.lower() in _MARKERS or _as_status(text) else text
+
+
+def _shown_code(fields: _Fields) -> str | None:
+    status = _as_status(fields.get("code"))
+    return next(_own_codes(fields), None) or (str(status) if status else None)
+
+
+def _status(fields: _Fields) -> int | None:
+    return next(filter(None, (_as_status(fields.get(name)) for name in _STATUS_NAMES)), None)
+
+
+def _as_status(value: JsonValue) -> int | None:
+    """Return *value*, a number or a numeral, if it is the HTTP status of an error."""
+    if isinstance(value, str) and re.fullmatch(r"[45][0-9]{2}", value, re.ASCII):
+        return int(value)
+    plain = isinstance(value, int) and not isinstance(value, bool)
+    return value if plain and 400 <= value <= 599 else None  # type: ignore[operator,return-value]
+
+
+def _string(value: JsonValue) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def _count(value: JsonValue) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None

@@ -1,0 +1,339 @@
+"""Which error an answer is: one classifier for HTTP error bodies and in-stream error frames.
+
+    body -> what it says -> status -> error class
+
+The status is the HTTP status, else the one the body names, else the one that its code or
+type stands for, so that an error inside a 200 is classified like the same error as a 4xx.
+A few codes and wordings then say more than the status does (`insufficient_quota` in a
+429, "prompt is too long" in a 400); the message alone decides only where no status is known.
+
+Sources: https://developers.openai.com/docs/guides/error-codes,
+https://platform.claude.com/docs/en/api/errors, https://ai.google.dev/gemini-api/docs/troubleshooting,
+https://docs.aws.amazon.com/bedrock/latest/userguide/troubleshooting-api-error-codes.html,
+https://openrouter.ai/docs/api/reference/errors-and-debugging,
+https://api-docs.deepseek.com/quick_start/error_codes, https://console.groq.com/docs/errors.
+"""
+
+import re
+from collections.abc import Mapping
+from html import unescape
+from types import MappingProxyType
+
+from attrs import evolve, frozen
+
+from llmcore.protocols.context_length import is_context_overflow, token_counts
+from llmcore.protocols.error_body import ErrorFacts, folded, read_error
+from llmcore.protocols.rate_limit import lowered, retry_after
+from llmcore.schema import errors, json
+from llmcore.schema.errors import LLMError
+from llmcore.schema.json import JsonValue
+
+__all__ = ["error_from_body", "error_from_response", "retry_after"]
+
+_NO_HEADERS: Mapping[str, str] = MappingProxyType({})
+_SHOWN = 500
+"""How many characters of a body that is not JSON are kept."""
+
+
+def error_from_response(
+    *, provider: str | None, status: int, headers: Mapping[str, str], body: bytes
+) -> LLMError:
+    """Return the error that an HTTP response with *status* 400 or more is."""
+    try:
+        document = json.loads(body)
+    except (ValueError, RecursionError):
+        document = None
+    text = body[: 4 * _SHOWN].decode("utf-8", "replace")[:_SHOWN]
+    return error_from_body(
+        provider=provider, body=document, status=status, headers=headers, text=text
+    )
+
+
+def error_from_body(
+    *,
+    provider: str | None,
+    body: JsonValue,
+    status: int | None = None,
+    headers: Mapping[str, str] = _NO_HEADERS,
+    text: str = "",
+) -> LLMError:
+    """Return the error that *body* describes: an error object, or the envelope it came in.
+
+    *status* is None for an error inside a stream, *text* what came instead of JSON. Total:
+    any body gives an error, with the provider's own message.
+    """
+    facts = read_error(body)
+    names = lowered(headers)
+    aws_type = names.get("x-amzn-errortype", "").partition(":")[0].rpartition("#")[2]
+    if aws_type:
+        facts = evolve(facts, code=aws_type, codes=(folded(aws_type), *facts.codes))
+    message = facts.message if facts.message.strip() else _text_message(text, status)
+    facts = evolve(facts, message=message)
+    error = _kind(facts, _status(facts, status))(
+        message,
+        provider=provider,
+        status_code=facts.status if status is None else status,
+        error_code=facts.code,
+        retry_after=_wait_s(names, body, facts),
+        request_id=_request_id(names, facts),
+        raw=body if body is not None else text[:_SHOWN] or None,
+    )
+    return _completed(error, facts, status)
+
+
+def _completed(error: LLMError, facts: ErrorFacts, status: int | None) -> LLMError:
+    """Return *error* with what only some classes have."""
+    known = _status(facts, status) or 0
+    if type(error) is errors.ProviderError and known not in _BY_STATUS:
+        error.retryable = not 400 <= known < 500
+    if type(error) is errors.RateLimitError and _TOO_LARGE.search(facts.message[:_SCANNED]):
+        error.retryable = False  # larger than the whole allowance: it never fits
+    if isinstance(error, errors.ContextLengthError):
+        limit, actual = token_counts(facts.message)
+        error.limit_tokens = facts.limit_tokens or limit
+        error.actual_tokens = facts.actual_tokens or actual
+    return error
+
+
+# -- What status it amounts to ----------------------------------------------------------
+
+_CODES_OF_STATUS: Mapping[int, str] = {
+    400: "invalid_request_error invalid_request INVALID_ARGUMENT ValidationException BadRequest"
+    " BadRequestError bad_request FAILED_PRECONDITION OUT_OF_RANGE validation_error"
+    " tool_use_failed empty_image_file failed_to_download_image image_too_large image_too_small"
+    " image_parse_error image_file_too_large image_file_not_found image_not_found"
+    " image_download_failed string_too_long max_tokens_exceeded",
+    401: "authentication_error UNAUTHENTICATED unauthorized authentication AuthenticationError",
+    402: "billing_error payment_required",
+    403: "permission_error PERMISSION_DENIED AccessDeniedException forbidden PermissionDeniedError",
+    404: "not_found_error NOT_FOUND ResourceNotFoundException NotFoundError",
+    408: "timeout_error DEADLINE_EXCEEDED ModelTimeoutException timeout request_timeout"
+    " vector_store_timeout",
+    409: "conflict_error ABORTED ConflictException",
+    413: "request_too_large payload_too_large",
+    422: "unprocessable unprocessable_entity UnprocessableEntityError",
+    429: "rate_limit_error rate_limit_exceeded rate_limited RateLimitError RESOURCE_EXHAUSTED"
+    " ThrottlingException too_many_requests TooManyRequestsException slow_down",
+    500: "api_error server_error internal_error internal_server_error InternalServerError INTERNAL"
+    " InternalServerException InternalFailure ModelErrorException ModelStreamErrorException"
+    " UNKNOWN DATA_LOSS server",
+    502: "bad_gateway provider_unavailable",
+    503: "UNAVAILABLE ServiceUnavailableException unavailable_error service_unavailable",
+    529: "overloaded_error overloaded provider_overloaded engine_overloaded"
+    " engine_overloaded_error server_is_overloaded ModelNotReadyException",
+}
+_STATUS_OF_CODE = {
+    folded(code): status for status, codes in _CODES_OF_STATUS.items() for code in codes.split()
+}
+_BAD_INPUT = ("invalid", "unsupported", "unknownparameter", "missing")
+"""How the codes of a request that is at fault begin, where they have a code each (OpenAI)."""
+
+
+def _status(facts: ErrorFacts, status: int | None) -> int | None:
+    """Return the HTTP status the error has, or amounts to."""
+    if status is not None and status >= 400:
+        return status
+    named = facts.status or next(filter(None, map(_STATUS_OF_CODE.get, facts.codes)), None)
+    if named is None and any(code.startswith(_BAD_INPUT) for code in facts.codes):
+        return 400
+    return named
+
+
+# -- Which class ------------------------------------------------------------------------
+
+_BY_STATUS: Mapping[int, type[LLMError]] = {
+    400: errors.InvalidRequestError,
+    401: errors.AuthenticationError,
+    402: errors.QuotaExceededError,
+    403: errors.AccessDeniedError,
+    404: errors.NotFoundError,
+    408: errors.RequestTimeoutError,
+    409: errors.ProviderError,  # Anthropic: a conflict that passes
+    410: errors.NotFoundError,
+    413: errors.ContextLengthError,
+    422: errors.InvalidRequestError,
+    424: errors.ServerError,  # Bedrock: the model failed
+    429: errors.RateLimitError,
+    498: errors.OverloadedError,  # Groq: flex tier over capacity
+    529: errors.OverloadedError,
+}
+
+_UNKNOWN = 0
+"""Where a rule counts: at these statuses, at 5xx (as 500), or where no status is known."""
+_SCANNED = 10_000
+
+
+def _words(*wordings: str) -> re.Pattern[str]:
+    return re.compile("|".join(wordings), re.IGNORECASE)
+
+
+def _codes(names: str) -> frozenset[str]:
+    return frozenset(map(folded, names.split()))
+
+
+@frozen
+class _Rule:
+    """A code or wording that says more than the status."""
+
+    kind: type[LLMError]
+    at: frozenset[int]
+    codes: frozenset[str]
+    words: re.Pattern[str] | None = None
+
+    def holds(self, facts: ErrorFacts, at: int) -> bool:
+        if at not in self.at:
+            return False
+        if not self.codes.isdisjoint(facts.codes):
+            return True
+        return self.words is not None and bool(self.words.search(facts.message[:_SCANNED]))
+
+
+_OVERFLOW_AT = frozenset({_UNKNOWN, 400, 413, 422, 500})
+_RULES = (
+    _Rule(
+        errors.RateLimitError,
+        frozenset({402}),
+        _codes("openrouter_in_flight_budget"),  # a 402 that waiting does cure
+    ),
+    _Rule(
+        errors.QuotaExceededError,
+        frozenset({_UNKNOWN, 400, 403, 429}),
+        _codes(
+            "insufficient_quota billing_hard_limit_reached billing_not_active"
+            " credit_balance_exhausted organization_spend_limit_exceeded"
+            " project_spend_limit_exceeded organization_usage_limit_exceeded"
+            " enforced_spend_limit_reached exceeded_current_quota_error Arrearage"
+            " ServiceQuotaExceededException"
+        ),
+        _words(
+            r"credit balance is too low",
+            r"reached your specified (?:workspace )?api usage limits",
+            r"insufficient (?:account )?(?:balance|credits?|funds|quota)",
+            r"(?:used all available|run out of|out of|no remaining|requires more) credits",
+            r"credits are depleted",
+            r"spend(?:ing)? limit",
+            r"余额不足",
+        ),
+    ),
+    _Rule(
+        errors.ContentFilterError,
+        frozenset({_UNKNOWN, 400, 403}),
+        _codes(
+            "content_filter content_policy_violation ResponsibleAIPolicyViolation"
+            " image_content_policy_violation data_inspection_failed refusal"
+        ),
+        _words(
+            r"content[ _-]?filter",
+            r"content (?:management )?policy",
+            r"usage polic(?:y|ies)",
+            r"safety (?:system|filter|reasons)",
+            r"input was flagged",
+            r"content exists risk",
+            r"inappropriate content",
+        ),
+    ),
+    _Rule(
+        errors.AuthenticationError,
+        frozenset({_UNKNOWN, 400, 403}),
+        _codes(
+            "invalid_api_key API_KEY_INVALID UnrecognizedClientException ExpiredTokenException"
+            " InvalidSignatureException IncompleteSignature MissingAuthenticationToken"
+            " InvalidClientTokenId"
+        ),
+        _words(
+            r"(?:incorrect|invalid|missing|expired) (?:api|access)[ _-]?(?:key|token)",
+            r"api key (?:is )?(?:not valid|invalid|expired)",
+            r"valid api key",
+            r"authentication fail",
+            r"security token included in the request is (?:invalid|expired)",
+        ),
+    ),
+    _Rule(
+        errors.NotFoundError,
+        frozenset({_UNKNOWN, 400}),
+        _codes("model_not_found DeploymentNotFound invalid_model"),
+        _words(
+            r"\bmodel:? (?:[`'\"]?[\w./:@-]+[`'\"]? )?(?:is |was )?(?:not found|does not exist)",
+            r"is not a valid model",
+            r"model identifier is invalid",
+        ),
+    ),
+    _Rule(
+        errors.RequestTimeoutError,
+        frozenset({500}),
+        frozenset(code for code, status in _STATUS_OF_CODE.items() if status == 408),
+    ),
+    _Rule(
+        errors.OverloadedError,
+        frozenset({500}),
+        frozenset(code for code, status in _STATUS_OF_CODE.items() if status == 529)
+        | _codes("slow_down"),
+        _words(
+            r"overload",
+            r"(?:over|at|no) capacity",
+            r"capacity (?:exceeded|available)",
+            r"high demand",
+            r"too busy",
+        ),
+    ),
+)
+_TOO_LARGE = _words(r"request too large")
+
+_BY_MESSAGE = (
+    (errors.NotFoundError, _words(r"not found", r"does not exist")),
+    (errors.AuthenticationError, _words(r"unauthorized", r"invalid (?:api )?key")),
+    (errors.ContentFilterError, _words(r"\bsafety\b")),
+    (errors.RateLimitError, _words(r"rate[ _-]?limit", r"too many (?:requests|tokens)")),
+    (errors.OverloadedError, _words(r"overload", r"(?:over|at) capacity")),
+    (errors.RequestTimeoutError, _words(r"timed? ?out")),
+    (errors.AccessDeniedError, _words(r"forbidden", r"permission denied", r"access denied")),
+    (errors.ServerError, _words(r"internal (?:server )?error")),
+)
+"""Where neither a status nor a code is known."""
+
+
+def _kind(facts: ErrorFacts, status: int | None) -> type[LLMError]:
+    at = _UNKNOWN if status is None else min(status, 500)
+    if at in _OVERFLOW_AT and is_context_overflow(facts.message, facts.codes):
+        return errors.ContextLengthError
+    for rule in _RULES:
+        if rule.holds(facts, at):
+            return rule.kind
+    if status is not None and (status in _BY_STATUS or status >= 500):
+        return _BY_STATUS.get(status, errors.ServerError)
+    for kind, words in _BY_MESSAGE:
+        if words.search(facts.message[:_SCANNED]):
+            return kind
+    return errors.ProviderError
+
+
+# -- What else the error carries --------------------------------------------------------
+
+
+def _wait_s(names: Mapping[str, str], body: JsonValue, facts: ErrorFacts) -> float | None:
+    wait_s = retry_after(names, body, facts.message)
+    return retry_after({}, facts.upstream) if wait_s is None else wait_s
+
+
+_REQUEST_ID_HEADERS = ("x-request-id", "request-id", "x-amzn-requestid", "apim-request-id")
+
+
+def _request_id(names: Mapping[str, str], facts: ErrorFacts) -> str | None:
+    ids = (names.get(name) for name in _REQUEST_ID_HEADERS)
+    # cf-ray is Cloudflare's id, which the provider can trace, but only just.
+    return next(filter(None, ids), None) or facts.request_id or names.get("cf-ray") or None
+
+
+_TITLE = re.compile(r"<(title|h1)[^>]*>(.{1,200}?)</\1>", re.IGNORECASE | re.DOTALL)
+
+
+def _text_message(text: str, status: int | None) -> str:
+    """Return the message of a body that is not JSON: its text, or the title of a web page."""
+    text = text.strip()[:_SHOWN]
+    title = _TITLE.search(text) if text.startswith("<") else None
+    if title:
+        words = " ".join(unescape(title[2]).split())
+        return f"the server answered with a web page: {words}"
+    if text:
+        return text
+    return "the provider gave no message" if status is None else f"HTTP {status} without a message"

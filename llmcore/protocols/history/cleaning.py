@@ -1,0 +1,330 @@
+"""Each message by itself: what its target cannot read goes, the rest stays as it is."""
+
+from collections.abc import Mapping
+from typing import TypeAlias, TypeVar
+
+from attrs import define, evolve
+
+from llmcore.protocols.history.policy import HistoryPolicy
+from llmcore.protocols.notes import Notes
+from llmcore.schema.content import (
+    ContentPart,
+    ProviderPart,
+    ReasoningPart,
+    RefusalPart,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+    cache_ttl,
+    cached,
+)
+from llmcore.schema.messages import Message, Role
+
+_Value = TypeVar("_Value")
+
+Place: TypeAlias = tuple[int, int]
+"""Where a part stands among the caller's messages: message, part."""
+
+Placed: TypeAlias = tuple[Place, ContentPart]
+
+
+def at(place: Place) -> str:
+    """Return *place* as a Diagnostic names it."""
+    return f"messages[{place[0]}].content[{place[1]}]"
+
+
+@define
+class Draft:
+    """A message on its way: its parts with the places they came from."""
+
+    message: Message
+    index: int
+    role: Role
+    parts: list[Placed]
+
+    @property
+    def path(self) -> str:
+        """How a Diagnostic names the message."""
+        return f"messages[{self.index}]"
+
+
+def clean(message: Message, index: int, policy: HistoryPolicy, notes: Notes) -> Draft:
+    """Return *message* without what the target of *policy* cannot read."""
+    parts = [((index, number), part) for number, part in enumerate(message.content)]
+    draft = Draft(message, index, message.role, parts)
+    if message.role == "assistant":
+        _clean_answer(draft, policy, notes)
+    if policy.empty_text != "keep":
+        _drop_empty_text(draft, policy, notes)
+    if not draft.parts and draft.role != "user":
+        notes.dropped("empty-message", draft.path, f"the {draft.role} message says nothing")
+    return draft
+
+
+# -- what only the model that made it can read
+
+
+def _clean_answer(draft: Draft, policy: HistoryPolicy, notes: Notes) -> None:
+    """Drop and strip what the target's API, or its model, did not make."""
+    trusted = policy.keeps_opaque(draft.message.origin)
+    if not trusted:
+        _strip_message(draft, policy, notes)
+    kept: list[Placed] = []
+    lost_reasoning = False
+    for place, part in draft.parts:
+        cleaned = _clean_part(part, at(place), draft.message, policy, notes, trusted=trusted)
+        if cleaned is not None:
+            kept.append((place, cleaned))
+        elif isinstance(part, ReasoningPart):
+            lost_reasoning = True
+    draft.parts = kept
+    if lost_reasoning or not policy.item_ids:
+        _drop_item_ids(draft, policy, notes)
+    if lost_reasoning:
+        draft.parts = [
+            (place, part)
+            for place, part in draft.parts
+            if not isinstance(part, ReasoningPart)
+            or _clean_reasoning(part, at(place), policy, notes, trusted=True) is not None
+        ]
+
+
+def _clean_part(
+    part: ContentPart,
+    path: str,
+    message: Message,
+    policy: HistoryPolicy,
+    notes: Notes,
+    *,
+    trusted: bool,
+) -> ContentPart | None:
+    """Return *part* as the target may read it; None if it may not at all."""
+    if isinstance(part, ReasoningPart):
+        return _clean_reasoning(part, path, policy, notes, trusted=trusted)
+    native = policy.same_api(message.origin)
+    if isinstance(part, ProviderPart):
+        ours = part.provider in (policy.provider, policy.metadata_key, policy.protocol)
+        if not (native and ours):
+            notes.dropped(
+                "provider-part-dropped",
+                path,
+                f"data native to {part.provider} means nothing to {policy.protocol}",
+            )
+            return None
+        return part
+    if isinstance(part, ToolCallPart | ToolResultPart) and part.provider_executed:
+        if not native:
+            notes.dropped(
+                "hosted-tool-dropped",
+                path,
+                "a tool that another provider ran itself cannot be shown to this one",
+            )
+            return None
+        return part
+    return part if trusted else _strip(part, path, policy, notes)
+
+
+def _clean_reasoning(
+    part: ReasoningPart, path: str, policy: HistoryPolicy, notes: Notes, *, trusted: bool
+) -> ReasoningPart | None:
+    """Return reasoning as the target takes it back; None if it does not."""
+    if policy.reasoning == "drop":
+        notes.dropped("reasoning-dropped", path, "the target takes no reasoning back")
+        return None
+    kept = part if trusted else _without_proof(part, policy)
+    if not kept.text and not _is_backed(kept, policy):
+        notes.dropped("reasoning-dropped", path, "nothing of it is readable for the target")
+        return None
+    if policy.reasoning == "signed" and not _is_backed(kept, policy):
+        notes.dropped(
+            "reasoning-dropped",
+            path,
+            "the target takes only reasoning it can verify, and this has no valid signature",
+        )
+        return None
+    if kept is not part:
+        notes.dropped(
+            "opaque-data-dropped",
+            path,
+            "its signature or encrypted data is good only at the model that made it",
+        )
+    return kept
+
+
+def _is_backed(part: ReasoningPart, policy: HistoryPolicy) -> bool:
+    """Whether *part* has more to show than its text."""
+    if part.signature is not None or part.encrypted is not None:
+        return True
+    return policy.item_ids and "id" in part.provider_metadata.get(policy.metadata_key, {})
+
+
+def _without_proof(part: ReasoningPart, policy: HistoryPolicy) -> ReasoningPart:
+    if (
+        part.signature is None
+        and part.encrypted is None
+        and policy.metadata_key not in part.provider_metadata
+    ):
+        return part
+    metadata = _without_key(part.provider_metadata, policy.metadata_key)
+    return evolve(part, signature=None, encrypted=None, provider_metadata=metadata)
+
+
+def _strip(part: ContentPart, path: str, policy: HistoryPolicy, notes: Notes) -> ContentPart:
+    """Return *part* without the data that only the target's own model could have put there."""
+    if policy.metadata_key not in part.provider_metadata:
+        return part
+    notes.dropped(
+        "opaque-data-dropped", path, "its opaque data is good only at the model that made it"
+    )
+    metadata = _without_key(part.provider_metadata, policy.metadata_key)
+    return evolve(part, provider_metadata=metadata)
+
+
+def _strip_message(draft: Draft, policy: HistoryPolicy, notes: Notes) -> None:
+    message = draft.message
+    if policy.metadata_key not in message.provider_metadata:
+        return
+    notes.dropped(
+        "opaque-data-dropped", draft.path, "its opaque data is good only at the model that made it"
+    )
+    metadata = _without_key(message.provider_metadata, policy.metadata_key)
+    draft.message = evolve(message, provider_metadata=metadata)
+
+
+def _drop_item_ids(draft: Draft, policy: HistoryPolicy, notes: Notes) -> None:
+    """Take stored items' ids off all parts: the provider wants all of a group or none."""
+    key = policy.metadata_key
+    dropped = False
+    for position, (place, part) in enumerate(draft.parts):
+        own = part.provider_metadata.get(key, {})
+        if "id" in own:
+            dropped = True
+            metadata = {**part.provider_metadata, key: _without_key(own, "id")}
+            draft.parts[position] = (place, evolve(part, provider_metadata=metadata))
+    if dropped and policy.item_ids:
+        notes.dropped(
+            "item-ids-dropped",
+            draft.path,
+            "ids of stored items go with the reasoning that was dropped",
+        )
+
+
+def _without_key(mapping: Mapping[str, _Value], key: str) -> dict[str, _Value]:
+    return {name: value for name, value in mapping.items() if name != key}
+
+
+# -- empty text
+
+
+def _drop_empty_text(draft: Draft, policy: HistoryPolicy, notes: Notes) -> None:
+    """Drop text parts the target refuses; a cache mark moves to the part before."""
+    kept: list[Placed] = []
+    for place, part in draft.parts:
+        if isinstance(part, TextPart | RefusalPart) and _is_empty(part, policy):
+            moved = _move_cache_mark(part, kept)
+            notes.dropped("empty-text", at(place), f"the text is empty{moved}")
+        elif isinstance(part, ToolResultPart) and isinstance(part.content, tuple):
+            kept.append((place, _clean_result(part, at(place), policy, notes)))
+        else:
+            kept.append((place, part))
+    draft.parts = kept
+
+
+def _is_empty(part: TextPart | RefusalPart, policy: HistoryPolicy) -> bool:
+    if policy.empty_text == "drop_blank":
+        return not part.text.strip()
+    return not part.text and policy.metadata_key not in part.provider_metadata
+
+
+def _move_cache_mark(part: ContentPart, kept: list[Placed]) -> str:
+    """Put the cache mark of *part* on the last part of *kept*; return what to say of it."""
+    ttl = cache_ttl(part)
+    if ttl is None:
+        return ""
+    if not kept or isinstance(kept[-1][1], ReasoningPart):
+        return ", and its cache mark went with it"
+    place, before = kept[-1]
+    if cache_ttl(before) is None:
+        kept[-1] = (place, cached(before, ttl=ttl))
+    return ", and its cache mark moved to the part before"
+
+
+def _clean_result(
+    part: ToolResultPart, path: str, policy: HistoryPolicy, notes: Notes
+) -> ToolResultPart:
+    """Return *part* without empty text among its content."""
+    content = part.content
+    assert isinstance(content, tuple)  # noqa: S101  (the caller has looked)
+    kept = tuple(
+        item for item in content if not (isinstance(item, TextPart) and _is_empty(item, policy))
+    )
+    if len(kept) == len(content):
+        return part
+    notes.dropped("empty-text", f"{path}.content", "empty text in the tool's result")
+    return evolve(part, content=kept or "")
+
+
+# -- instructions among the messages
+
+
+def place_instructions(drafts: list[Draft], policy: HistoryPolicy, notes: Notes) -> list[TextPart]:
+    """Treat system and developer messages as the policy says; return the lifted text.
+
+    *drafts* change in place: a lifted message is left without parts.
+    """
+    lifted: list[TextPart] = []
+    leading = True
+    for draft in drafts:
+        if draft.role not in ("system", "developer"):
+            leading = leading and not draft.parts
+        elif policy.system_messages == "keep":
+            _rename_developer(draft, policy, notes)
+        elif policy.system_messages == "lift" or leading:
+            _lift(draft, lifted, notes, moved=not leading)
+        elif draft.parts:
+            _demote(draft, notes)
+    return lifted
+
+
+def _rename_developer(draft: Draft, policy: HistoryPolicy, notes: Notes) -> None:
+    if draft.role == "developer" and not policy.developer_role and draft.parts:
+        draft.role = "system"
+        notes.changed("developer-as-system", draft.path, "the target has no developer role")
+
+
+def _lift(draft: Draft, lifted: list[TextPart], notes: Notes, *, moved: bool) -> None:
+    """Move the text of *draft* to *lifted*; what else it holds becomes the user's."""
+    if moved and draft.parts:
+        notes.changed(
+            "system-message-moved",
+            draft.path,
+            "the target takes instructions only before the conversation",
+        )
+    lifted.extend(part for _, part in draft.parts if isinstance(part, TextPart))
+    rest: list[Placed] = [
+        (place, part) for place, part in draft.parts if not isinstance(part, TextPart)
+    ]
+    if rest:
+        notes.changed(
+            "system-message-demoted",
+            draft.path,
+            "the target's instructions are text only; the rest became the user's",
+        )
+    draft.parts, draft.role = rest, "user" if rest else draft.role
+
+
+def _demote(draft: Draft, notes: Notes) -> None:
+    """Make *draft* the user's, its text in a tag that tells who speaks."""
+    tag = draft.role
+    notes.changed(
+        "system-message-demoted",
+        draft.path,
+        f"the target takes no {tag} message here; it became user text in a <{tag}> tag",
+    )
+    draft.parts = [
+        (place, evolve(part, text=f"<{tag}>\n{part.text}\n</{tag}>"))
+        if isinstance(part, TextPart)
+        else (place, part)
+        for place, part in draft.parts
+    ]
+    draft.role = "user"

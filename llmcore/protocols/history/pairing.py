@@ -1,0 +1,229 @@
+"""Tool calls and their results: which belongs to which, and under what id."""
+
+from collections import deque
+from collections.abc import Iterator
+
+from attrs import define, evolve
+
+from llmcore.protocols.call_ids import fit, synthetic_call_id
+from llmcore.protocols.history.cleaning import Draft, Place, at
+from llmcore.protocols.history.policy import HistoryPolicy
+from llmcore.protocols.notes import Notes
+from llmcore.schema.content import ContentPart, ToolCallPart, ToolResultPart
+from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.messages import Message
+
+MISSING_RESULT = "No result: this tool call was never answered."
+"""What the model reads where a tool's result is missing."""
+
+
+@define
+class Answer:
+    """A tool's result, and where it came from; no source for one that we made up."""
+
+    place: Place
+    part: ToolResultPart
+    source: Message | None
+
+
+Answers = dict[Place, Answer]
+"""By the place of the call."""
+
+
+def is_open_call(part: ContentPart) -> bool:
+    """Whether *part* is a call that a tool message must answer."""
+    return isinstance(part, ToolCallPart) and not part.provider_executed
+
+
+# -- results find their calls
+
+
+@define
+class _Asked:
+    """Calls of one id that still wait for a result, first asked first answered."""
+
+    turn: int
+    waiting: deque[Place]
+    after: int
+    """How many messages other than results stood before, the calling one included."""
+
+
+def match(drafts: list[Draft], policy: HistoryPolicy, notes: Notes) -> Answers:
+    """Take the results out of the tool messages of *drafts*, by the calls they answer.
+
+    A result answers the latest turn that called with its id; calls of one id within a
+    turn are answered in their order. What no call asked for is dropped.
+    """
+    matcher = _Matcher(policy, notes)
+    for draft in drafts:
+        matcher.read(draft)
+    return matcher.answers
+
+
+class _Matcher:
+    """Reads a conversation once, and remembers which calls still wait."""
+
+    def __init__(self, policy: HistoryPolicy, notes: Notes) -> None:
+        self.answers: Answers = {}
+        self._policy = policy
+        self._notes = notes
+        self._asked: dict[str, _Asked] = {}
+        self._turn = 0
+        self._passed = 0
+        self._last_answered: Place = (-1, -1)
+        self._previous_role = ""
+
+    def read(self, draft: Draft) -> None:
+        """Take in the calls or the results of the next message."""
+        if draft.role == "assistant":
+            begins = self._previous_role != "assistant"
+            self._turn += begins
+            self._passed += begins or not self._policy.alternate
+            self._read_calls(draft)
+        elif draft.role == "tool":
+            draft.parts = [entry for entry in draft.parts if not self._take(*entry, draft)]
+        else:
+            self._passed += 1
+        self._previous_role = draft.role
+
+    def _read_calls(self, draft: Draft) -> None:
+        for place, part in draft.parts:
+            if isinstance(part, ToolCallPart) and not part.provider_executed:
+                entry = self._asked.get(part.id)
+                if entry is None or entry.turn != self._turn:
+                    self._asked[part.id] = _Asked(self._turn, deque([place]), self._passed)
+                else:
+                    entry.waiting.append(place)
+
+    def _take(self, place: Place, part: ContentPart, draft: Draft) -> bool:
+        """Whether *part* of a tool message leaves it, as the answer to a call or for good."""
+        if not isinstance(part, ToolResultPart):
+            self._passed += 1
+            return False
+        entry = self._asked.get(part.tool_call_id)
+        if entry is None:
+            return self._is_stray(place, part)
+        if not entry.waiting:
+            raise InvalidRequestError(
+                f"{at(place)} is a second result for the tool call {_short(part.tool_call_id)!r}; "
+                "keep the one that is true and remove the other"
+            )
+        call = entry.waiting.popleft()
+        self.answers[call] = Answer(place, part, draft.message)
+        if call < self._last_answered or entry.after != self._passed:
+            self._notes.changed(
+                "tool-result-moved",
+                at(place),
+                "results stand directly after the message that called, in call order",
+            )
+        self._last_answered = call
+        return True
+
+    def _is_stray(self, place: Place, part: ToolResultPart) -> bool:
+        if self._policy.continues_stored:
+            return False
+        self._notes.dropped(
+            "tool-result-stray",
+            at(place),
+            f"no call with the id {_short(part.tool_call_id)!r} stands before it",
+        )
+        return True
+
+
+# -- calls get legal, unique ids, and every one an answer
+
+
+def settle(drafts: list[Draft], answers: Answers, policy: HistoryPolicy, notes: Notes) -> None:
+    """Give each call an id the target takes, and a result, made up where there is none."""
+    ids = _Ids(policy)
+    turn = -1
+    for draft in drafts:
+        if draft.role != "assistant":
+            continue
+        turn += 1
+        for position, (place, part) in enumerate(draft.parts):
+            if not isinstance(part, ToolCallPart):
+                continue
+            if part.provider_executed:
+                ids.reserve(part.id)
+                continue
+            call = _name(part, at(place), ids.take(part.id, turn, position), notes)
+            draft.parts[position] = (place, call)
+            answers[place] = _settled(call, place, answers.get(place), policy, notes)
+
+
+class _Ids:
+    """The ids of one conversation, none given twice."""
+
+    def __init__(self, policy: HistoryPolicy) -> None:
+        self._rule = policy.call_ids
+        self._taken: set[str] = set()
+        self._times: dict[str, int] = {}
+
+    def reserve(self, call_id: str) -> None:
+        """Give *call_id* to a call that must keep it."""
+        self._taken.add(call_id)
+
+    def take(self, call_id: str, turn: int, position: int) -> str:
+        """Return *call_id*, or what stands for it, not given before."""
+        base = call_id or synthetic_call_id(None, turn, position)
+        wanted = fit(base, self._rule)
+        while wanted in self._taken:
+            times = self._times[base] = self._times.get(base, 1) + 1
+            wanted = fit(f"{base}_{times}", self._rule)
+        self._taken.add(wanted)
+        return wanted
+
+
+def _name(call: ToolCallPart, path: str, call_id: str, notes: Notes) -> ToolCallPart:
+    if call_id == call.id:
+        return call
+    notes.changed(
+        "tool-call-id-changed",
+        path,
+        f"the id {_short(call.id)!r} became {call_id!r}, which is legal and unique",
+    )
+    return evolve(call, id=call_id)
+
+
+def _short(call_id: str) -> str:
+    return call_id if len(call_id) <= 80 else f"{call_id[:77]}..."
+
+
+def _settled(
+    call: ToolCallPart,
+    place: Place,
+    answer: Answer | None,
+    policy: HistoryPolicy,
+    notes: Notes,
+) -> Answer:
+    """Return the result of *call*, under its id, kind and (if wanted) name."""
+    if answer is None:
+        notes.added(
+            "tool-result-missing",
+            at(place),
+            f"the call of {call.name} has no result; the model is told so",
+        )
+        made = ToolResultPart(
+            call.id, MISSING_RESULT, name=call.name, is_error=True, kind=call.kind
+        )
+        return Answer(place, made, None)
+    part = answer.part
+    name = part.name
+    if name is None and policy.name_results:
+        name = call.name
+    elif name is not None and name != call.name:
+        notes.changed(
+            "tool-result-renamed", at(answer.place), f"the result of {call.name} was named {name}"
+        )
+        name = call.name
+    if (part.tool_call_id, part.kind, part.name) != (call.id, call.kind, name):
+        part = evolve(part, tool_call_id=call.id, kind=call.kind, name=name)
+    return Answer(answer.place, part, answer.source)
+
+
+def answers_to(draft: Draft, answers: Answers) -> Iterator[Answer]:
+    """Yield the results of the calls of *draft*, in call order."""
+    for place, part in draft.parts:
+        if is_open_call(part):
+            yield answers[place]

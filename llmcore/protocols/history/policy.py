@@ -1,0 +1,68 @@
+"""What a target takes as a conversation."""
+
+from typing import Literal
+
+from attrs import frozen
+
+from llmcore.protocols.call_ids import ANY, CallIdRule
+from llmcore.protocols.history.families import same_family
+from llmcore.schema.messages import Origin
+
+
+@frozen(kw_only=True)
+class HistoryPolicy:
+    """What a target takes as a conversation."""
+
+    protocol: str
+    """The target protocol's id, such as `anthropic-messages`."""
+    provider: str
+    model: str
+    metadata_key: str
+    """Under which key of `provider_metadata` the target's own data stands."""
+    call_ids: CallIdRule = ANY
+    tool_results: Literal["separate", "together"] = "separate"
+    """One tool message per result, or one for all results of an assistant turn."""
+    name_results: bool = False
+    """Whether each result must carry its tool's name."""
+    alternate: bool = False
+    """Whether the two sides must take turns. Neighbours on one side then become one message;
+    tool results and what the user says after them become one message of role `tool`,
+    results first: lower all of its parts. Implies `tool_results="together"`."""
+    starts_with_user: bool = False
+    system_messages: Literal["keep", "lift", "demote"] = "keep"
+    """Of system and developer messages among the messages: `keep` them where they are; `lift`
+    all their text into `Repaired.system`; or `demote`: lift those before the first
+    other message, and turn later ones into user text in a `<system>` tag, which leaves
+    the cached prefix of a running conversation as it is."""
+    developer_role: bool = True
+    """Whether the target knows it; if not, developer messages become system messages."""
+    empty_text: Literal["keep", "drop_empty", "drop_blank"] = "keep"
+    """`drop_empty`: text parts of no characters go, unless they carry the target's own data;
+    `drop_blank`: those of nothing but white space go too, whatever they carry."""
+    reasoning: Literal["drop", "signed", "any"] = "any"
+    """Which reasoning the target takes back: none; only with a signature, encrypted data or
+    an item id of its own; or bare text too."""
+    reasoning_may_end_turn: bool = True
+    """Whether an assistant message may end with reasoning."""
+    item_ids: bool = True
+    """Whether the ids of the provider's stored items (`provider_metadata[key]["id"]`) are
+    sent back. Ids of a message of which reasoning was dropped never are."""
+    continues_stored: bool = False
+    """Whether the provider holds earlier turns, so that results may answer calls that are
+    not among the messages."""
+
+    def same_api(self, origin: Origin | None) -> bool:
+        """Whether the target's API made it, with whatever model; None counts as yes."""
+        if origin is None:
+            return True
+        return origin.provider == self.provider and origin.protocol in (None, self.protocol)
+
+    def keeps_opaque(self, origin: Origin | None) -> bool:
+        """Whether signatures and encrypted data of *origin* are good at the target.
+
+        They are where protocol, provider and model family are the same, and for None:
+        a message made by hand is the caller's own responsibility.
+        """
+        if origin is None:
+            return True
+        return self.same_api(origin) and same_family(origin.model, self.model)

@@ -1,0 +1,204 @@
+"""The order of all: results after their calls, sides taking turns, and who begins."""
+
+from collections.abc import Iterator
+from itertools import chain
+
+from attrs import define, field
+
+from llmcore.protocols.history.cleaning import Draft, Place, Placed, at
+from llmcore.protocols.history.pairing import Answer, Answers, answers_to
+from llmcore.protocols.history.policy import HistoryPolicy
+from llmcore.protocols.notes import Notes
+from llmcore.schema.content import ContentPart, ReasoningPart, TextPart, ToolResultPart
+from llmcore.schema.messages import Message, Origin, Role
+
+EMPTY_MESSAGE = "(empty message)"
+"""What stands for a user's message of which nothing can be sent."""
+EARLIER_MESSAGES = "(earlier messages are left out)"
+"""What the user says first where the conversation begins with an answer."""
+
+
+@define
+class Unit:
+    """What is to become a message, or a stretch of one."""
+
+    role: Role
+    parts: list[Placed]
+    path: str
+    sources: list[Message] = field(factory=list)
+    """The caller's messages that it is made of."""
+
+    @property
+    def side(self) -> str:
+        """Who speaks; what tools say counts as the user's."""
+        return "user" if self.role == "tool" else self.role
+
+
+# -- from drafts to units
+
+
+def units_of(drafts: list[Draft], answers: Answers, policy: HistoryPolicy) -> Iterator[Unit]:
+    """Yield all of *drafts* in order, each result where it belongs.
+
+    Where sides take turns, assistant messages in a row are one turn, and their results
+    follow the last of them.
+    """
+    waiting: list[Answer] = []
+    for draft in drafts:
+        if draft.role == "assistant":
+            yield Unit("assistant", draft.parts, draft.path, [draft.message])
+            waiting.extend(answers_to(draft, answers))
+        if draft.role != "assistant" or not policy.alternate:
+            yield from _results(waiting, policy)
+            waiting = []
+        if draft.role == "tool":
+            yield from _rest_of_tool_message(draft)
+        elif draft.role != "assistant":
+            yield Unit(draft.role, draft.parts, draft.path, [draft.message])
+    yield from _results(waiting, policy)
+
+
+def _results(answers: list[Answer], policy: HistoryPolicy) -> Iterator[Unit]:
+    """Yield tool messages of *answers*: one each, or one for all."""
+    if policy.alternate or policy.tool_results == "together":
+        batches = [answers] if answers else []
+    else:
+        batches = [[answer] for answer in answers]
+    for batch in batches:
+        parts: list[Placed] = [(answer.place, answer.part) for answer in batch]
+        sources = {id(answer.source): answer.source for answer in batch if answer.source}
+        yield Unit("tool", parts, f"messages[{batch[0].place[0]}]", list(sources.values()))
+
+
+def _rest_of_tool_message(draft: Draft) -> Iterator[Unit]:
+    """Yield what is left of a tool message: results of stored calls, then the user's parts."""
+    free = [entry for entry in draft.parts if isinstance(entry[1], ToolResultPart)]
+    rest = [entry for entry in draft.parts if not isinstance(entry[1], ToolResultPart)]
+    if free:
+        yield Unit("tool", free, draft.path, [draft.message])
+    if rest:
+        yield Unit("user", rest, draft.path, [draft.message])
+
+
+# -- from units to messages
+
+
+def arrange(
+    units: Iterator[Unit], policy: HistoryPolicy, notes: Notes
+) -> list[tuple[str, Message]]:
+    """Return *units* as messages in an order the target takes, each with the path it came from."""
+    groups: list[list[Unit]] = []
+    for unit in units:
+        if groups and not _joins(groups[-1], unit, policy):
+            _close(groups, policy, notes)
+        if groups and _joins(groups[-1], unit, policy):
+            _note_merge(groups[-1][-1], unit, notes)
+            groups[-1].append(unit)
+        else:
+            groups.append([unit])
+    if groups:
+        _close(groups, policy, notes)
+    messages = [(group[0].path, _message(group, policy, notes)) for group in groups]
+    return _started_by_user(messages, notes) if policy.starts_with_user else messages
+
+
+def _joins(group: list[Unit], unit: Unit, policy: HistoryPolicy) -> bool:
+    return policy.alternate and unit.side in ("user", "assistant") and group[0].side == unit.side
+
+
+def _note_merge(before: Unit, unit: Unit, notes: Notes) -> None:
+    """Say that two messages became one, unless a user just follows the tools' results."""
+    if before.role == unit.role and unit.parts:
+        notes.noted(
+            "roles-merged",
+            unit.path,
+            f"joined with the {before.role} message before it: the sides must take turns",
+        )
+
+
+def _close(groups: list[list[Unit]], policy: HistoryPolicy, notes: Notes) -> None:
+    """Take reasoning off the end of the last group, and the group away if that was all."""
+    group = groups[-1]
+    if group[0].role != "assistant" or policy.reasoning_may_end_turn:
+        return
+    while group:
+        parts = group[-1].parts
+        while parts and isinstance(parts[-1][1], ReasoningPart):
+            place, _ = parts.pop()
+            notes.dropped("reasoning-dropped", at(place), "an answer may not end with reasoning")
+        if parts:
+            return
+        group.pop()
+    groups.pop()
+
+
+def _message(group: list[Unit], policy: HistoryPolicy, notes: Notes) -> Message:
+    """Return *group* as one message: one of the caller's own if nothing changed."""
+    parts = list(chain.from_iterable(unit.parts for unit in group))
+    if group[0].side == "user":
+        parts.sort(key=_results_first)
+    role: Role = group[0].role
+    if group[0].side == "user":
+        role = "tool" if parts and isinstance(parts[0][1], ToolResultPart) else "user"
+    content = tuple(part for _, part in parts) or _placeholder(group[0], notes)
+    sources = [source for unit in group for source in unit.sources]
+    for source in sources:
+        if source.role == role and _same(source.content, content):
+            return source
+    return Message(
+        role,
+        content,
+        name=_name(sources, role, group[0].path, notes),
+        origin=_origin(sources, policy),
+        provider_metadata={key: data for s in sources for key, data in s.provider_metadata.items()},
+    )
+
+
+def _results_first(entry: tuple[Place, ContentPart]) -> bool:
+    return not isinstance(entry[1], ToolResultPart)
+
+
+def _placeholder(unit: Unit, notes: Notes) -> tuple[TextPart, ...]:
+    notes.changed("empty-message", unit.path, f"it says nothing; {EMPTY_MESSAGE!r} is sent")
+    return (TextPart(EMPTY_MESSAGE),)
+
+
+def _same(before: tuple[ContentPart, ...], after: tuple[ContentPart, ...]) -> bool:
+    return len(before) == len(after) and all(
+        one is other for one, other in zip(before, after, strict=True)
+    )
+
+
+def _name(sources: list[Message], role: Role, path: str, notes: Notes) -> str | None:
+    """Return the speaker's name, if all of *sources* agree on it."""
+    names = {source.name for source in sources if source.role == role or source.name}
+    if len(names) == 1:
+        return names.pop()
+    if names:
+        notes.dropped(
+            "speaker-names-dropped", path, "messages of several speakers became one message"
+        )
+    return None
+
+
+def _origin(sources: list[Message], policy: HistoryPolicy) -> Origin | None:
+    """Return the origin whose opaque data is still in the message."""
+    for good in (policy.keeps_opaque, policy.same_api):
+        for source in sources:
+            if good(source.origin):
+                return source.origin
+    return sources[0].origin if sources else None
+
+
+def _started_by_user(
+    messages: list[tuple[str, Message]], notes: Notes
+) -> list[tuple[str, Message]]:
+    """Return *messages*, with a user's word first if an answer comes first."""
+    for position, (path, message) in enumerate(messages):
+        if message.role in ("user", "tool"):
+            break
+        if message.role == "assistant":
+            notes.added("first-message-added", path, "the target wants the user to begin")
+            first = (path, Message.user(EARLIER_MESSAGES))
+            return [*messages[:position], first, *messages[position:]]
+    return messages

@@ -1,0 +1,55 @@
+"""OpenAI Chat Completions: `POST /chat/completions`, as OpenAI and its many imitators speak it.
+
+Documents, read November 2026: https://platform.openai.com/docs/api-reference/chat and
+https://platform.openai.com/docs/api-reference/chat-streaming. Where other servers differ, the
+difference is a `ChatDialect` value or a rule that holds for all; their documents are
+linked beside it.
+
+In reading order: `dialect` (where servers differ); building the request: `body`,
+`messages`, `parts`, `tools`; reading the answer: `state`, `reasoning`,
+`reasoning_details`, `content`, `tool_calls`, `executed_tools`, `envelope`, `usage`, `stream`.
+"""
+
+from functools import partial
+
+from llmcore.protocols.openai_chat import body, stream
+from llmcore.protocols.openai_chat.body import METADATA_KEY, PROTOCOL_ID, Body
+from llmcore.protocols.openai_chat.dialect import COMPATIBLE, OPENAI, ChatDialect
+from llmcore.protocols.openai_chat.state import Chunk, State
+from llmcore.protocols.protocol import BodyBuilder, Protocol, StreamMachine
+
+
+def make(dialect: ChatDialect) -> Protocol[Body, Chunk, State]:
+    """Return the protocol as servers of *dialect* speak it."""
+    return Protocol(
+        id=PROTOCOL_ID,
+        metadata_key=METADATA_KEY,
+        body=BodyBuilder(
+            build=partial(body.from_request, dialect=dialect),
+            to_json=body.to_json,
+        ),
+        stream=StreamMachine(
+            decode=stream.decode,
+            initial=partial(stream.initial, dialect=dialect),
+            step=stream.step,
+            halt=stream.halt,
+            terminal=stream.terminal,
+        ),
+        whole=partial(stream.whole, dialect=dialect),
+    )
+
+
+protocol = make(OPENAI)
+
+__all__ = [
+    "COMPATIBLE",
+    "METADATA_KEY",
+    "OPENAI",
+    "PROTOCOL_ID",
+    "Body",
+    "ChatDialect",
+    "Chunk",
+    "State",
+    "make",
+    "protocol",
+]

@@ -1,0 +1,318 @@
+"""OpenAI Chat Completions: building the request body.
+
+Source: https://platform.openai.com/docs/api-reference/chat/create, read November 2026, and for what
+other servers take instead, their documents, named in the dialects and beside the rule.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
+
+from returns.result import Failure, Result, Success
+
+from llmcore.protocols.notes import Notes
+from llmcore.protocols.openai_chat.dialect import SAMPLING, ChatDialect
+from llmcore.protocols.openai_chat.messages import Target, lower_messages, target_of
+from llmcore.protocols.openai_chat.parts import cache_mark
+from llmcore.protocols.openai_chat.tools import constrains, lower_constrained, lower_tools
+from llmcore.protocols.protocol import Built
+from llmcore.protocols.tool_schema import SchemaTarget, project
+from llmcore.schema import json
+from llmcore.schema.errors import LLMError
+from llmcore.schema.json import JsonObject
+from llmcore.schema.options import ReasoningOptions, ResponseFormat, merge_json
+from llmcore.schema.request import LLMRequest
+
+PROTOCOL_ID: Final = "openai-chat"
+METADATA_KEY: Final = "openai"
+
+Body: TypeAlias = dict[str, Any]
+"""A native body, its keys in a fixed order. Servers differ too much for a stricter type."""
+
+
+def from_request(
+    request: LLMRequest, stream: bool, dialect: ChatDialect
+) -> Result[Built[Body], LLMError]:
+    """Build the body of *request*; streamed and whole ones differ only in how they say so."""
+    notes = Notes()
+    try:
+        body = _lower(request, stream, dialect, notes)
+    except LLMError as error:
+        return Failure(error)
+    return Success(Built(body, tuple(notes.entries)))
+
+
+def to_json(body: Body) -> JsonObject:
+    """Return the body as JSON data, which it is."""
+    return body
+
+
+def _lower(request: LLMRequest, stream: bool, dialect: ChatDialect, notes: Notes) -> Body:
+    target = target_of(request, dialect, protocol=PROTOCOL_ID, metadata_key=METADATA_KEY)
+    asked, words = _lower_asked(request, target, notes)
+    body: Body = {
+        "model": request.model_id,
+        "messages": lower_messages(request, target, words, notes),
+        **asked,
+        **lower_generation(request, dialect),
+        **lower_reasoning(request, dialect, notes),
+        **lower_caching(request, dialect, notes),
+    }
+    if request.metadata:
+        body["metadata"] = dict(request.metadata)
+    body = _supported(body, request, dialect, notes)
+    if stream and dialect.stream_usage:
+        body["stream_options"] = {"include_usage": True}
+    return _with_options(body, request, stream)
+
+
+def _lower_asked(request: LLMRequest, target: Target, notes: Notes) -> tuple[Body, list[str]]:
+    """Return tools and the answer's format, and the words that go with them."""
+    dialect = target.dialect
+    if constrains(request, dialect):
+        if request.response_format is not None and request.response_format.type != "text":
+            why = "the answer's format is taken by the tool call that it must be"
+            notes.dropped("unsupported-parameter", "response_format", why)
+        wanted, words = lower_constrained(request, dialect, notes)
+        return {"response_format": wanted}, [words]
+    asked = lower_tools(request, dialect, target.keys, notes)
+    wanted, words = lower_response_format(request.response_format, dialect, notes)
+    if wanted:
+        asked["response_format"] = wanted
+    return asked, [words] if words else []
+
+
+def _with_options(body: Body, request: LLMRequest, stream: bool) -> Body:
+    """Lay the caller's native fields over *body*; only we know whether it is to be streamed."""
+    options = request.options_for(METADATA_KEY, request.provider_id)
+    merged = {**merge_json(body, options), "stream": True}
+    if not stream:
+        merged = {k: v for k, v in merged.items() if k not in ("stream", "stream_options")}
+    return merged
+
+
+# -- the shape of the answer
+
+
+def lower_response_format(
+    wanted: ResponseFormat | None, dialect: ChatDialect, notes: Notes
+) -> tuple[Body, str]:
+    """Return `response_format`, and words for what the server does not enforce."""
+    if wanted is None or wanted.type == "text":
+        return {}, ""
+    if wanted.type == "json_schema" and "json_schema" in dialect.response_formats:
+        return _lower_schema(wanted, dialect, notes), ""
+    enforced = "json" in dialect.response_formats
+    if wanted.type == "json" and enforced:
+        return {"type": "json_object"}, ""
+    notes.changed(
+        "response-format-in-words",
+        "response_format",
+        f"the server does not enforce {wanted.type!r}: the model is only told",
+    )
+    return {"type": "json_object"} if enforced else {}, _format_words(wanted)
+
+
+def _lower_schema(wanted: ResponseFormat, dialect: ChatDialect, notes: Notes) -> Body:
+    strict = dialect.strict_schemas and wanted.strict is not False
+    target = SchemaTarget.OPENAI_STRICT if strict else SchemaTarget.OPENAI_LOOSE
+    projected = project(wanted.schema or {}, target, "response_format.schema")
+    notes.extend(projected.diagnostics)
+    schema: Body = {"name": wanted.name}
+    if wanted.description:
+        schema["description"] = wanted.description
+    schema["schema"] = projected.schema
+    if dialect.strict_schemas:
+        schema["strict"] = projected.strict
+    elif wanted.strict:
+        why = "the server has no strict mode for schemas"
+        notes.dropped("unsupported-parameter", "response_format.strict", why)
+    return {"type": "json_schema", "json_schema": schema}
+
+
+def _format_words(wanted: ResponseFormat) -> str:
+    if wanted.schema is None:
+        return "Answer with one JSON document and nothing else."
+    schema = json.dumps(wanted.schema).decode()
+    return f"Answer with one JSON document and nothing else. It must match this schema:\n{schema}"
+
+
+# -- parameters
+
+
+def lower_generation(request: LLMRequest, dialect: ChatDialect) -> Body:
+    """Return sampling and limits."""
+    options = request.generation
+    limit = dialect.default_max_tokens if options.max_tokens is None else options.max_tokens
+    fields = {
+        dialect.max_tokens_field: limit,
+        "temperature": options.temperature,
+        "top_p": options.top_p,
+        "top_k": options.top_k,
+        "stop": list(options.stop) or None,
+        dialect.seed_field: options.seed,
+        "presence_penalty": options.presence_penalty,
+        "frequency_penalty": options.frequency_penalty,
+        "logprobs": True if options.logprobs is None and options.top_logprobs else options.logprobs,
+        "top_logprobs": options.top_logprobs,
+    }
+    if dialect.logprob_count:
+        wanted = options.logprobs or options.top_logprobs
+        fields |= {"logprobs": (options.top_logprobs or 1) if wanted else None}
+        fields |= {"top_logprobs": None}
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def lower_reasoning(request: LLMRequest, dialect: ChatDialect, notes: Notes) -> Body:
+    """Return how much to think, in the dialect's form."""
+    wanted = _reasoning_beside_tools(request, dialect, notes)
+    if wanted is None:
+        return {}
+    given = {"effort": wanted.effort, "budget_tokens": wanted.budget_tokens}
+    given["summary"] = wanted.summary
+    fields, taken = _REASONING_FORMS[dialect.reasoning_control(request.model_id)](wanted)
+    for name, value in given.items():
+        if value is not None and name not in taken:
+            why = f"the server cannot be told a reasoning {name}, or not beside the others"
+            notes.dropped("unsupported-parameter", f"reasoning.{name}", why)
+    return fields
+
+
+def _reasoning_beside_tools(
+    request: LLMRequest, dialect: ChatDialect, notes: Notes
+) -> ReasoningOptions | None:
+    """Return how to think; some models must not while a tool call is forced on them.
+
+    The servers' own words: "Thinking mode does not support this tool_choice" (DeepSeek,
+    https://github.com/deepseek-ai/DeepSeek-V3/issues/1376), "tool_choice 'specified' is
+    incompatible with thinking enabled" (Moonshot).
+    """
+    wanted, choice = request.reasoning, request.tool_choice
+    off = wanted is not None and wanted.effort == "none"
+    if off or choice is None or choice.mode not in ("required", "named"):
+        return wanted
+    if not dialect.thinks_not_when_forced(request.model_id):
+        return wanted
+    why = f"{request.model_id} can be forced to call a tool only while it does not think"
+    notes.changed("reasoning-turned-off", "reasoning", why)
+    return ReasoningOptions(effort="none")
+
+
+def _effort(wanted: ReasoningOptions) -> tuple[Body, set[str]]:
+    fields = {} if wanted.effort is None else {"reasoning_effort": wanted.effort}
+    return fields, {"effort"}
+
+
+def _effort_or_off(wanted: ReasoningOptions) -> tuple[Body, set[str]]:
+    """Return Together's effort, and its switch for none at all.
+
+    Source: https://docs.together.ai/reference/chat-completions (`reasoning`)
+    """
+    if wanted.effort == "none":
+        return {"reasoning": {"enabled": False}}, {"effort"}
+    return _effort(wanted)
+
+
+def _openrouter(wanted: ReasoningOptions) -> tuple[Body, set[str]]:
+    """Return OpenRouter's object: an effort or a budget, never both.
+
+    Source: https://openrouter.ai/docs/use-cases/reasoning-tokens
+    """
+    shown = {} if wanted.summary is None else {"exclude": wanted.summary == "none"}
+    if wanted.budget_tokens is not None:
+        amount: Body = {"max_tokens": wanted.budget_tokens}
+        return {"reasoning": amount | shown}, {"budget_tokens", "summary"}
+    amount = {"enabled": True} if wanted.effort is None else {"effort": wanted.effort}
+    return {"reasoning": amount | shown}, {"effort", "summary"}
+
+
+def _switch(wanted: ReasoningOptions) -> tuple[Body, set[str]]:
+    """Return a switch without degrees.
+
+    Sources: https://docs.z.ai/guides/capabilities/thinking-mode,
+    https://platform.moonshot.ai/docs/guide/use-kimi-k2-thinking-model
+    """
+    off = wanted.effort == "none"
+    return {"thinking": {"type": "disabled" if off else "enabled"}}, {"effort"} if off else set()
+
+
+def _switch_and_effort(wanted: ReasoningOptions) -> tuple[Body, set[str]]:
+    """Return DeepSeek's switch and effort (https://api-docs.deepseek.com/guides/thinking_mode)."""
+    fields, _ = _switch(wanted)
+    if wanted.effort not in (None, "none"):
+        fields["reasoning_effort"] = wanted.effort
+    return fields, {"effort"}
+
+
+def _switch_and_budget(wanted: ReasoningOptions) -> tuple[Body, set[str]]:
+    """Return Alibaba's switch and budget.
+
+    Source: https://www.alibabacloud.com/help/en/model-studio/deep-thinking
+    """
+    if wanted.effort == "none":
+        return {"enable_thinking": False}, {"effort"}
+    fields: Body = {"enable_thinking": True}
+    if wanted.budget_tokens is not None:
+        fields["thinking_budget"] = wanted.budget_tokens
+    return fields, {"budget_tokens"}
+
+
+_REASONING_FORMS: Final[dict[str, Callable[[ReasoningOptions], tuple[Body, set[str]]]]] = {
+    "reasoning_effort": _effort,
+    "effort_or_off": _effort_or_off,
+    "reasoning": _openrouter,
+    "thinking": _switch,
+    "thinking_effort": _switch_and_effort,
+    "enable_thinking": _switch_and_budget,
+    "none": lambda _: ({}, set()),
+}
+
+
+def lower_caching(request: LLMRequest, dialect: ChatDialect, notes: Notes) -> Body:
+    """Return what the body as a whole says of prompt caching.
+
+    Most servers cache by themselves; OpenRouter's `cache_control` on the request asks for it.
+    """
+    cache = request.cache
+    fields: Body = {}
+    if cache.mode == "off":
+        return fields
+    for name, value in (("key", cache.key), ("retention", cache.retention)):
+        if value is None:
+            continue
+        if dialect.prompt_cache_key:
+            fields[f"prompt_cache_{name}"] = value
+        else:
+            notes.dropped(
+                "unsupported-parameter",
+                f"cache.{name}",
+                f"the server has no cache {name}",
+            )
+    if dialect.caches_on_request(request.model_id) and cache.mode == "auto":
+        fields["cache_control"] = cache_mark(cache.ttl)
+    return fields
+
+
+_PATHS: Final = {
+    "metadata": "metadata",
+    "prompt_cache_retention": "cache.retention",
+    "random_seed": "generation.seed",
+    "reasoning_effort": "reasoning.effort",
+}
+
+
+def _supported(body: Body, request: LLMRequest, dialect: ChatDialect, notes: Notes) -> Body:
+    """Return *body* without what the server or the model rejects."""
+    effort = request.reasoning.effort if request.reasoning else None
+    rejected = dialect.unsupported
+    if dialect.fixes_sampling(request.model_id, effort):
+        rejected |= SAMPLING
+    if body.get("temperature") == 1:
+        rejected -= {"temperature"}  # the one value that every model takes
+    for name in body:
+        if name in rejected:
+            notes.dropped(
+                "unsupported-parameter",
+                _PATHS.get(name, f"generation.{name}"),
+                f"{request.model_id} does not take {name}",
+            )
+    return {name: value for name, value in body.items() if name not in rejected}

@@ -1,0 +1,246 @@
+"""OpenAI Chat Completions: reading text, refusals, media, citations and sources.
+
+Sources, read November 2026: https://platform.openai.com/docs/api-reference/chat/object,
+https://docs.mistral.ai/capabilities/reasoning and .../citations (content parts),
+https://openrouter.ai/docs/features/multimodal/image-generation (`images`),
+https://docs.perplexity.ai/api-reference (`search_results`, `citations`).
+"""
+
+import base64
+import binascii
+from typing import Any, Final
+
+from attrs import evolve
+
+from llmcore.protocols.loose_json import dicts, integer, mapping, string
+from llmcore.protocols.openai_chat.body import METADATA_KEY
+from llmcore.protocols.openai_chat.reasoning import on_reasoning, thinking_part
+from llmcore.protocols.openai_chat.state import (
+    Chain,
+    Chunk,
+    State,
+    close_segment,
+    open_segment,
+    unchain,
+)
+from llmcore.schema.content import Citation, TokenLogprob
+from llmcore.schema.events import File, LLMEvent, ProviderEvent, ReasoningDelta, Source, TextDelta
+
+# -- text
+
+
+def on_content(state: State, delta: Chunk, choice: Chunk, events: list[LLMEvent]) -> State:
+    """Take the delta's text, or its list of parts."""
+    content = delta.get("content")
+    if isinstance(content, str):
+        return on_text(state, content, read_logprobs(choice, "content"), events)
+    for part in dicts(content):
+        state = _on_part(state, part, events)
+    return state
+
+
+def _on_part(state: State, part: Chunk, events: list[LLMEvent]) -> State:
+    """Take one part of a content list, as Mistral sends them."""
+    match part.get("type"):
+        case "text":
+            return on_text(state, string(part.get("text")) or "", (), events)
+        case "thinking":
+            return on_reasoning(state, thinking_part(part), {}, events)
+        case _:  # such as Mistral's `reference`
+            events.append(ProviderEvent(state.context.provider, {"content": part}))
+            return state
+
+
+def on_text(
+    state: State, text: str, logprobs: tuple[TokenLogprob, ...], events: list[LLMEvent]
+) -> State:
+    """Take more text."""
+    if not text and not (logprobs and state.mode == "text"):
+        return state
+    if state.context.constrained:
+        return evolve(state, gathered=Chain(text, state.gathered))
+    if state.context.dialect.think_tags and state.mode != "text":
+        return _on_tagged_text(state, text, logprobs, events)
+    state = open_segment(state, "text", events, hot="content")
+    events.append(TextDelta(state.segment, text, logprobs))
+    return state
+
+
+_OPENING: Final = "<think>"
+_CLOSING: Final = "</think>"
+
+
+def _on_tagged_text(
+    state: State, text: str, logprobs: tuple[TokenLogprob, ...], events: list[LLMEvent]
+) -> State:
+    """Split text at think tags, which may be cut anywhere between chunks.
+
+    Thinking stands at the head of an answer: a tag inside its text is text. White space
+    around the thinking belongs to neither.
+    """
+    text = state.held + text
+    held = ""
+    while text:
+        thinking = state.mode == "reasoning"
+        text = text if thinking else text.lstrip()
+        tag = _CLOSING if thinking else _OPENING
+        before, found, after = text.partition(tag)
+        if not found:
+            held = _beginning(text, tag)
+            before = text[: len(text) - len(held)]
+        if before and not thinking:  # what is no tag is the answer
+            state = open_segment(evolve(state, held=""), "text", events, hot="content")
+            events.append(TextDelta(state.segment, text, logprobs))
+            return state
+        if before:
+            events.append(ReasoningDelta(state.segment, before))
+        if not found:
+            break
+        state = (
+            close_segment(state, events) if thinking else open_segment(state, "reasoning", events)
+        )
+        text = after
+    return state if held == state.held else evolve(state, held=held)
+
+
+def _beginning(text: str, tag: str) -> str:
+    """Return the end of *text* that may be the beginning of *tag*."""
+    for size in range(min(len(tag) - 1, len(text)), 0, -1):
+        if text.endswith(tag[:size]):
+            return tag[:size]
+    return ""
+
+
+def release_held(state: State, events: list[LLMEvent]) -> State:
+    """Say what looked like the beginning of a tag and was none."""
+    if not state.held:
+        return state
+    if state.mode == "reasoning":
+        events.append(ReasoningDelta(state.segment, state.held))
+    else:
+        state = open_segment(state, "text", events)
+        events.append(TextDelta(state.segment, state.held))
+    return evolve(state, held="")
+
+
+def on_refusal(state: State, delta: Chunk, choice: Chunk, events: list[LLMEvent]) -> State:
+    """Take words of refusal."""
+    refusal = string(delta.get("refusal"))
+    if refusal is None:
+        return state
+    state = open_segment(state, "refusal", events)
+    events.append(TextDelta(state.segment, refusal, read_logprobs(choice, "refusal")))
+    return state if state.refused else evolve(state, refused=True)
+
+
+def read_logprobs(choice: Chunk, name: str) -> tuple[TokenLogprob, ...]:
+    """Return the token log probabilities of a choice's text or refusal."""
+    tokens = dicts(mapping(choice.get("logprobs")).get(name))
+    return tuple(_logprob(token) for token in tokens if _has_logprob(token))
+
+
+def _logprob(token: Chunk) -> TokenLogprob:
+    top = [other for other in dicts(token.get("top_logprobs")) if _has_logprob(other)]
+    return TokenLogprob(
+        token=str(token.get("token")),
+        logprob=float(token["logprob"]),
+        top=tuple(
+            TokenLogprob(token=str(other.get("token")), logprob=float(other["logprob"]))
+            for other in top
+        ),
+    )
+
+
+def _has_logprob(token: Chunk) -> bool:
+    value = token.get("logprob")
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+# -- media
+
+
+def on_media(state: State, delta: Chunk, _choice: Chunk, events: list[LLMEvent]) -> State:
+    """Take pieces of spoken sound, and whole pictures."""
+    audio = delta.get("audio")
+    if isinstance(audio, dict) and audio:
+        state = evolve(state, gathered=Chain(audio, state.gathered))
+    for image in dicts(delta.get("images")):
+        url = string(mapping(image.get("image_url")).get("url"))
+        if url is None:
+            events.append(ProviderEvent(state.context.provider, {"image": image}))
+            continue
+        media_type = url[5:].partition(";")[0] if url.startswith("data:") else "image/png"
+        events.append(File(id=f"file_{state.segments}", url=url, media_type=media_type))
+        state = evolve(state, segments=state.segments + 1)
+    return state
+
+
+def spoken(state: State, events: list[LLMEvent]) -> None:
+    """Say the whole sound that came in pieces, each in base64 by itself."""
+    pieces = [piece for piece in unchain(state.gathered) if isinstance(piece, dict)]
+    if not pieces:
+        return
+    id_ = next((found for piece in pieces if (found := string(piece.get("id")))), None)
+    expires = next((p["expires_at"] for p in pieces if p.get("expires_at") is not None), None)
+    data = b"".join(_decoded(piece.get("data")) for piece in pieces)
+    words = "".join(string(piece.get("transcript")) or "" for piece in pieces)
+    known = {"audio_id": id_, "expires_at": expires}
+    own = {name: value for name, value in known.items() if value is not None}
+    events.append(
+        File(
+            id=id_ or f"file_{state.segments}",
+            media_type=state.context.audio_type,
+            data=data or None,
+            file_id=None if data else id_,
+            transcript=words or None,
+            provider_metadata={METADATA_KEY: own} if own else {},
+        )
+    )
+
+
+def _decoded(data: Any) -> bytes:
+    try:
+        return base64.b64decode(data, validate=False) if isinstance(data, str) else b""
+    except binascii.Error:
+        return b""
+
+
+# -- citations and sources
+
+
+def on_annotations(state: State, delta: Chunk, _choice: Chunk, events: list[LLMEvent]) -> State:
+    """Take what the text cites; its own `TextEnd` carries it."""
+    for annotation in dicts(delta.get("annotations")):
+        cited = mapping(annotation.get("url_citation"))
+        if not cited:
+            events.append(ProviderEvent(state.context.provider, {"annotation": annotation}))
+            continue
+        citation = Citation(
+            url=string(cited.get("url")),
+            title=string(cited.get("title")),
+            cited_text=string(cited.get("content")),
+            start_index=integer(cited.get("start_index")),
+            end_index=integer(cited.get("end_index")),
+        )
+        state = evolve(state, citations=(*state.citations, citation))
+        state = announce(state, cited.get("url"), cited.get("title"), events)
+    return state
+
+
+def on_sources(state: State, chunk: Chunk, events: list[LLMEvent]) -> State:
+    """Announce pages listed beside the choices: Perplexity's, and `citations` xAI's as well."""
+    for result in dicts(chunk.get("search_results")):
+        state = announce(state, result.get("url"), result.get("title"), events)
+    citations = chunk.get("citations")
+    for url in citations if isinstance(citations, list) else ():
+        state = announce(state, url, None, events)
+    return state
+
+
+def announce(state: State, url: Any, title: Any, events: list[LLMEvent]) -> State:
+    """Announce a page that the answer rests on, once."""
+    sources = state.envelope.sources
+    if not isinstance(url, str) or not url or url in sources:
+        return state
+    events.append(Source(id=f"source_{len(sources)}", url=url, title=string(title)))
+    return evolve(state, envelope=evolve(state.envelope, sources=sources | {url}))

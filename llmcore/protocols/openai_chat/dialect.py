@@ -1,0 +1,181 @@
+"""Where servers of the Chat Completions API differ, as data.
+
+A dialect is chosen per deployment and closed over by the protocol; nothing in the protocol
+asks which provider it talks to. The defaults are OpenAI's own.
+"""
+
+import re
+from typing import Final, Literal
+
+from attrs import frozen
+
+from llmcore.protocols.call_ids import OPENAI_CHAT, CallIdRule
+
+ReasoningReplay = Literal["forbidden", "accepted", "required"]
+ReasoningField = Literal["reasoning_content", "reasoning", "reasoning_details", "content"]
+ReasoningControl = Literal[
+    "reasoning_effort",
+    "effort_or_off",
+    "reasoning",
+    "thinking",
+    "thinking_effort",
+    "enable_thinking",
+    "none",
+]
+
+SAMPLING: Final = frozenset(
+    {"temperature", "top_p", "presence_penalty", "frequency_penalty", "logprobs", "top_logprobs"}
+)
+
+
+@frozen(kw_only=True)
+class ChatDialect:
+    """What one family of servers takes and sends."""
+
+    max_tokens_field: Literal["max_completion_tokens", "max_tokens"] = "max_completion_tokens"
+    default_max_tokens: int | None = None
+    """Sent where the request has no limit, for servers that would go on for ever."""
+
+    # -- messages
+
+    developer_role: bool = True
+    """Whether `developer` is a role; if not, such messages become `system`."""
+    system_messages: Literal["keep", "lift", "demote"] = "keep"
+    """System messages inside the conversation: they may stand there; they are moved to its
+    head; or they become user text in a tag, which keeps cached prefixes."""
+    alternate: bool = False
+    """Whether user and assistant must take turns."""
+    text_parts: bool = True
+    """Whether text may come as a list of parts everywhere; if not, several texts are joined
+    by a blank line."""
+    names: bool = True
+    """Whether messages may carry the `name` of who speaks."""
+    refusal_field: bool = True
+    """Whether assistant messages have a `refusal`; if not, it goes back as text."""
+    call_ids: CallIdRule = OPENAI_CHAT
+    valid_arguments: bool = False
+    """Whether the arguments of earlier tool calls must be JSON objects."""
+
+    images: bool = True
+    image_urls: bool = True
+    """Whether pictures may be given by https URL."""
+    audio_formats: frozenset[str] = frozenset({"wav", "mp3"})
+    """Which formats of sound are taken."""
+    files: bool = True
+    file_urls: bool = False
+    """Whether files may be given by https URL."""
+    videos: bool = False
+    """Whether `video_url` parts exist."""
+    tool_result_images: bool = False
+    """Whether tool messages may hold pictures; if not, they follow in a user message."""
+
+    # -- tools
+
+    strict_tools: bool = True
+    """Whether functions may be `strict`."""
+    parallel_tool_calls: bool = True
+    """Whether `parallel_tool_calls` is a parameter."""
+    custom_tools: bool = True
+    """Whether freeform tools (`type: custom`) exist; if not, they are functions of one string."""
+    tool_choice_modes: frozenset[str] = frozenset({"auto", "none", "required", "named"})
+    named_tool_choice: Literal["function", "required"] = "function"
+    """How one tool is forced: by naming it, or (`required`) by offering it alone."""
+    constrained_tools: bool = False
+    """Whether calls that must happen are had from a JSON schema on the answer's text,
+    since the model's own calls are not sure."""
+
+    # -- parameters
+
+    response_formats: frozenset[str] = frozenset({"json", "json_schema"})
+    """Which of the formats the server enforces; others are asked for in words."""
+    strict_schemas: bool = True
+    """Whether `json_schema` has a `strict` mode with OpenAI's rules."""
+    unsupported: frozenset[str] = frozenset({"top_k"})
+    """Parameters, by their native names, that the server rejects or ignores."""
+    seed_field: Literal["seed", "random_seed"] = "seed"
+    logprob_count: bool = False
+    """Whether `logprobs` is the number of alternatives to show and not a switch."""
+    fixed_sampling: str = ""
+    """Models (a pattern for the whole id) that reject sampling parameters."""
+    fixed_sampling_with_effort: str = ""
+    """Models that reject them unless the reasoning effort is `none`, given that one is set."""
+    stream_usage: bool = True
+    """Whether `stream_options: {include_usage}` is taken (and needed to get usage)."""
+
+    # -- reasoning
+
+    reasoning_effort: ReasoningControl = "reasoning_effort"
+    """Which parameter asks for thinking: OpenAI's string, OpenRouter's object `reasoning`, the
+    object `thinking` of Z.ai and Moonshot, DeepSeek's `thinking` beside `reasoning_effort`,
+    Alibaba's `enable_thinking` and `thinking_budget`, Together's `reasoning_effort` beside a
+    switch that turns it off (`effort_or_off`), or none."""
+    reasoning_by_model: tuple[tuple[str, ReasoningControl], ...] = ()
+    """Models (patterns for the whole id; the first that fits counts) that take another one."""
+    forced_calls_stop_thinking: str = ""
+    """Models that may be forced to call a tool only while they do not think."""
+    reasoning_field: ReasoningField = "reasoning_content"
+    """In which field of an assistant message thinking goes back; `content` means parts of
+    type `thinking`, as Mistral has them."""
+    reasoning_replay: ReasoningReplay = "forbidden"
+    """Whether it may or must go back. `required` puts the field on every assistant message."""
+    think_tags: bool = False
+    """Whether `<think>...</think>` in the text is thinking."""
+
+    # -- caching
+
+    prompt_cache_key: bool = True
+    cache_control: bool = False
+    """Whether text parts take Anthropic-style `cache_control` marks."""
+    auto_cache_models: str = ""
+    """Models that cache only if asked to, by one `cache_control` on the whole request."""
+
+    @property
+    def thinks_in_content(self) -> bool:
+        """Whether thinking goes back as parts of the content."""
+        return self.reasoning_field == "content" and self.reasoning_replay != "forbidden"
+
+    def fixes_sampling(self, model: str, effort: str | None) -> bool:
+        """Return whether *model* rejects sampling parameters."""
+        if self.fixed_sampling and re.fullmatch(self.fixed_sampling, model):
+            return True
+        if effort in (None, "none") or not self.fixed_sampling_with_effort:
+            return False
+        return re.fullmatch(self.fixed_sampling_with_effort, model) is not None
+
+    def reasoning_control(self, model: str) -> ReasoningControl:
+        """Return which parameter asks *model* for thinking."""
+        for pattern, control in self.reasoning_by_model:
+            if re.fullmatch(pattern, model):
+                return control
+        return self.reasoning_effort
+
+    def thinks_not_when_forced(self, model: str) -> bool:
+        """Return whether *model* must not think in order to be forced to call a tool."""
+        pattern = self.forced_calls_stop_thinking
+        return bool(pattern) and re.fullmatch(pattern, model) is not None
+
+    def caches_on_request(self, model: str) -> bool:
+        """Return whether *model* caches only what it is asked to, and the server takes that."""
+        return bool(self.auto_cache_models) and bool(re.fullmatch(self.auto_cache_models, model))
+
+
+OPENAI = ChatDialect(
+    # https://platform.openai.com/docs/guides/latest-model ("parameter compatibility"),
+    # https://learn.microsoft.com/azure/ai-foundry/openai/how-to/reasoning ("not supported")
+    fixed_sampling=r"o[134](-.*)?|gpt-5(-(mini|nano|pro|codex).*|-\d.*)?",
+    fixed_sampling_with_effort=r"gpt-5\.\d.*",
+)
+COMPATIBLE = ChatDialect(
+    max_tokens_field="max_tokens",
+    developer_role=False,
+    text_parts=False,
+    refusal_field=False,
+    valid_arguments=True,
+    custom_tools=False,
+    strict_schemas=False,
+    unsupported=frozenset({"service_tier", "metadata", "verbosity"}),
+    prompt_cache_key=False,
+    audio_formats=frozenset(),
+    files=False,
+)
+"""What most servers that imitate the API take."""

@@ -1,0 +1,389 @@
+"""OpenAI Chat Completions: lowering the conversation.
+
+Source: https://platform.openai.com/docs/api-reference/chat/create (`messages`), read November 2026;
+how thinking goes back: https://api-docs.deepseek.com/guides/thinking_mode,
+https://openrouter.ai/docs/use-cases/reasoning-tokens, https://docs.mistral.ai/capabilities/reasoning.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final, TypeAlias, cast
+
+from attrs import frozen
+
+from llmcore.protocols.history import HistoryPolicy, Repaired, repair
+from llmcore.protocols.loose_json import mapping
+from llmcore.protocols.notes import Notes
+from llmcore.protocols.openai_chat.dialect import ChatDialect
+from llmcore.protocols.openai_chat.parts import content_of, left_out, lower_part, lower_text
+from llmcore.protocols.openai_chat.reasoning_details import rejoin_details
+from llmcore.protocols.openai_chat.tools import freeform_arguments
+from llmcore.schema import json
+from llmcore.schema.content import (
+    AudioPart,
+    ContentPart,
+    DocumentPart,
+    ImagePart,
+    ProviderPart,
+    ReasoningPart,
+    RefusalPart,
+    TextPart,
+    ToolCallPart,
+    ToolOutputPart,
+    ToolResultPart,
+)
+from llmcore.schema.json import JsonValue
+from llmcore.schema.messages import Message
+from llmcore.schema.request import LLMRequest
+
+Native: TypeAlias = dict[str, Any]
+
+
+@frozen(kw_only=True)
+class Target:
+    """Whom messages are lowered for."""
+
+    dialect: ChatDialect
+    policy: HistoryPolicy
+    keys: frozenset[str]
+    """Under which ids native parts are this server's own."""
+
+    @property
+    def metadata_key(self) -> str:
+        """Where replayed provider data stands."""
+        return self.policy.metadata_key
+
+
+def target_of(
+    request: LLMRequest, dialect: ChatDialect, *, protocol: str, metadata_key: str
+) -> Target:
+    """Return whom the messages of *request* are lowered for."""
+    policy = HistoryPolicy(
+        protocol=protocol,
+        provider=request.provider_id,
+        model=request.model_id,
+        metadata_key=metadata_key,
+        call_ids=dialect.call_ids,
+        alternate=dialect.alternate,
+        system_messages=dialect.system_messages,
+        developer_role=dialect.developer_role,
+        empty_text="drop_empty",
+        reasoning="drop" if dialect.reasoning_replay == "forbidden" else "any",
+    )
+    return Target(
+        dialect=dialect,
+        policy=policy,
+        keys=frozenset(filter(None, (metadata_key, request.provider_id))),
+    )
+
+
+def lower_messages(
+    request: LLMRequest, target: Target, instructions: Sequence[str], notes: Notes
+) -> list[Native]:
+    """Return the body's `messages`: *instructions* of our own end the leading system message."""
+    repaired = repair(request.messages, target.policy)
+    notes.extend(repaired.diagnostics)
+    messages = _lower_system(request, repaired, target, instructions)
+    places = {id(message): index for index, message in enumerate(request.messages)}
+    held: list[Native] = []
+    for index, message in enumerate(repaired.messages):
+        path = f"messages[{places.get(id(message), index)}]"
+        if message.role != "tool" and held:
+            messages.append({"role": "user", "content": held})
+            held = []
+        match message.role:
+            case "user":
+                messages.append(_lower_user(message, path, target, notes))
+            case "assistant":
+                messages.append(_lower_assistant(message, path, target, notes))
+            case "tool":
+                messages.extend(_lower_results(message, path, target, held, notes))
+            case _:
+                messages.append(_lower_instructions(message, path, target, notes))
+    if held:
+        messages.append({"role": "user", "content": held})
+    return messages
+
+
+# -- instructions
+
+
+def _lower_system(
+    request: LLMRequest, repaired: Repaired, target: Target, instructions: Sequence[str]
+) -> list[Native]:
+    texts = [*request.system, *repaired.system, *map(TextPart, instructions)]
+    parts = [lower_text(part, target.dialect) for part in texts if part.text]
+    if not parts:
+        return []
+    return [{"role": "system", "content": content_of(parts, target.dialect)}]
+
+
+def _lower_instructions(message: Message, path: str, target: Target, notes: Notes) -> Native:
+    parts: list[Native] = []
+    for index, part in enumerate(message.content):
+        where = f"{path}.content[{index}]"
+        natives = lower_part(part, where, target.dialect, target.keys, notes)
+        if not isinstance(part, ProviderPart) and any(n["type"] != "text" for n in natives):
+            natives = [left_out("a file", where, "instructions hold only text", notes)]
+        parts += natives
+    native: Native = {"role": message.role, "content": content_of(parts, target.dialect)}
+    return _named(native, message, path, target, notes)
+
+
+# -- what the user says
+
+
+def _lower_user(message: Message, path: str, target: Target, notes: Notes) -> Native:
+    parts = _lower_parts(message.content, path, target, notes)
+    native: Native = {"role": "user", "content": content_of(parts, target.dialect)}
+    return _named(native, message, path, target, notes)
+
+
+def _lower_parts(
+    parts: Sequence[ContentPart], path: str, target: Target, notes: Notes
+) -> list[Native]:
+    return [
+        native
+        for index, part in enumerate(parts)
+        for native in lower_part(
+            part, f"{path}.content[{index}]", target.dialect, target.keys, notes
+        )
+    ]
+
+
+def _named(native: Native, message: Message, path: str, target: Target, notes: Notes) -> Native:
+    if message.name and not target.dialect.names:
+        notes.dropped("unsupported-parameter", f"{path}.name", "the server takes no names")
+        return native
+    return {**native, "name": message.name} if message.name else native
+
+
+# -- what the model said
+
+
+def _lower_assistant(message: Message, path: str, target: Target, notes: Notes) -> Native:
+    """Return an assistant message: its text, then its refusal, thinking and calls.
+
+    Chat has one place for each, so text that came after a call moves before it.
+    """
+    native: Native = {
+        "role": "assistant",
+        "content": _assistant_content(message, path, target, notes),
+    }
+    refusals = [part.text for part in message.content if isinstance(part, RefusalPart)]
+    if refusals and target.dialect.refusal_field:
+        native["refusal"] = "".join(refusals)
+    native |= _lower_reasoning(message, target)
+    native |= _lower_audio_id(message, path, target, notes)
+    native |= _lower_fields(message, target)
+    calls = _lower_calls(message, path, target, notes)
+    if calls:
+        native["tool_calls"] = calls
+    if not native["content"] and not native.keys().isdisjoint(_INSTEAD_OF_CONTENT):
+        native["content"] = None
+    _note_losses(message, path, notes)
+    return _named(native, message, path, target, notes)
+
+
+_INSTEAD_OF_CONTENT: Final = frozenset({"tool_calls", "refusal", "audio"})
+
+
+def _assistant_content(
+    message: Message, path: str, target: Target, notes: Notes
+) -> str | list[Native]:
+    """Return what was said as one string, or as parts where a string cannot say it."""
+    parts: list[Native] = []
+    for index, part in enumerate(message.content):
+        parts += _lower_said(part, f"{path}.content[{index}]", target, notes)
+    if any(part.keys() != {"type", "text"} for part in parts):
+        return parts
+    return "".join(part["text"] for part in parts)
+
+
+def _lower_said(part: ContentPart, path: str, target: Target, notes: Notes) -> list[Native]:
+    dialect = target.dialect
+    match part:
+        case TextPart(text=text) if text:
+            return [lower_text(part, dialect)]
+        case RefusalPart(text=text) if not dialect.refusal_field:
+            return [{"type": "text", "text": text}]
+        case ReasoningPart(text=text) if text and dialect.thinks_in_content:
+            return [{"type": "thinking", "thinking": [{"type": "text", "text": text}]}]
+        case ProviderPart() if not _is_of_message(part, target):
+            return lower_part(part, path, dialect, target.keys, notes)
+        case _:
+            return []
+
+
+def _lower_reasoning(message: Message, target: Target) -> Native:
+    dialect = target.dialect
+    if dialect.reasoning_replay == "forbidden" or dialect.reasoning_field == "content":
+        return {}
+    if dialect.reasoning_field == "reasoning_details":
+        details = _details(message, target)
+        if details:
+            return {"reasoning_details": details}
+        field = "reasoning"
+    else:
+        field = dialect.reasoning_field
+    text = message.reasoning or ""
+    return {field: text} if text or dialect.reasoning_replay == "required" else {}
+
+
+def _details(message: Message, target: Target) -> list[JsonValue]:
+    """Return the reasoning blocks exactly as they came, where they are the target's own."""
+    if not target.policy.keeps_opaque(message.origin):
+        return []
+    runs = [
+        part.provider_metadata.get(target.metadata_key, {}).get("reasoning_details")
+        for part in message.content
+    ]
+    return rejoin_details(run for run in runs if isinstance(run, list))
+
+
+def _lower_audio_id(message: Message, path: str, target: Target, notes: Notes) -> Native:
+    """Return a reference to what the model spoke, which is all that goes back of it."""
+    for index, part in enumerate(message.content):
+        if not isinstance(part, AudioPart):
+            continue
+        own = part.provider_metadata.get(target.metadata_key, {}).get("audio_id")
+        audio_id = part.file_id or own
+        if audio_id and target.policy.same_api(message.origin):
+            return {"audio": {"id": audio_id}}
+        where = f"{path}.content[{index}]"
+        _lost(notes, where, "sound", "it can only be sent back by its id")
+    return {}
+
+
+def _is_of_message(part: ProviderPart, target: Target) -> bool:
+    """Return whether *part* holds fields of the message, not a part of its content."""
+    return part.provider_metadata.get(target.metadata_key, {}).get("place") == "message"
+
+
+def _lower_fields(message: Message, target: Target) -> Native:
+    """Return the native fields that came with the message and must go back with it."""
+    if not target.policy.keeps_opaque(message.origin):
+        return {}
+    fields: Native = {}
+    for part in message.content:
+        if isinstance(part, ProviderPart) and _is_of_message(part, target):
+            fields |= mapping(part.data)
+    return fields
+
+
+def _lower_calls(message: Message, path: str, target: Target, notes: Notes) -> list[Native]:
+    calls: list[Native] = []
+    for index, part in enumerate(message.content):
+        if not isinstance(part, ToolCallPart) or part.provider_executed:
+            continue
+        broken = part.kind == "function" and not part.is_valid
+        if broken and target.dialect.valid_arguments:
+            why = "the server takes only JSON objects as arguments: they are wrapped in one"
+            notes.changed("invalid-tool-arguments", f"{path}.content[{index}].arguments", why)
+        calls.append(_lower_call(part, message, target))
+    return calls
+
+
+def _lower_call(call: ToolCallPart, message: Message, target: Target) -> Native:
+    """Return a call, with what must go back with it."""
+    native = _lower_bare_call(call, target)
+    extra = call.provider_metadata.get(target.metadata_key, {}).get("extra_content")
+    if extra and target.policy.keeps_opaque(message.origin):
+        native["extra_content"] = extra
+    return native
+
+
+def _lower_bare_call(call: ToolCallPart, target: Target) -> Native:
+    dialect = target.dialect
+    if call.kind == "custom" and dialect.custom_tools:
+        custom = {"name": call.name, "input": _text(call.arguments)}
+        return {"id": call.id, "type": "custom", "custom": custom}
+    arguments = call.arguments
+    if call.kind == "custom" or (dialect.valid_arguments and not call.is_valid):
+        arguments = freeform_arguments(_text(arguments))
+    function = {"name": call.name, "arguments": _text(arguments)}
+    return {"id": call.id, "type": "function", "function": function}
+
+
+def _text(value: JsonValue) -> str:
+    return value if isinstance(value, str) else json.dumps(value).decode()
+
+
+def _note_losses(message: Message, path: str, notes: Notes) -> None:
+    called = False
+    for index, part in enumerate(message.content):
+        where = f"{path}.content[{index}]"
+        if isinstance(part, ImagePart | DocumentPart):
+            _lost(notes, where, "a file", "assistant messages hold none")
+        elif isinstance(part, ToolCallPart | ToolResultPart) and part.provider_executed:
+            _lost(notes, where, "a tool run by the provider", "Chat cannot say it again")
+        elif isinstance(part, ToolCallPart):
+            called = True
+        elif called and isinstance(part, TextPart) and part.text:
+            message_ = "text that came after a tool call is sent before it: Chat has no other place"
+            notes.changed("reordered-content", where, message_)
+
+
+def _lost(notes: Notes, path: str, what: str, why: str) -> None:
+    notes.dropped("unsupported-content", path, f"{what} was left out: {why}")
+
+
+# -- what tools returned
+
+
+def _lower_results(
+    message: Message,
+    path: str,
+    target: Target,
+    held: list[Native],
+    notes: Notes,
+) -> list[Native]:
+    """Return one tool message per result; pictures that they cannot hold go to *held*.
+
+    Tool messages must follow the calls directly, so the user message that shows the
+    pictures comes after the last of them, each labelled with its call's id.
+    """
+    messages: list[Native] = []
+    for index, part in enumerate(message.content):
+        where = f"{path}.content[{index}]"
+        if not isinstance(part, ToolResultPart):
+            held += lower_part(part, where, target.dialect, target.keys, notes)
+            continue
+        content = _lower_result(part, where, target, held, notes)
+        messages.append({"role": "tool", "tool_call_id": part.tool_call_id, "content": content})
+    return messages
+
+
+def _lower_result(
+    part: ToolResultPart, path: str, target: Target, held: list[Native], notes: Notes
+) -> str | list[Native]:
+    if not isinstance(part.content, tuple):
+        text = _text(part.content)
+        return f"Error: {text}" if part.is_error and not _says_error(text) else text
+    natives: list[Native] = [{"type": "text", "text": "Error:"}] if part.is_error else []
+    shown = 0
+    for index, item in enumerate(cast("tuple[ToolOutputPart, ...]", part.content)):
+        where = f"{path}.content[{index}]"
+        lowered = lower_part(item, where, target.dialect, target.keys, notes)
+        for native in lowered:
+            if native.get("type") == "text" or _holds(native, target.dialect):
+                natives.append(native)
+                continue
+            shown += 1
+            label = f"{native.get('type', 'part')} {shown} of tool call {part.tool_call_id}"
+            natives.append({"type": "text", "text": f"[{label}: in the next user message]"})
+            held += [{"type": "text", "text": f"{label}:"}, native]
+            notes.changed(
+                "moved-tool-result-media",
+                where,
+                "tool messages hold only text: it follows in a user message",
+            )
+    return content_of(natives, target.dialect)
+
+
+def _says_error(text: str) -> bool:
+    """Return whether a result tells by itself that something went wrong."""
+    return "error" in text[:40].lower()
+
+
+def _holds(native: Native, dialect: ChatDialect) -> bool:
+    return dialect.tool_result_images and native.get("type") == "image_url"

@@ -1,0 +1,172 @@
+"""OpenAI Chat Completions: lowering the parts that a message's content is made of.
+
+Sources, read November 2026: https://platform.openai.com/docs/api-reference/chat/create (content
+parts), https://platform.openai.com/docs/guides/images-vision,
+https://platform.openai.com/docs/guides/pdf-files, https://openrouter.ai/docs/features/multimodal
+(files and videos by URL, `cache_control`).
+"""
+
+from typing import Any, TypeAlias
+
+from llmcore.protocols import media
+from llmcore.protocols.notes import Notes
+from llmcore.protocols.openai_chat.dialect import ChatDialect
+from llmcore.schema.content import (
+    AudioPart,
+    ContentPart,
+    DocumentPart,
+    ImagePart,
+    ProviderPart,
+    TextPart,
+    cache_ttl,
+)
+
+Native: TypeAlias = dict[str, Any]
+
+
+def lower_part(
+    part: ContentPart,
+    path: str,
+    dialect: ChatDialect,
+    keys: frozenset[str],
+    notes: Notes,
+) -> list[Native]:
+    """Return one part of a user's content as native parts.
+
+    What the server does not take becomes a short text in its place, and a Diagnostic.
+    """
+    match part:
+        case TextPart():
+            return [lower_text(part, dialect)]
+        case ImagePart():
+            return [_lower_image(part, path, dialect, notes)]
+        case AudioPart():
+            return [_lower_audio(part, path, dialect, notes)]
+        case DocumentPart():
+            return _lower_document(part, path, dialect, notes)
+        case ProviderPart(provider=provider, data=dict() as data) if provider in keys:
+            return [dict(data)]
+        case _:
+            owner = getattr(part, "provider", None)
+            what = f"a part of {owner}" if owner else f"a {type(part).__name__}"
+            return [left_out(what, path, "it has no form here", notes)]
+
+
+def lower_text(part: TextPart, dialect: ChatDialect) -> Native:
+    """Return text, with its cache mark where the server takes them."""
+    native: Native = {"type": "text", "text": part.text}
+    ttl = cache_ttl(part) if dialect.cache_control else None
+    if ttl is not None:
+        native["cache_control"] = cache_mark(ttl)
+    return native
+
+
+def cache_mark(ttl: str | None) -> Native:
+    """Return an Anthropic-style cache mark; five minutes is its default."""
+    return {"type": "ephemeral", "ttl": "1h"} if ttl == "1h" else {"type": "ephemeral"}
+
+
+def content_of(parts: list[Native], dialect: ChatDialect) -> str | list[Native]:
+    """Return native parts as `content`: plain text as one string where that says the same."""
+    if any(part.keys() != {"type", "text"} for part in parts):
+        return parts
+    if len(parts) > 1 and dialect.text_parts:
+        return parts
+    return "\n\n".join(part["text"] for part in parts)
+
+
+# -- media
+
+
+def _lower_image(part: ImagePart, path: str, dialect: ChatDialect, notes: Notes) -> Native:
+    if not dialect.images:
+        return left_out("an image", path, "the server takes none", notes)
+    url = media.data_url(part) or media.remote_url(part)
+    if url is None:
+        return left_out("an image", path, "it cannot be given by file id", notes)
+    if not dialect.image_urls and not media.is_data_url(url):
+        return left_out("an image", path, "the server takes no URLs; give its bytes", notes)
+    image: Native = {"url": url}
+    if part.detail is not None:
+        image["detail"] = part.detail
+    return {"type": "image_url", "image_url": image}
+
+
+def _lower_audio(part: AudioPart, path: str, dialect: ChatDialect, notes: Notes) -> Native:
+    if not dialect.audio_formats:
+        return left_out("sound", path, "the server takes none", notes, part.transcript)
+    found = media.base64_data(part)
+    if found is None:
+        return left_out("sound", path, "only its bytes can be given", notes, part.transcript)
+    form = media.audio_format(found[0])
+    if form is None or form not in dialect.audio_formats:
+        taken = ", ".join(sorted(dialect.audio_formats))
+        return left_out(
+            "sound", path, f"the server takes {taken}, not {found[0]}", notes, part.transcript
+        )
+    return {"type": "input_audio", "input_audio": {"data": found[1], "format": form}}
+
+
+def _lower_document(
+    part: DocumentPart, path: str, dialect: ChatDialect, notes: Notes
+) -> list[Native]:
+    media_type = media.media_type_of(part) or ""
+    if media_type.startswith("video/"):
+        return [_lower_video(part, path, dialect, notes)]
+    if part.citations:
+        notes.dropped(
+            "unsupported-parameter",
+            f"{path}.citations",
+            "Chat Completions cannot be asked to cite documents",
+        )
+    text = media.text_data(part)
+    if text is not None:
+        return [{"type": "text", "text": _document_text(part, text)}]
+    before = [{"type": "text", "text": part.context}] if part.context else []
+    return [*before, _lower_file(part, path, dialect, notes)]
+
+
+def _document_text(part: DocumentPart, text: str) -> str:
+    """Return a text document inside a tag that says what it is."""
+    facts = {"name": part.name, "title": part.title, "context": part.context}
+    said = "".join(f' {name}="{_quoted(fact)}"' for name, fact in facts.items() if fact)
+    return f"<document{said}>\n{text}\n</document>"
+
+
+def _quoted(text: str) -> str:
+    return text.replace("&", "&amp;").replace('"', "&quot;")
+
+
+def _lower_file(part: DocumentPart, path: str, dialect: ChatDialect, notes: Notes) -> Native:
+    if not dialect.files:
+        return left_out("a file", path, "the server takes none", notes, part.name or part.title)
+    if part.file_id is not None:
+        return {"type": "file", "file": {"file_id": part.file_id}}
+    data = media.data_url(part)
+    if data is None and not dialect.file_urls:
+        return left_out("a file", path, "the server takes no URLs; give its bytes", notes, part.url)
+    name = part.name or part.title or _file_name(media.media_type_of(part))
+    return {"type": "file", "file": {"filename": name, "file_data": data or part.url}}
+
+
+def _file_name(media_type: str | None) -> str:
+    """Return a name with the ending that tells the server the format."""
+    ending = media.document_format(media_type or "")
+    return f"document.{ending}" if ending else "document"
+
+
+def _lower_video(part: DocumentPart, path: str, dialect: ChatDialect, notes: Notes) -> Native:
+    url = media.data_url(part) or media.remote_url(part)
+    if not dialect.videos or url is None:
+        return left_out("a video", path, "the server takes none", notes, part.name or part.title)
+    return {"type": "video_url", "video_url": {"url": url}}
+
+
+def left_out(what: str, path: str, why: str, notes: Notes, words: str | None = None) -> Native:
+    """Return the text that stands where something could not be sent."""
+    notes.dropped(
+        "unsupported-content",
+        path,
+        f"{what} was left out ({why}); a short text stands in its place",
+    )
+    return {"type": "text", "text": f"[{what}, left out{f': {words}' if words else ''}]"}

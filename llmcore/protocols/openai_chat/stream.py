@@ -1,0 +1,392 @@
+"""OpenAI Chat Completions: reading the answer.
+
+Source: https://platform.openai.com/docs/api-reference/chat-streaming (read November 2026), and
+the documents of the servers that imitate it, named where a rule is theirs.
+
+A body that was not streamed is read as one chunk whose delta is the whole message, so
+both give the same events by construction.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, TypeAlias
+
+from attrs import evolve
+
+from llmcore.protocols.errors import error_from_body
+from llmcore.protocols.loose_json import dicts, mapping, string
+from llmcore.protocols.openai_chat.body import METADATA_KEY
+from llmcore.protocols.openai_chat.content import (
+    on_annotations,
+    on_content,
+    on_media,
+    on_refusal,
+    on_sources,
+    release_held,
+    spoken,
+)
+from llmcore.protocols.openai_chat.dialect import ChatDialect
+from llmcore.protocols.openai_chat.envelope import map_reason, on_envelope, on_start
+from llmcore.protocols.openai_chat.executed_tools import on_executed_tools
+from llmcore.protocols.openai_chat.reasoning import NAMES as REASONING_NAMES
+from llmcore.protocols.openai_chat.reasoning import on_reasoning
+from llmcore.protocols.openai_chat.state import (
+    Chunk,
+    Context,
+    State,
+    close_segment,
+    open_segment,
+    unchain,
+)
+from llmcore.protocols.openai_chat.tool_calls import (
+    begin,
+    end_calls,
+    new_call,
+    on_tool_calls,
+)
+from llmcore.protocols.openai_chat.tools import constrains, freeform_functions, freeform_input
+from llmcore.protocols.openai_chat.usage import map_usage
+from llmcore.protocols.protocol import Frame
+from llmcore.schema import json
+from llmcore.schema.diagnostics import Diagnostic
+from llmcore.schema.errors import StreamError
+from llmcore.schema.events import (
+    ErrorEvent,
+    Finish,
+    LLMEvent,
+    ProviderEvent,
+    ReasoningDelta,
+    StepFinish,
+    TextDelta,
+    ToolInputDelta,
+)
+from llmcore.schema.json import JsonValue
+from llmcore.schema.options import merge_json
+from llmcore.schema.request import LLMRequest
+
+# -- frames -------------------------------------------------------------------------------
+
+_DONE: Final[Chunk] = {"done": True}
+"""The sentinel `data: [DONE]`."""
+
+
+def decode(frame: Frame) -> Chunk | None:
+    """Read one frame; None for pings. ValueError if it is not JSON."""
+    name, data = frame
+    if data[:1] != b"{":
+        data = data.strip()
+        if not data:
+            return None
+        if data == b"[DONE]":
+            return _DONE
+    if name == "error":
+        return _error_frame(data)
+    chunk = json.loads(data)
+    if isinstance(chunk, dict):
+        return chunk
+    return None if chunk is None else {"error": {"message": f"a chunk is {chunk!r}"[:200]}}
+
+
+def _error_frame(data: bytes) -> Chunk:
+    """Return a frame that is named an error as a chunk that holds one."""
+    try:
+        chunk = json.loads(data)
+    except ValueError:
+        chunk = data.decode("utf-8", "replace")
+    if isinstance(chunk, dict) and chunk.get("error"):
+        return chunk
+    return {"error": chunk or {"message": "the server sent an error event without a word"}}
+
+
+def terminal(chunk: Chunk) -> bool:
+    """Return whether this is the end sentinel."""
+    return chunk is _DONE
+
+
+# -- state --------------------------------------------------------------------------------
+
+Step: TypeAlias = tuple[State, Sequence[LLMEvent]]
+Handler: TypeAlias = Callable[[State, Chunk, Chunk, list[LLMEvent]], State]
+"""Takes its fields of a delta, given the choice around it; adds to the events."""
+
+
+def initial(request: LLMRequest, dialect: ChatDialect) -> State:
+    """Return the state before the first chunk."""
+    return State(
+        context=Context(
+            dialect=dialect,
+            provider=request.provider_id,
+            model=request.model_id,
+            turn=len(request.messages),
+            freeform=freeform_functions(request, dialect),
+            constrained=constrains(request, dialect),
+            audio_type=_audio_type(request),
+        )
+    )
+
+
+_AUDIO_TYPES: Final = {"mp3": "audio/mpeg", "pcm16": "audio/pcm"}
+
+
+def _audio_type(request: LLMRequest) -> str:
+    """Return the MIME type of the sound that was asked for."""
+    wanted = request.options_for(METADATA_KEY, request.provider_id).get("audio")
+    form = string(mapping(wanted).get("format")) or "wav"
+    return _AUDIO_TYPES.get(form, f"audio/{form}")
+
+
+# -- stepping -----------------------------------------------------------------------------
+
+
+def step(state: State, chunk: Chunk) -> Step:
+    """Translate one chunk."""
+    if state.hot:
+        event = _plain(state, chunk)
+        if event is not None:
+            return state, (event,)
+    return _step(state, chunk)
+
+
+def _plain(state: State, chunk: Chunk) -> LLMEvent | None:
+    """Return the delta of a chunk that only continues what is open: the per-token path.
+
+    None for a chunk that says anything else.
+    """
+    hot = state.hot
+    try:
+        (choice,) = chunk["choices"]
+        delta = choice["delta"]
+        value = delta[hot]
+        if not value or choice.get("finish_reason") or chunk.get("usage") or choice.get("index"):
+            return None
+        if len(delta) > 1:
+            for key, other in delta.items():
+                if other and key not in (hot, "role"):
+                    return None
+        if choice.get("error") or (not _ENVELOPE.isdisjoint(chunk) and _says_more(chunk)):
+            return None
+        if hot == "tool_calls":
+            return _plain_arguments(state, value)
+        if type(value) is not str or choice.get("logprobs"):
+            return None
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return None
+    if hot == "content":
+        return TextDelta(state.segment, value)
+    return ReasoningDelta(state.segment, value)
+
+
+_ENVELOPE: Final = frozenset({"error", "citations", "search_results", "x_groq"})
+
+
+def _says_more(chunk: Chunk) -> bool:
+    return any(chunk.get(name) for name in _ENVELOPE)
+
+
+def _plain_arguments(state: State, fragments: Any) -> LLMEvent | None:
+    """Return the delta of one fragment that only continues the current call."""
+    (fragment,) = fragments
+    call = state.calls.current
+    function = fragment["function"]
+    text = function["arguments"]
+    if call is None or type(text) is not str or not text or fragment.get("index") != call.index:
+        return None
+    id_, name = fragment.get("id"), function.get("name")
+    if (id_ and id_ != call.wire_id) or (name and (name != call.name or not id_)):
+        return None
+    return ToolInputDelta(call.id, text)
+
+
+def _step(state: State, chunk: Chunk) -> Step:
+    if chunk is _DONE:
+        return evolve(state, envelope=evolve(state.envelope, done=True)), ()
+    if _is_error(chunk):
+        return state, (_error(state, chunk),)
+    events: list[LLMEvent] = []
+    state = on_start(state, chunk, events)
+    for choice in dicts(chunk.get("choices")):
+        if choice.get("error"):
+            return state, (*events, _error(state, choice))
+        if choice.get("index") in (0, None):
+            state = _on_choice(state, choice, events)
+        else:
+            events.append(ProviderEvent(state.context.provider, {"choice": choice}))
+    state = on_sources(state, chunk, events)
+    return on_envelope(state, chunk), _until_error(events)
+
+
+def _until_error(events: list[LLMEvent]) -> list[LLMEvent]:
+    """Return *events* up to the error that ends them, if there is one."""
+    for index, event in enumerate(events):
+        if type(event) is ErrorEvent:
+            return events[: index + 1]
+    return events
+
+
+def _is_error(chunk: Chunk) -> bool:
+    """Return whether *chunk* is an error body: OpenAI's, vLLM's and Mistral's, FastAPI's."""
+    if chunk.get("error"):
+        return True
+    if chunk.get("choices") or "usage" in chunk:
+        return False
+    return chunk.get("object") == "error" or "detail" in chunk or "message" in chunk
+
+
+def _error(state: State, holder: Chunk) -> ErrorEvent:
+    return ErrorEvent(error_from_body(provider=state.context.provider or None, body=holder))
+
+
+def _on_choice(state: State, choice: Chunk, events: list[LLMEvent]) -> State:
+    delta = choice.get("delta")
+    if isinstance(delta, dict):
+        said = {name for name, value in delta.items() if value}
+        if choice.get("logprobs"):
+            said.add("content")
+        for names, handler in _HANDLERS:
+            if not names.isdisjoint(said):
+                state = handler(state, delta, choice, events)
+        if not said <= _KNOWN:
+            unknown = {name: delta[name] for name in delta if name in said - _KNOWN}
+            events.append(ProviderEvent(state.context.provider, {"delta": unknown}))
+    reason = string(choice.get("finish_reason"))
+    if reason is not None and state.envelope.reason is None:
+        state = evolve(state, hot="", envelope=evolve(state.envelope, reason=reason))
+    return state
+
+
+def _on_extra(state: State, delta: Chunk, _choice: Chunk, _events: list[LLMEvent]) -> State:
+    """Keep what must go back with the message, such as Gemini's thought signature.
+
+    Source: https://ai.google.dev/gemini-api/docs/thought-signatures (OpenAI compatibility)
+    """
+    merged = merge_json(state.envelope.extra, mapping(delta.get("extra_content")))
+    return evolve(state, envelope=evolve(state.envelope, extra=merged))
+
+
+_HANDLERS: Final[tuple[tuple[frozenset[str], Handler], ...]] = (
+    (frozenset({*REASONING_NAMES, "reasoning_details", "signature"}), on_reasoning),
+    (frozenset({"content"}), on_content),
+    (frozenset({"refusal"}), on_refusal),
+    (frozenset({"audio", "images"}), on_media),
+    (frozenset({"annotations"}), on_annotations),
+    (frozenset({"tool_calls", "function_call"}), on_tool_calls),
+    (frozenset({"executed_tools"}), on_executed_tools),
+    (frozenset({"extra_content"}), _on_extra),
+)
+"""Which fields of a delta, in which order, are whose. What remains has no neutral form."""
+_KNOWN: Final = frozenset({"role"}.union(*(names for names, _ in _HANDLERS)))
+
+
+# -- the end
+
+
+def halt(state: State) -> Sequence[LLMEvent]:
+    """Finish the answer if it said that it is whole.
+
+    Not every server sends `[DONE]`; a finish reason without it is an end. `[DONE]` without a
+    finish reason is one only after the final usage: a stream that is cut has none, says
+    https://platform.openai.com/docs/api-reference/chat/create (`stream_options.include_usage`).
+    """
+    envelope = state.envelope
+    if envelope.reason is None and not (envelope.done and envelope.accounted):
+        message = "the stream ended before the answer was complete (no finish_reason came)"
+        return (ErrorEvent(StreamError(message)),)
+    if state.calls.pending is not None:
+        message = "a tool call came without a name"
+        return (ErrorEvent(StreamError(message, raw=state.calls.pending.id)),)
+    events: list[LLMEvent] = []
+    state = close_segment(release_held(state, events), events)
+    notes: tuple[Diagnostic, ...] = ()
+    if state.context.constrained:
+        state = _constrained_call(state, events)
+        notes = () if state.calls.calls else (_NO_CALL,)
+    end_calls(state.calls, events)
+    spoken(state, events)
+    if envelope.extra:
+        events.append(_replayed(state))
+    reason = map_reason(
+        envelope.reason or "", called=bool(state.calls.calls), refused=state.refused
+    )
+    usage = None if envelope.usage is None else map_usage(envelope.usage)
+    metadata = {METADATA_KEY: envelope.metadata} if envelope.metadata else {}
+    return (
+        *events,
+        StepFinish(finish_reason=reason, usage=usage),
+        Finish(
+            finish_reason=reason,
+            usage=usage,
+            diagnostics=notes,
+            provider_metadata=metadata,
+            raw=envelope.raw,
+        ),
+    )
+
+
+_NO_CALL: Final = Diagnostic(
+    "tool-call-missing",
+    "tool_choice",
+    action="noted",
+    message="a tool call was required, but the answer is none; it is kept as text",
+)
+
+
+def _replayed(state: State) -> ProviderEvent:
+    """Return the fields of the message that must be sent back with it."""
+    return ProviderEvent(
+        state.context.provider or METADATA_KEY,
+        {"extra_content": state.envelope.extra},
+        replay=True,
+        provider_metadata={METADATA_KEY: {"place": "message"}},
+    )
+
+
+def _constrained_call(state: State, events: list[LLMEvent]) -> State:
+    """Turn a schema-bound answer into the tool call it stands for; text that is none stays."""
+    text = "".join(piece for piece in unchain(state.gathered) if isinstance(piece, str))
+    try:
+        said = mapping(json.loads(text))
+    except ValueError:
+        said = {}
+    name = string(said.get("name"))
+    if name is not None:
+        call = new_call(state, None, name)
+        state = begin(state, call, events)
+        arguments = said.get("arguments")
+        written = freeform_input(arguments) if call.freeform else json.dumps(arguments).decode()
+        events.append(ToolInputDelta(call.id, written))
+    elif text:
+        state = open_segment(state, "text", events)
+        events.append(TextDelta(state.segment, text))
+    return close_segment(state, events)
+
+
+# -- a whole body
+
+
+def whole(document: JsonValue, request: LLMRequest, dialect: ChatDialect) -> Iterable[LLMEvent]:
+    """Return the events of a `chat.completion`."""
+    if not isinstance(document, dict):
+        return (ErrorEvent(StreamError("the response is not an object", raw=document)),)
+    start = initial(request, dialect)
+    if document.get("error") or _is_error(document):
+        return (_error(start, document),)
+    choices = dicts(document.get("choices"))
+    if not choices:
+        return (ErrorEvent(StreamError("the response has no choices", raw=document)),)
+    chunk = {**document, "choices": [_as_streamed(choice) for choice in choices]}
+    start = evolve(start, envelope=evolve(start.envelope, raw=document))
+    state, events = step(start, chunk)
+    if any(type(event) is ErrorEvent for event in events):
+        return events
+    if state.envelope.reason is None:  # a whole body is whole, whatever it says
+        state = evolve(state, envelope=evolve(state.envelope, reason=""))
+    return (*events, *halt(state))
+
+
+def _as_streamed(choice: Chunk) -> Chunk:
+    """Return a choice with its message as one delta, each tool call with an index of its own."""
+    message = choice.get("message")
+    if not isinstance(message, dict):
+        return choice
+    calls = dicts(message.get("tool_calls"))
+    numbered = [{**call, "index": index} for index, call in enumerate(calls)]
+    return {**choice, "delta": {**message, "tool_calls": numbered}}

@@ -1,0 +1,261 @@
+"""OpenAI Chat Completions: which fragment belongs to which tool call.
+
+By the documents (https://platform.openai.com/docs/api-reference/chat-streaming) a call's first
+fragment has index, id and name, later ones the index alone. Servers number fragments in
+every other way too: not at all, all 0, or rising on continuations; ids come once, always
+or never. What holds for all of them: a new call has a name, an id that was seen is that
+call's, and a fragment that says nothing of itself continues the last one. What remains
+open is an error, for two calls must never be run as one.
+"""
+
+from typing import Any
+
+from attrs import evolve, frozen
+
+from llmcore.protocols.call_ids import synthetic_call_id
+from llmcore.protocols.loose_json import dicts, integer, mapping, string
+from llmcore.protocols.openai_chat.body import METADATA_KEY
+from llmcore.protocols.openai_chat.state import (
+    Call,
+    Calls,
+    Chain,
+    Chunk,
+    State,
+    close_segment,
+    unchain,
+)
+from llmcore.protocols.openai_chat.tools import freeform_input
+from llmcore.schema import json
+from llmcore.schema.errors import StreamError
+from llmcore.schema.events import (
+    ErrorEvent,
+    LLMEvent,
+    ToolInputDelta,
+    ToolInputEnd,
+    ToolInputStart,
+)
+from llmcore.schema.json import JsonObject, JsonValue
+
+
+@frozen(kw_only=True)
+class Fragment:
+    """A piece of a tool call, as the server sent it."""
+
+    id: str | None
+    index: int | None
+    name: str | None
+    text: str
+    custom: bool
+    """Whether it is of a freeform tool."""
+    extra: JsonObject
+    """What must go back with the call."""
+
+
+def read_fragment(native: Chunk) -> Fragment:
+    """Return what *native* says.
+
+    Some servers send both forms of a tool, one of them empty. Mistral's schema spells a
+    missing id `null`, in letters.
+    """
+    id_ = string(native.get("id"))
+    custom = mapping(native.get("custom"))
+    function = mapping(native.get("function"))
+    is_custom = any(custom.values())
+    return Fragment(
+        id=None if id_ == "null" else id_,
+        index=integer(native.get("index")),
+        name=string((custom if is_custom else function).get("name")),
+        text=_text(custom.get("input") if is_custom else function.get("arguments")),
+        custom=is_custom,
+        extra=mapping(native.get("extra_content")),
+    )
+
+
+def _text(arguments: Any) -> str:
+    """Return arguments as text; some servers send the object itself."""
+    if isinstance(arguments, str):
+        return arguments
+    return "" if arguments is None else json.dumps(arguments).decode()
+
+
+# -- taking fragments
+
+
+def on_tool_calls(state: State, delta: Chunk, _choice: Chunk, events: list[LLMEvent]) -> State:
+    """Take all fragments in *delta*."""
+    fragments = delta.get("tool_calls")
+    legacy = delta.get("function_call")
+    if isinstance(legacy, dict) and not fragments:  # the API before tools
+        fragments = [{"index": 0, "function": legacy}]
+    for native in dicts(fragments):
+        state = _on_fragment(state, read_fragment(native), events)
+    return state
+
+
+def _on_fragment(state: State, fragment: Fragment, events: list[LLMEvent]) -> State:
+    pending = state.calls.pending
+    if pending is not None and fragment.id is None and fragment.index in (None, pending.index):
+        fragment = evolve(fragment, id=pending.id)
+    call = _find(state.calls, fragment)
+    if call is None and fragment.name is None:
+        return _on_nameless(state, fragment, events)
+    if call is None:
+        state = _start(state, fragment, events)
+    elif _overflows(call, fragment):
+        message = f"the call of {call.name} was whole when more came that is no other call's"
+        events.append(ErrorEvent(StreamError(message, raw=fragment.text)))
+        return state
+    else:
+        if call is not state.calls.current:
+            state = evolve(state, calls=evolve(state.calls, current=call), hot=_hot(call))
+        if call.whole is None:
+            state = _continue(state, call, fragment.text, events)
+    return _keep_extra(state, fragment.extra)
+
+
+def _start(state: State, fragment: Fragment, events: list[LLMEvent]) -> State:
+    state = close_segment(state, events)
+    call = new_call(state, fragment.id, fragment.name or "", fragment.index)
+    text = fragment.text
+    if fragment.custom:
+        call = evolve(call, kind="custom", freeform=False)
+    elif text.strip() == "{}":
+        text = ""  # some servers begin with an empty object, which says no more than nothing
+    elif _is_object(text):
+        call = evolve(call, whole=text)
+    return _continue(begin(state, call, events), call, text, events)
+
+
+def new_call(state: State, id_: str | None, name: str, index: int | None = None) -> Call:
+    """Return a call with an id that is unique in this response."""
+    taken = {call.id for call in state.calls.calls}
+    own = id_ if id_ is not None and id_ not in taken else None
+    freeform = name in state.context.freeform
+    return Call(
+        id=own or synthetic_call_id(state.envelope.response_id, state.context.turn, len(taken)),
+        wire_id=id_,
+        index=index,
+        name=name,
+        kind="custom" if freeform else "function",
+        freeform=freeform,
+    )
+
+
+def begin(state: State, call: Call, events: list[LLMEvent]) -> State:
+    """Announce *call*; plain fragments of it then take the per-token path."""
+    events.append(ToolInputStart(call.id, call.name, kind=call.kind))
+    calls = evolve(state.calls, calls=(*state.calls.calls, call), current=call, pending=None)
+    return evolve(state, calls=calls, hot=_hot(call))
+
+
+def _hot(call: Call) -> str:
+    """Return the field whose plain fragments continue *call*; empty if they need a look."""
+    return "tool_calls" if call.whole is None and call.kind == "function" else ""
+
+
+def _continue(state: State, call: Call, text: str, events: list[LLMEvent]) -> State:
+    if not text:
+        return state
+    if call.freeform:
+        chain = Chain((call.id, text), state.calls.freeform)
+        return evolve(state, calls=evolve(state.calls, freeform=chain))
+    events.append(ToolInputDelta(call.id, text))
+    return state
+
+
+def _on_nameless(state: State, fragment: Fragment, events: list[LLMEvent]) -> State:
+    """Wait for the name of a call that has only its id yet."""
+    if fragment.text.strip():
+        message = "a tool call's arguments came before its name, and belong to no call"
+        events.append(ErrorEvent(StreamError(message, raw=fragment.text)))
+        return state
+    if fragment.id is None:
+        return state  # says nothing at all
+    pending = Call(id=fragment.id, wire_id=fragment.id, index=fragment.index, name="")
+    return evolve(state, calls=evolve(state.calls, pending=pending))
+
+
+def _keep_extra(state: State, extra: JsonObject) -> State:
+    """Keep what must go back with the current call, such as Gemini's thought signature.
+
+    Source: https://ai.google.dev/gemini-api/docs/thought-signatures (OpenAI compatibility)
+    """
+    current = state.calls.current
+    if not extra or current is None:
+        return state
+    extras = {**state.calls.extras, current.id: extra}
+    return evolve(state, calls=evolve(state.calls, extras=extras))
+
+
+# -- matching
+
+
+def _find(calls: Calls, fragment: Fragment) -> Call | None:
+    """Return the call that *fragment* continues; None if it begins a new one."""
+    if fragment.id is not None:
+        for call in reversed(calls.calls):
+            if call.wire_id == fragment.id:
+                return call if _agrees(call, fragment) else None
+        if fragment.name is not None:
+            return None
+    numbered = next((call for call in reversed(calls.calls) if call.index == fragment.index), None)
+    if fragment.index is None:
+        numbered = None
+    if fragment.name is None:
+        begins = fragment.id is not None and numbered is None and not fragment.text.strip()
+        return None if begins else numbered or calls.current
+    found = calls.current if fragment.index is None else numbered
+    if found is None or found.name != fragment.name or _is_object(fragment.text):
+        return None
+    return found  # the name is repeated on every fragment
+
+
+def _agrees(call: Call, fragment: Fragment) -> bool:
+    """Return whether a fragment with the call's id can be the call's: ids do recur."""
+    if fragment.name is None:
+        return True
+    same_place = None in (call.index, fragment.index) or call.index == fragment.index
+    return fragment.name == call.name and same_place
+
+
+def _overflows(call: Call, fragment: Fragment) -> bool:
+    """Return whether *fragment* adds to a call that was whole; saying it twice adds nothing."""
+    return call.whole is not None and bool(fragment.text.strip()) and fragment.text != call.whole
+
+
+def _is_object(text: str) -> bool:
+    """Return whether *text* is a whole JSON object by itself."""
+    if not text.lstrip().startswith("{"):
+        return False
+    try:
+        return isinstance(json.loads(text), dict)
+    except ValueError:
+        return False
+
+
+# -- the end
+
+
+def end_calls(calls: Calls, events: list[LLMEvent]) -> None:
+    """End all calls in the order they began."""
+    _say_freeform_inputs(calls, events)
+    for call in calls.calls:
+        extra = calls.extras.get(call.id)
+        metadata = {METADATA_KEY: {"extra_content": extra}} if extra else {}
+        events.append(ToolInputEnd(call.id, provider_metadata=metadata))
+
+
+def _say_freeform_inputs(calls: Calls, events: list[LLMEvent]) -> None:
+    """Say the inputs of freeform tools that were offered as functions, unwrapped."""
+    pieces: dict[str, list[str]] = {}
+    for call_id, text in unchain(calls.freeform):
+        pieces.setdefault(call_id, []).append(text)
+    for call_id, texts in pieces.items():
+        events.append(ToolInputDelta(call_id, freeform_input(_parsed("".join(texts)))))
+
+
+def _parsed(text: str) -> JsonValue:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

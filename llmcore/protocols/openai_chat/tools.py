@@ -1,0 +1,302 @@
+"""OpenAI Chat Completions: lowering tools and the choice among them.
+
+Source: https://platform.openai.com/docs/api-reference/chat/create (`tools`, `tool_choice`), read
+November 2026.
+
+Where a server's own calls are not sure (`ChatDialect.constrained_tools`), a call that must
+happen is had from the answer's text instead: the request sends no tools but a JSON schema
+that only a call fits, and the stream turns the text back into the call.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeAlias
+
+from llmcore.protocols.notes import Notes
+from llmcore.protocols.openai_chat.dialect import ChatDialect
+from llmcore.protocols.tool_schema import SchemaTarget, project
+from llmcore.schema import json
+from llmcore.schema.errors import InvalidRequestError, UnsupportedToolChoiceError
+from llmcore.schema.json import JsonObject
+from llmcore.schema.request import LLMRequest
+from llmcore.schema.tools import CustomTool, HostedTool, ToolChoice, ToolDefinition, ToolSpec
+
+Native: TypeAlias = dict[str, Any]
+
+FREEFORM_FIELD = "input"
+"""The one parameter of a freeform tool that is offered as a function."""
+
+
+def lower_tools(
+    request: LLMRequest, dialect: ChatDialect, keys: Iterable[str], notes: Notes
+) -> Native:
+    """Return the body's `tools`, `tool_choice` and `parallel_tool_calls`.
+
+    *keys* are the ids under which raw tools are this server's own.
+    """
+    choice = _checked(request, dialect)
+    forced = choice if choice is not None and choice.mode == "named" else None
+    alone = forced is not None and dialect.named_tool_choice == "required"
+    tools: list[Native] = []
+    for index, tool in enumerate(request.tools):
+        if alone and forced is not None and getattr(tool, "name", None) != forced.tool_name:
+            continue
+        native = _lower_tool(tool, f"tools[{index}]", dialect, frozenset(keys), notes)
+        if native is not None:
+            tools.append(native)
+    fields: Native = {}
+    if tools:
+        fields["tools"] = tools
+    if tools and choice is not None:
+        fields["tool_choice"] = _lower_choice(choice, alone, tools)
+    elif choice is not None and choice.mode == "required":
+        raise UnsupportedToolChoiceError("a call is required, but the server has none of the tools")
+    if alone and len(request.tools) > 1:
+        notes.changed(
+            "tool-choice-emulated",
+            "tool_choice",
+            "the server cannot be told which tool to call: it is offered no other",
+        )
+    return fields | _lower_parallel(request, bool(tools), dialect, notes)
+
+
+def _checked(request: LLMRequest, dialect: ChatDialect) -> ToolChoice | None:
+    """Return the tool choice if it can be had."""
+    choice = request.tool_choice
+    if choice is None:
+        return None
+    if choice.mode == "named" and all(
+        getattr(tool, "name", None) != choice.tool_name for tool in request.tools
+    ):
+        raise InvalidRequestError(
+            f"tool_choice names {choice.tool_name!r}, which is not among the request's tools"
+        )
+    if choice.mode == "required" and not request.tools:
+        raise InvalidRequestError("tool_choice is 'required', but the request has no tools")
+    if request.tools and choice.mode not in dialect.tool_choice_modes:
+        modes = ", ".join(sorted(dialect.tool_choice_modes)) or "none at all"
+        raise UnsupportedToolChoiceError(
+            f"the server does not take the tool choice {choice.mode!r}; it takes: {modes}"
+        )
+    return choice
+
+
+def _lower_choice(choice: ToolChoice, alone: bool, tools: list[Native]) -> object:
+    if choice.mode != "named":
+        return choice.mode
+    if alone:
+        return "required"
+    kind = next(
+        tool["type"]
+        for tool in tools
+        if (tool.get(tool.get("type", "")) or {}).get("name") == choice.tool_name
+    )
+    return {"type": kind, kind: {"name": choice.tool_name}}
+
+
+def _lower_parallel(
+    request: LLMRequest, has_tools: bool, dialect: ChatDialect, notes: Notes
+) -> Native:
+    if request.parallel_tool_calls is None or not has_tools:
+        return {}
+    if not dialect.parallel_tool_calls:
+        notes.dropped(
+            "unsupported-parameter",
+            "parallel_tool_calls",
+            "the server decides by itself whether tools are called in parallel",
+        )
+        return {}
+    return {"parallel_tool_calls": request.parallel_tool_calls}
+
+
+# -- one tool
+
+
+def _lower_tool(
+    tool: ToolSpec,
+    path: str,
+    dialect: ChatDialect,
+    keys: frozenset[str],
+    notes: Notes,
+) -> Native | None:
+    match tool:
+        case ToolDefinition():
+            return {"type": "function", "function": _lower_function(tool, path, dialect, notes)}
+        case CustomTool():
+            return _lower_custom(tool, path, dialect, notes)
+        case HostedTool(kind="raw", provider=provider) if provider in keys:
+            return dict(tool.options)
+        case HostedTool():
+            notes.dropped(
+                "unsupported-tool",
+                path,
+                f"Chat Completions has no {tool.kind} tool"
+                if tool.kind != "raw"
+                else f"the raw tool is {tool.provider}'s",
+            )
+            return None
+
+
+def _lower_function(tool: ToolDefinition, path: str, dialect: ChatDialect, notes: Notes) -> Native:
+    strict = tool.strict
+    if strict and not dialect.strict_tools:
+        notes.dropped(
+            "unsupported-parameter",
+            f"{path}.strict",
+            "the server has no strict functions",
+        )
+        strict = None
+    target = SchemaTarget.OPENAI_STRICT if strict else SchemaTarget.OPENAI_LOOSE
+    projected = project(tool.parameters, target, f"{path}.parameters")
+    notes.extend(projected.diagnostics)
+    function: Native = {"name": tool.name}
+    if tool.description:
+        function["description"] = tool.description
+    function["parameters"] = projected.schema
+    if strict is not None and dialect.strict_tools:
+        function["strict"] = projected.strict if strict else False
+    return function
+
+
+def _lower_custom(tool: CustomTool, path: str, dialect: ChatDialect, notes: Notes) -> Native:
+    if dialect.custom_tools:
+        custom: Native = {"name": tool.name}
+        if tool.description:
+            custom["description"] = tool.description
+        if tool.grammar is not None:
+            grammar = {"syntax": tool.grammar.syntax, "definition": tool.grammar.definition}
+            custom["format"] = {"type": "grammar", "grammar": grammar}
+        return {"type": "custom", "custom": custom}
+    notes.changed(
+        "custom-tool-as-function",
+        path,
+        "the server has no freeform tools: it is a function of one string, "
+        "and nothing holds that string to a grammar",
+    )
+    return {"type": "function", "function": _freeform_function(tool)}
+
+
+def _freeform_function(tool: CustomTool) -> Native:
+    """Return a freeform tool as a function of one string, its grammar in words."""
+    words = [tool.description] if tool.description else []
+    if tool.grammar is not None:
+        words.append(
+            f"The input must match this {tool.grammar.syntax} grammar:\n{tool.grammar.definition}"
+        )
+    return {
+        "name": tool.name,
+        "description": "\n\n".join(words) or "Takes one text.",
+        "parameters": {
+            "type": "object",
+            "properties": {FREEFORM_FIELD: {"type": "string", "description": "The whole input."}},
+            "required": [FREEFORM_FIELD],
+            "additionalProperties": False,
+        },
+    }
+
+
+def freeform_functions(request: LLMRequest, dialect: ChatDialect) -> frozenset[str]:
+    """Return the names of the freeform tools that are offered as functions."""
+    if dialect.custom_tools and not constrains(request, dialect):
+        return frozenset()
+    return frozenset(tool.name for tool in request.tools if isinstance(tool, CustomTool))
+
+
+# -- calls by constrained text
+
+
+def constrains(request: LLMRequest, dialect: ChatDialect) -> bool:
+    """Return whether the answer's text is to be a tool call in JSON."""
+    choice = request.tool_choice
+    if not dialect.constrained_tools or choice is None:
+        return False
+    return choice.mode in ("required", "named") and bool(_offered(request))
+
+
+def _offered(request: LLMRequest) -> list[tuple[int, ToolDefinition | CustomTool]]:
+    """Return the tools that may be called, with their places in the request."""
+    choice = request.tool_choice
+    named = choice.tool_name if choice is not None and choice.mode == "named" else None
+    return [
+        (index, tool)
+        for index, tool in enumerate(request.tools)
+        if isinstance(tool, ToolDefinition | CustomTool) and named in (None, tool.name)
+    ]
+
+
+def lower_constrained(
+    request: LLMRequest, dialect: ChatDialect, notes: Notes
+) -> tuple[Native, str]:
+    """Return the `response_format` that only a call fits, and the words that go with it."""
+    _checked(request, dialect)
+    functions = [
+        _freeform_function(tool)
+        if isinstance(tool, CustomTool)
+        else _lower_function(tool, f"tools[{index}]", dialect, notes)
+        for index, tool in _offered(request)
+    ]
+    notes.changed(
+        "tool-choice-emulated",
+        "tool_choice",
+        "the call is had from a JSON schema on the answer's text: exactly one call",
+    )
+    schema = {
+        "anyOf": [_call_schema(function["name"]) for function in functions],
+        "$defs": {function["name"]: _at_home(function) for function in functions},
+    }
+    wanted = {"type": "json_schema", "json_schema": {"name": "tool_call", "schema": schema}}
+    return wanted, _call_words(functions)
+
+
+def _call_schema(name: str) -> Native:
+    return {
+        "type": "object",
+        "properties": {"name": {"const": name}, "arguments": {"$ref": f"#/$defs/{name}"}},
+        "required": ["name", "arguments"],
+        "additionalProperties": False,
+    }
+
+
+def _at_home(function: Native) -> Any:
+    """Return the function's parameters as a definition: their references point into it."""
+    home = f"#/$defs/{function['name']}"
+
+    def moved(value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return {
+                name: home + item[1:]
+                if name == "$ref" and isinstance(item, str) and item.startswith("#")
+                else moved(item)
+                for name, item in value.items()
+            }
+        return [moved(item) for item in value] if isinstance(value, list) else value
+
+    return moved(function["parameters"])
+
+
+def _call_words(functions: list[Native]) -> str:
+    """Return the list of functions as the model reads it."""
+    lines = [
+        f"- {function['name']}: {function.get('description', '')} "
+        f"Arguments: {json.dumps(function['parameters']).decode()}"
+        for function in functions
+    ]
+    return (
+        "Call one of these functions. Answer with nothing but the JSON object "
+        '{"name": <function>, "arguments": <its arguments>}.\n' + "\n".join(lines)
+    )
+
+
+def freeform_input(arguments: object) -> str:
+    """Return the text that the arguments of a freeform tool, offered as a function, hold."""
+    if isinstance(arguments, dict):
+        value = arguments.get(FREEFORM_FIELD)
+        if value is None and len(arguments) == 1:
+            value = next(iter(arguments.values()))  # models rename the only field
+        if isinstance(value, str):
+            return value
+    return arguments if isinstance(arguments, str) else json.dumps(arguments).decode()  # type: ignore[arg-type]
+
+
+def freeform_arguments(text: str) -> JsonObject:
+    """Return a freeform tool's input as the arguments of its function."""
+    return {FREEFORM_FIELD: text}

@@ -1,0 +1,85 @@
+"""Protocol: what is said. It builds the body and steps through the answer.
+
+A protocol is no deployment: it knows no URL, header or key, so a fix in it reaches every
+provider that speaks it. It is made of pure functions only: same input, same output,
+input unchanged.
+
+The answer's path is `Frame -> Event -> (State, LLMEvents)`: a framing cuts bytes into
+frames, `decode` reads a frame as one of the protocol's own events, `step` translates
+it. What a protocol emits is bare: end events without their text, tool inputs without
+the `ToolCall`; `llmcore.folds.segments` completes them, for all protocols alike.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Generic, TypeAlias, TypeVar
+
+from attrs import field, frozen
+from returns.result import Result
+
+from llmcore.schema.diagnostics import Diagnostic
+from llmcore.schema.errors import LLMError
+from llmcore.schema.events import LLMEvent
+from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.schema.request import LLMRequest
+
+Body = TypeVar("Body")
+"""The native request body."""
+BodyOut_co = TypeVar("BodyOut_co", covariant=True)
+Event = TypeVar("Event")
+"""The protocol's own stream event, decoded."""
+State = TypeVar("State")
+"""What a later event needs to know; changes on transitions, not on deltas."""
+
+Frame: TypeAlias = tuple[str, bytes]
+"""What every framing yields: the event's name, or "" where it has none, and its payload."""
+
+
+@frozen
+class Built(Generic[BodyOut_co]):
+    """A native body, and what building it lost, changed or invented."""
+
+    body: BodyOut_co
+    diagnostics: tuple[Diagnostic, ...] = ()
+    headers: Mapping[str, str] = field(factory=dict, kw_only=True)
+    """Headers that the body's features need, such as beta flags."""
+
+
+@frozen(kw_only=True)
+class BodyBuilder(Generic[Body]):
+    """Turns a request into a native body."""
+
+    build: Callable[[LLMRequest, bool], Result[Built[Body], LLMError]]
+    """The request, and whether the answer is to be streamed. A request the protocol can
+    make no sense of is a Failure; what it merely cannot carry is a Diagnostic."""
+    to_json: Callable[[Body], JsonObject]
+    """The body as JSON data; the same body gives the same bytes, in any process."""
+
+
+@frozen(kw_only=True)
+class StreamMachine(Generic[Event, State]):
+    """A streamed answer as a state machine."""
+
+    decode: Callable[[Frame], Event | None]
+    """None for a frame that says nothing (a ping). ValueError for one that is broken."""
+    initial: Callable[[LLMRequest], State]
+    step: Callable[[State, Event], tuple[State, Sequence[LLMEvent]]]
+    """Translate one event. Total: what makes no sense becomes an `ErrorEvent`."""
+    halt: Callable[[State], Sequence[LLMEvent]]
+    """What the end of bytes means: the last events if the answer is whole, else an
+    `ErrorEvent`. Not called after a terminal event."""
+    terminal: Callable[[Event], bool]
+    """Whether nothing may follow, so that reading stops and the connection is free."""
+
+
+@frozen(kw_only=True)
+class Protocol(Generic[Body, Event, State]):
+    """One provider API: how to ask, and how to read the answer, streamed or whole."""
+
+    id: str
+    """Such as `anthropic-messages`."""
+    metadata_key: str
+    """Under which key of `provider_metadata` and `provider_options` its own data stands."""
+    body: BodyBuilder[Body]
+    stream: StreamMachine[Event, State]
+    whole: Callable[[JsonValue, LLMRequest], Iterable[LLMEvent]]
+    """A body that was not streamed, as the same events."""

@@ -1,0 +1,237 @@
+"""What a provider says about waiting, and about what is left of our limits.
+
+Nothing here reads a clock: a duration or date counts from the response's own `Date`
+header, and without one it counts as unsaid.
+
+Header families, each from its provider's document:
+
+- OpenAI, Azure, Groq, xAI: `x-ratelimit-{limit,remaining,reset}-{requests,tokens}`, resets as
+  durations (`6m0s`, `7.66s`) or seconds. https://platform.openai.com/docs/guides/rate-limits,
+  https://console.groq.com/docs/rate-limits
+- Cerebras, Mistral: the same with a window (`-requests-day`, `-req-minute`, `-tokens-minute`),
+  resets in seconds. https://inference-docs.cerebras.ai/support/rate-limits
+- Anthropic: `anthropic-ratelimit-{requests,tokens,input-tokens,output-tokens}-...`, resets as
+  RFC 3339 times. https://platform.claude.com/docs/en/api/rate-limits
+- OpenRouter and gateways: `x-ratelimit-limit` or `ratelimit-limit` and so on, resets as epoch
+  seconds, epoch milliseconds or seconds from now. https://openrouter.ai/docs/api/reference/limits
+"""
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+
+from attrs import define
+
+from llmcore.schema.json import JsonValue
+from llmcore.schema.rate_limit import RateLimitInfo
+
+# -- Waiting ----------------------------------------------------------------------------
+
+
+def retry_after(
+    headers: Mapping[str, str], body: JsonValue = None, message: str = ""
+) -> float | None:
+    """Return the seconds the provider asks us to wait, at least 0; None if it did not say.
+
+    Reads `retry-after-ms`, then `retry-after` as seconds or HTTP-date (RFC 9110, 10.2.3),
+    then Google's `RetryInfo` in the error body, then the wording of *message*. What is
+    negative or cannot be read counts as unsaid.
+    """
+    names = lowered(headers)
+    for wait_s in _said_waits(names, body, message):
+        if wait_s is not None and wait_s >= 0 and math.isfinite(wait_s):
+            return wait_s
+    return None
+
+
+def lowered(headers: Mapping[str, str]) -> dict[str, str]:
+    """Return *headers* by lower-case name, for look-ups that ignore case."""
+    return {name.lower(): value.strip() for name, value in headers.items()}
+
+
+def _said_waits(names: Mapping[str, str], body: JsonValue, message: str) -> Iterator[float | None]:
+    milliseconds = _number(names.get("retry-after-ms", ""))
+    yield None if milliseconds is None else milliseconds / 1000
+    yield _number(names.get("retry-after", ""))
+    yield _until(names.get("retry-after", ""), names)
+    yield from _retry_delays(body)
+    for match in _TRY_AGAIN.finditer(message[:_SCANNED]):
+        yield duration_s(match["wait"])
+
+
+def _until(text: str, names: Mapping[str, str]) -> float | None:
+    date, until = _http_date(names.get("date", "")), _http_date(text)
+    return (until - date).total_seconds() if date and until else None
+
+
+def _retry_delays(body: JsonValue) -> Iterator[float | None]:
+    """Yield what `google.rpc.RetryInfo` says, in an error body or the list form of one."""
+    outer = next(iter(body), None) if isinstance(body, list) else body
+    error = outer.get("error", outer) if isinstance(outer, Mapping) else None
+    details = error.get("details") if isinstance(error, Mapping) else None
+    for detail in details if isinstance(details, list) else ():
+        delay = detail.get("retryDelay") if isinstance(detail, Mapping) else None
+        if isinstance(delay, str):
+            yield duration_s(delay)
+
+
+# -- Durations and dates ----------------------------------------------------------------
+
+_SCANNED = 10_000
+"""How many characters of a message are searched: some servers echo the whole prompt in it."""
+_NUMBER = re.compile(r"[0-9]{1,15}(?:\.[0-9]*)?", re.ASCII)
+_PART = (
+    r"([0-9]{1,15}(?:\.[0-9]{1,15})?)\s*"
+    r"(ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?)(?![a-z])"
+)
+_DURATION_PART = re.compile(_PART, re.ASCII | re.IGNORECASE)
+_DURATION = re.compile(rf"{_PART}(?:[\s,]*{_PART})*", re.ASCII | re.IGNORECASE)
+_TRY_AGAIN = re.compile(
+    rf"\b(?:try again|retry)(?: your request)? (?:in|after)(?: about)? "
+    rf"(?P<wait>{_DURATION.pattern})",
+    re.ASCII | re.IGNORECASE,
+)
+_UNIT_S = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+def duration_s(text: str) -> float | None:
+    """Return the seconds that *text* spells with units (`1m30s`, `20ms`, `6 seconds`)."""
+    if not _DURATION.fullmatch(text.strip()):
+        return None
+    return sum(float(count) * _unit_s(unit) for count, unit in _DURATION_PART.findall(text))
+
+
+def _unit_s(unit: str) -> float:
+    unit = unit.lower()
+    return 0.001 if unit.startswith(("ms", "mil")) else _UNIT_S[unit[0]]
+
+
+def _number(text: str) -> float | None:
+    return float(text) if _NUMBER.fullmatch(text) else None
+
+
+def _http_date(text: str) -> datetime | None:
+    try:
+        return _utc(parsedate_to_datetime(text))
+    except (ValueError, TypeError, IndexError, OverflowError):  # its many ways to say no
+        return None
+
+
+def _rfc3339(text: str) -> datetime | None:
+    try:
+        return _utc(datetime.fromisoformat(text))
+    except (ValueError, OverflowError):
+        return None
+
+
+def _utc(moment: datetime) -> datetime:
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_OLDEST_EPOCH_S, _OLDEST_EPOCH_MS = 1e9, 1e11
+"""Smaller numbers are seconds from now: nobody waits thirty years."""
+
+
+def _moment(text: str, date: datetime | None) -> datetime | None:
+    """Return the time that a reset header names, counting durations from *date*."""
+    number = _number(text)
+    if number is None:
+        wait_s = duration_s(text)
+        return _rfc3339(text) or _http_date(text) if wait_s is None else _later(date, wait_s)
+    if number >= _OLDEST_EPOCH_MS:
+        return _later(_EPOCH, number / 1000)
+    return _later(_EPOCH if number >= _OLDEST_EPOCH_S else date, number)
+
+
+def _later(start: datetime | None, seconds: float) -> datetime | None:
+    try:
+        return None if start is None else start + timedelta(seconds=seconds)
+    except OverflowError:
+        return None
+
+
+# -- Limits -----------------------------------------------------------------------------
+
+_FIELD = r"(?P<field>limit|remaining|reset)"
+_HEADERS = (
+    re.compile(
+        rf"(?:x-)?ratelimit-{_FIELD}(?:-(?P<subject>requests|req|tokens))?"
+        r"(?:-(?P<window>second|minute|hour|day|month))?"
+    ),
+    re.compile(
+        rf"anthropic-ratelimit-(?P<subject>requests|(?:input-|output-)?tokens)-{_FIELD}(?P<window>)"
+    ),
+)
+_SUBJECTS = {"req": "requests", "input-tokens": "part", "output-tokens": "part", None: "any"}
+_COUNT = re.compile(r"([0-9]{1,15})(?![0-9])", re.ASCII)
+
+
+@define
+class _Window:
+    limit: int | None = None
+    remaining: int | None = None
+    reset_at: datetime | None = None
+
+    def tightness(self) -> tuple[float, float]:
+        return (
+            math.inf if self.remaining is None else self.remaining,
+            math.inf if self.limit is None else self.limit,
+        )
+
+
+def rate_limit_from(headers: Mapping[str, str]) -> RateLimitInfo | None:
+    """Return the limits that response *headers* state; None where they state none.
+
+    Where several windows are stated (a minute and a day, input and output tokens), the
+    one with the least left: it binds first.
+    """
+    windows = _windows(lowered(headers))
+    requests = _tightest(windows, ("requests", "any"))
+    tokens = _tightest(windows, ("tokens", "part"))
+    if requests == tokens == _Window():
+        return None
+    return RateLimitInfo(
+        requests_limit=requests.limit,
+        requests_remaining=requests.remaining,
+        requests_reset_at=requests.reset_at,
+        tokens_limit=tokens.limit,
+        tokens_remaining=tokens.remaining,
+        tokens_reset_at=tokens.reset_at,
+    )
+
+
+def _windows(names: Mapping[str, str]) -> dict[tuple[str, str], _Window]:
+    date = _http_date(names.get("date", ""))
+    found: dict[tuple[str, str], _Window] = {}
+    for name in sorted(names):
+        match = next((match for known in _HEADERS if (match := known.fullmatch(name))), None)
+        if match is None:
+            continue
+        subject = _SUBJECTS.get(match["subject"], match["subject"])
+        window = found.setdefault((subject, _window_name(match)), _Window())
+        if match["field"] == "reset":
+            window.reset_at = _moment(names[name], date)
+        else:
+            setattr(window, match["field"], _count(names[name]))
+    return found
+
+
+def _window_name(match: re.Match[str]) -> str:
+    # Input and output tokens are limits of their own, though neither is "the" token limit.
+    return f"{match['subject']} {match['window']}"
+
+
+def _count(text: str) -> int | None:
+    match = _COUNT.match(text)
+    return int(match[1]) if match else None
+
+
+def _tightest(windows: Mapping[tuple[str, str], _Window], subjects: Sequence[str]) -> _Window:
+    for wanted in subjects:
+        found = [window for (subject, _), window in windows.items() if subject == wanted]
+        if found:
+            return min(found, key=_Window.tightness)
+    return _Window()

@@ -1,0 +1,18 @@
+"""JSON Schemas as each provider takes them, for tool parameters and for answers.
+
+A single keyword that a provider does not know makes it refuse the whole request. So each
+target has an allow-list, taken from its provider's document, and what is not on it is
+translated where the target has other words for it, said in the description where it has
+not, and reported in a Diagnostic either way. The input stays as it is, and the same
+input gives the same bytes.
+
+In reading order: `targets` (who takes what), `walking` (where schemas hold schemas),
+`references` (`$ref` inlined or hoisted, recursion cut), `forms` (older and looser spellings
+made one), `roots` (what may stand at the top), `rewriting` (the allow-list walk),
+`limits` (how large a strict schema may be), `projecting` (the steps in a row).
+"""
+
+from llmcore.protocols.tool_schema.projecting import Projected, project
+from llmcore.protocols.tool_schema.targets import SchemaTarget
+
+__all__ = ["Projected", "SchemaTarget", "project"]

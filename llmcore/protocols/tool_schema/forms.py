@@ -1,0 +1,272 @@
+"""Older, looser and richer spellings, made into the ones a target has. All lossless or said."""
+
+from collections.abc import Mapping
+
+from llmcore.protocols.tool_schema.walking import (
+    Schema,
+    names_in,
+    schemas_in,
+    types_of,
+    without,
+)
+from llmcore.schema.json import JsonObject, JsonValue
+
+ANNOTATIONS = frozenset(
+    {"title", "description", "default", "example", "examples", "nullable", "deprecated"}
+)
+"""Keywords that describe and do not constrain; `nullable` can be said of any branch."""
+
+_ARRAY = {"items", "prefixItems", "minItems", "maxItems", "uniqueItems", "contains"}
+_OBJECT = {
+    "properties",
+    "required",
+    "additionalProperties",
+    "patternProperties",
+    "propertyNames",
+    "minProperties",
+    "maxProperties",
+    "propertyOrdering",
+}
+_STRING = {"pattern", "minLength", "maxLength", "format"}
+_NUMBER = {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}
+
+_DOMAIN: dict[str, frozenset[str]] = {
+    **dict.fromkeys(_ARRAY, frozenset({"array"})),
+    **dict.fromkeys(_OBJECT, frozenset({"object"})),
+    **dict.fromkeys(_STRING, frozenset({"string"})),
+    **dict.fromkeys(_NUMBER, frozenset({"number", "integer"})),
+    "format": frozenset({"string", "number", "integer"}),
+}
+"""For which types a keyword says anything."""
+
+
+def constrains(keyword: str) -> bool:
+    """Whether *keyword*, beside a union, holds for all of its branches."""
+    return keyword in _DOMAIN or keyword in ("enum", "const", "not", "oneOf", "allOf")
+
+
+def modern(schema: JsonObject) -> Schema:
+    """Return *schema* as draft 2020-12 has it, every array with its items.
+
+    Read are draft 4 (boolean `exclusiveMinimum`), draft 7 (`items` as a list) and OpenAPI 3.0
+    (`nullable`).
+    """
+    result = dict(schema)
+    if isinstance(result.get("items"), list):
+        result = _renamed(result, {"items": "prefixItems", "additionalItems": "items"})
+    for exclusive, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
+        if isinstance(flag := result.get(exclusive), bool):
+            result.pop(exclusive)
+            if flag and bound in result:
+                result = _renamed(result, {bound: exclusive})
+    if "array" in types_of(result) and "items" not in result and "prefixItems" not in result:
+        result["items"] = {}
+    return result
+
+
+def _renamed(schema: Schema, names: Mapping[str, str]) -> Schema:
+    return {names.get(key, key): value for key, value in schema.items()}
+
+
+def with_null(schema: Schema) -> Schema:
+    """Return *schema* so that null is allowed, in JSON Schema's words."""
+    kinds = types_of(schema)
+    if "null" in kinds or has_null_branch(schema):
+        return schema
+    if isinstance(branches := schema.get("anyOf"), list) and not kinds:
+        return {**schema, "anyOf": [*branches, {"type": "null"}]}
+    if "$ref" in schema or not kinds:
+        words = {key: value for key, value in schema.items() if key in ANNOTATIONS}
+        return {"anyOf": [without(schema, *words), {"type": "null"}], **words}
+    result = {**schema, "type": [*kinds, "null"]}
+    if isinstance(values := schema.get("enum"), list) and None not in values:
+        result["enum"] = [*values, None]
+    return result
+
+
+def with_null_apart(schema: Schema) -> Schema:
+    """Return *schema* with null as a branch of its own, if its `enum` lists null."""
+    values = schema.get("enum")
+    if not isinstance(values, list) or None not in values or len(values) == 1:
+        return schema
+    words = {key: value for key, value in schema.items() if key in ANNOTATIONS}
+    rest = {**without(schema, *words), "enum": [value for value in values if value is not None]}
+    kinds = [kind for kind in types_of(schema) if kind != "null"]
+    if kinds:
+        rest["type"] = kinds[0] if len(kinds) == 1 else kinds
+    return {"anyOf": [rest, {"type": "null"}], **words}
+
+
+def has_null_branch(schema: JsonObject) -> bool:
+    """Whether a branch of *schema*'s `anyOf` is null."""
+    return any(_is_null(branch) for branch in schemas_in(schema.get("anyOf")))
+
+
+def _is_null(schema: JsonObject) -> bool:
+    """Whether *schema* allows null and nothing else."""
+    return (
+        types_of(schema) == ["null"]
+        or schema.get("enum") == [None]
+        or schema.get("const", ...) is None
+    )
+
+
+def with_plain_null(schema: Schema) -> Schema:
+    """Return *schema* with the type null in place of an `enum` of null alone."""
+    if schema.get("enum") != [None]:
+        return schema
+    return {"type": "null", **without(schema, "enum", "type")}
+
+
+def without_nullable(schema: Schema) -> Schema:
+    """Return *schema* with OpenAPI's `nullable` said in JSON Schema's words."""
+    if "nullable" not in schema:
+        return schema
+    rest = without(schema, "nullable")
+    return with_null(rest) if schema["nullable"] is True else rest
+
+
+def with_nullable(schema: Schema) -> Schema:
+    """Return *schema* with every null said by OpenAPI's `nullable`, and one type at most."""
+    kinds = types_of(schema)
+    result = _single_typed(schema, [kind for kind in kinds if kind != "null"])
+    nullable = "null" in kinds and len(kinds) > 1
+    if isinstance(values := result.get("enum"), list) and None in values and len(values) > 1:
+        result = {**result, "enum": [value for value in values if value is not None]}
+        nullable = True
+    return {**result, "nullable": True} if nullable else result
+
+
+def without_null_branch(schema: Schema) -> tuple[Schema, list[JsonObject]]:
+    """Return *schema* with a null branch of its `anyOf` said by `nullable`.
+
+    One branch that is left alone is merged into the schema; what that cannot say as well
+    comes second.
+    """
+    if not has_null_branch(schema):
+        return schema, []
+    branches = [branch for branch in schemas_in(schema.get("anyOf")) if not _is_null(branch)]
+    beside = without(schema, "anyOf")
+    if not branches:
+        return {**beside, "type": "null"}, []
+    if len(branches) > 1:
+        return {**beside, "anyOf": list(branches), "nullable": True}, []
+    whole, left = merged([beside, modern(branches[0])])
+    return {**whole, "nullable": True}, left
+
+
+def _single_typed(schema: Schema, kinds: list[str]) -> Schema:
+    """Return *schema* of one of *kinds*: one branch each, with the keywords that concern it."""
+    if not isinstance(schema.get("type"), list) or not kinds:
+        return schema
+    if len(kinds) == 1:
+        return {**schema, "type": kinds[0]}
+    shared = {key: value for key, value in schema.items() if key in ANNOTATIONS}
+    rest = without(schema, "type", *shared)
+    return {**shared, "anyOf": [{"type": kind, **_concerning(rest, kind)} for kind in kinds]}
+
+
+def _concerning(schema: Schema, kind: str) -> Schema:
+    result = {k: v for k, v in schema.items() if kind in _DOMAIN.get(k, (kind,))}
+    if isinstance(values := result.get("enum"), list):
+        result["enum"] = [value for value in values if type_of(value) == kind]
+    return result
+
+
+def type_of(value: JsonValue) -> str:
+    """Return the JSON Schema type of *value*; whole numbers are integers."""
+    if value is None:
+        return "null"
+    for kind, name in ((bool, "boolean"), (int, "integer"), (float, "number"), (str, "string")):
+        if isinstance(value, kind):
+            return name
+    return "object" if isinstance(value, Mapping) else "array"
+
+
+def inferred_types(schema: JsonObject) -> list[str]:
+    """Return the types that the other keywords of *schema* speak of; none if none does."""
+    values = schema.get("enum")
+    if isinstance(values, list) and values:
+        kinds = list(dict.fromkeys(type_of(value) for value in values))
+        return [kind for kind in kinds if kind != "integer" or "number" not in kinds]
+    for keywords, kind in (
+        (_OBJECT, "object"),
+        (_ARRAY, "array"),
+        (_STRING, "string"),
+        (_NUMBER, "number"),
+    ):
+        if keywords & schema.keys():
+            return [kind]
+    return []
+
+
+def typed(schema: Schema, kinds: list[str]) -> Schema:
+    """Return *schema* with these types said first."""
+    return {"type": kinds[0] if len(kinds) == 1 else list(kinds), **schema} if kinds else schema
+
+
+# -- several schemas that hold at once
+
+_HIGHEST = frozenset({"minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties"})
+_LOWEST = frozenset({"maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties"})
+
+
+def merged(parts: list[JsonObject]) -> tuple[Schema, list[JsonObject]]:
+    """Return one schema that says what all of *parts* say, and what it cannot say as well."""
+    result: Schema = {}
+    left: list[JsonObject] = []
+    for part in parts:
+        for key, value in part.items():
+            if key not in result:
+                result[key] = value
+            elif result[key] != value and not _merge_into(result, key, value):
+                left.append({key: value})
+    return result, left
+
+
+def _merge_into(result: Schema, key: str, value: JsonValue) -> bool:
+    """Make `result[key]` say *value* too, if one value can say both."""
+    before = result[key]
+    if key == "properties" and isinstance(before, Mapping) and isinstance(value, Mapping):
+        result[key] = _merged_properties(before, value)
+    elif key == "required":
+        result[key] = list(dict.fromkeys([*names_in(before), *names_in(value)]))
+    elif key == "description":
+        result[key] = f"{before} {value}"
+    elif key == "additionalProperties" and False in (before, value):
+        result[key] = False
+    elif key == "enum" and isinstance(before, list) and isinstance(value, list):
+        result[key] = [item for item in before if item in value]
+    elif key == "type":
+        return _merge_types(result, value)
+    elif key in _HIGHEST | _LOWEST and _are_numbers(before, value):
+        result[key] = (max if key in _HIGHEST else min)(before, value)  # type: ignore[type-var]
+    else:
+        return key in ANNOTATIONS
+    return True
+
+
+def _are_numbers(*values: JsonValue) -> bool:
+    return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
+
+
+def _merge_types(result: Schema, value: JsonValue) -> bool:
+    before, after = types_of(result), types_of({"type": value})
+    if "number" in before and "integer" in after:
+        before = [*before, "integer"]
+    if "integer" in before and "number" in after:
+        after = [*after, "integer"]
+    both = [kind for kind in before if kind in after]
+    if both:
+        result["type"] = both[0] if len(both) == 1 else both
+    return bool(both)
+
+
+def _merged_properties(before: JsonObject, after: JsonObject) -> Schema:
+    result = dict(before)
+    for name, schema in after.items():
+        if name in result and result[name] != schema:
+            result[name] = {"allOf": [result[name], schema]}
+        else:
+            result[name] = schema
+    return result

@@ -1,0 +1,339 @@
+"""The allow-list walk: each schema in the target's words, the rest told in its description."""
+
+import re
+from collections.abc import Mapping
+
+from attrs import define
+
+from llmcore.protocols.notes import Notes
+from llmcore.protocols.tool_schema import forms
+from llmcore.protocols.tool_schema.describing import is_constraint, joined, sentence
+from llmcore.protocols.tool_schema.targets import Rules
+from llmcore.protocols.tool_schema.walking import (
+    MAX_DEPTH,
+    Schema,
+    names_in,
+    types_of,
+    within,
+    without,
+)
+from llmcore.schema.json import JsonObject, JsonValue
+
+_LOOKS_AROUND = re.compile(r"\(\?(?!:|P<\w+>)|\\[bB1-9]|\(\?P=")
+"""Look-around, inline flags, word boundaries and back references."""
+
+_ANYTHING: tuple[JsonObject, ...] = (
+    {"type": "string"},
+    {"type": "number"},
+    {"type": "boolean"},
+    {"type": "array", "items": {"type": "string"}},
+    {"type": "object"},
+)
+"""What a schema without a type becomes where each must have one."""
+
+
+@define
+class _Visit:
+    """One schema on its way: where it stands, what is copied of it, what is said instead."""
+
+    path: str
+    depth: int
+    result: Schema
+    said: list[str]
+
+
+class Rewriter:
+    """Rewrites one schema for one target."""
+
+    def __init__(self, rules: Rules, notes: Notes) -> None:
+        self._rules = rules
+        self._notes = notes
+        self.problems: list[tuple[str, str]] = []
+        """Path and reason of each thing that strict mode cannot say."""
+
+    def schema(self, node: JsonValue, path: str, depth: int = 0) -> Schema:
+        """Return *node* in the target's words."""
+        if not isinstance(node, Mapping):
+            node = {"not": {}} if node is False else {}
+        if depth > MAX_DEPTH:
+            return self._too_deep(path)
+        said: list[str] = []
+        ready = self._in_form(node, path, said)
+        result: Schema = {}
+        visit = _Visit(path, depth, result, said)
+        for keyword, value in ready.items():
+            self._copy(keyword, value, visit)
+        if self._rules.closed:
+            self._close(ready, result, path)
+        elif self._rules.keywords is not None and "required" in result:
+            self._require_known(result, path)
+        return self._finished(result, said)
+
+    def _too_deep(self, path: str) -> Schema:
+        self._notes.changed(
+            "schema-too-deep",
+            path,
+            f"cut to an object of any shape: deeper than {MAX_DEPTH} levels",
+        )
+        self.problems.append((path, f"it is deeper than {MAX_DEPTH} levels"))
+        return {"type": "object"}
+
+    def _lacks(self, keyword: str) -> bool:
+        return self._rules.keywords is not None and keyword not in self._rules.keywords
+
+    # -- before the walk: the same said in words the target has
+
+    def _in_form(self, node: JsonObject, path: str, said: list[str]) -> Schema:
+        """Return *node* in the spellings that the target has."""
+        schema = self._flat(forms.modern(node), path, said)
+        if "const" in schema and self._lacks("const"):
+            schema = {**without(schema, "const"), "enum": [schema["const"]]}
+        if "prefixItems" in schema and self._lacks("prefixItems"):
+            schema = self._untupled(schema, path, said)
+        if self._lacks("exclusiveMinimum"):
+            schema = _inclusive(schema)
+        schema = self._with_null(self._typed(schema, path))
+        return self._alone(schema, path, said) if self._rules.lone_any_of else schema
+
+    def _flat(self, schema: Schema, path: str, said: list[str]) -> Schema:
+        """Return *schema* without the compositions that the target lacks."""
+        while True:
+            before = schema
+            if "allOf" in schema and self._lacks("allOf"):
+                schema = self._merge_all(schema, path, said)
+            if "oneOf" in schema and self._lacks("oneOf") and "anyOf" not in schema:
+                schema = self._any_of(schema, path)
+            if not self._rules.type_lists and forms.has_null_branch(schema):
+                schema, left = forms.without_null_branch(schema)
+                self._tell_left(left, path, said)
+            if schema is before:
+                return schema
+
+    def _any_of(self, schema: Schema, path: str) -> Schema:
+        self._notes.noted(
+            "schema-one-of-loosened",
+            f"{path}.oneOf",
+            "oneOf became anyOf, which lets more than one branch hold",
+        )
+        return {("anyOf" if key == "oneOf" else key): value for key, value in schema.items()}
+
+    def _tell_left(self, left: list[JsonObject], path: str, said: list[str]) -> None:
+        """Say what could not be merged into one schema."""
+        if left:
+            said.append(sentence("allOf", left))
+            self._described("allOf", path)
+
+    def _with_null(self, schema: Schema) -> Schema:
+        """Return *schema* with null said as the target says it."""
+        if not self._rules.lists_null:
+            schema = forms.with_plain_null(schema)
+        if not self._rules.type_lists:
+            return forms.with_nullable(schema)
+        if not self._rules.lists_null:
+            schema = forms.with_null_apart(schema)
+        return forms.without_nullable(schema)
+
+    def _merge_all(self, schema: Schema, path: str, said: list[str]) -> Schema:
+        """Return *schema* with its `allOf` merged into it."""
+        while isinstance(members := schema.get("allOf"), list):
+            parts = [forms.modern(member) for member in members if isinstance(member, Mapping)]
+            schema, left = forms.merged([without(schema, "allOf"), *parts])
+            self._tell_left(left, path, said)
+        return schema
+
+    def _untupled(self, schema: Schema, path: str, said: list[str]) -> Schema:
+        """Return *schema* with one `items` in place of a list of them."""
+        members = schema["prefixItems"]
+        distinct: list[JsonValue] = []
+        for member in members if isinstance(members, list) else []:
+            if member not in distinct:
+                distinct.append(member)
+        said.append(sentence("prefixItems", members))
+        self._described("prefixItems", path)
+        items: JsonValue = distinct[0] if len(distinct) == 1 else {"anyOf": distinct}
+        return {**without(schema, "prefixItems", "items"), "items": items if distinct else {}}
+
+    def _typed(self, schema: Schema, path: str) -> Schema:
+        """Return *schema* with a type, where the target wants one and it can be told."""
+        if not (self._rules.typed or self._rules.closed):
+            return schema
+        if schema.keys() & {"type", "anyOf", "allOf", "$ref", "const"}:
+            return schema
+        if kinds := forms.inferred_types(schema):
+            return forms.typed(schema, kinds)
+        if self._rules.closed:
+            self.problems.append((path, "it has no type"))
+            return schema
+        self._notes.noted("schema-any-type", path, "it has no type; it became a union of all")
+        return {"anyOf": list(_ANYTHING), "nullable": True, **schema}
+
+    def _alone(self, schema: Schema, path: str, said: list[str]) -> Schema:
+        """Return *schema* with nothing beside its `anyOf`, or without the `anyOf`."""
+        branches = schema.get("anyOf")
+        if not isinstance(branches, list):
+            return schema
+        beside = without(schema, "anyOf")
+        if any(forms.constrains(key) for key in beside):
+            said.append(sentence("anyOf", branches))
+            self._described("anyOf", path)
+            return self._typed(beside, path)
+        for keyword in beside:
+            if keyword not in ("type", "description", "nullable"):
+                self._tell(keyword, beside[keyword], path, said)
+        words = joined(beside.get("description"), said)
+        said.clear()  # the branches say it
+        shared: Schema = {key: beside[key] for key in ("type", "nullable") if key in beside}
+        return {
+            "anyOf": [
+                {**shared, **dict(branch), **_described_by(words, branch)}
+                for branch in branches
+                if isinstance(branch, Mapping)
+            ]
+        }
+
+    # -- the walk
+
+    def _copy(self, keyword: str, value: JsonValue, visit: "_Visit") -> None:
+        """Put *keyword* into the result if the target takes it, else into words."""
+        if self._lacks(keyword) or self._refuses(keyword, value):
+            self._tell(keyword, value, visit.path, visit.said)
+        elif keyword == "enum" and isinstance(value, list):
+            self._copy_enum(value, visit)
+        elif keyword == "minItems" and self._rules.few_items and value not in (0, 1):
+            self._tell(keyword, value, visit.path, visit.said)
+            visit.result[keyword] = 1
+        elif keyword == "additionalProperties" and isinstance(value, bool):
+            visit.result[keyword] = value
+        else:
+            visit.result[keyword] = within(
+                keyword,
+                value,
+                visit.path,
+                lambda child, where: self.schema(child, where, visit.depth + 1),
+            )
+
+    def _refuses(self, keyword: str, value: JsonValue) -> bool:
+        """Whether the target takes *keyword*, but not with this value."""
+        if keyword == "format":
+            return self._rules.formats is not None and value not in self._rules.formats
+        if keyword == "pattern" and self._rules.simple_patterns:
+            return bool(_LOOKS_AROUND.search(str(value)))
+        return keyword == "nullable" and value is not True and self._rules.keywords is not None
+
+    def _tell(self, keyword: str, value: JsonValue, path: str, said: list[str]) -> None:
+        """Say in words what the target has no keyword for."""
+        words = sentence(keyword, value) if is_constraint(keyword) else ""
+        if words:
+            said.append(words)
+            self._described(keyword, path)
+        else:
+            self._notes.noted(
+                "schema-keyword-dropped",
+                f"{path}.{keyword}",
+                f"the target has no {keyword}, which constrains nothing here",
+            )
+
+    def _described(self, keyword: str, path: str) -> None:
+        self._notes.changed(
+            "schema-keyword-described",
+            f"{path}.{keyword}",
+            f"the target has no such {keyword}; the description says it",
+        )
+
+    def _copy_enum(self, values: list[JsonValue], visit: "_Visit") -> None:
+        """Copy an `enum` of values the target takes; tell any other."""
+        kinds = self._rules.enum_types
+        listed = [value for value in values if kinds is None or _may_be_listed(value, kinds)]
+        if len(listed) == len(values):
+            visit.result["enum"] = values
+        else:
+            self._tell("enum", values, visit.path, visit.said)
+
+    # -- strict objects
+
+    def _close(self, ready: Schema, result: Schema, path: str) -> None:
+        """Make an object say that it has no other properties than those it names."""
+        if "object" not in types_of(ready) and "properties" not in ready:
+            return
+        if "properties" not in ready:
+            self.problems.append((path, "it is an object of any shape"))
+        elif ready.get("additionalProperties", False) is not False or "patternProperties" in ready:
+            self.problems.append((path, "it allows properties that it does not name"))
+        properties = result.get("properties")
+        if not isinstance(properties, Mapping):
+            properties = result["properties"] = {}
+        result["additionalProperties"] = False
+        if self._rules.all_required:
+            self._require_all(result, properties, path)
+        elif "required" in result:
+            self._require_known(result, path)
+
+    def _require_all(self, result: Schema, properties: JsonObject, path: str) -> None:
+        """Require each property; those that were optional may be null instead."""
+        required = set(names_in(result.get("required")))
+        nullable: Schema = {}
+        for name, schema in properties.items():
+            if name in required or not isinstance(schema, Mapping):
+                nullable[name] = schema
+                continue
+            nullable[name] = forms.with_null(dict(schema))
+            say = self._notes.noted if nullable[name] == schema else self._notes.changed
+            say(
+                "schema-optional-as-null",
+                f"{path}.properties.{name}",
+                "the target wants every property; an absent one is null",
+            )
+        result["properties"] = nullable
+        result["required"] = list(properties)
+
+    def _require_known(self, result: Schema, path: str) -> None:
+        """Require no property that is not there."""
+        properties = result.get("properties")
+        known = properties if isinstance(properties, Mapping) else {}
+        wanted = names_in(result["required"])
+        result["required"] = [name for name in wanted if name in known]
+        if len(wanted) != len(names_in(result["required"])):
+            self._notes.dropped(
+                "schema-keyword-dropped",
+                f"{path}.required",
+                "it names properties that the schema does not describe",
+            )
+
+    # -- after the walk
+
+    def _finished(self, result: Schema, said: list[str]) -> Schema:
+        if said:
+            result["description"] = joined(result.get("description"), said)
+        if "$ref" in result and len(result) > 1 and self._rules.references_alone:
+            beside = {k: v for k, v in result.items() if k not in ("$ref", "$defs")}
+            return {"anyOf": [{"$ref": result["$ref"]}], **beside}
+        return result
+
+
+def _described_by(words: str, branch: JsonObject) -> Schema:
+    if not words:
+        return {}
+    own = branch.get("description")
+    return {"description": joined(words, [own] if isinstance(own, str) else [])}
+
+
+def _may_be_listed(value: JsonValue, kinds: tuple[type, ...]) -> bool:
+    """Whether *value* is of one of *kinds*; where only text may be listed, it may not be empty."""
+    if isinstance(value, bool):
+        return bool in kinds
+    return isinstance(value, kinds) and (value != "" or kinds != (str,))
+
+
+def _inclusive(schema: Schema) -> Schema:
+    """Return *schema* with exclusive bounds of integers said by inclusive ones."""
+    if types_of(schema) != ["integer"]:
+        return schema
+    result: Schema = {}
+    for key, value in schema.items():
+        if key == "exclusiveMinimum" and isinstance(value, int) and "minimum" not in schema:
+            result["minimum"] = value + 1
+        elif key == "exclusiveMaximum" and isinstance(value, int) and "maximum" not in schema:
+            result["maximum"] = value - 1
+        else:
+            result[key] = value
+    return result

@@ -1,0 +1,208 @@
+"""Who takes which part of JSON Schema: one allow-list per target, from its document.
+
+OpenAI: "Structured model outputs", Supported schemas; the loose mode has no list, only
+errors about roots and arrays without items. Anthropic: "Structured outputs", JSON Schema
+limitations; tools without `strict` take draft 2020-12 whole, but no union at the root.
+Gemini: the API reference's `Schema` (an OpenAPI 3.0 subset) and the keyword list of
+`responseJsonSchema`. Bedrock: "Structured outputs" (Anthropic's list), and for Amazon Nova
+"Defining a tool": only `type`, `properties` and `required` at the root. Read 2026-09.
+
+Anthropic's list has `allOf` too, but not with `$ref` in it; it is merged here, as closed
+objects that must all hold would exclude each other.
+"""
+
+from enum import Enum
+from typing import Literal
+
+from attrs import frozen
+
+
+class SchemaTarget(Enum):
+    """Who reads the schema, and in which mode."""
+
+    OPENAI_LOOSE = "openai-loose"
+    """OpenAI function parameters and response formats without `strict`."""
+    OPENAI_STRICT = "openai-strict"
+    """The same with `strict`: every object closed, every property required."""
+    ANTHROPIC = "anthropic"
+    """Anthropic `input_schema` of tools without `strict`."""
+    ANTHROPIC_STRICT = "anthropic-strict"
+    """Anthropic structured outputs (`output_config.format`) and strict tools."""
+    GEMINI_OPENAPI = "gemini-openapi"
+    """Gemini `parameters` and `responseSchema`: a subset of OpenAPI 3.0."""
+    GEMINI_JSON_SCHEMA = "gemini-json-schema"
+    """Gemini `parametersJsonSchema` and `responseJsonSchema`."""
+    BEDROCK = "bedrock"
+    """Bedrock Converse `toolSpec.inputSchema.json`."""
+    BEDROCK_STRICT = "bedrock-strict"
+    """Bedrock structured outputs (`outputConfig.textFormat`) and strict tools."""
+
+
+@frozen(kw_only=True)
+class Rules:
+    """What a target takes."""
+
+    references: Literal["keep", "hoist", "inline"]
+    """`hoist`: each target of a `$ref` becomes an entry of `$defs`."""
+    keywords: frozenset[str] | None = None
+    """The allow-list; None if there is none."""
+    formats: frozenset[str] | None = None
+    """Values of `format`; None for any."""
+    enum_types: tuple[type, ...] | None = None
+    """What may stand in an `enum`; None for anything."""
+    type_lists: bool = True
+    """Whether `type` may be a list. If not, null is said by `nullable`."""
+    typed: bool = False
+    """Whether each schema must have a type."""
+    lone_any_of: bool = False
+    """Whether `anyOf` may have no keyword beside it."""
+    closed: bool = False
+    """Whether each object must say `additionalProperties: false`."""
+    all_required: bool = False
+    """Whether each property must be required, optional ones becoming nullable."""
+    references_alone: bool = False
+    """Whether `$ref` may have no keyword beside it."""
+    few_items: bool = False
+    """Whether `minItems` may only be 0 or 1."""
+    simple_patterns: bool = False
+    """Whether a `pattern` may not look around or back."""
+    recursion: bool = True
+    root: frozenset[str] | None = None
+    """Keywords at the root, where fewer than elsewhere; None for all."""
+    root_unions: bool = False
+    """Whether the root may be a union, and need not be an object."""
+
+    @property
+    def lists_null(self) -> bool:
+        """Whether null may stand in an `enum`."""
+        return self.enum_types is None or type(None) in self.enum_types
+
+
+_STRUCTURE = frozenset(
+    {
+        "type",
+        "description",
+        "title",
+        "enum",
+        "properties",
+        "required",
+        "additionalProperties",
+        "items",
+        "anyOf",
+        "$ref",
+        "$defs",
+    }
+)
+_STRICT_FORMATS = frozenset(
+    {"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"}
+)
+
+_ANTHROPIC_STRICT = Rules(
+    references="hoist",
+    keywords=_STRUCTURE | {"const", "default", "format", "minItems", "pattern"},
+    formats=_STRICT_FORMATS | {"uri"},
+    enum_types=(str, int, float, bool, type(None)),
+    closed=True,
+    few_items=True,
+    simple_patterns=True,
+    recursion=False,
+    root_unions=True,
+)
+
+RULES: dict[SchemaTarget, Rules] = {
+    SchemaTarget.OPENAI_LOOSE: Rules(references="keep"),
+    SchemaTarget.OPENAI_STRICT: Rules(
+        references="hoist",
+        keywords=_STRUCTURE
+        | {
+            "format",
+            "pattern",
+            "multipleOf",
+            "minimum",
+            "maximum",
+            "exclusiveMinimum",
+            "exclusiveMaximum",
+            "minItems",
+            "maxItems",
+        },
+        formats=_STRICT_FORMATS,
+        closed=True,
+        all_required=True,
+        references_alone=True,
+        simple_patterns=True,
+    ),
+    SchemaTarget.ANTHROPIC: Rules(references="keep"),
+    SchemaTarget.ANTHROPIC_STRICT: _ANTHROPIC_STRICT,
+    SchemaTarget.GEMINI_OPENAPI: Rules(
+        references="inline",
+        keywords=frozenset(
+            {
+                "type",
+                "format",
+                "title",
+                "description",
+                "nullable",
+                "enum",
+                "properties",
+                "required",
+                "minProperties",
+                "maxProperties",
+                "items",
+                "minItems",
+                "maxItems",
+                "minLength",
+                "maxLength",
+                "pattern",
+                "minimum",
+                "maximum",
+                "anyOf",
+                "default",
+                "example",
+                "propertyOrdering",
+            }
+        ),
+        formats=frozenset({"float", "double", "int32", "int64", "date-time", "enum"}),
+        enum_types=(str,),
+        type_lists=False,
+        typed=True,
+        lone_any_of=True,
+        root_unions=True,
+    ),
+    SchemaTarget.GEMINI_JSON_SCHEMA: Rules(
+        references="inline",
+        keywords=frozenset(
+            {
+                "type",
+                "format",
+                "title",
+                "description",
+                "enum",
+                "items",
+                "prefixItems",
+                "minItems",
+                "maxItems",
+                "minimum",
+                "maximum",
+                "anyOf",
+                "oneOf",
+                "properties",
+                "additionalProperties",
+                "required",
+                "propertyOrdering",
+            }
+        ),
+        enum_types=(str, int, float),
+        root_unions=True,
+    ),
+    SchemaTarget.BEDROCK: Rules(
+        references="inline", root=frozenset({"type", "properties", "required"})
+    ),
+    SchemaTarget.BEDROCK_STRICT: _ANTHROPIC_STRICT,
+}
+
+LOOSE: dict[SchemaTarget, SchemaTarget] = {
+    SchemaTarget.OPENAI_STRICT: SchemaTarget.OPENAI_LOOSE,
+    SchemaTarget.ANTHROPIC_STRICT: SchemaTarget.ANTHROPIC,
+    SchemaTarget.BEDROCK_STRICT: SchemaTarget.BEDROCK,
+}
+"""What a strict target falls back to."""

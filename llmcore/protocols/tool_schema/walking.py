@@ -1,0 +1,76 @@
+"""Where a JSON Schema holds further schemas, and where only data that looks like one."""
+
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+from llmcore.schema.json import JsonObject, JsonValue
+
+Schema: TypeAlias = dict[str, JsonValue]
+
+MAX_DEPTH = 64
+"""Schemas within schemas. JSON itself nests twice as deep, and no reader goes much further."""
+
+ONE = frozenset(
+    {
+        "items",
+        "additionalProperties",
+        "additionalItems",
+        "not",
+        "contains",
+        "propertyNames",
+        "if",
+        "then",
+        "else",
+        "unevaluatedItems",
+        "unevaluatedProperties",
+        "contentSchema",
+    }
+)
+"""Keywords whose value is a schema."""
+MANY = frozenset({"anyOf", "oneOf", "allOf", "prefixItems", "items"})
+"""Keywords whose value is a list of schemas; `items` was one before draft 2020-12."""
+NAMED = frozenset(
+    {"properties", "patternProperties", "dependentSchemas", "dependencies", "$defs", "definitions"}
+)
+"""Keywords whose value maps names to schemas, and the names may be anything."""
+
+Change: TypeAlias = Callable[[JsonValue, str], JsonValue]
+"""What to do with a schema that stands at a path."""
+
+
+def within(keyword: str, value: JsonValue, path: str, change: Change) -> JsonValue:
+    """Return *value* of *keyword* with *change* made to the schemas right inside it."""
+    where = f"{path}.{keyword}"
+    if keyword in MANY and isinstance(value, list):
+        return [change(item, f"{where}[{index}]") for index, item in enumerate(value)]
+    if keyword in NAMED and isinstance(value, Mapping):
+        return {
+            name: item if isinstance(item, list) else change(item, f"{where}.{name}")
+            for name, item in value.items()
+        }
+    if keyword in ONE and isinstance(value, Mapping | bool):
+        return change(value, where)
+    return value
+
+
+def without(schema: JsonObject, *keywords: str) -> Schema:
+    """Return *schema* less *keywords*."""
+    return {name: value for name, value in schema.items() if name not in keywords}
+
+
+def types_of(schema: JsonObject) -> list[str]:
+    """Return the types *schema* names, as a list."""
+    kind = schema.get("type")
+    if isinstance(kind, str):
+        return [kind]
+    return [item for item in kind if isinstance(item, str)] if isinstance(kind, list) else []
+
+
+def schemas_in(value: JsonValue) -> list[JsonObject]:
+    """Return the object schemas in a list of schemas."""
+    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
+
+
+def names_in(value: JsonValue) -> list[str]:
+    """Return the strings in a list, such as that of `required`."""
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []

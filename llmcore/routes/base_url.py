@@ -1,0 +1,42 @@
+"""Base URLs as people give them, checked when a provider is configured."""
+
+from urllib.parse import SplitResult, urlsplit, urlunsplit
+
+from llmcore.schema.errors import ConfigurationError
+
+OPERATIONS = ("/chat/completions", "/completions", "/responses", "/messages", "/embeddings")
+"""What routes put behind the base URL, and people copy along with it."""
+
+
+def checked_base_url(base_url: str) -> str:
+    """Return *base_url* without white space round it and slashes at the end of its path.
+
+    A path and a query of its own are kept. ConfigurationError for what is no http(s) URL, for
+    one that holds credentials, and for one that ends in an operation.
+    """
+    parts = _split(base_url.strip())
+    path = parts.path.rstrip("/")
+    operation = next((name for name in OPERATIONS if path.endswith(name)), None)
+    if operation is not None:
+        before = f"{parts.scheme}://{parts.netloc}{path.removesuffix(operation)}"
+        raise ConfigurationError(
+            f"base_url ends in {operation!r}, which is added to it: give base_url={before!r}"
+        )
+    return urlunsplit((parts.scheme, parts.netloc, path, parts.query, ""))
+
+
+def _split(base_url: str) -> SplitResult:
+    authority = base_url.partition("://")[2].partition("/")[0].partition("?")[0]
+    if "@" in authority:
+        raise ConfigurationError(
+            "base_url holds a user name or password: take them out of it, and give auth=... instead"
+        )
+    try:
+        parts = urlsplit(base_url)
+        if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0:
+            return parts
+    except ValueError:  # brackets or a port that make no sense
+        pass
+    raise ConfigurationError(
+        f"base_url {base_url!r} is no http(s) URL: write it like 'https://host/v1'"
+    )

@@ -1,0 +1,114 @@
+"""What all providers of the Chat Completions API share: a profile, and how to configure it.
+
+A provider is a `Profile`, which is data, on a class of a few lines:
+
+    @frozen
+    class Acme(ChatProvider):
+        profile = Profile(
+            id="acme", base_url="https://api.acme.ai/v1", key_variables=("ACME_API_KEY",)
+        )
+
+    model = Acme.configure().model("acme-1")
+"""
+
+from collections.abc import Mapping
+from typing import ClassVar, Self
+
+from attrs import evolve, field, frozen
+
+from llmcore.protocols import openai_chat
+from llmcore.protocols.openai_chat.dialect import COMPATIBLE, ChatDialect
+from llmcore.routes.auth import Auth, choose_auth
+from llmcore.routes.base_url import checked_base_url
+from llmcore.routes.endpoint import Endpoint
+from llmcore.routes.route import Route, RouteDefaults
+from llmcore.schema.model import Model
+
+
+@frozen(kw_only=True)
+class Profile:
+    """Where a provider of the Chat Completions API is, which keys it takes, how it speaks."""
+
+    id: str
+    """The provider's id, as in `provider_options` and in `provider:model`."""
+    base_url: str
+    """What stands before `/chat/completions`."""
+    key_variables: tuple[str, ...] = ()
+    """Environment variables that may hold the key; the first that is set counts."""
+    needs_key: bool = True
+    """Whether requests without a key make no sense."""
+    dialect: ChatDialect = COMPATIBLE
+    headers: Mapping[str, str] = field(factory=dict)
+
+    @property
+    def auth(self) -> Auth:
+        """How to sign where neither `api_key` nor `auth` was given."""
+        if not self.key_variables:
+            return Auth.none()
+        from_environment = Auth.env(*self.key_variables)
+        return from_environment if self.needs_key else Auth.first_of(from_environment, Auth.none())
+
+    def route(
+        self,
+        *,
+        api_key: str | None = None,
+        auth: Auth | None = None,
+        base_url: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
+        defaults: RouteDefaults | None = None,
+    ) -> Route:
+        """Return the configured route; ConfigurationError for arguments that make no sense."""
+        below = defaults or RouteDefaults()
+        where = checked_base_url(self.base_url if base_url is None else base_url)
+        return Route.make(
+            id=f"{self.id}-chat",
+            provider=self.id,
+            protocol=openai_chat.make(self.dialect),
+            endpoint=Endpoint.path("/chat/completions", base_url=where, query=query),
+            auth=choose_auth(api_key=api_key, auth=auth, fallback=self.auth),
+            defaults=evolve(below, headers={**self.headers, **below.headers, **(headers or {})}),
+        )
+
+
+@frozen(kw_only=True)
+class ChatProvider:
+    """A configured provider whose models are reached over one Chat Completions route."""
+
+    profile: ClassVar[Profile]
+    chat_route: Route
+
+    @classmethod
+    def configure(
+        cls,
+        *,
+        api_key: str | None = None,
+        auth: Auth | None = None,
+        base_url: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
+        defaults: RouteDefaults | None = None,
+    ) -> Self:
+        """Configure the provider; everything has a default.
+
+        `api_key` is short for `auth=Auth.bearer(api_key)`: give one of the two. Without either,
+        the key is looked up in the environment when a request is prepared.
+        """
+        return cls(
+            chat_route=cls.profile.route(
+                api_key=api_key,
+                auth=auth,
+                base_url=base_url,
+                headers=headers,
+                query=query,
+                defaults=defaults,
+            )
+        )
+
+    def chat(self, model_id: str) -> Model:
+        """Return the model *model_id*, reached over Chat Completions."""
+        return self.chat_route.model(model_id)
+
+    def model(self, model_id: str) -> Model:
+        """Return the model *model_id*, reached over the provider's usual API."""
+        return self.chat_route.model(model_id)

@@ -1,0 +1,236 @@
+"""From the bytes of one response to events: framing, protocol and folds in a row.
+
+The client, the cassettes and `decode_recorded` all read answers through here.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from attrs import evolve, frozen
+
+from llmcore.folds.response import Accumulator
+from llmcore.folds.segments import SegmentFold
+from llmcore.protocols.errors import error_from_response
+from llmcore.protocols.protocol import Protocol
+from llmcore.routes.framing import Framing
+from llmcore.schema import json
+from llmcore.schema.diagnostics import Diagnostic
+from llmcore.schema.errors import LLMError, StreamError
+from llmcore.schema.events import (
+    ErrorEvent,
+    Finish,
+    LLMEvent,
+    ReasoningDelta,
+    ReasoningStart,
+    StreamStart,
+    TextDelta,
+    TextStart,
+    ToolInputDelta,
+    ToolInputStart,
+)
+from llmcore.schema.rate_limit import RateLimitInfo
+from llmcore.schema.request import LLMRequest
+from llmcore.schema.response import LLMResponse
+
+_DELTAS = frozenset({TextDelta, ReasoningDelta, ToolInputDelta})
+_STARTS: dict[type, str] = {TextStart: "text", ReasoningStart: "reasoning", ToolInputStart: "tool"}
+
+
+@frozen(kw_only=True)
+class ResponseContext:
+    """What is known of a response besides its body."""
+
+    diagnostics: tuple[Diagnostic, ...] = ()
+    rate_limit: RateLimitInfo | None = None
+    request_id: str | None = None
+
+
+class ResponseDecoder:
+    """Reads one response. Whatever comes, the events end with exactly one terminal event."""
+
+    def __init__(
+        self,
+        protocol: Protocol[Any, Any, Any],
+        framing: Framing,
+        request: LLMRequest,
+        context: ResponseContext | None = None,
+        accumulator: Accumulator | None = None,
+    ) -> None:
+        self._machine = protocol.stream
+        self._whole = protocol.whole
+        self._frames = framing.new_decoder()
+        self._request = request
+        self._context = context or ResponseContext()
+        self._state = self._machine.initial(request)
+        self._segments = SegmentFold()
+        self._accumulator = accumulator or Accumulator()
+        self.ended = False
+        """Whether the terminal event has been given: nothing more is read."""
+
+    @property
+    def partial(self) -> LLMResponse:
+        """What has arrived so far."""
+        return self._accumulator.partial
+
+    def feed(self, chunk: bytes) -> list[LLMEvent]:
+        """Return the events that *chunk* completes."""
+        try:
+            frames = self._frames.feed(chunk)
+        except LLMError as error:
+            return self.fail(error)
+        return self._read(frames)
+
+    def end(self) -> list[LLMEvent]:
+        """Return the last events, now that no more bytes will come."""
+        if self.ended:
+            return []
+        try:
+            events = self._read(self._frames.close())
+        except LLMError as error:
+            return self.fail(error)
+        if not self.ended:
+            events += self._completed(self._machine.halt(self._state))
+        if not self.ended:
+            events += self.fail(StreamError("the stream ended before the answer was complete"))
+        return events
+
+    def whole(self, body: bytes) -> list[LLMEvent]:
+        """Return the events of a response that was not streamed."""
+        try:
+            document = json.loads(body)
+        except ValueError as error:
+            text = body[:200].decode("utf-8", "replace")
+            return self.fail(
+                StreamError(f"the response is not JSON: {text!r}", cause=error, raw=text)
+            )
+        events = self._completed(self._whole(document, self._request))
+        if not self.ended:
+            events += self.fail(StreamError("the response holds no answer", raw=document))
+        return events
+
+    def fail(self, error: LLMError) -> list[LLMEvent]:
+        """End the stream with *error*, to which what had arrived is added."""
+        return [] if self.ended else self._completed((ErrorEvent(error),))
+
+    def _read(self, frames: Iterable[tuple[str, bytes]]) -> list[LLMEvent]:
+        events: list[LLMEvent] = []
+        decode, step, terminal = self._machine.decode, self._machine.step, self._machine.terminal
+        for frame in frames:
+            if self.ended:
+                break
+            try:
+                event = decode(frame)
+            except ValueError as error:
+                text = frame[1][:200].decode("utf-8", "replace")
+                message = f"the stream holds a frame that is not JSON: {text!r}"
+                return events + self.fail(StreamError(message, cause=error, raw=text))
+            if event is None:
+                continue
+            self._state, bare = step(self._state, event)
+            if bare:
+                self._complete(bare, events)
+            if not self.ended and terminal(event):
+                self._complete(self._machine.halt(self._state), events)
+        return events
+
+    def _completed(self, bare: Iterable[LLMEvent]) -> list[LLMEvent]:
+        events: list[LLMEvent] = []
+        self._complete(bare, events)
+        return events
+
+    def _complete(self, bare: Iterable[LLMEvent], events: list[LLMEvent]) -> None:
+        """Add to *events* what the protocol's *bare* ones amount to, up to the terminal one.
+
+        Deltas are the per-token path: the segment keeps their text, and the accumulator
+        reads it there.
+        """
+        process = self._segments.process
+        for one in bare:
+            if self.ended:
+                return
+            kind = type(one)
+            if kind in _DELTAS:
+                done = process(one)
+                if done and type(done[0]) is kind:
+                    events.append(done[0])
+                    continue
+            elif kind is StreamStart:
+                done = process(self._with_context(one))  # type: ignore[arg-type]
+            elif kind is ErrorEvent:
+                done = (self._with_partial(one),)  # type: ignore[arg-type]
+            else:
+                done = process(one)
+            self._deliver(done, events)
+
+    def _deliver(self, done: Iterable[LLMEvent], events: list[LLMEvent]) -> None:
+        for event in done:
+            kind = type(event)
+            if kind is ErrorEvent:
+                self._with_partial(event)  # type: ignore[arg-type]
+            if kind not in _DELTAS:
+                self._accumulator.process(event)
+            if kind in _STARTS:
+                key = _STARTS[kind], str(event.id)  # type: ignore[union-attr]
+                chunks = self._segments.chunks(key)
+                if chunks is not None:
+                    self._accumulator.share(key, chunks)
+            events.append(event)
+            self.ended = kind is Finish or kind is ErrorEvent
+
+    def _with_context(self, start: StreamStart) -> StreamStart:
+        context = self._context
+        return evolve(
+            start,
+            diagnostics=(*context.diagnostics, *start.diagnostics),
+            rate_limit=start.rate_limit or context.rate_limit,
+            request_id=start.request_id or context.request_id,
+        )
+
+    def _with_partial(self, event: ErrorEvent) -> ErrorEvent:
+        error = event.error
+        if error.provider is None:
+            error.provider = self._request.provider_id or None
+        if error.request_id is None:
+            error.request_id = self._context.request_id
+        if error.partial is None:
+            error.partial = self._accumulator.partial
+        return event
+
+
+def is_streamed(framing: Framing, headers: Mapping[str, str], *, asked: bool) -> bool:
+    """Return whether a body is to be read as a stream.
+
+    Servers answer a request for a stream with one JSON document when they do not stream,
+    or when something went wrong before it began; a proxy may answer with a web page.
+    """
+    if not asked:
+        return False
+    content_type = next((v for k, v in headers.items() if k.lower() == "content-type"), "")
+    media_type = content_type.partition(";")[0].strip().lower()
+    if not media_type or media_type in framing.content_types:
+        return True
+    return not media_type.endswith(("json", "html"))
+
+
+def decode_response(
+    protocol: Protocol[Any, Any, Any],
+    framing: Framing,
+    request: LLMRequest,
+    *,
+    status: int,
+    headers: Mapping[str, str],
+    chunks: Sequence[bytes],
+    streaming: bool,
+    context: ResponseContext | None = None,
+) -> list[LLMEvent]:
+    """Return the events of a response that is all there: what the client does, without I/O."""
+    if status >= 400:
+        error = error_from_response(
+            provider=request.provider_id, status=status, headers=headers, body=b"".join(chunks)
+        )
+        return [ErrorEvent(error)]
+    decoder = ResponseDecoder(protocol, framing, request, context)
+    if not is_streamed(framing, headers, asked=streaming):
+        return decoder.whole(b"".join(chunks))
+    events = [event for chunk in chunks for event in decoder.feed(chunk)]
+    return events + decoder.end()

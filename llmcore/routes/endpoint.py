@@ -1,0 +1,69 @@
+"""Endpoint: where a request goes. Base URL, path and query, and nothing else."""
+
+from collections.abc import Callable, Mapping
+from typing import Self, TypeAlias
+from urllib.parse import urlsplit, urlunsplit
+
+from attrs import field, frozen
+from returns.result import Failure, Result, Success
+
+from llmcore.routes.http_request import with_query
+from llmcore.schema.errors import ConfigurationError, LLMError
+from llmcore.schema.json import JsonObject
+
+
+@frozen(kw_only=True)
+class EndpointContext:
+    """What a path may depend on."""
+
+    model_id: str
+    body: JsonObject
+    streaming: bool
+
+
+PathOf: TypeAlias = Callable[[EndpointContext], str]
+
+
+@frozen(kw_only=True)
+class Endpoint:
+    """Builds the URL of a call.
+
+    The base URL may have a path and a query of its own (`.../v1?api-version=2`); both are
+    kept. A route without a canonical URL has none until it is configured.
+    """
+
+    target: str | PathOf
+    """The path below the base URL, or how to make it of model and body."""
+    base_url: str | None = None
+    query: Mapping[str, str] = field(factory=dict)
+
+    @classmethod
+    def path(
+        cls,
+        path: str | PathOf,
+        *,
+        base_url: str | None = None,
+        query: Mapping[str, str] | None = None,
+    ) -> Self:
+        """Build an endpoint of *path*, which starts with a slash, below *base_url*."""
+        return cls(target=path, base_url=base_url, query=query or {})
+
+    def url(self, context: EndpointContext) -> Result[str, LLMError]:
+        """Return the URL; ConfigurationError without a usable base URL."""
+        if not self.base_url:
+            return Failure(ConfigurationError("no base URL: configure the provider with base_url"))
+        parts = urlsplit(self.base_url.strip())
+        if parts.scheme not in ("http", "https", "ws", "wss") or not parts.netloc:
+            return Failure(
+                ConfigurationError(
+                    f"base_url {self.base_url!r} is no http(s) URL such as https://host/v1"
+                )
+            )
+        path = self.target if isinstance(self.target, str) else self.target(context)
+        path, _, query = path.partition("?")
+        whole = urlunsplit(
+            (parts.scheme, parts.netloc, parts.path.rstrip("/") + path, parts.query, "")
+        )
+        if query:
+            whole = f"{whole}{'&' if parts.query else '?'}{query}"
+        return Success(with_query(whole, self.query))

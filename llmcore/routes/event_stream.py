@@ -1,0 +1,172 @@
+"""AWS event stream, `application/vnd.amazon.eventstream`: binary messages with checksums.
+
+After the Amazon Event Stream Specification of Smithy 2.0
+(smithy.io/2.0/aws/amazon-eventstream.html, read 2026-11). One message, big-endian:
+
+    total length 4 | headers length 4 | CRC-32 of those 8 | headers | payload | CRC-32 of all
+
+One header: length of the name 1 | name | type of the value 1 | value. Most say nothing to
+us; `:message-type` tells events from modelled exceptions from errors.
+"""
+
+from struct import Struct
+from typing import TYPE_CHECKING
+from zlib import crc32
+
+from attrs import define, field
+
+from llmcore.schema.errors import StreamError
+from llmcore.schema.json import dumps
+
+if TYPE_CHECKING:
+    from llmcore.routes.framing import Frame
+
+_PRELUDE = Struct(">III")
+_CHECKSUM = Struct(">I")
+_QUOTED_BYTES = 500
+"""How much of a body that is text goes into the error message."""
+
+_VALUE_BYTES = {0: 0, 1: 0, 2: 1, 3: 2, 4: 4, 5: 8, 8: 8, 9: 16}
+"""True, false, byte, short, integer, long, timestamp and UUID, by type of the value."""
+_BYTES, _STRING = 6, 7
+"""The types whose value begins with its length in two bytes."""
+
+_BAD_HEADER = "an event stream message has a malformed header"
+
+
+@define(eq=False)
+class EventStreamDecoder:
+    """Cuts one body into messages. Both checksums of each are verified.
+
+    Time is linear in the bytes, however they are sliced. Lengths are checked as soon as
+    the prelude is there, so a wrong or hostile one never makes us wait or buffer.
+    """
+
+    max_frame_bytes: int
+    """The most bytes that one message may have."""
+    _held: bytearray = field(init=False, factory=bytearray)
+    """The message so far."""
+    _needed: int = field(init=False, default=0)
+    """With fewer bytes than these held, there is nothing new to find out."""
+    _started: bool = field(init=False, default=False)
+    """A good prelude was seen, so this is an event stream."""
+    _known: "dict[bytes, tuple[str, bytes | None]]" = field(init=False, factory=dict)
+    """What headers mean, by their bytes; a stream repeats the same few again and again."""
+    _failure: str = field(init=False, default="")
+
+    def feed(self, chunk: bytes) -> "list[Frame]":
+        """Return the messages that *chunk* completes."""
+        if self._failure:
+            raise StreamError(self._failure)
+        frames: list[Frame] = []
+        try:
+            self._read(chunk, frames)
+        except StreamError as error:
+            self._failure = error.message
+            if not frames:
+                raise
+        return frames
+
+    def close(self) -> "list[Frame]":
+        """Return nothing, or raise StreamError for a message that was cut off."""
+        if self._held and not self._failure:
+            quoted = _quoted(bytes(self._held)) if not self._started else ""
+            self._failure = quoted or "the event stream ends inside a message"
+        if self._failure:
+            raise StreamError(self._failure)
+        return []
+
+    def _read(self, chunk: bytes, frames: "list[Frame]") -> None:
+        """Add the messages that *chunk* completes to *frames*, and hold the rest."""
+        held = self._held
+        if held:
+            held += chunk
+            if len(held) < self._needed:
+                return
+            chunk = bytes(held)
+            held.clear()
+        at = 0
+        while (end := at + self._bytes_needed(chunk, at)) <= len(chunk):
+            frames.append(self._message(chunk, at, end))
+            at = end
+        self._needed = end - at
+        held += chunk[at:]
+
+    def _bytes_needed(self, chunk: bytes, at: int) -> int:
+        """Return the length of the message at *at*, or how much it takes to know that."""
+        if len(chunk) - at < _PRELUDE.size:
+            return _PRELUDE.size
+        total, headers, checksum = _PRELUDE.unpack_from(chunk, at)
+        if crc32(chunk[at : at + 8]) != checksum:
+            quoted = _quoted(chunk) if not self._started else ""
+            if quoted and len(chunk) < _QUOTED_BYTES:
+                return _QUOTED_BYTES
+            raise StreamError(quoted or "an event stream message begins with a wrong checksum")
+        if not _PRELUDE.size + headers + _CHECKSUM.size <= total <= self.max_frame_bytes:
+            raise StreamError(
+                f"an event stream message declares {total} bytes, {headers} of them headers;"
+                f" allowed are {self.max_frame_bytes}"
+            )
+        self._started = True
+        return int(total)
+
+    def _message(self, chunk: bytes, start: int, end: int) -> "Frame":
+        """Return the message that takes up *chunk* from *start* to *end*."""
+        body_end = end - _CHECKSUM.size
+        if crc32(chunk[start:body_end]) != _CHECKSUM.unpack_from(chunk, body_end)[0]:
+            raise StreamError("an event stream message ends with a wrong checksum")
+        headers_at = start + _PRELUDE.size
+        payload_at = headers_at + int(_PRELUDE.unpack_from(chunk, start)[1])
+        headers = chunk[headers_at:payload_at]
+        meaning = self._known.get(headers)
+        if meaning is None:
+            meaning = _meaning(headers)
+            if len(self._known) < 64 and len(headers) < 1024:  # a hostile server repeats none
+                self._known[headers] = meaning
+        name, instead = meaning
+        return name, chunk[payload_at:body_end] if instead is None else instead
+
+
+def _meaning(headers: bytes) -> "tuple[str, bytes | None]":
+    """Return the name of the frame, and its payload if that is in the headers, too."""
+    values = _strings(headers)
+    match values.get(":message-type"):
+        case "exception":
+            return f"exception:{values.get(':exception-type', '')}", None
+        case "error":
+            message = dumps({"message": values.get(":error-message", "")})
+            return f"error:{values.get(':error-code', '')}", message
+        case _:
+            return values.get(":event-type", ""), None
+
+
+def _strings(headers: bytes) -> dict[str, str]:
+    """Return the headers whose value is a string; StreamError if any is malformed."""
+    values: dict[str, str] = {}
+    at = 0
+    while at < len(headers):
+        kind_at = at + 1 + headers[at]
+        if kind_at >= len(headers):
+            raise StreamError(_BAD_HEADER)
+        value_at = kind_at + 1
+        kind = headers[kind_at]
+        if kind in (_BYTES, _STRING):
+            value_at += 2
+            end = value_at + int.from_bytes(headers[value_at - 2 : value_at], "big")
+        else:
+            end = value_at + _VALUE_BYTES.get(kind, len(headers))  # no such type: past the end
+        if end > len(headers):
+            raise StreamError(_BAD_HEADER)
+        if kind == _STRING:
+            name = headers[at + 1 : kind_at].decode("utf-8", "replace")
+            values[name] = headers[value_at:end].decode("utf-8", "replace")
+        at = end
+    return values
+
+
+def _quoted(body: bytes) -> str:
+    """Return what to say of a *body* that is text; empty if it does not look like text."""
+    if body[:1] not in (b"{", b"[", b"<"):
+        return ""
+    text = body[:_QUOTED_BYTES].decode("utf-8", "replace")
+    return f"the body is no event stream but text: {text}"

@@ -1,0 +1,32 @@
+"""Fireworks AI.
+
+Documents, read November 2026: https://docs.fireworks.ai/api-reference/post-chatcompletions,
+https://docs.fireworks.ai/guides/reasoning. Key: FIREWORKS_API_KEY.
+"""
+
+from attrs import evolve, frozen
+
+from llmcore.protocols.openai_chat.dialect import COMPATIBLE
+from llmcore.routes.chat_provider import ChatProvider, Profile
+
+DIALECT = evolve(
+    COMPATIBLE,
+    names=False,
+    videos=True,
+    stream_usage=False,  # no such field; the last chunk always says the usage
+    prompt_cache_key=True,
+    unsupported=frozenset({"verbosity", "prompt_cache_retention"}),
+    reasoning_replay="accepted",
+)
+
+
+@frozen
+class Fireworks(ChatProvider):
+    """Fireworks AI, configured."""
+
+    profile = Profile(
+        id="fireworks",
+        base_url="https://api.fireworks.ai/inference/v1",
+        key_variables=("FIREWORKS_API_KEY",),
+        dialect=DIALECT,
+    )

@@ -1,0 +1,109 @@
+"""How bytes become frames: the fourth question a route answers.
+
+Whatever the framing, a frame is a pair of name and payload, so a protocol never knows
+how its frames travelled. What the name says depends on the framing:
+
+- server-sent events: the `event` field, empty where there is none
+- newline-delimited JSON, JSON array: always empty
+- AWS event stream: the event type, or `exception:<type>`, or `error:<code>`
+
+A framing cuts; it neither parses the payload nor decides whether the answer is whole.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from attrs import field, frozen, validators
+
+from llmcore.routes.event_stream import EventStreamDecoder
+from llmcore.routes.json_array import JsonArrayDecoder
+from llmcore.routes.ndjson import NdjsonDecoder
+from llmcore.routes.sse import SseDecoder
+
+Frame = tuple[str, bytes]
+"""Name and payload. A plain tuple: one is built per token."""
+
+MAX_FRAME_BYTES = 64 * 1024 * 1024
+"""Room for a generated image in base64; a server that sends more is broken or hostile."""
+
+
+class FrameDecoder(Protocol):
+    """Cuts the bytes of one response; made for it and thrown away after it."""
+
+    def feed(self, chunk: bytes) -> Sequence[Frame]:
+        """Return the frames that *chunk* completes, in order.
+
+        Raises StreamError for bytes that break the framing. Frames that were whole before
+        them are not lost: they are returned, and the next call raises. So where the network
+        cuts the body decides neither the frames nor the error.
+        """
+        ...
+
+    def close(self) -> Sequence[Frame]:
+        """Return what is left at the end of the bytes.
+
+        Raises StreamError for a frame that was cut off, where the framing can tell.
+        """
+        ...
+
+
+@frozen(kw_only=True)
+class Framing:
+    """One way to cut a response body into frames."""
+
+    id: str
+    content_types: tuple[str, ...]
+    """The media types, lower case and without parameters, that announce it."""
+    decoder: Callable[[int], FrameDecoder]
+    """Makes the decoder of one response, given `max_frame_bytes`."""
+    max_frame_bytes: int = field(default=MAX_FRAME_BYTES, validator=validators.gt(0))
+    """A frame over this many bytes is a StreamError, even while it is incomplete."""
+
+    def new_decoder(self) -> FrameDecoder:
+        """Return a decoder for one response."""
+        return self.decoder(self.max_frame_bytes)
+
+    @classmethod
+    def sse(cls, max_frame_bytes: int = MAX_FRAME_BYTES) -> "Framing":
+        """Server-sent events (WHATWG HTML, 9.2)."""
+        return cls(
+            id="sse",
+            content_types=("text/event-stream",),
+            decoder=SseDecoder,
+            max_frame_bytes=max_frame_bytes,
+        )
+
+    @classmethod
+    def ndjson(cls, max_frame_bytes: int = MAX_FRAME_BYTES) -> "Framing":
+        """Newline-delimited JSON, also known as JSON Lines."""
+        return cls(
+            id="ndjson",
+            content_types=(
+                "application/x-ndjson",
+                "application/ndjson",
+                "application/jsonl",
+                "application/x-jsonlines",
+            ),
+            decoder=NdjsonDecoder,
+            max_frame_bytes=max_frame_bytes,
+        )
+
+    @classmethod
+    def json_array(cls, max_frame_bytes: int = MAX_FRAME_BYTES) -> "Framing":
+        """One JSON array whose elements arrive over time, as Gemini sends without `alt=sse`."""
+        return cls(
+            id="json-array",
+            content_types=("application/json",),
+            decoder=JsonArrayDecoder,
+            max_frame_bytes=max_frame_bytes,
+        )
+
+    @classmethod
+    def aws_event_stream(cls, max_frame_bytes: int = MAX_FRAME_BYTES) -> "Framing":
+        """Binary messages with checksums, as Bedrock's `converse-stream` sends."""
+        return cls(
+            id="aws-event-stream",
+            content_types=("application/vnd.amazon.eventstream",),
+            decoder=EventStreamDecoder,
+            max_frame_bytes=max_frame_bytes,
+        )

@@ -1,0 +1,113 @@
+"""One HTTP request as a value, with its secrets marked."""
+
+from collections.abc import Mapping
+from typing import Self
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+from attrs import evolve, field, frozen
+
+REDACTED = "[redacted]"
+
+CREDENTIAL_HEADERS = frozenset(
+    {"api-key", "authorization", "cookie", "proxy-authorization", "x-api-key", "x-goog-api-key"}
+)
+"""Secret whoever sets them: a caller's own headers, too."""
+
+
+def _lowered(headers: Mapping[str, str]) -> Mapping[str, str]:
+    return {name.lower(): value for name, value in headers.items()}
+
+
+@frozen(kw_only=True, repr=False)
+class HttpRequest:
+    """A request ready to be signed and sent. Header names are lower case.
+
+    `secret_headers` and `secret_query` name what holds credentials: it is redacted in the repr and
+    in everything we print, and dropped when a redirect leaves the host.
+    """
+
+    method: str
+    url: str
+    headers: Mapping[str, str] = field(factory=dict, converter=_lowered)
+    body: bytes = b""
+    secret_headers: frozenset[str] = frozenset()
+    secret_query: frozenset[str] = frozenset()
+
+    def with_header(self, name: str, value: str, *, secret: bool = False) -> Self:
+        """Return the request with this header set."""
+        name = name.lower()
+        return evolve(
+            self,
+            headers={**self.headers, name: value},
+            secret_headers=self.secret_headers | {name} if secret else self.secret_headers,
+        )
+
+    def with_query(self, name: str, value: str, *, secret: bool = False) -> Self:
+        """Return the request with this query parameter set."""
+        return evolve(
+            self,
+            url=with_query(self.url, {name: value}),
+            secret_query=self.secret_query | {name} if secret else self.secret_query,
+        )
+
+    @property
+    def _secret_names(self) -> frozenset[str]:
+        return (self.secret_headers | CREDENTIAL_HEADERS) & self.headers.keys()
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The secret values themselves, for redaction; never print them."""
+        query = parse_qsl(urlsplit(self.url).query)
+        values = [self.headers[name] for name in sorted(self._secret_names)]
+        values += [value for name, value in query if name in self.secret_query]
+        bare = [value.partition(" ")[2] for value in values if " " in value]
+        return tuple(value for value in (*values, *bare) if value)
+
+    @property
+    def safe_url(self) -> str:
+        """The URL with secret parameters redacted."""
+        if not self.secret_query:
+            return self.url
+        return with_query(self.url, dict.fromkeys(self.secret_query, REDACTED))
+
+    @property
+    def safe_headers(self) -> dict[str, str]:
+        """The headers with secret values redacted."""
+        secret = self._secret_names
+        return {name: REDACTED if name in secret else value for name, value in self.headers.items()}
+
+    def without_credentials(self) -> Self:
+        """Return the request without its secrets, as another host may see it."""
+        scheme, host, path, query, fragment = urlsplit(self.url)
+        kept = [(k, v) for k, v in parse_qsl(query) if k not in self.secret_query]
+        return evolve(
+            self,
+            url=urlunsplit((scheme, host, path, urlencode(kept), fragment)),
+            headers={k: v for k, v in self.headers.items() if k not in self._secret_names},
+            secret_headers=frozenset(),
+            secret_query=frozenset(),
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"HttpRequest({self.method} {self.safe_url}, headers={self.safe_headers}, "
+            f"body=<{len(self.body)} bytes>)"
+        )
+
+
+def with_query(url: str, query: Mapping[str, str]) -> str:
+    """Return *url* with the parameters of *query* added; its own ones of that name give way."""
+    if not query:
+        return url
+    scheme, host, path, old, fragment = urlsplit(url)
+    pairs = [(k, v) for k, v in parse_qsl(old, keep_blank_values=True) if k not in query]
+    merged = urlencode([*pairs, *query.items()], safe=":,/[]")
+    return urlunsplit((scheme, host, path, merged, fragment))
+
+
+def redact(text: str, secrets: tuple[str, ...]) -> str:
+    """Return *text* with every one of *secrets* replaced."""
+    for secret in secrets:
+        if len(secret) >= 4:  # shorter ones are placeholders such as "x"
+            text = text.replace(secret, REDACTED)
+    return text

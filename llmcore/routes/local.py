@@ -1,0 +1,73 @@
+"""The embedded model: llama.cpp's server and a small model, run by the client itself.
+
+Needs no key and no network. `llmcore local install` puts the default model, SmolLM2-135M, into
+place; `pip install 'llmcore-routes[local]'` brings the server.
+"""
+
+from pathlib import Path
+from typing import Self
+
+from attrs import evolve, frozen
+
+from llmcore.protocols.openai_chat.dialect import COMPATIBLE
+from llmcore.routes.chat_provider import Profile
+from llmcore.routes.route import Route
+from llmcore.routes.transport import EmbeddedServer
+from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.model import Model
+
+MAX_TOKENS = 1024
+"""Where the request says nothing: small models may go on for ever."""
+
+DIALECT = evolve(
+    COMPATIBLE,
+    images=False,
+    strict_tools=False,
+    parallel_tool_calls=False,
+    constrained_tools=True,  # small models call tools of their own accord only by luck
+    reasoning_effort="none",
+)
+PROFILE = Profile(id="local", base_url="http://local/v1", dialect=DIALECT)
+
+
+@frozen(kw_only=True)
+class Local:
+    """The embedded model, configured. The client starts it on first use and stops it."""
+
+    chat_route: Route
+
+    @classmethod
+    def configure(
+        cls,
+        *,
+        model_path: str | Path | None = None,
+        context_tokens: int = 4096,
+        threads: int = 1,
+        parallel: int = 1,
+    ) -> Self:
+        """Configure the embedded server.
+
+        `model_path` is a GGUF file (default: the installed SmolLM2), `context_tokens` what
+        prompt and answer share, `parallel` how many requests run at once.
+        """
+        counts = {"context_tokens": context_tokens, "threads": threads, "parallel": parallel}
+        for name, count in counts.items():
+            if count < 1:
+                raise ConfigurationError(f"{name} must be at least 1, not {count}")
+        server = EmbeddedServer(
+            model_path=None if model_path is None else Path(model_path),
+            context_tokens=context_tokens,
+            threads=threads,
+            parallel=parallel,
+        )
+        limit = min(MAX_TOKENS, max(context_tokens // 2, 1))
+        profile = evolve(PROFILE, dialect=evolve(DIALECT, default_max_tokens=limit))
+        return cls(chat_route=profile.route().with_(transport=server))
+
+    def chat(self, model_id: str = "smollm2-135m-instruct") -> Model:
+        """Return the embedded model; its id is a label."""
+        return self.chat_route.model(model_id)
+
+    def model(self, model_id: str = "smollm2-135m-instruct") -> Model:
+        """Return the embedded model; its id is a label."""
+        return self.chat_route.model(model_id)

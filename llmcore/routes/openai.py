@@ -1,0 +1,100 @@
+"""OpenAI: Chat Completions and Responses.
+
+Documents, read November 2026: https://platform.openai.com/docs/api-reference/authentication
+(organization and project), https://platform.openai.com/docs/api-reference/chat.
+Key: OPENAI_API_KEY.
+"""
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, Final, Self
+
+from attrs import evolve, frozen
+
+from llmcore.protocols.openai_chat.dialect import OPENAI
+from llmcore.protocols.protocol import Protocol
+from llmcore.routes.auth import Auth
+from llmcore.routes.chat_provider import Profile
+from llmcore.routes.route import Route, RouteDefaults
+from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.model import Model
+
+PROFILE: Final = Profile(
+    id="openai",
+    base_url="https://api.openai.com/v1",
+    key_variables=("OPENAI_API_KEY",),
+    dialect=OPENAI,
+)
+
+
+@frozen(kw_only=True)
+class OpenAI:
+    """OpenAI, configured."""
+
+    chat_route: Route
+
+    @classmethod
+    def configure(
+        cls,
+        *,
+        api_key: str | None = None,
+        auth: Auth | None = None,
+        base_url: str | None = None,
+        organization: str | None = None,
+        project: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
+        defaults: RouteDefaults | None = None,
+    ) -> Self:
+        """Configure OpenAI; everything has a default.
+
+        `api_key` is short for `auth=Auth.bearer(api_key)`: give one of the two. Without
+        either, the key is that of OPENAI_API_KEY when a request is prepared.
+        """
+        account = {"openai-organization": organization, "openai-project": project}
+        own = {name: value for name, value in account.items() if value is not None}
+        return cls(
+            chat_route=PROFILE.route(
+                api_key=api_key,
+                auth=auth,
+                base_url=base_url,
+                headers={**own, **(headers or {})},
+                query=query,
+                defaults=defaults,
+            )
+        )
+
+    @property
+    def responses_route(self) -> Route:
+        """The route to `POST /responses`, configured alike."""
+        return self.chat_route.with_(
+            id="openai-responses",
+            protocol=_responses_protocol(),
+            endpoint=evolve(self.chat_route.endpoint, target="/responses"),
+        )
+
+    def chat(self, model_id: str) -> Model:
+        """Return the model *model_id*, reached over Chat Completions."""
+        return self.chat_route.model(model_id)
+
+    def responses(self, model_id: str) -> Model:
+        """Return the model *model_id*, reached over Responses."""
+        return self.responses_route.model(model_id)
+
+    def model(self, model_id: str) -> Model:
+        """Return the model *model_id*, reached over Responses."""
+        return self.responses(model_id)
+
+
+def _responses_protocol() -> Protocol[Any, Any, Any]:
+    """Return the protocol, which is large, on its first use."""
+    try:
+        package = import_module("llmcore.protocols.openai_responses")
+    except ModuleNotFoundError as error:
+        raise ConfigurationError(
+            "this version of llmcore does not speak the Responses API: take .chat(model_id)",
+            provider=PROFILE.id,
+            cause=error,
+        ) from error
+    protocol: Protocol[Any, Any, Any] = package.protocol
+    return protocol

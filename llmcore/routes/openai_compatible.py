@@ -1,0 +1,60 @@
+"""Any server that speaks the Chat Completions API, by name and base URL."""
+
+import re
+from collections.abc import Mapping
+from typing import Self
+
+from attrs import frozen
+
+from llmcore.protocols.openai_chat.dialect import COMPATIBLE, ChatDialect
+from llmcore.routes.auth import Auth
+from llmcore.routes.chat_provider import Profile
+from llmcore.routes.route import Route, RouteDefaults
+from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.model import Model
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+@frozen(kw_only=True)
+class OpenAICompatible:
+    """A configured server that speaks Chat Completions."""
+
+    chat_route: Route
+
+    @classmethod
+    def configure(
+        cls,
+        *,
+        name: str,
+        base_url: str,
+        api_key: str | None = None,
+        auth: Auth | None = None,
+        dialect: ChatDialect = COMPATIBLE,
+        headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
+        defaults: RouteDefaults | None = None,
+    ) -> Self:
+        """Configure the server at *base_url* as the provider *name*.
+
+        `dialect` says where it differs from the others; the default is what most of them
+        take. With neither `api_key` nor `auth`, requests are not signed.
+        """
+        if not _NAME.fullmatch(name):
+            raise ConfigurationError(
+                f"name {name!r} cannot be a provider's id: use letters, digits, '.', '_' and '-'"
+            )
+        profile = Profile(id=name, base_url=base_url, dialect=dialect)
+        return cls(
+            chat_route=profile.route(
+                api_key=api_key, auth=auth, headers=headers, query=query, defaults=defaults
+            )
+        )
+
+    def chat(self, model_id: str) -> Model:
+        """Return the model *model_id*."""
+        return self.chat_route.model(model_id)
+
+    def model(self, model_id: str) -> Model:
+        """Return the model *model_id*."""
+        return self.chat_route.model(model_id)

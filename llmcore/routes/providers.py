@@ -1,0 +1,220 @@
+"""All providers that come with llmcore, as a table: ids, classes, variables, documents.
+
+The order is that in which `Client.from_env()` looks for them, and the first found is its default:
+first the makers of models, then those who host the models of others, then servers of one's
+own, which are found by the variable that says where they are.
+
+A package of yours can add its own: an entry point in the group `llmcore.providers` that
+names a `ProviderEntry`.
+"""
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Final, Protocol
+
+from attrs import frozen
+
+from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.model import Model
+
+
+class Facade(Protocol):
+    """A configured provider."""
+
+    def model(self, model_id: str) -> Model:
+        """Return the model *model_id*, with its route."""
+        ...
+
+
+@frozen(kw_only=True)
+class ProviderEntry:
+    """One provider: where its class is and what configures it."""
+
+    id: str
+    home: str
+    """The class, as `package.module:Class`. It has a class method `configure`, every
+    argument of which has a default."""
+    docs: str
+    """The provider's own documents."""
+    key_variables: tuple[str, ...] = ()
+    """Variables that may hold the key; the first that is set counts."""
+    needs_key: bool = True
+    base_url_variable: str | None = None
+    settings: tuple[tuple[str, str], ...] = ()
+    """Further arguments of `configure`, each with the variable that it is taken from."""
+    protocols: tuple[str, ...] = ("openai-chat",)
+
+    @property
+    def switches(self) -> tuple[str, ...]:
+        """The variables of which one must be set for the provider to be found."""
+        if self.needs_key:
+            return self.key_variables
+        return () if self.base_url_variable is None else (self.base_url_variable,)
+
+    def is_configured(self, environ: Mapping[str, str]) -> bool:
+        """Whether *environ* says enough to use the provider."""
+        return any(environ.get(name, "").strip() for name in self.switches)
+
+    def load(self) -> Callable[..., Facade]:
+        """Import the class and return its `configure`; ConfigurationError if it is not there."""
+        module, _, name = self.home.partition(":")
+        try:
+            configure: Callable[..., Facade] = getattr(import_module(module), name).configure
+        except (ImportError, AttributeError, ValueError) as error:
+            message = f"the provider {self.id!r} has no class with `configure` at {self.home!r}"
+            raise ConfigurationError(message, provider=self.id, cause=error) from error
+        return configure
+
+    def from_environ(self, environ: Mapping[str, str]) -> Facade:
+        """Return the provider, configured by *environ*. Keys are looked up when they are used.
+
+        ConfigurationError that names the variables for values that make no sense.
+        """
+        named = dict(self.settings)
+        if self.base_url_variable is not None:
+            named["base_url"] = self.base_url_variable
+        given = {argument: environ.get(name, "").strip() for argument, name in named.items()}
+        arguments = {argument: value for argument, value in given.items() if value}
+        try:
+            return self.load()(**arguments)
+        except ConfigurationError as error:
+            source = ", ".join(named[argument] for argument in arguments)
+            message = f"{error.message} (from {source})" if source else error.message
+            raise ConfigurationError(message, provider=self.id, cause=error) from error
+
+
+PROVIDERS: Final = (
+    ProviderEntry(
+        id="openai",
+        home="llmcore.routes.openai:OpenAI",
+        docs="https://platform.openai.com/docs/api-reference",
+        key_variables=("OPENAI_API_KEY",),
+        base_url_variable="OPENAI_BASE_URL",
+        settings=(("organization", "OPENAI_ORG_ID"), ("project", "OPENAI_PROJECT_ID")),
+        protocols=("openai-responses", "openai-chat"),
+    ),
+    ProviderEntry(
+        id="mistral",
+        home="llmcore.routes.mistral:Mistral",
+        docs="https://docs.mistral.ai/api/",
+        key_variables=("MISTRAL_API_KEY",),
+    ),
+    ProviderEntry(
+        id="deepseek",
+        home="llmcore.routes.deepseek:DeepSeek",
+        docs="https://api-docs.deepseek.com",
+        key_variables=("DEEPSEEK_API_KEY",),
+    ),
+    ProviderEntry(
+        id="xai",
+        home="llmcore.routes.xai:XAI",
+        docs="https://docs.x.ai",
+        key_variables=("XAI_API_KEY",),
+    ),
+    ProviderEntry(
+        id="moonshot",
+        home="llmcore.routes.moonshot:Moonshot",
+        docs="https://platform.kimi.ai/docs",
+        key_variables=("MOONSHOT_API_KEY",),
+    ),
+    ProviderEntry(
+        id="zai",
+        home="llmcore.routes.zai:ZAI",
+        docs="https://docs.z.ai",
+        key_variables=("ZAI_API_KEY",),
+        base_url_variable="ZAI_BASE_URL",
+    ),
+    ProviderEntry(
+        id="perplexity",
+        home="llmcore.routes.perplexity:Perplexity",
+        docs="https://docs.perplexity.ai",
+        key_variables=("PERPLEXITY_API_KEY",),
+    ),
+    ProviderEntry(
+        id="openrouter",
+        home="llmcore.routes.openrouter:OpenRouter",
+        docs="https://openrouter.ai/docs",
+        key_variables=("OPENROUTER_API_KEY",),
+    ),
+    ProviderEntry(
+        id="groq",
+        home="llmcore.routes.groq:Groq",
+        docs="https://console.groq.com/docs",
+        key_variables=("GROQ_API_KEY",),
+    ),
+    ProviderEntry(
+        id="together",
+        home="llmcore.routes.together:Together",
+        docs="https://docs.together.ai",
+        key_variables=("TOGETHER_API_KEY",),
+    ),
+    ProviderEntry(
+        id="fireworks",
+        home="llmcore.routes.fireworks:Fireworks",
+        docs="https://docs.fireworks.ai",
+        key_variables=("FIREWORKS_API_KEY",),
+    ),
+    ProviderEntry(
+        id="cerebras",
+        home="llmcore.routes.cerebras:Cerebras",
+        docs="https://inference-docs.cerebras.ai",
+        key_variables=("CEREBRAS_API_KEY",),
+    ),
+    ProviderEntry(
+        id="baseten",
+        home="llmcore.routes.baseten:Baseten",
+        docs="https://docs.baseten.co",
+        key_variables=("BASETEN_API_KEY",),
+    ),
+    ProviderEntry(
+        id="deepinfra",
+        home="llmcore.routes.deepinfra:DeepInfra",
+        docs="https://docs.deepinfra.com",
+        key_variables=("DEEPINFRA_API_KEY", "DEEPINFRA_TOKEN"),
+    ),
+    ProviderEntry(
+        id="huggingface",
+        home="llmcore.routes.huggingface:HuggingFace",
+        docs="https://huggingface.co/docs/inference-providers",
+        key_variables=("HF_TOKEN",),
+    ),
+    ProviderEntry(
+        id="ollama",
+        home="llmcore.routes.ollama:Ollama",
+        docs="https://docs.ollama.com/api/openai-compatibility",
+        key_variables=("OLLAMA_API_KEY",),
+        needs_key=False,
+        base_url_variable="OLLAMA_BASE_URL",
+    ),
+    ProviderEntry(
+        id="vllm",
+        home="llmcore.routes.vllm:VLLM",
+        docs="https://docs.vllm.ai",
+        key_variables=("VLLM_API_KEY",),
+        needs_key=False,
+        base_url_variable="VLLM_BASE_URL",
+    ),
+    ProviderEntry(
+        id="lmstudio",
+        home="llmcore.routes.lmstudio:LMStudio",
+        docs="https://lmstudio.ai/docs/developer",
+        key_variables=("LM_API_TOKEN",),
+        needs_key=False,
+        base_url_variable="LMSTUDIO_BASE_URL",
+    ),
+    ProviderEntry(
+        id="llamacpp",
+        home="llmcore.routes.llamacpp:LlamaCpp",
+        docs="https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md",
+        key_variables=("LLAMA_API_KEY",),
+        needs_key=False,
+        base_url_variable="LLAMACPP_BASE_URL",
+    ),
+    ProviderEntry(
+        id="local",
+        home="llmcore.routes.local:Local",
+        docs="https://pypi.org/project/xllamacpp/",
+        needs_key=False,
+    ),
+)
+"""Every provider, in the order in which they are looked for."""

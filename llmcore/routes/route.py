@@ -1,0 +1,226 @@
+"""Route: a protocol, an endpoint, an auth and a framing, composed and ready to run.
+
+Each of the four answers its own question and can be replaced alone:
+
+    Protocol   what is said
+    Endpoint   where
+    Auth       as whom
+    Framing    how bytes become frames
+"""
+
+from collections.abc import Mapping
+from typing import Any, Self, TypedDict, Unpack
+
+from attrs import evolve, field, fields, frozen
+from returns.pipeline import is_successful
+from returns.result import Failure, Result
+
+from llmcore.protocols.protocol import Built, Protocol
+from llmcore.routes.auth import Auth, AuthContext
+from llmcore.routes.endpoint import Endpoint, EndpointContext
+from llmcore.routes.framing import Framing
+from llmcore.routes.http_request import HttpRequest, with_query
+from llmcore.routes.transport import Http, TransportSpec
+from llmcore.schema import json
+from llmcore.schema.diagnostics import Diagnostic
+from llmcore.schema.errors import InvalidRequestError, LLMError
+from llmcore.schema.json import JsonObject, ProviderMetadata, plain_metadata
+from llmcore.schema.model import Model
+from llmcore.schema.options import GenerationOptions, HttpOverlay, merge_json
+from llmcore.schema.request import LLMRequest
+from llmcore.version import VERSION
+
+_JOINED_HEADERS = frozenset({"anthropic-beta", "openai-beta"})
+"""Lists: what defaults, features and callers ask for goes out together."""
+
+
+@frozen(kw_only=True)
+class RouteDefaults:
+    """What a route adds to every request that does not say otherwise."""
+
+    headers: Mapping[str, str] = field(factory=dict, repr=False)
+    generation: GenerationOptions = GenerationOptions()
+    provider_options: ProviderMetadata = field(factory=dict, converter=plain_metadata)
+    http: HttpOverlay = HttpOverlay()
+    max_response_bytes: int = 256 * 1024 * 1024
+    """More than this is not read."""
+
+    def applied_to(self, request: LLMRequest) -> LLMRequest:
+        """Return *request* with these defaults below it."""
+        options = dict(self.provider_options)
+        for provider, values in request.provider_options.items():
+            options[provider] = merge_json(options.get(provider, {}), values, keep_none=True)
+        return evolve(
+            request,
+            generation=_filled(request.generation, self.generation),
+            provider_options=options,
+            http=request.http.over(self.http),
+        )
+
+
+def _filled(above: GenerationOptions, below: GenerationOptions) -> GenerationOptions:
+    """Return *above*, its unset fields taken from *below*."""
+    unset = [f.name for f in fields(GenerationOptions) if getattr(above, f.name) in (None, ())]
+    changes = {name: getattr(below, name) for name in unset if getattr(below, name)}
+    return evolve(above, **changes) if changes else above
+
+
+@frozen(kw_only=True)
+class PreparedRequest:
+    """The exact native request, not yet sent."""
+
+    http: HttpRequest
+    body: JsonObject
+    """The native body, as it is in `http.body`."""
+    diagnostics: tuple[Diagnostic, ...] = ()
+    streaming: bool
+    request: LLMRequest = field(repr=False)
+    """The request with the route's defaults applied."""
+
+    @property
+    def method(self) -> str:
+        """The HTTP method."""
+        return self.http.method
+
+    @property
+    def url(self) -> str:
+        """The URL, secrets redacted."""
+        return self.http.safe_url
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """The headers, secrets redacted; the real ones are in `http.headers`."""
+        return self.http.safe_headers
+
+
+class RouteChanges(TypedDict, total=False):
+    """What `Route.with_` can replace."""
+
+    id: str
+    provider: str
+    protocol: Protocol[Any, Any, Any]
+    endpoint: Endpoint
+    auth: Auth
+    framing: Framing
+    transport: TransportSpec
+    defaults: RouteDefaults
+
+
+@frozen(kw_only=True)
+class Route:
+    """A way to a provider's models."""
+
+    id: str
+    provider: str
+    protocol: Protocol[Any, Any, Any] = field(repr=lambda protocol: protocol.id)
+    endpoint: Endpoint
+    auth: Auth
+    framing: Framing = field(repr=lambda framing: framing.id)
+    transport: TransportSpec = Http()
+    defaults: RouteDefaults = RouteDefaults()
+
+    @classmethod
+    def make(
+        cls,
+        *,
+        id: str,
+        provider: str,
+        protocol: Protocol[Any, Any, Any],
+        endpoint: Endpoint,
+        auth: Auth | None = None,
+        framing: Framing | None = None,
+        transport: TransportSpec | None = None,
+        defaults: RouteDefaults | None = None,
+    ) -> Self:
+        """Compose a route; without an auth it signs nothing, without a framing it reads SSE."""
+        return cls(
+            id=id,
+            provider=provider,
+            protocol=protocol,
+            endpoint=endpoint,
+            auth=auth or Auth.none(),
+            framing=framing or Framing.sse(),
+            transport=transport or Http(),
+            defaults=defaults or RouteDefaults(),
+        )
+
+    def with_(self, **changes: Unpack[RouteChanges]) -> Self:
+        """Return a new route that differs in *changes*."""
+        return evolve(self, **changes)
+
+    def model(self, model_id: str) -> Model:
+        """Return the model *model_id* behind this route."""
+        return Model(model_id, self.provider, route=self)
+
+    def prepare(
+        self, request: LLMRequest, *, streaming: bool, context: AuthContext
+    ) -> Result[PreparedRequest, LLMError]:
+        """Return the native request that says *request*; nothing is sent.
+
+        With `request.strict`, anything lost, changed or invented is an InvalidRequestError.
+        """
+        effective = self.defaults.applied_to(request)
+        built = self.protocol.body.build(effective, streaming)
+        if not is_successful(built):
+            return Failure(_of_provider(built.failure(), self.provider))
+        return self._compose(effective, built.unwrap(), streaming, context).alt(
+            lambda error: _of_provider(error, self.provider)
+        )
+
+    def _compose(
+        self, request: LLMRequest, built: Built[Any], streaming: bool, context: AuthContext
+    ) -> Result[PreparedRequest, LLMError]:
+        losses = [note for note in built.diagnostics if note.action != "noted"]
+        if request.strict and losses:
+            text = "; ".join(map(str, losses))
+            return Failure(InvalidRequestError(f"strict request cannot be sent as it is: {text}"))
+        body = merge_json(self.protocol.body.to_json(built.body), request.http.body)
+        where = EndpointContext(model_id=request.model_id, body=body, streaming=streaming)
+
+        def finish(url: str) -> Result[PreparedRequest, LLMError]:
+            unsigned = HttpRequest(
+                method="POST",
+                url=with_query(url, request.http.query),
+                headers=self._headers(request, built, streaming),
+                body=json.dumps(body),
+            )
+            return self.auth.sign(unsigned, context).map(
+                lambda signed: PreparedRequest(
+                    http=signed,
+                    body=body,
+                    diagnostics=built.diagnostics,
+                    streaming=streaming,
+                    request=request,
+                )
+            )
+
+        return self.endpoint.url(where).bind(finish)
+
+    def _headers(
+        self, request: LLMRequest, built: Built[Any], streaming: bool
+    ) -> Mapping[str, str]:
+        """Lay the headers over each other; the caller's word is the last."""
+        headers = {
+            "content-type": "application/json",
+            "accept": self.framing.content_types[0] if streaming else "application/json",
+            "user-agent": f"llmcore/{VERSION}",
+        }
+        for layer in (self.defaults.headers, built.headers, request.http.headers):
+            for name, value in layer.items():
+                key = name.lower()
+                if key in _JOINED_HEADERS and key in headers:
+                    value = _joined(headers[key], value)  # noqa: PLW2901
+                headers[key] = value
+        return headers
+
+
+def _joined(first: str, second: str) -> str:
+    """Join two comma-separated lists, each item once."""
+    items = [item.strip() for item in f"{first},{second}".split(",")]
+    return ",".join(dict.fromkeys(item for item in items if item))
+
+
+def _of_provider(error: LLMError, provider: str) -> LLMError:
+    if error.provider is None:
+        error.provider = provider
+    return error

@@ -1,0 +1,34 @@
+"""Together AI.
+
+Documents, read November 2026: https://docs.together.ai/reference/chat-completions,
+https://docs.together.ai/docs/json-mode. Key: TOGETHER_API_KEY.
+"""
+
+from attrs import evolve, frozen
+
+from llmcore.protocols.openai_chat.dialect import COMPATIBLE
+from llmcore.routes.chat_provider import ChatProvider, Profile
+
+DIALECT = evolve(
+    COMPATIBLE,
+    videos=True,
+    audio_formats=frozenset({"wav"}),
+    strict_tools=False,
+    parallel_tool_calls=False,
+    strict_schemas=True,
+    logprob_count=True,  # "an integer between 0 and 20"
+    reasoning_effort="effort_or_off",
+    reasoning_replay="accepted",
+)
+
+
+@frozen
+class Together(ChatProvider):
+    """Together AI, configured."""
+
+    profile = Profile(
+        id="together",
+        base_url="https://api.together.ai/v1",
+        key_variables=("TOGETHER_API_KEY",),
+        dialect=DIALECT,
+    )

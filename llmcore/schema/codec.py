@@ -1,0 +1,336 @@
+"""JSON in and out for every public value, through one converter.
+
+`from_json(type(value), to_json(value)) == value` holds for each of them. Fields at their
+default are left out; members of a union carry `type`. What the codec reads, it checks:
+a wrong type, a missing or an unknown field is an InvalidRequestError that names the path.
+"""
+
+import base64
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from functools import cache
+from math import isfinite
+from typing import Any, Literal, TypeVar, get_args, get_origin
+
+import cattrs
+from attrs import fields_dict, has, resolve_types
+from cattrs.cols import list_structure_factory
+from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
+from cattrs.strategies import configure_tagged_union
+
+from llmcore.schema import content, errors, events, tools
+from llmcore.schema.json import (
+    JsonObject,
+    JsonValue,
+    ProviderMetadata,
+    plain,
+    plain_metadata,
+    plain_object,
+)
+from llmcore.schema.model import Model
+from llmcore.schema.response import LLMResponse
+
+_T = TypeVar("_T")
+
+
+def to_json(value: object, as_type: Any = None) -> JsonValue:
+    """Return *value* as JSON data: dicts, lists and scalars.
+
+    Events, content parts, tools and errors carry their `type` also when they stand alone;
+    give *as_type* for anything else whose declared type is not its class.
+    """
+    declared = as_type or _union_of(type(value)) or type(value)
+    data: JsonValue = _converter().unstructure(value, declared)
+    return data
+
+
+def from_json(type_: type[_T], data: JsonValue) -> _T:
+    """Return the value of *type_* that *data* spells.
+
+    Raises InvalidRequestError, naming each path, where it spells none.
+    """
+    declared: Any = _union_of(type_) or type_
+    try:
+        value: _T = _converter().structure(data, declared)
+    except (cattrs.BaseValidationError, errors.LLMError, TypeError, ValueError) as error:
+        faults = cattrs.transform_error(error, format_exception=_fault)
+        raise errors.InvalidRequestError(
+            f"not a valid {_NAMES.get(type_) or type_.__name__}: {'; '.join(faults)}", cause=error
+        ) from error
+    if type(type_) is type and not isinstance(value, type_):
+        raise errors.InvalidRequestError(
+            f"not a valid {type_.__name__}: it is a {type(value).__name__} @ $"
+        )
+    return value
+
+
+def _fault(error: BaseException, _type: type | None) -> str:
+    """Say what is wrong at one path."""
+    match error:
+        case cattrs.ForbiddenExtraKeysError():
+            return f"unknown fields: {', '.join(sorted(map(str, error.extra_fields)))}"
+        case KeyError():
+            return "required field missing"
+        case errors.LLMError(message=message):
+            return message
+        case _:
+            return str(error)
+
+
+def _part_tag(kind: type) -> str:
+    """Return `tool_call` for ToolCallPart."""
+    words = kind.__name__.removesuffix("Part")
+    return "".join(f"_{c.lower()}" if c.isupper() else c for c in words).lstrip("_")
+
+
+_TOOL_TAGS: dict[type, str] = {
+    tools.ToolDefinition: "function",
+    tools.CustomTool: "custom",
+    tools.HostedTool: "hosted",
+}
+
+# Inner unions first: configuring one builds its members' hooks.
+_UNIONS: tuple[tuple[Any, Callable[[type], str]], ...] = (
+    (content.ToolOutputPart, _part_tag),
+    (content.ContentPart, _part_tag),
+    (tools.ToolSpec, _TOOL_TAGS.__getitem__),
+    (events.LLMEvent, lambda kind: str(kind.type)),  # type: ignore[attr-defined]
+)
+
+_NAMES: dict[Any, str] = {
+    content.ToolOutputPart: "ToolOutputPart",
+    content.ContentPart: "ContentPart",
+    tools.ToolSpec: "ToolSpec",
+    events.LLMEvent: "LLMEvent",
+}
+
+_WIDEST: dict[Any, Any] = {member: union for union, _tag in _UNIONS for member in get_args(union)}
+
+
+def _union_of(kind: Any) -> Any:
+    """Return the widest union that *kind* is a member of; None if there is none."""
+    if isinstance(kind, type) and issubclass(kind, errors.LLMError):
+        return errors.LLMError
+    return _WIDEST.get(kind)
+
+
+@cache
+def _converter() -> cattrs.Converter:
+    """Build the converter, on first use."""
+    converter = cattrs.Converter(forbid_extra_keys=True)
+    _scalars(converter)
+    _json(converter)
+    _tuples(converter)
+    _objects(converter)
+    _models(converter)
+    _errors(converter)
+    for union, tag in _UNIONS:
+        _tagged(converter, union, tag)
+        if union is content.ToolOutputPart:
+            _tool_output(converter)
+    return converter
+
+
+def _objects(converter: cattrs.Converter) -> None:
+    """Write values as objects without their defaults; read objects only."""
+
+    def unstructure(kind: type) -> Any:
+        return make_dict_unstructure_fn(kind, converter, _cattrs_omit_if_default=True)
+
+    def structure(kind: type) -> Any:
+        read: Any = make_dict_structure_fn(kind, converter, _cattrs_forbid_extra_keys=True)
+        return lambda data, _: read(_object(data), kind)
+
+    converter.register_unstructure_hook_factory(has, unstructure)
+    converter.register_structure_hook_factory(has, structure)
+
+
+def _tagged(converter: cattrs.Converter, union: Any, tag: Callable[[type], str]) -> None:
+    """Tell the members of *union* apart by `type`."""
+    configure_tagged_union(union, converter, tag_generator=tag, tag_name="type")
+    read = converter.get_structure_hook(union)
+    known = [tag(member) for member in get_args(union)]
+
+    def structure(data: object, _: object) -> object:
+        given = _object(data)
+        if given.get("type") not in known:
+            raise ValueError(f"type is {given.get('type')!r}, not one of {', '.join(known)}")
+        return read(given, union)
+
+    converter.register_structure_hook(union, structure)
+
+
+def _tuples(converter: cattrs.Converter) -> None:
+    """Read lists only: a string is no list of its characters."""
+
+    def is_tuple(kind: Any) -> bool:
+        return get_origin(kind) is tuple and get_args(kind)[1:] == (...,)
+
+    def structure(kind: Any) -> Any:
+        read = list_structure_factory(kind, converter)
+        return lambda data, _: tuple(read(_list(data), kind))
+
+    converter.register_structure_hook_factory(is_tuple, structure)
+
+
+def _object(data: object) -> dict[str, Any]:
+    if not isinstance(data, Mapping):
+        raise TypeError(f"expected an object, got {_kind(data)}")
+    return dict(data)
+
+
+def _list(data: object) -> list[Any]:
+    if not isinstance(data, list | tuple):
+        raise TypeError(f"expected a list, got {_kind(data)}")
+    return list(data)
+
+
+def _kind(data: object) -> str:
+    return "null" if data is None else type(data).__name__
+
+
+def _models(converter: cattrs.Converter) -> None:
+    """Write a model as its ids: its route holds credentials."""
+
+    def unstructure(model: Model | str) -> object:
+        return model if isinstance(model, str) else {"id": model.id, "provider": model.provider}
+
+    def structure(data: object, _: object) -> Model:
+        given = _object(data)
+        if given.keys() != {"id", "provider"} or not all(
+            isinstance(item, str) for item in given.values()
+        ):
+            raise ValueError("a model is an id, or an object with the texts id and provider")
+        return Model(given["id"], given["provider"])
+
+    def structure_either(data: object, _: object) -> Model | str:
+        return data if isinstance(data, str) else structure(data, _)
+
+    converter.register_unstructure_hook(Model, unstructure)
+    converter.register_unstructure_hook(Model | str, unstructure)
+    converter.register_structure_hook(Model, structure)
+    converter.register_structure_hook(Model | str, structure_either)
+
+
+def _scalars(converter: cattrs.Converter) -> None:
+    """Check scalars instead of coercing them, as cattrs would."""
+    for kind in (str, int, float, bool):
+        converter.register_structure_hook(kind, _exactly(kind))
+    converter.register_structure_hook_factory(_is_literal, _one_of)
+    converter.register_structure_hook(bytes, lambda data, _: _bytes(data))
+    converter.register_unstructure_hook(bytes, lambda data: base64.b64encode(data).decode())
+    converter.register_structure_hook(datetime, lambda data, _: _moment(data))
+    converter.register_unstructure_hook(datetime, lambda moment: moment.isoformat())
+
+
+def _exactly(kind: type) -> Any:
+    def check(data: object, _: object) -> object:
+        value = float(data) if kind is float and type(data) is int else data
+        if type(value) is not kind:
+            raise TypeError(f"expected {kind.__name__}, got {_kind(data)}")
+        if isinstance(value, float) and not isfinite(value):
+            raise ValueError(f"{value} is no number that JSON can say")
+        return value
+
+    return check
+
+
+def _is_literal(kind: Any) -> bool:
+    origin: Any = get_origin(kind)
+    return origin is Literal
+
+
+def _one_of(words: Any) -> Any:
+    def check(data: object, _: object) -> object:
+        if data not in get_args(words):
+            raise ValueError(f"{data!r} is not one of {', '.join(get_args(words))}")
+        return data
+
+    return check
+
+
+def _bytes(data: object) -> bytes:
+    if not isinstance(data, str):
+        raise TypeError(f"expected base64, got {_kind(data)}")
+    try:
+        return base64.b64decode(data, validate=True)
+    except ValueError as error:
+        raise ValueError(f"not base64: {error}") from error
+
+
+def _moment(data: object) -> datetime:
+    if not isinstance(data, str):
+        raise TypeError(f"expected an ISO 8601 date and time, got {_kind(data)}")
+    return datetime.fromisoformat(data)
+
+
+def _json(converter: cattrs.Converter) -> None:
+    """Copy JSON both ways, so that nobody changes a value through what it was read from."""
+
+    def register(marker: Any, copy: Callable[[object], object]) -> None:
+        converter.register_structure_hook(marker, lambda data, _: copy(data))
+        converter.register_unstructure_hook(marker, copy)
+
+    register(JsonValue, plain)
+    register(JsonObject, plain_object)
+    register(ProviderMetadata, plain_metadata)
+
+
+def _tool_output(converter: cattrs.Converter) -> None:
+    """Tell a tuple of parts from JSON: parts are written as `{"parts": [...]}`."""
+    declared = JsonValue | tuple[content.ToolOutputPart, ...]
+    parts = tuple[content.ToolOutputPart, ...]
+
+    def unstructure(value: object) -> object:
+        if isinstance(value, tuple):
+            return {"parts": converter.unstructure(value, parts)}
+        return value if isinstance(value, str) else {"json": plain(value)}
+
+    def structure(data: object, _: object) -> object:
+        if isinstance(data, Mapping) and data.keys() == {"parts"}:
+            return converter.structure(data["parts"], parts)
+        if isinstance(data, Mapping) and data.keys() == {"json"}:
+            return data["json"]
+        return data
+
+    converter.register_unstructure_hook(declared, unstructure)
+    converter.register_structure_hook(declared, structure)
+
+
+def _errors(converter: cattrs.Converter) -> None:
+    """Write an error as its class name and fields, without its cause."""
+
+    def unstructure(error: errors.LLMError) -> dict[str, object]:
+        data: dict[str, object] = {"type": type(error).__name__}
+        for name, attribute in fields_dict(type(error)).items():
+            value = getattr(error, name)
+            if name == "cause" or (value is None and attribute.default is None):
+                continue
+            data[name] = converter.unstructure(
+                value, LLMResponse if name == "partial" else JsonValue
+            )
+        return data
+
+    def structure(data: object, _: object) -> errors.LLMError:
+        given = _object(data)
+        kind = errors.error_types().get(str(given.pop("type", None)))
+        if kind is None:
+            raise ValueError("type names none of the error classes")
+        if kind not in readers:
+            readers[kind] = reader(kind)
+        error: errors.LLMError = readers[kind](given, kind)
+        return error
+
+    readers: dict[type[errors.LLMError], Any] = {}
+
+    def reader(kind: type[errors.LLMError]) -> Any:
+        resolve_types(kind, localns={"JsonValue": JsonValue, "LLMResponse": LLMResponse})
+        return make_dict_structure_fn(
+            kind, converter, _cattrs_forbid_extra_keys=True, cause=override(omit=True)
+        )
+
+    def is_error(kind: object) -> bool:
+        return isinstance(kind, type) and issubclass(kind, errors.LLMError)
+
+    converter.register_unstructure_hook_func(is_error, unstructure)
+    converter.register_structure_hook_func(is_error, structure)

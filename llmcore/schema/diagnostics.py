@@ -1,0 +1,24 @@
+"""What a conversion lost, changed or invented, said out loud."""
+
+from typing import Literal
+
+from attrs import field, frozen
+
+DiagnosticAction = Literal["dropped", "changed", "added", "noted"]
+
+
+@frozen
+class Diagnostic:
+    """One loss, change or invention.
+
+    `code` is stable and machine-readable (`"unsupported-parameter"`), `path` says where
+    in the request or response (`"messages[2].content[0].signature"`).
+    """
+
+    code: str
+    path: str
+    action: DiagnosticAction = field(kw_only=True)
+    message: str = field(kw_only=True)
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.action}: {self.message} [{self.code}]"

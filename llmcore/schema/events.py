@@ -1,0 +1,340 @@
+"""Events: what a stream says, in the order it says it.
+
+    StreamStart
+      StepStart                         one call of the model
+        TextStart  TextDelta*  TextEnd
+        ReasoningStart  ReasoningDelta*  ReasoningEnd
+        ToolInputStart  ToolInputDelta*  ToolInputEnd  ToolCall
+        ToolResult | ToolError | Source | File | ProviderEvent
+      StepFinish
+    Finish | ErrorEvent                 exactly one, and nothing after it
+
+Ids tie deltas to their segment; the end event carries the segment's whole value, which is
+what its deltas add up to. A segment's id is its own for the length of a step. After a
+`ToolError` comes a `ToolResult`.
+`llmcore.folds.grammar` checks these rules.
+"""
+
+from enum import StrEnum
+from typing import ClassVar, Literal, TypeAlias, Union
+
+from attrs import field, frozen
+
+from llmcore.schema.content import (
+    Citation,
+    TokenLogprob,
+    ToolCallKind,
+    ToolOutputPart,
+    size_of,
+    tool_arguments,
+    tool_output,
+)
+from llmcore.schema.diagnostics import Diagnostic
+from llmcore.schema.errors import LLMError
+from llmcore.schema.json import JsonValue, ProviderMetadata, plain, plain_metadata
+from llmcore.schema.rate_limit import RateLimitInfo
+from llmcore.schema.usage import Usage
+
+
+class EventType(StrEnum):
+    """The `type` of each event, also in JSON."""
+
+    STREAM_START = "stream-start"
+    STEP_START = "step-start"
+    TEXT_START = "text-start"
+    TEXT_DELTA = "text-delta"
+    TEXT_END = "text-end"
+    REASONING_START = "reasoning-start"
+    REASONING_DELTA = "reasoning-delta"
+    REASONING_END = "reasoning-end"
+    TOOL_INPUT_START = "tool-input-start"
+    TOOL_INPUT_DELTA = "tool-input-delta"
+    TOOL_INPUT_END = "tool-input-end"
+    TOOL_CALL = "tool-call"
+    TOOL_RESULT = "tool-result"
+    TOOL_ERROR = "tool-error"
+    SOURCE = "source"
+    FILE = "file"
+    STEP_FINISH = "step-finish"
+    FINISH = "finish"
+    ERROR = "error"
+    PROVIDER_EVENT = "provider-event"
+
+
+FinishReasonKind = Literal["stop", "length", "tool_calls", "content_filter", "error", "other"]
+
+
+@frozen
+class FinishReason:
+    """Why the model stopped: the common word, and the provider's own in `raw`."""
+
+    reason: FinishReasonKind
+    raw: str | None = None
+
+
+def _metadata() -> ProviderMetadata:
+    return field(factory=dict, converter=plain_metadata, kw_only=True)
+
+
+@frozen(kw_only=True)
+class StreamStart:
+    """The provider accepted the request."""
+
+    type: ClassVar[EventType] = EventType.STREAM_START
+    provider: str
+    model: str
+    """The model that answers, which may not be the one that was asked for."""
+    id: str | None = None
+    """The provider's id of the response."""
+    protocol: str | None = None
+    diagnostics: tuple[Diagnostic, ...] = ()
+    """What building the request lost or changed."""
+    rate_limit: RateLimitInfo | None = None
+    request_id: str | None = None
+    usage: Usage | None = None
+    """What the provider had counted before the answer began, such as the input."""
+    provider_metadata: ProviderMetadata = _metadata()
+
+
+@frozen
+class StepStart:
+    """A call of the model begins; `step` counts from 0."""
+
+    type: ClassVar[EventType] = EventType.STEP_START
+    step: int = 0
+
+
+@frozen
+class TextStart:
+    """A text segment begins."""
+
+    type: ClassVar[EventType] = EventType.TEXT_START
+    id: str
+    refusal: bool = field(default=False, kw_only=True)
+    """True if the text says why the model does not answer."""
+
+
+@frozen
+class TextDelta:
+    """More text of segment `id`."""
+
+    type: ClassVar[EventType] = EventType.TEXT_DELTA
+    id: str
+    text: str
+    logprobs: tuple[TokenLogprob, ...] = ()
+
+
+@frozen
+class TextEnd:
+    """A text segment is whole."""
+
+    type: ClassVar[EventType] = EventType.TEXT_END
+    id: str
+    text: str = ""
+    citations: tuple[Citation, ...] = field(default=(), kw_only=True)
+    logprobs: tuple[TokenLogprob, ...] = field(default=(), kw_only=True)
+    refusal: bool = field(default=False, kw_only=True)
+    provider_metadata: ProviderMetadata = _metadata()
+
+
+@frozen
+class ReasoningStart:
+    """A segment of thinking begins."""
+
+    type: ClassVar[EventType] = EventType.REASONING_START
+    id: str
+
+
+@frozen
+class ReasoningDelta:
+    """More thinking of segment `id`."""
+
+    type: ClassVar[EventType] = EventType.REASONING_DELTA
+    id: str
+    text: str
+
+
+@frozen
+class ReasoningEnd:
+    """A segment of thinking is whole, with what its replay needs."""
+
+    type: ClassVar[EventType] = EventType.REASONING_END
+    id: str
+    text: str = ""
+    signature: str | None = field(default=None, kw_only=True)
+    encrypted: str | None = field(default=None, kw_only=True)
+    provider_metadata: ProviderMetadata = _metadata()
+
+
+@frozen
+class ToolInputStart:
+    """The model begins to write the input of a tool; `id` is the call's id."""
+
+    type: ClassVar[EventType] = EventType.TOOL_INPUT_START
+    id: str
+    name: str
+    kind: ToolCallKind = field(default="function", kw_only=True)
+    provider_executed: bool = field(default=False, kw_only=True)
+
+
+@frozen
+class ToolInputDelta:
+    """More of the input's text: JSON, or the raw text of a custom tool."""
+
+    type: ClassVar[EventType] = EventType.TOOL_INPUT_DELTA
+    id: str
+    text: str
+
+
+@frozen
+class ToolInputEnd:
+    """The input's text is whole."""
+
+    type: ClassVar[EventType] = EventType.TOOL_INPUT_END
+    id: str
+    text: str = ""
+    provider_metadata: ProviderMetadata = _metadata()
+
+
+@frozen
+class ToolCall:
+    """A whole tool call, its arguments parsed.
+
+    `arguments` is a string for a `custom` tool, and for JSON that does not parse.
+    """
+
+    type: ClassVar[EventType] = EventType.TOOL_CALL
+    id: str
+    name: str
+    arguments: JsonValue = field(converter=tool_arguments)
+    kind: ToolCallKind = field(default="function", kw_only=True)
+    provider_executed: bool = field(default=False, kw_only=True)
+    provider_metadata: ProviderMetadata = _metadata()
+
+
+@frozen
+class ToolResult:
+    """A tool's result: the provider's own tool, or one that the tool loop ran."""
+
+    type: ClassVar[EventType] = EventType.TOOL_RESULT
+    tool_call_id: str
+    content: JsonValue | tuple[ToolOutputPart, ...] = field(converter=tool_output)
+    name: str | None = field(default=None, kw_only=True)
+    is_error: bool = field(default=False, kw_only=True)
+    kind: ToolCallKind = field(default="function", kw_only=True)
+    provider_executed: bool = field(default=False, kw_only=True)
+    provider_metadata: ProviderMetadata = _metadata()
+
+
+@frozen(kw_only=True)
+class ToolError:
+    """A tool could not be run or failed; a `ToolResult` with `is_error` follows."""
+
+    type: ClassVar[EventType] = EventType.TOOL_ERROR
+    tool_call_id: str
+    name: str
+    message: str
+
+
+@frozen(kw_only=True)
+class Source:
+    """Something the answer rests on."""
+
+    type: ClassVar[EventType] = EventType.SOURCE
+    id: str
+    url: str | None = None
+    title: str | None = None
+    kind: Literal["url", "document"] = "url"
+    provider_metadata: ProviderMetadata = _metadata()
+
+
+@frozen(kw_only=True)
+class File:
+    """A file the model made: a picture, sound, a document."""
+
+    type: ClassVar[EventType] = EventType.FILE
+    id: str
+    media_type: str | None = None
+    data: bytes | None = field(default=None, repr=size_of)
+    url: str | None = None
+    file_id: str | None = None
+    name: str | None = None
+    transcript: str | None = None
+    """The words in it, where it is speech."""
+    provider_metadata: ProviderMetadata = _metadata()
+
+
+@frozen(kw_only=True)
+class StepFinish:
+    """A call of the model ended."""
+
+    type: ClassVar[EventType] = EventType.STEP_FINISH
+    finish_reason: FinishReason
+    step: int = 0
+    usage: Usage | None = None
+
+
+@frozen(kw_only=True)
+class Finish:
+    """The answer is whole."""
+
+    type: ClassVar[EventType] = EventType.FINISH
+    finish_reason: FinishReason
+    usage: Usage | None = None
+    """Of all steps together."""
+    diagnostics: tuple[Diagnostic, ...] = ()
+    provider_metadata: ProviderMetadata = _metadata()
+    """Of the response as a whole: service tier, fingerprint, grounding, safety ratings."""
+    raw: JsonValue = field(default=None, eq=False, repr=False)
+    """The native response, where it came as one document."""
+
+
+@frozen
+class ErrorEvent:
+    """The answer failed; `error.partial` is what had arrived."""
+
+    type: ClassVar[EventType] = EventType.ERROR
+    error: LLMError
+
+
+@frozen
+class ProviderEvent:
+    """A native event or item with no neutral form.
+
+    With `replay`, its data must be sent back in later requests, so the response's
+    message keeps it as a `ProviderPart` in its place.
+    """
+
+    type: ClassVar[EventType] = EventType.PROVIDER_EVENT
+    provider: str
+    data: JsonValue = field(converter=plain)
+    replay: bool = field(default=False, kw_only=True)
+    provider_metadata: ProviderMetadata = _metadata()
+
+
+LLMEvent: TypeAlias = Union[
+    StreamStart,
+    StepStart,
+    TextStart,
+    TextDelta,
+    TextEnd,
+    ReasoningStart,
+    ReasoningDelta,
+    ReasoningEnd,
+    ToolInputStart,
+    ToolInputDelta,
+    ToolInputEnd,
+    ToolCall,
+    ToolResult,
+    ToolError,
+    Source,
+    File,
+    StepFinish,
+    Finish,
+    ErrorEvent,
+    ProviderEvent,
+]
+"""Any event."""
+
+TERMINAL_EVENTS = (Finish, ErrorEvent)
+"""Every stream ends with exactly one of these."""

@@ -1,0 +1,129 @@
+"""Messages: who said what, in order."""
+
+from typing import Literal, Self, get_args
+
+from attrs import field, frozen
+
+from llmcore.schema.content import (
+    ContentPart,
+    PartInput,
+    ReasoningPart,
+    RefusalPart,
+    ToolCallPart,
+    ToolResultPart,
+    parts_of,
+    text_of,
+)
+from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.json import ProviderMetadata, plain_metadata
+
+Role = Literal["system", "user", "assistant", "tool", "developer"]
+
+_ROLES: tuple[Role, ...] = get_args(Role)
+_ASSISTANT_ONLY = (ToolCallPart, ReasoningPart, RefusalPart)
+
+
+@frozen(kw_only=True)
+class Origin:
+    """Which model produced a message.
+
+    Signatures and encrypted reasoning are good only where they came from; history
+    repair reads this to know what to keep.
+    """
+
+    provider: str
+    model: str
+    protocol: str | None = None
+
+
+def _content(value: PartInput) -> tuple[ContentPart, ...]:
+    return parts_of([value])
+
+
+@frozen
+class Message:
+    """One turn: a role and one ordered tuple of parts. Order is meaning.
+
+    Raises InvalidRequestError for a part its role cannot hold: tool calls, reasoning and
+    refusals are the assistant's, tool results the tool's (or, executed by the provider,
+    the assistant's).
+    """
+
+    role: Role
+    content: tuple[ContentPart, ...] = field(converter=_content)
+    name: str | None = field(default=None, kw_only=True)
+    """The speaker's name, where the provider takes one."""
+    origin: Origin | None = field(default=None, kw_only=True)
+    provider_metadata: ProviderMetadata = field(
+        factory=dict, converter=plain_metadata, kw_only=True
+    )
+
+    def __attrs_post_init__(self) -> None:
+        if self.role not in _ROLES:
+            raise InvalidRequestError(f"role {self.role!r} is not one of {', '.join(_ROLES)}")
+        for part in self.content:
+            if not _allowed(self.role, part):
+                raise InvalidRequestError(
+                    f"a {self.role} message cannot hold a {type(part).__name__}"
+                )
+
+    @classmethod
+    def system(cls, *content: PartInput) -> Self:
+        """Build instructions from the application."""
+        return cls("system", parts_of(content))
+
+    @classmethod
+    def developer(cls, *content: PartInput) -> Self:
+        """Build instructions from the application that rank below the system's."""
+        return cls("developer", parts_of(content))
+
+    @classmethod
+    def user(cls, *content: PartInput, name: str | None = None) -> Self:
+        """Build what a person says: text, pictures, sound, documents."""
+        return cls("user", parts_of(content), name=name)
+
+    @classmethod
+    def assistant(cls, *content: PartInput, origin: Origin | None = None) -> Self:
+        """Build what the model said: text, reasoning, tool calls."""
+        return cls("assistant", parts_of(content), origin=origin)
+
+    @classmethod
+    def tool(
+        cls,
+        tool_call_id: str,
+        content: object = "",
+        *,
+        name: str | None = None,
+        is_error: bool = False,
+    ) -> Self:
+        """Build one tool result: text, JSON, or parts such as images."""
+        part = ToolResultPart(tool_call_id, content, name=name, is_error=is_error)
+        return cls("tool", (part,))
+
+    @property
+    def text(self) -> str:
+        """All text of the message, joined with nothing between; empty if there is none."""
+        return text_of(self.content)
+
+    @property
+    def reasoning(self) -> str | None:
+        """All reasoning text, joined; None if there is no reasoning part."""
+        parts = [part.text for part in self.content if isinstance(part, ReasoningPart)]
+        return "".join(parts) if parts else None
+
+    @property
+    def tool_calls(self) -> tuple[ToolCallPart, ...]:
+        """The calls the caller is to run; those the provider ran itself are left out."""
+        return tuple(
+            part
+            for part in self.content
+            if isinstance(part, ToolCallPart) and not part.provider_executed
+        )
+
+
+def _allowed(role: str, part: ContentPart) -> bool:
+    if isinstance(part, ToolResultPart):
+        return role == "tool" or (role == "assistant" and part.provider_executed)
+    if isinstance(part, _ASSISTANT_ONLY):
+        return role == "assistant"
+    return True

@@ -1,0 +1,174 @@
+"""The one request that every protocol builds its body from."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeAlias, TypeVar, Union, get_args
+
+from attrs import field, frozen
+
+from llmcore.schema.content import TextPart
+from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.json import JsonObject, ProviderMetadata, plain_metadata
+from llmcore.schema.messages import Message
+from llmcore.schema.model import Model
+from llmcore.schema.options import (
+    CachePolicy,
+    GenerationOptions,
+    HttpOverlay,
+    ReasoningOptions,
+    ResponseFormat,
+)
+from llmcore.schema.tools import ToolChoice, ToolSpec
+
+_Item = TypeVar("_Item")
+
+SystemInput: TypeAlias = Union[str, TextPart, Sequence[Union[str, TextPart]]]
+
+
+def _system(value: SystemInput | None) -> tuple[TextPart, ...]:
+    if value is None:
+        return ()
+    if isinstance(value, str | TextPart):
+        value = (value,)
+    texts = tuple(TextPart(item) if isinstance(item, str) else item for item in value)
+    return _only(texts, (TextPart,), "system is text")
+
+
+def _messages(value: Iterable[Message]) -> tuple[Message, ...]:
+    if isinstance(value, Message):
+        value = (value,)
+    return _only(tuple(value), (Message,), "messages are Message values")
+
+
+def _tools(value: Iterable[ToolSpec]) -> tuple[ToolSpec, ...]:
+    kinds = get_args(ToolSpec)
+    return _only(tuple(value), kinds, "tools are ToolDefinition, CustomTool or HostedTool values")
+
+
+def _metadata(value: Mapping[str, str]) -> Mapping[str, str]:
+    _only((*value.keys(), *value.values()), (str,), "metadata is text by text keys")
+    return dict(value)
+
+
+def _only(items: tuple[_Item, ...], kinds: tuple[type, ...], rule: str) -> tuple[_Item, ...]:
+    """Return *items* if each is one of *kinds*; InvalidRequestError, stating *rule*, if not."""
+    for item in items:
+        if not isinstance(item, kinds):
+            raise InvalidRequestError(f"{rule}; got a {type(item).__name__}")
+    return items
+
+
+@frozen(kw_only=True)
+class LLMRequest:
+    """Everything one call says. Change it with `evolve(request, ...)`.
+
+    `model` is a configured `Model`, or a model id that the client resolves with
+    `provider`. `provider_options` is the escape hatch: per provider id, fields that go
+    into the native body by their native names.
+    """
+
+    model: Model | str
+    messages: tuple[Message, ...] = field(converter=_messages)
+    provider: str | None = None
+    """Which configured provider, where `model` is a string."""
+    system: tuple[TextPart, ...] = field(default=(), converter=_system)
+    tools: tuple[ToolSpec, ...] = field(default=(), converter=_tools)
+    tool_choice: ToolChoice | None = None
+    parallel_tool_calls: bool | None = None
+    generation: GenerationOptions = GenerationOptions()
+    response_format: ResponseFormat | None = None
+    reasoning: ReasoningOptions | None = None
+    cache: CachePolicy = CachePolicy()
+    metadata: Mapping[str, str] = field(factory=dict, converter=_metadata)
+    provider_options: ProviderMetadata = field(factory=dict, converter=plain_metadata)
+    http: HttpOverlay = HttpOverlay()
+    strict: bool = False
+    """Fail before anything is sent rather than lose or change something."""
+
+    def __attrs_post_init__(self) -> None:
+        names = [name for tool in self.tools if (name := getattr(tool, "name", None))]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise InvalidRequestError(f"two tools have the same name: {', '.join(twice)}")
+
+    @property
+    def model_id(self) -> str:
+        """The model's id, configured or not."""
+        return self.model if isinstance(self.model, str) else self.model.id
+
+    @property
+    def provider_id(self) -> str:
+        """The provider's id; empty if it is still to be resolved."""
+        return (self.provider or "") if isinstance(self.model, str) else self.model.provider
+
+    def options_for(self, *providers: str) -> JsonObject:
+        """Return the provider options of all *providers*, later ones winning."""
+        merged: dict[str, object] = {}
+        for provider in dict.fromkeys(providers):
+            merged.update(self.provider_options.get(provider, {}))
+        return merged  # type: ignore[return-value]
+
+
+def request(
+    *,
+    model: Model | str,
+    prompt: str | None = None,
+    messages: Sequence[Message] | None = None,
+    provider: str | None = None,
+    system: SystemInput | None = None,
+    tools: Sequence[ToolSpec] = (),
+    tool_choice: ToolChoice | None = None,
+    parallel_tool_calls: bool | None = None,
+    temperature: float | None = None,
+    top_p: float | None = None,
+    max_tokens: int | None = None,
+    stop: str | Sequence[str] = (),
+    generation: GenerationOptions | None = None,
+    response_format: ResponseFormat | None = None,
+    reasoning_effort: str | None = None,
+    reasoning: ReasoningOptions | None = None,
+    cache: CachePolicy | None = None,
+    metadata: Mapping[str, str] | None = None,
+    provider_options: Mapping[str, JsonObject] | None = None,
+    http: HttpOverlay | None = None,
+    strict: bool = False,
+) -> LLMRequest:
+    """Build an `LLMRequest` from what is convenient to write.
+
+    Give `prompt` (one user message) or `messages`, not both. The common generation options
+    stand alone; the rest, and these too, can come as `generation=GenerationOptions(...)`.
+    Raises InvalidRequestError for contradictions.
+    """
+    if (prompt is None) == (messages is None):
+        raise InvalidRequestError("give either prompt or messages, and not both")
+    loose = {
+        "temperature": temperature,
+        "top_p": top_p,
+        "max_tokens": max_tokens,
+        "stop": stop or None,
+    }
+    given = {name: value for name, value in loose.items() if value is not None}
+    if generation is not None and given:
+        raise InvalidRequestError(
+            f"{', '.join(given)} and generation=... both given: put all into generation"
+        )
+    if reasoning is not None and reasoning_effort is not None:
+        raise InvalidRequestError("give either reasoning_effort or reasoning, and not both")
+    if reasoning_effort is not None:
+        reasoning = ReasoningOptions(effort=reasoning_effort)
+    return LLMRequest(
+        model=model,
+        provider=provider,
+        messages=(Message.user(prompt),) if prompt is not None else messages or (),
+        system=system,
+        tools=tools,
+        tool_choice=tool_choice,
+        parallel_tool_calls=parallel_tool_calls,
+        generation=generation or GenerationOptions(**given),  # type: ignore[arg-type]
+        response_format=response_format,
+        reasoning=reasoning,
+        cache=cache or CachePolicy(),
+        metadata=metadata or {},
+        provider_options=provider_options or {},
+        http=http or HttpOverlay(),
+        strict=strict,
+    )

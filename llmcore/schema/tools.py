@@ -1,0 +1,274 @@
+"""Tools as the model sees them, and the choice it is given."""
+
+import re
+from collections.abc import Mapping
+from typing import Literal, Self, TypeAlias, Union
+
+from attrs import field, frozen
+
+from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.json import JsonObject, JsonValue, plain_object
+
+_NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_]*")
+MAX_TOOL_NAME_LENGTH = 64
+"""Characters; the strictest common rule of the providers, as is the pattern."""
+
+
+def check_tool_name(name: str) -> str:
+    """Return *name* if every provider takes it; InvalidRequestError if not."""
+    if not isinstance(name, str) or not _NAME.fullmatch(name) or len(name) > MAX_TOOL_NAME_LENGTH:
+        raise InvalidRequestError(
+            f"tool name {name!r} must match [a-zA-Z][a-zA-Z0-9_]* and have at most "
+            f"{MAX_TOOL_NAME_LENGTH} characters"
+        )
+    return name
+
+
+def _parameters(schema: object) -> JsonObject:
+    """Return *schema* with an object at its root; nothing given means no parameters."""
+    copy = plain_object(schema)
+    if not copy:
+        return {"type": "object", "properties": {}}
+    root = copy
+    seen: set[str] = set()
+    while isinstance(reference := root.get("$ref"), str) and reference not in seen:
+        seen.add(reference)
+        target = _resolve(copy, reference)
+        if target is None:
+            raise InvalidRequestError(f"parameters refer to {reference!r}, which is not in them")
+        root = target
+    if root.get("type") != "object":
+        raise InvalidRequestError(
+            f"parameters must be a JSON Schema of type 'object', not {root.get('type')!r}"
+        )
+    return copy
+
+
+def _resolve(schema: JsonObject, reference: str) -> JsonObject | None:
+    """Return what a local reference (`#/$defs/Name`) points to."""
+    target: JsonValue = schema
+    for step in reference.removeprefix("#").strip("/").split("/"):
+        if not isinstance(target, Mapping):
+            return None
+        target = target.get(step.replace("~1", "/").replace("~0", "~"))
+    return target if isinstance(target, Mapping) else None
+
+
+@frozen
+class ToolDefinition:
+    """A function the model may call with JSON arguments.
+
+    `parameters` is a JSON Schema whose root is an object; None or `{}` means no
+    parameters. `strict` asks the provider to hold the model to it; None leaves that to
+    the provider's default.
+    """
+
+    name: str = field(converter=check_tool_name)
+    description: str = ""
+    parameters: JsonObject = field(default=None, converter=_parameters)
+    strict: bool | None = field(default=None, kw_only=True)
+    cache: Literal["5m", "1h"] | None = field(default=None, kw_only=True)
+    """Marks the end of a prefix of tools worth caching that long."""
+
+
+@frozen(kw_only=True)
+class Grammar:
+    """What a freeform tool's input must match."""
+
+    syntax: Literal["lark", "regex"]
+    definition: str
+
+
+@frozen
+class CustomTool:
+    """A tool whose input is one freeform string, held to a grammar if one is given."""
+
+    name: str = field(converter=check_tool_name)
+    description: str = ""
+    grammar: Grammar | None = field(default=None, kw_only=True)
+
+
+HostedToolKind = Literal[
+    "web_search",
+    "web_fetch",
+    "file_search",
+    "code_execution",
+    "computer_use",
+    "mcp",
+    "shell",
+    "text_editor",
+    "image_generation",
+    "tool_search",
+    "memory",
+    "raw",
+]
+
+
+@frozen(kw_only=True)
+class HostedTool:
+    """A tool the provider defines, and in most cases runs itself.
+
+    Each kind has a constructor with the options that providers share; `options` takes
+    the rest by the provider's own names. A protocol that has no such tool reports a
+    Diagnostic. `raw` passes a native definition through as it is.
+    """
+
+    kind: HostedToolKind
+    options: JsonObject = field(factory=dict, converter=plain_object)
+    provider: str | None = None
+    """For `raw`: whose definition it is; other providers leave it out."""
+
+    @classmethod
+    def web_search(
+        cls,
+        *,
+        max_uses: int | None = None,
+        allowed_domains: tuple[str, ...] = (),
+        blocked_domains: tuple[str, ...] = (),
+        user_location: JsonObject | None = None,
+        **options: JsonValue,
+    ) -> Self:
+        """Search the web."""
+        return cls._of(
+            "web_search",
+            options,
+            max_uses=max_uses,
+            allowed_domains=list(allowed_domains) or None,
+            blocked_domains=list(blocked_domains) or None,
+            user_location=user_location,
+        )
+
+    @classmethod
+    def web_fetch(cls, *, max_uses: int | None = None, **options: JsonValue) -> Self:
+        """Read pages by their address."""
+        return cls._of("web_fetch", options, max_uses=max_uses)
+
+    @classmethod
+    def file_search(
+        cls,
+        *,
+        vector_store_ids: tuple[str, ...] = (),
+        max_results: int | None = None,
+        **options: JsonValue,
+    ) -> Self:
+        """Search stored files."""
+        return cls._of(
+            "file_search",
+            options,
+            vector_store_ids=list(vector_store_ids) or None,
+            max_results=max_results,
+        )
+
+    @classmethod
+    def code_execution(cls, *, container: JsonValue = None, **options: JsonValue) -> Self:
+        """Run code in the provider's sandbox."""
+        return cls._of("code_execution", options, container=container)
+
+    @classmethod
+    def computer_use(
+        cls,
+        *,
+        display_width: int,
+        display_height: int,
+        environment: str | None = None,
+        **options: JsonValue,
+    ) -> Self:
+        """Look at a screen and move its mouse; the caller runs the actions."""
+        return cls._of(
+            "computer_use",
+            options,
+            display_width=display_width,
+            display_height=display_height,
+            environment=environment,
+        )
+
+    @classmethod
+    def mcp(
+        cls,
+        *,
+        server_label: str,
+        server_url: str | None = None,
+        authorization: str | None = None,
+        allowed_tools: tuple[str, ...] = (),
+        **options: JsonValue,
+    ) -> Self:
+        """Use the tools of a remote MCP server, called by the provider."""
+        return cls._of(
+            "mcp",
+            options,
+            server_label=server_label,
+            server_url=server_url,
+            authorization=authorization,
+            allowed_tools=list(allowed_tools) or None,
+        )
+
+    @classmethod
+    def shell(cls, **options: JsonValue) -> Self:
+        """Run shell commands; the caller runs them where the provider does not."""
+        return cls._of("shell", options)
+
+    @classmethod
+    def text_editor(cls, **options: JsonValue) -> Self:
+        """View and edit files; the caller runs the edits."""
+        return cls._of("text_editor", options)
+
+    @classmethod
+    def image_generation(cls, **options: JsonValue) -> Self:
+        """Draw pictures."""
+        return cls._of("image_generation", options)
+
+    @classmethod
+    def tool_search(cls, **options: JsonValue) -> Self:
+        """Find tools among many that are not all shown to the model."""
+        return cls._of("tool_search", options)
+
+    @classmethod
+    def memory(cls, **options: JsonValue) -> Self:
+        """Keep notes between conversations."""
+        return cls._of("memory", options)
+
+    @classmethod
+    def raw(cls, provider: str, definition: JsonObject) -> Self:
+        """Pass *definition* to *provider* as it is."""
+        return cls(kind="raw", options=definition, provider=provider)
+
+    @classmethod
+    def _of(cls, kind: HostedToolKind, options: JsonObject, **shared: JsonValue) -> Self:
+        given = {name: value for name, value in shared.items() if value is not None}
+        return cls(kind=kind, options={**given, **options})
+
+
+ToolSpec: TypeAlias = Union[ToolDefinition, CustomTool, HostedTool]
+"""Anything a request can offer the model as a tool."""
+
+
+@frozen
+class ToolChoice:
+    """Whether the model may, must or must not call tools, or which one it must call."""
+
+    mode: Literal["auto", "none", "required", "named"]
+    tool_name: str | None = None
+
+    def __attrs_post_init__(self) -> None:
+        if (self.mode == "named") != (self.tool_name is not None):
+            raise InvalidRequestError("tool_name goes with the mode 'named', and only with it")
+
+    @classmethod
+    def auto(cls) -> Self:
+        """Leave it to the model."""
+        return cls("auto")
+
+    @classmethod
+    def none(cls) -> Self:
+        """Forbid tool calls, though tools stay visible."""
+        return cls("none")
+
+    @classmethod
+    def required(cls) -> Self:
+        """Demand at least one call."""
+        return cls("required")
+
+    @classmethod
+    def named(cls, tool_name: str) -> Self:
+        """Demand a call of this tool."""
+        return cls("named", tool_name)

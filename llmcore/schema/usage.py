@@ -1,0 +1,105 @@
+"""Tokens and money, counted one way for every provider."""
+
+from typing import Self, TypeVar
+
+from attrs import field, frozen
+
+from llmcore.schema.json import JsonValue
+
+_Number = TypeVar("_Number", int, float)
+
+
+@frozen(kw_only=True)
+class Usage:
+    """What one response, or several added up, consumed.
+
+    `input_tokens` and `output_tokens` are inclusive: cached tokens are part of the
+    input, reasoning tokens part of the output. The disjoint breakdown of the input is
+    `uncached_input_tokens + cache_read_tokens + cache_write_tokens == input_tokens`.
+    None means that the provider did not say, which is not 0.
+    """
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    total_tokens: int | None = None
+    uncached_input_tokens: int | None = None
+    cache_read_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    cache_write_1h_tokens: int | None = None
+    """The part of `cache_write_tokens` that is kept for an hour, which costs more."""
+    reasoning_tokens: int | None = None
+    cost_usd: float | None = None
+    """US dollars, as the provider stated them; never computed here."""
+    estimated: bool = False
+    """True where tokens were counted by us because the stream ended before they came."""
+    raw: JsonValue = field(default=None, eq=False)
+    """The provider's own usage object."""
+
+    @classmethod
+    def make(
+        cls,
+        *,
+        input_tokens: int | None,
+        output_tokens: int | None,
+        total_tokens: int | None = None,
+        cache_read_tokens: int | None = None,
+        cache_write_tokens: int | None = None,
+        cache_write_1h_tokens: int | None = None,
+        reasoning_tokens: int | None = None,
+        cost_usd: float | None = None,
+        raw: JsonValue = None,
+    ) -> Self:
+        """Build a usage whose totals and breakdown hold, from inclusive numbers.
+
+        Nothing goes negative: a provider whose cache counts exceed its input (they are
+        then beside, not inside it) gets the larger input and total, and a count below 0
+        says nothing.
+        """
+        input_tokens, output_tokens = _count(input_tokens), _count(output_tokens)
+        total_tokens, reasoning_tokens = _count(total_tokens), _count(reasoning_tokens)
+        read, write = _count(cache_read_tokens), _count(cache_write_tokens)
+        cached = (read or 0) + (write or 0)
+        if input_tokens is not None and cached > input_tokens:
+            input_tokens += cached
+            total_tokens = None if output_tokens is not None else total_tokens
+        if total_tokens is None and input_tokens is not None and output_tokens is not None:
+            total_tokens = input_tokens + output_tokens
+        return cls(
+            input_tokens=input_tokens,
+            output_tokens=output_tokens,
+            total_tokens=total_tokens,
+            uncached_input_tokens=None if input_tokens is None else input_tokens - cached,
+            cache_read_tokens=read,
+            cache_write_tokens=write,
+            cache_write_1h_tokens=_count(cache_write_1h_tokens),
+            reasoning_tokens=reasoning_tokens,
+            cost_usd=cost_usd,
+            raw=raw,
+        )
+
+    def __add__(self, other: "Usage") -> "Usage":
+        """Add field by field. None counts as 0 beside a number; None + None stays None."""
+        if not isinstance(other, Usage):
+            return NotImplemented
+        return Usage(
+            input_tokens=_sum(self.input_tokens, other.input_tokens),
+            output_tokens=_sum(self.output_tokens, other.output_tokens),
+            total_tokens=_sum(self.total_tokens, other.total_tokens),
+            uncached_input_tokens=_sum(self.uncached_input_tokens, other.uncached_input_tokens),
+            cache_read_tokens=_sum(self.cache_read_tokens, other.cache_read_tokens),
+            cache_write_tokens=_sum(self.cache_write_tokens, other.cache_write_tokens),
+            cache_write_1h_tokens=_sum(self.cache_write_1h_tokens, other.cache_write_1h_tokens),
+            reasoning_tokens=_sum(self.reasoning_tokens, other.reasoning_tokens),
+            cost_usd=_sum(self.cost_usd, other.cost_usd),
+            estimated=self.estimated or other.estimated,
+        )
+
+
+def _count(tokens: int | None) -> int | None:
+    return None if tokens is None or tokens < 0 else tokens
+
+
+def _sum(left: _Number | None, right: _Number | None) -> _Number | None:
+    if left is None:
+        return right
+    return left if right is None else left + right

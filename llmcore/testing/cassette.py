@@ -1,0 +1,156 @@
+"""A cassette: recorded exchanges as values.
+
+`llmcore.testing.cassette_file` is their JSON, `recorder` makes them, `player` serves them.
+"""
+
+from collections.abc import Iterable, Mapping
+from itertools import accumulate, pairwise
+from typing import Literal, Self, TypeAlias, Union
+
+from attrs import field, frozen, validators
+
+from llmcore.routes.http_request import HttpRequest
+from llmcore.schema.errors import LLMError
+from llmcore.testing.recorded_headers import request_headers, visible_url
+
+
+class CassetteError(Exception):
+    """A cassette cannot be read or written, or contradicts itself.
+
+    No LLMError: those become the outcome of a call, and this is for the test's author.
+    """
+
+
+@frozen(kw_only=True)
+class Recorded:
+    """Where a cassette's exchanges really took place; None is filled in by the recorder."""
+
+    server: str | None = None
+    """Whose server: a host, or a program such as `llama.cpp`."""
+    version: str | None = None
+    model: str | None = None
+
+
+@frozen(kw_only=True)
+class Authored:
+    """Exchanges that nobody had: written by hand after a document."""
+
+    source: str = field(validator=validators.min_len(1))
+    """The document they follow, with the date it was read."""
+
+
+Origin: TypeAlias = Union[Recorded, Authored]
+
+
+def _tags(tags: Iterable[str]) -> tuple[str, ...]:
+    return tuple(tags)
+
+
+@frozen(kw_only=True)
+class Metadata:
+    """What a cassette says about itself."""
+
+    name: str
+    """Also its path below the cassette directory, without `.json`."""
+    provider: str | None = None
+    protocol: str | None = None
+    tags: tuple[str, ...] = field(default=(), converter=_tags)
+    origin: Origin = Recorded()
+
+
+@frozen(kw_only=True)
+class RecordedRequest:
+    """A request as it is kept and compared: nothing in it identifies the sender."""
+
+    method: str
+    url: str
+    headers: Mapping[str, str] = field(factory=dict)
+    body: bytes = b""
+
+    @classmethod
+    def of(cls, request: HttpRequest, headers: Iterable[str] = ()) -> Self:
+        """Take from *request* what may be kept; *headers* names more of them to keep."""
+        return cls(
+            method=request.method.upper(),
+            url=visible_url(request),
+            headers=request_headers(request, headers),
+            body=request.body,
+        )
+
+
+@frozen
+class Chunk:
+    """One piece of a body, as the network delivered it."""
+
+    size: int = field(validator=validators.ge(0))
+    """Bytes."""
+    delay_ms: float = field(default=0.0, validator=validators.ge(0))
+    """Since the piece before it, or since the headers."""
+
+
+def _adds_up(response: "RecordedResponse", _attribute: object, chunks: tuple[Chunk, ...]) -> None:
+    total = sum(chunk.size for chunk in chunks)
+    if chunks and total != len(response.body):
+        raise CassetteError(f"the chunks have {total} bytes, the body has {len(response.body)}")
+
+
+@frozen(kw_only=True)
+class RecordedResponse:
+    """A response as it came, as far as it came.
+
+    A body that ended well has neither `failure` nor `abandoned`.
+    """
+
+    status: int = field(default=200, validator=[validators.ge(100), validators.lt(1000)])
+    headers: Mapping[str, str] = field(factory=dict)
+    body: bytes = b""
+    delay_ms: float = field(default=0.0, validator=validators.ge(0))
+    """From the request to the headers."""
+    chunks: tuple[Chunk, ...] = field(default=(), validator=_adds_up)
+    """Where the network cut the body; empty if nobody knows."""
+    failure: LLMError | None = None
+    """What broke the body off."""
+    abandoned: bool = False
+    """Whether the caller stopped reading before the body ended."""
+
+    def pieces(self) -> list[tuple[bytes, float]]:
+        """Return the body in the pieces it came in, each with its delay in milliseconds."""
+        if not self.chunks:
+            return [(self.body, 0.0)] if self.body else []
+        edges = pairwise(accumulate((chunk.size for chunk in self.chunks), initial=0))
+        return [
+            (self.body[start:end], chunk.delay_ms)
+            for (start, end), chunk in zip(edges, self.chunks, strict=True)
+        ]
+
+
+@frozen(kw_only=True)
+class NoResponse:
+    """No response came: the connection failed, or the caller left before the headers."""
+
+    failure: LLMError | None = None
+    """Why there was none; None if the caller left."""
+    delay_ms: float = field(default=0.0, validator=validators.ge(0))
+    """From the request to the failure."""
+
+
+@frozen(kw_only=True)
+class Interaction:
+    """One request and what came of it."""
+
+    kind: Literal["http"] = "http"
+    """How they travelled."""
+    request: RecordedRequest
+    response: RecordedResponse | NoResponse
+
+
+def _interactions(interactions: Iterable[Interaction]) -> tuple[Interaction, ...]:
+    return tuple(interactions)
+
+
+@frozen(kw_only=True)
+class Cassette:
+    """Exchanges in the order in which their requests were sent."""
+
+    metadata: Metadata
+    interactions: tuple[Interaction, ...] = field(default=(), converter=_interactions)

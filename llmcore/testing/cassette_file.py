@@ -1,0 +1,309 @@
+"""Cassettes as JSON files: pretty-printed, keys in a fixed order, made to be reviewed."""
+
+import json
+import os
+import secrets
+import textwrap
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Literal
+
+from attrs import asdict, field, frozen
+
+from llmcore.schema import codec
+from llmcore.schema.errors import InvalidRequestError, LLMError
+from llmcore.schema.json import JsonValue
+from llmcore.testing.bodies import pack, unpack
+from llmcore.testing.cassette import (
+    Authored,
+    Cassette,
+    CassetteError,
+    Chunk,
+    Interaction,
+    Metadata,
+    NoResponse,
+    Origin,
+    Recorded,
+    RecordedRequest,
+    RecordedResponse,
+)
+from llmcore.testing.secret_scan import refuse_secrets
+
+FORMAT_VERSION = 1
+
+
+def load(path: str | Path) -> Cassette:
+    """Return the cassette in the file *path*; CassetteError, naming it, if it holds none."""
+    try:
+        return loads(Path(path).read_text("utf-8"))
+    except OSError as error:
+        raise CassetteError(f"cannot read {path}: {error.strerror or error}") from error
+    except (CassetteError, UnicodeDecodeError) as error:
+        raise CassetteError(f"{path} holds no cassette: {error}") from error
+
+
+def save(
+    cassette: Cassette,
+    path: str | Path,
+    *,
+    environ: Mapping[str, str] | None = None,
+    known_secrets: Collection[str] = (),
+    not_secret: Collection[str] = (),
+) -> None:
+    """Write *cassette* to *path*, at once or not at all; folders are made.
+
+    Raises SecretFoundError, and writes nothing, if it holds what looks like a credential,
+    one of *known_secrets*, or a key from *environ* (the process's, if None). *not_secret*
+    lists what only looks like one.
+    """
+    data = to_data(cassette)
+    refuse_secrets(
+        data,
+        known=known_secrets,
+        environ=os.environ if environ is None else environ,
+        not_secret=not_secret,
+    )
+    _write(Path(path), f"{pretty(data)}\n".encode())
+
+
+def dumps(cassette: Cassette) -> str:
+    """Return the text of *cassette*'s file. It is not searched for secrets; `save` does that."""
+    return f"{pretty(to_data(cassette))}\n"
+
+
+def loads(text: str) -> Cassette:
+    """Return the cassette that *text* spells; CassetteError, naming the place, if none."""
+    try:
+        data: JsonValue = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise CassetteError(f"it is not JSON: {error}") from error
+    return from_data(data)
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Replace the file in one step, so that nobody ever reads half of one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new = path.with_name(f".{path.name}.{secrets.token_hex(4)}.new")
+    try:
+        new.write_bytes(data)
+        new.replace(path)
+    finally:
+        new.unlink(missing_ok=True)
+
+
+# -- The file's shape ----------------------------------------------------------------------
+# Fields without a default are always written; the others if they say anything.
+
+
+@frozen(kw_only=True)
+class _Origin:
+    kind: Literal["recorded", "authored"]
+    server: str | None = None
+    version: str | None = None
+    model: str | None = None
+    source: str | None = None
+
+
+@frozen(kw_only=True)
+class _Metadata:
+    name: str
+    provider: str | None = None
+    protocol: str | None = None
+    tags: tuple[str, ...] = ()
+    origin: _Origin
+
+
+@frozen(kw_only=True)
+class _Request:
+    method: str
+    url: str
+    headers: dict[str, str]
+    body: JsonValue = None
+    body_encoding: str | None = None
+    body_layout: str | None = None
+
+
+@frozen(kw_only=True)
+class _Response:
+    status: int | None
+    """None if no response came."""
+    headers: dict[str, str] = field(factory=dict)
+    body: JsonValue = None
+    body_encoding: str | None = None
+    body_layout: str | None = None
+    delay_ms: float = 0.0
+    chunks: tuple[tuple[int, float], ...] = ()
+    """Size in bytes and delay in milliseconds of each."""
+    failure: LLMError | None = None
+    abandoned: bool = False
+
+
+@frozen(kw_only=True)
+class _Interaction:
+    kind: Literal["http"]
+    request: _Request
+    response: _Response
+
+
+@frozen(kw_only=True)
+class _File:
+    version: int
+    metadata: _Metadata
+    interactions: tuple[_Interaction, ...]
+
+
+# -- Writing -------------------------------------------------------------------------------
+
+
+def to_data(cassette: Cassette) -> JsonValue:
+    """Return *cassette* as the JSON data of its file."""
+    metadata = cassette.metadata
+    return codec.to_json(
+        _File(
+            version=FORMAT_VERSION,
+            metadata=_Metadata(
+                name=metadata.name,
+                provider=metadata.provider,
+                protocol=metadata.protocol,
+                tags=metadata.tags,
+                origin=_stored_origin(metadata.origin),
+            ),
+            interactions=tuple(map(_stored_interaction, cassette.interactions)),
+        )
+    )
+
+
+def _stored_origin(origin: Origin) -> _Origin:
+    kind: Literal["recorded", "authored"] = (
+        "authored" if isinstance(origin, Authored) else "recorded"
+    )
+    return _Origin(kind=kind, **asdict(origin))
+
+
+def _stored_interaction(one: Interaction) -> _Interaction:
+    request, headers = one.request, dict(one.request.headers)
+    return _Interaction(
+        kind=one.kind,
+        request=_Request(
+            method=request.method,
+            url=request.url,
+            headers=headers,
+            **pack(request.body, headers.get("content-type", "")),
+        ),
+        response=_stored_response(one.response),
+    )
+
+
+def _stored_response(response: RecordedResponse | NoResponse) -> _Response:
+    if isinstance(response, NoResponse):
+        return _Response(status=None, delay_ms=response.delay_ms, failure=response.failure)
+    headers = dict(response.headers)
+    return _Response(
+        status=response.status,
+        headers=headers,
+        delay_ms=response.delay_ms,
+        chunks=tuple((chunk.size, chunk.delay_ms) for chunk in response.chunks),
+        failure=response.failure,
+        abandoned=response.abandoned,
+        **pack(response.body, headers.get("content-type", "")),
+    )
+
+
+def pretty(value: JsonValue, indent: str = "") -> str:
+    """Return *value* as indented JSON; numbers and pairs of them share lines."""
+    below = indent + "  "
+    if isinstance(value, dict) and value:
+        items = [f"{_scalar(key)}: {pretty(item, below)}" for key, item in value.items()]
+        return _block("{}", items, indent)
+    if not isinstance(value, list | tuple) or not value:
+        return _scalar(value)
+    if all(map(_is_numeric, value)):
+        text = _scalar(value)
+        lines = textwrap.wrap(text[1:-1], 88, break_long_words=False)
+        # Between numbers there are only commas and blanks: a line may end at any blank.
+        return text if len(lines) == 1 else f"[\n{below}{_joined(lines, below)}\n{indent}]"
+    return _block("[]", [pretty(item, below) for item in value], indent)
+
+
+def _is_numeric(item: JsonValue) -> bool:
+    parts = item if isinstance(item, list | tuple) else (item,)
+    return all(isinstance(part, int | float) for part in parts)
+
+
+def _joined(lines: list[str], indent: str) -> str:
+    return f"\n{indent}".join(lines)
+
+
+def _block(brackets: str, items: list[str], indent: str) -> str:
+    inside = ",\n".join(f"{indent}  {item}" for item in items)
+    return f"{brackets[0]}\n{inside}\n{indent}{brackets[1]}"
+
+
+def _scalar(value: JsonValue) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # half a surrogate pair, which UTF-8 cannot say
+        return json.dumps(value)
+    return text
+
+
+# -- Reading -------------------------------------------------------------------------------
+
+
+def from_data(data: JsonValue) -> Cassette:
+    """Return the cassette that a file's JSON data spells; CassetteError if it spells none."""
+    version = data.get("version") if isinstance(data, dict) else None
+    if isinstance(version, int) and version != FORMAT_VERSION:
+        message = f"it has format version {version}; this llmcore reads {FORMAT_VERSION}"
+        raise CassetteError(message)
+    try:
+        return _cassette(codec.from_json(_File, data))
+    except (InvalidRequestError, ValueError) as error:
+        raise CassetteError(str(error).replace("_File", "cassette")) from error
+
+
+def _cassette(file: _File) -> Cassette:
+    stored = file.metadata
+    metadata = Metadata(
+        name=stored.name,
+        provider=stored.provider,
+        protocol=stored.protocol,
+        tags=stored.tags,
+        origin=_origin(stored.origin),
+    )
+    return Cassette(metadata=metadata, interactions=map(_interaction, file.interactions))
+
+
+def _origin(stored: _Origin) -> Origin:
+    if stored.kind == "authored":
+        return Authored(source=stored.source or "")
+    return Recorded(server=stored.server, version=stored.version, model=stored.model)
+
+
+def _interaction(stored: _Interaction) -> Interaction:
+    request = stored.request
+    return Interaction(
+        kind=stored.kind,
+        request=RecordedRequest(
+            method=request.method,
+            url=request.url,
+            headers=request.headers,
+            body=unpack(request.body, request.body_encoding, request.body_layout),
+        ),
+        response=_response(stored.response),
+    )
+
+
+def _response(stored: _Response) -> RecordedResponse | NoResponse:
+    if stored.status is None:
+        return NoResponse(failure=stored.failure, delay_ms=stored.delay_ms)
+    return RecordedResponse(
+        status=stored.status,
+        headers=stored.headers,
+        body=unpack(stored.body, stored.body_encoding, stored.body_layout),
+        delay_ms=stored.delay_ms,
+        chunks=tuple(Chunk(size, delay_ms) for size, delay_ms in stored.chunks),
+        failure=stored.failure,
+        abandoned=stored.abandoned,
+    )

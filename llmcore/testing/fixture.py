@@ -1,0 +1,61 @@
+"""What a test gets that asks for the `cassette` fixture."""
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from llmcore.client.client import Client
+from llmcore.client.transport import Transport
+from llmcore.testing.secret_scan import names_a_key
+
+
+class CassetteFixture:
+    """A test's cassette: give its `transport` to a client, or take its `client()`."""
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        path: Path,
+        transport: Transport,
+        record_mode: Literal["replay", "record"],
+    ) -> None:
+        self.name = name
+        self.path = path
+        """The cassette's file."""
+        self.transport = transport
+        """A Player, or a Recorder."""
+        self.record_mode = record_mode
+
+    def client(self, **options: Any) -> Client:
+        """Return a client over this cassette; *options* are those of `Client`.
+
+        When replaying, it finds a placeholder for every key that it looks up in the
+        environment: no test needs a real one, nor can use it.
+        """
+        if self.record_mode == "replay":
+            options.setdefault("environ", PlaceholderKeys(os.environ))
+        return Client(transport=self.transport, **options)
+
+    def __repr__(self) -> str:
+        return f"CassetteFixture({self.name!r}, {self.record_mode})"
+
+
+class PlaceholderKeys(Mapping[str, str]):
+    """An environment in which every variable that is named like a key holds a placeholder.
+
+    Iterating gives only the variables that are really there.
+    """
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._environ = environ
+
+    def __getitem__(self, name: str) -> str:
+        return "placeholder" if names_a_key(name) else self._environ[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._environ)
+
+    def __len__(self) -> int:
+        return len(self._environ)

@@ -1,0 +1,190 @@
+"""Serves recorded responses to the requests they were recorded for."""
+
+import copy
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from typing import Literal, TypeAlias
+
+import anyio
+import anyio.lowlevel
+
+from llmcore.client.timeouts import Timeouts
+from llmcore.routes.http_request import HttpRequest, redact
+from llmcore.testing.cassette import (
+    Cassette,
+    Interaction,
+    RecordedRequest,
+    RecordedResponse,
+)
+from llmcore.testing.request_diff import difference, likeness, same
+
+Order: TypeAlias = Literal["recorded", "any"]
+
+PATIENCE_S = 5.0
+"""How long a caller may wait for bytes that it did not wait for when it was recorded."""
+
+
+class CassetteMismatchError(AssertionError):
+    """What was sent is not what was recorded.
+
+    No LLMError: it must fail the test, and not become the outcome of a call.
+    """
+
+
+class Player:
+    """A transport over a cassette: the Nth request gets the Nth response.
+
+    - `realtime`: wait as long as the provider took; otherwise everything comes at once. In
+      both cases in the pieces it was delivered in.
+    - `order`: `"any"` lets requests come in another order, as concurrent ones do; each then
+      gets the first unused response to an equal request.
+    - `headers`: more headers to compare, besides the usual ones and those recorded.
+
+    A request that differs raises CassetteMismatchError, and so does `finish()`.
+    """
+
+    def __init__(
+        self,
+        cassette: Cassette,
+        *,
+        realtime: bool = False,
+        order: Order = "recorded",
+        headers: Iterable[str] = (),
+        hint: str = "",
+    ) -> None:
+        self.cassette = cassette
+        self.requests: list[RecordedRequest] = []
+        """What was sent, in order."""
+        self._headers = frozenset(headers)
+        self._unused = dict(enumerate(cassette.interactions))
+        self._realtime = realtime
+        self._order = order
+        self._hint = hint
+        self._mismatch: CassetteMismatchError | None = None
+
+    async def send(self, request: HttpRequest, timeouts: Timeouts) -> "PlayedExchange":
+        """Return the recorded response to *request*; raises the recorded failure if that came.
+
+        Raises CassetteMismatchError if it is not the request that was recorded.
+        """
+        interaction = self._take(request)  # before anything is awaited: the order is the callers'
+        response = interaction.response
+        await _wait(response.delay_ms if self._realtime else 0)
+        if isinstance(response, RecordedResponse):
+            return PlayedExchange(response, realtime=self._realtime, overrun=self._overrun)
+        if response.failure is not None:
+            raise copy.copy(response.failure)
+        raise await self._overrun("The caller of the recording left before a response came")
+
+    async def aclose(self) -> None:
+        """Do nothing: a cassette has no connections."""
+
+    def finish(self) -> None:
+        """Raise CassetteMismatchError if a response was not used, or a request differed.
+
+        A request that differed has raised already; but code that catches everything may
+        have swallowed that.
+        """
+        if self._mismatch is not None:
+            raise self._mismatch
+        if self._unused:
+            raise self._failed(self._leftover())
+
+    def _take(self, request: HttpRequest) -> Interaction:
+        sent = self._comparable(request)
+        self.requests.append(sent)
+        number = len(self.requests)
+        if not self._unused:
+            recorded = _counted(len(self.cassette.interactions), "request")
+            facts = f"Request {number} is one too many: {recorded} recorded.\n\n"
+            raise self._failed(f"{facts}It is {sent.method} {sent.url}")
+        for index in self._candidates():
+            if same(self._unused[index].request, sent):
+                return self._unused.pop(index)
+        raise self._failed(self._differs(sent, number, request.secrets))
+
+    def _comparable(self, request: HttpRequest) -> RecordedRequest:
+        recorded = (name for one in self.cassette.interactions for name in one.request.headers)
+        return RecordedRequest.of(request, self._headers.union(recorded))
+
+    def _candidates(self) -> list[int]:
+        unused = list(self._unused)
+        return unused if self._order == "any" else unused[:1]
+
+    def _differs(self, sent: RecordedRequest, number: int, secrets: tuple[str, ...]) -> str:
+        candidates = [self._unused[index].request for index in self._candidates()]
+        nearest = max(candidates, key=lambda recorded: likeness(recorded, sent))
+        which = (
+            "differs from the recorded one"
+            if self._order == "recorded"
+            else "is none of those still to come; the most similar one"
+        )
+        return f"Request {number} {which}:\n\n{redact(difference(nearest, sent), secrets)}"
+
+    def _leftover(self) -> str:
+        lines = [
+            f"  {index + 1}: {one.request.method} {one.request.url}"
+            for index, one in self._unused.items()
+        ]
+        return f"{_counted(len(lines), 'recorded request')} not sent:\n" + "\n".join(lines)
+
+    async def _overrun(self, what: str) -> CassetteMismatchError:
+        """Return the error for reading on where the recording stopped.
+
+        The caller first gets a while to leave again, as it did then.
+        """
+        await anyio.sleep(PATIENCE_S)
+        return self._failed(f"{what}; now it waits for more.")
+
+    def _failed(self, message: str) -> CassetteMismatchError:
+        name = self.cassette.metadata.name
+        error = CassetteMismatchError(f"cassette {name!r}: {message}\n\n{self._hint}".rstrip())
+        self._mismatch = self._mismatch or error
+        return error
+
+
+class PlayedExchange:
+    """A recorded response, on its way again."""
+
+    limits_reads = False
+
+    def __init__(
+        self,
+        response: RecordedResponse,
+        *,
+        realtime: bool,
+        overrun: Callable[[str], Awaitable[CassetteMismatchError]],
+    ) -> None:
+        self.status = response.status
+        self.headers: Mapping[str, str] = dict(response.headers)
+        self._response = response
+        self._realtime = realtime
+        self._overrun = overrun
+        self._closed = False
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """Iterate over the body in the pieces that it came in, then fail as it failed."""
+        response = self._response
+        for piece, delay_ms in response.pieces():
+            await _wait(delay_ms if self._realtime else 0)
+            if self._closed:
+                return
+            yield piece
+        if response.failure is not None:
+            raise copy.copy(response.failure)
+        if response.abandoned:
+            raise await self._overrun("The recording stopped reading this response here")
+
+    async def aclose(self) -> None:
+        """End the body."""
+        self._closed = True
+
+
+async def _wait(delay_ms: float) -> None:
+    if delay_ms:
+        await anyio.sleep(delay_ms / 1000)
+    else:
+        await anyio.lowlevel.checkpoint()
+
+
+def _counted(count: int, thing: str) -> str:
+    return f"{count} {thing} was" if count == 1 else f"{count} {thing}s were"

@@ -1,0 +1,244 @@
+"""The pytest plugin: the fixture `cassette`, recording, and its filters.
+
+It is loaded whenever pytest starts, wherever llmcore is installed; so llmcore itself is
+imported only when a test asks for a cassette.
+"""
+
+import os
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+
+from llmcore.testing.selection import MARKER, RecordedTest, Selection, describe
+
+if TYPE_CHECKING:
+    from llmcore.client.transport import Transport
+    from llmcore.testing.cassette import Origin
+    from llmcore.testing.fixture import CassetteFixture
+
+
+class Settings(NamedTuple):
+    """What the options, the environment and the configuration file say."""
+
+    directory: Path
+    selection: Selection
+    record: bool
+    in_ci: bool
+    not_secret: tuple[str, ...]
+    recorded: set[str]
+    """The cassettes that this run has recorded: a second test with one of them replays it."""
+
+
+_SETTINGS = pytest.StashKey[Settings]()
+_PASSED = pytest.StashKey[bool]()
+
+# -- Hooks ---------------------------------------------------------------------------------
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options; each can come from an environment variable as well."""
+    group = parser.getgroup("llmcore", "recorded exchanges with LLM providers")
+    group.addoption(
+        "--record",
+        action="store_true",
+        dest="llmcore_record",
+        help="record cassettes instead of replaying them (or RECORD=true; never with CI=true)",
+    )
+    for name, meaning in (
+        ("provider", "of these providers"),
+        ("prefix", "with cassettes in these folders"),
+        ("tags", "with all of these tags"),
+        ("test", "whose name, or cassette's path, has one of these in it"),
+    ):
+        group.addoption(
+            f"--recorded-{name}",
+            metavar="A,B",
+            dest=f"llmcore_{name}",
+            help=f"of the recorded tests, run those {meaning} (or RECORDED_{name.upper()})",
+        )
+    parser.addini("llmcore_cassettes", "directory of the cassettes", default="cassettes")
+    parser.addini(
+        "llmcore_not_secret", "texts that only look like credentials", type="linelist", default=[]
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Read the settings."""
+    config.addinivalue_line("markers", MARKER)
+    names = ("provider", "prefix", "tags", "test")
+    config.stash[_SETTINGS] = Settings(
+        directory=config.rootpath / str(config.getini("llmcore_cassettes")),
+        selection=Selection.of(
+            {name: config.getoption(f"llmcore_{name}") for name in names}, os.environ
+        ),
+        record=bool(config.getoption("llmcore_record")) or _is_true("RECORD"),
+        in_ci=_is_true("CI"),
+        not_secret=tuple(config.getini("llmcore_not_secret")),
+        recorded=set(),
+    )
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    """Say what is unusual about this run."""
+    settings = config.stash[_SETTINGS]
+    lines = []
+    if settings.record:
+        what = "nothing is recorded: CI=true" if settings.in_ci else f"to {settings.directory}"
+        lines.append(f"recording cassettes: {what}")
+    if any(settings.selection):
+        lines.append(f"recorded tests: {settings.selection}")
+    return lines
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Deselect the recorded tests that the filters leave out."""
+    selection = config.stash[_SETTINGS].selection
+    if not any(selection):
+        return
+    dropped = [item for item in items if _has_cassette(item) and not selection.wants(_test(item))]
+    if dropped:
+        left_out = set(dropped)
+        items[:] = [item for item in items if item not in left_out]
+        config.hook.pytest_deselected(items=dropped)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Keep whether the test passed, for the end of the fixture."""
+    report = yield
+    if call.when == "call":
+        item.stash[_PASSED] = report.passed
+    return report
+
+
+# -- Fixtures ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def cassette(request: pytest.FixtureRequest) -> "Iterator[CassetteFixture]":
+    """Give the test its recorded exchanges: `cassette.client()` is a client over them."""
+    settings = request.config.stash[_SETTINGS]
+    test = _test(request.node)
+    if _is_to_be_recorded(test, settings):
+        yield from _recording(request, test, settings)
+    else:
+        yield from _replaying(request, test, settings)
+
+
+@pytest.fixture
+def cassette_transport() -> "Transport":
+    """Carry requests while recording. Override it for a server of your own."""
+    from llmcore.client.http import HttpTransport
+
+    return HttpTransport()
+
+
+@pytest.fixture
+def cassette_origin() -> "Origin":
+    """Say whose exchanges are recorded. Override it to name program and version."""
+    from llmcore.testing.cassette import Recorded
+
+    return Recorded()
+
+
+def _is_to_be_recorded(test: RecordedTest, settings: Settings) -> bool:
+    """Return whether *test* is to be recorded: an authored cassette never is."""
+    if not settings.record or settings.in_ci or test.name in settings.recorded:
+        return False
+    path = test.path(settings.directory)
+    if not path.exists():
+        return True
+    from llmcore.testing.cassette import Authored
+    from llmcore.testing.cassette_file import load
+
+    return not isinstance(load(path).metadata.origin, Authored)
+
+
+def _recording(
+    request: pytest.FixtureRequest, test: RecordedTest, settings: Settings
+) -> "Iterator[CassetteFixture]":
+    from llmcore.testing.cassette import Metadata
+    from llmcore.testing.fixture import CassetteFixture
+    from llmcore.testing.recorder import Recorder
+
+    missing = [name for name in test.requires if not os.environ.get(name)]
+    if missing:
+        pytest.skip(f"recording {test.name} needs {', '.join(missing)}")
+    metadata = Metadata(
+        name=test.name,
+        provider=test.provider,
+        protocol=test.protocol,
+        tags=test.tags,
+        origin=request.getfixturevalue("cassette_origin"),
+    )
+    recorder = Recorder(
+        request.getfixturevalue("cassette_transport"),
+        metadata,
+        headers=test.headers,
+        not_secret=settings.not_secret,
+    )
+    path = test.path(settings.directory)
+    yield CassetteFixture(name=test.name, path=path, transport=recorder, record_mode="record")
+    if request.node.stash.get(_PASSED, False):  # what a failed test did is not worth keeping
+        recorder.save(path)
+        settings.recorded.add(test.name)
+
+
+def _replaying(
+    request: pytest.FixtureRequest, test: RecordedTest, settings: Settings
+) -> "Iterator[CassetteFixture]":
+    path = test.path(settings.directory)
+    again = f"pytest --record {test.node_id!r}"
+    if not path.exists():
+        pytest.fail(_missing(path, again, settings), pytrace=False)
+    from llmcore.testing.cassette_file import load
+    from llmcore.testing.fixture import CassetteFixture
+    from llmcore.testing.player import Player
+
+    stored = load(path)
+    player = Player(
+        stored,
+        realtime=test.realtime,
+        order=test.order,
+        headers=test.headers,
+        hint=f"The cassette is {path}{_remedy(stored.metadata.origin, again)}",
+    )
+    yield CassetteFixture(name=test.name, path=path, transport=player, record_mode="replay")
+    if request.node.stash.get(_PASSED, False):  # a failed test has its own story to tell
+        player.finish()
+
+
+def _remedy(origin: "Origin", again: str) -> str:
+    from llmcore.testing.cassette import Authored
+
+    if isinstance(origin, Authored):
+        return f", written by hand after {origin.source}."
+    return f". If the change is meant, record it again: {again}"
+
+
+def _missing(path: Path, again: str, settings: Settings) -> str:
+    where = " where there are keys and a network, and commit it" if settings.in_ci else ""
+    reason = " (with CI=true nothing is recorded)" if settings.in_ci else ""
+    return f"there is no cassette {path}{reason}. Record it{where}: {again}"
+
+
+# -- Reading ---------------------------------------------------------------------------------
+
+
+def _has_cassette(item: pytest.Item) -> bool:
+    return "cassette" in getattr(item, "fixturenames", ())
+
+
+def _test(item: pytest.Item) -> RecordedTest:
+    try:
+        return describe(item)
+    except ValueError as error:
+        raise pytest.UsageError(f"{item.nodeid}: {error}") from None
+
+
+def _is_true(variable: str) -> bool:
+    return os.environ.get(variable, "").strip().lower() in {"1", "true", "yes", "on"}

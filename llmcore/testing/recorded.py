@@ -1,0 +1,71 @@
+"""Decoding recorded responses: the client's own way from bytes to a response, without I/O."""
+
+from collections.abc import Callable, Mapping
+
+from returns.result import Result
+
+from llmcore.folds.response import collect
+from llmcore.protocols.registry import protocol_by_id
+from llmcore.routes.decoding import decode_response
+from llmcore.routes.framing import Framing
+from llmcore.schema.errors import InvalidRequestError, LLMError
+from llmcore.schema.model import Model
+from llmcore.schema.request import LLMRequest
+from llmcore.schema.response import LLMResponse
+
+_USUAL: Mapping[str, Callable[[], Framing]] = {"bedrock-converse": Framing.aws_event_stream}
+"""How protocols travel that do not use server-sent events."""
+_ARRAYS = frozenset({"gemini"})
+"""Protocols that stream one JSON array where server-sent events were not asked for."""
+
+
+def decode_recorded(
+    protocol_id: str,
+    *,
+    status: int,
+    headers: Mapping[str, str],
+    body: bytes,
+    streaming: bool,
+    chunk_size: int | None = None,
+) -> Result[LLMResponse, LLMError]:
+    """Return what a response amounts to that once came over the wire.
+
+    The framing is the one its content type names, else the protocol's usual one; *chunk_size*
+    feeds the body in pieces of so many bytes. Raises ConfigurationError for an unknown
+    protocol, InvalidRequestError for a chunk size below 1.
+    """
+    events = decode_response(
+        protocol_by_id(protocol_id),
+        _framing(protocol_id, _content_type(headers)),
+        LLMRequest(model=Model("recorded", ""), messages=()),
+        status=status,
+        headers=headers,
+        chunks=_pieces(body, chunk_size),
+        streaming=streaming,
+    )
+    return collect(events)
+
+
+def _content_type(headers: Mapping[str, str]) -> str:
+    """Return the media type, in lower case and without parameters."""
+    named = next((value for name, value in headers.items() if name.lower() == "content-type"), "")
+    return named.partition(";")[0].strip().lower()
+
+
+def _framing(protocol_id: str, content_type: str) -> Framing:
+    """Return the framing that *content_type* names, else the protocol's usual one."""
+    named = [Framing.sse(), Framing.ndjson(), Framing.aws_event_stream()]
+    if protocol_id in _ARRAYS:
+        named.append(Framing.json_array())
+    for framing in named:
+        if content_type in framing.content_types:
+            return framing
+    return _USUAL.get(protocol_id, Framing.sse)()
+
+
+def _pieces(body: bytes, size: int | None) -> list[bytes]:
+    if size is None:
+        return [body]
+    if size < 1:
+        raise InvalidRequestError(f"chunk_size is {size}; it counts bytes, from 1")
+    return [body[start : start + size] for start in range(0, len(body), size)]

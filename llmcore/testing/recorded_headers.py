@@ -1,0 +1,71 @@
+"""Which headers, and how much of a URL, a cassette may hold.
+
+Both are allow-lists: what nobody named is not written, so a credential in a header that
+we have never heard of cannot end up in a file.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from ipaddress import ip_address
+from urllib.parse import SplitResult, unquote_plus, urlsplit
+
+from llmcore.routes.http_request import HttpRequest
+
+REQUEST_HEADERS = frozenset(
+    {"accept", "anthropic-beta", "anthropic-version", "content-type", "openai-beta", "x-amz-target"}
+)
+"""What a request says besides its body, and what is compared when it is replayed."""
+
+_RESPONSE_HEADERS = re.compile(
+    r"content-type|content-language|date|retry-after(?:-ms)?|x-should-retry"
+    r"|(?:x-)?request-id|x-amzn-requestid|apim-request-id|cf-ray|x-amzn-errortype"
+    r"|(?:x-|anthropic-)?ratelimit-[a-z0-9-]+"
+)
+
+_SECRET_PARAMETERS = re.compile(
+    r"key|api[-_]?key|(?:access_|auth_?|session_)?token|sig|signature|secret|password"
+    r"|x-amz-(?:signature|security-token|credential|date)",
+    re.IGNORECASE,
+)
+
+
+def request_headers(request: HttpRequest, also: Iterable[str] = ()) -> dict[str, str]:
+    """Return what of *request*'s headers may be written, in the order of their names.
+
+    *also* names more headers; what the request marks as secret stays out even then.
+    """
+    allowed = (REQUEST_HEADERS | {name.lower() for name in also}) - request.secret_headers
+    return {name: value for name, value in sorted(request.headers.items()) if name in allowed}
+
+
+def response_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """Return what of a response's *headers* may be written: what the client reads of them."""
+    lowered = {name.lower(): value for name, value in headers.items()}
+    return {
+        name: value for name, value in sorted(lowered.items()) if _RESPONSE_HEADERS.fullmatch(name)
+    }
+
+
+def visible_url(request: HttpRequest) -> str:
+    """Return the URL without credentials, as cassettes hold and compare it.
+
+    The port of a loopback address goes too: a test's server takes whichever is free.
+    """
+    parts = urlsplit(request.url)
+    kept = [pair for pair in parts.query.split("&") if not _is_secret(pair, request.secret_query)]
+    host = parts.netloc.rpartition("@")[2]
+    visible = parts._replace(netloc="localhost" if _is_loopback(parts) else host)
+    return visible._replace(query="&".join(kept), fragment="").geturl()
+
+
+def _is_secret(pair: str, names: frozenset[str]) -> bool:
+    name = unquote_plus(pair.partition("=")[0])
+    return name in names or _SECRET_PARAMETERS.fullmatch(name) is not None
+
+
+def _is_loopback(parts: SplitResult) -> bool:
+    host = parts.hostname or ""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:  # a name
+        return False

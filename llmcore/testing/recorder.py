@@ -1,0 +1,197 @@
+"""Records the exchanges that another transport makes."""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterable, Mapping
+from contextlib import aclosing
+from pathlib import Path
+from typing import cast
+
+import anyio
+import anyio.to_thread
+from attrs import define, evolve, field
+
+from llmcore.client.timeouts import Timeouts
+from llmcore.client.transport import Exchange, Transport
+from llmcore.routes.http_request import HttpRequest
+from llmcore.schema.errors import LLMError
+from llmcore.schema.json import loads
+from llmcore.testing.cassette import (
+    Cassette,
+    Chunk,
+    Interaction,
+    Metadata,
+    NoResponse,
+    Recorded,
+    RecordedRequest,
+    RecordedResponse,
+)
+from llmcore.testing.cassette_file import save
+from llmcore.testing.recorded_headers import response_headers
+
+
+class Recorder:
+    """A transport that passes everything on to *inner* and keeps what went by.
+
+    Callers see each piece as soon as it comes. Requests stand in the order in which they
+    were sent, also if they overlap. Headers that identify the sender are left out.
+
+    - `path`: where `aclose()` saves the cassette; without it, nothing is saved by itself.
+    - `headers`: more request headers to keep, which are then compared.
+    - `environ`, `not_secret`: for the search for secrets, see `save`.
+    """
+
+    def __init__(
+        self,
+        inner: Transport,
+        metadata: Metadata,
+        *,
+        path: str | Path | None = None,
+        headers: Iterable[str] = (),
+        environ: Mapping[str, str] | None = None,
+        not_secret: Collection[str] = (),
+    ) -> None:
+        self._inner = inner
+        self._metadata = metadata
+        self._path = path
+        self._headers = frozenset(headers)
+        self._environ = environ
+        self._not_secret = not_secret
+        self._tracks: list[_Track] = []
+        self._secrets: set[str] = set()
+
+    async def send(self, request: HttpRequest, timeouts: Timeouts) -> "RecordedExchange":
+        """Send *request* by the inner transport and record what comes of it."""
+        track = _Track(RecordedRequest.of(request, self._headers), anyio.current_time())
+        self._tracks.append(track)
+        self._secrets.update(request.secrets)
+        try:
+            exchange = await self._inner.send(request, timeouts)
+        except LLMError as error:
+            track.failure, track.delay_ms = error, track.elapsed_ms()
+            raise
+        track.delay_ms = track.elapsed_ms()
+        track.status = exchange.status
+        track.headers = response_headers(exchange.headers)
+        return RecordedExchange(exchange, track)
+
+    async def aclose(self) -> None:
+        """Close the inner transport, and save if a path was given."""
+        await self._inner.aclose()
+        if self._path is not None:
+            path, self._path = self._path, None
+            await anyio.to_thread.run_sync(self.save, path)
+
+    @property
+    def cassette(self) -> Cassette:
+        """What has been recorded so far; a response that is not over counts as abandoned."""
+        return Cassette(
+            metadata=_filled(self._metadata, self._tracks),
+            interactions=[track.interaction() for track in self._tracks],
+        )
+
+    def save(self, path: str | Path) -> None:
+        """Write the cassette; SecretFoundError, and no file, if it holds a credential."""
+        save(
+            self.cassette,
+            path,
+            environ=self._environ,
+            known_secrets=self._secrets,
+            not_secret=self._not_secret,
+        )
+
+
+class RecordedExchange:
+    """A response that is being recorded."""
+
+    def __init__(self, inner: Exchange, track: "_Track") -> None:
+        self.status = inner.status
+        self.headers = inner.headers
+        self.limits_reads = inner.limits_reads
+        self._inner = inner
+        self._track = track
+        self._closed = False
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """Iterate over the body as it comes."""
+        track = self._track
+        track.elapsed_ms()
+        chunks = cast("AsyncGenerator[bytes, None]", self._inner.chunks())
+        async with aclosing(chunks):
+            try:
+                async for chunk in chunks:
+                    track.pieces.append((chunk, track.elapsed_ms()))
+                    yield chunk
+            except LLMError as error:
+                if not self._closed:  # else it is the caller who broke it
+                    track.failure = error
+                raise
+            track.complete = True
+
+    async def aclose(self) -> None:
+        """Free the connection."""
+        self._closed = True
+        await self._inner.aclose()
+
+
+@define
+class _Track:
+    """One exchange while it goes on."""
+
+    request: RecordedRequest
+    since: float
+    """When the last thing happened."""
+    delay_ms: float = 0.0
+    status: int | None = None
+    headers: Mapping[str, str] = field(factory=dict)
+    pieces: list[tuple[bytes, float]] = field(factory=list)
+    failure: LLMError | None = None
+    complete: bool = False
+
+    def elapsed_ms(self) -> float:
+        """Return the time since the last call."""
+        before, self.since = self.since, anyio.current_time()
+        return round((self.since - before) * 1000, 1)
+
+    def interaction(self) -> Interaction:
+        return Interaction(request=self.request, response=self._response())
+
+    def _response(self) -> RecordedResponse | NoResponse:
+        failure = None if self.failure is None else _without_partial(self.failure)
+        if self.status is None:
+            return NoResponse(failure=failure, delay_ms=self.delay_ms)
+        return RecordedResponse(
+            status=self.status,
+            headers=self.headers,
+            body=b"".join(piece for piece, _ in self.pieces),
+            delay_ms=self.delay_ms,
+            chunks=tuple(Chunk(len(piece), delay_ms) for piece, delay_ms in self.pieces),
+            failure=failure,
+            abandoned=not self.complete and failure is None,
+        )
+
+
+def _without_partial(error: LLMError) -> LLMError:
+    """Return what the transport said; the client adds the rest again when it is replayed."""
+    return type(error)(error.message, error_code=error.error_code, retryable=error.retryable)
+
+
+def _filled(metadata: Metadata, tracks: list[_Track]) -> Metadata:
+    """Return *metadata* with the server and the model that the requests name."""
+    origin = metadata.origin
+    if not isinstance(origin, Recorded) or not tracks:
+        return metadata
+    request = tracks[0].request
+    known = evolve(
+        origin,
+        server=origin.server or request.url.partition("://")[2].partition("/")[0],
+        model=origin.model or _model(request),
+    )
+    return evolve(metadata, origin=known)
+
+
+def _model(request: RecordedRequest) -> str | None:
+    try:
+        body = loads(request.body)
+    except ValueError:
+        return None
+    model = body.get("model") if isinstance(body, Mapping) else None
+    return model if isinstance(model, str) else None

@@ -1,0 +1,3 @@
+"""The version, known without reading package metadata."""
+
+VERSION = "0.1.0"

@@ -1,0 +1,166 @@
+"""Chat Completions as bytes, and what our code makes of them."""
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from returns.result import Success
+
+from llmcore.folds.grammar import violations
+from llmcore.folds.response import collect
+from llmcore.protocols import openai_chat
+from llmcore.protocols.openai_chat import OPENAI, ChatDialect
+from llmcore.protocols.protocol import Built
+from llmcore.routes.decoding import decode_response
+from llmcore.routes.framing import Framing
+from llmcore.schema.errors import LLMError
+from llmcore.schema.events import ErrorEvent, LLMEvent
+from llmcore.schema.model import Model
+from llmcore.schema.request import LLMRequest, request
+from llmcore.schema.response import LLMResponse
+
+ASKED = request(model=Model("gpt-4.1", "openai"), prompt="Hello")
+
+
+def chunk(
+    delta: dict[str, Any] | None = None, finish: str | None = None, **envelope: Any
+) -> dict[str, Any]:
+    """Return a chunk with one choice, as OpenAI sends them."""
+    choice = {"index": 0, "delta": delta or {}, "finish_reason": finish}
+    return {
+        "id": "chatcmpl-1",
+        "object": "chat.completion.chunk",
+        "created": 1,
+        "model": "gpt-4.1",
+        "choices": [choice],
+        **envelope,
+    }
+
+
+def usage_chunk(**usage: Any) -> dict[str, Any]:
+    """Return the last chunk of a stream with `include_usage`."""
+    return {**chunk(), "choices": [], "usage": usage or USAGE}
+
+
+USAGE = {"prompt_tokens": 7, "completion_tokens": 5, "total_tokens": 12}
+
+
+def text_chunks(*texts: str, finish: str | None = "stop") -> list[dict[str, Any]]:
+    """Return a whole answer of text."""
+    pieces = [chunk({"content": text}) for text in texts]
+    return [chunk({"role": "assistant", "content": ""}), *pieces, chunk({}, finish)]
+
+
+def call(index: int | None = None, **fields: Any) -> dict[str, Any]:
+    """Return a fragment of a tool call; `name` and `arguments` go into its function."""
+    function = {key: fields.pop(key) for key in ("name", "arguments") if key in fields}
+    place = {} if index is None else {"index": index}
+    return {**place, **fields, **({"function": function} if function else {})}
+
+
+def calls_chunks(*fragments: dict[str, Any] | list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return an answer of tool calls: a chunk for each fragment, or list of them."""
+    deltas = [f if isinstance(f, list) else [f] for f in fragments]
+    return [*(chunk({"tool_calls": d}) for d in deltas), chunk({}, "tool_calls")]
+
+
+def completion(message: dict[str, Any], finish: str | None = "stop", **envelope: Any) -> Any:
+    """Return a body that was not streamed."""
+    return {
+        "id": "chatcmpl-1",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "gpt-4.1",
+        "choices": [
+            {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": finish}
+        ],
+        **envelope,
+    }
+
+
+def sse(chunks: Iterable[Any], *, done: bool = True) -> bytes:
+    """Return *chunks* as server-sent events."""
+    lines = [b"data: " + json.dumps(one).encode() for one in chunks]
+    return b"".join(line + b"\n\n" for line in [*lines, *([b"data: [DONE]"] if done else [])])
+
+
+def streamed(
+    chunks: Iterable[Any] | bytes,
+    *,
+    dialect: ChatDialect = OPENAI,
+    asked: LLMRequest = ASKED,
+    pieces: Sequence[bytes] | None = None,
+    done: bool = True,
+) -> list[LLMEvent]:
+    """Return the events of a stream; they always obey the grammar."""
+    body = chunks if isinstance(chunks, bytes) else sse(chunks, done=done)
+    return _checked(
+        decode_response(
+            openai_chat.make(dialect),
+            Framing.sse(),
+            asked,
+            status=200,
+            headers={"content-type": "text/event-stream"},
+            chunks=[body] if pieces is None else pieces,
+            streaming=True,
+        )
+    )
+
+
+def whole(
+    document: Any, *, dialect: ChatDialect = OPENAI, asked: LLMRequest = ASKED
+) -> list[LLMEvent]:
+    """Return the events of a body that was not streamed; they always obey the grammar."""
+    body = document if isinstance(document, bytes) else json.dumps(document).encode()
+    return _checked(
+        decode_response(
+            openai_chat.make(dialect),
+            Framing.sse(),
+            asked,
+            status=200,
+            headers={"content-type": "application/json"},
+            chunks=[body],
+            streaming=False,
+        )
+    )
+
+
+def _checked(events: list[LLMEvent]) -> list[LLMEvent]:
+    problems = violations(events)
+    assert not problems, problems
+    return events
+
+
+def response(events: Iterable[LLMEvent]) -> LLMResponse:
+    """Return the response that *events* amount to."""
+    return collect(events).unwrap()
+
+
+def error(events: Sequence[LLMEvent]) -> LLMError:
+    """Return the error that *events* end with."""
+    last = events[-1]
+    assert isinstance(last, ErrorEvent), last
+    return last.error
+
+
+def built(asked: LLMRequest, dialect: ChatDialect = OPENAI, *, stream: bool = False) -> Any:
+    """Return the body of *asked* and its diagnostics."""
+    result = openai_chat.make(dialect).body.build(asked, stream)
+    assert isinstance(result, Success), result
+    value: Built[Any] = result.unwrap()
+    return value
+
+
+def body(asked: LLMRequest, dialect: ChatDialect = OPENAI, *, stream: bool = False) -> Any:
+    """Return the body of *asked*."""
+    return built(asked, dialect, stream=stream).body
+
+
+def refused(asked: LLMRequest, dialect: ChatDialect = OPENAI) -> LLMError:
+    """Return why no body can be built of *asked*."""
+    return openai_chat.make(dialect).body.build(asked, False).failure()
+
+
+def codes(asked: LLMRequest, dialect: ChatDialect = OPENAI) -> list[tuple[str, str]]:
+    """Return code and path of each diagnostic of *asked*."""
+    return [(note.code, note.path) for note in built(asked, dialect).diagnostics]

@@ -1,0 +1,275 @@
+"""The command line, against a real server on loopback."""
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from llmcore.cli import main
+from llmcore.cli.exit_codes import EXIT_CODES, exit_code, explain
+from llmcore.schema.errors import AbortError, RateLimitError, error_types
+from tests.loopback import Answer, Loopback, chat_chunk, chat_handler, chat_stream, serve
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Loopback]:
+    """Run a Chat server, configured in the environment as vLLM."""
+    for name in [name for name in os.environ if name.endswith(("_API_KEY", "_TOKEN", "_BASE_URL"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    with serve(chat_handler) as running:
+        monkeypatch.setenv("VLLM_BASE_URL", running.url + "/v1")
+        yield running
+
+
+def error_answer(status: int, message: str) -> Answer:
+    data = json.dumps({"error": {"message": message}}).encode()
+    return Answer([data], status, {"content-type": "application/json"}, length=len(data))
+
+
+def test_ask_prints_the_answer_and_what_it_cost(
+    server: Loopback, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The answer goes to stdout, everything else to stderr."""
+    assert main(["ask", "-m", "vllm:m-1", "Hi", "there"]) == 0
+
+    out, err = capsys.readouterr()
+    assert out == "Hello\n"
+    assert "3 tokens in, 2 out" in err
+    body = server.received[0].json
+    assert isinstance(body, dict)
+    assert body["stream"] is True
+    assert body["messages"] == [{"role": "user", "content": "Hi there"}]
+
+
+def test_quiet_prints_the_answer_alone(
+    server: Loopback, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A script that wants the text gets nothing else."""
+    assert main(["ask", "-q", "-m", "vllm:m-1", "Hi"]) == 0
+    assert capsys.readouterr() == ("Hello\n", "")
+
+
+def test_ask_takes_stdin_system_and_options(
+    server: Loopback, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Text on stdin follows the prompt; options land in the request."""
+    monkeypatch.setattr("sys.stdin", io.StringIO("some text\n"))
+    picture = tmp_path / "dot.png"
+    picture.write_bytes(b"\x89PNG\r\n\x1a\n")
+    options = ["--system", "Be brief.", "--max-tokens", "7", "--temperature", "0.5"]
+    command = ["ask", "-m", "vllm:m-1", *options, "--image", str(picture), "--no-stream", "Read:"]
+
+    assert main(command) == 0
+
+    body = server.received[0].json
+    assert isinstance(body, dict)
+    assert "stream" not in body or body["stream"] is False
+    assert (body["max_tokens"], body["temperature"]) == (7, 0.5)
+    assert body["messages"][0] == {"role": "system", "content": "Be brief."}
+    assert body["messages"][1]["content"][0] == {"type": "text", "text": "Read:\n\nsome text"}
+    assert body["messages"][1]["content"][1]["type"] == "image_url"
+
+
+def test_ask_prints_events_as_json_lines(
+    server: Loopback, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each line is an event that says its type."""
+    assert main(["ask", "--json", "-m", "vllm:m-1", "Hi"]) == 0
+
+    events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert events[0]["type"] == "stream-start"
+    assert events[-1]["type"] == "finish"
+    assert "".join(e["text"] for e in events if e["type"] == "text-delta") == "Hello"
+
+
+def test_reasoning_goes_to_stderr_when_piped(
+    server: Loopback, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Thinking is shown, but it is not the answer."""
+    thought = chat_chunk(delta={"reasoning_content": "Hmm."})
+    server.handler = lambda _: Answer(
+        [thought, *chat_stream()], headers={"content-type": "text/event-stream"}
+    )
+
+    assert main(["ask", "-m", "vllm:m-1", "Hi"]) == 0
+
+    out, err = capsys.readouterr()
+    assert out == "Hello\n"
+    assert "Hmm." in err
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "code"),
+    [
+        (401, "bad key", 3),
+        (429, "slow down", 4),
+        (404, "no such model", 5),
+        (400, "this model's maximum context length is 8 tokens", 5),
+        (500, "broken", 8),
+    ],
+)
+@pytest.mark.parametrize("options", [[], ["--json"], ["--no-stream"]])
+def test_exit_codes_tell_errors_apart(
+    server: Loopback,
+    capsys: pytest.CaptureFixture[str],
+    status: int,
+    message: str,
+    code: int,
+    options: list[str],
+) -> None:
+    """A script can react to the class of the error."""
+    server.handler = lambda _: error_answer(status, message)
+
+    assert main(["ask", *options, "-m", "vllm:m-1", "Hi"]) == code
+
+    out, err = capsys.readouterr()
+    assert message in (out if "--json" in options else err)
+
+
+def test_nobody_to_ask_says_what_to_do(
+    server: Loopback, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without a provider, keys and the local model are offered."""
+    monkeypatch.delenv("VLLM_BASE_URL")
+
+    assert main(["ask", "Hi"]) == 9
+    assert "OPENAI_API_KEY" in (message := capsys.readouterr().err)
+    assert "--local" in message
+
+
+def test_no_model_lists_who_is_configured(
+    server: Loopback, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The model is never guessed."""
+    assert main(["ask", "Hi"]) == 9
+    assert "vllm" in capsys.readouterr().err
+
+
+def test_nothing_to_ask_is_an_invalid_request(server: Loopback) -> None:
+    """An empty prompt is not sent."""
+    assert main(["ask", "-m", "vllm:m-1"]) == 5
+    assert server.received == []
+
+
+def test_prepare_prints_and_sends_nothing(
+    server: Loopback, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """JSON by default, a shell command on demand; keys are redacted in both."""
+    monkeypatch.setenv("DEEPSEEK_API_KEY", "sk-deepseek-secret")
+
+    assert main(["prepare", "-m", "deepseek:deepseek-chat", "it's"]) == 0
+    out, _ = capsys.readouterr()
+    document = json.loads(out)
+    assert document["method"] == "POST"
+    assert document["url"].startswith("https://api.deepseek.com")
+    assert document["headers"]["authorization"] == "[redacted]"
+    assert main(["prepare", "--curl", "-m", "deepseek:deepseek-chat", "it's"]) == 0
+    command = capsys.readouterr().out
+    assert command.startswith("curl -X POST https://api.deepseek.com")
+    assert "sk-deepseek-secret" not in out + command
+    assert subprocess.run(["bash", "-n", "-c", command], check=False).returncode == 0
+    assert server.received == []
+
+
+def test_providers_shows_who_is_configured(
+    server: Loopback, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each provider has a line that says what it needs."""
+    assert main(["providers"]) == 0
+
+    lines = {line[2:].split()[0]: line for line in capsys.readouterr().out.splitlines()}
+    assert lines["vllm"].startswith("✓")
+    assert "VLLM_BASE_URL" in lines["vllm"]
+    assert lines["openai"].startswith(" ")
+    assert "OPENAI_API_KEY" in lines["openai"]
+
+
+def test_local_status_and_remove(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without a model, status says so and fails; removing nothing is fine."""
+    monkeypatch.setenv("LLMCORE_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr("importlib.util.find_spec", lambda *_: None)
+
+    assert main(["local", "status"]) == 1
+    assert "llmcore local install" in capsys.readouterr().out
+    assert main(["local", "remove"]) == 0
+
+
+def test_ctrl_c_stops_the_request(server: Loopback) -> None:
+    """The connection is closed, the exit code is the shell's own, and no traceback is shown."""
+
+    def endless() -> Iterator[bytes | float]:
+        while True:
+            yield chat_chunk(delta={"content": "x"})
+            yield 0.05
+
+    server.handler = lambda _: Answer(endless(), headers={"content-type": "text/event-stream"})
+    command = [sys.executable, "-m", "llmcore.cli", "ask", "-m", "vllm:m-1", "Hi"]
+    process = subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    assert process.stdout.read(2) == b"xx"
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=20)
+
+    assert process.returncode == 130
+    assert b"Traceback" not in err
+    deadline = time.monotonic() + 5
+    while not server.disconnects and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert server.disconnects
+
+
+def test_a_reader_that_leaves_is_no_error(server: Loopback) -> None:
+    """`llmcore ask | head -c 1` ends quietly."""
+    server.handler = lambda _: Answer(
+        chat_stream(["x" * 1000] * 200), headers={"content-type": "text/event-stream"}
+    )
+    command = f"{sys.executable} -m llmcore.cli ask -q -m vllm:m-1 Hi | head -c 1"
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", command],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+    )
+
+    assert done.stdout == b"x"
+    assert b"Traceback" not in done.stderr
+
+
+def test_every_error_class_has_an_exit_code() -> None:
+    """What is not in the table is 1; what is, comes after no class that hides it."""
+    assert exit_code(AbortError("x")) == 1
+    for index, (kind, _) in enumerate(EXIT_CODES):
+        hidden = [later for later, _ in EXIT_CODES[index + 1 :] if issubclass(later, kind)]
+        assert not hidden
+    assert set(EXIT_CODES) <= {
+        (kind, code) for kind in error_types().values() for code in range(10)
+    }
+
+
+def test_explanations_say_when_to_come_back() -> None:
+    """Waiting time and request id are in the line a person reads."""
+    text = explain(RateLimitError("slow down", retry_after=2.5, request_id="r-1"))
+
+    assert "2.5 s" in text
+    assert "r-1" in text
+
+
+def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    """`--version` names the program and its version."""
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.startswith("llmcore ")

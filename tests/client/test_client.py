@@ -1,0 +1,364 @@
+"""The client against a real server on loopback."""
+
+import json
+from collections.abc import Iterator
+
+import anyio
+import pytest
+from attrs import evolve
+
+from llmcore import (
+    AuthenticationError,
+    Client,
+    ConfigurationError,
+    Failure,
+    Finish,
+    HttpOverlay,
+    ImagePart,
+    InvalidRequestError,
+    LLMRequest,
+    Message,
+    Model,
+    NetworkError,
+    NotFoundError,
+    OpenAICompatible,
+    RateLimitError,
+    StreamError,
+    StreamStart,
+    Success,
+    TextDelta,
+    from_json,
+    request,
+    to_json,
+)
+from llmcore.folds.grammar import violations
+from tests.loopback import (
+    Answer,
+    Loopback,
+    Received,
+    chat_chunk,
+    chat_handler,
+    chat_stream,
+    chat_whole,
+    serve,
+)
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def server() -> Iterator[Loopback]:
+    with serve(chat_handler) as running:
+        yield running
+
+
+def model_at(server: Loopback, api_key: str = "sk-loopback-secret") -> Model:
+    provider = OpenAICompatible.configure(name="loop", base_url=server.url + "/v1", api_key=api_key)
+    return provider.model("m-1")
+
+
+def answer_json(value: object, status: int = 200, **headers: str) -> Answer:
+    data = json.dumps(value).encode()
+    return Answer([data], status, {"content-type": "application/json", **headers}, length=len(data))
+
+
+async def test_generate_returns_the_response_as_a_success(server: Loopback) -> None:
+    """A whole call gives text, usage, ids and the model that answered."""
+    async with Client() as client:
+        result = await client.generate(request(model=model_at(server), prompt="Hi"))
+
+    assert isinstance(result, Success)
+    response = result.unwrap()
+    assert (response.text, response.id, response.provider) == ("Hello", "chatcmpl-1", "loop")
+    assert response.usage is not None
+    assert response.usage.total_tokens == 5
+    assert response.finish_reason.reason == "stop"
+    sent = server.received[0]
+    assert (sent.method, sent.path) == ("POST", "/v1/chat/completions")
+    assert sent.headers["authorization"] == "Bearer sk-loopback-secret"
+    assert sent.json["messages"] == [{"role": "user", "content": "Hi"}]  # type: ignore[index]
+
+
+async def test_stream_gives_events_that_obey_the_grammar(server: Loopback) -> None:
+    """A streamed call gives the same response, event by event."""
+    async with (
+        Client() as client,
+        client.stream(request(model=model_at(server), prompt="Hi")) as stream,
+    ):
+        events = [event async for event in stream]
+        streamed = (await stream.result()).unwrap()
+        whole = (await client.generate(request(model=model_at(server), prompt="Hi"))).unwrap()
+
+    assert violations(events) == []
+    assert [event.text for event in events if isinstance(event, TextDelta)] == ["Hel", "lo"]
+    assert isinstance(events[0], StreamStart)
+    assert isinstance(events[-1], Finish)
+    assert streamed == whole
+
+
+async def test_text_stream_gives_the_text_alone(server: Loopback) -> None:
+    """The text pieces join to the response's text."""
+    async with (
+        Client() as client,
+        client.stream(request(model=model_at(server), prompt="Hi")) as stream,
+    ):
+        pieces = [piece async for piece in stream.text_stream]
+
+    assert pieces == ["Hel", "lo"]
+    assert (await stream.result()).unwrap().text == "Hello"
+
+
+async def test_partial_response_grows_with_the_stream(server: Loopback) -> None:
+    """What has arrived can be read at any time."""
+    async with (
+        Client() as client,
+        client.stream(request(model=model_at(server), prompt="Hi")) as stream,
+    ):
+        async for event in stream:
+            if isinstance(event, TextDelta):
+                break
+
+        assert "Hel" in stream.partial_response.text or stream.partial_response.text == "Hello"
+
+
+async def test_complete_raises_what_generate_returns(server: Loopback) -> None:
+    """The raising call gives the response, or raises the typed error."""
+    server.handler = lambda _: answer_json({"error": {"message": "no such model"}}, 404)
+    async with Client() as client:
+        with pytest.raises(NotFoundError) as caught:
+            await client.complete(request(model=model_at(server), prompt="Hi"))
+
+    assert caught.value.status_code == 404
+    assert caught.value.provider == "loop"
+    assert "no such model" in caught.value.message
+
+
+async def test_an_error_status_is_an_error_event_in_a_stream(server: Loopback) -> None:
+    """A stream that is refused ends with one ErrorEvent and does not raise."""
+    body = {"error": {"message": "slow down", "code": "rate_limit_exceeded"}}
+    server.handler = lambda _: answer_json(body, 429, **{"retry-after": "3", "x-request-id": "r-1"})
+    async with (
+        Client() as client,
+        client.stream(request(model=model_at(server), prompt="Hi")) as stream,
+    ):
+        events = [event async for event in stream]
+        result = await stream.result()
+
+    assert [event.type for event in events] == ["error"]
+    error = result.failure()
+    assert isinstance(error, RateLimitError)
+    assert (error.retry_after, error.request_id, error.retryable) == (3.0, "r-1", True)
+
+
+async def test_no_server_is_a_network_error() -> None:
+    """A refused connection is typed, retryable, and keeps its cause."""
+    model = OpenAICompatible.configure(
+        name="gone", base_url="http://127.0.0.1:9/v1", api_key="k"
+    ).model("m")
+    async with Client() as client:
+        error = (await client.generate(request(model=model, prompt="Hi"))).failure()
+
+    assert isinstance(error, NetworkError)
+    assert error.retryable
+    assert error.cause is not None
+    assert "127.0.0.1:9" in str(error)
+
+
+async def test_a_missing_key_fails_before_anything_is_sent(server: Loopback) -> None:
+    """The key is looked up when the request is prepared; its variable is named."""
+    from llmcore import OpenAI
+
+    model = OpenAI.configure(base_url=server.url).chat("gpt-5.2")
+    async with Client(environ={}) as client:
+        error = (await client.generate(request(model=model, prompt="Hi"))).failure()
+
+    assert isinstance(error, AuthenticationError)
+    assert "OPENAI_API_KEY" in error.message
+    assert server.received == []
+
+
+async def test_keys_never_appear_in_errors(server: Loopback) -> None:
+    """A server that quotes the key back does not get it into our errors."""
+
+    def quoting(received: Received) -> Answer:
+        key = received.headers["authorization"]
+        return answer_json({"error": {"message": f"bad key {key}", "details": [key]}}, 401)
+
+    server.handler = quoting
+    async with Client() as client:
+        error = (await client.generate(request(model=model_at(server), prompt="Hi"))).failure()
+
+    assert isinstance(error, AuthenticationError)
+    assert "sk-loopback-secret" not in repr(error) + str(error) + repr(error.raw) + repr(error.args)
+    assert "bad key" in error.message
+
+
+async def test_prepare_shows_the_native_request_and_sends_nothing(server: Loopback) -> None:
+    """Method, URL, headers and body are exact; the key is redacted where it is shown."""
+    client = Client()
+    prepared = client.prepare(request(model=model_at(server), prompt="Hi", max_tokens=5)).unwrap()
+
+    assert prepared.method == "POST"
+    assert prepared.url == server.url + "/v1/chat/completions"
+    assert prepared.headers["authorization"] == "[redacted]"
+    assert prepared.body["max_tokens"] == 5
+    assert json.loads(prepared.http.body) == prepared.body
+    assert "sk-loopback-secret" not in repr(prepared)
+    assert server.received == []
+
+
+async def test_a_string_model_is_resolved_by_its_provider(server: Loopback) -> None:
+    """A request names its provider, or takes the default; there is never a guess."""
+    provider = OpenAICompatible.configure(name="loop", base_url=server.url, api_key="k")
+    named = request(model="m-1", provider="loop", prompt="Hi")
+    unnamed = request(model="m-1", prompt="Hi")
+    async with Client(providers={"loop": provider}) as client:
+        assert isinstance(await client.generate(named), Success)
+        error = (await client.generate(unnamed)).failure()
+        unknown = (await client.generate(evolve(named, provider="other"))).failure()
+    async with Client(providers={"loop": provider}, default_provider="loop") as client:
+        assert isinstance(await client.generate(unnamed), Success)
+
+    assert isinstance(error, ConfigurationError)
+    assert "provider=" in error.message
+    assert isinstance(unknown, ConfigurationError)
+    assert "loop" in unknown.message
+
+
+async def test_a_request_read_from_json_finds_its_route_again(server: Loopback) -> None:
+    """A stored request holds model and provider; the client's providers give the route."""
+    provider = OpenAICompatible.configure(name="loop", base_url=server.url, api_key="k")
+    stored = to_json(request(model=provider.model("m-1"), prompt="Hi"))
+    async with Client(providers={"loop": provider}) as client:
+        result = await client.generate(from_json(LLMRequest, stored))
+
+    assert isinstance(result, Success)
+
+
+async def test_an_unknown_default_provider_is_refused() -> None:
+    """A typo in the configuration shows at once."""
+    with pytest.raises(ConfigurationError, match="nope"):
+        Client(default_provider="nope")
+
+
+async def test_local_files_are_read_and_sent_inline(
+    server: Loopback, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """A picture named by its path goes out as data; a missing one is a clear error."""
+    picture = tmp_path_factory.mktemp("media") / "dot.png"
+    picture.write_bytes(b"\x89PNG\r\n\x1a\n")
+    async with Client() as client:
+        good = Message.user("What is it?", ImagePart(path=str(picture)))
+        await client.generate(request(model=model_at(server), messages=[good]))
+        bad = Message.user(ImagePart(path="/no/such.png"))
+        error = (await client.generate(request(model=model_at(server), messages=[bad]))).failure()
+
+    assert b"data:image/png;base64,iVBORw0KGgo=" in server.received[0].body
+    assert isinstance(error, InvalidRequestError)
+    assert "/no/such.png" in error.message
+
+
+async def test_the_overlay_has_the_last_word(server: Loopback) -> None:
+    """Headers, query and body of the overlay are laid over what the route built."""
+    overlay = HttpOverlay(
+        headers={"X-Tag": "1"}, query={"v": "2"}, body={"extra": {"a": 1}, "model": None}
+    )
+    async with Client() as client:
+        await client.generate(request(model=model_at(server), prompt="Hi", http=overlay))
+
+    sent = server.received[0]
+    assert sent.path == "/v1/chat/completions?v=2"
+    assert sent.headers["x-tag"] == "1"
+    body = json.loads(sent.body)
+    assert body["extra"] == {"a": 1}
+    assert "model" not in body
+
+
+async def test_many_calls_at_once_share_one_client(server: Loopback) -> None:
+    """A hundred concurrent calls each get their own answer."""
+
+    def echo(received: Received) -> Answer:
+        prompt = json.loads(received.body)["messages"][0]["content"]
+        data = chat_whole(prompt)
+        return Answer([data], headers={"content-type": "application/json"}, length=len(data))
+
+    server.handler = echo
+    answers: dict[int, str] = {}
+    async with Client() as client:
+
+        async def ask(number: int) -> None:
+            wanted = request(model=model_at(server), prompt=str(number))
+            answers[number] = (await client.generate(wanted)).unwrap().text
+
+        async with anyio.create_task_group() as group:
+            for number in range(100):
+                group.start_soon(ask, number)
+
+    assert answers == {number: str(number) for number in range(100)}
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type", "kind"),
+    [
+        (b"", "application/json", StreamError),
+        (b"<html>gateway</html>", "text/html", StreamError),
+        (b"{}", "application/json", None),
+        (b"[]", "application/json", StreamError),
+        (b'{"choices":null}', "application/json", None),
+        (b'{"error":{"code":429,"message":"later"}}', "application/json", RateLimitError),
+    ],
+)
+@pytest.mark.parametrize("streaming", [False, True])
+async def test_a_200_that_is_no_answer_is_a_typed_error(
+    server: Loopback, body: bytes, content_type: str, kind: type | None, streaming: bool
+) -> None:
+    """Errors inside HTTP 200 never look like success, streamed or not."""
+    server.handler = lambda _: Answer(
+        [body], headers={"content-type": content_type}, length=len(body)
+    )
+    async with Client() as client:
+        wanted = request(model=model_at(server), prompt="Hi")
+        if streaming:
+            result = await client.stream(wanted).result()
+        else:
+            result = await client.generate(wanted)
+
+    assert isinstance(result, Failure)
+    if kind is not None:
+        assert isinstance(result.failure(), kind)
+
+
+async def test_a_response_over_the_limit_is_not_read(server: Loopback) -> None:
+    """A server that never stops sending is cut off."""
+    from llmcore import Route, RouteDefaults
+
+    model = model_at(server)
+    assert isinstance(model.route, Route)
+    small = model.route.with_(defaults=RouteDefaults(max_response_bytes=1000)).model("m-1")
+    server.handler = lambda _: Answer(
+        chat_stream(["x" * 200] * 50), headers={"content-type": "text/event-stream"}
+    )
+    async with Client() as client:
+        error = (await client.stream(request(model=small, prompt="Hi")).result()).failure()
+
+    assert isinstance(error, StreamError)
+    assert "1000 bytes" in error.message
+    assert not error.retryable
+
+
+async def test_a_stream_that_breaks_off_keeps_what_came(server: Loopback) -> None:
+    """Half an answer is an error with the half in it."""
+    script = [chat_chunk(delta={"content": "Half"})]
+    server.handler = lambda _: Answer(
+        script, headers={"content-type": "text/event-stream"}, cut=True
+    )
+    async with Client() as client:
+        error = (
+            await client.stream(request(model=model_at(server), prompt="Hi")).result()
+        ).failure()
+
+    assert isinstance(error, NetworkError)
+    assert error.partial is not None
+    assert error.partial.text == "Half"
+    assert error.partial.usage is not None
+    assert error.partial.usage.estimated

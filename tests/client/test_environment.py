@@ -1,0 +1,201 @@
+"""Providers found in the environment: `llmcore/client/environment.py` and `Client.from_env`."""
+
+import sys
+from importlib.metadata import EntryPoint, EntryPoints
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from llmcore.client import environment
+from llmcore.client.client import Client
+from llmcore.client.environment import ENTRY_POINT_GROUP, provider_entries, providers_from_env
+from llmcore.routes.openai_compatible import OpenAICompatible
+from llmcore.routes.providers import PROVIDERS, ProviderEntry
+from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.request import request
+
+ACME = ProviderEntry(
+    id="acme",
+    home="acme_llmcore:Acme",
+    docs="https://acme.example",
+    key_variables=("ACME_API_KEY",),
+    base_url_variable="ACME_BASE_URL",
+)
+
+
+class Acme:
+    """What a package of someone else brings."""
+
+    @staticmethod
+    def configure(base_url: str = "https://acme.example/v1") -> OpenAICompatible:
+        """Return the configured provider."""
+        return OpenAICompatible.configure(name="acme", base_url=base_url, api_key="k")
+
+
+@pytest.fixture(autouse=True)
+def installed(monkeypatch: pytest.MonkeyPatch) -> list[EntryPoint]:
+    """Stand in for installed packages: what the test puts into the list is announced."""
+    points: list[EntryPoint] = []
+    package: Any = ModuleType("acme_llmcore")
+    package.Acme, package.ENTRY, package.NO_ENTRY = Acme, ACME, "acme"
+    monkeypatch.setitem(sys.modules, "acme_llmcore", package)
+
+    def announced(group: str) -> EntryPoints:
+        return EntryPoints(points).select(group=group)
+
+    monkeypatch.setattr(environment, "entry_points", announced)
+    return points
+
+
+def point(value: str, name: str = "acme", group: str = ENTRY_POINT_GROUP) -> EntryPoint:
+    """Return an announcement."""
+    return EntryPoint(name=name, value=value, group=group)
+
+
+# -- what is found
+
+
+@pytest.mark.parametrize(
+    ("environ", "found"),
+    [
+        ({}, []),
+        ({"PATH": "/bin"}, []),
+        ({"OPENAI_API_KEY": "k"}, ["openai"]),
+        ({"GROQ_API_KEY": "k", "OPENAI_API_KEY": "k"}, ["openai", "groq"]),
+        ({"OLLAMA_BASE_URL": "http://h/v1", "GROQ_API_KEY": "k"}, ["groq", "ollama"]),
+        ({"OPENAI_API_KEY": "", "MISTRAL_API_KEY": "k"}, ["mistral"]),
+    ],
+)
+def test_providers_whose_variables_are_set(environ: dict[str, str], found: list[str]) -> None:
+    """In the order of the table, whatever the order of the variables."""
+    assert list(providers_from_env(environ)) == found
+
+
+def test_all_of_them() -> None:
+    """Every provider that has variables can be found by them, at once."""
+    environ = {name: "k" for entry in PROVIDERS for name in entry.key_variables}
+    places = [entry.base_url_variable for entry in PROVIDERS if not entry.needs_key]
+    environ |= {name: "http://localhost:1/v1" for name in places if name is not None}
+
+    assert list(providers_from_env(environ)) == [one.id for one in PROVIDERS if one.id != "local"]
+
+
+def test_addresses_and_accounts_are_honoured() -> None:
+    """They come from the environment that is given, and keys are looked up in it later."""
+    environ = {
+        "OPENAI_API_KEY": "sk-1",
+        "OPENAI_BASE_URL": "https://gateway.example/v1",
+        "OPENAI_ORG_ID": "org-1",
+        "OPENAI_PROJECT_ID": "proj-1",
+    }
+    client = Client.from_env(environ=environ)
+    openai: Any = client.providers["openai"]
+    ready = client.prepare(request(model=openai.chat("gpt-5.2"), prompt="Hi")).unwrap()
+
+    assert ready.url == "https://gateway.example/v1/chat/completions"
+    assert ready.headers["openai-organization"] == "org-1"
+    assert ready.headers["openai-project"] == "proj-1"
+    assert ready.http.headers["authorization"] == "Bearer sk-1"
+
+
+def test_a_wrong_value_names_its_variable() -> None:
+    """Before any request is made."""
+    with pytest.raises(ConfigurationError, match="VLLM_BASE_URL"):
+        Client.from_env(environ={"VLLM_BASE_URL": "localhost:8000"})
+
+
+# -- the client
+
+
+def test_the_first_is_the_default() -> None:
+    """Unless another one is asked for."""
+    environ = {"GROQ_API_KEY": "k", "MISTRAL_API_KEY": "k"}
+
+    assert Client.from_env(environ=environ).default_provider == "mistral"
+    assert Client.from_env(environ=environ, default_provider="groq").default_provider == "groq"
+    with pytest.raises(ConfigurationError, match="'openai' is not configured"):
+        Client.from_env(environ=environ, default_provider="openai")
+
+
+def test_a_model_by_its_name() -> None:
+    """It goes to the default provider, or to the one that is named."""
+    client = Client.from_env(environ={"GROQ_API_KEY": "k", "MISTRAL_API_KEY": "k"})
+    usual = client.prepare(request(model="m", prompt="Hi")).unwrap()
+    named = client.prepare(request(model="m", provider="groq", prompt="Hi")).unwrap()
+
+    assert usual.url == "https://api.mistral.ai/v1/chat/completions"
+    assert named.url == "https://api.groq.com/openai/v1/chat/completions"
+
+
+def test_with_nothing_configured_nothing_is_guessed() -> None:
+    """The client is there; a request that names no provider is an error that says so."""
+    client = Client.from_env(environ={})
+    error = client.prepare(request(model="gpt-5.2", prompt="Hi")).failure()
+
+    assert client.default_provider is None
+    assert isinstance(error, ConfigurationError)
+    assert "provider" in error.message
+
+
+def test_the_process_environment_is_the_usual_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without `environ`, that is where variables and keys are."""
+    for entry in PROVIDERS:
+        for name in entry.switches:
+            monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("GROQ_API_KEY", "gsk-1")
+    client = Client.from_env()
+    ready = client.prepare(request(model="m", prompt="Hi")).unwrap()
+
+    assert list(client.providers) == ["groq"]
+    assert ready.http.headers["authorization"] == "Bearer gsk-1"
+
+
+# -- packages of others
+
+
+def test_a_package_adds_its_provider(installed: list[EntryPoint]) -> None:
+    """After our own, found and configured by its own variables."""
+    installed += [point("acme_llmcore:ENTRY"), point("elsewhere:x", group="other.group")]
+    environ = {"ACME_API_KEY": "k", "ACME_BASE_URL": "https://eu.acme.example", "GROQ_API_KEY": "k"}
+    client = Client.from_env(environ=environ)
+    ready = client.prepare(request(model="m", provider="acme", prompt="Hi")).unwrap()
+
+    assert provider_entries() == (*PROVIDERS, ACME)
+    assert list(client.providers) == ["groq", "acme"]
+    assert ready.url == "https://eu.acme.example/chat/completions"
+
+
+def test_a_package_that_is_not_configured_is_not_imported(installed: list[EntryPoint]) -> None:
+    """Its entry is read, its class is not."""
+    package: Any = sys.modules["acme_llmcore"]
+    del package.Acme
+    installed.append(point("acme_llmcore:ENTRY"))
+
+    assert list(providers_from_env({"GROQ_API_KEY": "k"})) == ["groq"]
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("acme_llmcore:MISSING", "cannot be loaded"),
+        ("no_such_package:ENTRY", "cannot be loaded"),
+        ("acme_llmcore:NO_ENTRY", "not a ProviderEntry"),
+    ],
+)
+def test_a_broken_announcement(installed: list[EntryPoint], value: str, said: str) -> None:
+    """It is a ConfigurationError that says whose it is."""
+    installed.append(point(value))
+
+    with pytest.raises(ConfigurationError, match=said) as caught:
+        providers_from_env({})
+
+    assert value in caught.value.message
+
+
+def test_two_providers_of_one_id(installed: list[EntryPoint]) -> None:
+    """Neither wins silently."""
+    installed += [point("acme_llmcore:ENTRY", "a"), point("acme_llmcore:ENTRY", "b")]
+
+    with pytest.raises(ConfigurationError, match="'acme'"):
+        provider_entries()

@@ -1,0 +1,148 @@
+"""One client across event loops and threads, with nothing left behind."""
+
+import asyncio
+import gc
+import subprocess
+import sys
+import threading
+import warnings
+
+import anyio
+import pytest
+
+from llmcore import Client, Model, OpenAICompatible, Success, request
+from llmcore.client.http import shared_tls_context
+from llmcore.client.pool import PerLoop
+from tests.loopback import Loopback, chat_handler, serve
+
+
+def model_at(server: Loopback) -> Model:
+    return OpenAICompatible.configure(name="loop", base_url=server.url, api_key="k").model("m")
+
+
+async def ask(client: Client, model: Model) -> bool:
+    return isinstance(await client.generate(request(model=model, prompt="Hi")), Success)
+
+
+def test_one_client_in_five_loops_one_after_the_other() -> None:
+    """A client outlives the loops it is used from; no socket is left open, no warning given."""
+    with serve(chat_handler) as server, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        client, model = Client(), model_at(server)
+        for _ in range(5):
+            assert asyncio.run(ask(client, model))
+            gc.collect()
+        assert anyio.run(ask, client, model, backend="trio")
+        gc.collect()
+
+        assert len(server.received) == 6
+
+
+def test_one_client_in_eight_threads_at_once() -> None:
+    """Each thread's loop has a pool of its own; every request is sent exactly once."""
+    with serve(chat_handler) as server:
+        client, model = Client(), model_at(server)
+        done: list[bool] = []
+
+        async def several() -> None:
+            done.extend([await ask(client, model) for _ in range(5)])
+
+        threads = [threading.Thread(target=lambda: asyncio.run(several())) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+        assert done == [True] * 40
+        assert len(server.received) == 40
+
+
+def test_closed_loops_are_forgotten() -> None:
+    """What a loop had is closed with it and not kept."""
+    closed: list[int] = []
+
+    async def close(number: int) -> None:
+        closed.append(number)
+
+    numbers = iter(range(10))
+    pool = PerLoop(lambda: next(numbers), close)
+
+    async def use() -> int:
+        assert await pool.get() == await pool.get()
+        return await pool.get()
+
+    assert [asyncio.run(use()) for _ in range(3)] == [0, 1, 2]
+    gc.collect()
+
+    assert closed == [0, 1, 2]
+    assert len(pool) == 0
+
+
+def test_connections_are_reused_within_a_loop() -> None:
+    """Calls in a row need one connection."""
+
+    async def many(client: Client, model: Model) -> None:
+        async with client:
+            for _ in range(5):
+                assert await ask(client, model)
+
+    with serve(chat_handler) as server:
+        asyncio.run(many(Client(), model_at(server)))
+
+        assert server.connections == 1
+
+
+def test_all_clients_share_one_tls_context() -> None:
+    """A TLS context takes ten milliseconds to make; a client takes next to nothing."""
+    assert shared_tls_context(None, None) is shared_tls_context(None, None)
+
+
+def test_a_client_can_be_closed_twice_and_used_again() -> None:
+    """Closing frees the connections; the client itself stays usable."""
+
+    async def use(client: Client, model: Model) -> None:
+        for _ in range(2):
+            assert await ask(client, model)
+            await client.aclose()
+            await client.aclose()
+
+    with serve(chat_handler) as server:
+        asyncio.run(use(Client(), model_at(server)))
+
+
+@pytest.mark.parametrize(
+    "module", ["httpx", "anyio", "attrs", "cattrs", "returns", "trio", "orjson"]
+)
+def test_importing_the_package_loads_nothing_heavy(module: str) -> None:
+    """`import llmcore` imports no HTTP library, no provider, nothing but itself."""
+    code = f"import llmcore, sys; sys.exit({module!r} in sys.modules)"
+
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_importing_the_client_loads_no_http_library() -> None:
+    """httpx comes with the first request."""
+    code = "import llmcore, sys; llmcore.Client; llmcore.request; sys.exit('httpx' in sys.modules)"
+
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_importing_does_no_io() -> None:
+    """Importing opens no socket and reads no file but Python's own."""
+    code = """
+import sys
+seen = []
+def hook(event, args):
+    name = str(args[0]) if args else ""
+    data = "llmcore" in name and "site-packages" not in name and not name.endswith((".py", ".pyc"))
+    if event.startswith("socket.") or (event == "open" and data):
+        seen.append((event, args))
+sys.addaudithook(hook)
+import llmcore
+llmcore.Client, llmcore.OpenAI
+sys.exit(str(seen) if seen else 0)
+"""
+
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,155 @@
+"""The HTTP transport: other clients, redirects, compression, certificates, proxies."""
+
+import gzip
+import warnings
+from collections.abc import Iterator
+
+import httpx
+import httpx2
+import pytest
+
+from llmcore import Client, Model, NetworkError, OpenAICompatible, Success, request
+from llmcore.client.http import translate
+from llmcore.routes.http_request import HttpRequest
+from tests.loopback import Answer, Loopback, Received, chat_handler, chat_whole, serve
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def server() -> Iterator[Loopback]:
+    with serve(chat_handler) as running:
+        yield running
+
+
+def model_at(url: str) -> Model:
+    return OpenAICompatible.configure(name="loop", base_url=url, api_key="sk-secret-key").model("m")
+
+
+async def both(client: Client, url: str) -> None:
+    wanted = request(model=model_at(url), prompt="Hi")
+    assert (await client.generate(wanted)).unwrap().text == "Hello"
+    assert (await client.stream(wanted).result()).unwrap().text == "Hello"
+
+
+@pytest.mark.parametrize("make", [httpx.AsyncClient, httpx2.AsyncClient])
+async def test_any_client_with_that_interface_will_do(server: Loopback, make: type) -> None:
+    """httpx and httpx2 carry whole and streamed calls; the client stays the caller's."""
+    async with make() as http:
+        async with Client(http=http) as client:
+            await both(client, server.url)
+        assert not http.is_closed
+
+
+async def test_an_aiohttp_transport_will_do(server: Loopback, anyio_backend_name: str) -> None:
+    """httpx over aiohttp costs a fraction of httpx's own transport."""
+    if anyio_backend_name == "trio":
+        pytest.skip("aiohttp runs on asyncio only")
+    from httpx_aiohttp import AiohttpTransport
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        async with (
+            httpx.AsyncClient(transport=AiohttpTransport()) as http,
+            Client(http=http) as client,
+        ):
+            await both(client, server.url)
+            error = (
+                await client.generate(request(model=model_at("http://127.0.0.1:9"), prompt="x"))
+            ).failure()
+
+    assert isinstance(error, NetworkError)
+
+
+@pytest.mark.parametrize("make", [httpx.AsyncClient, httpx2.AsyncClient])
+async def test_errors_of_any_client_are_translated(make: type) -> None:
+    """A refused connection is our NetworkError, whichever library met it."""
+    async with make() as http, Client(http=http) as client:
+        error = (
+            await client.generate(request(model=model_at("http://127.0.0.1:9"), prompt="x"))
+        ).failure()
+
+    assert isinstance(error, NetworkError)
+    assert error.cause is not None
+
+
+def redirecting(target: str, status: int = 307) -> Answer:
+    return Answer([b""], status, {"location": target}, length=0)
+
+
+async def test_a_redirect_on_the_same_host_keeps_the_request(server: Loopback) -> None:
+    """307 repeats method, body and credentials."""
+
+    def handler(received: Received) -> Answer:
+        return chat_handler(received) if received.path.startswith("/new") else redirecting("/new/x")
+
+    server.handler = handler
+    async with Client() as client:
+        await both(client, server.url)
+
+    assert server.received[1].headers["authorization"] == "Bearer sk-secret-key"
+    assert server.received[1].body == server.received[0].body
+
+
+async def test_a_redirect_to_another_host_drops_credentials(server: Loopback) -> None:
+    """A key goes to the host it was meant for and to no other."""
+    with serve(chat_handler) as other:
+        server.handler = lambda _: redirecting(other.url + "/v1/chat/completions")
+        async with Client() as client:
+            assert isinstance(
+                await client.generate(request(model=model_at(server.url), prompt="x")), Success
+            )
+
+        assert "authorization" not in other.received[0].headers
+
+
+async def test_endless_redirects_are_an_error(server: Loopback) -> None:
+    """Five are followed."""
+    server.handler = lambda _: redirecting("/again")
+    async with Client() as client:
+        error = (await client.generate(request(model=model_at(server.url), prompt="x"))).failure()
+
+    assert isinstance(error, NetworkError)
+    assert len(server.received) == 6
+
+
+async def test_a_redirect_that_changes_the_method_is_an_error(server: Loopback) -> None:
+    """A 302 would turn the POST into a GET: it is reported, with the place it points to."""
+    server.handler = lambda _: redirecting("https://elsewhere.example/login", 302)
+    async with Client() as client:
+        error = (await client.generate(request(model=model_at(server.url), prompt="x"))).failure()
+
+    assert error.status_code == 302
+
+
+async def test_compressed_answers_are_read(server: Loopback) -> None:
+    """Content-Encoding is undone, within the size limit."""
+    data = gzip.compress(chat_whole())
+    headers = {"content-type": "application/json", "content-encoding": "gzip"}
+    server.handler = lambda _: Answer([data], headers=headers, length=len(data))
+    async with Client() as client:
+        result = await client.generate(request(model=model_at(server.url), prompt="Hi"))
+
+    assert result.unwrap().text == "Hello"
+
+
+async def test_a_proxy_from_the_environment_is_used(
+    server: Loopback, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """HTTP_PROXY carries the call; NO_PROXY keeps it direct."""
+    monkeypatch.setenv("HTTP_PROXY", server.url)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
+    async with Client() as client:
+        await both(client, "http://provider.invalid/v1")
+
+    assert server.received[0].path == "http://provider.invalid/v1/chat/completions"
+
+
+def test_what_is_no_transports_fault_stays_itself() -> None:
+    """A bug is not dressed up as a network error."""
+    wanted = HttpRequest(method="POST", url="http://x.example")
+    bug = ZeroDivisionError()
+
+    assert translate(bug, wanted) is bug
+    assert isinstance(translate(OSError("broken"), wanted), NetworkError)

@@ -1,0 +1,261 @@
+"""Time limits, cancelling, and what happens to the connection."""
+
+import gc
+import socket
+import time
+from collections.abc import Callable, Iterator
+
+import anyio
+import httpx
+import pytest
+
+from llmcore import (
+    AbortError,
+    Client,
+    ConfigurationError,
+    Model,
+    OpenAICompatible,
+    RequestTimeoutError,
+    TextDelta,
+    Timeouts,
+    request,
+)
+from tests.loopback import Answer, Loopback, Received, Script, chat_chunk, chat_stream, serve
+
+pytestmark = pytest.mark.anyio
+
+HEADERS = {"content-type": "text/event-stream"}
+
+
+def model_at(server: Loopback) -> Model:
+    return OpenAICompatible.configure(name="loop", base_url=server.url, api_key="k").model("m")
+
+
+def scripted(make: Callable[[], Script]) -> Callable[[Received], Answer]:
+    return lambda _: Answer(make(), headers=HEADERS)
+
+
+@pytest.fixture
+def server() -> Iterator[Loopback]:
+    with serve(scripted(chat_stream)) as running:
+        yield running
+
+
+async def until(condition: Callable[[], bool], seconds: float = 1.0) -> bool:
+    """Wait at most *seconds* for *condition*."""
+    for _ in range(int(seconds / 0.01)):
+        if condition():
+            return True
+        await anyio.sleep(0.01)
+    return condition()
+
+
+async def failed(
+    server: Loopback, timeouts: Timeouts, *, streaming: bool = True
+) -> RequestTimeoutError:
+    async with Client(timeouts=timeouts) as client:
+        wanted = request(model=model_at(server), prompt="Hi")
+        result = await (client.stream(wanted).result() if streaming else client.generate(wanted))
+    error = result.failure()
+    assert isinstance(error, RequestTimeoutError)
+    return error
+
+
+async def test_headers_and_then_silence_is_a_first_event_timeout(server: Loopback) -> None:
+    """A server that accepts and says nothing does not hang the caller."""
+    server.handler = scripted(lambda: [b": hello\n\n", 5.0])
+    error = await failed(server, Timeouts(first_event=0.2))
+
+    assert error.error_code == "first_event"
+    assert error.retryable
+    assert await until(lambda: len(server.disconnects) == 1)
+
+
+@pytest.mark.parametrize("streaming", [True, False])
+async def test_no_headers_is_a_first_event_timeout(server: Loopback, streaming: bool) -> None:
+    """Waiting for the status line counts too."""
+
+    def slow(_: Received) -> Answer:
+        time.sleep(1)
+        return Answer([])
+
+    server.handler = slow
+    error = await failed(server, Timeouts(first_event=0.2), streaming=streaming)
+
+    assert error.error_code == "first_event"
+
+
+async def test_silence_after_an_event_is_an_idle_timeout(server: Loopback) -> None:
+    """The error keeps what had arrived."""
+    server.handler = scripted(lambda: [chat_chunk(delta={"content": "Half"}), 5.0])
+    error = await failed(server, Timeouts(idle=0.2))
+
+    assert error.error_code == "idle"
+    assert error.partial is not None
+    assert error.partial.text == "Half"
+
+
+PINGS: list[bytes | float] = [b": ping\n\n", 0.05] * 60
+
+
+async def test_keep_alives_do_not_hide_a_stall(server: Loopback) -> None:
+    """Idle counts events, not bytes."""
+    server.handler = scripted(lambda: [chat_chunk(delta={"content": "a"}), *PINGS])
+    error = await failed(server, Timeouts(idle=0.3))
+
+    assert error.error_code == "idle"
+
+
+async def test_slow_but_steady_is_fine(server: Loopback) -> None:
+    """A stream may take longer than the idle limit as long as it moves."""
+    server.handler = scripted(lambda: chat_stream(["a"] * 8, pause=0.1))
+    async with Client(timeouts=Timeouts(idle=0.5)) as client:
+        result = await client.stream(request(model=model_at(server), prompt="Hi")).result()
+
+    assert result.unwrap().text == "a" * 8
+
+
+@pytest.mark.parametrize("limit", ["total", "step"])
+async def test_the_total_limit_ends_a_moving_stream(server: Loopback, limit: str) -> None:
+    """A stream that moves for ever is ended all the same."""
+    server.handler = scripted(lambda: chat_stream(["a"] * 100, pause=0.05))
+    error = await failed(server, Timeouts(**{limit: 0.3}))
+
+    assert error.error_code == limit
+
+
+async def test_connect_has_a_limit_of_its_own() -> None:
+    """A host that does not answer the handshake is a timeout of the name connect."""
+    backlog = socket.create_server(("127.0.0.1", 0), backlog=0)
+    fillers = []
+    try:
+        address = backlog.getsockname()
+        for _ in range(3):  # the handshake queue is full, further ones wait
+            filler = socket.socket()
+            filler.setblocking(False)
+            filler.connect_ex(address)
+            fillers.append(filler)
+        model = OpenAICompatible.configure(
+            name="full", base_url=f"http://127.0.0.1:{address[1]}", api_key="k"
+        ).model("m")
+        async with Client(timeouts=Timeouts(connect=0.2)) as client:
+            error = (await client.generate(request(model=model, prompt="Hi"))).failure()
+    finally:
+        for filler in fillers:
+            filler.close()
+        backlog.close()
+
+    assert isinstance(error, RequestTimeoutError)
+    assert error.error_code == "connect"
+
+
+def test_a_limit_of_zero_is_refused() -> None:
+    """A limit that nothing can keep is a mistake."""
+    with pytest.raises(ConfigurationError, match="idle"):
+        Timeouts(idle=0)
+
+
+async def test_done_ends_the_stream_though_the_connection_lingers(server: Loopback) -> None:
+    """After the end sentinel nothing more is waited for."""
+    server.handler = scripted(lambda: [*chat_stream(), 30.0])
+    started = time.monotonic()
+    async with Client() as client:
+        result = await client.stream(request(model=model_at(server), prompt="Hi")).result()
+
+        assert result.unwrap().text == "Hello"
+        assert time.monotonic() - started < 5
+        assert await until(lambda: len(server.disconnects) == 1)
+
+
+def endless() -> Script:
+    while True:
+        yield chat_chunk(delta={"content": "x"})
+        yield 0.02
+
+
+async def test_leaving_the_loop_and_the_block_closes_the_connection(server: Loopback) -> None:
+    """The server sees the client go within a second."""
+    server.handler = scripted(endless)
+    async with Client() as client:
+        async with client.stream(request(model=model_at(server), prompt="Hi")) as stream:
+            async for event in stream:
+                if isinstance(event, TextDelta):
+                    break
+        assert await until(lambda: len(server.disconnects) == 1)
+        error = (await stream.result()).failure()
+
+    assert isinstance(error, AbortError)
+    assert error.partial is not None
+    assert error.partial.text.startswith("x")
+
+
+async def test_cancelling_a_task_closes_the_connection(server: Loopback) -> None:
+    """Cancellation passes through and leaves nothing open."""
+    server.handler = scripted(endless)
+    async with Client() as client:
+        with anyio.move_on_after(0.3) as scope:
+            await client.stream(request(model=model_at(server), prompt="Hi")).result()
+        assert scope.cancelled_caught
+        assert await until(lambda: len(server.disconnects) == 1)
+
+
+async def test_closing_from_another_task_ends_the_read(server: Loopback) -> None:
+    """aclose() frees a reader that waits."""
+    server.handler = scripted(lambda: [chat_chunk(delta={"content": "a"}), 30.0])
+    async with Client() as client:
+        stream = client.stream(request(model=model_at(server), prompt="Hi"))
+        outcome = []
+
+        async def read() -> None:
+            outcome.append(await stream.result())
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(read)
+            assert await until(lambda: stream.partial_response.text == "a")
+            await stream.aclose()
+
+    assert isinstance(outcome[0].failure(), AbortError)
+
+
+async def test_many_cancels_do_not_use_up_the_pool(server: Loopback) -> None:
+    """After 200 abandoned streams on 5 connections the next call works."""
+    server.handler = scripted(endless)
+    limits = httpx.Limits(max_connections=5)
+    async with httpx.AsyncClient(limits=limits) as http, Client(http=http) as client:
+
+        async def abandon() -> None:
+            async with client.stream(request(model=model_at(server), prompt="Hi")) as stream:
+                await anext(stream)
+
+        for _ in range(40):
+            async with anyio.create_task_group() as group:
+                for _ in range(5):
+                    group.start_soon(abandon)
+        server.handler = scripted(chat_stream)
+        result = await client.stream(request(model=model_at(server), prompt="Hi")).result()
+
+    assert result.unwrap().text == "Hello"
+
+
+async def test_a_stream_that_is_dropped_is_closed_by_the_loop(
+    server: Loopback, anyio_backend_name: str
+) -> None:
+    """Garbage collection alone closes the connection, by the loop's own hook."""
+    if anyio_backend_name == "trio":
+        pytest.skip("trio warns about it, as it should, and the suite turns warnings into errors")
+    server.handler = scripted(endless)
+    async with Client() as client:
+        stream = client.stream(request(model=model_at(server), prompt="Hi"))
+        await anext(stream)
+        del stream
+        gc.collect()
+        assert await until(lambda: len(server.disconnects) == 1)
+
+
+async def test_a_stream_never_read_sends_nothing(server: Loopback) -> None:
+    """Making a stream costs nothing."""
+    async with Client() as client:
+        stream = client.stream(request(model=model_at(server), prompt="Hi"))
+        await stream.aclose()
+
+    assert server.received == []

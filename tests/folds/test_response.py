@@ -1,0 +1,619 @@
+"""From events to a response."""
+
+import gc
+import weakref
+from typing import Any
+
+import pytest
+from attrs import evolve
+from hypothesis import given
+from hypothesis import strategies as st
+from returns.result import Failure, Success
+
+from llmcore.folds.response import Accumulator, collect
+from llmcore.folds.segments import SegmentFold, complete_segments
+from llmcore.schema.codec import to_json
+from llmcore.schema.content import (
+    AudioPart,
+    Citation,
+    ContentPart,
+    DocumentPart,
+    ImagePart,
+    ProviderPart,
+    ReasoningPart,
+    RefusalPart,
+    TextPart,
+    TokenLogprob,
+    ToolCallPart,
+    ToolResultPart,
+)
+from llmcore.schema.diagnostics import Diagnostic
+from llmcore.schema.errors import RateLimitError, StreamError
+from llmcore.schema.events import (
+    ErrorEvent,
+    File,
+    Finish,
+    FinishReason,
+    LLMEvent,
+    ProviderEvent,
+    ReasoningDelta,
+    ReasoningEnd,
+    ReasoningStart,
+    Source,
+    StepFinish,
+    StepStart,
+    StreamStart,
+    TextDelta,
+    TextEnd,
+    TextStart,
+    ToolCall,
+    ToolError,
+    ToolInputDelta,
+    ToolInputEnd,
+    ToolInputStart,
+    ToolResult,
+)
+from llmcore.schema.messages import Message, Origin
+from llmcore.schema.rate_limit import RateLimitInfo
+from llmcore.schema.response import LLMResponse
+from llmcore.schema.usage import Usage
+from tests.strategies import bare_streams, framed, laws, streams
+
+STOP = FinishReason("stop", "end_turn")
+STARTS: dict[type, str] = {
+    TextStart: "text",
+    ReasoningStart: "reasoning",
+    ToolInputStart: "tool",
+}
+META: Any = {"acme": {"item": "i1"}}
+
+
+def parts(*inner: LLMEvent) -> tuple[ContentPart, ...]:
+    """Return the parts that *inner*, one whole step, comes to."""
+    return collect(framed(inner)).unwrap().message.content
+
+
+def fed(events: list[LLMEvent]) -> Accumulator:
+    """Return an accumulator that has taken *events*."""
+    accumulator = Accumulator()
+    for event in events:
+        accumulator.process(event)
+    return accumulator
+
+
+# -- laws
+
+
+@laws
+@given(streams())
+def test_events_one_by_one_or_all_at_once(stream: list[LLMEvent]) -> None:
+    """The incremental fold and the whole one agree, whatever is asked of it on the way."""
+    accumulator = Accumulator()
+    for event in stream:
+        accumulator.process(event)
+        assert isinstance(accumulator.partial, LLMResponse)
+
+    assert accumulator.response() == collect(stream)
+
+
+@laws
+@given(bare_streams(), st.data())
+def test_text_may_be_shared_instead_of_fed(bare: list[LLMEvent], data: st.DataObject) -> None:
+    """Who completes segments and collects them joins each text once, with the same outcome."""
+    fold, accumulator, plain = SegmentFold(), Accumulator(), Accumulator()
+    cut = data.draw(st.integers(0, len(bare)))
+    for number, one in enumerate(bare):
+        for event in fold.process(one):
+            plain.process(event)
+            if not isinstance(event, TextDelta | ReasoningDelta | ToolInputDelta):
+                accumulator.process(event)
+            if type(event) in STARTS:
+                key = STARTS[type(event)], getattr(event, "id", "")
+                if (chunks := fold.chunks(key)) is not None:
+                    accumulator.share(key, chunks)
+        if number == cut:
+            assert accumulator.partial == plain.partial
+
+    assert accumulator.response() == plain.response()
+
+
+@laws
+@given(streams(may_fail=False))
+def test_a_stream_that_ends_well_is_a_response(stream: list[LLMEvent]) -> None:
+    """The frame of the stream is the frame of the response."""
+    response = collect(stream).unwrap()
+    start, finish = stream[0], stream[-1]
+
+    assert isinstance(start, StreamStart)
+    assert isinstance(finish, Finish)
+    assert (response.provider, response.model, response.id) == (
+        start.provider,
+        start.model,
+        start.id,
+    )
+    assert response.finish_reason == finish.finish_reason
+    assert response.raw == finish.raw
+    assert set(response.diagnostics) >= {*start.diagnostics, *finish.diagnostics}
+
+
+@laws
+@given(streams(may_fail=False))
+def test_a_stream_that_breaks_off_is_no_response(stream: list[LLMEvent]) -> None:
+    """However much had arrived, half an answer is a failure that carries the half."""
+    outcome = collect(stream[:-1])
+
+    assert isinstance(outcome, Failure)
+    error = outcome.failure()
+    assert isinstance(error, StreamError)
+    assert error.partial == fed(stream[:-1]).partial
+
+
+def holds(whole: ContentPart, half: ContentPart) -> bool:
+    """Return whether *half* is *whole*, or the beginning of its text."""
+    if half == whole:
+        return True
+    texts = TextPart | ReasoningPart | RefusalPart
+    return (
+        isinstance(half, texts)
+        and type(half) is type(whole)
+        and getattr(whole, "text", "").startswith(half.text)
+    )
+
+
+@laws
+@given(streams(), st.data())
+def test_a_partial_is_the_beginning_of_what_follows(
+    stream: list[LLMEvent], data: st.DataObject
+) -> None:
+    """Cut anywhere: parts in order, text a prefix, no tool call that is not whole."""
+    cut = data.draw(st.integers(0, len(stream)))
+    final = list(fed(stream).partial.message.content)
+
+    for half in fed(stream[:cut]).partial.message.content:
+        while final and not holds(final[0], half):
+            skipped = final.pop(0)
+            assert isinstance(skipped, ToolCallPart)  # it was not whole yet
+        assert final
+        final.pop(0)
+
+
+@laws
+@given(streams())
+def test_a_partial_says_that_it_is_not_the_end(stream: list[LLMEvent]) -> None:
+    """Nobody takes it for a finished answer."""
+    partial = fed(stream).partial
+
+    assert partial.finish_reason == FinishReason("other")
+    assert partial.raw is None
+
+
+# -- parts
+
+
+@pytest.mark.parametrize(
+    ("inner", "part"),
+    [
+        (
+            [
+                TextStart("0"),
+                TextDelta("0", "hi"),
+                TextEnd(
+                    "0",
+                    "hi",
+                    citations=(Citation(url="https://acme.test"),),
+                    logprobs=(TokenLogprob(token="hi", logprob=-1.0),),
+                    provider_metadata=META,
+                ),
+            ],
+            TextPart(
+                "hi",
+                citations=(Citation(url="https://acme.test"),),
+                logprobs=(TokenLogprob(token="hi", logprob=-1.0),),
+                provider_metadata=META,
+            ),
+        ),
+        (
+            [
+                TextStart("0", refusal=True),
+                TextDelta("0", "no"),
+                TextEnd("0", "no", refusal=True, provider_metadata=META),
+            ],
+            RefusalPart("no", provider_metadata=META),
+        ),
+        (
+            [
+                ReasoningStart("0"),
+                ReasoningDelta("0", "hm"),
+                ReasoningEnd("0", "hm", signature="s", encrypted="e", provider_metadata=META),
+            ],
+            ReasoningPart("hm", signature="s", encrypted="e", provider_metadata=META),
+        ),
+        (
+            [
+                ToolInputStart("c1", "f", kind="custom", provider_executed=True),
+                ToolInputDelta("c1", "x"),
+                ToolInputEnd("c1", "x"),
+                ToolCall(
+                    "c1", "f", "x", kind="custom", provider_executed=True, provider_metadata=META
+                ),
+            ],
+            ToolCallPart(
+                "c1", "f", "x", kind="custom", provider_executed=True, provider_metadata=META
+            ),
+        ),
+        (
+            [
+                ToolResult(
+                    "c1",
+                    {"x": 1},
+                    name="f",
+                    is_error=True,
+                    kind="custom",
+                    provider_executed=True,
+                    provider_metadata=META,
+                )
+            ],
+            ToolResultPart(
+                "c1",
+                {"x": 1},
+                name="f",
+                is_error=True,
+                kind="custom",
+                provider_executed=True,
+                provider_metadata=META,
+            ),
+        ),
+        (
+            [ProviderEvent("acme", {"x": 1}, replay=True, provider_metadata=META)],
+            ProviderPart("acme", {"x": 1}, provider_metadata=META),
+        ),
+        (
+            [File(id="f", media_type="image/png", data=b"x", provider_metadata=META)],
+            ImagePart(data=b"x", media_type="image/png", provider_metadata=META),
+        ),
+        (
+            [File(id="f", media_type="audio/wav", file_id="a1", transcript="hi")],
+            AudioPart(file_id="a1", media_type="audio/wav", transcript="hi"),
+        ),
+        (
+            [File(id="f", url="https://acme.test/a.csv", name="a.csv")],
+            DocumentPart(url="https://acme.test/a.csv", name="a.csv"),
+        ),
+        (
+            [File(id="f", url="data:image/png;base64,AAAA", media_type="image/png", data=b"x")],
+            ImagePart(url="data:image/png;base64,AAAA", media_type="image/png"),
+        ),
+    ],
+    ids=lambda value: type(value).__name__ if not isinstance(value, list) else "",
+)
+def test_each_kind_of_event_is_its_part(inner: list[LLMEvent], part: ContentPart) -> None:
+    """Nothing of what the event carried is lost in the part."""
+    assert parts(*inner) == (part,)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        ToolResult("c1", "x"),
+        ToolError(tool_call_id="c1", name="f", message="no"),
+        ProviderEvent("acme", {"ping": True}),
+        Source(id="s1"),
+    ],
+)
+def test_some_events_are_no_parts(event: LLMEvent) -> None:
+    """Results of our own tools are the next message's; other events are only told."""
+    assert parts(event) == ()
+
+
+def test_sources_are_listed() -> None:
+    """Pages that an answer rests on stand beside the message."""
+    sources = (Source(id="s1", url="https://acme.test"), Source(id="s2"))
+
+    assert collect(framed(sources)).unwrap().sources == sources
+
+
+def test_parts_stand_where_they_started() -> None:
+    """The order of starts is the order of parts, whoever ends first."""
+    content = parts(
+        ReasoningStart("0"),
+        TextStart("0"),
+        ProviderEvent("acme", {"n": 1}, replay=True),
+        TextDelta("0", "hi"),
+        TextEnd("0", "hi"),
+        ReasoningEnd("0", "hm"),
+    )
+
+    assert content == (ReasoningPart("hm"), TextPart("hi"), ProviderPart("acme", {"n": 1}))
+
+
+# -- files that are no parts
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        File(id="f1", media_type="audio/wav", transcript="hi"),
+        File(id="f1", media_type="image/png", url="/etc/passwd"),
+        File(id="f1", url="~/.ssh/id_rsa"),
+        File(id="f1", url="./a", name="a"),
+    ],
+)
+def test_a_file_without_content_is_told(file: File) -> None:
+    """What a server names is never taken for a path on the caller's disk."""
+    response = collect(framed([file])).unwrap()
+
+    assert response.message.content == ()
+    assert response.diagnostics == (
+        Diagnostic(
+            "file-without-content",
+            "files[f1]",
+            action="dropped",
+            message="a generated file with neither data, an absolute url nor a file id",
+        ),
+    )
+
+
+def test_a_local_url_gives_way_to_the_data() -> None:
+    """A file that has both is not lost."""
+    assert parts(File(id="f", url="/tmp/a.png", data=b"x", media_type="image/png")) == (
+        ImagePart(data=b"x", media_type="image/png"),
+    )
+
+
+# -- the frame
+
+
+def test_the_whole_frame() -> None:
+    """Everything that start, step and end say is in the response."""
+    first, second = (
+        Diagnostic(code, "x", action="noted", message="m") for code in ("first", "second")
+    )
+    limits = RateLimitInfo(tokens_remaining=5)
+    usage = Usage.make(input_tokens=1, output_tokens=2)
+    stream: list[LLMEvent] = [
+        StreamStart(
+            provider="acme",
+            model="roadrunner",
+            id="r1",
+            protocol="acme-chat",
+            diagnostics=(first,),
+            rate_limit=limits,
+            request_id="req_1",
+            provider_metadata={"acme": {"a": 1, "b": 1}},
+        ),
+        StepStart(),
+        TextStart("0"),
+        TextEnd("0", ""),
+        StepFinish(finish_reason=STOP, usage=usage),
+        Finish(
+            finish_reason=STOP,
+            usage=usage + usage,
+            diagnostics=(second,),
+            provider_metadata={"acme": {"b": 2}, "umbrella": {"c": 3}},
+            raw={"id": "r1"},
+        ),
+    ]
+
+    response = collect(stream).unwrap()
+
+    assert response == LLMResponse(
+        message=Message.assistant(
+            TextPart(""), origin=Origin(provider="acme", model="roadrunner", protocol="acme-chat")
+        ),
+        finish_reason=STOP,
+        provider="acme",
+        model="roadrunner",
+        id="r1",
+        usage=usage,  # this step's; the end has all steps' together
+        diagnostics=(first, second),
+        rate_limit=limits,
+        request_id="req_1",
+        provider_metadata={"acme": {"a": 1, "b": 2}, "umbrella": {"c": 3}},
+    )
+    assert response.raw == {"id": "r1"}
+
+
+@pytest.mark.parametrize(
+    ("at_start", "at_step", "at_end", "expected"),
+    [
+        (1, 2, 3, 2),
+        (1, None, 3, 3),
+        (1, None, None, 1),
+        (None, None, None, None),
+    ],
+)
+def test_usage_comes_from_wherever_it_was_said_last(
+    at_start: int | None, at_step: int | None, at_end: int | None, expected: int | None
+) -> None:
+    """The step's own count goes first, then the stream's, then what was known before."""
+
+    def usage(count: int | None) -> Usage | None:
+        return None if count is None else Usage(input_tokens=count)
+
+    response = collect(
+        framed(
+            [],
+            start=StreamStart(provider="acme", model="m", usage=usage(at_start)),
+            step_finish=StepFinish(finish_reason=STOP, usage=usage(at_step)),
+            finish=Finish(finish_reason=STOP, usage=usage(at_end)),
+        )
+    ).unwrap()
+
+    assert response.usage == usage(expected)
+
+
+def test_a_response_is_its_last_steps() -> None:
+    """The tool loop keeps the earlier ones."""
+    call: list[LLMEvent] = [
+        ToolInputStart("c1", "f"),
+        ToolInputDelta("c1", "{}"),
+        ToolInputEnd("c1", "{}"),
+        ToolCall("c1", "f", {}),
+        Source(id="s1"),
+        File(id="f1"),
+    ]
+    stream: list[LLMEvent] = [
+        StreamStart(provider="acme", model="m"),
+        StepStart(0),
+        *call,
+        StepFinish(finish_reason=FinishReason("tool_calls"), usage=Usage(input_tokens=1)),
+        ToolResult("c1", "20 degrees"),
+        StepStart(1),
+        TextStart("0"),
+        TextDelta("0", "20"),
+        TextEnd("0", "20"),
+        StepFinish(finish_reason=STOP, step=1),
+        Finish(finish_reason=STOP),
+    ]
+
+    response = collect(stream).unwrap()
+
+    assert response.message.content == (TextPart("20"),)
+    assert (response.sources, response.diagnostics, response.usage) == ((), (), None)
+
+
+@pytest.mark.parametrize(
+    ("counted", "expected"),
+    [
+        (None, Usage.make(input_tokens=None, output_tokens=5)),
+        (
+            Usage.make(input_tokens=9, output_tokens=1, cache_read_tokens=4),
+            Usage.make(input_tokens=9, output_tokens=5, cache_read_tokens=4),
+        ),
+        (
+            Usage.make(input_tokens=9, output_tokens=50),
+            Usage.make(input_tokens=9, output_tokens=50),
+        ),
+    ],
+)
+def test_a_partial_estimates_what_it_cost(counted: Usage | None, expected: Usage) -> None:
+    """Providers bill for a stream that broke off, but count only at its end."""
+    partial = fed(
+        [
+            StreamStart(provider="acme", model="m", usage=counted),
+            StepStart(),
+            ReasoningStart("0"),
+            ReasoningDelta("0", "four"),
+            ReasoningEnd("0", "four"),
+            TextStart("0"),
+            TextDelta("0", "a" * 13),
+        ]
+    ).partial
+
+    assert partial.usage == evolve(expected, estimated=True)
+
+
+# -- failures
+
+
+def test_an_error_event_is_the_failure() -> None:
+    """The error itself, not a copy."""
+    error = RateLimitError("slow down")
+
+    assert collect([*framed([])[:2], ErrorEvent(error)]).failure() is error
+
+
+def test_no_events_are_no_response() -> None:
+    """An empty stream is a failure with an empty partial."""
+    error = collect([]).failure()
+
+    assert isinstance(error, StreamError)
+    assert error.message == "the stream ended before its end event"
+    assert error.partial is not None
+    assert error.partial.message == Message.assistant(origin=Origin(provider="", model=""))
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [
+        [TextDelta("0", "x")],
+        [ReasoningDelta("0", "x")],
+        [ToolInputDelta("c1", "x")],
+        [TextStart("0"), TextEnd("0", ""), TextDelta("0", "x")],
+        [ReasoningStart("0"), ReasoningEnd("0"), ReasoningDelta("0", "x")],
+    ],
+    ids=lambda inner: " ".join(str(event.type) for event in inner),
+)
+def test_a_misplaced_delta_is_a_failure(inner: list[LLMEvent]) -> None:
+    """Text that belongs nowhere is not left out of an answer that looks whole."""
+    outcome = collect(framed(inner))
+
+    assert isinstance(outcome, Failure)
+    assert f"{inner[-1].type} of" in outcome.failure().message
+    assert outcome.failure().partial is not None
+
+
+def test_half_a_call_is_told_and_left_out() -> None:
+    """Nobody runs a tool with arguments that were cut off."""
+    accumulator = fed(
+        [
+            StreamStart(provider="acme", model="m"),
+            StepStart(),
+            TextStart("0"),
+            TextDelta("0", "Let me see"),
+            ToolInputStart("c1", "f"),
+            ToolInputDelta("c1", '{"q": '),
+        ]
+    )
+
+    partial = accumulator.partial
+
+    assert partial.message.content == (TextPart("Let me see"),)
+    assert partial.tool_calls == ()
+    assert partial.diagnostics == (
+        Diagnostic(
+            "incomplete-tool-call",
+            "tool_calls[c1]",
+            action="dropped",
+            message='the stream ended inside a call of f: {"q": ',
+        ),
+    )
+
+
+def test_open_refusals_and_reasoning_are_partial_too() -> None:
+    """What has been shown is in the partial, as what it is."""
+    partial = fed(
+        [
+            StreamStart(provider="acme", model="m"),
+            StepStart(),
+            ReasoningStart("0"),
+            ReasoningDelta("0", "h"),
+            ReasoningDelta("0", "m"),
+            TextStart("0", refusal=True),
+            TextDelta("0", "I can"),
+        ]
+    ).partial
+
+    assert partial.message.content == (ReasoningPart("hm"), RefusalPart("I can"))
+
+
+# -- memory and purity
+
+
+def test_an_accumulator_is_freed_at_once() -> None:
+    """Nothing in it refers back to it, so its text does not wait for the garbage collector."""
+    gc.disable()
+    try:
+        accumulator = fed(framed([]))
+        gone = weakref.ref(accumulator)
+        del accumulator
+        assert gone() is None
+    finally:
+        gc.enable()
+
+
+@laws
+@given(streams())
+def test_folding_changes_no_event(stream: list[LLMEvent]) -> None:
+    """The same events can be folded again, with the same outcome."""
+    before = [to_json(event) for event in stream]
+
+    first, second = collect(stream), collect(stream)
+
+    assert first == second
+    assert [to_json(event) for event in stream] == before
+
+
+def test_a_response_is_a_success() -> None:
+    """The Result says which it is."""
+    assert isinstance(collect(complete_segments(framed([]))), Success)

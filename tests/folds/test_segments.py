@@ -1,0 +1,640 @@
+"""Completing segments."""
+
+import gc
+import json
+import sys
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llmcore.folds.grammar import violations
+from llmcore.folds.response import collect
+from llmcore.folds.segments import (
+    SEGMENT_TEXT_CHANGED,
+    SegmentFold,
+    complete_segments,
+    parse_arguments,
+)
+from llmcore.schema.content import TextPart, TokenLogprob, ToolCallPart
+from llmcore.schema.errors import StreamError
+from llmcore.schema.events import (
+    ErrorEvent,
+    FinishReason,
+    LLMEvent,
+    ReasoningDelta,
+    ReasoningEnd,
+    ReasoningStart,
+    StepFinish,
+    StepStart,
+    TextDelta,
+    TextEnd,
+    TextStart,
+    ToolCall,
+    ToolInputDelta,
+    ToolInputEnd,
+    ToolInputStart,
+)
+from llmcore.schema.json import MAX_DEPTH, JsonValue
+from llmcore.schema.response import LLMResponse
+from tests.strategies import (
+    SEGMENT_STYLES,
+    Segment,
+    SegmentStyle,
+    bare_streams,
+    chunkings,
+    framed,
+    interleavings,
+    json_objects,
+    laws,
+    segment_lists,
+    texts,
+)
+
+
+def completed(*inner: LLMEvent) -> list[LLMEvent]:
+    """Complete a stream whose one step is *inner*, and return what became of the step."""
+    stream = complete_segments(framed(inner))
+    assert violations(stream) == []
+    return stream[2:-2]
+
+
+def answer(events: Sequence[LLMEvent]) -> LLMResponse:
+    """Return the response of bare events."""
+    return collect(complete_segments(events)).unwrap()
+
+
+def said(events: Sequence[LLMEvent], id_: str) -> str:
+    """Return what the deltas of a segment say."""
+    deltas = (TextDelta, ReasoningDelta, ToolInputDelta)
+    return "".join(e.text for e in events if isinstance(e, deltas) and e.id == id_)
+
+
+# -- one segment, spelled in every way
+
+WAYS: dict[str, tuple[list[str], str]] = {
+    "only deltas": (["Hel", "lo"], ""),
+    "only the whole": ([], "Hello"),
+    "both": (["Hel", "lo"], "Hello"),
+    "a whole that says more": (["Hel"], "Hello"),
+    "one delta": (["Hello"], ""),
+    "empty deltas": (["", "Hello", ""], ""),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_text_is_whole_however_it_is_spelled(way: str) -> None:
+    """The end carries the text, and the deltas say each character once."""
+    chunks, whole = WAYS[way]
+
+    events = completed(
+        TextStart("0"), *(TextDelta("0", chunk) for chunk in chunks), TextEnd("0", whole)
+    )
+
+    assert events[-1] == TextEnd("0", "Hello")
+    assert said(events, "0") == "Hello"
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_reasoning_is_whole_however_it_is_spelled(way: str) -> None:
+    """Signature and text stand together on the end."""
+    chunks, whole = WAYS[way]
+
+    events = completed(
+        ReasoningStart("0"),
+        *(ReasoningDelta("0", chunk) for chunk in chunks),
+        ReasoningEnd("0", whole, signature="sig"),
+    )
+
+    assert events[-1] == ReasoningEnd("0", "Hello", signature="sig")
+    assert said(events, "0") == "Hello"
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_tool_input_is_whole_however_it_is_spelled(way: str) -> None:
+    """The call follows the end of its input."""
+    chunks, whole = WAYS[way]
+
+    events = completed(
+        ToolInputStart("c1", "f", kind="custom"),
+        *(ToolInputDelta("c1", chunk) for chunk in chunks),
+        ToolInputEnd("c1", whole, provider_metadata={"acme": {"item": 1}}),
+    )
+
+    metadata: Any = {"acme": {"item": 1}}
+    assert events[-2:] == [
+        ToolInputEnd("c1", "Hello", provider_metadata=metadata),
+        ToolCall("c1", "f", "Hello", kind="custom", provider_metadata=metadata),
+    ]
+    assert said(events, "c1") == "Hello"
+
+
+@laws
+@given(segment_lists(), st.data())
+def test_the_spelling_of_segments_does_not_show(found: list[Segment], data: st.DataObject) -> None:
+    """Servers that send deltas, whole values or both give the same message and deltas."""
+
+    def spelled(styles: Sequence[SegmentStyle]) -> list[LLMEvent]:
+        pairs = zip(found, styles, strict=True)
+        return framed([event for segment, style in pairs for event in segment.bare(style)])
+
+    reference = complete_segments(spelled(["deltas"] * len(found)))
+    styles = st.sampled_from(SEGMENT_STYLES[:-1])
+    other = complete_segments(
+        spelled(data.draw(st.lists(styles, min_size=len(found), max_size=len(found))))
+    )
+
+    assert collect(other) == collect(reference)
+    for segment in found:
+        assert said(other, segment.id) == said(reference, segment.id)
+
+
+@pytest.mark.parametrize(
+    ("chunks", "whole"), [(["Hello"], "Goodbye"), (["Hello "], "Hello"), (["Hello"], "hello!")]
+)
+def test_an_end_that_contradicts_its_deltas_is_the_last_word(chunks: list[str], whole: str) -> None:
+    """Nothing is said twice, and a Diagnostic tells who was shown another text."""
+    stream = complete_segments(
+        framed([TextStart("0"), *(TextDelta("0", chunk) for chunk in chunks), TextEnd("0", whole)])
+    )
+    response = collect(stream).unwrap()
+
+    assert response.text == whole
+    assert said(stream, "0") == "".join(chunks)
+    assert [(d.code, d.path, d.action) for d in response.diagnostics] == [
+        (SEGMENT_TEXT_CHANGED, "text[0]", "changed")
+    ]
+    assert violations(stream) == []
+
+
+@laws
+@given(segment_lists(), st.lists(texts(), min_size=4, max_size=4))
+def test_any_end_gives_a_good_stream(found: list[Segment], ends: list[str]) -> None:
+    """Whatever servers put on their end events, the grammar holds."""
+    inner: list[LLMEvent] = []
+    for segment, end in zip(found, ends, strict=False):
+        other = Segment(segment.kind, segment.id, end, segment.chunks, {})
+        inner.extend(other.bare("both"))
+
+    assert violations(complete_segments(framed(inner))) == []
+
+
+def test_log_probabilities_are_gathered() -> None:
+    """The end has those of all deltas, unless it brought its own."""
+    first, second = TokenLogprob(token="a", logprob=-1.0), TokenLogprob(token="b", logprob=-2.0)
+
+    events = completed(
+        TextStart("0"), TextDelta("0", "a", (first,)), TextDelta("0", "b", (second,)), TextEnd("0")
+    )
+    own = completed(TextStart("0"), TextDelta("0", "a", (first,)), TextEnd("0", logprobs=(second,)))
+
+    assert events[-1] == TextEnd("0", "ab", logprobs=(first, second))
+    assert own[-1] == TextEnd("0", "a", logprobs=(second,))
+
+
+def test_a_refusal_stays_one() -> None:
+    """Servers say it at the start or at the end."""
+    at_start = completed(TextStart("0", refusal=True), TextDelta("0", "no"), TextEnd("0"))
+    at_end = completed(TextStart("0"), TextDelta("0", "no"), TextEnd("0", refusal=True))
+
+    assert at_start[-1] == at_end[-1] == TextEnd("0", "no", refusal=True)
+
+
+# -- several segments
+
+
+@laws
+@given(segment_lists(), st.data())
+def test_interleaved_segments_keep_the_order_of_their_starts(
+    found: list[Segment], data: st.DataObject
+) -> None:
+    """However parallel segments are woven, each is whole and stands where it started."""
+    spelled = [segment.bare(data.draw(st.sampled_from(SEGMENT_STYLES))) for segment in found]
+    inner = data.draw(interleavings(spelled))
+    starts = [e.id for e in inner if isinstance(e, TextStart | ReasoningStart | ToolInputStart)]
+    apart = [segment for id_ in starts for segment in found if segment.id == id_]
+
+    woven = answer(framed(inner))
+    in_a_row = answer(framed([event for segment in apart for event in segment.bare("deltas")]))
+
+    assert [getattr(part, "text", None) for part in woven.message.content] == [
+        getattr(part, "text", None) for part in in_a_row.message.content
+    ]
+    assert [call.arguments for call in woven.tool_calls] == [
+        call.arguments for call in in_a_row.tool_calls
+    ]
+
+
+def test_parallel_calls_are_told_apart() -> None:
+    """Fragments of two calls that arrive in turns do not mix."""
+    response = answer(
+        framed(
+            [
+                ToolInputStart("a", "f"),
+                ToolInputStart("b", "g"),
+                ToolInputDelta("b", '{"y":'),
+                ToolInputDelta("a", '{"x":'),
+                ToolInputDelta("b", "2}"),
+                ToolInputDelta("a", "1}"),
+                ToolInputEnd("b"),
+                ToolInputEnd("a"),
+            ]
+        )
+    )
+
+    assert response.tool_calls == (
+        ToolCallPart("a", "f", {"x": 1}),
+        ToolCallPart("b", "g", {"y": 2}),
+    )
+
+
+def test_one_id_may_name_segments_of_several_kinds() -> None:
+    """Content indexes are shared by some servers."""
+    events = completed(
+        ReasoningStart("0"),
+        ReasoningDelta("0", "hm"),
+        ReasoningEnd("0"),
+        TextStart("0"),
+        TextDelta("0", "hi"),
+        TextEnd("0"),
+    )
+
+    assert answer(framed(events)).text == "hi"
+    assert answer(framed(events)).reasoning == "hm"
+
+
+def test_open_segments_end_with_their_step() -> None:
+    """Servers that never say an end give whole segments, in the order of their starts."""
+    events = complete_segments(
+        framed(
+            [
+                ToolInputStart("a", "f"),
+                TextStart("0"),
+                ToolInputDelta("a", "{}"),
+                TextDelta("0", "hi"),
+            ]
+        )
+    )
+
+    assert violations(events) == []
+    assert events[6:9] == [ToolInputEnd("a", "{}"), ToolCall("a", "f", {}), TextEnd("0", "hi")]
+    assert isinstance(events[9], StepFinish)
+
+
+def test_ids_are_free_again_in_the_next_step() -> None:
+    """The tool loop runs several steps through one fold."""
+    segment: list[LLMEvent] = [TextStart("0"), TextDelta("0", "hi"), TextEnd("0")]
+    first, finish = framed(segment)[:-1], framed(segment)[-1]
+    second_end = StepFinish(finish_reason=FinishReason("stop"), step=1)
+    stream = [*first, StepStart(1), *segment, second_end, finish]
+
+    assert violations(complete_segments(stream)) == []
+
+
+@laws
+@given(bare_streams())
+def test_completed_streams_obey_the_grammar(stream: list[LLMEvent]) -> None:
+    """Whatever a protocol emits within the rules, users see a stream without faults."""
+    assert violations(complete_segments(stream)) == []
+
+
+@laws
+@given(bare_streams())
+def test_completing_twice_is_completing_once(stream: list[LLMEvent]) -> None:
+    """A whole stream has nothing left to complete; only faults are told again, at its end."""
+    once = complete_segments(stream)
+
+    again = complete_segments(once)
+    assert again[:-1] == once[:-1]
+    assert type(again[-1]) is type(once[-1])
+
+
+def test_the_text_so_far_can_be_read_while_a_segment_is_open() -> None:
+    """Nobody needs to keep a second copy of it."""
+    fold = SegmentFold()
+    fold.process(TextStart("0"))
+    chunks = fold.chunks(("text", "0"))
+
+    fold.process(TextDelta("0", "hi \ud83d"))
+    fold.process(TextDelta("0", "\ude42"))
+
+    assert chunks == ["hi ", "🙂"]
+    fold.process(TextEnd("0"))
+    assert fold.chunks(("text", "0")) is None
+
+
+# -- what is out of place
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [
+        [TextDelta("0", "x")],
+        [ReasoningDelta("0", "x")],
+        [ToolInputDelta("c1", "x")],
+        [TextEnd("0", "x")],
+        [ReasoningEnd("0")],
+        [ToolInputEnd("c1", "{}")],
+        [TextStart("0"), TextEnd("0"), TextDelta("0", "x")],
+        [TextStart("0"), TextStart("0")],
+        [TextStart("0"), TextEnd("0"), TextStart("0")],
+        [ReasoningStart("0"), ReasoningEnd("0"), ReasoningStart("0")],
+        [ToolInputStart("c1", "f"), ToolInputEnd("c1"), ToolInputStart("c1", "g")],
+        [ToolInputStart("c1", "f"), ToolCall("c1", "f", {})],
+        [ToolCall("c1", "f", {}), ToolCall("c1", "g", {})],
+    ],
+    ids=lambda inner: " ".join(str(event.type) for event in inner),
+)
+def test_a_misplaced_event_ends_the_stream_with_an_error(inner: list[LLMEvent]) -> None:
+    """Text that belongs nowhere is neither lost nor given to another segment."""
+    events = complete_segments(framed([*inner, TextStart("later"), TextEnd("later", "x")]))
+
+    last = events[-1]
+    assert isinstance(last, ErrorEvent)
+    assert isinstance(last.error, StreamError)
+    assert inner[-1].type in last.error.message
+    assert violations(events) == []
+
+
+# -- tool arguments
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\t", "null", " null ", "{}", " {} ", '""', '"{}"'])
+def test_no_arguments_are_an_empty_object(text: str) -> None:
+    """Every way to say nothing means the same, and is no fault."""
+    events = completed(ToolInputStart("c1", "f"), ToolInputDelta("c1", text), ToolInputEnd("c1"))
+
+    assert parse_arguments(text) == ({}, None)
+    assert events[-1] == ToolCall("c1", "f", {})
+    assert answer(framed(events)).diagnostics == ()
+
+
+def test_no_delta_at_all_is_an_empty_object() -> None:
+    """A call without arguments may have no input to stream."""
+    assert completed(ToolInputStart("c1", "f"), ToolInputEnd("c1"))[-1] == ToolCall("c1", "f", {})
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ('{"a":', "not JSON"),
+        ('{"a": 1} {"b": 2}', "not JSON"),
+        ("{'a': 1}", "not JSON"),
+        ("look it up", "not JSON"),
+        ('{"a": NaN}', "NaN is not JSON"),
+        ('{"a": 1e999}', "too large"),
+        ("[1, 2]", "a JSON list, not an object"),
+        ("5", "a JSON int, not an object"),
+        ("true", "a JSON bool, not an object"),
+        ('"text"', "a JSON str, not an object"),
+        ('"[1]"', "a JSON str, not an object"),
+        ('{"a":' * (MAX_DEPTH + 1) + "1" + "}" * (MAX_DEPTH + 1), "levels deep"),
+        ("[" * 100_000, "nested too deeply"),
+    ],
+)
+def test_broken_arguments_stay_text_and_are_told(text: str, problem: str) -> None:
+    """Half an object is not taken for a whole one, nor for none; nothing is lost."""
+    stream = complete_segments(
+        framed([ToolInputStart("c1", "f"), ToolInputDelta("c1", text), ToolInputEnd("c1")])
+    )
+    response = collect(stream).unwrap()
+    (call,) = response.tool_calls
+    (diagnostic,) = response.diagnostics
+
+    assert call.arguments == text
+    assert not call.is_valid
+    assert diagnostic.code == "invalid-tool-arguments"
+    assert diagnostic.path == "tool_calls[0].arguments"
+    assert problem in diagnostic.message
+    assert violations(stream) == []
+
+
+@laws
+@given(json_objects(), st.data())
+def test_arguments_are_what_the_model_wrote(value: JsonValue, data: st.DataObject) -> None:
+    """Encoded once or twice, cut anywhere."""
+    encoded = json.dumps(value, ensure_ascii=data.draw(st.booleans()))
+    for text in (encoded, json.dumps(encoded)):
+        chunks = data.draw(chunkings(text))
+        events = completed(
+            ToolInputStart("c1", "f"),
+            *(ToolInputDelta("c1", chunk) for chunk in chunks),
+            ToolInputEnd("c1"),
+        )
+        assert events[-1] == ToolCall("c1", "f", value)
+
+
+def test_large_integers_keep_their_digits() -> None:
+    """An id of more than 64 bits is no approximation."""
+    assert parse_arguments('{"id": 123456789012345678901}')[0] == {"id": 123456789012345678901}
+
+
+@laws
+@given(texts())
+def test_a_custom_tools_input_is_never_parsed(text: str) -> None:
+    """Freeform text that happens to be JSON is still text."""
+    events = completed(
+        ToolInputStart("c1", "f", kind="custom"), ToolInputDelta("c1", text), ToolInputEnd("c1")
+    )
+
+    assert events[-1] == ToolCall("c1", "f", text, kind="custom")
+
+
+def test_faults_are_told_by_the_place_of_the_call() -> None:
+    """The path counts the caller's calls in the order of their starts, as `tool_calls` does."""
+    response = answer(
+        framed(
+            [
+                ToolInputStart("s", "search", provider_executed=True),
+                ToolInputStart("a", "f"),
+                ToolInputStart("b", "g"),
+                ToolInputDelta("b", "{"),
+                ToolInputDelta("s", "["),
+                ToolInputEnd("b"),
+                ToolInputEnd("s"),
+                ToolInputEnd("a"),
+            ]
+        )
+    )
+
+    assert [diagnostic.path for diagnostic in response.diagnostics] == [
+        "tool_calls[1].arguments",
+        "provider_executed[s].arguments",
+    ]
+    assert response.tool_calls[1].id == "b"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text", "parsed"),
+    [
+        ({"q": 1}, '{"q":1}', {"q": 1}),
+        ({}, "{}", {}),
+        ('{"q": 1}', '{"q": 1}', {"q": 1}),
+        ("1 + 1", "1 + 1", "1 + 1"),
+        ("", "", {}),
+    ],
+)
+def test_a_call_that_comes_whole_gets_its_input(
+    arguments: JsonValue, text: str, parsed: JsonValue
+) -> None:
+    """Servers that send calls in one piece look like all others."""
+    events = completed(ToolCall("c1", "f", arguments, provider_executed=True))
+
+    assert events[0] == ToolInputStart("c1", "f", provider_executed=True)
+    assert events[-2:] == [
+        ToolInputEnd("c1", text),
+        ToolCall("c1", "f", parsed, provider_executed=True),
+    ]
+    assert said(events, "c1") == text
+
+
+# -- surrogate pairs
+
+
+@pytest.mark.parametrize(
+    "chunks",
+    [
+        ["I ", "\ud83d", "\ude42"],
+        ["I \ud83d", "\ude42"],
+        ["I ", "\ud83d\ude42"],
+        ["I \ud83d", "", "\ude42"],
+    ],
+)
+@pytest.mark.parametrize("whole", ["", "I 🙂", "I \ud83d\ude42"])
+def test_halves_of_a_pair_wait_for_each_other(chunks: list[str], whole: str) -> None:
+    """A server that counts UTF-16 units cuts emoji in two; users never see half of one."""
+    events = completed(
+        TextStart("0"), *(TextDelta("0", chunk) for chunk in chunks), TextEnd("0", whole)
+    )
+
+    assert events[-1] == TextEnd("0", "I 🙂")
+    assert said(events, "0") == "I 🙂"
+
+
+@pytest.mark.parametrize(
+    ("chunks", "text"),
+    [
+        (["a\ud83d"], "a\ufffd"),
+        (["\ud83d", "b"], "\ufffdb"),
+        (["\ude42b"], "\ufffdb"),
+        (["\ud83d", "\ud83d", "\ude42"], "\ufffd🙂"),
+        (["a\ude42\ud83db"], "a\ufffd\ufffdb"),
+    ],
+)
+def test_half_a_pair_alone_is_replaced(chunks: list[str], text: str) -> None:
+    """What can never be encoded shows as U+FFFD, in the deltas and in the end."""
+    events = completed(
+        ReasoningStart("0"), *(ReasoningDelta("0", chunk) for chunk in chunks), ReasoningEnd("0")
+    )
+
+    assert events[-1] == ReasoningEnd("0", text)
+    assert said(events, "0") == text
+
+
+def test_a_held_half_keeps_its_log_probabilities() -> None:
+    """The token is told when it comes; only its text waits."""
+    logprob = TokenLogprob(token="\\ud83d", logprob=-1.0)
+
+    events = completed(
+        TextStart("0"), TextDelta("0", "\ud83d", (logprob,)), TextDelta("0", "\ude42"), TextEnd("0")
+    )
+
+    assert events[1:] == [
+        TextDelta("0", "", (logprob,)),
+        TextDelta("0", "🙂"),
+        TextEnd("0", "🙂", logprobs=(logprob,)),
+    ]
+
+
+@laws
+@given(st.lists(st.text(max_size=6), max_size=6))
+def test_all_that_is_delivered_can_be_encoded(chunks: list[str]) -> None:
+    """Any deltas at all, halves anywhere, come out as text that can be printed."""
+    events = completed(TextStart("0"), *(TextDelta("0", chunk) for chunk in chunks), TextEnd("0"))
+
+    for event in events:
+        if isinstance(event, TextDelta | TextEnd):
+            event.text.encode()
+    assert events[-1] == TextEnd("0", said(events, "0"))
+
+
+@laws
+@given(texts(max_size=30), st.data())
+def test_text_may_be_cut_between_any_code_units(text: str, data: st.DataObject) -> None:
+    """Where a server cuts never shows."""
+    chunks = data.draw(chunkings(text))
+    response = answer(framed([TextStart("0"), *(TextDelta("0", chunk) for chunk in chunks)]))
+
+    assert response.message.content == (TextPart(text),)
+
+
+# -- cost
+
+
+def calls_made(count: int) -> int:
+    """Return how many functions run to fold *count* deltas of each kind."""
+    stream = framed(
+        [
+            TextStart("0"),
+            *(TextDelta("0", "word ") for _ in range(count)),
+            ToolInputStart("c1", "f", kind="custom"),
+            *(ToolInputDelta("c1", "wörd ") for _ in range(count)),
+        ]
+    )
+    calls = 0
+
+    def count_call(_frame: object, event: str, _argument: object) -> None:
+        nonlocal calls
+        calls += event in {"call", "c_call"}
+
+    fold = SegmentFold()
+    gc.disable()  # its callbacks are calls, too
+    sys.setprofile(count_call)
+    for event in stream:
+        fold.process(event)
+    sys.setprofile(None)
+    gc.enable()
+    return calls
+
+
+def test_the_cost_of_a_delta_does_not_grow() -> None:
+    """Ten times the deltas take ten times the calls, no more."""
+    once, twice, thrice = calls_made(100), calls_made(200), calls_made(300)
+
+    assert thrice - twice == twice - once
+
+
+class Unjoinable(str):
+    """Text that must not be added to other text: that copies all of it."""
+
+    __slots__ = ()
+
+    def __add__(self, _other: str) -> str:
+        raise AssertionError("text was added to text")
+
+    __radd__ = __add__
+
+
+def test_deltas_are_joined_once() -> None:
+    """Adding each delta to what there is would copy the whole text every time."""
+    events = completed(
+        TextStart("0"), *(TextDelta("0", Unjoinable("ab")) for _ in range(3)), TextEnd("0")
+    )
+
+    assert events[-1] == TextEnd("0", "ababab")
+
+
+def test_a_fold_is_freed_at_once() -> None:
+    """Nothing in it refers back to it, so its text does not wait for the garbage collector."""
+    gc.disable()
+    try:
+        fold = SegmentFold()
+        fold.process(TextStart("0"))
+        gone = weakref.ref(fold)
+        del fold
+        assert gone() is None
+    finally:
+        gc.enable()

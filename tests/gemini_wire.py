@@ -1,0 +1,144 @@
+"""Gemini as bytes, and what our code makes of them."""
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from returns.result import Success
+
+from llmcore.folds.grammar import violations
+from llmcore.folds.response import collect
+from llmcore.protocols import gemini
+from llmcore.protocols.gemini import GEMINI_API, GeminiDialect
+from llmcore.protocols.protocol import Built
+from llmcore.routes.decoding import decode_response
+from llmcore.routes.framing import Framing
+from llmcore.schema.errors import LLMError
+from llmcore.schema.events import ErrorEvent, LLMEvent
+from llmcore.schema.messages import Origin
+from llmcore.schema.model import Model
+from llmcore.schema.request import LLMRequest, request
+from llmcore.schema.response import LLMResponse
+
+MODEL = Model("gemini-3-flash-preview", "google")
+OLDER = Model("gemini-2.5-flash", "google")
+ASKED = request(model=MODEL, prompt="Hello")
+OURS = Origin(provider="google", model="gemini-3-flash-preview", protocol="gemini")
+"""The origin of what the asked model itself said before."""
+USAGE = {"promptTokenCount": 7, "candidatesTokenCount": 5, "totalTokenCount": 12}
+
+
+def chunk(*parts: dict[str, Any], finish: str | None = None, **envelope: Any) -> dict[str, Any]:
+    """Return a response, or a piece of one, with one candidate."""
+    candidate: dict[str, Any] = {"content": {"parts": list(parts), "role": "model"}, "index": 0}
+    if finish is not None:
+        candidate["finishReason"] = finish
+    candidate |= envelope.pop("candidate", {})
+    return {
+        "candidates": [candidate],
+        "usageMetadata": USAGE,
+        "modelVersion": "gemini-3-flash-preview",
+        "responseId": "resp1",
+        **envelope,
+    }
+
+
+def text_chunks(*texts: str, finish: str | None = "STOP") -> list[dict[str, Any]]:
+    """Return a whole answer of text, its end in the last piece."""
+    *first, last = texts
+    return [*(chunk({"text": text}) for text in first), chunk({"text": last}, finish=finish)]
+
+
+def call(name: str = "get_weather", **fields: Any) -> dict[str, Any]:
+    """Return a part that calls a function."""
+    return {"functionCall": {"name": name, "args": {"city": "Rome"}, **fields}}
+
+
+def sse(chunks: Iterable[Any]) -> bytes:
+    """Return *chunks* as server-sent events, with the line ends that Google writes."""
+    return b"".join(b"data: " + json.dumps(one).encode() + b"\r\n\r\n" for one in chunks)
+
+
+def array(chunks: Iterable[Any]) -> bytes:
+    """Return *chunks* as the JSON array that comes without `alt=sse`."""
+    return b"[" + b"\n,\r\n".join(json.dumps(one, indent=2).encode() for one in chunks) + b"]\n"
+
+
+def streamed(
+    chunks: Iterable[Any] | bytes,
+    *,
+    asked: LLMRequest = ASKED,
+    framing: Framing | None = None,
+    pieces: Sequence[bytes] | None = None,
+) -> list[LLMEvent]:
+    """Return the events of a stream; they always obey the grammar."""
+    framing = framing or Framing.sse()
+    body = chunks if isinstance(chunks, bytes) else sse(chunks)
+    return _checked(
+        decode_response(
+            gemini.protocol,
+            framing,
+            asked,
+            status=200,
+            headers={"content-type": next(iter(framing.content_types))},
+            chunks=[body] if pieces is None else pieces,
+            streaming=True,
+        )
+    )
+
+
+def whole(document: Any, *, asked: LLMRequest = ASKED) -> list[LLMEvent]:
+    """Return the events of a body that was not streamed; they always obey the grammar."""
+    body = document if isinstance(document, bytes) else json.dumps(document).encode()
+    return _checked(
+        decode_response(
+            gemini.protocol,
+            Framing.sse(),
+            asked,
+            status=200,
+            headers={"content-type": "application/json"},
+            chunks=[body],
+            streaming=False,
+        )
+    )
+
+
+def _checked(events: list[LLMEvent]) -> list[LLMEvent]:
+    problems = violations(events)
+    assert not problems, problems
+    return events
+
+
+def response(events: Iterable[LLMEvent]) -> LLMResponse:
+    """Return the response that *events* amount to."""
+    return collect(events).unwrap()
+
+
+def error(events: Sequence[LLMEvent]) -> LLMError:
+    """Return the error that *events* end with."""
+    last = events[-1]
+    assert isinstance(last, ErrorEvent), last
+    return last.error
+
+
+def built(asked: LLMRequest, dialect: GeminiDialect = GEMINI_API) -> Any:
+    """Return the body of *asked* and its diagnostics."""
+    result = gemini.make(dialect).body.build(asked, False)
+    assert isinstance(result, Success), result
+    value: Built[Any] = result.unwrap()
+    return value
+
+
+def body(asked: LLMRequest, dialect: GeminiDialect = GEMINI_API) -> Any:
+    """Return the body of *asked*."""
+    return built(asked, dialect).body
+
+
+def refused(asked: LLMRequest, dialect: GeminiDialect = GEMINI_API) -> LLMError:
+    """Return why no body can be built of *asked*."""
+    return gemini.make(dialect).body.build(asked, False).failure()
+
+
+def codes(asked: LLMRequest, dialect: GeminiDialect = GEMINI_API) -> list[tuple[str, str]]:
+    """Return code and path of each diagnostic of *asked*."""
+    return [(note.code, note.path) for note in built(asked, dialect).diagnostics]

@@ -1,0 +1,236 @@
+"""Media, citations, sources and server-run tools in an answer."""
+
+import base64
+from typing import Any
+
+import pytest
+from attrs import evolve
+
+from llmcore.schema.content import (
+    AudioPart,
+    Citation,
+    ImagePart,
+    ProviderPart,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
+from llmcore.schema.events import File, ProviderEvent, Source
+from tests.chat_wire import ASKED, chunk, completion, response, streamed, whole
+
+
+def _b64(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+# -- sound
+
+
+def test_spoken_answers_are_put_together() -> None:
+    """Sound and words come in pieces, each in base64 by itself; one part comes out."""
+    chunks = [
+        chunk({"audio": {"id": "audio_1", "transcript": "Hel"}}),
+        chunk({"audio": {"data": _b64(b"\x01")}}),
+        chunk({"audio": {"data": _b64(b"\x02\x03"), "transcript": "lo"}}),
+        chunk({"audio": {"expires_at": 99}}),
+        chunk({}, "stop"),
+    ]
+    message = {
+        "content": None,
+        "audio": {
+            "id": "audio_1",
+            "data": _b64(b"\x01\x02\x03"),
+            "transcript": "Hello",
+            "expires_at": 99,
+        },
+    }
+
+    (part,) = response(streamed(chunks)).message.content
+
+    assert part == AudioPart(
+        data=b"\x01\x02\x03",
+        media_type="audio/wav",
+        transcript="Hello",
+        provider_metadata={"openai": {"audio_id": "audio_1", "expires_at": 99}},
+    )
+    assert response(whole(completion(message))).message.content == (part,)
+
+
+def test_sound_has_the_format_that_was_asked_for() -> None:
+    """The answer does not name its format; the request did."""
+    asked = evolve(ASKED, provider_options={"openai": {"audio": {"format": "pcm16"}}})
+
+    events = streamed([chunk({"audio": {"data": _b64(b"a")}}, "stop")], asked=asked)
+
+    (file,) = [event for event in events if isinstance(event, File)]
+    assert file.media_type == "audio/pcm"
+
+
+@pytest.mark.parametrize("data", ["!", "abc", 7])
+def test_broken_base64_is_no_sound(data: object) -> None:
+    """Bytes that cannot be read do not break the answer."""
+    chunks = [chunk({"audio": {"id": "a", "data": data}}), chunk({"content": "Hi"}, "stop")]
+
+    answer = response(streamed(chunks))
+
+    assert answer.text == "Hi"
+    assert answer.message.content[-1] == AudioPart(
+        file_id="a", media_type="audio/wav", provider_metadata={"openai": {"audio_id": "a"}}
+    )
+
+
+# -- pictures
+
+
+def test_generated_pictures_are_parts() -> None:
+    """OpenRouter puts pictures beside the text."""
+    url = "data:image/webp;base64,AAAA"
+    images = [{"type": "image_url", "image_url": {"url": url}}]
+
+    content = response(
+        streamed([chunk({"content": "Here.", "images": images}), chunk({}, "stop")])
+    ).message.content
+
+    assert content == (TextPart("Here."), ImagePart(url=url, media_type="image/webp"))
+
+
+def test_a_picture_of_another_kind_is_passed_on() -> None:
+    """A form that is not known yet is an event, not a loss."""
+    events = streamed([chunk({"images": [{"type": "later"}]}, "stop")])
+
+    assert ProviderEvent("openai", {"image": {"type": "later"}}) in events
+
+
+# -- citations and sources
+
+CITED: dict[str, Any] = {
+    "type": "url_citation",
+    "url_citation": {
+        "url": "https://a.example",
+        "title": "A",
+        "content": "words",
+        "start_index": 0,
+        "end_index": 5,
+    },
+}
+
+
+def test_citations_stand_on_the_text() -> None:
+    """Annotations that come after the text belong to it, and are sources once."""
+    chunks = [
+        chunk({"content": "Hello"}),
+        chunk({"annotations": [CITED]}),
+        chunk({"annotations": [CITED]}, "stop"),
+    ]
+    expected = Citation(
+        url="https://a.example", title="A", cited_text="words", start_index=0, end_index=5
+    )
+
+    events = streamed(chunks)
+    answer = response(events)
+
+    assert answer.message.content == (TextPart("Hello", citations=(expected, expected)),)
+    assert answer.sources == (Source(id="source_0", url="https://a.example", title="A"),)
+    document = completion({"content": "Hello", "annotations": [CITED, CITED]})
+    assert response(whole(document)).message == answer.message
+
+
+def test_an_annotation_of_another_kind_is_passed_on() -> None:
+    """File citations have no neutral form here."""
+    note = {"type": "file_citation", "file": 1}
+
+    assert ProviderEvent("openai", {"annotation": note}) in streamed(
+        [chunk({"content": "a", "annotations": [note]}, "stop")]
+    )
+
+
+def test_pages_beside_the_choices_are_sources() -> None:
+    """Perplexity lists them on every chunk; each is announced once, with its title."""
+    listed: dict[str, Any] = {
+        "search_results": [{"url": "https://a.example", "title": "A"}],
+        "citations": ["https://a.example", "https://b.example", 7],
+    }
+    chunks = [chunk({"content": "a"}, **listed), chunk({"content": "b"}, "stop", **listed)]
+
+    answer = response(streamed(chunks))
+
+    assert [(source.url, source.title) for source in answer.sources] == [
+        ("https://a.example", "A"),
+        ("https://b.example", None),
+    ]
+    assert answer.text == "ab"
+
+
+def test_an_unknown_content_part_is_passed_on() -> None:
+    """Mistral's references come through as they are."""
+    reference = {"type": "reference", "reference_ids": [1]}
+    content = [{"type": "text", "text": "a"}, reference, {"type": "text", "text": "b"}]
+
+    events = streamed([chunk({"content": content}, "stop")])
+
+    assert response(events).text == "ab"
+    assert ProviderEvent("openai", {"content": reference}) in events
+
+
+# -- tools that the server ran
+
+SEARCH: dict[str, Any] = {
+    "index": 0,
+    "type": "search",
+    "arguments": '{"query": "x"}',
+    "output": "Found.",
+    "search_results": {"results": [{"url": "https://a.example", "title": "A"}]},
+}
+
+
+def test_server_run_tools_are_calls_with_results() -> None:
+    """Groq's systems search by themselves: call, result and pages come out, and no call to run."""
+    begun = {name: SEARCH[name] for name in ("index", "type", "arguments")}
+    chunks = [
+        chunk({"executed_tools": [begun]}),
+        chunk({"executed_tools": [SEARCH]}),
+        chunk({"content": "Done."}, "stop"),
+    ]
+
+    answer = response(streamed(chunks))
+
+    called, result, said = answer.message.content
+    assert called == ToolCallPart("executed_0", "search", {"query": "x"}, provider_executed=True)
+    assert isinstance(result, ToolResultPart)
+    assert (result.content, result.provider_executed) == ("Found.", True)
+    assert said == TextPart("Done.")
+    assert answer.tool_calls == ()
+    assert answer.finish_reason.reason == "stop"
+    assert [source.url for source in answer.sources] == ["https://a.example"]
+
+
+def test_arguments_of_server_run_tools_may_be_anything() -> None:
+    """Text that is no JSON stays text."""
+    tools = [{"type": "python", "arguments": "print(1)"}, {"name": "x"}]
+
+    parts = response(whole(completion({"content": "a", "executed_tools": tools}))).message.content
+
+    calls = [part for part in parts if isinstance(part, ToolCallPart)]
+    assert [(c.name, c.arguments) for c in calls] == [("python", "print(1)"), ("x", {})]
+
+
+# -- what must go back with the message
+
+
+def test_extra_content_of_a_message_is_kept_for_replay() -> None:
+    """Gemini's signature on a message comes back as a part that is sent again."""
+    chunks = [
+        chunk({"content": "a", "extra_content": {"google": {"thought_signature": "s"}}}),
+        chunk({"extra_content": {"google": {"more": 1}}}, "stop"),
+    ]
+
+    parts = response(streamed(chunks)).message.content
+
+    assert parts == (
+        TextPart("a"),
+        ProviderPart(
+            "openai",
+            {"extra_content": {"google": {"thought_signature": "s", "more": 1}}},
+            provider_metadata={"openai": {"place": "message"}},
+        ),
+    )

@@ -1,0 +1,242 @@
+"""Thinking, under every name and in every form."""
+
+from typing import Any
+
+import pytest
+from attrs import evolve
+
+from llmcore.protocols.openai_chat import OPENAI, stream
+from llmcore.protocols.openai_chat.reasoning_details import merge_details
+from llmcore.schema.content import ReasoningPart, TextPart, ToolCallPart
+from llmcore.schema.events import ReasoningDelta
+from tests.chat_wire import ASKED, call, chunk, completion, response, streamed, whole
+
+SAYS = "First this, then that."
+
+
+def _details(text: str) -> list[dict[str, Any]]:
+    return [{"type": "reasoning.text", "text": text, "index": 0, "format": "unknown"}]
+
+
+NAMES: dict[str, Any] = {
+    "reasoning_content": lambda text: {"reasoning_content": text},
+    "reasoning": lambda text: {"reasoning": text},
+    "thinking": lambda text: {"thinking": text},
+    "reasoning, an object": lambda text: {"reasoning": {"content": text}},
+    "thinking, an object": lambda text: {"thinking": {"content": text, "signature": None}},
+    "reasoning_details": lambda text: {"reasoning_details": _details(text)},
+    "a summary": lambda text: {
+        "reasoning_details": [{"type": "reasoning.summary", "summary": text, "index": 0}]
+    },
+    "two names at once": lambda text: {"reasoning": text, "reasoning_content": text},
+    "a name and details": lambda text: {"reasoning": text, "reasoning_details": _details(text)},
+    "Mistral's parts": lambda text: {
+        "content": [{"type": "thinking", "thinking": [{"type": "text", "text": text}]}]
+    },
+    "Mistral's parts as a string": lambda text: {
+        "content": [{"type": "thinking", "thinking": text}]
+    },
+    "empty content beside it": lambda text: {"content": "", "reasoning_content": text},
+}
+
+
+@pytest.mark.parametrize("named", NAMES.values(), ids=NAMES.keys())
+def test_thinking_is_found_under_every_name(named: Any) -> None:
+    """The same thinking comes out, once, however the server calls it."""
+    chunks = [
+        chunk({"role": "assistant", "content": ""}),
+        *(chunk(named(piece)) for piece in (SAYS[:6], SAYS[6:])),
+        chunk({"content": "Done."}),
+        chunk({}, "stop"),
+    ]
+
+    answer = response(streamed(chunks))
+
+    assert (answer.reasoning, answer.text) == (SAYS, "Done.")
+    assert [type(part) for part in answer.message.content] == [ReasoningPart, TextPart]
+
+
+@pytest.mark.parametrize("named", NAMES.values(), ids=NAMES.keys())
+def test_thinking_is_found_in_whole_bodies(named: Any) -> None:
+    """A body that was not streamed hides it nowhere else."""
+    message = named(SAYS)
+    parts = message.get("content") or []
+    content = [*parts, {"type": "text", "text": "Done."}] if parts else "Done."
+
+    answer = response(whole(completion({**message, "content": content})))
+
+    assert (answer.reasoning, answer.text) == (SAYS, "Done.")
+
+
+@pytest.mark.parametrize("name", ["reasoning_content", "reasoning", "thinking"])
+def test_plain_thinking_leaves_the_state_alone(name: str) -> None:
+    """Thinking takes the per-token path as text does."""
+    state = stream.initial(ASKED, OPENAI)
+    state, _ = stream.step(state, chunk({name: "a"}))
+
+    after, events = stream.step(state, chunk({name: "b", "content": None}))
+
+    assert after is state
+    assert list(events) == [ReasoningDelta("reasoning_0", "b")]
+
+
+def test_thinking_alone_is_an_answer() -> None:
+    """A turn of nothing but thinking is not empty."""
+    answer = response(streamed([chunk({"reasoning": "Hm."}), chunk({}, "length")]))
+
+    assert answer.message.content == (ReasoningPart("Hm."),)
+    assert answer.finish_reason.reason == "length"
+
+
+def test_encrypted_thinking_is_kept_and_not_shown() -> None:
+    """Data only the provider can read is no text, and comes back for replay."""
+    detail = {"type": "reasoning.encrypted", "data": "xyz", "id": "r1", "index": 0}
+
+    answer = response(streamed([chunk({"reasoning_details": [detail]}), chunk({}, "stop")]))
+
+    assert answer.reasoning == ""
+    (part,) = answer.message.content
+    assert part.provider_metadata == {"openai": {"reasoning_details": [detail]}}
+
+
+def test_a_signature_ends_up_on_its_part() -> None:
+    """A signature that comes in pieces, after the text it signs, is one."""
+    chunks = [
+        chunk({"reasoning": "Hm."}),
+        chunk({"signature": "ab"}),
+        chunk({"signature": "cd"}),
+        chunk({"content": "Done."}, "stop"),
+    ]
+
+    part = response(streamed(chunks)).message.content[0]
+
+    assert part == ReasoningPart("Hm.", signature="abcd")
+
+
+def test_a_signature_of_nothing_says_nothing() -> None:
+    """Outside of thinking there is nothing it could sign."""
+    answer = response(streamed([chunk({"content": "a"}), chunk({"signature": "s"}, "stop")]))
+
+    assert answer.message.content == (TextPart("a"),)
+
+
+def test_thinking_between_text_keeps_its_place() -> None:
+    """Interleaved thinking stays where it came."""
+    chunks = [
+        chunk({"reasoning": "a"}),
+        chunk({"content": "b"}),
+        chunk({"reasoning": "c"}),
+        chunk({"tool_calls": [call(0, id="x", name="one", arguments="{}")]}),
+        chunk({}, "tool_calls"),
+    ]
+
+    content = response(streamed(chunks)).message.content
+
+    assert content == (
+        ReasoningPart("a"),
+        TextPart("b"),
+        ReasoningPart("c"),
+        ToolCallPart("x", "one", {}),
+    )
+
+
+# -- reasoning details
+
+
+def test_pieces_of_one_block_are_joined() -> None:
+    """What streams in pieces goes back as the blocks that a whole body would have."""
+    pieces = [
+        {"type": "reasoning.text", "text": "a", "index": 0, "format": "f"},
+        {"type": "reasoning.text", "text": "b", "index": 0, "format": "f"},
+        {"type": "reasoning.text", "text": None, "signature": "s", "index": 0},
+        {"type": "reasoning.encrypted", "data": "x", "id": "1", "index": 1},
+        {"type": "reasoning.summary", "summary": "c", "index": 2, "id": None},
+        {"type": "reasoning.summary", "summary": "d", "index": 2, "id": "2"},
+    ]
+
+    assert merge_details(pieces) == [
+        {"type": "reasoning.text", "text": "ab", "index": 0, "format": "f", "signature": "s"},
+        {"type": "reasoning.encrypted", "data": "x", "id": "1", "index": 1},
+        {"type": "reasoning.summary", "summary": "cd", "index": 2, "id": "2"},
+    ]
+
+
+def test_blocks_stay_apart() -> None:
+    """Another type, index or id is another block, and so is what follows a signature."""
+    pieces = [
+        {"type": "reasoning.text", "text": "a", "index": 0},
+        {"type": "reasoning.text", "text": "b", "index": 1},
+        {"type": "reasoning.summary", "summary": "c", "index": 1},
+        {"type": "reasoning.encrypted", "data": "d", "id": "1"},
+        {"type": "reasoning.encrypted", "data": "e", "id": "2"},
+        {"type": "reasoning.text", "text": "f", "signature": "s"},
+        {"type": "reasoning.text", "text": "g"},
+    ]
+
+    assert merge_details(pieces) == pieces
+
+
+def test_a_whole_list_of_blocks_is_left_as_it_is() -> None:
+    """Nothing is a piece in a body that was not streamed; noise in it is left out."""
+    blocks = [{"type": "reasoning.text", "text": "a"}, {"type": "reasoning.text", "text": "b"}]
+
+    assert merge_details([*blocks, None, 3], whole=True) == blocks
+
+
+def test_streamed_and_whole_details_are_the_same() -> None:
+    """The blocks that go back do not depend on how the answer came."""
+    pieces = [_details("a")[0], _details("b")[0]]
+    chunks = [*(chunk({"reasoning_details": [piece]}) for piece in pieces), chunk({}, "stop")]
+    document = completion({"content": None, "reasoning_details": _details("ab")})
+
+    assert response(streamed(chunks)).message == response(whole(document)).message
+
+
+# -- think tags
+
+TAGGED = evolve(OPENAI, think_tags=True)
+
+TAGS: dict[str, tuple[str, str, str]] = {
+    "as trained": ("<think>\nHm.\n</think>\n\nDone.", "\nHm.\n", "Done."),
+    "white space before": ("\n <think>Hm.</think>Done.", "Hm.", "Done."),
+    "no thinking": ("Done.", "", "Done."),
+    "a tag inside the text is text": ("Use <think> here.", "", "Use <think> here."),
+    "a lone angle bracket": ("<b>Done.</b>", "", "<b>Done.</b>"),
+    "an angle bracket while thinking": ("<think>a < b</th</think>Done.", "a < b</th", "Done."),
+    "twice": ("<think>a</think> <think>b</think>Done.", "ab", "Done."),
+    "never closed": ("<think>Hm.", "Hm.", ""),
+    "cut in the closing tag": ("<think>Hm.</thi", "Hm.</thi", ""),
+    "cut in the opening tag": ("<thi", "", "<thi"),
+    "empty": ("<think></think>Done.", "", "Done."),
+    "only white space": (" \n ", "", ""),
+}
+
+
+@pytest.mark.parametrize(("text", "reasoning", "said"), TAGS.values(), ids=TAGS.keys())
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 100])
+def test_tags_split_thinking_from_text(text: str, reasoning: str, said: str, size: int) -> None:
+    """Where the tags are cut between chunks never shows."""
+    pieces = [text[start : start + size] for start in range(0, len(text), size)]
+    chunks = [*(chunk({"content": piece}) for piece in pieces), chunk({}, "stop")]
+
+    answer = response(streamed(chunks, dialect=TAGGED))
+
+    assert (answer.reasoning or "", answer.text) == (reasoning, said)
+    document = completion({"content": text})
+    assert response(whole(document, dialect=TAGGED)).message == answer.message
+
+
+def test_tags_are_text_unless_asked_for() -> None:
+    """A server that does not think in tags may talk about them."""
+    answer = response(streamed([chunk({"content": "<think>a</think>"}, "stop")]))
+
+    assert (answer.text, answer.reasoning) == ("<think>a</think>", None)
+
+
+def test_many_tags_in_one_chunk_are_no_problem() -> None:
+    """However often the text changes sides, it is read in a loop."""
+    text = "<think>a</think>" * 5_000 + "Done."
+
+    answer = response(streamed([chunk({"content": text}, "stop")], dialect=TAGGED))
+
+    assert (len(answer.reasoning or ""), answer.text) == (5_000, "Done.")

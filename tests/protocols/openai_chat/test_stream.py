@@ -1,0 +1,602 @@
+"""Text, ends, usage and errors of an answer."""
+
+import json
+from typing import Any
+
+import pytest
+from attrs import evolve
+from syrupy.assertion import SnapshotAssertion
+
+from llmcore.protocols import openai_chat
+from llmcore.protocols.openai_chat import COMPATIBLE, OPENAI, stream
+from llmcore.schema.content import RefusalPart, TextPart, TokenLogprob
+from llmcore.schema.errors import (
+    ContextLengthError,
+    LLMError,
+    OverloadedError,
+    RateLimitError,
+    ServerError,
+    StreamError,
+)
+from llmcore.schema.events import (
+    ErrorEvent,
+    Finish,
+    FinishReason,
+    ProviderEvent,
+    StreamStart,
+    TextDelta,
+)
+from llmcore.schema.model import Model
+from llmcore.schema.request import request
+from tests.chat_wire import (
+    ASKED,
+    USAGE,
+    call,
+    calls_chunks,
+    chunk,
+    completion,
+    error,
+    response,
+    sse,
+    streamed,
+    text_chunks,
+    usage_chunk,
+    whole,
+)
+
+# -- frames
+
+
+@pytest.mark.parametrize(
+    ("frame", "expected"),
+    [
+        (("", b""), None),
+        (("ping", b"  "), None),
+        (("", b"null"), None),
+        (("", b'{"id":"a"}'), {"id": "a"}),
+        (("error", b'{"message":"no"}'), {"error": {"message": "no"}}),
+        (("error", b'{"error":{"message":"no"}}'), {"error": {"message": "no"}}),
+        (("error", b"plain words"), {"error": "plain words"}),
+    ],
+)
+def test_frames_are_read(frame: tuple[str, bytes], expected: object) -> None:
+    """Pings say nothing; an event named error is one, whatever it holds."""
+    assert stream.decode(frame) == expected
+
+
+@pytest.mark.parametrize("data", [b"[DONE]", b" [DONE]", b"[DONE] \n"])
+def test_the_sentinel_ends_the_stream(data: bytes) -> None:
+    """After `[DONE]` nothing is read, so the connection is free at once."""
+    chunk_ = stream.decode(("", data))
+
+    assert chunk_ is not None
+    assert stream.terminal(chunk_)
+
+
+def test_no_other_chunk_is_the_sentinel() -> None:
+    """A server cannot fake the end by sending what the sentinel is decoded to."""
+    assert not stream.terminal({"done": True})
+
+
+@pytest.mark.parametrize("data", [b"{", b"<html>", b"[1"])
+def test_broken_frames_raise(data: bytes) -> None:
+    """What is not JSON is a ValueError, which the decoder turns into a StreamError."""
+    with pytest.raises(ValueError, match=r"."):
+        stream.decode(("", data))
+
+
+def test_a_chunk_that_is_no_object_is_an_error() -> None:
+    """A list where a chunk belongs fails with words, not with a TypeError."""
+    assert isinstance(error(streamed([[1, 2]])), LLMError)
+
+
+# -- text
+
+
+def test_a_stream_of_text(snapshot: SnapshotAssertion) -> None:
+    """The whole event list of a plain answer."""
+    assert streamed([*text_chunks("Hel", "lo"), usage_chunk()]) == snapshot
+
+
+def test_a_whole_body(snapshot: SnapshotAssertion) -> None:
+    """The whole event list of a plain answer that was not streamed."""
+    assert whole(completion({"content": "Hello"}, usage=USAGE)) == snapshot
+
+
+def test_plain_text_leaves_the_state_alone() -> None:
+    """The per-token path changes nothing and builds one event."""
+    state = stream.initial(ASKED, OPENAI)
+    for one in text_chunks("Hi")[:2]:
+        state, _ = stream.step(state, one)
+
+    after, events = stream.step(state, chunk({"content": " there"}))
+
+    assert after is state
+    assert list(events) == [TextDelta("text_0", " there")]
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        {"role": "assistant"},
+        {"reasoning_content": None, "refusal": None},
+        {"reasoning": "", "reasoning_details": [], "tool_calls": []},
+    ],
+)
+def test_empty_fields_beside_the_text_say_nothing(extra: dict[str, Any]) -> None:
+    """Servers that fill every chunk with nulls stay on the per-token path."""
+    state = stream.initial(ASKED, OPENAI)
+    state, _ = stream.step(state, chunk({"content": "Hi"}))
+
+    after, events = stream.step(state, chunk({"content": "!", **extra}))
+
+    assert after is state
+    assert list(events) == [TextDelta("text_0", "!")]
+
+
+@pytest.mark.parametrize(
+    "envelope", [{"error": None}, {"citations": []}, {"x_groq": None, "usage": None}]
+)
+def test_empty_fields_around_the_text_say_nothing(envelope: dict[str, Any]) -> None:
+    """The same for what stands beside the choices."""
+    state = stream.initial(ASKED, OPENAI)
+    state, _ = stream.step(state, chunk({"content": "Hi"}))
+
+    after, events = stream.step(state, chunk({"content": "!"}, **envelope))
+
+    assert after is state
+    assert list(events) == [TextDelta("text_0", "!")]
+
+
+def test_a_refusal_is_its_own_part() -> None:
+    """Words of refusal are not an answer's text."""
+    chunks = [chunk({"refusal": "I can"}), chunk({"refusal": "not."}), chunk({}, "stop")]
+
+    answer = response(streamed(chunks))
+
+    assert answer.message.content == (RefusalPart("I cannot."),)
+    assert answer.text == ""
+    assert answer.finish_reason == FinishReason("content_filter", "stop")
+
+
+def test_logprobs_come_with_their_text() -> None:
+    """Each delta has the tokens it is made of; the part has them all."""
+
+    def with_logprobs(text: str) -> dict[str, Any]:
+        token = {"token": text, "logprob": -0.5, "bytes": None, "top_logprobs": []}
+        made = chunk({"content": text})
+        made["choices"][0]["logprobs"] = {"content": [token]}
+        return made
+
+    (part,) = response(
+        streamed([with_logprobs("a"), with_logprobs("b"), chunk({}, "stop")])
+    ).message.content
+
+    assert part == TextPart(
+        "ab",
+        logprobs=(TokenLogprob(token="a", logprob=-0.5), TokenLogprob(token="b", logprob=-0.5)),
+    )
+
+
+def test_unknown_fields_of_a_delta_are_passed_on() -> None:
+    """What has no neutral form is an event, not a loss."""
+    events = streamed([chunk({"content": "a", "mood": "good"}), chunk({}, "stop")])
+
+    assert ProviderEvent("openai", {"delta": {"mood": "good"}}) in events
+
+
+def test_other_choices_are_passed_on() -> None:
+    """`n` above 1 is no neutral notion: the first choice is the answer."""
+    second = chunk({"content": "b"})
+    second["choices"][0]["index"] = 1
+
+    events = streamed([chunk({"content": "a"}), second, chunk({}, "stop")])
+
+    assert response(events).text == "a"
+    assert sum(isinstance(event, ProviderEvent) for event in events) == 1
+
+
+# -- where things come
+
+
+PLACES: dict[str, list[Any]] = {
+    "content, finish and usage in one chunk": [chunk({"content": "Hello"}, "stop", usage=USAGE)],
+    "finish twice": [
+        chunk({"content": "Hello"}),
+        chunk({}, "stop"),
+        chunk({}, "stop"),
+        usage_chunk(),
+    ],
+    "finish twice, differing": [
+        chunk({"content": "Hello"}),
+        chunk({}, "stop"),
+        chunk({}, "length"),
+        usage_chunk(),
+    ],
+    "usage after the finish": [chunk({"content": "Hello"}), chunk({}, "stop"), usage_chunk()],
+    "usage before an empty last chunk": [
+        chunk({"content": "Hello"}),
+        usage_chunk(),
+        chunk({}, "stop"),
+    ],
+    "a first chunk with only a role": [
+        chunk({"role": "assistant"}),
+        chunk({"content": "Hello"}),
+        chunk({}, "stop"),
+        usage_chunk(),
+    ],
+    "a first chunk of filter results, as Azure sends": [
+        {"id": "", "object": "", "model": "", "choices": [], "prompt_filter_results": []},
+        chunk({"content": "Hello"}),
+        chunk({}, "stop"),
+        usage_chunk(),
+    ],
+    "text in the finish chunk": [
+        chunk({"content": "Hel"}),
+        chunk({"content": "lo"}, "stop"),
+        usage_chunk(),
+    ],
+    "delta null in the end": [
+        chunk({"content": "Hello"}),
+        {**chunk(), "choices": [{"index": 0, "delta": None, "finish_reason": "stop"}]},
+        usage_chunk(),
+    ],
+    "usage growing on every chunk": [
+        chunk({"content": "Hel"}, usage={**USAGE, "completion_tokens": 1, "total_tokens": 8}),
+        chunk({"content": "lo"}, usage={**USAGE, "completion_tokens": 4, "total_tokens": 11}),
+        chunk({}, "stop", usage=USAGE),
+    ],
+    "usage split over two chunks": [
+        chunk({"content": "Hello"}, usage={"prompt_tokens": 7, "completion_tokens": None}),
+        chunk({}, "stop", usage={"completion_tokens": 5, "total_tokens": 12}),
+    ],
+    "usage in two places": [
+        chunk({"content": "Hello"}),
+        chunk({}, "stop", x_groq={"usage": USAGE}),
+        usage_chunk(),
+    ],
+    "usage in x_groq": [chunk({"content": "Hello"}), chunk({}, "stop", x_groq={"usage": USAGE})],
+    "usage in the choice, as Moonshot sends": [
+        chunk({"content": "Hello"}),
+        {
+            **chunk(),
+            "choices": [{"index": 0, "delta": {}, "finish_reason": "stop", "usage": USAGE}],
+        },
+    ],
+    "no index in the choice": [
+        {**chunk(), "choices": [{"delta": {"content": "Hello"}}]},
+        {**chunk(), "choices": [{"delta": {}, "finish_reason": "stop"}], "usage": USAGE},
+    ],
+}
+
+
+@pytest.mark.parametrize("done", [True, False])
+@pytest.mark.parametrize("chunks", PLACES.values(), ids=PLACES.keys())
+def test_wherever_it_comes_it_counts_once(chunks: list[Any], done: bool) -> None:
+    """Text is whole, the end is one, usage is the last word and never a sum."""
+    events = streamed(chunks, done=done)
+    answer = response(events)
+
+    assert answer.text == "Hello"
+    assert answer.finish_reason == FinishReason("stop", "stop")
+    assert (answer.id, answer.model) == ("chatcmpl-1", "gpt-4.1")
+    assert answer.usage is not None
+    assert (answer.usage.input_tokens, answer.usage.output_tokens) == (7, 5)
+    assert answer.usage.total_tokens == 12
+
+
+def test_no_usage_is_none() -> None:
+    """A server that counts nothing is not taken to have counted 0."""
+    assert response(streamed(text_chunks("Hello"))).usage is None
+
+
+def test_what_is_said_of_the_response_is_kept() -> None:
+    """Service tier, fingerprint and filter results are the finish's metadata."""
+    chunks = [
+        chunk({"content": "a"}, service_tier="flex", system_fingerprint="fp", obfuscation="xx"),
+        {**chunk({}, "stop"), "service_tier": "default"},
+    ]
+
+    metadata = response(streamed(chunks)).provider_metadata
+
+    assert metadata == {"openai": {"service_tier": "default", "system_fingerprint": "fp"}}
+
+
+# -- finish reasons
+
+
+@pytest.mark.parametrize(
+    ("raw", "reason"),
+    [
+        ("stop", "stop"),
+        ("STOP", "stop"),
+        ("eos", "stop"),
+        ("length", "length"),
+        ("model_length", "length"),
+        ("tool_calls", "tool_calls"),
+        ("function_call", "tool_calls"),
+        ("content_filter", "content_filter"),
+        ("sensitive", "content_filter"),
+        ("error", "error"),
+        ("insufficient_system_resource", "error"),
+        ("one of next year's", "other"),
+    ],
+)
+def test_finish_reasons(raw: str, reason: str) -> None:
+    """Each server's word has a common one, and stays readable."""
+    streamed_reason = response(streamed(text_chunks("a", finish=raw))).finish_reason
+    whole_reason = response(whole(completion({"content": "a"}, raw))).finish_reason
+
+    assert (streamed_reason.reason, streamed_reason.raw) == (reason, raw)
+    assert whole_reason == streamed_reason
+
+
+@pytest.mark.parametrize(
+    ("raw", "reason"),
+    [("stop", "tool_calls"), ("length", "length"), ("content_filter", "content_filter")],
+)
+def test_calls_make_stop_tool_calls_and_nothing_else(raw: str, reason: str) -> None:
+    """Many servers say stop though tools were called; a cut answer stays cut."""
+    chunks = [*calls_chunks(call(0, id="a", name="one", arguments="{}"))[:-1], chunk({}, raw)]
+
+    answer = response(streamed(chunks))
+
+    assert (answer.finish_reason.reason, answer.finish_reason.raw) == (reason, raw)
+
+
+@pytest.mark.parametrize("finish", [None, ""])
+def test_a_whole_body_without_a_reason_is_whole(finish: str | None) -> None:
+    """A document that parses is not cut off, whatever it forgets to say."""
+    plain = response(whole(completion({"content": "a"}, finish)))
+    calling = response(
+        whole(completion({"tool_calls": [call(id="a", name="one", arguments="{}")]}, finish))
+    )
+
+    assert plain.finish_reason == FinishReason("other")
+    assert calling.finish_reason == FinishReason("tool_calls")
+
+
+# -- cut streams
+
+
+def test_an_end_without_a_finish_reason_is_an_error() -> None:
+    """Half an answer is never taken for a whole one, and is not lost."""
+    failed = error(streamed(text_chunks("Hel", "lo")[:-1], done=False))
+
+    assert isinstance(failed, StreamError)
+    assert failed.retryable
+    assert failed.partial is not None
+    assert failed.partial.text == "Hello"
+
+
+def test_done_alone_is_no_end() -> None:
+    """A gateway that lost its server still writes `[DONE]`."""
+    assert isinstance(error(streamed(text_chunks("Hello")[:-1], done=True)), StreamError)
+
+
+def test_done_after_the_final_usage_is_an_end() -> None:
+    """A stream that is cut has no final usage, so a server without reasons is believed."""
+    chunks = [*text_chunks("Hello")[:-1], usage_chunk()]
+
+    assert response(streamed(chunks)).finish_reason == FinishReason("other")
+    assert isinstance(error(streamed(chunks, done=False)), StreamError)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"data: [DONE]\n\n",
+        b": ping\n\n",
+        b"<html>502</html>",
+        sse([{**chunk(), "choices": []}]),
+        sse([{**chunk(), "choices": None}]),
+        sse([{"id": "a"}]),
+    ],
+)
+def test_a_stream_without_an_answer_is_an_error(body: bytes) -> None:
+    """Nothing, a web page, or empty chunks never look like an empty success."""
+    assert isinstance(error(streamed(body)), StreamError)
+
+
+def test_a_frame_that_is_not_json_is_an_error_with_what_had_come() -> None:
+    """Broken bytes end the stream with a typed error."""
+    body = sse(text_chunks("Hello")[:-1], done=False) + b"data: {oops\n\n"
+
+    failed = error(streamed(body))
+
+    assert isinstance(failed, StreamError)
+    assert failed.partial is not None
+    assert failed.partial.text == "Hello"
+
+
+def test_nothing_is_read_after_done() -> None:
+    """A server that leaves the connection open holds nobody up."""
+    events = streamed(sse(text_chunks("Hello")) + sse(text_chunks("again")))
+
+    assert response(events).text == "Hello"
+    assert isinstance(events[-1], Finish)
+
+
+# -- errors inside HTTP 200
+
+
+ERRORS: dict[str, tuple[Any, type[LLMError]]] = {
+    "OpenAI": (
+        {"error": {"message": "slow down", "type": "requests", "code": "rate_limit_exceeded"}},
+        RateLimitError,
+    ),
+    "OpenRouter": (
+        {
+            **chunk({"content": ""}, "error"),
+            "error": {"code": 429, "message": "slow down"},
+        },
+        RateLimitError,
+    ),
+    "OpenRouter, in the choice": (
+        {**chunk(), "choices": [{"index": 0, "error": {"code": 502, "message": "slow down"}}]},
+        ServerError,
+    ),
+    "in the choice, beside text": (
+        {
+            **chunk(),
+            "choices": [
+                {
+                    "index": 0,
+                    "delta": {"content": "x"},
+                    "error": {"code": 502, "message": "slow down"},
+                }
+            ],
+        },
+        ServerError,
+    ),
+    "choices null": (
+        {"choices": None, "error": {"code": 429, "message": "slow down"}},
+        RateLimitError,
+    ),
+    "vLLM": (
+        {"object": "error", "message": "slow down", "type": "BadRequestError", "code": 400},
+        LLMError,
+    ),
+    "FastAPI": ({"detail": "slow down"}, LLMError),
+    "Anthropic behind it": (
+        {"type": "error", "error": {"type": "overloaded_error", "message": "slow down"}},
+        OverloadedError,
+    ),
+    "llama.cpp": (
+        {
+            "error": {
+                "code": 400,
+                "message": "slow down",
+                "type": "exceed_context_size_error",
+                "n_ctx": 512,
+                "n_prompt_tokens": 700,
+            }
+        },
+        ContextLengthError,
+    ),
+}
+
+
+@pytest.mark.parametrize(("body", "kind"), ERRORS.values(), ids=ERRORS.keys())
+def test_errors_in_a_stream_are_typed(body: Any, kind: type[LLMError]) -> None:
+    """An error after HTTP 200 has its class and words, and keeps what had come."""
+    failed = error(streamed([*text_chunks("Hello")[:-1], body]))
+
+    assert isinstance(failed, kind)
+    assert "slow down" in failed.message
+    assert failed.provider == "openai"
+    assert failed.partial is not None
+    assert failed.partial.text == "Hello"
+
+
+@pytest.mark.parametrize(("body", "kind"), ERRORS.values(), ids=ERRORS.keys())
+def test_errors_as_the_first_chunk_are_typed(body: Any, kind: type[LLMError]) -> None:
+    """A stream may be nothing but an error."""
+    assert isinstance(error(streamed([body])), kind)
+
+
+@pytest.mark.parametrize(("body", "kind"), ERRORS.values(), ids=ERRORS.keys())
+def test_errors_in_a_whole_body_are_typed(body: Any, kind: type[LLMError]) -> None:
+    """The same bodies fail the same way where nothing is streamed."""
+    assert isinstance(error(whole(body)), kind)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"choices": None},
+        {"choices": []},
+        {"id": "a", "usage": USAGE},
+        {},
+        [],
+        None,
+        "text",
+        b"",
+        b"<html>502 Bad Gateway</html>",
+    ],
+)
+def test_a_whole_body_without_an_answer_is_an_error(body: Any) -> None:
+    """Whatever is missing, it is a StreamError and never a TypeError."""
+    failed = error(whole(body))
+
+    assert isinstance(failed, StreamError)
+    assert failed.retryable
+
+
+def test_an_event_named_error_is_an_error() -> None:
+    """Some servers say it in the event's name only."""
+    body = b'event: error\ndata: {"message": "gone", "code": 503}\n\n'
+
+    failed = error(streamed(sse(text_chunks("Hello")[:-1], done=False) + body))
+
+    assert isinstance(failed, ServerError)
+    assert failed.message == "gone"
+
+
+def test_nothing_follows_an_error_in_one_chunk() -> None:
+    """A chunk whose fragments make no sense gives its error and no more."""
+    state = stream.initial(ASKED, OPENAI)
+    both = chunk({"tool_calls": [call(0, arguments="{"), call(1, name="one", arguments="{}")]})
+
+    _, events = stream.step(state, both)
+
+    assert isinstance(events[-1], ErrorEvent)
+    assert sum(isinstance(event, ErrorEvent) for event in events) == 1
+
+
+# -- the start
+
+
+def test_the_answering_model_is_named() -> None:
+    """A gateway may answer with another model than was asked for."""
+    asked = request(model=Model("auto", "router"), prompt="Hi")
+    events = streamed([{**chunk({"content": "a"}, "stop"), "model": "other-1"}], asked=asked)
+
+    start = events[0]
+
+    assert isinstance(start, StreamStart)
+    assert (start.provider, start.model, start.id) == ("router", "other-1", "chatcmpl-1")
+    assert response(events).message.origin is not None
+
+
+def test_a_server_that_names_nothing_gets_what_was_asked_for() -> None:
+    """Without id and model in the chunks the request's model counts."""
+    bare = {"choices": [{"delta": {"content": "a"}, "finish_reason": "stop"}]}
+
+    answer = response(streamed([bare]))
+
+    assert (answer.id, answer.model, answer.text) == (None, "gpt-4.1", "a")
+
+
+# -- the protocol
+
+
+def test_a_dialect_makes_a_protocol() -> None:
+    """Facades close a dialect over the one protocol."""
+    made = openai_chat.make(COMPATIBLE)
+
+    assert (made.id, made.metadata_key) == ("openai-chat", "openai")
+    assert openai_chat.protocol.stream.initial(ASKED).context.dialect is OPENAI
+    assert made.stream.initial(ASKED).context.dialect is COMPATIBLE
+
+
+def test_the_state_is_frozen() -> None:
+    """A step cannot change the state it was given."""
+    state = stream.initial(ASKED, evolve(OPENAI, think_tags=True))
+
+    with pytest.raises(AttributeError):
+        state.hot = "content"  # type: ignore[misc]
+
+
+def test_long_streams_stay_linear() -> None:
+    """No field grows with the tokens: 20 000 plain chunks leave the state as it was."""
+    state = stream.initial(ASKED, OPENAI)
+    state, _ = stream.step(state, chunk({"content": "a"}))
+    again = json.loads(json.dumps(chunk({"content": "b"})))
+
+    after = state
+    for _ in range(20_000):
+        after, _events = stream.step(after, again)
+
+    assert after is state

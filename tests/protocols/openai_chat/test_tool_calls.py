@@ -1,0 +1,436 @@
+"""Which fragment belongs to which tool call."""
+
+import json
+from typing import Any
+
+import pytest
+from attrs import evolve
+
+from llmcore.protocols.openai_chat import OPENAI
+from llmcore.schema.content import ToolCallPart
+from llmcore.schema.errors import StreamError
+from llmcore.schema.events import EventType, ToolCall, ToolInputDelta
+from llmcore.schema.tools import CustomTool, ToolChoice, ToolDefinition
+from tests.chat_wire import (
+    ASKED,
+    call,
+    calls_chunks,
+    chunk,
+    completion,
+    error,
+    response,
+    streamed,
+    whole,
+)
+
+A = '{"city":"A"}'
+B = '{"city":"B"}'
+
+TWO_CALLS: dict[str, list[Any]] = {
+    "as documented": [
+        call(0, id="a", type="function", name="one", arguments=""),
+        call(0, arguments=A[:4]),
+        call(0, arguments=A[4:]),
+        call(1, id="b", type="function", name="two", arguments=""),
+        call(1, arguments=B[:4]),
+        call(1, arguments=B[4:]),
+    ],
+    "both of index 0, each in one chunk": [
+        call(0, id="a", name="one", arguments=A),
+        call(0, id="b", name="two", arguments=B),
+    ],
+    "both of index 0, without ids": [
+        call(0, name="one", arguments=A),
+        call(0, name="two", arguments=B),
+    ],
+    "no index, the id on the first fragment only": [
+        call(id="a", name="one", arguments=A[:3]),
+        call(arguments=A[3:]),
+        call(id="b", name="two", arguments=B[:3]),
+        call(arguments=B[3:]),
+    ],
+    "the id on every fragment": [
+        call(0, id="a", name="one", arguments=""),
+        call(0, id="a", arguments=A),
+        call(1, id="b", name="two", arguments=""),
+        call(1, id="b", arguments=B),
+    ],
+    "id and name on every fragment": [
+        call(0, id="a", name="one", arguments=A[:5]),
+        call(0, id="a", name="one", arguments=A[5:]),
+        call(1, id="b", name="two", arguments=B[:5]),
+        call(1, id="b", name="two", arguments=B[5:]),
+    ],
+    "fragments of both in turn": [
+        call(0, id="a", name="one", arguments=""),
+        call(1, id="b", name="two", arguments=""),
+        call(0, arguments=A[:6]),
+        call(1, arguments=B[:6]),
+        call(0, arguments=A[6:]),
+        call(1, arguments=B[6:]),
+    ],
+    "the index rises on continuations": [
+        call(0, id="a", name="one", arguments=""),
+        call(1, arguments=A),
+        call(2, id="b", name="two", arguments=""),
+        call(3, arguments=B),
+    ],
+    "the index is null": [
+        call(index=None, id="a", name="one", arguments=A) | {"index": None},
+        call(index=None, id="b", name="two", arguments=B) | {"index": None},
+    ],
+    "two calls in one chunk": [
+        [call(0, id="a", name="one", arguments=A), call(1, id="b", name="two", arguments=B)]
+    ],
+    "two calls in one chunk, without index": [
+        [call(id="a", name="one", arguments=A), call(id="b", name="two", arguments=B)]
+    ],
+    "no ids, good indexes": [
+        call(0, name="one", arguments=""),
+        call(0, arguments=A),
+        call(1, name="two", arguments=""),
+        call(1, arguments=B),
+    ],
+    "some with index, some without": [
+        call(0, id="a", name="one", arguments=""),
+        call(arguments=A),
+        call(id="b", name="two", arguments=""),
+        call(1, arguments=B[:2]),
+        call(arguments=B[2:]),
+    ],
+    "the name on every fragment, no ids": [
+        call(0, name="one", arguments=A[:5]),
+        call(0, name="one", arguments=A[5:]),
+        call(1, name="two", arguments=B[:5]),
+        call(1, name="two", arguments=B[5:]),
+    ],
+    "one id for both": [
+        call(0, id="x", name="one", arguments=A),
+        call(1, id="x", name="two", arguments=B),
+    ],
+    "ids that change on every fragment": [
+        call(0, id="a1", name="one", arguments=""),
+        call(0, id="a2", arguments=A),
+        call(1, id="b1", name="two", arguments=""),
+        call(1, id="b2", arguments=B),
+    ],
+    "the id before the name": [
+        call(0, id="a"),
+        call(0, name="one", arguments=A),
+        call(1, id="b"),
+        call(1, name="two", arguments=B),
+    ],
+    "an empty object first, then the arguments": [
+        call(0, id="a", name="one", arguments="{}"),
+        call(0, arguments=A),
+        call(1, id="b", name="two", arguments="{}"),
+        call(1, arguments=B),
+    ],
+    "each whole call said twice": [
+        call(0, id="a", name="one", arguments=A),
+        call(0, id="a", name="one", arguments=A),
+        call(1, id="b", name="two", arguments=B),
+        call(1, id="b", name="two", arguments=B),
+    ],
+    "arguments as objects": [
+        call(0, id="a", name="one", arguments={"city": "A"}),
+        call(1, id="b", name="two", arguments={"city": "B"}),
+    ],
+    "ids that say null": [
+        call(0, id="null", name="one", arguments=A),
+        call(1, id="null", name="two", arguments=B),
+    ],
+    "the other form of a tool beside it, empty": [
+        call(0, id="a", name="one", arguments=A, custom={"name": "", "input": ""}),
+        call(1, id="b", name="two", arguments=B, custom={"name": "", "input": ""}),
+    ],
+}
+
+
+@pytest.mark.parametrize("fragments", TWO_CALLS.values(), ids=TWO_CALLS.keys())
+def test_two_calls_stay_two(fragments: list[Any]) -> None:
+    """However a server numbers its fragments, two calls come out, each whole."""
+    calls = response(streamed(calls_chunks(*fragments))).tool_calls
+
+    assert [(c.name, c.arguments) for c in calls] == [
+        ("one", {"city": "A"}),
+        ("two", {"city": "B"}),
+    ]
+    assert len({c.id for c in calls}) == 2
+
+
+def test_two_calls_of_one_tool_without_ids_stay_two() -> None:
+    """A whole object with the name again is the next call, not more of the last."""
+    fragments = [call(0, name="one", arguments=A), call(0, name="one", arguments=B)]
+
+    calls = response(streamed(calls_chunks(*fragments))).tool_calls
+
+    assert [c.arguments for c in calls] == [{"city": "A"}, {"city": "B"}]
+
+
+AMBIGUOUS: dict[str, list[Any]] = {
+    "more for a whole call, of nobody": [
+        call(0, id="a", name="one", arguments=A),
+        call(arguments=B),
+    ],
+    "more for a whole call, by its index": [call(0, name="one", arguments=A), call(0, arguments=B)],
+    "more for a whole call, by its id": [
+        call(0, id="a", name="one", arguments=A),
+        call(0, id="a", name="one", arguments=B),
+    ],
+    "arguments before any name": [call(0, arguments=A)],
+    "a call that never gets a name": [call(0, id="a")],
+}
+
+
+@pytest.mark.parametrize("fragments", AMBIGUOUS.values(), ids=AMBIGUOUS.keys())
+def test_what_belongs_to_no_call_is_an_error(fragments: list[Any]) -> None:
+    """Two calls are never run as one: what cannot be told apart fails, with a type."""
+    failed = error(streamed(calls_chunks(*fragments)))
+
+    assert isinstance(failed, StreamError)
+
+
+@pytest.mark.parametrize(
+    "pieces", [[], [""], [None], [" "], ["{}"], ["null"], ["{", "}"], ["", " ", ""]]
+)
+def test_no_arguments_are_an_empty_object(pieces: list[str | None]) -> None:
+    """Nothing, null, white space and `{}` all mean that there are no arguments."""
+    fragments = [
+        call(0, id="a", name="now"),
+        *(call(0, arguments=piece) for piece in pieces),
+    ]
+
+    (part,) = response(streamed(calls_chunks(*fragments))).tool_calls
+
+    assert part == ToolCallPart("a", "now", {})
+
+
+@pytest.mark.parametrize("arguments", ["", None, "{}", "null", {}])
+def test_no_arguments_are_an_empty_object_when_whole(arguments: object) -> None:
+    """A body that was not streamed spells no arguments in as many ways."""
+    message = {"content": None, "tool_calls": [call(id="a", name="now", arguments=arguments)]}
+
+    (part,) = response(whole(completion(message, "tool_calls"))).tool_calls
+
+    assert part.arguments == {}
+
+
+def test_broken_arguments_are_kept_and_reported() -> None:
+    """Half an object is never taken for a whole one, nor lost."""
+    fragments = [call(0, id="a", name="one", arguments=""), call(0, arguments='{"city":"Ber')]
+    chunks = [*calls_chunks(*fragments)[:-1], chunk({}, "length")]
+
+    answer = response(streamed(chunks))
+
+    assert answer.tool_calls[0].arguments == '{"city":"Ber'
+    assert not answer.tool_calls[0].is_valid
+    assert answer.finish_reason.reason == "length"
+    assert [note.code for note in answer.diagnostics] == ["invalid-tool-arguments"]
+
+
+def test_synthetic_ids_are_the_same_every_time() -> None:
+    """The same response gives the same ids, so histories and caches stay stable."""
+    chunks = calls_chunks(call(0, name="one", arguments=A), call(1, name="two", arguments=B))
+    message = {"tool_calls": [call(name="one", arguments=A), call(name="two", arguments=B)]}
+
+    first, again = response(streamed(chunks)), response(streamed(chunks))
+    at_once = response(whole(completion(message, "tool_calls")))
+
+    assert first.tool_calls == again.tool_calls == at_once.tool_calls
+
+
+def test_the_whole_call_in_the_finish_chunk_arrives() -> None:
+    """A backend that sends name, arguments and finish in one chunk loses nothing."""
+    last = chunk({"tool_calls": [call(0, id="a", name="one", arguments=A)]}, "tool_calls")
+
+    (part,) = response(streamed([last])).tool_calls
+
+    assert part == ToolCallPart("a", "one", {"city": "A"})
+
+
+def test_a_fragment_that_says_nothing_is_nothing() -> None:
+    """Some servers announce calls with an empty list entry."""
+    chunks = calls_chunks({}, call(0), call(0, id="a", name="one", arguments="{}"), {})
+
+    assert [c.name for c in response(streamed(chunks)).tool_calls] == ["one"]
+
+
+def test_an_id_of_an_earlier_call_finds_it() -> None:
+    """An id that was seen is that call's, whatever came between."""
+    fragments = [
+        call(id="a", name="one", arguments=""),
+        call(id="b", name="two", arguments=""),
+        call(id="a", arguments=A),
+        call(id="b", arguments=B),
+    ]
+
+    calls = response(streamed(calls_chunks(*fragments))).tool_calls
+
+    assert [c.arguments for c in calls] == [{"city": "A"}, {"city": "B"}]
+
+
+def test_plain_fragments_pass_as_deltas() -> None:
+    """Arguments are streamed as they come, and the call follows its last fragment."""
+    fragments = [
+        call(0, id="a", type="function", name="one", arguments=""),
+        *(call(0, arguments=char) for char in A),
+    ]
+
+    events = streamed(calls_chunks(*fragments))
+
+    assert [e.text for e in events if isinstance(e, ToolInputDelta)] == list(A)
+    kinds = [event.type for event in events]
+    assert kinds.index(EventType.TOOL_INPUT_END) + 1 == kinds.index(EventType.TOOL_CALL)
+
+
+def test_the_api_before_tools_still_reads() -> None:
+    """`function_call` is a call without an id."""
+    chunks = [
+        chunk({"function_call": {"name": "one", "arguments": ""}}),
+        chunk({"function_call": {"arguments": A}}),
+        chunk({}, "function_call"),
+    ]
+
+    answer = response(streamed(chunks))
+
+    assert [(c.name, c.arguments) for c in answer.tool_calls] == [("one", {"city": "A"})]
+    assert answer.finish_reason.reason == "tool_calls"
+
+
+def test_text_between_calls_keeps_its_place() -> None:
+    """Order is meaning: text, call, text come back as they came."""
+    chunks = [
+        chunk({"content": "First."}),
+        chunk({"tool_calls": [call(0, id="a", name="one", arguments=A)]}),
+        chunk({"content": "Then."}),
+        chunk({}, "tool_calls"),
+    ]
+
+    parts = response(streamed(chunks)).message.content
+
+    assert [type(part).__name__ for part in parts] == ["TextPart", "ToolCallPart", "TextPart"]
+
+
+# -- custom tools
+
+
+def test_a_freeform_call_is_raw_text() -> None:
+    """The input of a custom tool is text, JSON or not."""
+    chunks = [
+        chunk(
+            {"tool_calls": [{"index": 0, "id": "a", "type": "custom", "custom": {"name": "sh"}}]}
+        ),
+        chunk({"tool_calls": [{"index": 0, "custom": {"input": '{"not": '}}]}),
+        chunk({"tool_calls": [{"index": 0, "custom": {"input": "parsed"}}]}),
+        chunk({}, "tool_calls"),
+    ]
+    message = {
+        "tool_calls": [
+            {"id": "a", "type": "custom", "custom": {"name": "sh", "input": '{"not": parsed'}}
+        ]
+    }
+
+    (part,) = response(streamed(chunks)).tool_calls
+
+    assert part == ToolCallPart("a", "sh", '{"not": parsed', kind="custom")
+    assert response(whole(completion(message, "tool_calls"))).tool_calls == (part,)
+
+
+PATCH = '*** Begin Patch\n+"ü" \\ 👍\n'
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ({"input": PATCH}, PATCH),
+        ({"patch": PATCH}, PATCH),
+        ({"input": "a", "other": 1}, "a"),
+        ({"a": 1, "b": 2}, '{"a":1,"b":2}'),
+    ],
+)
+def test_a_freeform_tool_offered_as_a_function_is_unwrapped(
+    written: dict[str, object], read: str
+) -> None:
+    """A server without custom tools wraps the text in JSON; the caller gets the text."""
+    asked = evolve(ASKED, tools=(CustomTool("apply_patch"),))
+    dialect = evolve(OPENAI, custom_tools=False)
+    chunks = calls_chunks(
+        call(0, id="a", name="apply_patch", arguments=""),
+        *(call(0, arguments=char) for char in json.dumps(written)),
+    )
+
+    events = streamed(chunks, dialect=dialect, asked=asked)
+
+    (called,) = [event for event in events if isinstance(event, ToolCall)]
+    assert (called.kind, called.arguments) == ("custom", read)
+
+
+def test_bare_text_for_a_freeform_function_stays() -> None:
+    """A model that forgets the JSON around the text is understood all the same."""
+    asked = evolve(ASKED, tools=(CustomTool("apply_patch"),))
+    dialect = evolve(OPENAI, custom_tools=False)
+    chunks = calls_chunks(call(0, id="a", name="apply_patch", arguments=PATCH))
+
+    (part,) = response(streamed(chunks, dialect=dialect, asked=asked)).tool_calls
+
+    assert part.arguments == PATCH
+
+
+# -- constrained calls
+
+CONSTRAINED = evolve(OPENAI, constrained_tools=True)
+FORCED = evolve(ASKED, tools=(ToolDefinition("weather"),), tool_choice=ToolChoice.named("weather"))
+
+
+def test_constrained_text_becomes_the_call() -> None:
+    """Where the server answers with JSON in place of a call, it comes out as the call."""
+    text = '{"name": "weather", "arguments": {"city": "A"}}'
+    chunks = [*(chunk({"content": char}) for char in text), chunk({}, "stop")]
+
+    answer = response(streamed(chunks, dialect=CONSTRAINED, asked=FORCED))
+
+    assert answer.text == ""
+    assert [(c.name, c.arguments) for c in answer.tool_calls] == [("weather", {"city": "A"})]
+    assert answer.finish_reason.reason == "tool_calls"
+    document = completion({"content": text})
+    assert response(whole(document, dialect=CONSTRAINED, asked=FORCED)).message == answer.message
+
+
+def test_constrained_text_that_is_no_call_stays_text() -> None:
+    """An answer that was cut off is not made into a call, and says so."""
+    chunks = [chunk({"content": '{"name": "wea'}), chunk({}, "length")]
+
+    answer = response(streamed(chunks, dialect=CONSTRAINED, asked=FORCED))
+
+    assert (answer.text, answer.tool_calls) == ('{"name": "wea', ())
+    assert [note.code for note in answer.diagnostics] == ["tool-call-missing"]
+
+
+def test_a_constrained_freeform_call_is_text() -> None:
+    """A custom tool behind a schema still takes text."""
+    asked = evolve(FORCED, tools=(CustomTool("sh"),), tool_choice=ToolChoice.required())
+    chunks = [chunk({"content": '{"name":"sh","arguments":{"input":"ls"}}'}), chunk({}, "stop")]
+
+    (part,) = response(streamed(chunks, dialect=CONSTRAINED, asked=asked)).tool_calls
+
+    assert (part.kind, part.arguments) == ("custom", "ls")
+
+
+# -- what must go back with a call
+
+
+def test_thought_signatures_stay_with_their_call() -> None:
+    """Gemini behind this API signs its calls; the signature comes on the part."""
+    extra = {"google": {"thought_signature": "sig"}}
+    chunks = calls_chunks(
+        [
+            call(0, id="a", name="one", arguments=A) | {"extra_content": extra},
+            call(1, id="b", name="two", arguments=B),
+        ]
+    )
+
+    first, second = response(streamed(chunks)).tool_calls
+
+    assert first.provider_metadata == {"openai": {"extra_content": extra}}
+    assert second.provider_metadata == {}

@@ -1,0 +1,132 @@
+"""Tool call ids: legal, stable, and still telling calls apart."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from llmcore.protocols.call_ids import (
+    ANTHROPIC,
+    ANY,
+    BEDROCK,
+    MISTRAL,
+    OPENAI_CHAT,
+    OPENAI_RESPONSES,
+    CallIdRule,
+    fit,
+    synthetic_call_id,
+)
+from llmcore.schema.errors import ConfigurationError
+
+# The providers' rules once more, written as one expression each.
+LEGAL = {
+    "any": (ANY, r"(?s).+"),
+    "openai-chat": (OPENAI_CHAT, r"(?s).{1,40}"),
+    "openai-responses": (OPENAI_RESPONSES, r"(?s).{1,64}"),
+    "anthropic": (ANTHROPIC, r"[a-zA-Z0-9_-]{1,64}"),
+    "bedrock": (BEDROCK, r"[a-zA-Z0-9_-]{1,64}"),
+    "mistral": (MISTRAL, r"[a-zA-Z0-9]{9}"),
+}
+
+ODD_IDS = ["", "a", "call|fc_1", "функция:0", "x" * 2000, "a b\nc", "toolu_01", "functions.get:0"]
+
+
+@pytest.mark.parametrize("target", LEGAL)
+@pytest.mark.parametrize("call_id", ODD_IDS)
+def test_an_odd_id_becomes_legal_everywhere(target: str, call_id: str) -> None:
+    """Whatever comes in, what goes out is what the provider's rule says."""
+    rule, pattern = LEGAL[target]
+
+    assert re.fullmatch(pattern, fit(call_id, rule))
+
+
+@pytest.mark.parametrize(
+    ("call_id", "rule"),
+    [
+        ("toolu_01AbC-_9", ANTHROPIC),
+        ("call_12345678901234567890123456789012345", OPENAI_CHAT),
+        ("x" * 64, OPENAI_RESPONSES),
+        ("D681PevKs", MISTRAL),
+        ("functions.get_weather:0", OPENAI_CHAT),
+        ("anything | at all", ANY),
+    ],
+)
+def test_a_legal_id_stays_as_it_is(call_id: str, rule: CallIdRule) -> None:
+    """Ids that need no change get none; some models read meaning into theirs."""
+    assert fit(call_id, rule) == call_id
+
+
+def test_a_made_id_keeps_what_can_be_read() -> None:
+    """The legal part of an id stays at its head, for whoever reads logs."""
+    made = fit("call_weather|fc_1", ANTHROPIC)
+
+    assert made.startswith("call_weather_fc_1_")
+
+
+@pytest.mark.parametrize("rule", [OPENAI_CHAT, OPENAI_RESPONSES, ANTHROPIC, BEDROCK, MISTRAL])
+def test_ids_that_share_a_long_prefix_stay_apart(rule: CallIdRule) -> None:
+    """Cutting alone would make one id of them; the hash keeps all of each."""
+    ids = [f"{'p' * 500}{number}" for number in range(500)]
+
+    assert len({fit(call_id, rule) for call_id in ids}) == len(ids)
+
+
+@settings(max_examples=100)
+@given(st.text(max_size=300), st.sampled_from(sorted(LEGAL)))
+def test_fitting_twice_changes_nothing_more(call_id: str, target: str) -> None:
+    """A made id is legal, so it comes through unchanged the next time."""
+    rule, pattern = LEGAL[target]
+    made = fit(call_id, rule)
+
+    assert re.fullmatch(pattern, made)
+    assert fit(made, rule) == made
+
+
+@settings(max_examples=100)
+@given(st.lists(st.text(max_size=120), unique=True, max_size=20), st.sampled_from(sorted(LEGAL)))
+def test_different_ids_stay_different(ids: list[str], target: str) -> None:
+    """No two ids of a conversation become one."""
+    rule, _ = LEGAL[target]
+
+    assert len({fit(call_id, rule) for call_id in ids}) == len(ids)
+
+
+def test_the_same_id_fits_alike_in_every_process() -> None:
+    """Python's own hash differs between processes; ids do not."""
+    program = (
+        "from llmcore.protocols.call_ids import *; print(fit('ä|' * 90, ANTHROPIC),"
+        " fit('x', MISTRAL), synthetic_call_id('resp', 1, 2))"
+    )
+    runs = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={"PYTHONHASHSEED": seed, "PYTHONPATH": "."},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("0", "1")
+    }
+
+    assert len(runs) == 1
+    assert fit("x", MISTRAL) in runs.pop()
+
+
+def test_a_rule_nothing_matches_says_so() -> None:
+    """A rule that only its provider's own ids match cannot be met by an invented one."""
+    with pytest.raises(ConfigurationError, match="no tool call id"):
+        fit("a", CallIdRule(r"=\d=", 3))
+
+
+def test_synthetic_ids_differ_by_response_turn_and_index() -> None:
+    """One id a call, whichever of the three tells two calls apart."""
+    keys = [(response, turn, index) for response in (None, "r1", "r2") for turn in (0, 1, 11)
+            for index in (0, 1, 11)]  # fmt: skip
+    ids = [synthetic_call_id(*key) for key in keys]
+
+    assert len(set(ids)) == len(keys)
+    assert all(re.fullmatch(r"[A-Za-z0-9_]{1,32}", call_id) for call_id in ids)
+    assert ids == [synthetic_call_id(*key) for key in keys]

@@ -1,0 +1,23 @@
+"""Protocols by their ids."""
+
+import pytest
+
+from llmcore.protocols import openai_chat
+from llmcore.protocols.registry import PROTOCOL_IDS, protocol_by_id
+from llmcore.schema.errors import ConfigurationError
+
+
+def test_a_protocol_is_found_by_its_id() -> None:
+    """In its provider's own dialect."""
+    assert protocol_by_id("openai-chat") is openai_chat.protocol
+
+
+def test_an_unknown_id_is_a_typed_error() -> None:
+    """It says which ids there are."""
+    with pytest.raises(ConfigurationError, match="openai-chat"):
+        protocol_by_id("openai")
+
+
+def test_ids_are_unique() -> None:
+    """Five protocols."""
+    assert len(set(PROTOCOL_IDS)) == len(PROTOCOL_IDS) == 5

@@ -1,0 +1,399 @@
+"""Where named providers differ, each rule by what becomes of one request."""
+
+from typing import Any
+
+import pytest
+from returns.pipeline import is_successful
+from returns.result import Result
+
+from llmcore.routes.auth import AuthContext
+from llmcore.routes.providers import PROVIDERS
+from llmcore.routes.route import PreparedRequest, Route
+from llmcore.schema.content import ImagePart, ReasoningPart, ToolCallPart
+from llmcore.schema.errors import InvalidRequestError, LLMError, UnsupportedToolChoiceError
+from llmcore.schema.messages import Message, Origin
+from llmcore.schema.model import Model
+from llmcore.schema.options import CachePolicy, GenerationOptions, ResponseFormat
+from llmcore.schema.request import request
+from llmcore.schema.tools import ToolChoice, ToolDefinition
+
+ENTRIES = {entry.id: entry for entry in PROVIDERS}
+TOOLS = [ToolDefinition("get_weather", "The weather."), ToolDefinition("get_time", "The time.")]
+FORCED = {"tools": TOOLS, "tool_choice": ToolChoice.named("get_time")}
+REQUIRED = {"tools": TOOLS, "tool_choice": ToolChoice.required()}
+NAMED = {"type": "function", "function": {"name": "get_time"}}
+PNG = "data:image/png;base64,iVBORw0KGgo="
+
+
+def attempt(name: str, **given: Any) -> Result[PreparedRequest, LLMError]:
+    """Return what a request for `provider:model` becomes."""
+    provider, _, model_id = name.partition(":")
+    facade: Any = ENTRIES[provider].load()()
+    model: Model = facade.chat(model_id)
+    assert isinstance(model.route, Route)
+    asked = request(model=model, **({"prompt": "Hi"} | given))
+    context = AuthContext(environ=dict.fromkeys(ENTRIES[provider].key_variables, "key"))
+    return model.route.prepare(asked, streaming=True, context=context)
+
+
+def prepared(name: str, **given: Any) -> PreparedRequest:
+    """Return the native request."""
+    result = attempt(name, **given)
+    assert is_successful(result), result
+    return result.unwrap()
+
+
+# -- parameters
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "field", "value"),
+    [
+        ("mistral:m", {"seed": 7}, "random_seed", 7),
+        ("groq:m", {"seed": 7}, "seed", 7),
+        ("groq:m", {"max_tokens": 7}, "max_completion_tokens", 7),
+        ("mistral:m", {"max_tokens": 7}, "max_tokens", 7),
+        ("together:m", {"logprobs": True}, "logprobs", 1),
+        ("together:m", {"top_logprobs": 3}, "logprobs", 3),
+        ("together:m", {"logprobs": True, "top_logprobs": 3}, "logprobs", 3),
+        ("together:m", {"logprobs": True, "top_logprobs": 3}, "top_logprobs", None),
+        ("together:m", {"logprobs": False}, "logprobs", None),
+        ("fireworks:m", {"logprobs": True}, "logprobs", True),
+        ("openrouter:m", {"top_k": 5}, "top_k", 5),
+        ("moonshot:moonshot-v1-8k", {"temperature": 0.3}, "temperature", 0.3),
+        ("moonshot:kimi-k3", {"temperature": 0.3}, "temperature", None),
+        ("xai:grok-4.6", {"stop": "x"}, "stop", None),
+    ],
+)
+def test_parameters(name: str, options: dict[str, Any], field: str, value: object) -> None:
+    """They go by the server's own name, in its own form, or not at all."""
+    ready = prepared(name, generation=GenerationOptions(**options))
+
+    assert ready.body.get(field) == value
+
+
+@pytest.mark.parametrize(
+    ("name", "sent"),
+    [
+        ("openai:m", True),
+        ("groq:m", True),
+        ("vllm:m", True),
+        ("mistral:m", False),
+        ("openrouter:m", False),
+        ("fireworks:m", False),
+        ("perplexity:m", False),
+        ("zai:m", False),
+    ],
+)
+def test_usage_in_streams_is_asked_for_where_it_must_be(name: str, sent: bool) -> None:
+    """Where the field is unknown, the server sends usage unasked."""
+    assert ("stream_options" in prepared(name).body) is sent
+
+
+@pytest.mark.parametrize("name", ["mistral:m", "cerebras:m", "moonshot:m", "openrouter:m"])
+def test_a_cache_key_without_a_retention(name: str) -> None:
+    """The key is sent; the retention, which only OpenAI has, is reported."""
+    ready = prepared(name, cache=CachePolicy(key="k", retention="24h"))
+
+    assert ready.body["prompt_cache_key"] == "k"
+    assert "prompt_cache_retention" not in ready.body
+    assert [note.path for note in ready.diagnostics] == ["cache.retention"]
+
+
+# -- reasoning
+
+
+@pytest.mark.parametrize(
+    ("name", "effort", "sent"),
+    [
+        ("openai:gpt-5.2", "low", {"reasoning_effort": "low"}),
+        ("groq:openai/gpt-oss-120b", "low", {"reasoning_effort": "low"}),
+        ("deepseek:deepseek-v4-flash", "none", {"thinking": {"type": "disabled"}}),
+        (
+            "deepseek:deepseek-v4-flash",
+            "max",
+            {"thinking": {"type": "enabled"}, "reasoning_effort": "max"},
+        ),
+        ("moonshot:kimi-k2.6", "none", {"thinking": {"type": "disabled"}}),
+        ("moonshot:kimi-k2.6", "high", {"thinking": {"type": "enabled"}}),
+        ("moonshot:kimi-k3", "high", {"reasoning_effort": "high"}),
+        ("moonshot:kimi-k3.1-pro", "low", {"reasoning_effort": "low"}),
+        ("moonshot:moonshot-v1-8k", "low", {}),
+        ("zai:glm-4.7", "high", {"thinking": {"type": "enabled"}}),
+        ("zai:glm-5.1", "none", {"thinking": {"type": "disabled"}}),
+        ("zai:glm-5.2", "high", {"thinking": {"type": "enabled"}, "reasoning_effort": "high"}),
+        ("zai:glm-6", "low", {"thinking": {"type": "enabled"}, "reasoning_effort": "low"}),
+        ("together:m", "low", {"reasoning_effort": "low"}),
+        ("together:m", "none", {"reasoning": {"enabled": False}}),
+        ("openrouter:m", "high", {"reasoning": {"effort": "high"}}),
+        ("mistral:m", "high", {"reasoning_effort": "high"}),
+        ("xai:grok-4.6", "high", {"reasoning_effort": "high"}),
+        ("xai:grok-4.5", "low", {"reasoning_effort": "low"}),
+        ("xai:grok-4.3", "none", {"reasoning_effort": "none"}),
+        ("xai:grok-3-mini", "low", {"reasoning_effort": "low"}),
+        ("xai:grok-4.20-multi-agent-0309", "high", {"reasoning_effort": "high"}),
+        ("xai:grok-4.20-0309-reasoning", "high", {}),
+        ("xai:grok-4-1-fast", "high", {}),
+        ("xai:grok-4", "high", {}),
+        ("xai:grok-4-0709", "high", {}),
+        ("xai:grok-3", "high", {}),
+        ("xai:grok-code-fast-1", "high", {}),
+        ("llamacpp:m", "high", {}),
+    ],
+)
+def test_how_thinking_is_asked_for(name: str, effort: str, sent: dict[str, Any]) -> None:
+    """By the model's own parameter; what cannot be said is reported."""
+    ready = prepared(name, reasoning_effort=effort)
+    names = ("reasoning_effort", "thinking", "reasoning")
+
+    assert {field: ready.body[field] for field in names if field in ready.body} == sent
+    said = str(sent).replace("disabled", "none").replace("False", "none")
+    assert bool(ready.diagnostics) is (effort not in said)
+
+
+@pytest.mark.parametrize(
+    ("name", "field"),
+    [
+        ("deepseek:m", "reasoning_content"),
+        ("moonshot:m", "reasoning_content"),
+        ("zai:m", "reasoning_content"),
+        ("together:m", "reasoning_content"),
+        ("fireworks:m", "reasoning_content"),
+        ("llamacpp:m", "reasoning_content"),
+        ("groq:m", "reasoning"),
+        ("cerebras:m", "reasoning"),
+        ("ollama:m", "reasoning"),
+        ("vllm:m", "reasoning"),
+        ("openrouter:m", "reasoning"),
+        ("openai:m", None),
+        ("xai:m", None),
+        ("perplexity:m", None),
+    ],
+)
+def test_where_thinking_goes_back(name: str, field: str | None) -> None:
+    """Into the server's own field, or nowhere, which is reported."""
+    said = Message.assistant(ReasoningPart("Hm."), "Yes.")
+    ready = prepared(name, prompt=None, messages=[Message.user("?"), said, Message.user("!")])
+    body: Any = ready.body
+    assistant = body["messages"][1]
+    found = {key: value for key, value in assistant.items() if key.startswith("reasoning")}
+
+    assert found == ({} if field is None else {field: "Hm."})
+    assert bool(ready.diagnostics) is (field is None)
+
+
+@pytest.mark.parametrize("name", ["deepseek:deepseek-v4-pro", "moonshot:kimi-k2.6"])
+def test_thinking_that_must_go_back_is_there_even_if_there_was_none(name: str) -> None:
+    """A turn that another model made has the field too: without it, the server says 400."""
+    elsewhere = Origin(provider="openai", model="gpt-5.2", protocol="openai-chat")
+    foreign = Message.assistant(ToolCallPart("call_1", "get_time", {}), origin=elsewhere)
+    history = [Message.user("?"), foreign, Message.tool("call_1", "noon")]
+    ready = prepared(name, prompt=None, messages=history, tools=TOOLS)
+    body: Any = ready.body
+    assistant = body["messages"][1]
+
+    assert assistant["reasoning_content"] == ""
+
+
+# -- tools
+
+
+@pytest.mark.parametrize(
+    ("name", "choice", "offered"),
+    [
+        ("openai:m", NAMED, 2),
+        ("groq:m", NAMED, 2),
+        ("mistral:m", NAMED, 2),
+        ("lmstudio:m", "required", 1),
+        ("llamacpp:m", "required", 1),
+        ("perplexity:m", "required", 1),
+        ("moonshot:kimi-k3", "required", 1),
+    ],
+)
+def test_forcing_one_tool(name: str, choice: object, offered: int) -> None:
+    """By its name, or by offering no other where names are not taken."""
+    ready = prepared(name, **FORCED)
+    tools: Any = ready.body["tools"]
+
+    assert ready.body["tool_choice"] == choice
+    assert len(tools) == offered
+    assert tools[-1]["function"]["name"] == "get_time"
+    assert bool(ready.diagnostics) is (offered == 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "mode"),
+    [
+        ("zai:m", "none"),
+        ("zai:m", "required"),
+        ("zai:m", "named"),
+        ("deepinfra:m", "required"),
+        ("deepinfra:m", "named"),
+        ("ollama:m", "none"),
+    ],
+)
+def test_choices_that_cannot_be_had(name: str, mode: str) -> None:
+    """They are a typed error before anything is sent."""
+    choice = ToolChoice(mode, "get_time" if mode == "named" else None)  # type: ignore[arg-type]
+    result = attempt(name, tools=TOOLS, tool_choice=choice)
+
+    assert isinstance(result.failure(), UnsupportedToolChoiceError)
+
+
+@pytest.mark.parametrize("forced", [FORCED, REQUIRED], ids=["named", "required"])
+def test_ollama_calls_by_schema_what_it_must_call(forced: dict[str, Any]) -> None:
+    """It has no tool_choice, but holds answers to a schema."""
+    body: Any = prepared("ollama:m", **forced).body
+
+    assert "tools" not in body
+    assert "tool_choice" not in body
+    assert body["response_format"]["type"] == "json_schema"
+
+
+@pytest.mark.parametrize("forced", [FORCED, REQUIRED], ids=["named", "required"])
+@pytest.mark.parametrize(
+    ("name", "stops"),
+    [
+        ("deepseek:deepseek-v4-flash", True),
+        ("moonshot:kimi-k2.6", True),
+        ("moonshot:kimi-k2.5", True),
+        ("moonshot:kimi-k2.7-code", False),  # always thinks
+        ("moonshot:kimi-k3", False),
+        ("openai:gpt-5.2", False),
+    ],
+)
+def test_some_models_must_not_think_to_be_forced(
+    name: str, stops: bool, forced: dict[str, Any]
+) -> None:
+    """Their thinking, which is on unless told otherwise, is turned off, and that is reported."""
+    ready = prepared(name, **forced)
+    codes = {note.code for note in ready.diagnostics}
+
+    assert (ready.body.get("thinking") == {"type": "disabled"}) is stops
+    assert ("reasoning-turned-off" in codes) is stops
+    assert is_successful(attempt(name, **forced, strict=True)) is not bool(codes)
+
+
+def test_thinking_stays_on_where_no_tool_is_forced() -> None:
+    """And turning it off oneself is nobody's loss."""
+    chosen = prepared("deepseek:m", tools=TOOLS, tool_choice=ToolChoice.auto())
+    off = prepared("deepseek:m", **FORCED, reasoning_effort="none", strict=True)
+
+    assert "thinking" not in chosen.body
+    assert off.body["thinking"] == {"type": "disabled"}
+    assert off.diagnostics == ()
+
+
+def test_a_strict_request_is_not_changed() -> None:
+    """Thinking that would be turned off is an error then."""
+    error = attempt("deepseek:m", **FORCED, strict=True).failure()
+
+    assert isinstance(error, InvalidRequestError)
+    assert "think" in error.message
+
+
+def test_call_ids_fit() -> None:
+    """Mistral takes nine letters and digits; a call and its result keep the same one."""
+    history = [
+        Message.user("?"),
+        Message.assistant(ToolCallPart("toolu_01A-b", "get_time", {})),
+        Message.tool("toolu_01A-b", "noon"),
+    ]
+    messages: Any = prepared("mistral:m", prompt=None, messages=history, tools=TOOLS).body[
+        "messages"
+    ]
+    call_id = messages[1]["tool_calls"][0]["id"]
+
+    assert len(call_id) == 9
+    assert call_id.isalnum()
+    assert messages[2]["tool_call_id"] == call_id
+
+
+# -- messages and formats
+
+
+@pytest.mark.parametrize(
+    ("name", "kept"),
+    [("openai:m", True), ("cerebras:m", True), ("groq:m", False), ("mistral:m", False)],
+)
+def test_names_of_speakers(name: str, kept: bool) -> None:
+    """They are sent where they are taken, and reported where not."""
+    ready = prepared(name, prompt=None, messages=[Message.user("Hi", name="Ada")])
+    messages: Any = ready.body["messages"]
+
+    assert ("name" in messages[0]) is kept
+    assert [note.path for note in ready.diagnostics] == ([] if kept else ["messages[0].name"])
+
+
+@pytest.mark.parametrize(
+    ("name", "url", "data"),
+    [
+        ("openai:m", True, True),
+        ("xai:m", True, True),
+        ("ollama:m", False, True),
+        ("lmstudio:m", False, True),
+        ("deepseek:m", False, False),
+        ("local:m", False, False),
+    ],
+)
+def test_pictures(name: str, url: bool, data: bool) -> None:
+    """By URL, by their bytes, or not at all."""
+    for taken, address in ((url, "https://example.com/x.png"), (data, PNG)):
+        picture = Message.user("What is this?", ImagePart(url=address))
+        ready = prepared(name, prompt=None, messages=[picture])
+
+        assert ("image_url" in str(ready.body)) is taken
+        assert bool(ready.diagnostics) is not taken
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted", "kind"),
+    [
+        ("deepseek:m", ResponseFormat.json(), "json_object"),
+        ("deepseek:m", ResponseFormat.json_schema({"type": "object"}), "json_object"),
+        ("zai:m", ResponseFormat.json_schema({"type": "object"}), "json_object"),
+        ("lmstudio:m", ResponseFormat.json(), None),
+        ("lmstudio:m", ResponseFormat.json_schema({"type": "object"}), "json_schema"),
+        ("perplexity:m", ResponseFormat.json(), None),
+        ("groq:m", ResponseFormat.json_schema({"type": "object"}), "json_schema"),
+    ],
+)
+def test_formats(name: str, wanted: ResponseFormat, kind: str | None) -> None:
+    """What the server does not enforce is asked for in words."""
+    ready = prepared(name, response_format=wanted)
+    sent: Any = ready.body.get("response_format") or {}
+    expected = {"json": "json_object"}.get(wanted.type, wanted.type)
+
+    assert sent.get("type") == kind
+    assert ("JSON document" in str(ready.body["messages"])) is (kind != expected)
+
+
+def test_perplexity_hears_both_sides_in_turn() -> None:
+    """Instructions come first, and what one side says in a row is one message."""
+    history = [
+        Message.user("One."),
+        Message.user("Two."),
+        Message.assistant("Three."),
+        Message.system("Be brief."),
+        Message.user("Four."),
+    ]
+    messages: Any = prepared("perplexity:m", prompt=None, messages=history).body["messages"]
+
+    assert [one["role"] for one in messages] == ["system", "user", "assistant", "user"]
+    assert "One." in messages[1]["content"]
+    assert "Two." in messages[1]["content"]
+
+
+def test_openrouter_knows_the_application() -> None:
+    """Its address and title are headers."""
+    facade: Any = ENTRIES["openrouter"].load()(
+        api_key="k", app_url="https://app.example", app_title="App", headers={"x-a": "1"}
+    )
+    model: Model = facade.model("m")
+    assert isinstance(model.route, Route)
+    asked = request(model=model, prompt="Hi")
+    ready = model.route.prepare(asked, streaming=False, context=AuthContext()).unwrap()
+
+    assert ready.headers["http-referer"] == "https://app.example"
+    assert ready.headers["x-openrouter-title"] == "App"
+    assert ready.headers["x-a"] == "1"

@@ -1,0 +1,67 @@
+"""Where a request goes: `llmcore/routes/endpoint.py`."""
+
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from llmcore.routes.endpoint import Endpoint, EndpointContext
+from llmcore.schema.errors import ConfigurationError
+
+CONTEXT = EndpointContext(model_id="m-1", body={"model": "m-1"}, streaming=False)
+
+
+@pytest.mark.parametrize(
+    ("base_url", "path", "query", "url"),
+    [
+        ("https://h/v1", "/chat/completions", {}, "https://h/v1/chat/completions"),
+        ("https://h/v1/", "/chat/completions", {}, "https://h/v1/chat/completions"),
+        ("https://h", "/x", {}, "https://h/x"),
+        (" https://h/v1 ", "/x", {}, "https://h/v1/x"),
+        ("http://[::1]:8000/v1", "/x", {}, "http://[::1]:8000/v1/x"),
+        ("https://h/v1?api-version=2", "/x", {}, "https://h/v1/x?api-version=2"),
+        ("https://h/v1?a=1", "/x?b=2", {}, "https://h/v1/x?a=1&b=2"),
+        ("https://h/v1", "/x?alt=sse", {}, "https://h/v1/x?alt=sse"),
+        ("https://h/v1", "/x", {"a": "1 2"}, "https://h/v1/x?a=1+2"),
+        ("https://h/v1?a=1", "/x?b=2", {"c": "3"}, "https://h/v1/x?a=1&b=2&c=3"),
+        ("https://h/v1?a=1", "/x", {"a": "2"}, "https://h/v1/x?a=2"),
+        ("https://h/v1?a=", "/x", {"b": ""}, "https://h/v1/x?a=&b="),
+        ("https://h/v1#top", "/x", {}, "https://h/v1/x"),
+    ],
+)
+def test_urls(base_url: str, path: str, query: dict[str, str], url: str) -> None:
+    """Base path and path are joined by one slash; all three queries are kept, the last wins."""
+    endpoint = Endpoint.path(path, base_url=base_url, query=query)
+
+    assert endpoint.url(CONTEXT).unwrap() == url
+
+
+def test_a_path_may_depend_on_model_body_and_streaming() -> None:
+    """It is a function of them."""
+
+    def path(context: EndpointContext) -> str:
+        verb = "stream" if context.streaming else "whole"
+        return f"/models/{context.model_id}:{verb}?size={len(context.body)}"
+
+    endpoint = Endpoint.path(path, base_url="https://h/v1")
+
+    assert endpoint.url(CONTEXT).unwrap() == "https://h/v1/models/m-1:whole?size=1"
+
+
+@pytest.mark.parametrize("base_url", [None, "", "localhost:8000", "file:///etc", "https://"])
+def test_without_a_usable_base_url(base_url: str | None) -> None:
+    """It is a ConfigurationError that names the argument."""
+    error = Endpoint.path("/x", base_url=base_url).url(CONTEXT).failure()
+
+    assert isinstance(error, ConfigurationError)
+    assert "base_url" in error.message
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.dictionaries(st.text("abcXYZ&=% +/", min_size=1, max_size=6), st.text(max_size=8)))
+def test_the_query_says_what_it_was_given(query: dict[str, str]) -> None:
+    """Whatever names and values are made of, they come back out of the URL."""
+    url = Endpoint.path("/x", base_url="https://h/v1", query=query).url(CONTEXT).unwrap()
+
+    assert dict(parse_qsl(urlsplit(url).query, keep_blank_values=True)) == query

@@ -1,0 +1,293 @@
+"""Every provider of the table: what it sends, and what it says when it is not configured."""
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+import pytest
+from returns.pipeline import is_successful
+from syrupy.assertion import SnapshotAssertion
+
+import llmcore
+from llmcore.routes.auth import Auth, AuthContext
+from llmcore.routes.chat_provider import ChatProvider
+from llmcore.routes.openai_compatible import OpenAICompatible
+from llmcore.routes.providers import PROVIDERS, ProviderEntry
+from llmcore.routes.route import PreparedRequest, Route
+from llmcore.schema import json
+from llmcore.schema.content import ReasoningPart, ToolCallPart
+from llmcore.schema.errors import AuthenticationError, ConfigurationError, LLMError
+from llmcore.schema.json import JsonValue
+from llmcore.schema.messages import Message, Origin
+from llmcore.schema.model import Model
+from llmcore.schema.options import CachePolicy, GenerationOptions, ResponseFormat
+from llmcore.schema.request import LLMRequest, request
+from llmcore.schema.tools import ToolDefinition
+
+SECRET = "sk-very-secret"
+
+MODELS = {
+    "openai": "gpt-5.2",
+    "mistral": "mistral-medium-latest",
+    "deepseek": "deepseek-v4-flash",
+    "xai": "grok-4.6",
+    "moonshot": "kimi-k2.6",
+    "zai": "glm-5.2",
+    "perplexity": "sonar-reasoning-pro",
+    "openrouter": "anthropic/claude-sonnet-4.5",
+    "groq": "openai/gpt-oss-120b",
+    "together": "zai-org/GLM-5.3",
+    "fireworks": "accounts/fireworks/models/kimi-k2p6",
+    "cerebras": "gpt-oss-120b",
+    "baseten": "zai-org/GLM-5.3",
+    "deepinfra": "zai-org/GLM-5.3",
+    "huggingface": "openai/gpt-oss-120b:cerebras",
+    "ollama": "gpt-oss:20b",
+    "vllm": "Qwen/Qwen3-8B",
+    "lmstudio": "openai/gpt-oss-20b",
+    "llamacpp": "any",
+    "local": "smollm2-135m-instruct",
+}
+WEATHER = ToolDefinition(
+    "get_weather",
+    "The weather of a city.",
+    {
+        "type": "object",
+        "properties": {"city": {"type": "string"}},
+        "required": ["city"],
+        "additionalProperties": False,
+    },
+    strict=True,
+)
+
+everyone = pytest.mark.parametrize("entry", PROVIDERS, ids=lambda entry: entry.id)
+with_a_key = pytest.mark.parametrize(
+    "entry", [entry for entry in PROVIDERS if entry.needs_key], ids=lambda entry: entry.id
+)
+
+
+def chat_model(entry: ProviderEntry, **settings: Any) -> Model:
+    """Return the provider's example model, over Chat Completions."""
+    facade: Any = entry.load()(**settings)
+    model: Model = facade.chat(MODELS[entry.id])
+    return model
+
+
+def prepare(
+    asked: LLMRequest, *, streaming: bool = False, environ: Mapping[str, str] | None = None
+) -> PreparedRequest:
+    """Return the native request."""
+    assert isinstance(asked.model, Model)
+    assert isinstance(asked.model.route, Route)
+    context = AuthContext(environ=environ or {})
+    return asked.model.route.prepare(asked, streaming=streaming, context=context).unwrap()
+
+
+def failure(asked: LLMRequest, **environ: str) -> LLMError:
+    """Return why there is no native request."""
+    assert isinstance(asked.model, Model)
+    assert isinstance(asked.model.route, Route)
+    result = asked.model.route.prepare(asked, streaming=False, context=AuthContext(environ=environ))
+    assert not is_successful(result)
+    return result.failure()
+
+
+def keyed(entry: ProviderEntry) -> dict[str, Any]:
+    """Return what `configure` takes to sign."""
+    return {} if entry.id == "local" else {"api_key": SECRET}
+
+
+def shown(ready: PreparedRequest) -> str:
+    """Return all of a native request but our version, and what was said about it, as lines."""
+    assert SECRET not in repr(ready)
+    headers = [f"{k}: {v}" for k, v in ready.headers.items() if k != "user-agent"]
+    body = []
+    for name, value in ready.body.items():
+        body += [f"  {name}: {json.canonical(item)}" for item in _lines(name, value)]
+    notes = [f"{note.action}: {note.code} at {note.path}" for note in ready.diagnostics]
+    return "\n".join([f"{ready.method} {ready.url}", *headers, *body, *notes])
+
+
+def _lines(name: str, value: JsonValue) -> list[JsonValue]:
+    """Return what of a body's field gets a line of its own: each message and tool."""
+    return value if name in ("messages", "tools") and isinstance(value, list) else [value]
+
+
+# -- what is sent
+
+
+@everyone
+def test_a_text_request(entry: ProviderEntry, snapshot: SnapshotAssertion) -> None:
+    """Instructions, a question, limits and sampling, whole."""
+    asked = request(
+        model=chat_model(entry, **keyed(entry)),
+        system="Be brief.",
+        messages=[
+            Message.user("Hello.", name="Ada"),
+            Message.assistant("Hello, Ada."),
+            Message.developer("Answer in rhymes."),
+            Message.user("How are you?"),
+        ],
+        generation=GenerationOptions(
+            max_tokens=64, temperature=0.5, top_p=0.9, top_k=40, seed=7, stop="END",
+            presence_penalty=0.1, logprobs=True, top_logprobs=2,
+        ),
+        cache=CachePolicy(key="ada"),
+    )  # fmt: skip
+
+    assert shown(prepare(asked)) == snapshot
+
+
+@everyone
+def test_a_tools_request(entry: ProviderEntry, snapshot: SnapshotAssertion) -> None:
+    """A tool loop of a thinking model, streamed."""
+    model = chat_model(entry, **keyed(entry))
+    said = Message.assistant(
+        ReasoningPart("I must look."),
+        ToolCallPart("call_0123456789abcdef", "get_weather", {"city": "Oslo"}),
+        origin=Origin(provider=entry.id, model=model.id, protocol="openai-chat"),
+    )
+    asked = request(
+        model=model,
+        messages=[
+            Message.user("Weather in Oslo?"),
+            said,
+            Message.tool("call_0123456789abcdef", {"celsius": 4}, name="get_weather"),
+        ],
+        tools=[WEATHER],
+        parallel_tool_calls=False,
+        reasoning_effort="low",
+    )
+
+    assert shown(prepare(asked, streaming=True)) == snapshot
+
+
+@everyone
+def test_an_answer_in_a_schema(entry: ProviderEntry, snapshot: SnapshotAssertion) -> None:
+    """How the format is asked for: enforced, or in words where the server does not."""
+    asked = request(
+        model=chat_model(entry, **keyed(entry)),
+        prompt="The capital of Norway?",
+        response_format=ResponseFormat.json_schema(WEATHER.parameters, name="city"),
+    )
+
+    assert shown(prepare(asked)) == snapshot
+
+
+def test_any_compatible_server(snapshot: SnapshotAssertion) -> None:
+    """What a server of which we know nothing but name and address is sent."""
+    acme = OpenAICompatible.configure(name="acme", base_url="https://acme.example/v1/")
+    asked = request(
+        model=acme.model("acme-1"),
+        system="Be brief.",
+        prompt="Weather in Oslo?",
+        tools=[WEATHER],
+        max_tokens=64,
+        reasoning_effort="low",
+    )
+
+    assert shown(prepare(asked, streaming=True)) == snapshot
+
+
+# -- configuration
+
+
+@everyone
+def test_the_table_says_what_the_class_does(entry: ProviderEntry) -> None:
+    """Id and variables stand in both; the class has a docstring and a name at the front door."""
+    home, _, name = entry.home.partition(":")
+    kind, module = getattr(llmcore, name), import_module(home)
+    profile = kind.profile if issubclass(kind, ChatProvider) else module.PROFILE
+
+    assert kind.__module__ == home
+    assert profile.id == entry.id
+    assert profile.key_variables == entry.key_variables
+    assert profile.key_variables == () or profile.needs_key == entry.needs_key
+    assert kind.__doc__
+    assert entry.docs.startswith("https://")
+    assert all(variable in (module.__doc__ or "") for variable in entry.key_variables)
+
+
+@with_a_key
+def test_without_a_key(entry: ProviderEntry) -> None:
+    """It is configured all the same; preparing a request fails and names the variables."""
+    error = failure(request(model=chat_model(entry), prompt="Hi"))
+
+    assert isinstance(error, AuthenticationError)
+    assert error.provider == entry.id
+    assert all(variable in error.message for variable in entry.key_variables)
+
+
+@with_a_key
+def test_the_key_comes_from_the_environment(entry: ProviderEntry) -> None:
+    """At the moment a request is prepared."""
+    for variable in entry.key_variables:
+        ready = prepare(request(model=chat_model(entry), prompt="Hi"), environ={variable: SECRET})
+
+        assert ready.http.headers["authorization"] == f"Bearer {SECRET}"
+        assert ready.headers["authorization"] == "[redacted]"
+
+
+@pytest.mark.parametrize(
+    "entry", [entry for entry in PROVIDERS if not entry.needs_key], ids=lambda entry: entry.id
+)
+def test_servers_of_ones_own_need_no_key_but_take_one(entry: ProviderEntry) -> None:
+    """From the environment, or given."""
+    bare = prepare(request(model=chat_model(entry), prompt="Hi"))
+
+    assert "authorization" not in bare.http.headers
+    for variable in entry.key_variables:
+        ready = prepare(request(model=chat_model(entry), prompt="Hi"), environ={variable: SECRET})
+        assert ready.http.headers["authorization"] == f"Bearer {SECRET}"
+
+
+@pytest.mark.parametrize(
+    "entry", [entry for entry in PROVIDERS if entry.id != "local"], ids=lambda entry: entry.id
+)
+def test_what_can_be_configured(entry: ProviderEntry) -> None:
+    """Key or auth, base URL, headers and query; the result is a frozen value without secrets."""
+    facade: Any = entry.load()(
+        auth=Auth.header("x-gateway-key", SECRET),
+        base_url="https://gateway.example/proxy/v1/?tenant=a",
+        headers={"X-Team": "blue"},
+        query={"trace": "1"},
+    )
+    ready = prepare(request(model=facade.chat("m"), prompt="Hi"))
+
+    assert ready.url == "https://gateway.example/proxy/v1/chat/completions?tenant=a&trace=1"
+    assert ready.headers["x-team"] == "blue"
+    assert ready.headers["x-gateway-key"] == "[redacted]"
+    assert "authorization" not in ready.headers
+    assert SECRET not in repr(facade)
+    with pytest.raises(AttributeError):
+        facade.chat_route = None
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({"api_key": "k", "auth": Auth.none()}, "either api_key or auth"),
+        ({"base_url": "localhost:8000"}, "base_url"),
+        ({"base_url": ""}, "base_url"),
+        ({"base_url": "https://h/v1/chat/completions"}, "base_url='https://h/v1'"),
+    ],
+)
+@pytest.mark.parametrize(
+    "entry", [entry for entry in PROVIDERS if entry.id != "local"], ids=lambda entry: entry.id
+)
+def test_wrong_configuration(entry: ProviderEntry, settings: dict[str, Any], named: str) -> None:
+    """It is a ConfigurationError, at once, that names the argument."""
+    with pytest.raises(ConfigurationError, match=named):
+        entry.load()(**settings)
+
+
+def test_an_empty_key_is_no_key() -> None:
+    """The argument is named, and the environment is not asked behind the caller's back."""
+    for entry in PROVIDERS:
+        if entry.id == "local":
+            continue
+        asked = request(model=chat_model(entry, api_key=""), prompt="Hi")
+        error = failure(asked, **dict.fromkeys(entry.key_variables, SECRET))
+
+        assert isinstance(error, AuthenticationError)
+        assert "api_key" in error.message

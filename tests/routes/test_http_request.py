@@ -1,0 +1,103 @@
+"""One HTTP request as a value: `llmcore/routes/http_request.py`."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from llmcore.routes.http_request import REDACTED, HttpRequest, redact, with_query
+
+SECRET = "sk-very-secret"
+
+
+def signed() -> HttpRequest:
+    """Return a request with a secret header and a secret parameter."""
+    plain = HttpRequest(method="POST", url="https://h/v1/x?a=1", headers={"X-Team": "blue"})
+    return plain.with_header("Authorization", f"Bearer {SECRET}", secret=True).with_query(
+        "key", SECRET, secret=True
+    )
+
+
+def test_names_of_headers_are_lower_case() -> None:
+    """However they were written."""
+    assert signed().headers == {"x-team": "blue", "authorization": f"Bearer {SECRET}"}
+
+
+def test_adding_changes_no_other_request() -> None:
+    """A request is a value."""
+    plain = HttpRequest(method="POST", url="https://h/x", headers={"a": "1"})
+    plain.with_header("a", "2", secret=True)
+    plain.with_query("b", "2", secret=True)
+
+    assert plain == HttpRequest(method="POST", url="https://h/x", headers={"a": "1"})
+
+
+def test_what_is_shown_holds_no_secret() -> None:
+    """Repr, text, safe URL and safe headers say only that there is one."""
+    request = signed()
+
+    assert request.safe_headers == {"x-team": "blue", "authorization": REDACTED}
+    assert request.safe_url == "https://h/v1/x?a=1&key=[redacted]"
+    for shown in (repr(request), str(request), f"{request}", repr([request])):
+        assert SECRET not in shown
+        assert REDACTED in shown
+
+
+@pytest.mark.parametrize("name", ["Authorization", "x-api-key", "Cookie", "proxy-authorization"])
+def test_credentials_among_plain_headers_are_secret_too(name: str) -> None:
+    """Nobody has to mark them."""
+    request = HttpRequest(method="POST", url="https://h/x", headers={name: SECRET})
+
+    assert request.safe_headers == {name.lower(): REDACTED}
+    assert request.secrets == (SECRET,)
+    assert request.without_credentials().headers == {}
+
+
+def test_secrets_are_known_with_and_without_their_scheme() -> None:
+    """Some servers quote the bare key, some the header."""
+    assert set(signed().secrets) == {SECRET, f"Bearer {SECRET}"}
+
+
+def test_another_host_sees_no_credentials() -> None:
+    """They are gone, not redacted, and everything else stays."""
+    bare = signed().without_credentials()
+
+    assert bare == HttpRequest(method="POST", url="https://h/v1/x?a=1", headers={"x-team": "blue"})
+
+
+@pytest.mark.parametrize(
+    ("url", "query", "result"),
+    [
+        ("https://h/x", {}, "https://h/x"),
+        ("https://h/x?a=1", {}, "https://h/x?a=1"),
+        ("https://h/x", {"a": "1"}, "https://h/x?a=1"),
+        ("https://h/x?a=1&b=2", {"a": "3"}, "https://h/x?b=2&a=3"),
+        ("https://h/x?a=&b", {"c": "1"}, "https://h/x?a=&b=&c=1"),
+        ("https://h/x?a=%26", {"b": "&"}, "https://h/x?a=%26&b=%26"),
+        ("https://h/x", {"v": "2026-01-01:beta,x"}, "https://h/x?v=2026-01-01:beta,x"),
+    ],
+)
+def test_with_query(url: str, query: dict[str, str], result: str) -> None:
+    """Parameters are added; those of the same name give way."""
+    assert with_query(url, query) == result
+
+
+def test_redact() -> None:
+    """Every occurrence goes; what is too short to be a key stays."""
+    text = f"bad key {SECRET}, x, {SECRET}"
+
+    assert redact(text, (SECRET, "x")) == f"bad key {REDACTED}, x, {REDACTED}"
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=8, max_size=40))
+def test_no_secret_is_ever_shown(secret: str) -> None:
+    """Whatever characters it has, in a header or in the query."""
+    request = (
+        HttpRequest(method="GET", url="https://h/v1")
+        .with_header("x-key", secret, secret=True)
+        .with_query("key", secret, secret=True)
+    )
+
+    assert secret not in repr(request)
+    assert secret in request.secrets
+    assert secret not in repr(request.without_credentials().headers)

@@ -1,0 +1,72 @@
+"""OpenAI's facade: `llmcore/routes/openai.py`."""
+
+import sys
+from types import ModuleType
+from typing import Any
+
+import pytest
+from attrs import evolve
+
+from llmcore.protocols import openai_chat
+from llmcore.routes.auth import AuthContext
+from llmcore.routes.openai import OpenAI
+from llmcore.routes.route import PreparedRequest, Route, RouteDefaults
+from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.model import Model
+from llmcore.schema.options import GenerationOptions
+from llmcore.schema.request import request
+
+
+def prepared(model: Model) -> PreparedRequest:
+    """Return the native request of a greeting."""
+    assert isinstance(model.route, Route)
+    context = AuthContext(environ={"OPENAI_API_KEY": "sk-1"})
+    return model.route.prepare(
+        request(model=model, prompt="Hi"), streaming=False, context=context
+    ).unwrap()
+
+
+def test_organization_and_project_are_headers() -> None:
+    """And only if they are given; the caller's own headers stand beside them."""
+    plain = prepared(OpenAI.configure().chat("gpt-5.2"))
+    openai = OpenAI.configure(organization="org-1", project="proj-1", headers={"x-a": "1"})
+    both = prepared(openai.chat("gpt-5.2"))
+
+    assert not {"openai-organization", "openai-project"} & plain.headers.keys()
+    assert both.headers["openai-organization"] == "org-1"
+    assert both.headers["openai-project"] == "proj-1"
+    assert both.headers["x-a"] == "1"
+
+
+def test_defaults_are_kept_beside_headers() -> None:
+    """What `defaults` holds is not lost to the headers given."""
+    defaults = RouteDefaults(headers={"x-b": "2"}, generation=GenerationOptions(max_tokens=9))
+    ready = prepared(OpenAI.configure(headers={"x-a": "1"}, defaults=defaults).chat("gpt-5.2"))
+
+    assert (ready.headers["x-a"], ready.headers["x-b"]) == ("1", "2")
+    assert ready.body["max_completion_tokens"] == 9
+
+
+def test_responses_is_the_usual_api(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another path and protocol, everything else as it was configured."""
+    package: Any = ModuleType("llmcore.protocols.openai_responses")
+    package.protocol = evolve(openai_chat.protocol, id="openai-responses")
+    monkeypatch.setitem(sys.modules, package.__name__, package)
+    openai = OpenAI.configure(base_url="https://h/v1?a=1", organization="org-1", query={"b": "2"})
+
+    usual, responses = openai.model("gpt-5.2"), openai.responses("gpt-5.2")
+
+    assert usual.route == responses.route
+    assert isinstance(usual.route, Route)
+    assert (usual.route.id, usual.route.protocol.id) == ("openai-responses", "openai-responses")
+    assert prepared(usual).url == "https://h/v1/responses?a=1&b=2"
+    assert prepared(usual).headers["openai-organization"] == "org-1"
+    assert prepared(openai.chat("gpt-5.2")).url == "https://h/v1/chat/completions?a=1&b=2"
+
+
+def test_without_the_responses_protocol(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An installation that lacks it says which method works."""
+    monkeypatch.setitem(sys.modules, "llmcore.protocols.openai_responses", None)
+
+    with pytest.raises(ConfigurationError, match=r"\.chat\(model_id\)"):
+        OpenAI.configure().model("gpt-5.2")

@@ -1,0 +1,104 @@
+"""Any server that speaks Chat Completions: `llmcore/routes/openai_compatible.py`."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from attrs import evolve
+
+from llmcore.client.client import Client
+from llmcore.protocols.openai_chat.dialect import COMPATIBLE
+from llmcore.routes.auth import Auth
+from llmcore.routes.openai_compatible import OpenAICompatible
+from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.events import Finish, TextDelta, ToolCall
+from llmcore.schema.request import request
+from llmcore.schema.tools import ToolDefinition
+from tests.loopback import DONE, Answer, Loopback, Received, chat_chunk, chat_handler, serve
+
+
+@pytest.mark.parametrize("name", ["acme", "acme-2", "Acme.ai", "a_b", "7b"])
+def test_names_that_can_be_ids(name: str) -> None:
+    """Letters, digits, dots, dashes and underscores."""
+    model = OpenAICompatible.configure(name=name, base_url="https://h/v1").model("m")
+
+    assert (model.provider, model.id) == (name, "m")
+
+
+@pytest.mark.parametrize("name", ["", " acme", "acme:x", "acme/x", "-acme", "acme\n"])
+def test_names_that_cannot(name: str) -> None:
+    """They are a ConfigurationError that names the argument."""
+    with pytest.raises(ConfigurationError, match="name"):
+        OpenAICompatible.configure(name=name, base_url="https://h/v1")
+
+
+def test_without_a_key_nothing_is_signed() -> None:
+    """With one, it is a bearer key; with an auth, whatever that does."""
+    url = "https://h/v1"
+    ways = [
+        (OpenAICompatible.configure(name="a", base_url=url), {}),
+        (OpenAICompatible.configure(name="a", base_url=url, api_key="k"), {"authorization"}),
+        (OpenAICompatible.configure(name="a", base_url=url, auth=Auth.header("x", "k")), {"x"}),
+    ]
+    for provider, signed in ways:
+        ready = Client().prepare(request(model=provider.model("m"), prompt="Hi")).unwrap()
+        assert {"authorization", "x"} & ready.headers.keys() == set(signed)
+
+
+def test_the_dialect_is_data() -> None:
+    """It decides the form of the body."""
+    dialect = evolve(COMPATIBLE, max_tokens_field="max_completion_tokens")
+    provider = OpenAICompatible.configure(name="a", base_url="https://h/v1", dialect=dialect)
+    ready = Client().prepare(request(model=provider.model("m"), prompt="Hi", max_tokens=3)).unwrap()
+
+    assert ready.body["max_completion_tokens"] == 3
+
+
+# -- a provider defined in a few lines, against a real server
+
+
+def _answer(received: Received) -> Answer:
+    """Call the tool if there is one and its result is not there yet, else answer in text."""
+    body = json.loads(received.body)
+    if "tools" not in body or body["messages"][-1]["role"] == "tool":
+        return chat_handler(received)
+    function = {"name": "get_weather", "arguments": '{"city": "Oslo"}'}
+    calls = [{"index": 0, "id": "call_1", "type": "function", "function": function}]
+    script = [
+        chat_chunk(delta={"role": "assistant", "tool_calls": calls}),
+        chat_chunk(finish_reason="tool_calls"),
+        DONE,
+    ]
+    return Answer(script, headers={"content-type": "text/event-stream"})
+
+
+@pytest.fixture
+def server() -> Iterator[Loopback]:
+    with serve(_answer) as running:
+        yield running
+
+
+@pytest.mark.anyio
+async def test_text_tools_and_streaming_through_a_new_provider(server: Loopback) -> None:
+    """Five lines make a provider, and everything works with it."""
+    acme = OpenAICompatible.configure(
+        name="acme",
+        base_url=server.url + "/v1",
+        auth=Auth.env("ACME_API_KEY"),
+    )
+    weather = ToolDefinition("get_weather", "The weather.")
+    async with Client(providers={"acme": acme}, environ={"ACME_API_KEY": "sk-acme"}) as client:
+        whole = await client.complete(request(model="m-1", provider="acme", prompt="Hi"))
+        streamed = request(model=acme.model("m-1"), prompt="Weather?", tools=[weather])
+        async with client.stream(streamed) as events:
+            called = [event async for event in events if isinstance(event, ToolCall | Finish)]
+        async with client.stream(request(model=acme.model("m-1"), prompt="Hi")) as events:
+            said = [event.text async for event in events if isinstance(event, TextDelta)]
+
+    assert whole.text == "Hello"
+    assert isinstance(called[0], ToolCall)
+    assert (called[0].name, called[0].arguments) == ("get_weather", {"city": "Oslo"})
+    assert isinstance(called[1], Finish)
+    assert said == ["Hel", "lo"]
+    assert {one.headers["authorization"] for one in server.received} == {"Bearer sk-acme"}
+    assert {one.path for one in server.received} == {"/v1/chat/completions"}

@@ -1,0 +1,258 @@
+"""The composition: `llmcore/routes/route.py`."""
+
+from typing import Any
+
+import pytest
+from attrs import evolve
+from returns.result import Failure, Result, Success
+
+from llmcore.protocols.protocol import BodyBuilder, Built, Protocol, StreamMachine
+from llmcore.routes.auth import Auth, AuthContext
+from llmcore.routes.endpoint import Endpoint
+from llmcore.routes.framing import Framing
+from llmcore.routes.http_request import REDACTED
+from llmcore.routes.route import PreparedRequest, Route, RouteDefaults
+from llmcore.schema import json
+from llmcore.schema.diagnostics import Diagnostic
+from llmcore.schema.errors import (
+    AuthenticationError,
+    ConfigurationError,
+    InvalidRequestError,
+    LLMError,
+)
+from llmcore.schema.options import GenerationOptions, HttpOverlay
+from llmcore.schema.request import LLMRequest, request
+
+SECRET = "sk-very-secret"
+LOST = Diagnostic("unsupported-parameter", "generation.seed", action="dropped", message="no seed")
+NOTED = Diagnostic("fyi", "messages", action="noted", message="as you like")
+
+
+def talk(
+    *diagnostics: Diagnostic, headers: dict[str, str] | None = None, error: LLMError | None = None
+) -> Protocol[Any, Any, Any]:
+    """Return a protocol whose body says what it was given."""
+
+    def build(asked: LLMRequest, streaming: bool) -> Result[Built[Any], LLMError]:
+        if error is not None:
+            return Failure(error)
+        body = {
+            "model": asked.model_id,
+            "stream": streaming,
+            "temperature": asked.generation.temperature,
+            "max_tokens": asked.generation.max_tokens,
+            "options": dict(asked.options_for("acme")),
+        }
+        return Success(Built(body, diagnostics, headers=headers or {}))
+
+    return Protocol(
+        id="talk",
+        metadata_key="acme",
+        body=BodyBuilder(build=build, to_json=lambda body: body),
+        stream=StreamMachine(
+            decode=lambda frame: frame,
+            initial=lambda asked: None,
+            step=lambda state, event: (state, ()),
+            halt=lambda state: (),
+            terminal=lambda event: False,
+        ),
+        whole=lambda body, asked: (),
+    )
+
+
+def route(protocol: Protocol[Any, Any, Any] | None = None, **defaults: Any) -> Route:
+    """Return a route to acme."""
+    return Route.make(
+        id="acme-talk",
+        provider="acme",
+        protocol=protocol or talk(),
+        endpoint=Endpoint.path("/talk", base_url="https://acme.example/v1"),
+        auth=Auth.bearer(SECRET),
+        defaults=RouteDefaults(**defaults),
+    )
+
+
+def prepared(way: Route, *, streaming: bool = False, **given: Any) -> PreparedRequest:
+    """Return what a request for *way* becomes."""
+    asked = request(model=way.model("m-1"), prompt="Hi", **given)
+    return way.prepare(asked, streaming=streaming, context=AuthContext()).unwrap()
+
+
+def failed(way: Route, **given: Any) -> LLMError:
+    """Return why a request for *way* cannot be prepared."""
+    asked = request(model=way.model("m-1"), prompt="Hi", **given)
+    return way.prepare(asked, streaming=False, context=AuthContext()).failure()
+
+
+# -- the native request
+
+
+def test_a_whole_and_a_streamed_request() -> None:
+    """Method, URL, body and what is accepted; the body is what is sent."""
+    whole, streamed = prepared(route()), prepared(route(), streaming=True)
+
+    assert (whole.method, whole.url) == ("POST", "https://acme.example/v1/talk")
+    assert whole.headers["accept"] == "application/json"
+    assert streamed.headers["accept"] == "text/event-stream"
+    assert streamed.body["stream"] is True
+    assert json.loads(whole.http.body) == whole.body
+    assert whole.headers["content-type"] == "application/json"
+    assert whole.headers["user-agent"].startswith("llmcore/")
+
+
+def test_it_shows_no_secret_but_has_it() -> None:
+    """The real headers are in `http`."""
+    ready = prepared(route(headers={"x-api-key": SECRET}))
+
+    assert ready.headers["authorization"] == REDACTED
+    assert ready.headers["x-api-key"] == REDACTED
+    assert ready.http.headers["authorization"] == f"Bearer {SECRET}"
+    for shown in (repr(ready), str(ready), repr(route(headers={"x-api-key": SECRET}))):
+        assert SECRET not in shown
+
+
+# -- layers
+
+
+def test_headers_are_layered() -> None:
+    """The caller's word is the last, then the body's features, then the route's defaults."""
+    way = route(talk(headers={"b": "built", "c": "built"}), headers={"A": "route", "b": "route"})
+
+    ready = prepared(way, http=HttpOverlay(headers={"C": "caller", "User-Agent": "me"}))
+
+    assert ready.headers["a"] == "route"
+    assert ready.headers["b"] == "built"
+    assert ready.headers["c"] == "caller"
+    assert ready.headers["user-agent"] == "me"
+
+
+@pytest.mark.parametrize("name", ["anthropic-beta", "openai-beta"])
+def test_lists_of_features_are_joined(name: str) -> None:
+    """What route, body and caller ask for goes out together, each once."""
+    way = route(talk(headers={name: "b, a"}), headers={name: "a"})
+
+    ready = prepared(way, http=HttpOverlay(headers={name.title(): "c,b"}))
+
+    assert ready.headers[name] == "a,b,c"
+
+
+def test_the_callers_query_and_body_are_laid_over() -> None:
+    """Objects merge, None removes, all else replaces."""
+    overlay = HttpOverlay(
+        query={"trace": "1"},
+        body={"temperature": None, "options": {"deep": {"b": 2}}, "extra": [1]},
+    )
+    way = route(provider_options={"acme": {"deep": {"a": 1}}})
+
+    ready = prepared(way, temperature=0.5, http=overlay)
+
+    assert ready.url == "https://acme.example/v1/talk?trace=1"
+    assert "temperature" not in ready.body
+    assert ready.body["options"] == {"deep": {"a": 1, "b": 2}}
+    assert ready.body["extra"] == [1]
+
+
+def test_defaults_fill_what_the_request_leaves_open() -> None:
+    """Generation, provider options and overlay; a set field is never overruled."""
+    way = route(
+        generation=GenerationOptions(temperature=0.1, max_tokens=7),
+        provider_options={"acme": {"a": 1, "b": {"x": 1}}},
+        http=HttpOverlay(headers={"x-a": "route", "x-b": "route"}, body={"extra": 1}),
+    )
+
+    ready = prepared(
+        way,
+        temperature=0.9,
+        provider_options={"acme": {"b": {"y": 2}}, "other": {"z": 1}},
+        http=HttpOverlay(headers={"x-b": "caller"}),
+    )
+
+    assert ready.body["temperature"] == 0.9
+    assert ready.body["max_tokens"] == 7
+    assert ready.body["options"] == {"a": 1, "b": {"x": 1, "y": 2}}
+    assert ready.body["extra"] == 1
+    assert (ready.headers["x-a"], ready.headers["x-b"]) == ("route", "caller")
+    assert ready.request.generation.max_tokens == 7
+
+
+def test_preparing_changes_nothing() -> None:
+    """Request, route and defaults stay as they are, and the same request gives the same bytes."""
+    way = route(generation=GenerationOptions(max_tokens=7), provider_options={"acme": {"a": {}}})
+    asked = request(model=way.model("m-1"), prompt="Hi", provider_options={"acme": {"a": {"b": 1}}})
+    asked_before, defaults_before = evolve(asked), evolve(way.defaults)
+
+    first = way.prepare(asked, streaming=False, context=AuthContext()).unwrap()
+    second = way.prepare(asked, streaming=False, context=AuthContext()).unwrap()
+
+    assert first.http == second.http
+    assert asked == asked_before
+    assert way.defaults == defaults_before
+    assert way.defaults.provider_options == {"acme": {"a": {}}}
+
+
+# -- diagnostics and failures
+
+
+def test_losses_are_told() -> None:
+    """They go with the prepared request."""
+    assert prepared(route(talk(LOST, NOTED))).diagnostics == (LOST, NOTED)
+
+
+def test_a_strict_request_fails_rather_than_lose_something() -> None:
+    """The error says what; a mere note is no loss."""
+    error = failed(route(talk(LOST)), strict=True)
+
+    assert isinstance(error, InvalidRequestError)
+    assert "generation.seed" in error.message
+    assert prepared(route(talk(NOTED)), strict=True).diagnostics == (NOTED,)
+
+
+@pytest.mark.parametrize(
+    ("way", "kind"),
+    [
+        (route(talk(error=InvalidRequestError("no"))), InvalidRequestError),
+        (route().with_(endpoint=Endpoint.path("/talk")), ConfigurationError),
+        (route().with_(auth=Auth.env("ACME_KEY")), AuthenticationError),
+        (route(talk(LOST)), InvalidRequestError),
+    ],
+)
+def test_failures_name_the_provider(way: Route, kind: type[LLMError]) -> None:
+    """Wherever they come from."""
+    error = failed(way, strict=True)
+
+    assert isinstance(error, kind)
+    assert error.provider == "acme"
+
+
+# -- the value
+
+
+def test_with_returns_a_new_route() -> None:
+    """The old one stays; what is not named is the same."""
+    old = route()
+    new = old.with_(id="other", framing=Framing.ndjson(), auth=Auth.none())
+
+    assert (old.id, old.framing.id, old.auth.id) == ("acme-talk", "sse", "bearer")
+    assert (new.id, new.framing.id, new.auth.id) == ("other", "ndjson", "none")
+    assert new.endpoint is old.endpoint
+    assert prepared(new, streaming=True).headers["accept"] == "application/x-ndjson"
+
+
+def test_a_model_carries_its_route() -> None:
+    """Its id and provider are data; the route, which holds the credentials, is not shown."""
+    way = route()
+    model = way.model("m-1")
+
+    assert (model.id, model.provider, model.route) == ("m-1", "acme", way)
+    assert SECRET not in repr(model)
+    assert "route" not in repr(model)
+
+
+def test_a_route_says_what_it_is() -> None:
+    """Without an auth it signs nothing, without a framing it reads server-sent events."""
+    way = Route.make(
+        id="x", provider="x", protocol=talk(), endpoint=Endpoint.path("/t", base_url="https://h")
+    )
+
+    assert (way.auth.id, way.framing.id) == ("none", "sse")
+    assert "protocol=talk" in repr(way)

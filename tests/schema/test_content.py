@@ -1,0 +1,267 @@
+"""Content parts."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from llmcore.schema.codec import to_json
+from llmcore.schema.content import (
+    AudioPart,
+    Citation,
+    ContentPart,
+    DocumentPart,
+    ImagePart,
+    PartInput,
+    ProviderPart,
+    ReasoningPart,
+    RefusalPart,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+    cache_ttl,
+    cached,
+    is_local,
+    parts_of,
+    text_of,
+)
+from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.json import JsonValue
+from tests.strategies import content_parts, json_values, laws
+
+MEDIA = (ImagePart, AudioPart, DocumentPart)
+SOURCES: dict[str, Any] = {
+    "url": "https://acme.test/a.png",
+    "data": b"\x89PNG",
+    "path": "a.png",
+    "file_id": "file_1",
+}
+
+# -- media
+
+
+@pytest.mark.parametrize("kind", MEDIA)
+@pytest.mark.parametrize("source", SOURCES)
+def test_media_come_from_one_place(kind: type[ImagePart], source: str) -> None:
+    """Each source by itself is enough."""
+    part = kind(**{source: SOURCES[source]})
+
+    assert {name: getattr(part, name) for name in SOURCES} == {
+        **dict.fromkeys(SOURCES),
+        source: SOURCES[source],
+    }
+
+
+@pytest.mark.parametrize("kind", MEDIA)
+def test_media_from_nowhere_are_refused(kind: type[ImagePart]) -> None:
+    """A picture without a picture cannot be sent."""
+    with pytest.raises(InvalidRequestError, match=f"{kind.__name__} needs exactly one .* got none"):
+        kind()
+
+
+@pytest.mark.parametrize("kind", MEDIA)
+@pytest.mark.parametrize(
+    "sources", [("url", "data"), ("url", "path"), ("data", "file_id"), tuple(SOURCES)]
+)
+def test_media_from_two_places_are_refused(kind: type[ImagePart], sources: tuple[str, ...]) -> None:
+    """Nobody could tell which of two pictures is meant."""
+    with pytest.raises(InvalidRequestError, match=f"got {' and '.join(sources)}"):
+        kind(**{name: SOURCES[name] for name in sources})
+
+
+@pytest.mark.parametrize(
+    ("url", "local"),
+    [
+        ("/tmp/a.png", True),
+        ("./a.png", True),
+        ("../a.png", True),
+        ("~/a.png", True),
+        ("//cdn.acme.test/a.png", False),
+        ("https://acme.test/a.png", False),
+        ("http://acme.test/../a.png", False),
+        ("data:image/png;base64,AAAA", False),
+        ("gs://bucket/a.png", False),
+        ("a.png", False),
+    ],
+)
+def test_a_url_that_is_a_path_is_taken_as_one(url: str, local: bool) -> None:
+    """People write paths where urls are wanted."""
+    part = ImagePart(url=url)
+
+    assert is_local(url) is local
+    assert (part.path, part.url) == ((url, None) if local else (None, url))
+
+
+def test_a_local_url_beside_data_is_still_two_sources() -> None:
+    """Taking a url as a path does not hide a contradiction."""
+    with pytest.raises(InvalidRequestError, match="got data and path"):
+        ImagePart(url="./a.png", data=b"x")
+
+
+def test_a_repr_tells_how_many_bytes_there_are() -> None:
+    """A log line never holds a whole picture."""
+    assert "<4 bytes>" in repr(ImagePart(data=b"\x89PNG"))
+    assert "PNG" not in repr(ImagePart(data=b"\x89PNG"))
+
+
+# -- what parts are built from
+
+
+@laws
+@given(json_values())
+def test_parts_keep_a_copy_of_json(value: JsonValue) -> None:
+    """Who changes the data afterwards does not change the part."""
+    mutable: dict[str, Any] = {"acme": {"value": value}}
+    parts: list[ContentPart] = [
+        ProviderPart("acme", mutable),
+        ToolCallPart("c1", "f", mutable),
+        ToolResultPart("c1", mutable),
+        TextPart("x", provider_metadata=mutable),
+        TextPart("x", citations=(Citation(provider_metadata=mutable),)),
+        ReasoningPart("x", provider_metadata=mutable),
+        ImagePart(url="https://acme.test", provider_metadata=mutable),
+    ]
+    before = [to_json(part) for part in parts]
+
+    mutable["acme"]["value"] = "changed"
+    mutable["acme"]["more"] = 1
+    mutable["umbrella"] = {}
+
+    assert [to_json(part) for part in parts] == before
+
+
+@pytest.mark.parametrize("bad", [float("nan"), {1: 2}, object(), b"x"])
+def test_parts_refuse_what_json_cannot_say(bad: Any) -> None:
+    """The error comes where the mistake is made, not when the request is sent."""
+    for build in (
+        lambda: ProviderPart("acme", bad),
+        lambda: ToolCallPart("c1", "f", bad),
+        lambda: ToolResultPart("c1", bad),
+        lambda: TextPart("x", provider_metadata={"acme": {"value": bad}}),
+    ):
+        with pytest.raises(InvalidRequestError):
+            build()
+
+
+# -- tool calls
+
+
+@pytest.mark.parametrize(
+    ("part", "valid"),
+    [
+        (ToolCallPart("c1", "f", {"q": 1}), True),
+        (ToolCallPart("c1", "f"), True),
+        (ToolCallPart("c1", "f", '{"q": '), False),
+        (ToolCallPart("c1", "f", [1]), False),
+        (ToolCallPart("c1", "f", "SELECT 1", kind="custom"), True),
+        (ToolCallPart("c1", "f", {"q": 1}, kind="custom"), False),
+    ],
+)
+def test_a_call_knows_whether_its_arguments_fit_its_kind(part: ToolCallPart, valid: bool) -> None:
+    """A function takes an object, a custom tool one string."""
+    assert part.is_valid is valid
+
+
+def test_no_arguments_are_an_empty_object() -> None:
+    """Some models say null where there are none."""
+    assert ToolCallPart("c1", "f", None).arguments == {}
+
+
+# -- tool results
+
+
+@pytest.mark.parametrize(
+    ("given_content", "kept"),
+    [
+        ("text", "text"),
+        ({"a": (1, 2)}, {"a": [1, 2]}),
+        ([1, 2], [1, 2]),
+        ([], []),
+        ((), ()),
+        (None, None),
+        (TextPart("x"), (TextPart("x"),)),
+        (["see", ImagePart(path="a.png")], (TextPart("see"), ImagePart(path="a.png"))),
+    ],
+)
+def test_a_result_is_text_json_or_parts(given_content: Any, kept: object) -> None:
+    """Parts are a tuple, everything else is plain JSON; the two never mix."""
+    content = ToolResultPart("c1", given_content).content
+
+    assert content == kept
+    assert type(content) is type(kept)
+
+
+@pytest.mark.parametrize("other", [5, {"a": 1}, ToolCallPart("c1", "f"), None])
+def test_a_result_does_not_mix_parts_and_json(other: Any) -> None:
+    """What stands beside parts must be a part, or text."""
+    with pytest.raises(InvalidRequestError, match=f"parts and a {type(other).__name__}"):
+        ToolResultPart("c1", [TextPart("x"), other])
+
+
+# -- lists of parts
+
+
+@pytest.mark.parametrize(
+    ("values", "parts"),
+    [
+        ([], ()),
+        (["a", TextPart("b")], (TextPart("a"), TextPart("b"))),
+        ([["a", ["b", RefusalPart("c")]], ()], (TextPart("a"), TextPart("b"), RefusalPart("c"))),
+    ],
+)
+def test_parts_are_flattened(values: list[PartInput], parts: tuple[ContentPart, ...]) -> None:
+    """Text, parts and lists of them make one tuple."""
+    assert parts_of(values) == parts
+
+
+@pytest.mark.parametrize("bad", [5, None, b"bytes", {"type": "text", "text": "x"}, Citation()])
+def test_what_is_no_part_is_refused(bad: Any) -> None:
+    """A dict or bytes where a part is wanted is a mistake to tell at once."""
+    with pytest.raises(InvalidRequestError, match=f"not of a {type(bad).__name__}"):
+        parts_of(["text", [bad]])
+
+
+def test_text_is_joined_with_nothing_between() -> None:
+    """Other parts have no say in it."""
+    parts = (TextPart("a"), ReasoningPart("hm"), TextPart(" b"), RefusalPart("no"))
+
+    assert text_of(parts) == "a b"
+
+
+# -- cache marks
+
+
+@laws
+@given(content_parts())
+def test_a_mark_is_all_that_a_cached_part_gains(part: ContentPart) -> None:
+    """The part stays what it was; the mark says for how long."""
+    marked = cached(part, ttl="1h")
+
+    assert cache_ttl(marked) == "1h"
+    assert cache_ttl(cached(part)) == "5m"
+    assert type(marked) is type(part)
+    assert dict(marked.provider_metadata) == {
+        **part.provider_metadata,
+        "cache": {"ttl": "1h"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("metadata", "ttl"),
+    [
+        ({}, None),
+        ({"acme": {"cache_control": {"type": "ephemeral"}}}, "5m"),
+        ({"acme": {"cache_control": {"type": "ephemeral", "ttl": "1h"}}}, "1h"),
+        ({"acme": {"cache_control": "ephemeral"}}, "5m"),
+        ({"acme": {"cache_control": None}, "umbrella": {"x": 1}}, None),
+        ({"cache": {"ttl": "5m"}, "acme": {"cache_control": {"ttl": "1h"}}}, "5m"),
+    ],
+)
+def test_native_marks_count_too(metadata: Any, ttl: str | None) -> None:
+    """A prompt written for one provider's API keeps its marks; our own mark goes first."""
+    assert cache_ttl(TextPart("x", provider_metadata=metadata)) == ttl
+
+
+def test_what_has_no_metadata_is_not_marked() -> None:
+    """Tools and strings can be asked, too."""
+    assert cache_ttl("text") is None

@@ -1,0 +1,212 @@
+"""The error tree."""
+
+import copy
+import pickle
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
+import pytest
+from hypothesis import given
+
+from llmcore.schema import errors
+from llmcore.schema.errors import LLMError, RateLimitError, error_types
+from llmcore.schema.events import FinishReason
+from llmcore.schema.messages import Message
+from llmcore.schema.response import LLMResponse
+from tests.strategies import laws, llm_errors
+
+RETRYABLE = {
+    "ProviderError",
+    "RateLimitError",
+    "ServerError",
+    "OverloadedError",
+    "RequestTimeoutError",
+    "NetworkError",
+    "StreamError",
+}
+
+PARTIAL = LLMResponse(
+    message=Message.assistant("half an ans"),
+    finish_reason=FinishReason("other"),
+    provider="acme",
+    model="roadrunner",
+)
+
+COPIES: dict[str, Callable[[LLMError], LLMError]] = {
+    **{
+        f"pickle {protocol}": lambda error, protocol=protocol: pickle.loads(  # type: ignore[misc]
+            pickle.dumps(error, protocol)
+        )
+        for protocol in range(pickle.HIGHEST_PROTOCOL + 1)
+    },
+    "copy": copy.copy,
+    "deepcopy": copy.deepcopy,
+}
+
+every_copy = pytest.mark.parametrize("way", COPIES)
+every_class = pytest.mark.parametrize("kind", error_types().values(), ids=lambda k: k.__name__)
+
+
+def full(kind: type[LLMError]) -> LLMError:
+    """Build an error of *kind* with every field."""
+    error = kind(
+        "slow down",
+        provider="acme",
+        status_code=429,
+        error_code="rate_limit",
+        retryable=True,
+        retry_after=1.5,
+        request_id="req_1",
+        partial=PARTIAL,
+        raw={"error": {"type": "rate_limit"}},
+        cause=OSError("reset by peer"),
+    )
+    error.add_note("while asking for the weather")
+    return error
+
+
+# -- copies
+
+
+@every_class
+@every_copy
+def test_copies_keep_everything(kind: type[LLMError], way: str) -> None:
+    """Every class survives every way to copy it, notes and partial answer included."""
+    error = full(kind)
+
+    other = COPIES[way](error)
+
+    assert type(other) is kind
+    assert other == error
+    assert (other.status_code, other.error_code, other.request_id) == (429, "rate_limit", "req_1")
+    assert (other.retryable, other.retry_after) == (True, 1.5)
+    assert other.partial == PARTIAL
+    assert other.__notes__ == ["while asking for the weather"]
+    assert str(other.cause) == "OSError: reset by peer"
+    assert other.__cause__ is other.cause
+
+
+@every_copy
+def test_copies_keep_a_cause_of_our_own(way: str) -> None:
+    """An error of this library that caused another stays what it is."""
+    error = errors.NoObjectGeneratedError("no object", cause=RateLimitError("slow", retry_after=2))
+
+    cause = COPIES[way](error).cause
+
+    assert isinstance(cause, RateLimitError)
+    assert cause.retry_after == 2
+
+
+@laws
+@given(llm_errors())
+def test_any_error_pickles(error: LLMError) -> None:
+    """Fields of a subclass come along, too."""
+    assert pickle.loads(pickle.dumps(error)) == error
+
+
+def test_a_cause_that_cannot_pickle_does_not_stop_its_error() -> None:
+    """Live handles stay behind; their text comes along."""
+
+    class SocketError(Exception):
+        def __init__(self) -> None:
+            super().__init__("gone")
+            self.handle = lambda: None
+
+    copied = pickle.loads(pickle.dumps(errors.NetworkError("broke", cause=SocketError())))
+
+    assert str(copied.cause) == "SocketError: gone"
+
+
+def raise_rate_limit() -> None:
+    """Raise the error that a worker meets most."""
+    raise full(RateLimitError)
+
+
+def test_an_error_crosses_processes() -> None:
+    """A worker's RateLimitError is a RateLimitError in the parent."""
+    with (
+        ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool,
+        pytest.raises(RateLimitError) as caught,
+    ):
+        pool.submit(raise_rate_limit).result(timeout=60)
+
+    assert caught.value == full(RateLimitError)
+    assert caught.value.partial == PARTIAL
+
+
+# -- the tree
+
+
+@every_class
+def test_one_except_clause_catches_all(kind: type[LLMError]) -> None:
+    """Every error is an LLMError, and an exception."""
+    with pytest.raises(LLMError):
+        raise kind("no")
+
+
+@every_class
+def test_classes_say_whether_a_retry_may_help(kind: type[LLMError]) -> None:
+    """The default follows the class; whoever knows better says so."""
+    assert kind("x").retryable == (kind.__name__ in RETRYABLE)
+    assert kind("x", retryable=True).retryable
+    assert not kind("x", retryable=False).retryable
+
+
+def test_error_types_are_found_by_name() -> None:
+    """The codec finds every class, subclasses of subclasses included."""
+    assert error_types()["OverloadedError"] is errors.OverloadedError
+    assert error_types()["LLMError"] is LLMError
+
+
+# -- values
+
+
+@laws
+@given(llm_errors(), llm_errors())
+def test_errors_compare_by_value(left: LLMError, right: LLMError) -> None:
+    """Equal errors have equal hashes; the class is part of the value."""
+    same = copy.deepcopy(left)
+
+    assert same == left
+    assert hash(same) == hash(left)
+    if type(left) is not type(right):
+        assert left != right
+    assert left != "an error"
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (LLMError("no luck"), "no luck"),
+        (RateLimitError("slow down", provider="acme"), "slow down (acme)"),
+        (
+            RateLimitError("slow down", provider="acme", status_code=429, error_code="limit"),
+            "slow down (acme, 429, limit)",
+        ),
+    ],
+)
+def test_the_text_names_provider_status_and_code(error: LLMError, text: str) -> None:
+    """What a log line needs, and not the native body."""
+    assert str(error) == text
+    assert repr(error) == f"{type(error).__name__}({text!r})"
+
+
+def test_a_cause_is_chained() -> None:
+    """Tracebacks show where an error came from."""
+    cause = OSError("reset")
+
+    assert errors.NetworkError("broke", cause=cause).__cause__ is cause
+
+
+def test_no_object_keeps_the_paid_response() -> None:
+    """The response that held no object is not lost."""
+    assert errors.NoObjectGeneratedError("none", partial=PARTIAL).response is PARTIAL
+
+
+def test_errors_are_raised_with_what_had_arrived() -> None:
+    """`partial` can be added while an error travels up."""
+    error = errors.StreamError("cut")
+    error.partial = PARTIAL
+
+    assert error == errors.StreamError("cut", partial=PARTIAL)

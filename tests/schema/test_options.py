@@ -1,0 +1,147 @@
+"""How an answer is to be generated."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.json import JsonObject
+from llmcore.schema.options import GenerationOptions, HttpOverlay, ResponseFormat, merge_json
+from tests.strategies import http_overlays, json_objects, laws
+
+
+@pytest.mark.parametrize(
+    ("stop", "kept"), [("END", ("END",)), (["a", "b"], ("a", "b")), ((), ()), ([], ())]
+)
+def test_one_stop_text_or_several(stop: Any, kept: tuple[str, ...]) -> None:
+    """A single text is not taken for a list of its characters."""
+    assert GenerationOptions(stop=stop).stop == kept
+
+
+# -- response format
+
+
+def test_formats() -> None:
+    """Each format has its constructor; a schema needs no name."""
+    schema: JsonObject = {"type": "object"}
+
+    assert ResponseFormat.text() == ResponseFormat()
+    assert ResponseFormat.json() == ResponseFormat("json")
+    assert ResponseFormat.json_schema(schema) == ResponseFormat("json_schema", schema)
+    assert ResponseFormat.json_schema(schema).name == "response"
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda: ResponseFormat("json_schema"),
+        lambda: ResponseFormat("json", {"type": "object"}),
+        lambda: ResponseFormat("text", {}),
+    ],
+)
+def test_a_schema_goes_with_the_schema_format(build: Any) -> None:
+    """A format that contradicts itself is refused."""
+    with pytest.raises(InvalidRequestError, match="schema goes with the type 'json_schema'"):
+        build()
+
+
+def test_a_schema_is_copied() -> None:
+    """Who changes the schema afterwards does not change the format."""
+    schema: dict[str, Any] = {"type": "object", "properties": {"a": {}}}
+    kept = ResponseFormat.json_schema(schema)
+
+    schema["properties"].clear()
+
+    assert kept.schema == {"type": "object", "properties": {"a": {}}}
+
+
+# -- overlays
+
+
+@pytest.mark.parametrize(
+    ("below", "above", "merged"),
+    [
+        ({"a": 1}, {"b": 2}, {"a": 1, "b": 2}),
+        ({"a": 1}, {"a": 2}, {"a": 2}),
+        ({"a": 1}, {"a": None}, {}),
+        ({}, {"a": None}, {}),
+        ({"a": {"b": 1, "c": 2}}, {"a": {"c": None, "d": [3]}}, {"a": {"b": 1, "d": [3]}}),
+        ({"a": [1, 2]}, {"a": [3]}, {"a": [3]}),
+        ({"a": 1}, {"a": {"b": {"c": None}}}, {"a": {"b": {}}}),
+        ({"a": {"b": 1}}, {"a": 5}, {"a": 5}),
+    ],
+)
+def test_merging(below: JsonObject, above: JsonObject, merged: JsonObject) -> None:
+    """Objects merge, None removes, all else replaces; as RFC 7396 has it."""
+    assert merge_json(below, above) == merged
+
+
+@laws
+@given(json_objects(), json_objects())
+def test_merging_changes_neither_side(below: JsonObject, above: JsonObject) -> None:
+    """Both arguments stay what they were."""
+    before = merge_json({}, below, keep_none=True), merge_json({}, above, keep_none=True)
+
+    merge_json(below, above)
+
+    assert (below, above) == before
+
+
+@laws
+@given(json_objects(), json_objects())
+def test_merging_twice_is_merging_once(below: JsonObject, above: JsonObject) -> None:
+    """An overlay that has been laid on has nothing left to do."""
+    once = merge_json(below, above)
+
+    assert merge_json(once, above) == once
+
+
+@laws
+@given(http_overlays())
+def test_an_empty_overlay_changes_nothing(overlay: HttpOverlay) -> None:
+    """It is the neutral element from both sides."""
+    assert overlay.over(HttpOverlay()) == HttpOverlay().over(overlay) == overlay
+
+
+def test_the_upper_overlay_wins() -> None:
+    """Fields of the lower one that the upper one does not name stay; removals are kept."""
+    below = HttpOverlay(headers={"a": "1", "b": "1"}, query={"q": "1"}, body={"x": {"y": 1}})
+    above = HttpOverlay(headers={"b": "2"}, body={"x": {"z": 2}, "gone": None})
+
+    assert above.over(below) == HttpOverlay(
+        headers={"a": "1", "b": "2"},
+        query={"q": "1"},
+        body={"x": {"y": 1, "z": 2}, "gone": None},
+    )
+
+
+def test_overlays_copy_and_hide_what_they_were_given() -> None:
+    """Headers hold keys: they are not in the repr, and nobody changes them from outside."""
+    headers, body = {"authorization": "secret"}, {"a": {"b": [1]}}
+    overlay = HttpOverlay(headers=headers, body=body)
+
+    headers.clear()
+    body["a"]["b"].append(2)
+
+    assert overlay.headers == {"authorization": "secret"}
+    assert overlay.body == {"a": {"b": [1]}}
+    assert "secret" not in repr(overlay)
+
+
+def test_numbers_are_text_in_a_query() -> None:
+    """A page number may be written as a number."""
+    assert HttpOverlay(query={"page": 2}).query == {"page": "2"}  # type: ignore[dict-item]
+
+
+@pytest.mark.parametrize("bad", [None, True, ["a"], {"a": "b"}, b"x"])
+def test_what_is_no_text_is_refused_in_headers(bad: Any) -> None:
+    """A header never says `None` or `True` by accident."""
+    with pytest.raises(InvalidRequestError, match="header or query field 'x'"):
+        HttpOverlay(headers={"x": bad})
+
+
+def test_header_names_are_text() -> None:
+    """A name of another type is a mistake."""
+    with pytest.raises(InvalidRequestError, match="field 5 is not text"):
+        HttpOverlay(headers={5: "x"})  # type: ignore[dict-item]

@@ -1,0 +1,226 @@
+"""Requests, and what is convenient to write for them."""
+
+from typing import Any
+
+import pytest
+from attrs import evolve
+from hypothesis import given
+
+from llmcore.schema.content import ImagePart, TextPart
+from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.messages import Message
+from llmcore.schema.model import Model
+from llmcore.schema.options import CachePolicy, GenerationOptions, HttpOverlay, ReasoningOptions
+from llmcore.schema.request import LLMRequest, request
+from llmcore.schema.tools import CustomTool, HostedTool, ToolChoice, ToolDefinition
+from tests.strategies import laws, requests
+
+# -- request(...)
+
+
+def test_a_prompt_is_one_user_message() -> None:
+    """The shortest request there is."""
+    assert request(model="m", prompt="hi") == LLMRequest(model="m", messages=(Message.user("hi"),))
+
+
+def test_an_empty_prompt_is_a_prompt() -> None:
+    """An empty text is not the same as no prompt."""
+    assert request(model="m", prompt="").messages == (Message.user(""),)
+
+
+def test_everything_can_be_said_at_once() -> None:
+    """Loose arguments land where they belong."""
+    tool = ToolDefinition("f")
+    made = request(
+        model=Model("m", "acme"),
+        messages=[Message.user("hi")],
+        system="Be brief.",
+        tools=[tool],
+        tool_choice=ToolChoice.required(),
+        parallel_tool_calls=False,
+        temperature=0.0,
+        top_p=0.5,
+        max_tokens=10,
+        stop="END",
+        reasoning_effort="low",
+        metadata={"trace": "1"},
+        provider_options={"acme": {"x": 1}},
+        http=HttpOverlay(query={"a": "b"}),
+        strict=True,
+    )
+
+    assert made == LLMRequest(
+        model=Model("m", "acme"),
+        messages=(Message.user("hi"),),
+        system=(TextPart("Be brief."),),
+        tools=(tool,),
+        tool_choice=ToolChoice.required(),
+        parallel_tool_calls=False,
+        generation=GenerationOptions(temperature=0.0, top_p=0.5, max_tokens=10, stop=("END",)),
+        reasoning=ReasoningOptions(effort="low"),
+        metadata={"trace": "1"},
+        provider_options={"acme": {"x": 1}},
+        http=HttpOverlay(query={"a": "b"}),
+        strict=True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "give either prompt or messages, and not both"),
+        ({"prompt": "hi", "messages": []}, "give either prompt or messages, and not both"),
+        (
+            {"prompt": "hi", "temperature": 0, "generation": GenerationOptions()},
+            "temperature and generation",
+        ),
+        (
+            {"prompt": "hi", "max_tokens": 1, "stop": "x", "generation": GenerationOptions()},
+            "max_tokens, stop and generation",
+        ),
+        (
+            {"prompt": "hi", "reasoning_effort": "low", "reasoning": ReasoningOptions()},
+            "either reasoning_effort or reasoning",
+        ),
+    ],
+)
+def test_contradictions_are_refused(arguments: dict[str, Any], message: str) -> None:
+    """What is said twice is not decided by chance."""
+    with pytest.raises(InvalidRequestError, match=message):
+        request(model="m", **arguments)
+
+
+# -- LLMRequest
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("messages", ["hi"], "messages are Message values; got a str"),
+        ("messages", [{"role": "user", "content": "hi"}], "Message values; got a dict"),
+        ("system", [ImagePart(path="a.png")], "system is text; got a ImagePart"),
+        ("tools", [{"name": "f"}], "tools are ToolDefinition, .* got a dict"),
+        ("tools", [print], "got a builtin_function_or_method"),
+        ("metadata", {"a": 1}, "metadata is text by text keys; got a int"),
+        ("metadata", {1: "a"}, "metadata is text by text keys; got a int"),
+        ("provider_options", {"acme": 5}, r"provider_metadata\['acme'\] must be an object"),
+        ("provider_options", {"acme": {"x": float("inf")}}, "x is inf"),
+    ],
+)
+def test_what_is_no_value_is_refused(field: str, value: Any, message: str) -> None:
+    """A dict where a Message is wanted is told at once, not inside a protocol."""
+    with pytest.raises(InvalidRequestError, match=message):
+        LLMRequest(**{"model": "m", "messages": (), field: value})
+
+
+def test_one_message_is_a_list_of_one() -> None:
+    """Forgetting the brackets does no harm."""
+    one: Any = Message.user("hi")
+
+    assert LLMRequest(model="m", messages=one).messages == (one,)
+
+
+@pytest.mark.parametrize(
+    ("system", "parts"),
+    [
+        (None, ()),
+        ("a", (TextPart("a"),)),
+        (TextPart("a"), (TextPart("a"),)),
+        (["a", TextPart("b")], (TextPart("a"), TextPart("b"))),
+    ],
+)
+def test_system_input(system: Any, parts: tuple[TextPart, ...]) -> None:
+    """System text comes as text, a part, or a list of both."""
+    assert LLMRequest(model="m", messages=(), system=system).system == parts
+
+
+@pytest.mark.parametrize(
+    "tools",
+    [
+        [ToolDefinition("f"), ToolDefinition("f", "another")],
+        [ToolDefinition("f"), CustomTool("f")],
+    ],
+)
+def test_two_tools_of_one_name_are_refused(tools: Any) -> None:
+    """Nobody could tell whose call it is."""
+    with pytest.raises(InvalidRequestError, match="two tools have the same name: f"):
+        LLMRequest(model="m", messages=(), tools=tools)
+
+
+def test_hosted_tools_have_no_names_to_clash() -> None:
+    """Two of a kind are the provider's business."""
+    tools = (HostedTool.web_search(), HostedTool.web_search(max_uses=1))
+
+    assert LLMRequest(model="m", messages=(), tools=tools).tools == tools
+
+
+@pytest.mark.parametrize(
+    ("model", "provider", "ids"),
+    [
+        ("m", None, ("m", "")),
+        ("m", "acme", ("m", "acme")),
+        (Model("m", "acme"), None, ("m", "acme")),
+        (Model("m", "acme"), "umbrella", ("m", "acme")),
+    ],
+)
+def test_the_ids_of_a_model(model: Any, provider: str | None, ids: tuple[str, str]) -> None:
+    """A configured model knows its provider; a string needs to be told."""
+    made = LLMRequest(model=model, messages=(), provider=provider)
+
+    assert (made.model_id, made.provider_id) == ids
+
+
+def test_options_for_several_names_of_a_provider() -> None:
+    """Later names win, and unknown ones say nothing."""
+    made = LLMRequest(
+        model="m",
+        messages=(),
+        provider_options={"chat": {"a": 1, "b": 1}, "acme": {"b": 2}},
+    )
+
+    assert made.options_for("chat", "acme") == {"a": 1, "b": 2}
+    assert made.options_for("acme", "chat") == {"a": 1, "b": 1}
+    assert made.options_for("umbrella") == {}
+
+
+def test_a_request_shares_nothing_with_what_it_was_built_from() -> None:
+    """Who changes lists and dicts afterwards does not change the request."""
+    messages, tools = [Message.user("hi")], [ToolDefinition("f")]
+    metadata, stop = {"a": "b"}, ["END"]
+    options: dict[str, Any] = {"acme": {"deep": [1]}}
+    made = request(
+        model="m",
+        messages=messages,
+        tools=tools,
+        metadata=metadata,
+        stop=stop,
+        provider_options=options,
+    )
+
+    for mutable in (messages, tools, metadata, stop, options["acme"]["deep"], options):
+        mutable.clear()
+
+    assert made == request(
+        model="m",
+        messages=[Message.user("hi")],
+        tools=[ToolDefinition("f")],
+        metadata={"a": "b"},
+        stop=["END"],
+        provider_options={"acme": {"deep": [1]}},
+    )
+
+
+@laws
+@given(requests())
+def test_evolving_nothing_changes_nothing(made: LLMRequest) -> None:
+    """`evolve` runs every field through its converter again."""
+    assert evolve(made) == made
+
+
+def test_evolving_checks_again() -> None:
+    """A changed request is as sound as a new one."""
+    made = request(model="m", prompt="hi", cache=CachePolicy(mode="off"))
+
+    assert evolve(made, system="Be brief.").system == (TextPart("Be brief."),)
+    with pytest.raises(InvalidRequestError):
+        evolve(made, tools=[ToolDefinition("f"), ToolDefinition("f")])

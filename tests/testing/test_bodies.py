@@ -1,0 +1,124 @@
+"""Bodies in cassettes: readable, and exact to the byte."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from llmcore.testing.bodies import pack, unpack
+from llmcore.testing.cassette import CassetteError
+
+
+def rebuilt(body: bytes, content_type: str = "") -> bytes:
+    """Return *body* after a way through a file."""
+    fields = json.loads(json.dumps(pack(body, content_type)))
+    return unpack(fields.get("body"), fields.get("body_encoding"), fields.get("body_layout"))
+
+
+JSON_DOCUMENTS = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=8,
+)
+OBJECTS = st.dictionaries(st.text(), JSON_DOCUMENTS)
+SPACING: list[dict[str, Any]] = [
+    {"separators": (",", ":")},
+    {},
+    {"indent": 2},
+    {"indent": 4},
+    {"indent": "\t"},
+]
+
+
+@given(st.binary() | st.text().map(lambda text: text.encode("utf-8", "surrogatepass")))
+@settings(max_examples=100)
+def test_any_bytes_come_back(body: bytes) -> None:
+    """Whatever a body holds, a cassette gives back the same bytes."""
+    assert rebuilt(body) == body
+    assert rebuilt(body, "application/octet-stream") == body
+
+
+@given(OBJECTS, st.sampled_from(SPACING), st.booleans(), st.sampled_from(["", "\n"]))
+@settings(max_examples=100)
+def test_any_json_comes_back_as_it_was_laid_out(
+    value: dict[str, Any], spacing: dict[str, Any], escaped: bool, end: str
+) -> None:
+    """JSON bodies come back to the byte, however the server wrote them."""
+    text = json.dumps(value, ensure_ascii=escaped, **spacing) + end
+    body = text.encode("utf-8", "surrogatepass")
+
+    assert rebuilt(body, "application/json") == body
+
+
+@pytest.mark.parametrize(
+    ("body", "fields"),
+    [
+        (b"", {}),
+        (b'{"b":1,"a":[1.0,"x"]}', {"body": {"b": 1, "a": [1.0, "x"]}}),
+        (b'{"a": 1}', {"body": {"a": 1}, "body_layout": "spaced"}),
+        (b'{\n  "a": 1\n}\n', {"body": {"a": 1}, "body_layout": "indented-2-newline"}),
+        (b'{"a":"\\u00e9"}', {"body": {"a": "é"}, "body_layout": "compact-ascii"}),
+        ('{"a":"é"}'.encode(), {"body": {"a": "é"}}),
+        (b'{"id":12345678901234567890123}', {"body": {"id": 12345678901234567890123}}),
+        (b"plain", {"body": "plain"}),
+        (b"data: 1\n\ndata: 2\n\n", {"body": ["data: 1", "", "data: 2", "", ""]}),
+        (b"data: 1\r\n\r\n", {"body": ["data: 1\r", "\r", ""]}),
+        (b"\xff\x00", {"body": "/wA=", "body_encoding": "base64"}),
+    ],
+)
+def test_a_body_is_as_readable_as_it_can_be(body: bytes, fields: dict[str, object]) -> None:
+    """Objects stand as JSON, text as its lines, anything else as base64."""
+    assert pack(body) == fields
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"a":1,"a":2}',
+        b'{"a":1e5}',
+        b'{"a":0.10}',
+        b'{ "a":1}',
+        b'{"a":"\\/"}',
+        b'{"a":NaN}',
+        b'{"a":' + b"[" * 200 + b"]" * 200 + b"}",
+        b"[1,2]",
+        b'"text"',
+        b"null",
+    ],
+)
+def test_json_that_cannot_be_rebuilt_stays_text(body: bytes) -> None:
+    """Nothing about a document is lost: a second key, a digit, a blank."""
+    assert pack(body) == {"body": body.decode()}
+
+
+@pytest.mark.parametrize("kind", ["application/vnd.amazon.eventstream", "audio/mpeg", "image/png"])
+def test_binary_types_are_base64_even_if_they_are_text(kind: str) -> None:
+    """A binary format that happens to be ASCII is still no text."""
+    assert pack(b"abc", kind) == {"body": "YWJj", "body_encoding": "base64"}
+
+
+def test_long_base64_has_lines() -> None:
+    """No editor chokes on a line of a megabyte."""
+    lines: Any = pack(bytes(range(256)))["body"]
+
+    assert {len(line) for line in lines[:-1]} == {76}
+
+
+@pytest.mark.parametrize(
+    ("fields", "complaint"),
+    [
+        ((5, None, None), "neither a JSON object"),
+        ((["a", 1], None, None), "neither a JSON object"),
+        (("a", "gzip", None), "body_encoding is 'gzip'"),
+        (("?", "base64", None), "not base64"),
+        (({"a": 1}, None, "pretty"), "body_layout is 'pretty'"),
+    ],
+)
+def test_a_body_that_spells_nothing_is_refused(
+    fields: tuple[Any, Any, Any], complaint: str
+) -> None:
+    """A hand-edited cassette says what is wrong with it."""
+    with pytest.raises(CassetteError, match=complaint):
+        unpack(*fields)

@@ -1,0 +1,116 @@
+"""Decoding recorded responses."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from returns.result import Failure
+
+from llmcore.schema.errors import (
+    ConfigurationError,
+    InvalidRequestError,
+    LLMError,
+    RateLimitError,
+    StreamError,
+)
+from llmcore.schema.response import LLMResponse
+from llmcore.testing import decode_recorded
+from tests.chat_wire import completion, sse, text_chunks, usage_chunk
+
+SSE = {"Content-Type": "text/event-stream; charset=utf-8"}
+JSON = {"content-type": "application/json"}
+STREAM = sse([*text_chunks("Hel", "lö"), usage_chunk()])
+
+
+def _decoded(
+    body: bytes, headers: Mapping[str, str], *, streaming: bool, **more: Any
+) -> LLMResponse | LLMError:
+    result = decode_recorded(
+        "openai-chat", status=200, headers=headers, body=body, streaming=streaming, **more
+    )
+    return result.failure() if isinstance(result, Failure) else result.unwrap()
+
+
+def test_a_stream_is_decoded() -> None:
+    """Through the framing, the protocol and the fold that the client uses."""
+    answer = _decoded(STREAM, SSE, streaming=True)
+
+    assert isinstance(answer, LLMResponse)
+    assert answer.text == "Hellö"
+    assert answer.usage is not None
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 1000, 10**6])
+def test_pieces_of_any_size_give_the_same(size: int) -> None:
+    """Where the bytes are cut never shows."""
+    assert _decoded(STREAM, SSE, streaming=True, chunk_size=size) == _decoded(
+        STREAM, SSE, streaming=True
+    )
+
+
+def test_a_whole_body_is_decoded() -> None:
+    """Streamed and whole answers are the same response."""
+    document = json.dumps(completion({"content": "Hellö"}, usage=usage_chunk()["usage"])).encode()
+
+    assert _decoded(document, JSON, streaming=False) == _decoded(STREAM, SSE, streaming=True)
+
+
+def test_one_document_where_a_stream_was_asked_for() -> None:
+    """The content type tells: the server did not stream."""
+    document = json.dumps(completion({"content": "Hi"})).encode()
+
+    answer = _decoded(document, JSON, streaming=True)
+
+    assert isinstance(answer, LLMResponse)
+    assert answer.text == "Hi"
+
+
+def test_without_a_content_type_the_usual_framing_counts() -> None:
+    """Chat Completions streams server-sent events."""
+    assert isinstance(_decoded(STREAM, {}, streaming=True), LLMResponse)
+
+
+def test_lines_of_json_are_framed_as_such() -> None:
+    """The content type names another framing than the usual one."""
+    lines = b"".join(json.dumps(one).encode() + b"\n" for one in text_chunks("Hi"))
+
+    answer = _decoded(lines, {"content-type": "application/x-ndjson"}, streaming=True)
+
+    assert isinstance(answer, LLMResponse)
+    assert answer.text == "Hi"
+
+
+def test_a_cut_stream_is_an_error() -> None:
+    """With what had come."""
+    failed = _decoded(STREAM[: STREAM.index(b"stop")], SSE, streaming=True)
+
+    assert isinstance(failed, StreamError)
+    assert failed.partial is not None
+
+
+def test_an_error_status_is_its_error() -> None:
+    """With status and headers read as the client reads them."""
+    result = decode_recorded(
+        "openai-chat",
+        status=429,
+        headers={**JSON, "retry-after": "3"},
+        body=b'{"error": {"message": "slow down", "code": "rate_limit_exceeded"}}',
+        streaming=True,
+    )
+
+    failed = result.failure()
+    assert isinstance(failed, RateLimitError)
+    assert (failed.status_code, failed.retry_after) == (429, 3.0)
+
+
+def test_an_unknown_protocol_is_refused() -> None:
+    """A bug in the test, not in the bytes."""
+    with pytest.raises(ConfigurationError, match="openai-chat"):
+        decode_recorded("chat", status=200, headers={}, body=b"", streaming=True)
+
+
+def test_pieces_of_nothing_are_refused() -> None:
+    """A chunk size counts bytes."""
+    with pytest.raises(InvalidRequestError, match="chunk_size"):
+        _decoded(STREAM, SSE, streaming=True, chunk_size=0)

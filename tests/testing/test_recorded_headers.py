@@ -1,0 +1,88 @@
+"""What of a request may be written."""
+
+import pytest
+
+from llmcore.routes.http_request import HttpRequest
+from llmcore.testing.recorded_headers import request_headers, response_headers, visible_url
+
+
+def post(url: str = "https://x/y", **more: object) -> HttpRequest:
+    return HttpRequest(method="POST", url=url, **more)  # type: ignore[arg-type]
+
+
+def test_only_known_request_headers_are_kept() -> None:
+    """A header nobody knows may be a credential nobody knows."""
+    request = post(
+        headers={
+            "Content-Type": "application/json",
+            "Anthropic-Version": "2023-06-01",
+            "X-Company-Auth": "secret",
+            "Cookie": "session",
+            "User-Agent": "llmcore/0",
+        }
+    )
+
+    assert request_headers(request) == {
+        "anthropic-version": "2023-06-01",
+        "content-type": "application/json",
+    }
+    assert request_headers(request, ["User-Agent"])["user-agent"] == "llmcore/0"
+
+
+def test_a_secret_header_is_never_kept() -> None:
+    """Not even one that is asked for."""
+    request = post().with_header("x-mine", "s3cret", secret=True)
+
+    assert request_headers(request, ["x-mine"]) == {}
+
+
+def test_response_headers_are_what_the_client_reads() -> None:
+    """Cookies and account names stay out; limits and ids stay in."""
+    headers = {
+        "Content-Type": "text/event-stream",
+        "Set-Cookie": "id=1",
+        "openai-organization": "me",
+        "content-encoding": "gzip",
+        "x-ratelimit-remaining-tokens": "5",
+        "anthropic-ratelimit-requests-reset": "2026-01-01T00:00:00Z",
+        "retry-after-ms": "10",
+        "x-request-id": "req_1",
+        "x-amzn-ErrorType": "ThrottlingException",
+    }
+
+    assert list(response_headers(headers)) == [
+        "anthropic-ratelimit-requests-reset",
+        "content-type",
+        "retry-after-ms",
+        "x-amzn-errortype",
+        "x-ratelimit-remaining-tokens",
+        "x-request-id",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("url", "visible"),
+    [
+        ("https://x/y?alt=sse&key=AIza1", "https://x/y?alt=sse"),
+        ("https://x/y?API-Key=1", "https://x/y"),
+        ("https://x/y?a=1&a=2&b=", "https://x/y?a=1&a=2&b="),
+        ("https://x/y?q=a%20b+c", "https://x/y?q=a%20b+c"),
+        ("https://x/y?X-Amz-Signature=ab&X-Amz-Security-Token=cd&z=1", "https://x/y?z=1"),
+        ("https://user:pass@x:8443/y", "https://x:8443/y"),
+        ("http://127.0.0.1:43121/v1", "http://localhost/v1"),
+        ("http://[::1]:43121/v1", "http://localhost/v1"),
+        ("http://localhost:1/v1", "http://localhost/v1"),
+        ("http://10.0.0.1:1/v1", "http://10.0.0.1:1/v1"),
+        ("https://localhost.example.com:1/v1", "https://localhost.example.com:1/v1"),
+    ],
+)
+def test_a_url_shows_no_credential(url: str, visible: str) -> None:
+    """Keys go, the rest stays as it was written; a loopback port is anybody's."""
+    assert visible_url(post(url)) == visible
+
+
+def test_a_query_parameter_marked_secret_goes() -> None:
+    """Whatever its name."""
+    request = post("https://x/y?v=1").with_query("my code", "1234", secret=True)
+
+    assert visible_url(request) == "https://x/y?v=1"
