@@ -1,7 +1,7 @@
 """Responses as bytes, and what our code makes of them."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from returns.result import Success
@@ -88,7 +88,8 @@ def url_citation(url: str, start: int = 0, end: int = 2, title: str = "T") -> Na
 
 
 PIXEL = (
-    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5E"
+    "rkJggg=="
 )
 
 HOSTED: dict[str, list[Native]] = {
@@ -110,7 +111,9 @@ HOSTED: dict[str, list[Native]] = {
             "id": "fs_1",
             "status": "completed",
             "queries": ["otters"],
-            "results": [{"file_id": "file-1", "filename": "o.pdf", "score": 0.5, "text": "Otters."}],
+            "results": [
+                {"file_id": "file-1", "filename": "o.pdf", "score": 0.5, "text": "Otters."}
+            ],
         }
     ],
     "code_interpreter": [
@@ -371,37 +374,42 @@ def _pieces(text: str, size: int) -> list[str]:
 def _inside(item: Native, size: int) -> Iterator[Native]:
     match item["type"]:
         case "message":
-            for number, part in enumerate(item["content"]):
-                for event in _part_events(part, size):
-                    yield {**event, "content_index": number}
+            yield from _numbered(item["content"], "content_index", _part_events, size)
         case "reasoning":
-            for number, part in enumerate(item["summary"]):
-                for event in _summary_events(part, size):
-                    yield {**event, "summary_index": number}
-            for number, part in enumerate(item.get("content", [])):
-                for event in _reasoning_events(part, size):
-                    yield {**event, "content_index": number}
-        case "function_call":
-            yield from _input("response.function_call_arguments", "arguments", item, size)
-        case "custom_tool_call":
-            yield from _input("response.custom_tool_call_input", "input", item, size)
+            yield from _numbered(item["summary"], "summary_index", _summary_events, size)
+            content = item.get("content", [])
+            yield from _numbered(content, "content_index", _reasoning_events, size)
         case "mcp_call":
             yield {"type": "response.mcp_call.in_progress"}
             yield from _input("response.mcp_call_arguments", "arguments", item, size)
             yield {"type": "response.mcp_call.completed"}
-        case "code_interpreter_call":
-            yield from _input("response.code_interpreter_call_code", "code", item, size)
-            yield {"type": "response.code_interpreter_call.completed"}
         case "shell_call":
             yield from _commands(item, size)
         case "apply_patch_call":
-            operation = item["operation"]
             name = "response.apply_patch_call_operation_diff"
-            yield from _input(name, "diff", operation, size)
+            yield from _input(name, "diff", item["operation"], size)
         case "web_search_call":
             yield {"type": "response.web_search_call.searching"}
+        case kind if kind in _INPUTS:
+            name, field = _INPUTS[kind]
+            yield from _input(f"response.{name}", field, item, size)
         case _:
             pass
+
+
+_INPUTS = {
+    "function_call": ("function_call_arguments", "arguments"),
+    "custom_tool_call": ("custom_tool_call_input", "input"),
+    "code_interpreter_call": ("code_interpreter_call_code", "code"),
+}
+
+
+def _numbered(
+    parts: Sequence[Native], field: str, events: Callable[..., Iterator[Native]], size: int
+) -> Iterator[Native]:
+    for number, part in enumerate(parts):
+        for event in events(part, size):
+            yield {**event, field: number}
 
 
 def _part_events(part: Native, size: int) -> Iterator[Native]:

@@ -178,9 +178,12 @@ class Call:
         exact as long as each read brings an event, since the transport limits each read
         to the idle time. The first one that does not ends it.
         """
+        chunks = self._chunks
+        if chunks is None:
+            return self._decoded(None)
         self._reading = True
         try:
-            chunk = await self._next_chunk()
+            chunk = self._counted(await anext(chunks, None))
         finally:
             self._reading = False
         events = self._decoded(chunk)
@@ -207,7 +210,10 @@ class Call:
     async def _next_chunk(self) -> bytes | None:
         if self._chunks is None:
             return None
-        chunk = await anext(self._chunks, None)
+        return self._counted(await anext(self._chunks, None))
+
+    def _counted(self, chunk: bytes | None) -> bytes | None:
+        """Return *chunk*, counted; StreamError once the response is too large."""
         if chunk is None:
             self._chunks = None
             return None

@@ -49,6 +49,13 @@ _Start: TypeAlias = TextStart | ReasoningStart | ToolInputStart
 _Delta: TypeAlias = TextDelta | ReasoningDelta | ToolInputDelta
 _Handler: TypeAlias = Callable[[Any, Any], Sequence[LLMEvent]]
 
+_DELTA_OF: Final[Mapping[str, type]] = {
+    "text": TextDelta,
+    "reasoning": ReasoningDelta,
+    "tool": ToolInputDelta,
+}
+_KIND_OF: Final[Mapping[type, str]] = {delta: kind for kind, delta in _DELTA_OF.items()}
+
 
 def complete_segments(events: Iterable[LLMEvent]) -> list[LLMEvent]:
     """Return *events*, as a protocol emits them, with every segment whole."""
@@ -83,6 +90,24 @@ class SegmentFold:
         self._calls = 0
         self._last_call: ToolCall | None = None
         self._handlers = self._HANDLERS
+        self._plain: dict[type, dict[str, Callable[[str], None]]] = {
+            TextDelta: {},
+            ReasoningDelta: {},
+            ToolInputDelta: {},
+        }
+        """How to append to each open segment that holds no half a character."""
+
+    def append(self, delta: _Delta) -> bool:
+        """Take *delta* if it goes through unchanged, as nearly all do: the per-token path.
+
+        False for one that `process` has to look at.
+        """
+        add = self._plain[type(delta)].get(delta.id)
+        text = delta.text
+        if add is None or not text.isascii() or (type(delta) is TextDelta and delta.logprobs):
+            return False
+        add(text)
+        return True
 
     def process(self, event: LLMEvent) -> Sequence[LLMEvent]:
         """Return what *event* amounts to: itself, completed, and what goes with it."""
@@ -96,37 +121,21 @@ class SegmentFold:
 
     # -- deltas: the per-token path
 
-    def _text_delta(self, event: TextDelta) -> Sequence[LLMEvent]:
-        opened = self._open.get(("text", event.id))
+    def _delta(self, event: _Delta) -> Sequence[LLMEvent]:
+        if self.append(event):
+            return (event,)
+        kind = _KIND_OF[type(event)]
+        opened = self._open.get((kind, event.id))
         if opened is None:
             return self._misplaced(event)
-        if event.logprobs:
+        if isinstance(event, TextDelta) and event.logprobs:
             opened.logprobs.extend(event.logprobs)
-        text = event.text
-        if opened.half or not text.isascii():
-            return _mended_delta(opened, event)
-        opened.chunks.append(text)
-        return (event,)
-
-    def _reasoning_delta(self, event: ReasoningDelta) -> Sequence[LLMEvent]:
-        opened = self._open.get(("reasoning", event.id))
-        if opened is None:
-            return self._misplaced(event)
-        text = event.text
-        if opened.half or not text.isascii():
-            return _mended_delta(opened, event)
-        opened.chunks.append(text)
-        return (event,)
-
-    def _tool_delta(self, event: ToolInputDelta) -> Sequence[LLMEvent]:
-        opened = self._open.get(("tool", event.id))
-        if opened is None:
-            return self._misplaced(event)
-        text = event.text
-        if opened.half or not text.isascii():
-            return _mended_delta(opened, event)
-        opened.chunks.append(text)
-        return (event,)
+        done = _mended_delta(opened, event)
+        if opened.half:  # what comes next is the other half, whatever it looks like
+            self._plain[type(event)].pop(event.id, None)
+        else:
+            self._plain[type(event)][event.id] = opened.chunks.append
+        return done
 
     # -- starts
 
@@ -152,13 +161,18 @@ class SegmentFold:
         if key in self._started:
             return self._misplaced(event)
         self._started.add(key)
-        self._open[key] = _Open(event, place)
+        opened = self._open[key] = _Open(event, place)
+        self._plain[_DELTA_OF[kind]][event.id] = opened.chunks.append
         return (event,)
 
     # -- ends
 
+    def _close(self, kind: str, id_: str) -> _Open | None:
+        self._plain[_DELTA_OF[kind]].pop(id_, None)
+        return self._open.pop((kind, id_), None)
+
     def _end_text(self, event: TextEnd) -> Sequence[LLMEvent]:
-        opened = self._open.pop(("text", event.id), None)
+        opened = self._close("text", event.id)
         if opened is None:
             return self._misplaced(event)
         text, rest = self._join(opened, event.text)
@@ -171,7 +185,7 @@ class SegmentFold:
         return (TextDelta(event.id, rest), whole) if rest else (whole,)
 
     def _end_reasoning(self, event: ReasoningEnd) -> Sequence[LLMEvent]:
-        opened = self._open.pop(("reasoning", event.id), None)
+        opened = self._close("reasoning", event.id)
         if opened is None:
             return self._misplaced(event)
         text, rest = self._join(opened, event.text)
@@ -179,7 +193,7 @@ class SegmentFold:
         return (ReasoningDelta(event.id, rest), whole) if rest else (whole,)
 
     def _end_tool(self, event: ToolInputEnd) -> Sequence[LLMEvent]:
-        opened = self._open.pop(("tool", event.id), None)
+        opened = self._close("tool", event.id)
         if opened is None or not isinstance(opened.start, ToolInputStart):
             return self._misplaced(event)
         start = opened.start
@@ -261,13 +275,15 @@ class SegmentFold:
     def _misplaced(self, event: LLMEvent) -> Sequence[LLMEvent]:
         """End the stream: going on would lose text, or give it to another segment."""
         self._handlers = _SILENCE
+        for appends in self._plain.values():
+            appends.clear()
         id_ = getattr(event, "id", "")
         return (ErrorEvent(StreamError(f"{event.type} of {id_!r} is out of place in the stream")),)
 
     _HANDLERS: ClassVar[Mapping[type, _Handler]] = {
-        TextDelta: _text_delta,
-        ReasoningDelta: _reasoning_delta,
-        ToolInputDelta: _tool_delta,
+        TextDelta: _delta,
+        ReasoningDelta: _delta,
+        ToolInputDelta: _delta,
         StepStart: _start_step,
         TextStart: _start_text,
         ReasoningStart: _start_reasoning,

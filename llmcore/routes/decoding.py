@@ -115,6 +115,7 @@ class ResponseDecoder:
     def _read(self, frames: Iterable[tuple[str, bytes]]) -> list[LLMEvent]:
         events: list[LLMEvent] = []
         decode, step, terminal = self._machine.decode, self._machine.step, self._machine.terminal
+        append = self._segments.append
         for frame in frames:
             if self.ended:
                 break
@@ -127,8 +128,10 @@ class ResponseDecoder:
             if event is None:
                 continue
             self._state, bare = step(self._state, event)
-            if bare:
-                self._complete(bare, events)
+            if len(bare) == 1 and type(bare[0]) in _DELTAS and append(bare[0]):  # type: ignore[arg-type]
+                events.append(bare[0])  # a delta and nothing else: the per-token path
+                continue
+            self._complete(bare, events)
             if not self.ended and terminal(event):
                 self._complete(self._machine.halt(self._state), events)
         return events
@@ -139,34 +142,23 @@ class ResponseDecoder:
         return events
 
     def _complete(self, bare: Iterable[LLMEvent], events: list[LLMEvent]) -> None:
-        """Add to *events* what the protocol's *bare* ones amount to, up to the terminal one.
-
-        Deltas are the per-token path: the segment keeps their text, and the accumulator
-        reads it there.
-        """
-        process = self._segments.process
+        """Add to *events* what the protocol's *bare* ones amount to, up to the terminal one."""
         for one in bare:
             if self.ended:
                 return
-            kind = type(one)
-            if kind in _DELTAS:
-                done = process(one)
-                if done and type(done[0]) is kind:
-                    events.append(done[0])
-                    continue
-            elif kind is StreamStart:
-                done = process(self._with_context(one))  # type: ignore[arg-type]
-            elif kind is ErrorEvent:
-                done = (self._with_partial(one),)  # type: ignore[arg-type]
+            if isinstance(one, StreamStart):
+                self._deliver(self._segments.process(self._with_context(one)), events)
+            elif isinstance(one, ErrorEvent):
+                self._deliver((one,), events)
             else:
-                done = process(one)
-            self._deliver(done, events)
+                self._deliver(self._segments.process(one), events)
 
     def _deliver(self, done: Iterable[LLMEvent], events: list[LLMEvent]) -> None:
+        """Add *done* to *events*. The text of deltas stays with its segment, and is read there."""
         for event in done:
             kind = type(event)
-            if kind is ErrorEvent:
-                self._with_partial(event)  # type: ignore[arg-type]
+            if isinstance(event, ErrorEvent):
+                self._complete_error(event.error)
             if kind not in _DELTAS:
                 self._accumulator.process(event)
             if kind in _STARTS:
@@ -186,15 +178,13 @@ class ResponseDecoder:
             request_id=start.request_id or context.request_id,
         )
 
-    def _with_partial(self, event: ErrorEvent) -> ErrorEvent:
-        error = event.error
+    def _complete_error(self, error: LLMError) -> None:
         if error.provider is None:
             error.provider = self._request.provider_id or None
         if error.request_id is None:
             error.request_id = self._context.request_id
         if error.partial is None:
             error.partial = self._accumulator.partial
-        return event
 
 
 def is_streamed(framing: Framing, headers: Mapping[str, str], *, asked: bool) -> bool:

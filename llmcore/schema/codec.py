@@ -138,7 +138,7 @@ def _objects(converter: cattrs.Converter) -> None:
         return make_dict_unstructure_fn(kind, converter, _cattrs_omit_if_default=True)
 
     def structure(kind: type) -> Any:
-        read: Any = make_dict_structure_fn(kind, converter, _cattrs_forbid_extra_keys=True)
+        read: Any = make_dict_structure_fn(kind, converter)
         return lambda data, _: read(_object(data), kind)
 
     converter.register_unstructure_hook_factory(has, unstructure)
@@ -325,9 +325,7 @@ def _errors(converter: cattrs.Converter) -> None:
 
     def reader(kind: type[errors.LLMError]) -> Any:
         resolve_types(kind, localns={"JsonValue": JsonValue, "LLMResponse": LLMResponse})
-        return make_dict_structure_fn(
-            kind, converter, _cattrs_forbid_extra_keys=True, cause=override(omit=True)
-        )
+        return make_dict_structure_fn(kind, converter, cause=override(omit=True))
 
     def is_error(kind: object) -> bool:
         return isinstance(kind, type) and issubclass(kind, errors.LLMError)

@@ -232,7 +232,7 @@ def mutants(stream: list[LLMEvent], index: int) -> list[list[LLMEvent]]:
     made = [[*before, *after], [*before, event, event, *after]]
     other: dict[str, Any] = {}
     if hasattr(event, "id") and not isinstance(event, StreamStart):
-        other["id"] = f"{event.id}?"
+        other["id"] = f"{getattr(event, 'id', '')}?"
     if isinstance(event, DELTAS):
         other["text"] = f"{event.text}?"
     if isinstance(event, TextEnd | ReasoningEnd | ToolInputEnd):
