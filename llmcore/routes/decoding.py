@@ -99,11 +99,11 @@ class ResponseDecoder:
         try:
             document = json.loads(body)
         except ValueError as error:
-            text = body[:200].decode("utf-8", "replace")
-            return self.fail(
-                StreamError(f"the response is not JSON: {text!r}", cause=error, raw=text)
-            )
-        events = self._completed(self._whole(document, self._request))
+            return self.fail(_unreadable(body, error))
+        try:
+            events = self._completed(self._whole(document, self._request))
+        except LLMError as error:
+            events = self.fail(_unreadable(body, error))
         if not self.ended:
             events += self.fail(StreamError("the response holds no answer", raw=document))
         return events
@@ -121,13 +121,11 @@ class ResponseDecoder:
                 break
             try:
                 event = decode(frame)
-            except ValueError as error:
-                text = frame[1][:200].decode("utf-8", "replace")
-                message = f"the stream holds a frame that is not JSON: {text!r}"
-                return events + self.fail(StreamError(message, cause=error, raw=text))
-            if event is None:
-                continue
-            self._state, bare = step(self._state, event)
+                if event is None:
+                    continue
+                self._state, bare = step(self._state, event)
+            except (ValueError, LLMError) as error:
+                return events + self.fail(_unreadable(frame[1], error))
             if len(bare) == 1 and type(bare[0]) in _DELTAS and append(bare[0]):  # type: ignore[arg-type]
                 events.append(bare[0])  # a delta and nothing else: the per-token path
                 continue
@@ -185,6 +183,13 @@ class ResponseDecoder:
             error.request_id = self._context.request_id
         if error.partial is None:
             error.partial = self._accumulator.partial
+
+
+def _unreadable(data: bytes, error: Exception) -> StreamError:
+    """Return the error for bytes that are no JSON, or JSON that no value of ours can hold."""
+    text = data[:200].decode("utf-8", "replace")
+    what = "is not JSON" if isinstance(error, ValueError) else f"cannot be read ({error})"
+    return StreamError(f"the response {what}: {text!r}", cause=error, raw=text)
 
 
 def is_streamed(framing: Framing, headers: Mapping[str, str], *, asked: bool) -> bool:

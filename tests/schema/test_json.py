@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.events import EventType
 from llmcore.schema.json import (
     MAX_DEPTH,
     JsonValue,
@@ -149,6 +150,11 @@ def test_plain_makes_dicts_and_lists() -> None:
 
     assert copy == {"a": [1, [2], {}]}
     assert type(copy) is dict
+
+
+def test_plain_takes_kinds_of_text_and_numbers() -> None:
+    """An enumeration of texts is text."""
+    assert dumps(plain({"type": EventType.FINISH})) == b'{"type":"finish"}'
 
 
 def circular() -> list[Any]:

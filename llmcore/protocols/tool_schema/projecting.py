@@ -8,7 +8,13 @@ from llmcore.protocols.tool_schema.references import Hoisted, inline
 from llmcore.protocols.tool_schema.rewriting import Rewriter
 from llmcore.protocols.tool_schema.roots import object_root, only
 from llmcore.protocols.tool_schema.targets import LOOSE, RULES, Rules, SchemaTarget
-from llmcore.protocols.tool_schema.walking import Schema, types_of
+from llmcore.protocols.tool_schema.walking import (
+    MAX_JSON_DEPTH,
+    Schema,
+    cut_deeper,
+    is_deeper,
+    types_of,
+)
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.json import JsonObject
 
@@ -27,13 +33,13 @@ class Projected:
 
 def project(schema: JsonObject, target: SchemaTarget, path: str) -> Projected:
     """Return *schema* as *target* takes it; *path* is where it stands in the request."""
+    notes = Notes()
+    schema = _shallow(schema, path, notes)
     if target not in LOOSE:
-        notes = Notes()
         return Projected(
             schema=_loose(schema, RULES[target], path, notes),
             diagnostics=tuple(notes.entries),
         )
-    notes = Notes()
     strict, problem = _strict(schema, target, path, notes)
     if problem is None:
         return Projected(schema=strict, diagnostics=tuple(notes.entries), strict=True)
@@ -46,6 +52,15 @@ def project(schema: JsonObject, target: SchemaTarget, path: str) -> Projected:
         message=f"strict mode is off for this schema: {reason}",
     )
     return Projected(schema=loose.schema, diagnostics=(said, *loose.diagnostics))
+
+
+def _shallow(schema: JsonObject, path: str, notes: Notes) -> JsonObject:
+    """Return *schema* no deeper than anyone can read or write."""
+    if not is_deeper(schema, MAX_JSON_DEPTH):
+        return schema
+    notes.changed("schema-too-deep", path, f"cut at {MAX_JSON_DEPTH} levels of JSON")
+    cut = cut_deeper(schema, MAX_JSON_DEPTH)
+    return cut if isinstance(cut, dict) else {}
 
 
 def _loose(schema: JsonObject, rules: Rules, path: str, notes: Notes) -> Schema:

@@ -215,7 +215,8 @@ class Rewriter:
     def _refuses(self, keyword: str, value: JsonValue) -> bool:
         """Whether the target takes *keyword*, but not with this value."""
         if keyword == "format":
-            return self._rules.formats is not None and value not in self._rules.formats
+            known = self._rules.formats
+            return known is not None and not (isinstance(value, str) and value in known)
         if keyword == "pattern" and self._rules.simple_patterns:
             return bool(_LOOKS_AROUND.search(str(value)))
         return keyword == "nullable" and value is not True and self._rules.keywords is not None

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from llmcore.protocols.notes import Notes
 from llmcore.protocols.tool_schema.describing import is_constraint, joined, sentence
 from llmcore.protocols.tool_schema.forms import merged
-from llmcore.protocols.tool_schema.references import look_up, overlay
+from llmcore.protocols.tool_schema.references import MAX_INLINED, look_up, overlay
 from llmcore.protocols.tool_schema.walking import (
     Schema,
     names_in,
@@ -18,14 +18,7 @@ from llmcore.schema.json import JsonObject
 
 def object_root(root: JsonObject, path: str, notes: Notes) -> Schema:
     """Return *root* as an object with properties, unions at the top merged into it."""
-    top = _expanded(root, root)
-    while members := schemas_in(top.get("allOf")):
-        top = _with_all(top, [_expanded(member, root) for member in members], path, notes)
-    for keyword in ("anyOf", "oneOf"):
-        if members := schemas_in(top.get(keyword)):
-            shapes = [_expanded(member, root) for member in members]
-            top = _with_any(top, keyword, shapes, path, notes)
-    top = without(top, "allOf", "anyOf", "oneOf")
+    top = _Flattener(root, path, notes).flat(root, frozenset())
     for keyword in ("enum", "not"):
         if keyword in top:
             top = _described(top, sentence(keyword, top[keyword]), keyword)
@@ -44,52 +37,75 @@ def _with_properties(top: Schema) -> Schema:
     return {**kind, **rest, **known}
 
 
-def _expanded(schema: JsonObject, root: JsonObject) -> Schema:
-    """Return *schema*, or what it refers to."""
-    seen: set[str] = set()
-    while isinstance(reference := schema.get("$ref"), str) and reference not in seen:
-        seen.add(reference)
-        target = look_up(root, reference)
-        if target is None:
-            break
-        schema = overlay(target, without(schema, "$ref"))
-    return dict(schema)
+class _Flattener:
+    """Merges references, `allOf` and unions into one object schema."""
 
+    def __init__(self, root: JsonObject, path: str, notes: Notes) -> None:
+        self._root = root
+        self._path = path
+        self._notes = notes
+        self._left = MAX_INLINED
 
-def _with_all(top: Schema, members: list[Schema], path: str, notes: Notes) -> Schema:
-    result, left = merged([without(top, "allOf"), *members])
-    if left:
-        notes.dropped(
-            "schema-keyword-dropped",
-            f"{path}.allOf",
-            f"its members contradict each other: {sentence('allOf', left)}",
+    def flat(self, schema: JsonObject, opened: frozenset[str]) -> Schema:
+        """Return *schema* as one object; *opened* are the references it stands in."""
+        self._left -= 1
+        result, opened = self._expanded(schema, opened)
+        if members := schemas_in(result.get("allOf")):
+            result = self._with_all(result, [self.flat(member, opened) for member in members])
+        for keyword in ("anyOf", "oneOf"):
+            if members := schemas_in(result.get(keyword)):
+                shapes = [self.flat(member, opened) for member in members]
+                result = self._with_any(result, keyword, shapes)
+        return without(result, "allOf", "anyOf", "oneOf")
+
+    def _expanded(
+        self, schema: JsonObject, opened: frozenset[str]
+    ) -> tuple[Schema, frozenset[str]]:
+        """Return *schema*, or what it refers to; a reference within itself adds nothing."""
+        while isinstance(reference := schema.get("$ref"), str):
+            beside = without(schema, "$ref")
+            target = look_up(self._root, reference)
+            if target is None:
+                break
+            if reference in opened or self._left < 0:
+                return beside, opened
+            opened |= {reference}
+            schema = overlay(target, beside)
+        return dict(schema), opened
+
+    def _with_all(self, schema: Schema, members: list[Schema]) -> Schema:
+        result, left = merged([without(schema, "allOf"), *members])
+        if left:
+            self._notes.dropped(
+                "schema-keyword-dropped",
+                f"{self._path}.allOf",
+                f"its members contradict each other: {sentence('allOf', left)}",
+            )
+        return result
+
+    def _with_any(self, schema: Schema, keyword: str, shapes: list[Schema]) -> Schema:
+        """Return *schema* with the properties of all *shapes*; required is what each requires."""
+        objects = [shape for shape in shapes if types_of(shape) in ([], ["object"])]
+        properties: Schema = dict(_properties(schema))
+        for shape in objects:
+            for name, found in _properties(shape).items():
+                known = properties.setdefault(name, found)
+                if known != found:
+                    properties[name] = {"anyOf": [*_branches(known), found]}
+        required = names_in(schema.get("required"))
+        if objects and len(objects) == len(shapes):
+            common = [set(names_in(shape.get("required"))) for shape in objects]
+            first = names_in(objects[0].get("required"))
+            required += [name for name in first if all(name in names for names in common)]
+        self._notes.changed(
+            "schema-root-union-merged",
+            f"{self._path}.{keyword}",
+            "a union may not stand at the root; its properties became the root's",
         )
-    return result
-
-
-def _with_any(top: Schema, keyword: str, shapes: list[Schema], path: str, notes: Notes) -> Schema:
-    """Return *top* with the properties of all *shapes*; required is what each requires."""
-    objects = [shape for shape in shapes if types_of(shape) in ([], ["object"])]
-    properties: Schema = dict(_properties(top))
-    for shape in objects:
-        for name, schema in _properties(shape).items():
-            known = properties.setdefault(name, schema)
-            if known != schema:
-                properties[name] = {"anyOf": [*_branches(known), schema]}
-    required = names_in(top.get("required"))
-    if objects and len(objects) == len(shapes):
-        common = [set(names_in(shape.get("required"))) for shape in objects]
-        first = names_in(objects[0].get("required"))
-        required += [name for name in first if all(name in names for names in common)]
-    notes.changed(
-        "schema-root-union-merged",
-        f"{path}.{keyword}",
-        "a union may not stand at the root; its properties became the root's",
-    )
-    result = {**without(top, keyword), "properties": properties}
-    if required:
-        result["required"] = list(dict.fromkeys(required))
-    return _described(result, _forms(keyword, objects), keyword)
+        result = {**without(schema, keyword), "properties": properties}
+        if required:
+            result["required"] = list(dict.fromkeys(required))
+        return _described(result, _forms(keyword, objects), keyword)
 
 
 def _properties(schema: JsonObject) -> JsonObject:

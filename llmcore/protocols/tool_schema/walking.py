@@ -1,6 +1,6 @@
 """Where a JSON Schema holds further schemas, and where only data that looks like one."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
 from llmcore.schema.json import JsonObject, JsonValue
@@ -50,6 +50,35 @@ def within(keyword: str, value: JsonValue, path: str, change: Change) -> JsonVal
         }
     if keyword in ONE and isinstance(value, Mapping | bool):
         return change(value, where)
+    return value
+
+
+MAX_JSON_DEPTH = 2 * MAX_DEPTH
+"""Objects and lists within each other: a schema within a property is two levels down."""
+
+
+def is_deeper(value: JsonValue, levels: int) -> bool:
+    """Whether objects and lists stand more than *levels* deep in *value*. Does not recurse."""
+    layer: list[JsonValue] = [value]
+    for _ in range(levels + 1):
+        layer = [inner for outer in layer for inner in _inside(outer)]
+        if not layer:
+            return False
+    return any(isinstance(item, Mapping | list) for item in layer)
+
+
+def _inside(value: JsonValue) -> Iterable[JsonValue]:
+    if isinstance(value, Mapping):
+        return value.values()
+    return value if isinstance(value, list) else ()
+
+
+def cut_deeper(value: JsonValue, levels: int) -> JsonValue:
+    """Return *value* with every object and list more than *levels* deep emptied."""
+    if isinstance(value, Mapping):
+        return {k: cut_deeper(v, levels - 1) for k, v in value.items()} if levels else {}
+    if isinstance(value, list):
+        return [cut_deeper(item, levels - 1) for item in value] if levels else []
     return value
 
 
