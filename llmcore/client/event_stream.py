@@ -16,9 +16,11 @@ class EventSource(Protocol):
 
     async def next_batch(self) -> Sequence[LLMEvent]:
         """Return the next events; an empty sequence when there are no more."""
+        ...
 
     async def aclose(self) -> None:
         """Free what is held. Idempotent."""
+        ...
 
 
 class EventStream:

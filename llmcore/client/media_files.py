@@ -29,8 +29,8 @@ def names_files(request: LLMRequest) -> bool:
 
 
 def _names_file(part: ContentPart | ToolOutputPart) -> bool:
-    if isinstance(part, ToolResultPart) and isinstance(part.content, tuple):
-        return any(map(_names_file, part.content))
+    if isinstance(part, ToolResultPart):
+        return any(map(_names_file, part.parts))
     return isinstance(part, _MEDIA) and part.path is not None
 
 
@@ -56,9 +56,9 @@ def _loaded_message(message: Message) -> Message:
 def _loaded(part: ContentPart) -> ContentPart:
     if isinstance(part, _MEDIA):
         return _read(part)
-    if isinstance(part, ToolResultPart) and isinstance(part.content, tuple):
-        content = tuple(_read(inner) for inner in part.content)
-        if any(new is not old for new, old in zip(content, part.content, strict=True)):
+    if isinstance(part, ToolResultPart) and part.parts:
+        content = tuple(_read(inner) for inner in part.parts)
+        if any(new is not old for new, old in zip(content, part.parts, strict=True)):
             return evolve(part, content=content)
     return part
 

@@ -16,10 +16,12 @@ class Exchange(Protocol):
     @property
     def status(self) -> int:
         """The HTTP status."""
+        ...
 
     @property
     def headers(self) -> Mapping[str, str]:
         """The response headers, lower case."""
+        ...
 
     @property
     def limits_reads(self) -> bool:
@@ -28,12 +30,15 @@ class Exchange(Protocol):
         It is then a RequestTimeoutError of the code `read`, and the caller need not
         watch each read.
         """
+        ...
 
     def chunks(self) -> AsyncIterator[bytes]:
         """Iterate over the body as it comes. Raises NetworkError if it breaks off."""
+        ...
 
     async def aclose(self) -> None:
         """Free the connection, also in the middle of the body. Idempotent."""
+        ...
 
 
 class Transport(Protocol):
@@ -44,6 +49,8 @@ class Transport(Protocol):
 
         Raises NetworkError, or RequestTimeoutError when the connect limit runs out.
         """
+        ...
 
     async def aclose(self) -> None:
         """Free everything. Idempotent."""
+        ...

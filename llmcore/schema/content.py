@@ -1,7 +1,7 @@
 """Content parts: what a message is made of, in the order it was said."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal, TypeAlias, Union, get_args
+from typing import Literal, TypeAlias, Union, cast, get_args
 
 from attrs import evolve, field, frozen
 
@@ -215,6 +215,12 @@ class ToolResultPart:
     kind: ToolCallKind = field(default="function", kw_only=True)
     provider_executed: bool = field(default=False, kw_only=True)
     provider_metadata: ProviderMetadata = _metadata()
+
+    @property
+    def parts(self) -> "tuple[ToolOutputPart, ...]":
+        """The content's parts; empty where the content is text or JSON."""
+        content = self.content
+        return cast("tuple[ToolOutputPart, ...]", content) if isinstance(content, tuple) else ()
 
 
 _OUTPUT_PARTS = (TextPart, ImagePart, AudioPart, DocumentPart, ProviderPart)

@@ -1,0 +1,32 @@
+"""Anthropic Messages: `POST /v1/messages`, as Anthropic and those who serve Claude speak it.
+
+Documents, read November 2026: https://platform.claude.com/docs/en/api/messages and
+https://platform.claude.com/docs/en/build-with-claude/streaming; others are linked where their rules
+stand.
+
+In reading order: `types` (the API's JSON as values), `models` (what each model takes);
+building the request: `body`, `thinking`, `answer_format`, `messages`, `seating`, `parts`,
+`citations`, `tools`, `hosted_tools`, `caching`, `betas`; reading the answer: `state`,
+`content`, `native_blocks`, `usage`, `stream`.
+"""
+
+from llmcore.protocols.anthropic_messages import body, stream
+from llmcore.protocols.anthropic_messages.body import METADATA_KEY, PROTOCOL_ID, Body
+from llmcore.protocols.anthropic_messages.state import Event, State
+from llmcore.protocols.protocol import BodyBuilder, Protocol, StreamMachine
+
+protocol: Protocol[Body, Event, State] = Protocol(
+    id=PROTOCOL_ID,
+    metadata_key=METADATA_KEY,
+    body=BodyBuilder(build=body.from_request, to_json=body.to_json),
+    stream=StreamMachine(
+        decode=stream.decode,
+        initial=stream.initial,
+        step=stream.step,
+        halt=stream.halt,
+        terminal=stream.terminal,
+    ),
+    whole=stream.whole,
+)
+
+__all__ = ["METADATA_KEY", "PROTOCOL_ID", "Body", "Event", "State", "protocol"]

@@ -1,0 +1,129 @@
+"""The rules of a stream's sequence, executable.
+
+    message_start                                                       once, or the same again
+      content_block_start  content_block_delta*  content_block_stop     any number of blocks
+    message_delta+
+    message_stop                                                        or error, anywhere
+
+Source: https://platform.claude.com/docs/en/build-with-claude/streaming, read November 2026.
+"""
+
+from collections.abc import Iterable
+
+from llmcore.protocols.anthropic_messages.types import events
+from llmcore.protocols.anthropic_messages.types.response import Response, Usage
+from llmcore.schema.errors import StreamError
+
+_FITTING: dict[str, frozenset[str]] = {
+    "text": frozenset({"text_delta", "citations_delta"}),
+    "thinking": frozenset({"thinking_delta", "signature_delta"}),
+    "tool_use": frozenset({"input_json_delta"}),
+    "server_tool_use": frozenset({"input_json_delta"}),
+    "mcp_tool_use": frozenset({"input_json_delta"}),
+}
+"""Which deltas a block of a type takes; other types of blocks take any."""
+
+
+def check_sequence(stream: Iterable[events.StreamEvent]) -> None:
+    """Raise StreamError at the first event that breaks the rules, or if the end is missing."""
+    checker = SequenceChecker()
+    for event in stream:
+        checker.check(event)
+    checker.end()
+
+
+class SequenceChecker:
+    """Follows one stream, event by event."""
+
+    def __init__(self) -> None:
+        self._message: Response | None = None
+        self._open: dict[int, str] = {}
+        self._seen: set[int] = set()
+        self._output = 0
+        self._finished = False
+        self._ended = False
+        self._position = 0
+
+    def check(self, event: events.StreamEvent) -> None:
+        """Take the next event; StreamError if it may not stand here."""
+        if self._ended:
+            raise self._fault(event, "nothing may follow the end of the stream")
+        if self._message is None and not isinstance(
+            event, events.MessageStart | events.Ping | events.ErrorResponse
+        ):
+            raise self._fault(event, "message_start comes first")
+        self._take(event)
+        self._position += 1
+
+    def end(self) -> None:
+        """Say that no more events come; StreamError if the answer was not whole."""
+        if not self._ended:
+            raise StreamError("the stream ended before message_stop")
+
+    def _take(self, event: events.StreamEvent) -> None:
+        match event:
+            case events.ContentBlockDelta():
+                self._delta(event)
+            case events.ContentBlockStart():
+                self._start(event)
+            case events.ContentBlockStop():
+                if self._open.pop(event.index, None) is None:
+                    raise self._fault(event, f"block {event.index} is not open")
+            case events.MessageStart():
+                self._begin(event)
+            case events.MessageDelta():
+                self._finish(event)
+            case events.MessageStop():
+                if not self._finished:
+                    raise self._fault(event, "message_delta comes before it")
+                self._ended = True
+            case events.ErrorResponse():
+                self._ended = True
+            case events.Ping():
+                pass
+
+    def _begin(self, event: events.MessageStart) -> None:
+        message = self._message
+        if message is not None and (message.id, message.model) != (
+            event.message.id,
+            event.message.model,
+        ):
+            raise self._fault(event, f"message {message.id} of {message.model} has started already")
+        self._message = event.message
+        self._count(event, event.message.usage)
+
+    def _start(self, event: events.ContentBlockStart) -> None:
+        if self._finished:
+            raise self._fault(event, "no block may follow message_delta")
+        if event.index in self._seen:
+            raise self._fault(event, f"block {event.index} has started already")
+        self._seen.add(event.index)
+        self._open[event.index] = getattr(event.content_block, "type", "")
+
+    def _delta(self, event: events.ContentBlockDelta) -> None:
+        kind = self._open.get(event.index)
+        if kind is None:
+            raise self._fault(event, f"block {event.index} is not open")
+        if event.delta.type not in _FITTING.get(kind, {event.delta.type}):
+            raise self._fault(event, f"a {kind} block takes no {event.delta.type}")
+
+    def _finish(self, event: events.MessageDelta) -> None:
+        if self._open:
+            raise self._fault(event, f"blocks are still open: {sorted(self._open)}")
+        self._finished = True
+        self._count(event, event.usage)
+
+    def _count(self, event: events.StreamEvent, usage: Usage | None) -> None:
+        """Check that the output only grows: each count is of the whole answer so far.
+
+        Input counts may fall, where the provider shortened the conversation on the way.
+        """
+        output = usage.output_tokens if usage is not None else None
+        if output is None:
+            return
+        if output < self._output:
+            raise self._fault(event, f"output_tokens fell to {output}; counts are cumulative")
+        self._output = output
+
+    def _fault(self, event: events.StreamEvent, why: str) -> StreamError:
+        return StreamError(f"event {self._position} ({event.type}) is out of place: {why}")

@@ -1,0 +1,588 @@
+"""The conversation: roles, parts, their order, and what must come back unchanged."""
+
+from typing import Any
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from llmcore.schema.content import (
+    AudioPart,
+    DocumentPart,
+    ImagePart,
+    ProviderPart,
+    ReasoningPart,
+    RefusalPart,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+    cached,
+)
+from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.messages import Message, Origin
+from llmcore.schema.options import CachePolicy, ResponseFormat
+from tests.anthropic_wire import (
+    MODEL,
+    ask,
+    body,
+    codes,
+    message,
+    messages,
+    refused,
+    response,
+    stream_of,
+    streamed,
+    text,
+    thinking,
+    tool_use,
+    unmarked,
+    whole,
+)
+
+PNG = b"\x89PNG\r\n\x1a\n0000"
+PDF = b"%PDF-1.7"
+HERE = Origin(provider="anthropic", model=MODEL, protocol="anthropic-messages")
+
+
+def content(*parts: Any) -> Any:
+    """Return the blocks of a user's message of *parts*."""
+    return messages(ask(messages=[Message.user(*parts)]))[0]["content"]
+
+
+# -- roles
+
+
+def test_roles() -> None:
+    """System and developer text leads, the two sides take turns, results are the user's."""
+    call = ToolCallPart("toolu_1", "look", {"at": 1})
+    asked = ask(
+        system="A",
+        messages=[
+            Message.system("B"),
+            Message.developer("C"),
+            Message.user("Hi"),
+            Message.assistant("Let me see.", call),
+            Message.tool("toolu_1", "seen"),
+            Message.user("And?"),
+        ],
+    )
+
+    assert unmarked(body(asked)["system"]) == [text("A"), text("B"), text("C")]
+    assert messages(asked) == [
+        {"role": "user", "content": [text("Hi")]},
+        {"role": "assistant", "content": [text("Let me see."), tool_use("look", {"at": 1})]},
+        {
+            "role": "user",
+            "content": [
+                {"type": "tool_result", "tool_use_id": "toolu_1", "content": "seen"},
+                text("And?"),
+            ],
+        },
+    ]
+
+
+def test_neighbours_become_one() -> None:
+    """Two messages of one side are one turn."""
+    asked = ask(messages=[Message.user("a"), Message.user("b"), Message.assistant("c")])
+
+    assert messages(asked)[0] == {"role": "user", "content": [text("a"), text("b")]}
+    assert codes(asked) == [("roles-merged", "messages[1]")]
+
+
+def test_the_user_begins() -> None:
+    """A history whose head was cut off gets a first word."""
+    assert [m["role"] for m in messages(ask(messages=[Message.assistant("a")]))] == [
+        "user",
+        "assistant",
+    ]
+
+
+def test_empty_text_is_left_out() -> None:
+    """Text of white space is refused by the API, wherever it stands."""
+    asked = ask(
+        system=["", " "],
+        messages=[
+            Message.user("Hi", "  "),
+            Message.assistant("", ToolCallPart("toolu_1", "f")),
+            Message.tool("toolu_1", (TextPart(""), TextPart("x"))),
+        ],
+    )
+
+    assert "system" not in body(asked)
+    assert messages(asked)[0]["content"] == [text("Hi")]
+    assert messages(asked)[1]["content"] == [tool_use("f", {})]
+    assert messages(asked)[2]["content"][0]["content"] == [text("x")]
+
+
+def test_names_are_said_to_be_lost() -> None:
+    """The API has no speakers' names."""
+    asked = ask(messages=[Message.user("Hi", name="Ann")])
+
+    assert codes(asked) == [("unsupported-parameter", "messages[0].name")]
+
+
+# -- instructions among the messages
+
+
+def test_instructions_stand_where_the_model_takes_them() -> None:
+    """After the user's turn, before an answer or at the end, they stay system messages."""
+    asked = ask(
+        "claude-opus-4-8",
+        messages=[
+            Message.user("a"),
+            Message.system("one"),
+            Message.developer("two"),
+            Message.assistant("b"),
+            Message.user("c"),
+            Message.system("three"),
+        ],
+    )
+
+    assert [(m["role"], m["content"]) for m in messages(asked)] == [
+        ("user", [text("a")]),
+        ("system", [text("one"), text("two")]),
+        ("assistant", [text("b")]),
+        ("user", [text("c")]),
+        ("system", [text("three")]),
+    ]
+    assert not codes(asked)
+
+
+@pytest.mark.parametrize(
+    "before", [[Message.user("a")], [Message.user("a"), Message.assistant("b")]]
+)
+def test_instructions_elsewhere_become_the_users(before: list[Message]) -> None:
+    """Where the API takes no system message, its text is the user's in a tag."""
+    asked = ask(
+        "claude-opus-4-8", messages=[*before, Message.system("new rule"), Message.user("c")]
+    )
+
+    assert messages(asked)[-1]["content"][-2:] == [
+        text("<system>\nnew rule\n</system>"),
+        text("c"),
+    ]
+    assert ("system-message-demoted", f"messages[{len(before)}]") in codes(asked)
+
+
+@pytest.mark.parametrize(("answer", "stays"), [("_tool_result", True), ("", False)])
+def test_instructions_after_an_answer(answer: str, stays: bool) -> None:
+    """After an answer they may stand only if it ends with a tool of the provider's."""
+    block = {"type": f"web_fetch{answer}", "tool_use_id": "srv_1", "content": {}}
+    asked = ask(
+        "claude-opus-4-8",
+        messages=[
+            Message.user("a"),
+            Message.assistant(ProviderPart("anthropic", block)),
+            Message.system("rule"),
+        ],
+    )
+
+    assert messages(asked)[-1]["role"] == ("system" if stays else "user")
+
+
+def test_instructions_for_models_that_take_none() -> None:
+    """An older model gets them as the user's text."""
+    asked = ask(messages=[Message.user("a"), Message.system("new rule")])
+
+    assert messages(asked) == [
+        {"role": "user", "content": [text("a"), text("<system>\nnew rule\n</system>")]}
+    ]
+
+
+def test_tool_changes_are_native() -> None:
+    """A system message can hold native blocks, such as tools that are added."""
+    added = {"type": "tool_addition", "tool": {"type": "tool_reference", "name": "f"}}
+    change = Message.system(ProviderPart("anthropic", added))
+    asked = ask("claude-opus-4-8", messages=[Message.user("a"), change])
+
+    assert messages(asked)[-1] == {"role": "system", "content": [added]}
+    leading = ask("claude-opus-4-8", messages=[change, Message.user("a")])
+    assert codes(leading) == [("unsupported-content", "messages[0]")]
+
+
+# -- media
+
+
+@pytest.mark.parametrize(
+    ("part", "block"),
+    [
+        (
+            ImagePart(data=PNG),
+            {
+                "type": "image",
+                "source": {
+                    "type": "base64",
+                    "media_type": "image/png",
+                    "data": "iVBORw0KGgowMDAw",
+                },
+            },
+        ),
+        (
+            ImagePart(url="data:image/gif;base64,R0lGODlh"),
+            {
+                "type": "image",
+                "source": {"type": "base64", "media_type": "image/gif", "data": "R0lGODlh"},
+            },
+        ),
+        (
+            ImagePart(url="https://a.example/b.png"),
+            {"type": "image", "source": {"type": "url", "url": "https://a.example/b.png"}},
+        ),
+        (
+            ImagePart(file_id="file_1"),
+            {"type": "image", "source": {"type": "file", "file_id": "file_1"}},
+        ),
+        (
+            DocumentPart(data=PDF, title="T", context="C", citations=True),
+            {
+                "type": "document",
+                "source": {
+                    "type": "base64",
+                    "media_type": "application/pdf",
+                    "data": "JVBERi0xLjc=",
+                },
+                "title": "T",
+                "context": "C",
+                "citations": {"enabled": True},
+            },
+        ),
+        (
+            DocumentPart(data=b"a,b\n1,2", media_type="text/csv", name="t.csv"),
+            {
+                "type": "document",
+                "source": {"type": "text", "media_type": "text/plain", "data": "a,b\n1,2"},
+                "title": "t.csv",
+            },
+        ),
+        (
+            DocumentPart(url="https://a.example/b.pdf"),
+            {"type": "document", "source": {"type": "url", "url": "https://a.example/b.pdf"}},
+        ),
+        (
+            DocumentPart(file_id="file_1"),
+            {"type": "document", "source": {"type": "file", "file_id": "file_1"}},
+        ),
+        (
+            ProviderPart(
+                "anthropic",
+                {"type": "search_result", "source": "s", "title": "t", "content": [text("x")]},
+            ),
+            {"type": "search_result", "source": "s", "title": "t", "content": [text("x")]},
+        ),
+        (
+            ProviderPart(
+                "anthropic",
+                {"type": "document", "source": {"type": "content", "content": [text("x")]}},
+            ),
+            {"type": "document", "source": {"type": "content", "content": [text("x")]}},
+        ),
+    ],
+)
+def test_media(part: Any, block: dict[str, Any]) -> None:
+    """Pictures and documents in every form that the API takes."""
+    assert content("Look:", part) == [text("Look:"), block]
+
+
+@pytest.mark.parametrize(
+    ("part", "words"),
+    [
+        (ImagePart(data=b"BM0000", media_type="image/bmp"), "[an image, left out]"),
+        (AudioPart(data=b"RIFF", transcript="hello"), "[sound, left out: hello]"),
+        (DocumentPart(data=b"x", media_type="video/mp4"), "[a document, left out]"),
+        (
+            DocumentPart(data=b"x", media_type="application/msword", name="a.doc"),
+            "[a document, left out: a.doc]",
+        ),
+        (ProviderPart("openai", {"type": "x"}), "[a part of openai, left out]"),
+    ],
+)
+def test_what_the_api_does_not_take(part: Any, words: str) -> None:
+    """A short text stands in its place, and a Diagnostic says so."""
+    assert content(part) == [text(words)]
+    assert codes(ask(messages=[Message.user(part)])) == [
+        ("unsupported-content", "messages[0].content[0]")
+    ]
+
+
+def test_detail_is_said_to_be_lost() -> None:
+    """The API has no detail levels."""
+    asked = ask(messages=[Message.user(ImagePart(data=PNG, detail="high"))])
+
+    assert codes(asked) == [("unsupported-parameter", "messages[0].content[0].detail")]
+
+
+def test_a_path_must_have_been_read() -> None:
+    """Files are the client's to read."""
+    asked = ask(messages=[Message.user(ImagePart(path="/a.png"))])
+
+    assert isinstance(refused(asked), InvalidRequestError)
+
+
+def test_citations_are_off_beside_structured_output() -> None:
+    """The API refuses the two together."""
+    asked = ask(
+        messages=[Message.user(DocumentPart(data=PDF, citations=True))],
+        response_format=ResponseFormat.json_schema({"type": "object", "properties": {}}),
+    )
+
+    assert "citations" not in messages(asked)[0]["content"][0]
+    assert codes(asked) == [("unsupported-parameter", "messages[0].content[0].citations")]
+
+
+# -- what tools returned
+
+
+def result_of(value: object, **fields: Any) -> dict[str, Any]:
+    """Return the block of a tool's result."""
+    asked = ask(
+        messages=[
+            Message.user("Hi"),
+            Message.assistant(ToolCallPart("toolu_1", "f")),
+            Message.tool("toolu_1", value, **fields),
+        ]
+    )
+    block: dict[str, Any] = messages(asked)[-1]["content"][0]
+    return {k: v for k, v in block.items() if k not in ("type", "tool_use_id")}
+
+
+@pytest.mark.parametrize(
+    ("value", "sent"),
+    [
+        ("text", {"content": "text"}),
+        ("", {}),
+        ({"a": [1]}, {"content": '{"a":[1]}'}),
+        (0, {"content": "0"}),
+        (None, {"content": "null"}),
+        (
+            (TextPart("a"), ImagePart(data=PNG), TextPart("b")),
+            {
+                "content": [
+                    text("a"),
+                    {
+                        "type": "image",
+                        "source": {
+                            "type": "base64",
+                            "media_type": "image/png",
+                            "data": "iVBORw0KGgowMDAw",
+                        },
+                    },
+                    text("b"),
+                ]
+            },
+        ),
+        (
+            (ProviderPart("anthropic", {"type": "tool_reference", "tool_name": "g"}),),
+            {"content": [{"type": "tool_reference", "tool_name": "g"}]},
+        ),
+    ],
+)
+def test_results(value: object, sent: dict[str, Any]) -> None:
+    """Text stays text, JSON becomes text, parts (pictures too) become blocks."""
+    assert result_of(value) == sent
+
+
+def test_results_that_are_errors() -> None:
+    """An error is flagged; an empty one gets words, which the API demands."""
+    assert result_of("broke", is_error=True) == {"content": "broke", "is_error": True}
+    assert result_of("", is_error=True) == {
+        "content": "The tool failed without a message.",
+        "is_error": True,
+    }
+
+
+def test_results_come_first_and_in_the_calls_order() -> None:
+    """Results in any order and among other parts are put right; a missing one is made up."""
+    asked = ask(
+        messages=[
+            Message.user("Hi"),
+            Message.assistant(*(ToolCallPart(f"toolu_{n}", "f") for n in range(3))),
+            Message.tool("toolu_2", "two"),
+            Message.user("By the way"),
+            Message.tool("toolu_0", "zero"),
+        ]
+    )
+
+    *results, said = messages(asked)[-1]["content"]
+    assert [block["tool_use_id"] for block in results] == ["toolu_0", "toolu_1", "toolu_2"]
+    assert results[1]["is_error"]
+    assert said == text("By the way")
+
+
+def test_a_toolsets_results_name_it() -> None:
+    """The result of a toolset's member says whose member it is."""
+    document = message(tool_use("zoom", {}, toolset_name="computer"), stop="tool_use")
+    said = response(whole(document))
+    asked = ask(messages=[Message.user("Hi"), said.message, Message.tool("toolu_1", "ok")])
+
+    call, answer = messages(asked)[1]["content"][0], messages(asked)[2]["content"][0]
+    assert call["toolset_name"] == answer["toolset_name"] == "computer"
+
+
+# -- what the model said
+
+
+def test_an_answer_comes_back_as_it_was(snapshot: SnapshotAssertion) -> None:
+    """Interleaved thinking, calls, text and the provider's tools keep bytes and order."""
+    blocks = [
+        thinking("First", "s1"),
+        {"type": "redacted_thinking", "data": "secret"},
+        tool_use("f", {"a": 1}, id="toolu_1"),
+        thinking("", "s2"),
+        text("Well."),
+        {"type": "server_tool_use", "id": "srv_1", "name": "web_search", "input": {"q": "x"}},
+        {"type": "web_search_tool_result", "tool_use_id": "srv_1", "content": []},
+        thinking("Third", "s3"),
+        tool_use("g", {}, id="toolu_2"),
+    ]
+    document = message(*blocks, stop="tool_use")
+
+    for events in (streamed(stream_of(document)), whole(document)):
+        said = response(events).message
+        asked = ask(
+            messages=[
+                Message.user("Hi"),
+                said,
+                Message.tool("toolu_1", "1"),
+                Message.tool("toolu_2", "2"),
+            ]
+        )
+        assert messages(asked)[1] == {"role": "assistant", "content": blocks}
+        assert not codes(asked)
+    assert body(asked) == snapshot
+
+
+def test_thinking_is_good_only_where_it_came_from() -> None:
+    """Another model's or provider's thinking is left out, and said so."""
+    other = Origin(provider="anthropic", model="claude-opus-4-6", protocol="anthropic-messages")
+    said = Message.assistant(ReasoningPart("Hm", signature="s"), "Yes.", origin=other)
+    asked = ask(messages=[Message.user("Hi"), said, Message.user("Go on")])
+
+    assert messages(asked)[1]["content"] == [text("Yes.")]
+    assert codes(asked) == [("reasoning-dropped", "messages[1].content[0]")]
+
+
+def test_servers_of_other_models_get_thinking_back() -> None:
+    """Other models behind this API think without signatures."""
+    said = Message.assistant(ReasoningPart("Hm"), "Yes.")
+    asked = ask("minimax-m2", messages=[Message.user("Hi"), said, Message.user("Go on")])
+
+    assert messages(asked)[1]["content"] == [thinking("Hm", ""), text("Yes.")]
+
+
+@pytest.mark.parametrize(
+    ("call", "input"),
+    [
+        (ToolCallPart("a", "f", {"x": 1}), {"x": 1}),
+        (ToolCallPart("a", "f", None), {}),
+        (ToolCallPart("a", "f", '{"x":'), {"input": '{"x":'}),
+        (ToolCallPart("a", "f", "*** Patch", kind="custom"), {"input": "*** Patch"}),
+    ],
+)
+def test_arguments_are_objects(call: ToolCallPart, input: Any) -> None:
+    """The API takes only objects; broken JSON and freeform text are wrapped in one."""
+    asked = ask(messages=[Message.user("Hi"), Message.assistant(call), Message.tool("a", "r")])
+
+    assert messages(asked)[1]["content"][0]["input"] == input
+    broken = call.kind == "function" and isinstance(call.arguments, str)
+    assert bool(codes(asked)) == broken
+
+
+def test_ids_are_made_to_fit() -> None:
+    """Ids born elsewhere become legal, and results still find their calls."""
+    wild = "call|with:signs" * 9
+    asked = ask(
+        messages=[
+            Message.user("Hi"),
+            Message.assistant(ToolCallPart(wild, "f")),
+            Message.tool(wild, "r"),
+        ]
+    )
+
+    call, answer = messages(asked)[1]["content"][0], messages(asked)[2]["content"][0]
+    assert call["id"] == answer["tool_use_id"]
+    assert len(call["id"]) <= 64
+    assert call["id"].replace("_", "").replace("-", "").isalnum()
+
+
+def test_refusals_are_text() -> None:
+    """The model's refusal is its text; the provider's explanation is nobody's."""
+    said = Message.assistant(RefusalPart("I will not."))
+    stopped = Message.assistant(
+        "Well",
+        RefusalPart("Blocked.", provider_metadata={"anthropic": {"stop_details": {"a": 1}}}),
+    )
+    asked = ask(messages=[Message.user("a"), said, Message.user("b"), stopped, Message.user("c")])
+
+    assert messages(asked)[1]["content"] == [text("I will not.")]
+    assert messages(asked)[3]["content"] == [text("Well")]
+    assert codes(asked) == [("unsupported-content", "messages[3].content[1]")]
+
+
+def test_an_answer_that_was_only_stopped_disappears() -> None:
+    """What is left without content is no message, and the sides still take turns."""
+    stopped = Message.assistant(
+        RefusalPart("Blocked.", provider_metadata={"anthropic": {"stop_details": {"a": 1}}})
+    )
+    asked = ask(messages=[Message.user("a"), stopped, Message.user("b")])
+
+    assert messages(asked) == [{"role": "user", "content": [text("a"), text("b")]}]
+
+
+def test_files_in_answers_are_left_out() -> None:
+    """Assistant messages hold no media."""
+    said = Message.assistant("See:", ImagePart(data=PNG))
+    asked = ask(messages=[Message.user("a"), said, Message.user("b")])
+
+    assert messages(asked)[1]["content"] == [text("See:")]
+    assert codes(asked) == [("unsupported-content", "messages[1].content[1]")]
+
+
+def test_a_beginning_of_the_answer_ends_without_space() -> None:
+    """The API refuses white space at the end of an answer that it is to continue."""
+    asked = ask(messages=[Message.user("a"), Message.assistant("The answer is ")])
+
+    assert messages(asked)[-1]["content"] == [text("The answer is")]
+
+
+def test_native_parts_are_replayed() -> None:
+    """Unknown and compaction blocks go back in their place, byte for byte."""
+    block = {"type": "compaction", "content": "So far: ..."}
+    said = response(whole(message(block, text("Hi")))).message
+    asked = ask(messages=[Message.user("a"), said, Message.user("b")])
+
+    assert messages(asked)[1]["content"] == [block, text("Hi")]
+
+
+def test_a_mark_on_thinking_moves_before_it() -> None:
+    """Thinking holds no cache mark; the block before it takes it."""
+    said = Message.assistant("So.", cached(ReasoningPart("Hm", signature="s")), "Yes.", origin=HERE)
+    asked = ask(
+        messages=[Message.user("a"), said, Message.user("b")], cache=CachePolicy(mode="manual")
+    )
+
+    sent = body(asked)["messages"][1]["content"]
+    assert sent[0] == {**text("So."), "cache_control": {"type": "ephemeral"}}
+    assert sent[1] == thinking("Hm", "s")
+    assert codes(asked) == [("cache-breakpoint-moved", "messages[1].content[1]")]
+
+
+def test_a_mark_on_thinking_alone_is_lost() -> None:
+    """Where nothing stands before the thinking, the mark goes, and a Diagnostic says so."""
+    said = Message.assistant(cached(ReasoningPart("Hm", signature="s")), "Yes.", origin=HERE)
+    asked = ask(
+        messages=[Message.user("a"), said, Message.user("b")], cache=CachePolicy(mode="manual")
+    )
+
+    assert codes(asked) == [("cache-breakpoint-dropped", "messages[1].content[0]")]
+
+
+def test_results_of_the_provider_stay_the_assistants() -> None:
+    """A result without its own native form is left out, and said so."""
+    said = Message.assistant(
+        "a",
+        ToolCallPart("srv_1", "web_search", {}, provider_executed=True),
+        ToolResultPart("srv_1", "found", provider_executed=True),
+    )
+    asked = ask(messages=[Message.user("a"), said, Message.user("b")])
+
+    assert messages(asked)[1]["content"] == [text("a")]
+    assert [code for code, _ in codes(asked)] == ["unsupported-content"] * 2

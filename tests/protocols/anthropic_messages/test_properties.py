@@ -1,0 +1,282 @@
+"""What holds for every answer, however it is cut, and for every mess a server can send."""
+
+import json
+from contextlib import suppress
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from attrs import evolve
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from returns.result import Success
+
+from llmcore.folds.grammar import violations
+from llmcore.folds.segments import complete_segments
+from llmcore.protocols.anthropic_messages import protocol, stream, types
+from llmcore.schema.errors import LLMError
+from llmcore.schema.events import ErrorEvent, LLMEvent, ProviderEvent, ToolCall
+from llmcore.schema.json import canonical, dumps
+from llmcore.schema.model import Model
+from llmcore.schema.request import LLMRequest
+from tests.anthropic_wire import (
+    ASKED,
+    error,
+    message,
+    response,
+    sse,
+    stream_of,
+    streamed,
+    text,
+    thinking,
+    tool_use,
+    whole,
+)
+from tests.strategies import json_objects, json_values, texts
+from tests.strategies_requests import requests
+
+few = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+# -- answers, streamed and whole
+
+
+def citations() -> st.SearchStrategy[list[dict[str, Any]]]:
+    """Draw citations of a page."""
+    one = texts().map(
+        lambda cited: {
+            "type": "web_search_result_location",
+            "cited_text": cited,
+            "encrypted_index": "e",
+            "title": None,
+            "url": "https://a.example/",
+        }
+    )
+    return st.lists(one, max_size=2)
+
+
+@st.composite
+def blocks(draw: st.DrawFn, number: int) -> dict[str, Any]:
+    """Draw a content block of any kind."""
+    id_ = f"id_{number}"
+    match draw(st.sampled_from(["text", "cited", "thinking", "redacted", "tool", "server", "new"])):
+        case "text":
+            return text(draw(texts()))
+        case "cited":
+            return text(draw(texts()), citations=draw(citations()))
+        case "thinking":
+            return thinking(draw(texts()), draw(texts()))
+        case "redacted":
+            return {"type": "redacted_thinking", "data": draw(texts(1))}
+        case "tool":
+            return tool_use(f"tool_{number}", draw(json_objects()), id=id_)
+        case "server":
+            return {
+                **tool_use("web_search", draw(json_objects()), id=id_),
+                "type": "server_tool_use",
+            }
+        case _:
+            return {**draw(json_objects()), "type": "block_of_2031"}
+
+
+@st.composite
+def answers(draw: st.DrawFn) -> dict[str, Any]:
+    """Draw a whole answer."""
+    count = draw(st.integers(0, 4))
+    content = [draw(blocks(number)) for number in range(count)]
+    reason = draw(st.sampled_from(["end_turn", "tool_use", "max_tokens", "refusal", "pause_turn"]))
+    found: dict[str, Any] = message(*content, stop=reason)
+    return found
+
+
+@few
+@given(answers(), st.integers(1, 9))
+def test_a_stream_and_a_whole_body_are_one_answer(document: dict[str, Any], size: int) -> None:
+    """The same answer gives the same response, streamed or not."""
+    assert response(streamed(stream_of(document, size))) == response(whole(document))
+
+
+@few
+@given(answers())
+def test_an_answer_can_be_sent_back(document: dict[str, Any]) -> None:
+    """What came can go into the next request, twice with the same bytes."""
+    said = response(whole(document)).message
+    asked = evolve(ASKED, messages=(*ASKED.messages, said, *ASKED.messages))
+
+    first, second = (protocol.body.build(asked, False).unwrap().body for _ in range(2))
+
+    assert dumps(protocol.body.to_json(first)) == dumps(protocol.body.to_json(second))
+
+
+SAMPLE = message(
+    thinking("Let me think… 🤔", "c2ln"),
+    text("Grüße, 世界!\u2028"),
+    tool_use("look", {"at": ["☀", 1.5, None]}),
+    stop="tool_use",
+)
+BYTES = sse(stream_of(SAMPLE, size=3))
+EVENTS = streamed(BYTES)
+
+
+@few
+@given(st.lists(st.integers(0, len(BYTES)), max_size=40))
+def test_any_chunking_gives_the_same_events(places: list[int]) -> None:
+    """Where the network cuts the body never shows."""
+    edges = [0, *sorted(places), len(BYTES)]
+
+    assert streamed(BYTES, cut=[BYTES[a:b] for a, b in pairwise(edges)]) == EVENTS
+
+
+def test_byte_by_byte() -> None:
+    """A body that comes in single bytes is the same."""
+    assert streamed(BYTES, cut=[BYTES[n : n + 1] for n in range(len(BYTES))]) == EVENTS
+
+
+@few
+@given(st.integers(0, BYTES.rindex(b"event: message_stop") - 1))
+def test_any_cut_is_an_error(place: int) -> None:
+    """A stream that stops before its documented end is no answer, and no call is complete."""
+    events = streamed(BYTES[:place])
+
+    found = error(events)
+    assert found.partial is not None
+    begun = BYTES[:place].rfind(b"content_block_start")
+    if BYTES.find(b"content_block_stop", begun) >= place:
+        assert not any(isinstance(event, ToolCall) for event in events)
+
+
+@few
+@given(st.data())
+def test_noise_between_events_says_nothing(data: st.DataObject) -> None:
+    """Comments, pings, ids and empty data anywhere leave the answer as it is."""
+    noise = [
+        b": ping\n\n",
+        b'event: ping\ndata: {"type": "ping"}\n\n',
+        b"retry: 3000\n\n",
+        b"id: 7\n\n",
+        b"data:\n\n",
+        b"event: ping\ndata: \n\n",
+    ]
+    body = b""
+    for event in stream_of(SAMPLE, size=3):
+        body += b"".join(data.draw(st.lists(st.sampled_from(noise), max_size=2))) + sse([event])
+
+    assert streamed(body) == EVENTS
+
+
+@few
+@given(st.data(), json_objects())
+def test_unknown_events_anywhere(data: st.DataObject, fields: Any) -> None:
+    """Events of a later API change nothing and are passed on."""
+    events = stream_of(SAMPLE, size=9)
+    news = {**fields, "type": "event_of_2031"}
+    news.pop("error", None)
+    place = data.draw(st.integers(0, len(events) - 1))
+
+    got = streamed([*events[:place], news, *events[place:]])
+
+    assert response(got) == response(EVENTS)
+    assert [e.data for e in got if isinstance(e, ProviderEvent)] == [news]
+
+
+# -- any mess
+
+
+def parsed_events() -> st.SearchStrategy[Any]:
+    """Good events, good ones with a field made odd, and any JSON."""
+    good = st.sampled_from(stream_of(SAMPLE, size=9))
+    odd = st.tuples(
+        good, st.sampled_from(["type", "index", "delta", "content_block", "message", "usage"]),
+        json_values(),
+    ).map(lambda t: {**t[0], t[1]: t[2]})  # fmt: skip
+    return good | odd | json_objects()
+
+
+@few
+@given(st.lists(parsed_events(), max_size=12))
+def test_no_event_raises(events: list[Any]) -> None:
+    """Whatever comes, the events obey the grammar and end with one terminal event."""
+    state = stream.initial(ASKED)
+    bare: list[LLMEvent] = []
+    for event in events:
+        state, emitted = stream.step(state, event)
+        bare.extend(emitted)
+        if any(isinstance(one, ErrorEvent) for one in emitted):
+            break
+    else:
+        bare.extend(stream.halt(state))
+
+    done = complete_segments(bare)
+    first_error = next((n for n, e in enumerate(done) if isinstance(e, ErrorEvent)), len(done))
+    assert not violations(done[: first_error + 1])
+
+
+@few
+@given(st.binary(max_size=200))
+def test_no_bytes_raise(body: bytes) -> None:
+    """Garbage is an error event."""
+    assert isinstance(streamed(body)[-1], ErrorEvent)
+    assert isinstance(whole(body)[-1], ErrorEvent)
+
+
+@few
+@given(json_values())
+def test_no_document_raises(document: Any) -> None:
+    """Any JSON is an answer or an error."""
+    whole(document)
+    with suppress(TypeError):
+        whole(message(*document))
+
+
+@few
+@given(st.lists(parsed_events(), max_size=8))
+def test_a_step_is_pure(events: list[Any]) -> None:
+    """The same state steps to the same next state, and neither it nor the event changes."""
+    state = stream.initial(ASKED)
+    for event in events:
+        before, given_event = repr(state), json.dumps(event)
+        first, second = stream.step(state, event), stream.step(state, event)
+        assert repr(first) == repr(second)
+        assert (repr(state), json.dumps(event)) == (before, given_event)
+        state = first[0]
+
+
+# -- any request
+
+MODELS = ["claude-sonnet-4-5", "claude-opus-4-8", "claude-sonnet-5-5", "claude-3-haiku", "other"]
+
+
+@few
+@given(requests(), st.sampled_from(MODELS))
+def test_any_request_gives_a_legal_body_or_an_error(asked: LLMRequest, model: str) -> None:
+    """Bodies keep the API's rules: sides take turns, calls have results, types round-trip."""
+    asked = evolve(asked, model=Model(model, "anthropic"))
+
+    result = protocol.body.build(asked, False)
+
+    stream.initial(asked)
+    if not isinstance(result, Success):
+        assert isinstance(result.failure(), LLMError)
+        return
+    sent: Any = protocol.body.to_json(result.unwrap().body)
+    assert dumps(sent)
+    assert canonical(types.write(types.read_request(sent))) == canonical(sent)
+    roles = [said["role"] for said in sent["messages"]]
+    assert all(one != other for one, other in pairwise(roles))
+    assert roles[:1] in ([], ["user"])
+    _check_pairs(sent["messages"])
+
+
+def _check_pairs(messages: list[Any]) -> None:
+    """Check that each call is answered first thing in the next turn, in order."""
+    for said, after in pairwise([*messages, {"content": []}]):
+        asked = [block["id"] for block in said["content"] if block.get("type") == "tool_use"]
+        answers = after["content"][: len(asked)]
+        assert [block.get("tool_use_id") for block in answers] == asked
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_an_empty_conversation(model: str) -> None:
+    """Even nothing gives a body; the API will say what it thinks of it."""
+    asked = LLMRequest(model=Model(model, "anthropic"), messages=())
+
+    assert protocol.body.to_json(protocol.body.build(asked, False).unwrap().body)["messages"] == []
