@@ -7,11 +7,12 @@ import resource
 import time
 import warnings
 from collections.abc import Awaitable, Callable
+from importlib import import_module
 
 import httpx
 
 from benchmarks.server import running
-from llmcore import Client, OpenAICompatible, request
+from llmcore import Client, Endpoint, Model, OpenAICompatible, Route, request
 
 ROUNDS = 5
 
@@ -22,23 +23,35 @@ Variant = Callable[[str], Awaitable[int]]
 async def raw_httpx(url: str, http: httpx.AsyncClient) -> int:
     """Read with httpx, a hand-written split and the standard library's JSON."""
     seen = 0
-    async with http.stream("POST", url + "/chat/completions", json={"stream": True}) as response:
+    end = b"\r\n\r\n" if "/gemini/" in url else b"\n\n"
+    async with http.stream("POST", url + "/raw", json={"stream": True}) as response:
         rest = b""
         async for data in response.aiter_raw():
-            *blocks, rest = (rest + data).split(b"\n\n")
+            *blocks, rest = (rest + data).split(end)
             for block in blocks:
-                payload = block.removeprefix(b"data: ")
+                payload = block.partition(b"data: ")[2]
                 if payload != b"[DONE]":
                     json.loads(payload)
                     seen += 1
     return seen
 
 
+def model_at(url: str) -> Model:
+    """Return a model at *url*, by the protocol that its path names."""
+    for name in ("openai_responses", "anthropic_messages", "gemini"):
+        if f"/{name.rpartition('_')[2]}/" in url:
+            protocol = import_module(f"llmcore.protocols.{name}").protocol
+            endpoint = Endpoint.path("/stream", base_url=url)
+            return Route.make(id=name, provider="x", protocol=protocol, endpoint=endpoint).model(
+                "m"
+            )
+    return OpenAICompatible.configure(name="bench", base_url=url, api_key="k").model("m")
+
+
 async def ours(url: str, client: Client) -> int:
     """Read typed events with our client."""
-    model = OpenAICompatible.configure(name="bench", base_url=url, api_key="k").model("m")
     seen = 0
-    async with client.stream(request(model=model, prompt="x")) as stream:
+    async with client.stream(request(model=model_at(url), prompt="x")) as stream:
         async for _event in stream:
             seen += 1
     return seen
@@ -100,10 +113,10 @@ async def run(url: str) -> None:
         await measure(variants, f"{url}/text/1000/8", 1)
         columns = f"{'raw httpx':>12} {'llmcore':>9} {'ratio':>6} {'aiohttp':>9} {'ratio':>6}"
         print(f"{'stream':28} {columns}   (microseconds of CPU per event)")
-        for kind in ("text", "tools"):
+        for kind in ("text", "tools", "responses", "messages", "gemini"):
             for per_write in (8, 1):
                 for count in (1_000, 10_000, 50_000):
-                    if per_write == 1 and count == 50_000:
+                    if count == 50_000 and (per_write == 1 or kind not in ("text", "tools")):
                         continue
                     rounds = ROUNDS if count < 50_000 else 2
                     best = await measure(variants, f"{url}/{kind}/{count}/{per_write}", rounds)

@@ -1,7 +1,9 @@
-"""A server in a process of its own that streams made-up Chat answers.
+"""A server in a process of its own that streams made-up answers.
 
-The path says what: `/text/1000/8` streams 1000 text events, 8 to a write; `/tools/...` puts them
-into the arguments of one tool call; `/plain/2000` is a whole answer of 2000 characters.
+The path says what: `/text/1000/8` streams 1000 text events of Chat Completions, 8 to a write;
+`/tools/...` puts them into the arguments of one tool call; `/responses/...`, `/messages/...` and
+`/gemini/...` speak those protocols; `/plain/2000` is a whole Chat answer of 2000 characters.
+What follows in the path is left to the client.
 """
 
 import asyncio
@@ -28,8 +30,88 @@ def chunk(delta: dict[str, object], reason: str | None = None) -> bytes:
     return b"data: " + json.dumps(event, separators=(",", ":")).encode() + b"\n\n"
 
 
+def named(name: str, **fields: object) -> bytes:
+    """Return one event of the protocols that name them."""
+    data = json.dumps({"type": name, **fields}, separators=(",", ":"))
+    return f"event: {name}\ndata: {data}\n\n".encode()
+
+
+def responses(count: int) -> list[bytes]:
+    """Return a stream of the Responses API."""
+    item = {"id": "msg_1", "type": "message", "role": "assistant", "status": "in_progress"}
+    part = {"type": "output_text", "annotations": [], "logprobs": [], "text": ""}
+    place = {"item_id": "msg_1", "output_index": 0, "content_index": 0}
+    response = {"id": "resp_1", "object": "response", "model": "gpt-5.2", "output": []}
+    usage = {"input_tokens": 1, "output_tokens": count, "total_tokens": count + 1}
+    text = "words " * count
+    return [
+        named(
+            "response.created", sequence_number=0, response={**response, "status": "in_progress"}
+        ),
+        named("response.output_item.added", sequence_number=1, output_index=0, item=item),
+        named("response.content_part.added", sequence_number=2, **place, part=part),
+        *(
+            named(
+                "response.output_text.delta",
+                sequence_number=3 + number,
+                **place,
+                delta="words ",
+                logprobs=[],
+                obfuscation="Ab3xY9",
+            )
+            for number in range(count)
+        ),
+        named("response.output_text.done", sequence_number=count + 3, **place, text=text),
+        named(
+            "response.completed",
+            sequence_number=count + 4,
+            response={
+                **response,
+                "status": "completed",
+                "output": [{**item, "status": "completed", "content": [{**part, "text": text}]}],
+                "usage": usage,
+            },
+        ),
+    ]
+
+
+def messages(count: int) -> list[bytes]:
+    """Return a stream of the Messages API."""
+    message = {"id": "msg_1", "type": "message", "role": "assistant", "model": "claude-opus-4-6"}
+    usage = {"input_tokens": 1, "output_tokens": 1}
+    delta = {"type": "text_delta", "text": "words "}
+    return [
+        named("message_start", message={**message, "content": [], "usage": usage}),
+        named("content_block_start", index=0, content_block={"type": "text", "text": ""}),
+        *[named("content_block_delta", index=0, delta=delta)] * count,
+        named("content_block_stop", index=0),
+        named("message_delta", delta={"stop_reason": "end_turn"}, usage={"output_tokens": count}),
+        named("message_stop"),
+    ]
+
+
+def gemini(count: int) -> list[bytes]:
+    """Return a stream of the Gemini API."""
+
+    def piece(text: str, **more: object) -> bytes:
+        candidate = {"content": {"parts": [{"text": text}], "role": "model"}, "index": 0, **more}
+        usage = {"promptTokenCount": 1, "candidatesTokenCount": 2, "totalTokenCount": 3}
+        document = {
+            "candidates": [candidate],
+            "usageMetadata": usage,
+            "modelVersion": "gemini-3-flash-preview",
+            "responseId": "r-1",
+        }
+        return b"data: " + json.dumps(document, separators=(",", ":")).encode() + b"\r\n\r\n"
+
+    return [*[piece("words ")] * count, piece("end", finishReason="STOP")]
+
+
 def events(kind: str, count: int) -> list[bytes]:
     """Return a whole stream of *count* deltas."""
+    others = {"responses": responses, "messages": messages, "gemini": gemini}
+    if kind in others:
+        return others[kind](count)
     if kind == "tools":
         call = {"id": "call_1", "type": "function", "function": {"name": "write", "arguments": ""}}
         first = [chunk({"role": "assistant", "tool_calls": [{"index": 0, **call}]})]
@@ -63,7 +145,7 @@ _made: dict[str, list[bytes]] = {}
 def writes(path: str) -> list[bytes]:
     """Return what is written for *path*, one item a write, in HTTP chunks."""
     if path not in _made:
-        _, kind, count, *per_write = path.split("/")[:4]
+        _, kind, count, *per_write = path.split("/")
         every = events(kind, int(count))
         size = int(per_write[0]) if per_write else 1
         groups = [b"".join(every[i : i + size]) for i in range(0, len(every), size)]
@@ -76,7 +158,7 @@ async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
     try:
         while head := await reader.readuntil(b"\r\n\r\n"):
             lines = head.decode().split("\r\n")
-            path = lines[0].split(" ")[1].removesuffix("/chat/completions")
+            path = "/".join(lines[0].split(" ")[1].split("/")[:4])
             headers = {k.lower(): v.strip() for k, _, v in (x.partition(":") for x in lines[1:])}
             await reader.readexactly(int(headers.get("content-length", "0")))
             if path.startswith("/plain/"):

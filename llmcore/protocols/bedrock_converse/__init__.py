@@ -1,0 +1,34 @@
+"""Bedrock Converse: `Converse` and `ConverseStream` of Amazon Bedrock Runtime.
+
+Documents, read November 2026:
+https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html and
+https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html; others are
+linked where their rules stand.
+
+In reading order: `models` (what each model takes), `paths` (the model and the choice of a
+stream stand in the path); building the request: `body`, `reasoning`, `answer_format`,
+`messages`, `parts`, `tools`, `hosted_tools`, `caching`, `citations`; reading the answer: `state`,
+`content`, `closing`, `usage`, `stream`.
+"""
+
+from llmcore.protocols.bedrock_converse import body, stream
+from llmcore.protocols.bedrock_converse.body import METADATA_KEY, PROTOCOL_ID, Body
+from llmcore.protocols.bedrock_converse.paths import converse_path
+from llmcore.protocols.bedrock_converse.state import Event, State
+from llmcore.protocols.protocol import BodyBuilder, Protocol, StreamMachine
+
+protocol: Protocol[Body, Event, State] = Protocol(
+    id=PROTOCOL_ID,
+    metadata_key=METADATA_KEY,
+    body=BodyBuilder(build=body.from_request, to_json=body.to_json),
+    stream=StreamMachine(
+        decode=stream.decode,
+        initial=stream.initial,
+        step=stream.step,
+        halt=stream.halt,
+        terminal=stream.terminal,
+    ),
+    whole=stream.whole,
+)
+
+__all__ = ["METADATA_KEY", "PROTOCOL_ID", "Body", "Event", "State", "converse_path", "protocol"]

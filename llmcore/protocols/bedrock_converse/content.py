@@ -1,0 +1,295 @@
+"""Bedrock Converse: reading content blocks, from their beginning to their last delta.
+
+Source: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ContentBlockDelta.html,
+read November 2026. Only tools, their results and pictures announce themselves by a
+`contentBlockStart`; text and reasoning begin with their first delta.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from attrs import evolve
+
+from llmcore.protocols.bedrock_converse.body import METADATA_KEY
+from llmcore.protocols.bedrock_converse.closing import on_block_stop
+from llmcore.protocols.bedrock_converse.state import Block, Chain, Kind, Native, State
+from llmcore.protocols.call_ids import synthetic_call_id
+from llmcore.protocols.loose_json import dicts, mapping, string
+from llmcore.schema import json
+from llmcore.schema.content import ToolCallKind
+from llmcore.schema.errors import StreamError
+from llmcore.schema.events import (
+    ErrorEvent,
+    LLMEvent,
+    ProviderEvent,
+    ReasoningDelta,
+    ReasoningStart,
+    TextDelta,
+    TextStart,
+    ToolInputDelta,
+    ToolInputStart,
+)
+
+# -- a block begins
+
+
+def on_block_start(state: State, index: object, start: Native, events: list[LLMEvent]) -> State:
+    """Open a block that announces itself; an empty announcement says nothing."""
+    if index in state.open:  # a server that does not end its blocks
+        state = on_block_stop(state, index, events)
+    named = {name: value for name, value in start.items() if value is not None}
+    if "toolUse" in named:
+        return _start_tool(state, index, mapping(named["toolUse"]), events)
+    if "toolResult" in named:
+        return _open(state, index, _kept("result", mapping(named["toolResult"])))
+    if "image" in named:
+        return _open(state, index, _kept("image", mapping(named["image"])))
+    if not named or "text" in named or "reasoningContent" in named:
+        return on_block_delta(state, index, named, events) if named else state
+    return _open(state, index, _kept("opaque", named))
+
+
+def _kept(kind: Kind, native: Native) -> Block:
+    return Block(kind=kind, segment="", native=native)
+
+
+def _open(state: State, index: object, block: Block) -> State:
+    return evolve(state, open={**state.open, index: block}, blocks=state.blocks + 1)
+
+
+def _start_tool(state: State, index: object, call: Native, events: list[LLMEvent]) -> State:
+    name = string(call.get("name")) or ""
+    context = state.context
+    executed = call.get("type") not in (None, "tool_use")
+    if not executed and name == context.answer_tool:
+        return _start_answer(state, index, events)
+    call_id = _call_id(state, call)
+    freeform = not executed and name in context.freeform
+    kind: ToolCallKind = "custom" if freeform else "function"
+    events.append(ToolInputStart(call_id, name, kind=kind, provider_executed=executed))
+    block = Block(
+        kind="freeform" if freeform else "tool",
+        segment=call_id,
+        hot=("", "") if freeform else ("toolUse", "input"),
+        emits=ToolInputDelta,
+        native=call,
+    )
+    state = evolve(state, names={**state.names, call_id: name}, called=state.called or not executed)
+    return _open(state, index, block)
+
+
+def _call_id(state: State, call: Native) -> str:
+    """Return the call's id, or one of ours where the server's is missing or was given twice."""
+    call_id = string(call.get("toolUseId"))
+    if call_id is not None and call_id not in state.names:
+        return call_id
+    return synthetic_call_id(None, state.context.turn, state.blocks)
+
+
+def _start_answer(state: State, index: object, events: list[LLMEvent]) -> State:
+    segment = f"text_{state.blocks}"
+    events.append(TextStart(segment))
+    hot = ("", "") if state.context.wrapped else ("toolUse", "input")
+    block = Block(kind="answer", segment=segment, hot=hot, emits=TextDelta)
+    return _open(evolve(state, answered=True), index, block)
+
+
+# -- a block goes on
+
+
+def on_block_delta(state: State, index: object, delta: Native, events: list[LLMEvent]) -> State:
+    """Take a delta that is more than a continuation."""
+    for name, value in delta.items():
+        if value is not None:
+            handler = _DELTAS.get(name, _on_other)
+            state = handler(state, index, {name: value}, events)
+    return state
+
+
+def _on_text(state: State, index: object, delta: Native, events: list[LLMEvent]) -> State:
+    text = delta["text"]
+    if not isinstance(text, str):
+        return _on_other(state, index, delta, events)
+    if not text:
+        return state
+    state, block = _speaking(state, index, "text", events)
+    events.append(TextDelta(block.segment, text))
+    return state
+
+
+def _on_citation(state: State, index: object, delta: Native, events: list[LLMEvent]) -> State:
+    block = state.open.get(index)
+    if block is None or block.kind != "text":
+        state = on_block_stop(state, index, events) if block is not None else state
+        block = Block(kind="text", segment="", hot=("", ""))
+        state = _open(state, index, block)
+    cited = evolve(block, citations=(*block.citations, mapping(delta["citation"])))
+    return evolve(state, open={**state.open, index: cited})
+
+
+def _on_reasoning(state: State, index: object, delta: Native, events: list[LLMEvent]) -> State:
+    said = mapping(delta["reasoningContent"])
+    if not said.keys() & _OF_REASONING:
+        return _on_other(state, index, delta, events) if said else state
+    text, signature = string(said.get("text")), string(said.get("signature"))
+    redacted = string(said.get("redactedContent"))
+    if text is None and signature is None and redacted is None:
+        return state
+    state, block = _speaking(state, index, "reasoning", events)
+    if text is not None:
+        events.append(ReasoningDelta(block.segment, text))
+    if signature is None and redacted is None:
+        return state
+    block = evolve(
+        block,
+        signature=(block.signature or "") + signature if signature else block.signature,
+        redacted=(*block.redacted, redacted) if redacted else block.redacted,
+    )
+    return evolve(state, open={**state.open, index: block})
+
+
+_OF_REASONING: Final = frozenset({"text", "signature", "redactedContent"})
+
+
+def _speaking(
+    state: State, index: object, kind: Kind, events: list[LLMEvent]
+) -> tuple[State, Block]:
+    """Return *state* with a block of *kind* at *index* that has a segment."""
+    block = state.open.get(index)
+    if block is not None and block.kind == kind and block.segment:
+        return state, block
+    cited = block.citations if block is not None and block.kind == kind else ()
+    if block is not None and block.kind != kind:
+        state = on_block_stop(state, index, events)
+    opened = _spoken(kind, f"{kind}_{state.blocks}", cited)
+    start = TextStart if kind == "text" else ReasoningStart
+    events.append(start(opened.segment))
+    return _open(state, index, opened), opened
+
+
+def _spoken(kind: Kind, segment: str, cited: tuple[Native, ...]) -> Block:
+    if kind == "text":
+        return Block(kind=kind, segment=segment, hot=("text", ""), citations=cited)
+    return Block(kind=kind, segment=segment, hot=("reasoningContent", "text"), emits=ReasoningDelta)
+
+
+def _on_tool(state: State, index: object, delta: Native, events: list[LLMEvent]) -> State:
+    given = mapping(delta["toolUse"]).get("input")
+    block = state.open.get(index)
+    if block is None or block.kind not in ("tool", "freeform", "answer"):
+        message = "input came for a tool that the stream did not name"
+        events.append(ErrorEvent(StreamError(message, raw=delta)))
+        return state
+    if given is None:
+        return state
+    text = given if isinstance(given, str) else json.dumps(given).decode()
+    if block.hot[0]:
+        if text:
+            events.append(block.emits(block.segment, text))
+        return state
+    held = evolve(block, pieces=Chain(text, block.pieces))
+    return evolve(state, open={**state.open, index: held})
+
+
+def _on_result(state: State, index: object, delta: Native, events: list[LLMEvent]) -> State:
+    block = state.open.get(index)
+    if block is None or block.kind != "result":
+        return _on_other(state, index, delta, events)
+    pieces = block.pieces
+    for item in dicts(delta["toolResult"]):
+        pieces = Chain(item, pieces)
+    return evolve(state, open={**state.open, index: evolve(block, pieces=pieces)})
+
+
+def _on_other(state: State, index: object, delta: Native, events: list[LLMEvent]) -> State:
+    """Keep a delta for the block's native form, or pass on what has no place in ours."""
+    block = state.open.get(index)
+    if block is not None and block.kind in ("opaque", "image"):
+        kept = evolve(block, pieces=Chain(delta, block.pieces))
+        return evolve(state, open={**state.open, index: kept})
+    if block is None:
+        return _open(state, index, evolve(_kept("opaque", {}), pieces=Chain(delta, None)))
+    events.append(ProviderEvent(METADATA_KEY, {"contentBlockDelta": {"delta": delta}}))
+    return state
+
+
+Handler = Callable[[State, object, Native, list[LLMEvent]], State]
+
+_DELTAS: Final[Mapping[str, Handler]] = {
+    "text": _on_text,
+    "toolUse": _on_tool,
+    "reasoningContent": _on_reasoning,
+    "citation": _on_citation,
+    "toolResult": _on_result,
+}
+
+
+# -- a block that came whole
+
+
+def on_whole_block(state: State, index: int, block: Native, events: list[LLMEvent]) -> State:
+    """Take a block of a body that was not streamed, as the deltas that would have brought it."""
+    start, deltas = _as_stream(block)
+    if start is None and not deltas:
+        if block and not _says_nothing(block):
+            events.append(ProviderEvent(METADATA_KEY, block, replay=True))
+        return state
+    if start is not None:
+        state = on_block_start(state, index, start, events)
+    for delta in deltas:
+        state = on_block_delta(state, index, delta, events)
+    return on_block_stop(state, index, events) if index in state.open else state
+
+
+def _says_nothing(block: Native) -> bool:
+    """Return whether *block* is text or reasoning without a word."""
+    return block.get("text") == "" or block.get("reasoningContent") == {}
+
+
+def _as_stream(block: Native) -> tuple[Native | None, list[Native]]:
+    """Return what would have announced *block*, and what would have brought it."""
+    text = block.get("text")
+    if isinstance(text, str):
+        return None, [{"text": text}] if text else []
+    for name, handler in _WHOLE.items():
+        native = block.get(name)
+        if isinstance(native, dict):
+            return handler(native)
+    return None, []
+
+
+def _whole_tool(native: Native) -> tuple[Native | None, list[Native]]:
+    start = {name: value for name, value in native.items() if name != "input"}
+    deltas = [{"toolUse": {"input": native["input"]}}] if "input" in native else []
+    return {"toolUse": start}, deltas
+
+
+def _whole_result(native: Native) -> tuple[Native | None, list[Native]]:
+    start = {name: value for name, value in native.items() if name != "content"}
+    return {"toolResult": start}, [{"toolResult": dicts(native.get("content"))}]
+
+
+def _whole_reasoning(native: Native) -> tuple[Native | None, list[Native]]:
+    said = mapping(native.get("reasoningText"))
+    fields = [(name, said.get(name)) for name in ("text", "signature")]
+    fields.append(("redactedContent", native.get("redactedContent")))
+    return None, [{"reasoningContent": {name: value}} for name, value in fields if value]
+
+
+def _whole_citations(native: Native) -> tuple[Native | None, list[Native]]:
+    texts = [{"text": item["text"]} for item in dicts(native.get("content")) if item.get("text")]
+    return None, [*texts, *({"citation": one} for one in dicts(native.get("citations")))]
+
+
+def _whole_image(native: Native) -> tuple[Native | None, list[Native]]:
+    fields: list[Any] = [{name: native[name]} for name in ("source", "error") if name in native]
+    return {"image": {"format": native.get("format")}}, [{"image": one} for one in fields]
+
+
+_WHOLE: Final[Mapping[str, Callable[[Native], tuple[Native | None, list[Native]]]]] = {
+    "toolUse": _whole_tool,
+    "toolResult": _whole_result,
+    "reasoningContent": _whole_reasoning,
+    "citationsContent": _whole_citations,
+    "image": _whole_image,
+}

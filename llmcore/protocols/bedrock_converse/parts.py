@@ -1,0 +1,235 @@
+"""Bedrock Converse: lowering the parts that a message's content is made of.
+
+Sources, read November 2026, below https://docs.aws.amazon.com/bedrock/latest/APIReference/:
+API_runtime_ContentBlock.html, API_runtime_DocumentBlock.html, API_runtime_ToolResultBlock.html,
+API_runtime_S3Location.html. Media are bytes or stand in S3; the service fetches no other URL and
+stores no files.
+"""
+
+import base64
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+from attrs import field, frozen
+
+from llmcore.protocols import media
+from llmcore.protocols.bedrock_converse.citations import lower_citations
+from llmcore.protocols.bedrock_converse.models import ModelRules
+from llmcore.protocols.history import HistoryPolicy
+from llmcore.protocols.notes import Notes
+from llmcore.schema import json
+from llmcore.schema.content import (
+    AudioPart,
+    ContentPart,
+    DocumentPart,
+    ImagePart,
+    ProviderPart,
+    TextPart,
+    ToolCallPart,
+    ToolOutputPart,
+    ToolResultPart,
+)
+from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.json import JsonObject
+
+Block = dict[str, Any]
+"""A native content block: an object of one field, which names its kind."""
+
+
+@frozen(kw_only=True)
+class Target:
+    """Whom content is lowered for. Lives as long as the call that builds the body."""
+
+    rules: ModelRules
+    policy: HistoryPolicy
+    keys: frozenset[str]
+    """Under which ids native parts are this API's own."""
+    citations: bool = True
+    """Whether documents may be cited; Claude refuses that beside structured output."""
+    document_names: set[str] = field(factory=set[str])
+    """Names that documents of this body have; no two may have the same."""
+
+    @property
+    def metadata_key(self) -> str:
+        """Where replayed provider data stands."""
+        return self.policy.metadata_key
+
+
+def lower_part(part: ContentPart, path: str, target: Target, notes: Notes) -> Block:
+    """Return one part of a user's content as a block.
+
+    What the API does not take becomes a short text in its place, and a Diagnostic.
+    """
+    match part:
+        case TextPart():
+            return {"text": part.text}
+        case ImagePart():
+            return _lower_image(part, path, target, notes)
+        case DocumentPart():
+            return _lower_document(part, path, target, notes)
+        case AudioPart():
+            return _lower_audio(part, path, target, notes)
+        case ProviderPart(provider=provider, data=Mapping() as data) if provider in target.keys:
+            return dict(data)
+        case _:
+            what = f"a part of {part.provider}" if isinstance(part, ProviderPart) else _name(part)
+            return _omitted(what, path, "it has no form here", notes)
+
+
+def lower_said_text(part: TextPart, path: str, target: Target, notes: Notes) -> Block:
+    """Return what the model said, with what it cited."""
+    cited = lower_citations(part.citations, path, target.metadata_key, notes)
+    if not cited:
+        return {"text": part.text}
+    return {"citationsContent": {"content": [{"text": part.text}], "citations": cited}}
+
+
+# -- media
+
+
+def _lower_image(part: ImagePart, path: str, target: Target, notes: Notes) -> Block:
+    media_type, source = _media(part, target)
+    if isinstance(source, str):
+        return _omitted("an image", path, source, notes)
+    name = media.image_format(media_type)
+    if name is None:
+        return _omitted("an image", path, f"the API takes no {media_type}", notes)
+    if part.detail not in (None, "auto"):
+        notes.dropped("unsupported-parameter", f"{path}.detail", "the API has no detail levels")
+    return {"image": {"format": name, "source": source}}
+
+
+def _lower_audio(part: AudioPart, path: str, target: Target, notes: Notes) -> Block:
+    media_type, source = _media(part, target)
+    if isinstance(source, str):
+        return _omitted("sound", path, source, notes, part.transcript)
+    name = media.audio_format(media_type)
+    if name is None:
+        return _omitted("sound", path, f"the API takes no {media_type}", notes, part.transcript)
+    return {"audio": {"format": name, "source": source}}
+
+
+def _lower_document(part: DocumentPart, path: str, target: Target, notes: Notes) -> Block:
+    media_type, source = _media(part, target)
+    label = part.title or part.name
+    if isinstance(source, str):
+        return _omitted("a document", path, source, notes, label)
+    video = media.video_format(media_type)
+    if video is not None:
+        return {"video": {"format": video, "source": source}}
+    name = media.document_format(media_type)
+    if name is None:
+        return _omitted("a document", path, f"the API takes no {media_type}", notes, label)
+    document: Block = {"format": name, "name": _document_name(label, target), "source": source}
+    if part.context:
+        document["context"] = part.context
+    if part.citations and target.citations:
+        document["citations"] = {"enabled": True}
+    elif part.citations:
+        why = "citations are refused beside structured output"
+        notes.dropped("unsupported-parameter", f"{path}.citations", why)
+    return {"document": document}
+
+
+def _document_name(label: str | None, target: Target) -> str:
+    """Return a name as the service takes it, different from those of all documents before."""
+    name = media.document_name(label, target.document_names)
+    target.document_names.add(name)
+    return name
+
+
+def _media(part: media.MediaPart, target: Target) -> tuple[str, Block | str]:
+    """Return MIME type and source, or instead of the source why the service takes it not.
+
+    Raises InvalidRequestError if the MIME type cannot be told.
+    """
+    if part.file_id is not None:
+        return "", "the service stores no files: give data or a path"
+    found = media.raw_data(part)
+    if found is not None:
+        if not found[1]:
+            raise InvalidRequestError(f"{_name(part)} holds no bytes")
+        return found[0], {"bytes": base64.b64encode(found[1]).decode()}
+    url = media.remote_url(part) or ""
+    if not url.startswith("s3://"):
+        return "", "the service fetches only s3:// addresses: give data or a path"
+    media_type = media.media_type_of(part)
+    if media_type is None:
+        raise InvalidRequestError(f"cannot tell what {url} holds; give it a media_type")
+    owner = part.provider_metadata.get(target.metadata_key, {}).get("bucketOwner")
+    location = {"uri": url, "bucketOwner": owner} if owner else {"uri": url}
+    return media_type, {"s3Location": location}
+
+
+def _omitted(what: str, path: str, why: str, notes: Notes, words: str | None = None) -> Block:
+    """Return the text that stands where something could not be sent."""
+    notes.dropped(
+        "unsupported-content",
+        path,
+        f"{what} was left out ({why}); a short text stands in its place",
+    )
+    return {"text": f"[{what}, left out{f': {words}' if words else ''}]"}
+
+
+def _name(part: object) -> str:
+    return f"a {type(part).__name__}"
+
+
+# -- what tools returned
+
+EMPTY_RESULT: Final = "(no output)"
+"""The service refuses text of no characters, and results without content."""
+
+
+def lower_result(part: ToolResultPart, path: str, target: Target, notes: Notes) -> Block:
+    """Return a tool's result. Only a failure is marked: some models take no `status`."""
+    result: Block = {
+        "toolUseId": part.tool_call_id,
+        "content": _result_content(part, path, target, notes),
+    }
+    if part.is_error:
+        result["status"] = "error"
+    return {"toolResult": result}
+
+
+def _result_content(part: ToolResultPart, path: str, target: Target, notes: Notes) -> list[Block]:
+    content = part.content
+    if isinstance(content, Mapping):
+        return [{"json": dict(content)}]
+    if isinstance(content, tuple):
+        output = cast("tuple[ToolOutputPart, ...]", content)
+        blocks = [
+            _lower_output(item, f"{path}.content[{index}]", target, notes)
+            for index, item in enumerate(output)
+        ]
+    else:
+        text = content if isinstance(content, str) else json.dumps(content).decode()
+        blocks = [{"text": text}] if text.strip() else []
+    if not blocks:
+        why = f"the service takes no empty result: {EMPTY_RESULT!r} is sent"
+        notes.changed("empty-text", f"{path}.content", why)
+    return blocks or [{"text": EMPTY_RESULT}]
+
+
+def _lower_output(item: ToolOutputPart, path: str, target: Target, notes: Notes) -> Block:
+    if isinstance(item, AudioPart):
+        return _omitted("sound", path, "a tool's result holds none", notes, item.transcript)
+    return lower_part(item, path, target, notes)
+
+
+# -- what the provider's tools did
+
+
+def lower_executed(part: ToolCallPart | ToolResultPart, own: JsonObject) -> Block | None:
+    """Return a call or result of the service's own tool as it came.
+
+    *own* is what the API sent beside id, name, input and content; None if it did not come
+    from this API.
+    """
+    if isinstance(part, ToolResultPart):
+        if not isinstance(part.content, list):
+            return None
+        return {"toolResult": {"toolUseId": part.tool_call_id, "content": part.content, **own}}
+    if "type" not in own or not part.is_valid:
+        return None
+    return {"toolUse": {"toolUseId": part.id, "name": part.name, "input": part.arguments, **own}}
