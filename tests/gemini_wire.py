@@ -13,12 +13,16 @@ from llmcore.protocols.gemini import GEMINI_API, GeminiDialect
 from llmcore.protocols.protocol import Built
 from llmcore.routes.decoding import decode_response
 from llmcore.routes.framing import Framing
+from llmcore.schema.content import DocumentPart, ImagePart, ReasoningPart, TextPart, ToolCallPart
 from llmcore.schema.errors import LLMError
 from llmcore.schema.events import ErrorEvent, LLMEvent
-from llmcore.schema.messages import Origin
+from llmcore.schema.json import JsonObject
+from llmcore.schema.messages import Message, Origin
 from llmcore.schema.model import Model
+from llmcore.schema.options import GenerationOptions, ReasoningOptions, ResponseFormat
 from llmcore.schema.request import LLMRequest, request
 from llmcore.schema.response import LLMResponse
+from llmcore.schema.tools import HostedTool, ToolChoice, ToolDefinition
 
 MODEL = Model("gemini-3-flash-preview", "google")
 OLDER = Model("gemini-2.5-flash", "google")
@@ -52,6 +56,23 @@ def text_chunks(*texts: str, finish: str | None = "STOP") -> list[dict[str, Any]
 def call(name: str = "get_weather", **fields: Any) -> dict[str, Any]:
     """Return a part that calls a function."""
     return {"functionCall": {"name": name, "args": {"city": "Rome"}, **fields}}
+
+
+def piece(path: str, more: bool = False, **value: Any) -> dict[str, Any]:
+    """Return one partial argument."""
+    return {"jsonPath": path, **value, **({"willContinue": True} if more else {})}
+
+
+def pieces(*partial: dict[str, Any], name: str = "f", **last: Any) -> list[dict[str, Any]]:
+    """Return the chunks of a call whose arguments come one by one."""
+    first: dict[str, Any] = {
+        "functionCall": {"name": name, "willContinue": True},
+        "thoughtSignature": "c2ln",
+    }
+    middle: list[dict[str, Any]] = [
+        {"functionCall": {"partialArgs": [one], "willContinue": True}} for one in partial
+    ]
+    return [chunk(one) for one in (first, *middle, {"functionCall": last})]
 
 
 def sse(chunks: Iterable[Any]) -> bytes:
@@ -142,3 +163,41 @@ def refused(asked: LLMRequest, dialect: GeminiDialect = GEMINI_API) -> LLMError:
 def codes(asked: LLMRequest, dialect: GeminiDialect = GEMINI_API) -> list[tuple[str, str]]:
     """Return code and path of each diagnostic of *asked*."""
     return [(note.code, note.path) for note in built(asked, dialect).diagnostics]
+
+
+SCHEMA: JsonObject = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+TOOL = ToolDefinition("get_weather", "Weather by city", SCHEMA)
+
+
+def everything() -> LLMRequest:
+    """Return a request that uses most of what a body can say."""
+    return request(
+        model=MODEL,
+        system="Be brief.",
+        messages=[
+            Message.user("What is on it?", ImagePart(data=b"\x89PNG\r\n\x1a\n", detail="low")),
+            Message.assistant(
+                ReasoningPart("Let me see.", signature="c2ln"),
+                TextPart(
+                    "I will look.", provider_metadata={"google": {"thoughtSignature": "dHh0"}}
+                ),
+                ToolCallPart(
+                    "call-1",
+                    "get_weather",
+                    {"a": 1},
+                    provider_metadata={
+                        "google": {"thoughtSignature": "Zm4=", "functionCall": {"id": "call-1"}}
+                    },
+                ),
+                origin=OURS,
+            ),
+            Message.tool("call-1", {"sky": "blue"}),
+            Message.user(DocumentPart(url="https://example.com/a.pdf", title="Report")),
+        ],
+        tools=[TOOL, HostedTool.web_search()],
+        tool_choice=ToolChoice.named("get_weather"),
+        generation=GenerationOptions(temperature=0.5, top_p=0.9, top_k=40, max_tokens=9, seed=1),
+        response_format=ResponseFormat.json_schema(SCHEMA, description="One number"),
+        reasoning=ReasoningOptions(effort="low", summary="auto"),
+        provider_options={"google": {"safetySettings": [], "responseModalities": ["TEXT"]}},
+    )

@@ -34,7 +34,7 @@ def media_type_of(part: MediaPart) -> str | None:
     if part.data is not None and (found := sniffed(part.data)):
         return found
     name = part.name if isinstance(part, DocumentPart) else None
-    return _type_by_name(name) or _type_by_name(urlsplit(part.url or "").path)
+    return _type_by_name(name) or _type_by_name(_path_of(part.url or ""))
 
 
 def sniffed(data: bytes) -> str | None:
@@ -124,6 +124,14 @@ _BY_ENDING = {
 
 def _plain_type(media_type: str) -> str | None:
     return media_type.partition(";")[0].strip().lower() or None
+
+
+def _path_of(url: str) -> str:
+    """Return the path of *url*; empty for what is none, such as `https://[`."""
+    try:
+        return urlsplit(url).path
+    except ValueError:
+        return ""
 
 
 def _type_by_name(name: str | None) -> str | None:

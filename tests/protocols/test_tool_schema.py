@@ -843,8 +843,8 @@ def test_references_are_inlined_with_what_stood_beside_them(target: SchemaTarget
 
 def test_a_constraint_beside_a_reference_holds_too() -> None:
     """Neither the definition's nor the place's own constraint is lost."""
-    schema = object_of(a={"$ref": "#/$defs/S", "minLength": 3})
-    schema["$defs"] = {"S": {"type": "string", "minLength": 1, "maxLength": 9}}
+    schema = object_of(a={"$ref": "#/$defs/S", "minLength": 1})
+    schema["$defs"] = {"S": {"type": "string", "minLength": 3, "maxLength": 9}}
 
     assert project(schema, SchemaTarget.GEMINI_OPENAPI, "p").schema["properties"] == {
         "a": {"type": "string", "minLength": 3, "maxLength": 9}
@@ -883,6 +883,27 @@ def test_recursion_stays_where_the_target_has_references() -> None:
     children = {"items": {"$ref": "#/$defs/Node"}, "type": "array"}
     assert result.schema["properties"] == {"value": {"type": "integer"}, "children": children}
     assert list(result.schema["$defs"]) == ["Node"]  # type: ignore[arg-type]
+
+
+def test_a_reference_to_the_root_stays_one() -> None:
+    """The root needs no second copy among the definitions."""
+    schema = object_of(next={"anyOf": [{"$ref": "#"}, {"type": "null"}]})
+
+    result = project(schema, SchemaTarget.OPENAI_STRICT, "p")
+
+    assert result.strict
+    assert result.schema == {**schema, "additionalProperties": False}
+    assert not project(schema, SchemaTarget.ANTHROPIC_STRICT, "p").strict
+
+
+def test_definitions_of_one_name_are_told_apart() -> None:
+    """Two places may define two things under one name."""
+    schema = object_of(a={"$ref": "#/$defs/S"}, b={"$ref": "#/definitions/S"})
+    schema |= {"$defs": {"S": {"type": "string"}}, "definitions": {"S": {"type": "integer"}}}
+
+    result = project(schema, SchemaTarget.OPENAI_STRICT, "p")
+
+    assert result.schema["$defs"] == {"S": {"type": "string"}, "S_2": {"type": "integer"}}
 
 
 # -- size

@@ -132,7 +132,7 @@ def _clean_reasoning(
         notes.dropped("reasoning-dropped", path, "the target takes no reasoning back")
         return None
     kept = part if trusted else _without_proof(part, policy)
-    if not kept.text and not _is_backed(kept, policy):
+    if not (kept.text or _is_backed(kept, policy) or _has_data(kept, policy)):
         notes.dropped("reasoning-dropped", path, "nothing of it is readable for the target")
         return None
     if policy.reasoning == "signed" and not _is_backed(kept, policy):
@@ -156,6 +156,11 @@ def _is_backed(part: ReasoningPart, policy: HistoryPolicy) -> bool:
     if part.signature is not None or part.encrypted is not None:
         return True
     return policy.item_ids and "id" in part.provider_metadata.get(policy.metadata_key, {})
+
+
+def _has_data(part: ReasoningPart, policy: HistoryPolicy) -> bool:
+    """Whether the target's own metadata on *part* says more than an item's id."""
+    return bool(part.provider_metadata.get(policy.metadata_key, {}).keys() - {"id"})
 
 
 def _without_proof(part: ReasoningPart, policy: HistoryPolicy) -> ReasoningPart:

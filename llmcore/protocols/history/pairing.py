@@ -99,6 +99,7 @@ class _Matcher:
         """Whether *part* of a tool message leaves it, as the answer to a call or for good."""
         if not isinstance(part, ToolResultPart):
             self._passed += 1
+            self._note_split(place)
             return False
         entry = self._asked.get(part.tool_call_id)
         if entry is None:
@@ -118,6 +119,14 @@ class _Matcher:
             )
         self._last_answered = call
         return True
+
+    def _note_split(self, place: Place) -> None:
+        if not self._policy.alternate:
+            self._notes.changed(
+                "tool-message-split",
+                at(place),
+                "the target's tool messages hold results only; the rest became the user's",
+            )
 
     def _is_stray(self, place: Place, part: ToolResultPart) -> bool:
         if self._policy.continues_stored:

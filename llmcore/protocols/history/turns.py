@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import chain
+from typing import TypeVar
 
 from attrs import define, field
 
@@ -11,6 +12,8 @@ from llmcore.protocols.history.policy import HistoryPolicy
 from llmcore.protocols.notes import Notes
 from llmcore.schema.content import ContentPart, ReasoningPart, TextPart, ToolResultPart
 from llmcore.schema.messages import Message, Origin, Role
+
+_Result = TypeVar("_Result")
 
 EMPTY_MESSAGE = "(empty message)"
 """What stands for a user's message of which nothing can be sent."""
@@ -52,7 +55,7 @@ def units_of(drafts: list[Draft], answers: Answers, policy: HistoryPolicy) -> It
             yield from _results(waiting, policy)
             waiting = []
         if draft.role == "tool":
-            yield from _rest_of_tool_message(draft)
+            yield from _rest_of_tool_message(draft, policy)
         elif draft.role != "assistant":
             yield Unit(draft.role, draft.parts, draft.path, [draft.message])
     yield from _results(waiting, policy)
@@ -60,22 +63,25 @@ def units_of(drafts: list[Draft], answers: Answers, policy: HistoryPolicy) -> It
 
 def _results(answers: list[Answer], policy: HistoryPolicy) -> Iterator[Unit]:
     """Yield tool messages of *answers*: one each, or one for all."""
-    if policy.alternate or policy.tool_results == "together":
-        batches = [answers] if answers else []
-    else:
-        batches = [[answer] for answer in answers]
-    for batch in batches:
+    for batch in _batches(answers, policy):
         parts: list[Placed] = [(answer.place, answer.part) for answer in batch]
         sources = {id(answer.source): answer.source for answer in batch if answer.source}
         yield Unit("tool", parts, f"messages[{batch[0].place[0]}]", list(sources.values()))
 
 
-def _rest_of_tool_message(draft: Draft) -> Iterator[Unit]:
+def _batches(results: list[_Result], policy: HistoryPolicy) -> list[list[_Result]]:
+    """Return which of *results* share a message."""
+    if policy.alternate or policy.tool_results == "together":
+        return [results] if results else []
+    return [[result] for result in results]
+
+
+def _rest_of_tool_message(draft: Draft, policy: HistoryPolicy) -> Iterator[Unit]:
     """Yield what is left of a tool message: results of stored calls, then the user's parts."""
     free = [entry for entry in draft.parts if isinstance(entry[1], ToolResultPart)]
     rest = [entry for entry in draft.parts if not isinstance(entry[1], ToolResultPart)]
-    if free:
-        yield Unit("tool", free, draft.path, [draft.message])
+    for batch in _batches(free, policy):
+        yield Unit("tool", batch, draft.path, [draft.message])
     if rest:
         yield Unit("user", rest, draft.path, [draft.message])
 

@@ -34,13 +34,13 @@ class Projected:
 def project(schema: JsonObject, target: SchemaTarget, path: str) -> Projected:
     """Return *schema* as *target* takes it; *path* is where it stands in the request."""
     notes = Notes()
-    schema = _shallow(schema, path, notes)
+    shallow = _shallow(schema, path, notes)
     if target not in LOOSE:
         return Projected(
-            schema=_loose(schema, RULES[target], path, notes),
+            schema=_loose(shallow, RULES[target], path, notes),
             diagnostics=tuple(notes.entries),
         )
-    strict, problem = _strict(schema, target, path, notes)
+    strict, problem = _strict(shallow, target, path, notes)
     if problem is None:
         return Projected(schema=strict, diagnostics=tuple(notes.entries), strict=True)
     where, reason = problem

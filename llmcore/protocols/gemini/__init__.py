@@ -1,0 +1,56 @@
+"""Gemini: `generateContent` and `streamGenerateContent`, of the Gemini API and of Vertex AI.
+
+Documents, read November 2026: https://ai.google.dev/api/generate-content,
+https://ai.google.dev/gemini-api/docs and, for what only Vertex AI has,
+https://docs.cloud.google.com/vertex-ai/generative-ai/docs/model-reference/inference.
+
+In reading order: `dialect` (where the two services differ), `models` (where the generations do);
+building the request: `body`, `messages`, `parts`, `results`, `tools`, `hosted_tools`, `thinking`;
+reading the answer: `state`, `content`, `function_calls`, `server_tools`, `grounding`, `envelope`,
+`usage`, `stream`.
+"""
+
+from functools import partial
+
+from llmcore.protocols.gemini import body, stream
+from llmcore.protocols.gemini.body import METADATA_KEY, PROTOCOL_ID, Body
+from llmcore.protocols.gemini.dialect import GEMINI_API, VERTEX, GeminiDialect
+from llmcore.protocols.gemini.state import State
+from llmcore.protocols.gemini.stream import Event
+from llmcore.protocols.protocol import BodyBuilder, Protocol, StreamMachine
+
+
+def make(dialect: GeminiDialect) -> Protocol[Body, Event, State]:
+    """Return the protocol as services of *dialect* speak it."""
+    return Protocol(
+        id=PROTOCOL_ID,
+        metadata_key=METADATA_KEY,
+        body=BodyBuilder(
+            build=partial(body.from_request, dialect=dialect),
+            to_json=body.to_json,
+        ),
+        stream=StreamMachine(
+            decode=stream.decode,
+            initial=stream.initial,
+            step=stream.step,
+            halt=stream.halt,
+            terminal=stream.terminal,
+        ),
+        whole=stream.whole,
+    )
+
+
+protocol = make(GEMINI_API)
+
+__all__ = [
+    "GEMINI_API",
+    "METADATA_KEY",
+    "PROTOCOL_ID",
+    "VERTEX",
+    "Body",
+    "Event",
+    "GeminiDialect",
+    "State",
+    "make",
+    "protocol",
+]

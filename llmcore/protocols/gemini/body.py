@@ -1,0 +1,201 @@
+"""Gemini: building the request body.
+
+Source: https://ai.google.dev/api/generate-content, read November 2026. The model and the choice
+between a stream and a whole answer stand in the path, so both have the same body.
+
+Provider options are laid over the body by their native names. Fields of `generationConfig`
+(`thinkingConfig`, `responseModalities`, `speechConfig`, ...) may stand at the top and are moved
+into it.
+"""
+
+from typing import Any, Final, TypeAlias
+
+from returns.result import Failure, Result, Success
+
+from llmcore.protocols.gemini.dialect import GeminiDialect
+from llmcore.protocols.gemini.messages import lower_messages, target_of
+from llmcore.protocols.gemini.models import ModelRules, rules_of
+from llmcore.protocols.gemini.thinking import lower_thinking
+from llmcore.protocols.gemini.tools import lower_tools
+from llmcore.protocols.notes import Notes
+from llmcore.protocols.protocol import Built
+from llmcore.protocols.tool_schema import SchemaTarget, project
+from llmcore.schema import json
+from llmcore.schema.errors import LLMError
+from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.schema.options import ResponseFormat, merge_json
+from llmcore.schema.request import LLMRequest
+from llmcore.schema.tools import HostedTool
+
+PROTOCOL_ID: Final = "gemini"
+METADATA_KEY: Final = "google"
+
+Body: TypeAlias = dict[str, Any]
+"""A native body, its keys in a fixed order."""
+
+
+def from_request(
+    request: LLMRequest, stream: bool, dialect: GeminiDialect
+) -> Result[Built[Body], LLMError]:
+    """Build the body of *request*; it is the same for a stream."""
+    notes = Notes()
+    try:
+        body = _lower(request, dialect, notes)
+    except LLMError as error:
+        return Failure(error)
+    return Success(Built(body, tuple(notes.entries)))
+
+
+def to_json(body: Body) -> JsonObject:
+    """Return the body as JSON data, which it is."""
+    return body
+
+
+def _lower(request: LLMRequest, dialect: GeminiDialect, notes: Notes) -> Body:
+    rules = rules_of(request.model_id)
+    target = target_of(request, rules, protocol=PROTOCOL_ID, metadata_key=METADATA_KEY)
+    wanted, words = lower_response_format(request, rules, notes)
+    system, contents = lower_messages(request, target, words, notes)
+    lowered = lower_tools(request, rules, dialect, target.keys, notes)
+    body: Body = {
+        "systemInstruction": {"parts": system} if system else None,
+        "contents": contents,
+        "tools": lowered.tools or None,
+        "toolConfig": lowered.config or None,
+        "generationConfig": lower_generation(request, rules, notes, wanted) or None,
+        "labels": _lower_metadata(request, dialect, notes) or None,
+    }
+    _note_caching(request, notes)
+    body = {name: value for name, value in body.items() if value is not None}
+    return _with_options(body, request, notes)
+
+
+def _with_options(body: Body, request: LLMRequest, notes: Notes) -> Body:
+    """Lay the caller's native fields over *body*.
+
+    A stored context (`cachedContent`) has instructions and tools of its own, and the service
+    refuses a request that brings them again.
+    """
+    options: dict[str, JsonValue] = {}
+    moved: dict[str, JsonValue] = {}
+    for name, value in request.options_for(METADATA_KEY, request.provider_id).items():
+        (moved if name in _GENERATION_FIELDS else options)[name] = value
+    merged = merge_json(body, {"generationConfig": moved} if moved else {})
+    merged = dict(merge_json(merged, options))
+    if merged.get("cachedContent"):
+        for name in ("systemInstruction", "tools", "toolConfig"):
+            if merged.pop(name, None) is not None:
+                why = "the cached content has its own, and none may stand beside it"
+                notes.dropped("cached-content", name, why)
+    return merged
+
+
+_GENERATION_FIELDS: Final = frozenset(
+    {
+        "audioTimestamp",
+        "audioTranscriptionConfig",
+        "candidateCount",
+        "enableAffectiveDialog",
+        "enableEnhancedCivicAnswers",
+        "frequencyPenalty",
+        "imageConfig",
+        "logprobs",
+        "maxOutputTokens",
+        "mediaResolution",
+        "modelSelectionConfig",
+        "presencePenalty",
+        "responseFormat",
+        "responseJsonSchema",
+        "responseLogprobs",
+        "responseMimeType",
+        "responseModalities",
+        "responseSchema",
+        "routingConfig",
+        "seed",
+        "speechConfig",
+        "stopSequences",
+        "temperature",
+        "thinkingConfig",
+        "topK",
+        "topP",
+        "translationConfig",
+    }
+)
+
+
+# -- the shape of the answer
+
+
+def lower_response_format(
+    request: LLMRequest, rules: ModelRules, notes: Notes
+) -> tuple[Body, list[str]]:
+    """Return the fields of `generationConfig`, and words for what the model does not enforce."""
+    wanted = request.response_format
+    if wanted is None or wanted.type == "text":
+        return {}, []
+    functions = any(not isinstance(tool, HostedTool) for tool in request.tools)
+    if request.tools and not rules.json_beside_tools:
+        kind = "functions" if functions else "tools of the service"
+        why = f"the model cannot be held to JSON beside {kind}: it is only told"
+        notes.changed("response-format-in-words", "response_format", why)
+        return {}, [_format_words(wanted)]
+    fields: Body = {"responseMimeType": "application/json"}
+    if wanted.schema is not None:
+        fields |= _lower_schema(wanted, rules, notes)
+    return fields, []
+
+
+def _lower_schema(wanted: ResponseFormat, rules: ModelRules, notes: Notes) -> Body:
+    target = SchemaTarget.GEMINI_JSON_SCHEMA if rules.json_schema else SchemaTarget.GEMINI_OPENAPI
+    given = dict(wanted.schema or {})
+    if wanted.description:
+        given.setdefault("description", wanted.description)
+    projected = project(given, target, "response_format.schema")
+    notes.extend(projected.diagnostics)
+    return {"responseJsonSchema" if rules.json_schema else "responseSchema": projected.schema}
+
+
+def _format_words(wanted: ResponseFormat) -> str:
+    if wanted.schema is None:
+        return "Answer with one JSON document and nothing else."
+    schema = json.dumps(wanted.schema).decode()
+    return f"Answer with one JSON document and nothing else. It must match this schema:\n{schema}"
+
+
+# -- parameters
+
+
+def lower_generation(request: LLMRequest, rules: ModelRules, notes: Notes, wanted: Body) -> Body:
+    """Return `generationConfig`: sampling, limits, the answer's format, thinking."""
+    options = request.generation
+    asked = options.logprobs is not False and options.top_logprobs is not None
+    fields: Body = {
+        "temperature": options.temperature,
+        "topP": options.top_p,
+        "topK": options.top_k,
+        "maxOutputTokens": options.max_tokens,
+        "stopSequences": list(options.stop) or None,
+        "seed": options.seed,
+        "presencePenalty": options.presence_penalty,
+        "frequencyPenalty": options.frequency_penalty,
+        "responseLogprobs": True if asked else options.logprobs,
+        "logprobs": options.top_logprobs if asked else None,
+        **wanted,
+        "thinkingConfig": lower_thinking(request.reasoning, rules, notes) or None,
+    }
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _lower_metadata(request: LLMRequest, dialect: GeminiDialect, notes: Notes) -> Body:
+    if request.metadata and not dialect.labels:
+        notes.dropped("unsupported-parameter", "metadata", "the service takes no labels")
+        return {}
+    return dict(request.metadata)
+
+
+def _note_caching(request: LLMRequest, notes: Notes) -> None:
+    """Say what of the cache policy has no place: the service caches prefixes by itself."""
+    for name in ("key", "retention"):
+        if getattr(request.cache, name) is not None:
+            why = "prefixes are cached without being told; stored contexts go by cachedContent"
+            notes.dropped("unsupported-parameter", f"cache.{name}", why)

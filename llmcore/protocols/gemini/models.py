@@ -1,0 +1,90 @@
+"""Gemini: what the model generations take.
+
+Sources, read November 2026: https://ai.google.dev/gemini-api/docs/thinking (levels, budgets),
+https://ai.google.dev/gemini-api/docs/thought-signatures (which models check them),
+https://ai.google.dev/gemini-api/docs/function-calling (media in function responses),
+https://ai.google.dev/gemini-api/docs/structured-output (JSON beside tools, since 3).
+
+A name without a version (`gemini-flash-latest`) is an alias of a current model; a name that is no
+Gemini's (a tuned model, an endpoint) is trusted with what the caller asks for.
+"""
+
+import re
+from typing import Final, Literal
+
+from attrs import frozen
+
+_VERSION: Final = re.compile(r"gemini-(\d+)(?:[.-](\d))?(?![\d])")
+_CURRENT: Final = (3, 0)
+"""What an alias is taken for at least."""
+
+Thinking = Literal["level", "budget", "none"]
+
+
+@frozen(kw_only=True)
+class ModelRules:
+    """What a model takes."""
+
+    thinking: Thinking
+    """By which field it is told how much to think."""
+    levels: tuple[str, ...] = ()
+    """Values of `thinkingLevel`, least first."""
+    budgets: tuple[int, int] = (0, 0)
+    """The least and the largest `thinkingBudget`, in tokens."""
+    thinks_always: bool = False
+    """Whether a budget of 0 is refused."""
+    checks_signatures: bool
+    """Whether the first function call of a step must have a thought signature."""
+    json_schema: bool
+    """Whether it takes JSON Schema, and not only the OpenAPI subset."""
+    json_beside_tools: bool
+    """Whether an answer in JSON can be asked for beside function tools."""
+    media_in_results: bool
+    """Whether a function response can hold pictures and documents."""
+    media_resolution: bool
+    """Whether each part can say how closely to look at it."""
+
+
+def rules_of(model_id: str) -> ModelRules:
+    """Return what the model called *model_id* takes."""
+    name = model_id.rsplit("/", 1)[-1].lower()
+    version = _version(name)
+    modern = version >= (3, 0)
+    return ModelRules(
+        thinking=_thinking(name, version),
+        levels=_levels(name, version),
+        budgets=_budgets(name),
+        thinks_always="-pro" in name,
+        checks_signatures=modern and "gemini" in name,
+        json_schema=version >= (2, 0),
+        json_beside_tools=modern,
+        media_in_results=modern and "gemini" in name,
+        media_resolution=modern and "gemini" in name,
+    )
+
+
+def _version(name: str) -> tuple[int, int]:
+    found = _VERSION.search(name)
+    return (int(found[1]), int(found[2] or 0)) if found else _CURRENT
+
+
+def _thinking(name: str, version: tuple[int, int]) -> Thinking:
+    if name.startswith("gemma-") and not name.startswith("gemma-4"):
+        return "none"
+    if version >= (3, 0):
+        return "level"
+    return "budget" if version >= (2, 5) else "none"
+
+
+def _levels(name: str, version: tuple[int, int]) -> tuple[str, ...]:
+    if "-pro" not in name:
+        return ("MINIMAL", "LOW", "MEDIUM", "HIGH")
+    if version == (3, 0) and "gemini-3" in name:
+        return ("LOW", "HIGH")
+    return ("LOW", "MEDIUM", "HIGH")
+
+
+def _budgets(name: str) -> tuple[int, int]:
+    if "-pro" in name:
+        return (128, 32_768)
+    return (512, 24_576) if "lite" in name else (1, 24_576)

@@ -1,0 +1,301 @@
+"""Gemini: reading the answer.
+
+Source: https://ai.google.dev/api/generate-content#GenerateContentResponse, read November 2026.
+
+A stream is a row of such responses, each with the next parts; there is no end sentinel, but a
+whole answer says why it finished. A body that was not streamed is read as one chunk, so both
+give the same events by construction.
+
+Text segments end with the answer: which of their words cite what comes in the last chunk.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, TypeAlias
+
+from llmcore.protocols.errors import error_from_body
+from llmcore.protocols.gemini.content import (
+    on_file_uri,
+    on_media,
+    on_text,
+    on_unknown,
+    read_logprobs,
+    without,
+)
+from llmcore.protocols.gemini.envelope import (
+    map_reason,
+    on_candidate_envelope,
+    on_envelope,
+    on_start,
+)
+from llmcore.protocols.gemini.function_calls import end_call, on_function_call
+from llmcore.protocols.gemini.grounding import cite, on_grounding
+from llmcore.protocols.gemini.server_tools import (
+    on_code,
+    on_code_result,
+    on_tool_call,
+    on_tool_response,
+)
+from llmcore.protocols.gemini.state import (
+    Answer,
+    Chain,
+    Chunk,
+    Context,
+    State,
+    change,
+    close_segment,
+    metadata_of,
+)
+from llmcore.protocols.gemini.tools import freeform_tools
+from llmcore.protocols.gemini.usage import latest, map_usage
+from llmcore.protocols.loose_json import dicts, mapping
+from llmcore.protocols.protocol import Frame
+from llmcore.schema import json
+from llmcore.schema.diagnostics import Diagnostic
+from llmcore.schema.errors import InvalidRequestError, StreamError
+from llmcore.schema.events import (
+    ErrorEvent,
+    Finish,
+    LLMEvent,
+    ProviderEvent,
+    ReasoningDelta,
+    StepFinish,
+    TextDelta,
+    TextEnd,
+)
+from llmcore.schema.json import JsonValue
+from llmcore.schema.request import LLMRequest
+
+# -- frames -------------------------------------------------------------------------------
+
+Event: TypeAlias = Chunk | list[Chunk]
+"""A chunk; or several in one frame, which is how errors come before a stream of JSON."""
+
+
+def decode(frame: Frame) -> Event | None:
+    """Read one frame; None for pings. ValueError if it is not JSON."""
+    name, data = frame
+    if data[:1] != b"{":
+        data = data.strip()
+        if not data or data == b"[DONE]":  # some gateways add OpenAI's sentinel
+            return None
+    chunk = json.loads(data)
+    if isinstance(chunk, dict):
+        return {"error": chunk} if name == "error" and not chunk.get("error") else chunk
+    if isinstance(chunk, list):
+        return dicts(chunk)
+    return None if chunk is None else {"error": {"message": f"a chunk is {chunk!r}"[:200]}}
+
+
+def terminal(_event: Event) -> bool:
+    """Return False: nothing that comes says that nothing follows."""
+    return False
+
+
+# -- state --------------------------------------------------------------------------------
+
+Step: TypeAlias = tuple[State, Sequence[LLMEvent]]
+Handler: TypeAlias = Callable[[State, Chunk, list[LLMEvent]], State]
+"""Takes a part; adds to the events."""
+
+
+def initial(request: LLMRequest) -> State:
+    """Return the state before the first chunk."""
+    context = Context(
+        provider=request.provider_id,
+        model=request.model_id,
+        turn=len(request.messages),
+        freeform=freeform_tools(request),
+    )
+    return State(Answer(context=context))
+
+
+# -- stepping -----------------------------------------------------------------------------
+
+
+def step(state: State, event: Event) -> Step:
+    """Translate one frame."""
+    if isinstance(event, list):
+        return _steps(state, event)
+    if state.answer.mode:
+        plain = _plain(state, event)
+        if plain is not None:
+            return plain
+    try:
+        return _step(state, event)
+    except InvalidRequestError as error:  # values refuse what is nested too deeply
+        return state, (_unreadable(error, event),)
+
+
+def _unreadable(error: InvalidRequestError, raw: JsonValue) -> ErrorEvent:
+    return ErrorEvent(StreamError(f"the answer cannot be read: {error.message}", raw=raw))
+
+
+def _steps(state: State, chunks: list[Chunk]) -> Step:
+    events: list[LLMEvent] = []
+    for chunk in chunks:
+        state, more = step(state, chunk)
+        events += more
+        if events and type(events[-1]) is ErrorEvent:
+            break
+    return state, events
+
+
+_PLAIN_CHUNK: Final = frozenset(
+    {"candidates", "usageMetadata", "modelVersion", "responseId", "createTime"}
+)
+_PLAIN_CANDIDATE: Final = frozenset({"content", "index"})
+
+
+def _plain(state: State, chunk: Chunk) -> Step | None:
+    """Return the step of a chunk that only continues the open segment: the per-token path.
+
+    None for a chunk that says anything else.
+    """
+    answer = state.answer
+    try:
+        (candidate,) = chunk["candidates"]
+        (part,) = candidate["content"]["parts"]
+        text = part["text"]
+        if type(text) is not str or not text or candidate.get("index"):
+            return None
+        if not (_PLAIN_CHUNK.issuperset(chunk) and _PLAIN_CANDIDATE.issuperset(candidate)):
+            return None
+        thinking = answer.mode == "reasoning"
+        if len(part) != 1 + thinking or (thinking and part["thought"] is not True):
+            return None
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return None
+    usage = chunk.get("usageMetadata")
+    usage = latest(state.usage, usage) if type(usage) is dict else state.usage
+    if thinking:
+        return State(answer, usage), (ReasoningDelta(answer.segment, text),)
+    if answer.mode != "text":
+        return None
+    return State(answer, usage, Chain(text, state.said)), (TextDelta(answer.segment, text),)
+
+
+def _step(state: State, chunk: Chunk) -> Step:
+    if _is_error(chunk):
+        return state, (_error(state, chunk),)
+    events: list[LLMEvent] = []
+    state = on_start(state, chunk, events)
+    for candidate in dicts(chunk.get("candidates")):
+        if candidate.get("index") in (0, None):
+            state = _on_candidate(state, candidate, events)
+        else:
+            events.append(ProviderEvent(state.answer.context.provider, {"candidate": candidate}))
+    return on_envelope(state, chunk), events
+
+
+def _is_error(chunk: Chunk) -> bool:
+    """Return whether *chunk* is an error body: Google's, or a gateway's."""
+    if chunk.get("error"):
+        return True
+    if chunk.get("candidates") or "promptFeedback" in chunk or "usageMetadata" in chunk:
+        return False
+    return "message" in chunk or "detail" in chunk
+
+
+def _error(state: State, chunk: Chunk) -> ErrorEvent:
+    return ErrorEvent(error_from_body(provider=state.answer.context.provider or None, body=chunk))
+
+
+def _on_candidate(state: State, candidate: Chunk, events: list[LLMEvent]) -> State:
+    logprobs = read_logprobs(candidate)
+    for part in dicts(mapping(candidate.get("content")).get("parts")):
+        if isinstance(part.get("text"), str) or not part.keys() - _BESIDES:
+            said = {name: part[name] for name in part if name not in _KINDS}
+            state = on_text(state, said, logprobs, events)
+            logprobs = () if said.get("text") and not said.get("thought") else logprobs
+            part = without(part, "text") if part.keys() & _KINDS.keys() else {}  # noqa: PLW2901
+        if part:
+            state = _on_part(state, part, events)
+    state = on_grounding(state, candidate, events)
+    unsaid = {"logprobsResult": candidate["logprobsResult"]} if logprobs else {}
+    return on_candidate_envelope(state, candidate, unsaid)
+
+
+def _on_part(state: State, part: Chunk, events: list[LLMEvent]) -> State:
+    """Take a part that holds anything but text."""
+    for name, handler in _KINDS.items():
+        if part.get(name) is not None:
+            return handler(state, part, events)
+    return on_unknown(state, part, events)
+
+
+_KINDS: Final[dict[str, Handler]] = {
+    "functionCall": on_function_call,
+    "executableCode": on_code,
+    "codeExecutionResult": on_code_result,
+    "toolCall": on_tool_call,
+    "toolResponse": on_tool_response,
+    "inlineData": on_media,
+    "fileData": on_file_uri,
+}
+"""What a part can be besides text. What is not here has no neutral form."""
+_BESIDES: Final = frozenset({"text", "thought", "thoughtSignature"})
+
+
+# -- the end
+
+
+def halt(state: State) -> Sequence[LLMEvent]:
+    """Finish the answer if it said why it ended, or that the prompt was blocked."""
+    if state.answer.reason is None and state.answer.blocked is None:
+        message = "the stream ended before the answer was complete (no finishReason came)"
+        return (ErrorEvent(StreamError(message)),)
+    try:
+        return _finish(state)
+    except InvalidRequestError as error:
+        return (_unreadable(error, None),)
+
+
+def _finish(state: State) -> Sequence[LLMEvent]:
+    events: list[LLMEvent] = []
+    state = end_call(close_segment(state, events), events, cut=True)
+    answer = state.answer
+    citations = cite(answer.texts, answer.groundings, answer.quotations)
+    for text, cited in zip(answer.texts, citations, strict=True):
+        events.append(TextEnd(text.id, citations=cited, provider_metadata=metadata_of(text.own)))
+    reason = map_reason(answer.reason, answer.blocked, called=answer.calls > 0)
+    usage = None if state.usage is None else map_usage(state.usage)
+    silent = reason.reason == "stop" and not answer.segments and not answer.ids
+    return (
+        *events,
+        StepFinish(finish_reason=reason, usage=usage),
+        Finish(
+            finish_reason=reason,
+            usage=usage,
+            diagnostics=(_NOTHING_SAID,) if silent else (),
+            provider_metadata=metadata_of(answer.metadata),
+            raw=answer.raw,
+        ),
+    )
+
+
+_NOTHING_SAID: Final = Diagnostic(
+    "empty-answer",
+    "message.content",
+    action="noted",
+    message="the model stopped of itself without a word or a call",
+)
+
+
+# -- a whole body
+
+
+def whole(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent]:
+    """Return the events of a `GenerateContentResponse`, or of a list of its pieces."""
+    chunks = dicts(document) if isinstance(document, list) else [document]
+    if not chunks or not all(isinstance(chunk, dict) for chunk in chunks):
+        return (ErrorEvent(StreamError("the response is not an object", raw=document)),)
+    state = change(initial(request), raw=document)
+    state, events = _steps(state, chunks)  # type: ignore[arg-type]
+    if any(type(event) is ErrorEvent for event in events):
+        return events
+    said = any(dicts(mapping(chunk).get("candidates")) for chunk in chunks)
+    if not said and state.answer.blocked is None:
+        return (ErrorEvent(StreamError("the response has no candidates", raw=document)),)
+    if state.answer.reason is None and state.answer.blocked is None:
+        state = change(state, reason="")  # a whole body is whole, whatever it says
+    return (*events, *halt(state))

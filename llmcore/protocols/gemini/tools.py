@@ -1,0 +1,178 @@
+"""Gemini: lowering tools and the choice among them.
+
+Source: https://ai.google.dev/gemini-api/docs/function-calling, read November 2026.
+`parametersJsonSchema` takes JSON Schema; `parameters`, a subset of OpenAPI 3.0, is left for models
+that know no other.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final, TypeAlias
+
+from attrs import field, frozen
+
+from llmcore.protocols.gemini.dialect import GeminiDialect
+from llmcore.protocols.gemini.hosted_tools import Hosted, lower_hosted
+from llmcore.protocols.gemini.models import ModelRules
+from llmcore.protocols.notes import Notes
+from llmcore.protocols.tool_schema import SchemaTarget, project
+from llmcore.schema import json
+from llmcore.schema.errors import InvalidRequestError, UnsupportedToolChoiceError
+from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.schema.request import LLMRequest
+from llmcore.schema.tools import CustomTool, HostedTool, ToolChoice, ToolDefinition
+
+Native: TypeAlias = dict[str, Any]
+
+FREEFORM_FIELD: Final = "input"
+"""The one parameter of a freeform tool, which is offered as a function."""
+
+
+@frozen(kw_only=True)
+class Lowered:
+    """What a request's tools amount to in the body."""
+
+    tools: list[Native] = field(factory=list[Native])
+    config: Native = field(factory=dict[str, Any])
+    """`toolConfig`."""
+
+
+def lower_tools(
+    request: LLMRequest,
+    rules: ModelRules,
+    dialect: GeminiDialect,
+    keys: frozenset[str],
+    notes: Notes,
+) -> Lowered:
+    """Return the body's tools, the caller's functions first, and the choice among them.
+
+    *keys* are the ids under which raw tools are this API's own.
+    """
+    functions: list[Native] = []
+    hosted: list[Hosted] = []
+    for index, tool in enumerate(request.tools):
+        path = f"tools[{index}]"
+        if isinstance(tool, HostedTool):
+            found = lower_hosted(tool, path, dialect, keys, notes)
+            hosted += [] if found is None else [found]
+        else:
+            functions.append(_lower_own(tool, path, rules, notes))
+    tools: list[Native] = [{"functionDeclarations": functions}] if functions else []
+    tools += [one.tool for one in hosted]
+    config: Native = {}
+    calling = _lower_choice(request, bool(functions), bool(tools))
+    if calling:
+        config["functionCallingConfig"] = calling
+    for one in hosted:
+        config |= one.config
+    beside = functions and any(one.runs_at_server for one in hosted)
+    if beside and dialect.server_tool_parts and rules.checks_signatures:
+        config["includeServerSideToolInvocations"] = True
+    if request.parallel_tool_calls is False and functions:
+        why = "the model decides by itself whether it calls functions in parallel"
+        notes.dropped("unsupported-parameter", "parallel_tool_calls", why)
+    return Lowered(tools=tools, config=config)
+
+
+# -- the caller's own tools
+
+
+def _lower_own(
+    tool: ToolDefinition | CustomTool, path: str, rules: ModelRules, notes: Notes
+) -> Native:
+    if isinstance(tool, CustomTool):
+        return _lower_custom(tool, path, rules, notes)
+    declaration: Native = {"name": tool.name, "description": tool.description}
+    if not tool.description:
+        del declaration["description"]
+    if tool.parameters.get("properties") or tool.parameters.keys() - {"type", "properties"}:
+        declaration |= _lower_parameters(tool.parameters, f"{path}.parameters", rules, notes)
+    return declaration
+
+
+def _lower_parameters(schema: JsonObject, path: str, rules: ModelRules, notes: Notes) -> Native:
+    target = SchemaTarget.GEMINI_JSON_SCHEMA if rules.json_schema else SchemaTarget.GEMINI_OPENAPI
+    projected = project(schema, target, path)
+    notes.extend(projected.diagnostics)
+    return {"parametersJsonSchema" if rules.json_schema else "parameters": projected.schema}
+
+
+def _lower_custom(tool: CustomTool, path: str, rules: ModelRules, notes: Notes) -> Native:
+    """Return a freeform tool as a function of one string, its grammar in words."""
+    notes.changed(
+        "custom-tool-as-function",
+        path,
+        "the API has no freeform tools: it is a function of one string, "
+        "and nothing holds that string to a grammar",
+    )
+    words = [tool.description] if tool.description else []
+    if tool.grammar is not None:
+        words.append(
+            f"The input must match this {tool.grammar.syntax} grammar:\n{tool.grammar.definition}"
+        )
+    schema: JsonObject = {
+        "type": "object",
+        "properties": {FREEFORM_FIELD: {"type": "string", "description": "The whole input."}},
+        "required": [FREEFORM_FIELD],
+    }
+    return {
+        "name": tool.name,
+        "description": "\n\n".join(words) or "Takes one text.",
+        **_lower_parameters(schema, f"{path}.parameters", rules, notes),
+    }
+
+
+def freeform_tools(request: LLMRequest) -> frozenset[str]:
+    """Return the names of the freeform tools, which are offered as functions."""
+    return frozenset(tool.name for tool in request.tools if isinstance(tool, CustomTool))
+
+
+def freeform_text(arguments: JsonValue) -> str:
+    """Return the text that the arguments of a freeform tool, offered as a function, hold."""
+    if isinstance(arguments, Mapping):
+        value = arguments.get(FREEFORM_FIELD)
+        if value is None and len(arguments) == 1:
+            value = next(iter(arguments.values()))  # models rename the only field
+        if isinstance(value, str):
+            return value
+    return arguments if isinstance(arguments, str) else json.dumps(arguments).decode()
+
+
+# -- the choice
+
+
+def _lower_choice(request: LLMRequest, has_functions: bool, has_tools: bool) -> Native:
+    """Return `functionCallingConfig`.
+
+    `VALIDATED` is the automatic mode that holds calls to their schemas, as `strict` asks.
+    """
+    choice = request.tool_choice
+    _check(choice, request, has_functions=has_functions)
+    strict = any(isinstance(tool, ToolDefinition) and tool.strict for tool in request.tools)
+    if choice is None or choice.mode == "auto":
+        if strict:
+            return {"mode": "VALIDATED"}
+        return {"mode": "AUTO"} if choice is not None and has_tools else {}
+    match choice.mode:
+        case "none":
+            return {"mode": "NONE"} if has_tools else {}
+        case "required":
+            return {"mode": "ANY"}
+        case "named":
+            return {"mode": "ANY", "allowedFunctionNames": [choice.tool_name]}
+
+
+def _check(choice: ToolChoice | None, request: LLMRequest, *, has_functions: bool) -> None:
+    """Raise for a choice that cannot be had."""
+    if choice is None or choice.mode in ("auto", "none"):
+        return
+    names = {tool.name for tool in request.tools if not isinstance(tool, HostedTool)}
+    if choice.mode == "named" and choice.tool_name not in names:
+        raise InvalidRequestError(
+            f"tool_choice names {choice.tool_name!r}, which is not among the request's functions"
+        )
+    if not has_functions and not request.tools:
+        raise InvalidRequestError("tool_choice is 'required', but the request has no tools")
+    if not has_functions:
+        raise UnsupportedToolChoiceError(
+            "only functions can be required; the service calls its own tools as it sees fit"
+        )

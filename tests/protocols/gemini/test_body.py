@@ -1,0 +1,195 @@
+"""The body as a whole: parameters, the answer's format, options, and that it is always the same."""
+
+import subprocess
+import sys
+
+import pytest
+from attrs import evolve
+from syrupy.assertion import SnapshotAssertion
+
+from llmcore.protocols import gemini
+from llmcore.protocols.gemini import VERTEX
+from llmcore.schema import json
+from llmcore.schema.content import TextPart
+from llmcore.schema.model import Model
+from llmcore.schema.options import CachePolicy, GenerationOptions, ResponseFormat
+from llmcore.schema.tools import HostedTool, ToolChoice, ToolDefinition
+from tests.gemini_wire import ASKED, OLDER, SCHEMA, TOOL, body, built, codes, everything
+
+
+def test_a_whole_body(snapshot: SnapshotAssertion) -> None:
+    """A request that says most of what can be said."""
+    assert body(everything()) == snapshot
+    assert built(everything()).diagnostics == ()
+
+
+def test_a_stream_has_the_same_body() -> None:
+    """Whether the answer is streamed stands in the path."""
+    builder = gemini.protocol.body
+
+    assert builder.build(everything(), True) == builder.build(everything(), False)
+    assert builder.to_json(body(everything())) == body(everything())
+
+
+_PROGRAM = """
+from tests.gemini_wire import body, everything
+from llmcore.schema import json
+print(json.dumps(body(everything())).decode())
+"""
+
+
+@pytest.mark.parametrize("seed", ["0", "1"])
+def test_the_same_request_gives_the_same_bytes_in_any_process(seed: str) -> None:
+    """Prompt caches depend on it."""
+    done = subprocess.run(
+        [sys.executable, "-c", _PROGRAM],
+        env={"PYTHONHASHSEED": seed, "PYTHONPATH": "."},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert done.stdout.strip() == json.dumps(body(everything())).decode()
+
+
+# -- parameters
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (GenerationOptions(), {}),
+        (GenerationOptions(stop=("a", "b")), {"stopSequences": ["a", "b"]}),
+        (GenerationOptions(max_tokens=5), {"maxOutputTokens": 5}),
+        (
+            GenerationOptions(presence_penalty=0.5, frequency_penalty=-0.5),
+            {"presencePenalty": 0.5, "frequencyPenalty": -0.5},
+        ),
+        (GenerationOptions(logprobs=True), {"responseLogprobs": True}),
+        (GenerationOptions(logprobs=False), {"responseLogprobs": False}),
+        (GenerationOptions(top_logprobs=3), {"responseLogprobs": True, "logprobs": 3}),
+        (GenerationOptions(temperature=0), {"temperature": 0}),
+    ],
+)
+def test_generation_options(options: GenerationOptions, expected: object) -> None:
+    """Each option by its native name, and none that was not given."""
+    assert body(evolve(ASKED, generation=options)).get("generationConfig", {}) == expected
+
+
+def test_metadata_becomes_labels_where_there_are_labels() -> None:
+    """Vertex AI has labels; the Gemini API refuses them."""
+    asked = evolve(ASKED, metadata={"team": "a"})
+
+    assert body(asked, VERTEX)["labels"] == {"team": "a"}
+    assert "labels" not in body(asked)
+    assert codes(asked) == [("unsupported-parameter", "metadata")]
+
+
+def test_what_the_cache_cannot_be_told() -> None:
+    """Prefixes are cached without keys."""
+    asked = evolve(ASKED, cache=CachePolicy(key="k", retention="24h"))
+
+    assert codes(asked) == [
+        ("unsupported-parameter", "cache.key"),
+        ("unsupported-parameter", "cache.retention"),
+    ]
+
+
+# -- the answer's format
+
+
+def test_json_of_any_shape() -> None:
+    """The MIME type alone asks for it."""
+    asked = evolve(ASKED, response_format=ResponseFormat.json())
+
+    assert body(asked)["generationConfig"] == {"responseMimeType": "application/json"}
+
+
+def test_json_of_a_schema() -> None:
+    """JSON Schema goes as it is, with its description."""
+    wanted = ResponseFormat.json_schema(SCHEMA, description="One number")
+    config = body(evolve(ASKED, response_format=wanted))["generationConfig"]
+
+    assert config["responseMimeType"] == "application/json"
+    assert config["responseJsonSchema"] == {**SCHEMA, "description": "One number"}
+
+
+def test_an_old_model_gets_the_openapi_subset() -> None:
+    """Models before 2 know no JSON Schema."""
+    asked = evolve(
+        ASKED,
+        model=Model("gemini-1.5-pro", "google"),
+        response_format=ResponseFormat.json_schema(SCHEMA),
+        tools=(),
+    )
+
+    assert "responseSchema" in body(asked)["generationConfig"]
+    assert "responseJsonSchema" not in body(asked)["generationConfig"]
+
+
+@pytest.mark.parametrize("tool", [TOOL, HostedTool.web_search()])
+def test_json_beside_tools_is_asked_in_words_before_gemini_3(
+    tool: ToolDefinition | HostedTool,
+) -> None:
+    """Older models refuse the MIME type beside tools."""
+    asked = evolve(ASKED, tools=(tool,), response_format=ResponseFormat.json_schema(SCHEMA))
+    older = evolve(asked, model=OLDER)
+
+    assert "responseMimeType" in body(asked)["generationConfig"]
+    assert "generationConfig" not in body(older)
+    assert "JSON" in body(older)["systemInstruction"]["parts"][-1]["text"]
+    assert codes(older) == [("response-format-in-words", "response_format")]
+
+
+# -- options
+
+
+def test_options_are_laid_over_the_body() -> None:
+    """The caller's native fields win, and objects merge."""
+    asked = evolve(
+        ASKED,
+        generation=GenerationOptions(temperature=0.1, top_k=3),
+        provider_options={
+            "google": {
+                "generationConfig": {"temperature": 0.9},
+                "candidateCount": 2,
+                "speechConfig": {"languageCode": "de-DE"},
+                "safetySettings": [{"category": "C", "threshold": "OFF"}],
+                "topK": None,
+            }
+        },
+    )
+
+    assert body(asked)["generationConfig"] == {
+        "temperature": 0.9,
+        "candidateCount": 2,
+        "speechConfig": {"languageCode": "de-DE"},
+    }
+    assert body(asked)["safetySettings"] == [{"category": "C", "threshold": "OFF"}]
+
+
+def test_options_of_the_provider_win_over_the_protocols() -> None:
+    """A provider that speaks Gemini has options of its own."""
+    asked = evolve(
+        ASKED,
+        model=Model("gemini-3-flash", "google-vertex"),
+        provider_options={"google": {"seed": 1}, "google-vertex": {"seed": 2}},
+    )
+
+    assert body(asked)["generationConfig"] == {"seed": 2}
+
+
+def test_cached_content_stands_alone() -> None:
+    """A stored context has its own instructions and tools; sending them again is an error."""
+    asked = evolve(
+        ASKED,
+        system=(TextPart("Be brief."),),
+        tools=(TOOL,),
+        tool_choice=ToolChoice.auto(),
+        provider_options={"google": {"cachedContent": "cachedContents/1"}},
+    )
+
+    assert body(asked).keys() == {"contents", "cachedContent"}
+    assert codes(asked) == [
+        ("cached-content", name) for name in ("systemInstruction", "tools", "toolConfig")
+    ]

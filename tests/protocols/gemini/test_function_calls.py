@@ -1,0 +1,246 @@
+"""Function calls, whole and in pieces, and the tools that the service ran."""
+
+from typing import Any
+
+import pytest
+from attrs import evolve
+
+from llmcore.schema.content import ToolCallPart, ToolResultPart
+from llmcore.schema.events import ToolInputDelta, ToolInputEnd, ToolInputStart
+from llmcore.schema.tools import CustomTool
+from tests.gemini_wire import (
+    ASKED,
+    call,
+    chunk,
+    error,
+    piece,
+    pieces,
+    response,
+    streamed,
+    whole,
+)
+
+
+def calls(events: Any) -> list[tuple[str, Any]]:
+    """Return name and arguments of each call of an answer."""
+    return [(one.name, one.arguments) for one in response(events).tool_calls]
+
+
+# -- whole calls
+
+
+def test_parallel_calls_have_ids_of_their_own() -> None:
+    """Two calls of one function with the same arguments are two calls."""
+    document = chunk(call(), call(), finish="STOP")
+    ids = [one.id for one in response(whole(document)).tool_calls]
+
+    assert len(set(ids)) == 2
+    assert ids == [one.id for one in response(whole(document)).tool_calls]
+    assert all(id_.isidentifier() and len(id_) <= 32 for id_ in ids)
+
+
+def test_ids_of_one_conversation_differ() -> None:
+    """A server that sends neither ids nor response ids is told apart by the turn."""
+    document = {"candidates": [{"content": {"parts": [call()]}, "finishReason": "STOP"}]}
+    later = evolve(ASKED, messages=ASKED.messages * 3)
+
+    first = response(whole(document)).tool_calls[0].id
+    second = response(whole(document, asked=later)).tool_calls[0].id
+    assert first != second
+
+
+def test_the_services_ids_are_kept() -> None:
+    """Unless two calls have the same."""
+    answer = response(whole(chunk(call(id="a"), call(id="a"), call(id="b"), finish="STOP")))
+    first, second, third = (one.id for one in answer.tool_calls)
+
+    assert (first, third) == ("a", "b")
+    assert second not in ("a", "b")
+
+
+@pytest.mark.parametrize("args", [{}, {"args": None}, {"args": {}}])
+def test_no_arguments_are_an_empty_object(args: dict[str, Any]) -> None:
+    """However the service says that there are none."""
+    part = {"functionCall": {"name": "now", **args}}
+
+    assert calls(whole(chunk(part, finish="STOP"))) == [("now", {})]
+
+
+def test_a_freeform_tool_gets_its_text() -> None:
+    """It was offered as a function of one string."""
+    asked = evolve(ASKED, tools=(CustomTool("sql"),))
+    part = {"functionCall": {"name": "sql", "args": {"input": "select 1"}}}
+    (made,) = response(whole(chunk(part, finish="STOP"), asked=asked)).tool_calls
+
+    assert (made.kind, made.arguments) == ("custom", "select 1")
+
+
+def test_a_call_without_a_name_is_kept_as_it_came() -> None:
+    """It is no call, but nothing is lost."""
+    answer = response(whole(chunk({"functionCall": {"args": {"a": 1}}}, finish="STOP")))
+
+    assert answer.tool_calls == ()
+    assert len(answer.message.content) == 1
+    assert answer.finish_reason.reason == "stop"
+
+
+# -- calls in pieces
+
+
+@pytest.mark.parametrize(
+    ("partial", "expected"),
+    [
+        ([], {}),
+        ([piece("$.a", stringValue="x")], {"a": "x"}),
+        (
+            [
+                piece("$.a", more=True, stringValue="New "),
+                piece("$.a", more=True, stringValue="York"),
+                piece("$.a", stringValue=""),
+            ],
+            {"a": "New York"},
+        ),
+        ([piece("$.a", stringValue="x"), piece("$.a", stringValue="y")], {"a": "y"}),
+        ([piece("$.a", numberValue=3), piece("$.b", numberValue=2.5)], {"a": 3, "b": 2.5}),
+        ([piece("$.a", numberValue=3.0)], {"a": 3}),
+        (
+            [piece("$.a", boolValue=False), piece("$.b", nullValue="NULL_VALUE")],
+            {"a": False, "b": None},
+        ),
+        ([piece("$.a.b.c", stringValue="x")], {"a": {"b": {"c": "x"}}}),
+        (
+            [piece("$.a[0].n", stringValue="x"), piece("$.a[1].n", stringValue="y")],
+            {"a": [{"n": "x"}, {"n": "y"}]},
+        ),
+        ([piece("$.a[0]", stringValue="x"), piece("$.a[1]", numberValue=2)], {"a": ["x", 2]}),
+        ([piece("$.a[9]", stringValue="x")], {"a": ["x"]}),
+        ([piece("$['a b']['c.d']", stringValue="x")], {"a b": {"c.d": "x"}}),
+        ([piece('$["it\'s"]', stringValue="x")], {"it's": "x"}),
+        ([piece("$.a", stringValue="x"), piece("$.a.b", stringValue="y")], {"a": {"b": "y"}}),
+        ([piece("$.a[0][1]", numberValue=1)], {"a": [[1]]}),
+    ],
+)
+def test_arguments_in_pieces(partial: list[dict[str, Any]], expected: Any) -> None:
+    """JSON paths say where each piece belongs."""
+    chunks = pieces(*partial)
+
+    assert calls(streamed([*chunks, chunk(finish="STOP")])) == [("f", expected)]
+
+
+def test_the_last_piece_may_end_the_call() -> None:
+    """A piece without `willContinue` is the last; an empty one says only that."""
+    chunks = pieces(partialArgs=[piece("$.a", stringValue="x")])
+
+    assert calls(streamed([*chunks, chunk(finish="STOP")])) == [("f", {"a": "x"})]
+
+
+def test_a_new_name_ends_the_call_before() -> None:
+    """So do text and the end of the answer."""
+    opened = pieces(piece("$.a", stringValue="x"))[:-1]
+    events = streamed([*opened, *opened, chunk(call("g")), chunk(finish="STOP")])
+
+    assert calls(events) == [("f", {"a": "x"}), ("f", {"a": "x"}), ("g", {"city": "Rome"})]
+
+
+def test_a_call_in_pieces_is_announced_when_it_begins() -> None:
+    """And its signature goes home with it."""
+    events = streamed([*pieces(piece("$.a", stringValue="x")), chunk(finish="STOP")])
+    kinds = [type(event) for event in events]
+    (made,) = response(events).tool_calls
+
+    assert kinds.index(ToolInputStart) < kinds.index(ToolInputDelta) < kinds.index(ToolInputEnd)
+    assert made.provider_metadata == {"google": {"thoughtSignature": "c2ln"}}
+
+
+def test_a_call_that_is_cut_off_is_not_taken_for_whole() -> None:
+    """Its arguments stay text that does not parse."""
+    opened = pieces(piece("$.a", stringValue="x"))[:-1]
+    answer = response(streamed([*opened, chunk(finish="MAX_TOKENS")]))
+    (made,) = answer.tool_calls
+
+    assert made.arguments == '{"a":"x"'
+    assert not made.is_valid
+    assert answer.finish_reason.reason == "length"
+    assert [note.code for note in answer.diagnostics] == ["invalid-tool-arguments"]
+
+
+def test_a_freeform_tool_in_pieces() -> None:
+    """Its text is unwrapped here too."""
+    asked = evolve(ASKED, tools=(CustomTool("sql"),))
+    chunks = pieces(
+        piece("$.input", more=True, stringValue="select"),
+        piece("$.input", stringValue=" 1"),
+        name="sql",
+    )
+    (made,) = response(streamed([*chunks, chunk(finish="STOP")], asked=asked)).tool_calls
+
+    assert (made.kind, made.arguments) == ("custom", "select 1")
+
+
+@pytest.mark.parametrize("path", ["$", "$[0]", "", "$" + ".a" * 500])
+def test_a_piece_that_belongs_nowhere_is_an_error(path: str) -> None:
+    """Half of the arguments are not taken for all of them."""
+    chunks = pieces(piece(path, stringValue="x"))
+
+    assert "belongs nowhere" in str(error(streamed([*chunks, chunk(finish="STOP")])))
+
+
+# -- tools that the service ran
+
+CODE = {"executableCode": {"language": "PYTHON", "code": "print(1)"}}
+DONE = {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "1\n"}}
+
+
+def executed(*parts: dict[str, Any]) -> list[ToolCallPart | ToolResultPart]:
+    """Return the calls and results that *parts* give, streamed and whole alike."""
+    document = response(whole(chunk(*parts, finish="STOP"))).message
+    pieces_ = response(streamed([*map(chunk, parts), chunk(finish="STOP")])).message
+    assert document == pieces_
+    return [one for one in document.content if isinstance(one, ToolCallPart | ToolResultPart)]
+
+
+def test_code_and_its_result() -> None:
+    """They are tied by order where they have no ids, and are no calls of the caller's."""
+    made, result = executed(CODE, DONE)
+
+    assert isinstance(made, ToolCallPart)
+    assert isinstance(result, ToolResultPart)
+    assert (made.name, made.arguments) == ("code_execution", CODE["executableCode"])
+    assert result.tool_call_id == made.id
+    assert result.content == DONE["codeExecutionResult"]
+    assert not result.is_error
+    assert response(whole(chunk(CODE, DONE, finish="STOP"))).finish_reason.reason == "stop"
+
+
+def test_code_that_failed() -> None:
+    """The outcome says so."""
+    failed = {"codeExecutionResult": {"outcome": "OUTCOME_FAILED", "output": "NameError"}}
+    _, result = executed(CODE, failed)
+
+    assert isinstance(result, ToolResultPart)
+    assert result.is_error
+
+
+def test_tools_with_ids() -> None:
+    """Results that come in another order find their calls."""
+    search = {"toolCall": {"toolType": "GOOGLE_SEARCH_WEB", "args": {"queries": ["a"]}, "id": "1"}}
+    fetch = {"toolCall": {"toolType": "URL_CONTEXT", "id": "2"}}
+    fetched = {"toolResponse": {"toolType": "URL_CONTEXT", "response": {"x": 1}, "id": "2"}}
+    found = {"toolResponse": {"toolType": "GOOGLE_SEARCH_WEB", "id": "1"}}
+    first, second, third, fourth = executed(search, fetch, fetched, found)
+
+    assert [first.name, second.name] == ["google_search_web", "url_context"]
+    assert isinstance(first, ToolCallPart)
+    assert first.arguments == {"queries": ["a"]}
+    assert isinstance(third, ToolResultPart)
+    assert isinstance(fourth, ToolResultPart)
+    assert (third.tool_call_id, third.content) == ("2", {"x": 1})
+    assert (fourth.tool_call_id, fourth.content) == ("1", {})
+
+
+def test_a_result_without_a_call() -> None:
+    """It is kept, under an id of its own."""
+    (result,) = executed(DONE)
+
+    assert isinstance(result, ToolResultPart)
+    assert result.tool_call_id

@@ -1,0 +1,59 @@
+"""How much to think, by model."""
+
+from typing import Any
+
+import pytest
+
+from llmcore.protocols.gemini.models import rules_of
+from llmcore.protocols.gemini.thinking import lower_thinking
+from llmcore.protocols.notes import Notes
+from llmcore.schema.options import ReasoningOptions
+
+
+@pytest.mark.parametrize(
+    ("model", "asked", "expected", "notes"),
+    [
+        ("gemini-3-flash-preview", {"effort": "none"}, {"thinkingLevel": "MINIMAL"}, 1),
+        ("gemini-3-flash-preview", {"effort": "minimal"}, {"thinkingLevel": "MINIMAL"}, 0),
+        ("gemini-3-flash-preview", {"effort": "medium"}, {"thinkingLevel": "MEDIUM"}, 0),
+        ("gemini-3-flash-preview", {"effort": "xhigh"}, {"thinkingLevel": "HIGH"}, 1),
+        ("gemini-3-pro-preview", {"effort": "minimal"}, {"thinkingLevel": "LOW"}, 1),
+        ("gemini-3-pro-preview", {"effort": "medium"}, {"thinkingLevel": "HIGH"}, 1),
+        ("gemini-3.1-pro-preview", {"effort": "medium"}, {"thinkingLevel": "MEDIUM"}, 0),
+        ("gemini-4-argon", {"effort": "high"}, {"thinkingLevel": "HIGH"}, 0),
+        ("models/gemini-flash-latest", {"effort": "low"}, {"thinkingLevel": "LOW"}, 0),
+        ("gemini-3-flash", {"effort": "ultra"}, {"thinkingLevel": "ULTRA"}, 0),
+        ("gemini-3-flash", {"budget_tokens": 99}, {"thinkingBudget": 99}, 0),
+        ("gemini-3-flash", {"effort": "low", "budget_tokens": 9}, {"thinkingLevel": "LOW"}, 1),
+        ("gemini-2.5-flash", {"effort": "none"}, {"thinkingBudget": 0}, 0),
+        ("gemini-2.5-flash", {"effort": "low"}, {"thinkingBudget": 1024}, 0),
+        ("gemini-2.5-flash", {"effort": "medium"}, {"thinkingBudget": 8192}, 0),
+        ("gemini-2.5-flash", {"effort": "max"}, {"thinkingBudget": 24576}, 0),
+        ("gemini-2.5-flash", {"effort": "some"}, {"thinkingBudget": -1}, 1),
+        ("gemini-2.5-flash", {"budget_tokens": -1}, {"thinkingBudget": -1}, 0),
+        ("gemini-2.5-flash", {"budget_tokens": 99_999}, {"thinkingBudget": 24576}, 1),
+        ("gemini-2.5-flash-lite", {"budget_tokens": 9}, {"thinkingBudget": 512}, 1),
+        ("gemini-2.5-flash", {"effort": "low", "budget_tokens": 9}, {"thinkingBudget": 9}, 1),
+        ("gemini-2.5-pro", {"effort": "none"}, {"thinkingBudget": 128}, 1),
+        ("gemini-2.5-pro", {"effort": "max"}, {"thinkingBudget": 32768}, 0),
+        ("gemini-2.5-pro-preview-05-06", {"effort": "high"}, {"thinkingBudget": 24576}, 0),
+        ("gemini-2.0-flash", {"effort": "high"}, {}, 1),
+        ("gemini-1.5-pro-002", {"budget_tokens": 5}, {}, 1),
+        ("gemma-3-27b-it", {"effort": "high"}, {}, 1),
+        ("gemini-3-flash", {"summary": "auto"}, {"includeThoughts": True}, 0),
+        ("gemini-3-flash", {"summary": "none"}, {"includeThoughts": False}, 0),
+        ("gemini-2.5-flash", {"summary": "detailed"}, {"includeThoughts": True}, 1),
+        ("gemini-2.5-flash", {}, {}, 0),
+    ],
+)
+def test_thinking(model: str, asked: dict[str, Any], expected: dict[str, Any], notes: int) -> None:
+    """A level from Gemini 3 on, a budget for 2.5, and a note of each change."""
+    said = Notes()
+
+    assert lower_thinking(ReasoningOptions(**asked), rules_of(model), said) == expected
+    assert len(said.entries) == notes
+
+
+def test_nothing_asked_is_nothing_said() -> None:
+    """The provider's default stands."""
+    assert lower_thinking(None, rules_of("gemini-2.0-flash"), Notes()) == {}

@@ -1,0 +1,277 @@
+"""Tools, the service's own among them, and the choice among them."""
+
+from typing import Any
+
+import pytest
+from attrs import evolve
+
+from llmcore.protocols.gemini import VERTEX
+from llmcore.protocols.gemini.tools import freeform_text
+from llmcore.schema.errors import InvalidRequestError, UnsupportedToolChoiceError
+from llmcore.schema.model import Model
+from llmcore.schema.tools import (
+    CustomTool,
+    Grammar,
+    HostedTool,
+    ToolChoice,
+    ToolDefinition,
+    ToolSpec,
+)
+from tests.gemini_wire import ASKED, body, built, codes, refused
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"a": {"$ref": "#/$defs/A"}},
+    "$defs": {"A": {"type": "string"}},
+}
+RESOLVED = {"type": "object", "properties": {"a": {"type": "string"}}}
+TOOL = ToolDefinition("look", "Looks", SCHEMA)
+
+
+def with_tools(*tools: ToolSpec, choice: ToolChoice | None = None) -> Any:
+    """Return the body of a request with *tools*."""
+    return body(evolve(ASKED, tools=tools, tool_choice=choice))
+
+
+# -- functions
+
+
+def test_a_function_keeps_its_json_schema() -> None:
+    """It goes where the API takes JSON Schema, its references resolved."""
+    assert with_tools(TOOL)["tools"] == [
+        {
+            "functionDeclarations": [
+                {"name": "look", "description": "Looks", "parametersJsonSchema": RESOLVED}
+            ]
+        }
+    ]
+
+
+def test_a_function_without_parameters_has_no_schema() -> None:
+    """The document leaves it unset."""
+    declared = with_tools(ToolDefinition("now"))["tools"][0]["functionDeclarations"]
+
+    assert declared == [{"name": "now"}]
+
+
+def test_an_old_model_gets_the_openapi_subset() -> None:
+    """Models before 2 know `parameters` only, and no references."""
+    asked = evolve(ASKED, model=Model("gemini-1.5-flash", "google"), tools=(TOOL,))
+    (declared,) = body(asked)["tools"][0]["functionDeclarations"]
+
+    assert declared["parameters"]["properties"] == {"a": {"type": "string"}}
+
+
+@pytest.mark.parametrize("keyword", ["$id", "not", "if", "propertyNames", "uniqueItems"])
+def test_no_keyword_that_is_refused_is_sent(keyword: str) -> None:
+    """One keyword that the service does not know fails the whole request."""
+    value: Any = True if keyword == "uniqueItems" else {"type": "string"}
+    schema = {"type": "object", "properties": {keyword: {"type": "array", keyword: value}}}
+    declared = with_tools(ToolDefinition("t", "", schema))["tools"][0]["functionDeclarations"][0]
+    properties = declared["parametersJsonSchema"]["properties"]
+
+    assert keyword in properties
+    assert keyword not in properties[keyword]
+
+
+def test_a_recursive_schema_is_bounded() -> None:
+    """A schema that contains itself neither hangs nor grows without end."""
+    node = {"type": "object", "properties": {"next": {"$ref": "#/$defs/N"}}}
+    schema = {"type": "object", "properties": {"n": {"$ref": "#/$defs/N"}}, "$defs": {"N": node}}
+
+    for model in ("gemini-3-flash", "gemini-1.5-flash"):
+        asked = evolve(
+            ASKED, model=Model(model, "google"), tools=(ToolDefinition("t", "", schema),)
+        )
+        assert len(str(body(asked)["tools"])) < 2_000
+
+
+def test_a_freeform_tool_is_a_function_of_one_string() -> None:
+    """Its grammar is told in words, and the change is said."""
+    tool = CustomTool("sql", "Runs SQL", grammar=Grammar(syntax="lark", definition="start: X"))
+    (declared,) = with_tools(tool)["tools"][0]["functionDeclarations"]
+
+    assert declared["parametersJsonSchema"]["required"] == ["input"]
+    assert "start: X" in declared["description"]
+    assert codes(evolve(ASKED, tools=(tool,))) == [("custom-tool-as-function", "tools[0]")]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ({"input": "x"}, "x"),
+        ({"query": "x"}, "x"),
+        ("x", "x"),
+        ({"input": 1}, '{"input":1}'),
+        ({"a": "x", "b": "y"}, '{"a":"x","b":"y"}'),
+    ],
+)
+def test_the_input_of_a_freeform_tool(arguments: Any, expected: str) -> None:
+    """It is unwrapped; what is no wrapping is kept as it is."""
+    assert freeform_text(arguments) == expected
+
+
+# -- the service's own tools
+
+
+@pytest.mark.parametrize(
+    ("tool", "expected", "dropped"),
+    [
+        (HostedTool.web_search(), {"googleSearch": {}}, []),
+        (HostedTool.web_search(max_uses=2), {"googleSearch": {}}, ["max_uses"]),
+        (
+            HostedTool.web_search(blocked_domains=("a.b",)),
+            {"googleSearch": {}},
+            ["blocked_domains"],
+        ),
+        (
+            HostedTool.web_search(timeRangeFilter={"startTime": "x"}),
+            {"googleSearch": {"timeRangeFilter": {"startTime": "x"}}},
+            [],
+        ),
+        (
+            HostedTool.web_search(user_location={"country": "DE"}),
+            {"googleSearch": {}},
+            ["user_location"],
+        ),
+        (HostedTool.web_fetch(max_uses=1), {"urlContext": {}}, ["max_uses"]),
+        (
+            HostedTool.file_search(vector_store_ids=("fileSearchStores/a",), max_results=3),
+            {"fileSearch": {"fileSearchStoreNames": ["fileSearchStores/a"], "topK": 3}},
+            [],
+        ),
+        (HostedTool.code_execution(container="c"), {"codeExecution": {}}, ["container"]),
+        (
+            HostedTool.computer_use(display_width=1, display_height=1),
+            {"computerUse": {"environment": "ENVIRONMENT_BROWSER"}},
+            ["display_width", "display_height"],
+        ),
+        (
+            HostedTool.computer_use(
+                display_width=1,
+                display_height=1,
+                environment="mac",
+                excludedPredefinedFunctions=["a"],
+            ),
+            {
+                "computerUse": {
+                    "environment": "ENVIRONMENT_DESKTOP",
+                    "excludedPredefinedFunctions": ["a"],
+                }
+            },
+            ["display_width", "display_height"],
+        ),
+        (
+            HostedTool.mcp(server_label="s", server_url="https://m", authorization="t"),
+            {
+                "mcpServers": [
+                    {
+                        "name": "s",
+                        "streamableHttpTransport": {
+                            "url": "https://m",
+                            "headers": {"Authorization": "Bearer t"},
+                        },
+                    }
+                ]
+            },
+            [],
+        ),
+        (HostedTool.raw("google", {"googleMaps": {}}), {"googleMaps": {}}, []),
+    ],
+)
+def test_hosted_tools(tool: HostedTool, expected: Any, dropped: list[str]) -> None:
+    """Each kind by its native name, and a note of each option that it does not take."""
+    asked = evolve(ASKED, tools=(tool,))
+
+    assert body(asked)["tools"] == [expected]
+    assert codes(asked) == [("unsupported-parameter", f"tools[0].{name}") for name in dropped]
+
+
+@pytest.mark.parametrize(
+    "tool",
+    [
+        HostedTool.raw("openai", {"type": "x"}),
+        HostedTool.image_generation(),
+        HostedTool.memory(),
+        HostedTool.shell(),
+    ],
+)
+def test_a_tool_that_there_is_not(tool: HostedTool) -> None:
+    """It is left out, and that is said."""
+    asked = evolve(ASKED, tools=(tool,))
+
+    assert "tools" not in body(asked)
+    assert codes(asked) == [("unsupported-tool", "tools[0]")]
+
+
+def test_a_search_near_a_place() -> None:
+    """Where the user is stands beside the tools."""
+    place = {"latitude": 1.5, "longitude": 2.5}
+
+    assert with_tools(HostedTool.web_search(user_location=place))["toolConfig"] == {
+        "retrievalConfig": {"latLng": place}
+    }
+
+
+def test_what_vertex_takes_else() -> None:
+    """Vertex AI excludes domains, and calls no MCP servers."""
+    search = evolve(ASKED, tools=(HostedTool.web_search(blocked_domains=("a.b",)),))
+    mcp = evolve(ASKED, tools=(HostedTool.mcp(server_label="s"),))
+
+    assert body(search, VERTEX)["tools"] == [{"googleSearch": {"excludeDomains": ["a.b"]}}]
+    assert [note.code for note in built(mcp, VERTEX).diagnostics] == ["unsupported-tool"]
+
+
+def test_functions_beside_the_services_own_tools() -> None:
+    """The Gemini API wants to show its own calls then; Vertex AI does not know the field."""
+    asked = evolve(ASKED, tools=(HostedTool.web_search(), TOOL))
+
+    assert [*map(list, body(asked)["tools"])] == [["functionDeclarations"], ["googleSearch"]]
+    assert body(asked)["toolConfig"] == {"includeServerSideToolInvocations": True}
+    assert "toolConfig" not in body(asked, VERTEX)
+    assert "toolConfig" not in with_tools(HostedTool.web_search())
+
+
+# -- the choice
+
+
+@pytest.mark.parametrize(
+    ("choice", "expected"),
+    [
+        (None, None),
+        (ToolChoice.auto(), {"mode": "AUTO"}),
+        (ToolChoice.none(), {"mode": "NONE"}),
+        (ToolChoice.required(), {"mode": "ANY"}),
+        (ToolChoice.named("look"), {"mode": "ANY", "allowedFunctionNames": ["look"]}),
+    ],
+)
+def test_choices(choice: ToolChoice | None, expected: Any) -> None:
+    """Each mode by its native name."""
+    config = with_tools(TOOL, choice=choice).get("toolConfig", {})
+
+    assert config.get("functionCallingConfig") == expected
+
+
+def test_a_strict_tool_is_validated() -> None:
+    """The automatic mode that holds calls to their schemas."""
+    strict = ToolDefinition("look", "", SCHEMA, strict=True)
+
+    assert with_tools(strict)["toolConfig"] == {"functionCallingConfig": {"mode": "VALIDATED"}}
+
+
+def test_choices_that_cannot_be_had() -> None:
+    """A function that is not there, and a demand where there is none."""
+    named = evolve(ASKED, tools=(TOOL,), tool_choice=ToolChoice.named("other"))
+    none = evolve(ASKED, tool_choice=ToolChoice.required())
+    hosted = evolve(ASKED, tools=(HostedTool.web_search(),), tool_choice=ToolChoice.required())
+
+    assert isinstance(refused(named), InvalidRequestError)
+    assert isinstance(refused(none), InvalidRequestError)
+    assert isinstance(refused(hosted), UnsupportedToolChoiceError)
+
+
+def test_calls_one_at_a_time_cannot_be_asked() -> None:
+    """The model decides by itself."""
+    asked = evolve(ASKED, tools=(TOOL,), parallel_tool_calls=False)
+
+    assert codes(asked) == [("unsupported-parameter", "parallel_tool_calls")]
