@@ -1,0 +1,67 @@
+"""OpenAI Responses: `POST /responses`, as OpenAI, Azure, xAI, OpenRouter and others speak it.
+
+Documents, read November 2026: https://developers.openai.com/api/reference/resources/responses,
+https://developers.openai.com/api/reference/resources/responses/streaming-events, and the guides
+"Conversation state", "Reasoning models", "Background mode" and those of the built-in tools.
+
+The history is the caller's: by default nothing is stored (`store: false`), and reasoning
+comes encrypted, to be sent back. Options that use the provider's memory (`previous_response_id`,
+`conversation`, `background`, `store`) turn that off; then messages are only what is new.
+
+In reading order: `dialect` (where servers differ); building the request: `body`, `messages`,
+`replay`, `results`, `parts`, `tools`; reading the answer: `state`, `items`, `content`,
+`citations`, `reasoning`, `tool_calls`, `hosted_tools`, `inputs`, `envelope`, `usage`, `stream`,
+`resume`.
+"""
+
+from functools import partial
+
+from llmcore.protocols.openai_responses import body, stream
+from llmcore.protocols.openai_responses.body import Body
+from llmcore.protocols.openai_responses.dialect import (
+    METADATA_KEY,
+    OPENAI,
+    PROTOCOL_ID,
+    ResponsesDialect,
+)
+from llmcore.protocols.openai_responses.resume import Resume, cursor, resume
+from llmcore.protocols.openai_responses.state import Chunk, State
+from llmcore.protocols.protocol import BodyBuilder, Protocol, StreamMachine
+
+
+def make(dialect: ResponsesDialect) -> Protocol[Body, Chunk, State]:
+    """Return the protocol as servers of *dialect* speak it."""
+    return Protocol(
+        id=PROTOCOL_ID,
+        metadata_key=METADATA_KEY,
+        body=BodyBuilder(
+            build=partial(body.from_request, dialect=dialect),
+            to_json=body.to_json,
+        ),
+        stream=StreamMachine(
+            decode=stream.decode,
+            initial=stream.initial,
+            step=stream.step,
+            halt=stream.halt,
+            terminal=stream.terminal,
+        ),
+        whole=stream.whole,
+    )
+
+
+protocol = make(OPENAI)
+
+__all__ = [
+    "METADATA_KEY",
+    "OPENAI",
+    "PROTOCOL_ID",
+    "Body",
+    "Chunk",
+    "ResponsesDialect",
+    "Resume",
+    "State",
+    "cursor",
+    "make",
+    "protocol",
+    "resume",
+]

@@ -1,0 +1,221 @@
+"""OpenAI Responses: building the request body.
+
+Source: https://developers.openai.com/api/reference/resources/responses/methods/create, read
+November 2026.
+"""
+
+from typing import Any, Final, TypeAlias
+
+from returns.result import Failure, Result, Success
+
+from llmcore.protocols.notes import Notes
+from llmcore.protocols.openai_responses.dialect import METADATA_KEY, SAMPLING, ResponsesDialect
+from llmcore.protocols.openai_responses.messages import Target, lower_input, target_of
+from llmcore.protocols.openai_responses.tools import lower_tools
+from llmcore.protocols.protocol import Built
+from llmcore.protocols.tool_schema import SchemaTarget, project
+from llmcore.schema.errors import LLMError
+from llmcore.schema.json import JsonObject
+from llmcore.schema.options import ResponseFormat, merge_json
+from llmcore.schema.request import LLMRequest
+
+Body: TypeAlias = dict[str, Any]
+"""A native body, its keys in a fixed order. Servers differ too much for a stricter type."""
+
+
+def from_request(
+    request: LLMRequest, stream: bool, dialect: ResponsesDialect
+) -> Result[Built[Body], LLMError]:
+    """Build the body of *request*; streamed and whole ones differ only in how they say so."""
+    notes = Notes()
+    try:
+        body = _lower(request, stream, dialect, notes)
+    except LLMError as error:
+        return Failure(error)
+    return Success(Built(body, tuple(notes.entries)))
+
+
+def to_json(body: Body) -> JsonObject:
+    """Return the body as JSON data, which it is."""
+    return body
+
+
+def _lower(request: LLMRequest, stream: bool, dialect: ResponsesDialect, notes: Notes) -> Body:
+    options = request.options_for(METADATA_KEY, request.provider_id)
+    memory = lower_memory(options)
+    target = target_of(request, options, dialect, stateless=memory.get("store") is False)
+    words, items = lower_input(request, target, notes)
+    body: Body = {
+        "model": request.model_id,
+        **({"instructions": words} if words else {}),
+        "input": items,
+        **lower_tools(request, target.keys, notes),
+        **lower_generation(request, notes),
+        **lower_reasoning(request, notes),
+        **lower_text(request.response_format, notes),
+        **lower_caching(request),
+    }
+    if request.metadata:
+        body["metadata"] = dict(request.metadata)
+    body |= memory
+    included = lower_include(request, target, notes)
+    if included:
+        body["include"] = included
+    return _with_options(_supported(body, request, dialect, notes), options, stream=stream)
+
+
+def _with_options(body: Body, options: JsonObject, *, stream: bool) -> Body:
+    """Lay the caller's native fields over *body*; only we know whether it is to be streamed.
+
+    What the caller wants included comes on top of what the protocol needs.
+    """
+    included = options.get("include")
+    if isinstance(included, list):
+        both = [*body.get("include", ()), *included]
+        options = {**options, "include": list(dict.fromkeys(map(str, both)))}
+    merged = {**merge_json(body, options), "stream": True}
+    if not stream:
+        merged = {k: v for k, v in merged.items() if k not in ("stream", "stream_options")}
+    return merged
+
+
+# -- what the provider remembers
+
+_PROVIDERS_MEMORY: Final = ("previous_response_id", "conversation", "background")
+
+
+def lower_memory(options: JsonObject) -> Body:
+    """Return `store`: false, unless the caller says it or uses what the provider stores.
+
+    Background responses, conversations and chains of responses live in the provider's store,
+    whose own default is to keep them.
+    """
+    if "store" in options:
+        return {"store": options["store"]}
+    if any(options.get(name) for name in _PROVIDERS_MEMORY):
+        return {}
+    return {"store": False}
+
+
+def lower_include(request: LLMRequest, target: Target, notes: Notes) -> list[str]:
+    """Return `include`: encrypted reasoning where nothing is stored, and log probabilities.
+
+    Whether an effort is set does not matter: models that reason do so without being told.
+    """
+    included: list[str] = []
+    if target.stateless and target.dialect.encrypts_reasoning(request.model_id):
+        included.append("reasoning.encrypted_content")
+    if not (request.generation.logprobs or request.generation.top_logprobs):
+        return included
+    effort = request.reasoning.effort if request.reasoning else None
+    if target.dialect.fixes_sampling(request.model_id, effort):
+        why = f"{request.model_id} gives no log probabilities"
+        notes.dropped("unsupported-parameter", "generation.logprobs", why)
+        return included
+    return [*included, "message.output_text.logprobs"]
+
+
+# -- the shape of the answer
+
+
+def lower_text(wanted: ResponseFormat | None, notes: Notes) -> Body:
+    """Return `text`; its verbosity is a provider option."""
+    if wanted is None or wanted.type == "text":
+        return {}
+    if wanted.type == "json":
+        return {"text": {"format": {"type": "json_object"}}}
+    strict = wanted.strict is not False
+    target = SchemaTarget.OPENAI_STRICT if strict else SchemaTarget.OPENAI_LOOSE
+    projected = project(wanted.schema or {}, target, "response_format.schema")
+    notes.extend(projected.diagnostics)
+    form: Body = {"type": "json_schema", "name": wanted.name}
+    if wanted.description:
+        form["description"] = wanted.description
+    form["schema"] = projected.schema
+    form["strict"] = projected.strict
+    return {"text": {"format": form}}
+
+
+# -- parameters
+
+
+def lower_generation(request: LLMRequest, notes: Notes) -> Body:
+    """Return sampling and limits."""
+    options = request.generation
+    for name in ("top_k", "stop", "seed", "presence_penalty", "frequency_penalty"):
+        if getattr(options, name) not in (None, ()):
+            why = f"the Responses API has no {name}"
+            notes.dropped("unsupported-parameter", f"generation.{name}", why)
+    fields = {
+        "max_output_tokens": options.max_tokens,
+        "temperature": options.temperature,
+        "top_p": options.top_p,
+        "top_logprobs": options.top_logprobs,
+    }
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def lower_reasoning(request: LLMRequest, notes: Notes) -> Body:
+    """Return `reasoning`."""
+    wanted = request.reasoning
+    if wanted is None:
+        return {}
+    if wanted.budget_tokens is not None:
+        why = "the Responses API takes an effort, not a number of tokens"
+        notes.dropped("unsupported-parameter", "reasoning.budget_tokens", why)
+    summary = None if wanted.summary == "none" else wanted.summary  # none is the default
+    fields = {"effort": wanted.effort, "summary": summary}
+    given = {name: value for name, value in fields.items() if value is not None}
+    return {"reasoning": given} if given else {}
+
+
+_TTLS: Final = frozenset({"30m", "12h"})
+"""Retentions that are words of `prompt_cache_options`, not of `prompt_cache_retention`."""
+
+
+def lower_caching(request: LLMRequest) -> Body:
+    """Return what steers the prompt cache; the provider places its breakpoints itself.
+
+    Source: https://developers.openai.com/api/docs/guides/prompt-caching
+    """
+    cache = request.cache
+    if cache.mode == "off":
+        return {}
+    fields: Body = {}
+    if cache.key is not None:
+        fields["prompt_cache_key"] = cache.key
+    if cache.retention in _TTLS:
+        fields["prompt_cache_options"] = {"ttl": cache.retention}
+    elif cache.retention is not None:
+        fields["prompt_cache_retention"] = cache.retention
+    return fields
+
+
+_PATHS: Final = {
+    "instructions": "system",
+    "max_output_tokens": "generation.max_tokens",
+    "prompt_cache_key": "cache.key",
+    "prompt_cache_options": "cache.retention",
+    "prompt_cache_retention": "cache.retention",
+    "temperature": "generation.temperature",
+    "text": "response_format",
+    "top_logprobs": "generation.top_logprobs",
+    "top_p": "generation.top_p",
+}
+_OURS: Final = frozenset({"store", "include"})
+"""Parameters that the caller did not ask for: leaving them out loses nothing of the request."""
+
+
+def _supported(body: Body, request: LLMRequest, dialect: ResponsesDialect, notes: Notes) -> Body:
+    """Return *body* without what the server or the model rejects."""
+    effort = request.reasoning.effort if request.reasoning else None
+    rejected = dialect.unsupported
+    if dialect.fixes_sampling(request.model_id, effort):
+        rejected |= SAMPLING
+    if body.get("temperature") == 1:
+        rejected -= {"temperature"}  # the one value that every model takes
+    for name in body:
+        if name in rejected and name not in _OURS:
+            why = f"{request.model_id} does not take {name}"
+            notes.dropped("unsupported-parameter", _PATHS.get(name, name), why)
+    return {name: value for name, value in body.items() if name not in rejected}

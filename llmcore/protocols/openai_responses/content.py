@@ -1,0 +1,303 @@
+"""OpenAI Responses: reading messages: text, refusals, sound.
+
+Source: https://developers.openai.com/api/reference/resources/responses/streaming-events, read
+November 2026. A part's segment opens with its first event and ends with its item, whose last
+word has the whole text, the annotations and what its replay needs.
+"""
+
+import base64
+import binascii
+from typing import Any, Final
+
+from attrs import evolve
+
+from llmcore.protocols.loose_json import dicts, mapping, string
+from llmcore.protocols.openai_responses.citations import (
+    announce_cited,
+    read_citation,
+    read_citations,
+)
+from llmcore.protocols.openai_responses.dialect import METADATA_KEY
+from llmcore.protocols.openai_responses.items import found_or_begun
+from llmcore.protocols.openai_responses.state import (
+    Chain,
+    Chunk,
+    Item,
+    Part,
+    PartKey,
+    State,
+    heat,
+    part_number,
+    put,
+    put_part,
+    unchain,
+)
+from llmcore.schema.content import TokenLogprob
+from llmcore.schema.events import (
+    File,
+    LLMEvent,
+    ProviderEvent,
+    TextDelta,
+    TextEnd,
+    TextStart,
+)
+
+_TEXTS: Final = {"output_text": "text", "refusal": "refusal"}
+"""In which field which part says its text."""
+
+# -- deltas
+
+
+def on_text_delta(state: State, event: Chunk, events: list[LLMEvent]) -> State:
+    """Take more text."""
+    return _on_delta(state, event, "output_text", events)
+
+
+def on_refusal_delta(state: State, event: Chunk, events: list[LLMEvent]) -> State:
+    """Take more words of refusal."""
+    return _on_delta(state, event, "refusal", events)
+
+
+def _on_delta(state: State, event: Chunk, kind: str, events: list[LLMEvent]) -> State:
+    text = event.get("delta")
+    logprobs = read_logprobs(event.get("logprobs"))
+    if not isinstance(text, str) or not (text or logprobs):
+        return state
+    state, item, key = _opened(state, event, kind, events)
+    part = item.parts.get(key)
+    if part is None or part.ended:
+        return state
+    events.append(TextDelta(part.segment, text, logprobs))
+    if state.hot is not None and state.hot.segment == part.segment:
+        return state  # ids that differ from event to event must not cost a new state each
+    return evolve(state, hot=heat(event, "content_index", part.segment, TextDelta))
+
+
+def _opened(
+    state: State, event: Chunk, kind: str, events: list[LLMEvent]
+) -> tuple[State, Item, PartKey]:
+    """Return *state* with the part that *event* speaks of open, unless its item is done."""
+    state, item = found_or_begun(state, event, "message")
+    key = kind, part_number(event, "content_index", item, kind, *_TEXTS)
+    if not item.done and key not in item.parts:
+        state = open_part(state, item, key, events)
+    return state, state.items[item.place], key
+
+
+def open_part(state: State, item: Item, key: PartKey, events: list[LLMEvent]) -> State:
+    """Begin the segment of a part."""
+    kind, number = key
+    segment = f"{_TEXTS[kind]}_{item.place}_{number}"
+    events.append(TextStart(segment, refusal=kind == "refusal"))
+    return put_part(state, item, key, Part(segment=segment))
+
+
+# -- parts
+
+
+def on_part_added(state: State, event: Chunk, events: list[LLMEvent]) -> State:
+    """Open a text, so that it stands where it began; other parts say nothing yet."""
+    kind = string(mapping(event.get("part")).get("type"))
+    if kind not in _TEXTS:
+        return state
+    return _opened(state, event, kind, events)[0]
+
+
+def on_part_done(state: State, event: Chunk, events: list[LLMEvent]) -> State:
+    """Keep the whole text of a part, for servers that end no items."""
+    part = mapping(event.get("part"))
+    kind = string(part.get("type"))
+    if kind not in _TEXTS:
+        return state
+    cited = read_citations(part.get("annotations"))
+    return _keep_text(state, event, kind, part.get(_TEXTS[kind]), events, cited=cited)
+
+
+def on_text_done(state: State, event: Chunk, events: list[LLMEvent]) -> State:
+    """Keep the whole text."""
+    return _keep_text(state, event, "output_text", event.get("text"), events)
+
+
+def on_refusal_done(state: State, event: Chunk, events: list[LLMEvent]) -> State:
+    """Keep the whole refusal."""
+    return _keep_text(state, event, "refusal", event.get("refusal"), events)
+
+
+def _keep_text(
+    state: State, event: Chunk, kind: str, text: Any, events: list[LLMEvent], *, cited: Any = ()
+) -> State:
+    whole = string(text)
+    if whole is None and not cited:
+        return state
+    state, item, key = _opened(state, event, kind, events)
+    part = item.parts.get(key)
+    if part is None or part.ended:
+        return state
+    kept = evolve(part, text=whole or part.text, citations=cited or part.citations)
+    return put_part(state, item, key, kept)
+
+
+def on_annotation(state: State, event: Chunk, events: list[LLMEvent]) -> State:
+    """Take one thing the text cites."""
+    annotation = mapping(event.get("annotation"))
+    if not annotation:
+        return state
+    citation = read_citation(annotation)
+    state = announce_cited(state, citation, events)
+    state, item, key = _opened(state, event, "output_text", events)
+    part = item.parts.get(key)
+    if part is None or part.ended:
+        return state
+    return put_part(state, item, key, evolve(part, citations=(*part.citations, citation)))
+
+
+# -- the whole message
+
+
+def settle_message(state: State, item: Item, events: list[LLMEvent]) -> State:
+    """End all parts of a message, with the last word on each.
+
+    A server may announce the end of a message and say its content only in the end of the
+    response: it then stays open.
+    """
+    content = dicts(item.native.get("content"))
+    if not content and not item.parts:
+        return put(state, item)
+    state = put(state, item)
+    for number, native in enumerate(content):
+        state = _settle_part(state, item.place, number, native, events)
+    state = end_parts(state, state.items[item.place], events)
+    return put(state, evolve(state.items[item.place], done=True))
+
+
+def _settle_part(
+    state: State, place: int, number: int, native: Chunk, events: list[LLMEvent]
+) -> State:
+    item = state.items[place]
+    kind = string(native.get("type")) or ""
+    if kind not in _TEXTS:
+        return _settle_other(state, item, number, native, events)
+    key = kind, number
+    if key not in item.parts:
+        state = open_part(state, item, key, events)
+    item = state.items[place]
+    part = item.parts[key]
+    if part.ended:
+        return state
+    citations = read_citations(native.get("annotations")) or part.citations
+    for citation in citations:
+        state = announce_cited(state, citation, events)
+    text = string(native.get(_TEXTS[kind])) or part.text
+    item = evolve(item, parts={**item.parts, key: evolve(part, text=text, citations=citations)})
+    return _end_part(state, item, key, events, read_logprobs(native.get("logprobs")))
+
+
+def _settle_other(
+    state: State, item: Item, number: int, native: Chunk, events: list[LLMEvent]
+) -> State:
+    """Take a part of another kind: sound, or one that is new."""
+    if native.get("type") == "output_audio":
+        if state.envelope.sound is None:
+            data, words = decoded(native.get("data")), string(native.get("transcript"))
+            events.append(_sound(f"sound_{item.place}_{number}", data, words))
+        return state
+    metadata = {METADATA_KEY: {**item.metadata, "part": "content"}}
+    owner = state.context.owner
+    events.append(ProviderEvent(owner, native, replay=True, provider_metadata=metadata))
+    return state
+
+
+def end_parts(state: State, item: Item, events: list[LLMEvent]) -> State:
+    """End what is still open of a message, with what is known of it."""
+    for key, part in item.parts.items():
+        if not part.ended:
+            state = _end_part(state, state.items[item.place], key, events)
+    return state
+
+
+def _end_part(
+    state: State,
+    item: Item,
+    key: PartKey,
+    events: list[LLMEvent],
+    logprobs: tuple[TokenLogprob, ...] = (),
+) -> State:
+    part, own = item.parts[key], item.metadata
+    if item.native.get("phase") is not None:
+        own["phase"] = item.native["phase"]
+    events.append(
+        TextEnd(
+            part.segment,
+            part.text,
+            citations=part.citations,
+            logprobs=logprobs,
+            refusal=key[0] == "refusal",
+            provider_metadata={METADATA_KEY: own},
+        )
+    )
+    state = put_part(state, item, key, evolve(part, ended=True))
+    if key[0] == "refusal" and not state.envelope.refused:
+        return evolve(state, envelope=evolve(state.envelope, refused=True))
+    return state
+
+
+# -- token probabilities
+
+
+def read_logprobs(value: Any) -> tuple[TokenLogprob, ...]:
+    """Return the token log probabilities of a text."""
+    if not value:
+        return ()
+    return tuple(
+        TokenLogprob(
+            token=str(token.get("token")),
+            logprob=float(token["logprob"]),
+            top=tuple(
+                TokenLogprob(token=str(other.get("token")), logprob=float(other["logprob"]))
+                for other in dicts(token.get("top_logprobs"))
+                if _has_logprob(other)
+            ),
+        )
+        for token in dicts(value)
+        if _has_logprob(token)
+    )
+
+
+def _has_logprob(token: Chunk) -> bool:
+    value = token.get("logprob")
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+# -- sound
+
+
+def on_sound(state: State, event: Chunk, _events: list[LLMEvent]) -> State:
+    """Keep a piece of spoken sound, in base64 by itself, or of its words."""
+    text = event.get("delta")
+    if not isinstance(text, str):
+        return state
+    words = "transcript" in str(event.get("type"))
+    chain = Chain((words, text), state.envelope.sound)
+    return evolve(state, envelope=evolve(state.envelope, sound=chain))
+
+
+def spoken(state: State, events: list[LLMEvent]) -> None:
+    """Say the whole sound that came in pieces."""
+    pieces = unchain(state.envelope.sound)
+    if not pieces:
+        return
+    data = b"".join(decoded(text) for words, text in pieces if not words)
+    transcript = "".join(text for words, text in pieces if words)
+    events.append(_sound("sound", data, transcript or None))
+
+
+def _sound(id_: str, data: bytes, transcript: str | None) -> File:
+    return File(id=id_, media_type="audio/wav", data=data or None, transcript=transcript)
+
+
+def decoded(data: Any) -> bytes:
+    """Return the bytes of base64 text; none where it is broken."""
+    try:
+        return base64.b64decode(data, validate=False) if isinstance(data, str) else b""
+    except (binascii.Error, ValueError):
+        return b""

@@ -1,0 +1,55 @@
+"""Where servers of the Responses API differ, as data.
+
+A dialect is chosen per deployment and closed over by the protocol; nothing in the protocol
+asks which provider it talks to. The defaults are OpenAI's own.
+"""
+
+import re
+from typing import Final, Literal
+
+from attrs import frozen
+
+PROTOCOL_ID: Final = "openai-responses"
+METADATA_KEY: Final = "openai"
+
+SAMPLING: Final = frozenset({"temperature", "top_p", "top_logprobs"})
+
+
+@frozen(kw_only=True)
+class ResponsesDialect:
+    """What one family of servers takes."""
+
+    unsupported: frozenset[str] = frozenset()
+    """Parameters, by their native names, that the server rejects."""
+    item_ids: Literal["all", "reasoning"] = "all"
+    """Which items of earlier answers go back with their ids: all of them, or only reasoning,
+    whose encrypted content is bound to its id, where ids are good for one connection only."""
+    plain_models: str = ""
+    """Models (a pattern, searched in the id) that do not reason and reject
+    `include: ["reasoning.encrypted_content"]`."""
+    fixed_sampling: str = ""
+    """Models (a pattern for the whole id) that reject sampling parameters."""
+    fixed_sampling_with_effort: str = ""
+    """Models that reject them unless the reasoning effort is `none`, given that one is set."""
+
+    def encrypts_reasoning(self, model: str) -> bool:
+        """Return whether *model* can be asked for encrypted reasoning."""
+        return not (self.plain_models and re.search(self.plain_models, model))
+
+    def fixes_sampling(self, model: str, effort: str | None) -> bool:
+        """Return whether *model* rejects sampling parameters."""
+        if self.fixed_sampling and re.fullmatch(self.fixed_sampling, model):
+            return True
+        if effort in (None, "none") or not self.fixed_sampling_with_effort:
+            return False
+        return re.fullmatch(self.fixed_sampling_with_effort, model) is not None
+
+
+OPENAI = ResponsesDialect(
+    # "Encrypted content is not supported with this model":
+    # https://github.com/pydantic/pydantic-ai/issues/2865 and 3326; an unknown name may reason
+    plain_models=r"(^|[^a-z0-9])(gpt-3|gpt-4|chatgpt-|gpt-5-chat)",
+    # https://developers.openai.com/api/docs/guides/latest-model ("parameter compatibility")
+    fixed_sampling=r"o[134](-.*)?|gpt-5(-(mini|nano|pro|codex).*|-\d.*)?",
+    fixed_sampling_with_effort=r"gpt-5\.\d.*",
+)

@@ -1,0 +1,145 @@
+"""OpenAI Responses: what events say of the response as a whole: how it begins and ends.
+
+Sources, read November 2026: https://developers.openai.com/api/reference/resources/responses
+(`status`, `incomplete_details`, `error`), https://developers.openai.com/api/docs/guides/background.
+"""
+
+from typing import Final
+
+from attrs import evolve
+
+from llmcore.protocols.errors import error_from_body
+from llmcore.protocols.loose_json import mapping, string
+from llmcore.protocols.openai_responses.content import spoken
+from llmcore.protocols.openai_responses.dialect import METADATA_KEY, PROTOCOL_ID
+from llmcore.protocols.openai_responses.state import Chunk, Envelope, State
+from llmcore.protocols.openai_responses.usage import map_usage
+from llmcore.schema.errors import AbortError, LLMError
+from llmcore.schema.events import (
+    ErrorEvent,
+    Finish,
+    FinishReason,
+    FinishReasonKind,
+    LLMEvent,
+    ProviderEvent,
+    StepFinish,
+    StepStart,
+    StreamStart,
+)
+
+# -- the beginning
+
+
+def on_start(state: State, event: Chunk, events: list[LLMEvent]) -> State:
+    """Announce the response with the first event that is a part of it."""
+    if state.envelope.started:
+        return state
+    return on_response(state, mapping(event.get("response")), events)
+
+
+def on_response(state: State, response: Chunk, events: list[LLMEvent]) -> State:
+    """Announce the response, once, and keep which one it is."""
+    envelope = state.envelope
+    if envelope.started and envelope.response_id is not None:
+        return state
+    context = state.context
+    response_id = string(response.get("id"))
+    if not envelope.started:
+        model = string(response.get("model")) or context.model
+        events.append(
+            StreamStart(
+                provider=context.provider, model=model, id=response_id, protocol=PROTOCOL_ID
+            )
+        )
+        events += (ProviderEvent(context.owner, event) for event in envelope.early)
+        events.append(StepStart())
+    background = envelope.background or response.get("background") is True
+    envelope = evolve(
+        envelope, started=True, response_id=response_id, background=background, early=()
+    )
+    return evolve(state, envelope=envelope)
+
+
+def on_notification(state: State, event: Chunk, events: list[LLMEvent]) -> State:
+    """Pass on an event that is no part of the answer, once the answer has begun."""
+    envelope = state.envelope
+    if not envelope.started:
+        return evolve(state, envelope=evolve(envelope, early=(*envelope.early, event)))
+    events.append(ProviderEvent(state.context.owner, event))
+    return state
+
+
+# -- the end
+
+_INCOMPLETE: Final[dict[str, FinishReasonKind]] = {
+    "max_output_tokens": "length",
+    "max_tokens": "length",
+    "content_filter": "content_filter",
+}
+
+
+def map_reason(response: Chunk, envelope: Envelope) -> FinishReason:
+    """Return why the model stopped; a completed response does not tell calls from text."""
+    status = string(response.get("status")) or "completed"
+    if status == "incomplete":
+        raw = string(mapping(response.get("incomplete_details")).get("reason"))
+        return FinishReason(_INCOMPLETE.get(raw or "", "other"), raw or status)
+    if status != "completed":
+        return FinishReason("other", status)
+    if envelope.called:
+        return FinishReason("tool_calls", status)
+    return FinishReason("content_filter" if envelope.refused else "stop", status)
+
+
+_METADATA: Final = (
+    "service_tier",
+    "conversation",
+    "content_filters",
+    "input_transformations",
+    "moderation",
+    "prompt_cache_diagnostics",
+    "tool_usage",
+)
+"""What a response says of itself that is neither content nor repeats the request."""
+
+
+def finish(state: State, response: Chunk, events: list[LLMEvent]) -> State:
+    """End the answer. One that goes on in the background ends with where to go on reading."""
+    spoken(state, events)
+    reason = map_reason(response, state.envelope)
+    usage = response.get("usage")
+    counted = map_usage(usage) if isinstance(usage, dict) and usage else None
+    own = {name: response[name] for name in _METADATA if response.get(name) is not None}
+    if response.get("status") in ("queued", "in_progress"):
+        own["resume"] = {"response_id": response.get("id"), "sequence_number": None}
+    events.append(StepFinish(finish_reason=reason, usage=counted))
+    events.append(
+        Finish(
+            finish_reason=reason,
+            usage=counted,
+            provider_metadata={METADATA_KEY: own} if own else {},
+            raw=response,
+        )
+    )
+    return evolve(state, envelope=evolve(state.envelope, ended=True), hot=None)
+
+
+# -- errors
+
+
+def failed(state: State, response: Chunk, events: list[LLMEvent]) -> State:
+    """End the answer with the response's own error."""
+    if response.get("status") == "cancelled":
+        error: LLMError = AbortError(
+            "the response was cancelled at the provider", raw={"status": "cancelled"}
+        )
+    else:
+        body = response.get("error") or {"message": "the response failed, and does not say why"}
+        error = error_from_body(provider=state.context.provider or None, body={"error": body})
+    return fail(state, error, events)
+
+
+def fail(state: State, error: LLMError, events: list[LLMEvent]) -> State:
+    """End the answer with *error*."""
+    events.append(ErrorEvent(error))
+    return evolve(state, envelope=evolve(state.envelope, ended=True), hot=None)

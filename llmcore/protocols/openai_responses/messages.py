@@ -1,0 +1,153 @@
+"""OpenAI Responses: lowering the conversation to input items.
+
+Source: https://developers.openai.com/api/reference/resources/responses/methods/create (`input`),
+read November 2026. What models said is lowered in `replay`, what tools returned in `results`.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+from attrs import frozen
+
+from llmcore.protocols.call_ids import OPENAI_RESPONSES
+from llmcore.protocols.history import HistoryPolicy, Repaired, repair
+from llmcore.protocols.loose_json import mapping, string
+from llmcore.protocols.notes import Notes
+from llmcore.protocols.openai_responses.dialect import (
+    METADATA_KEY,
+    PROTOCOL_ID,
+    ResponsesDialect,
+)
+from llmcore.protocols.openai_responses.parts import content_of, lower_part
+from llmcore.protocols.openai_responses.replay import Rules, lower_answer
+from llmcore.protocols.openai_responses.results import lower_result
+from llmcore.schema.content import ContentPart, ProviderPart, ToolCallPart, ToolResultPart
+from llmcore.schema.json import JsonObject
+from llmcore.schema.messages import Message
+from llmcore.schema.request import LLMRequest
+
+Native: TypeAlias = dict[str, Any]
+
+_PARAGRAPHS: Final = "\n\n"
+
+
+@frozen(kw_only=True)
+class Target:
+    """Whom messages are lowered for."""
+
+    dialect: ResponsesDialect
+    policy: HistoryPolicy
+    keys: frozenset[str]
+    """Under which ids native parts are this server's own."""
+    stateless: bool
+    """Whether the provider keeps nothing, so that items must bring all they need."""
+
+
+def target_of(
+    request: LLMRequest, options: JsonObject, dialect: ResponsesDialect, *, stateless: bool
+) -> Target:
+    """Return whom the messages of *request* are lowered for.
+
+    A request that continues what the provider stored never sends an item's id: the
+    provider refuses items that it has already.
+    """
+    continues = bool(options.get("previous_response_id") or options.get("conversation"))
+    policy = HistoryPolicy(
+        protocol=PROTOCOL_ID,
+        provider=request.provider_id,
+        model=request.model_id,
+        metadata_key=METADATA_KEY,
+        call_ids=OPENAI_RESPONSES,
+        empty_text="drop_empty",
+        item_ids=not continues,
+        continues_stored=continues,
+    )
+    return Target(
+        dialect=dialect,
+        policy=policy,
+        keys=frozenset(filter(None, (METADATA_KEY, PROTOCOL_ID, request.provider_id))),
+        stateless=stateless,
+    )
+
+
+def lower_input(request: LLMRequest, target: Target, notes: Notes) -> tuple[str, list[Native]]:
+    """Return the body's `instructions` and `input`."""
+    repaired = repair(request.messages, target.policy)
+    notes.extend(repaired.diagnostics)
+    calls = _native_calls(repaired.messages)
+    rules = Rules(
+        trusts=target.policy.item_ids,
+        stored=not target.stateless,
+        ids=target.dialect.item_ids,
+        keys=target.keys,
+    )
+    items: list[Native] = []
+    for path, message in zip(repaired.paths, repaired.messages, strict=True):
+        if message.name:
+            why = "the Responses API takes no speakers' names"
+            notes.dropped("unsupported-parameter", f"{path}.name", why)
+        if message.role == "assistant":
+            items += lower_answer(message, path, rules, notes)
+        else:
+            items += _lower_said(message, path, target, calls, notes)
+    return _instructions(request, repaired), items
+
+
+def _instructions(request: LLMRequest, repaired: Repaired) -> str:
+    texts = (part.text for part in (*request.system, *repaired.system))
+    return _PARAGRAPHS.join(text for text in texts if text)
+
+
+def _native_calls(messages: Sequence[Message]) -> Mapping[str, Native]:
+    """Return what results must know of their calls, by call id: a built-in's item, the caller."""
+    found: dict[str, Native] = {}
+    for message in messages:
+        for part in message.content:
+            if isinstance(part, ToolCallPart):
+                own = mapping(part.provider_metadata.get(METADATA_KEY))
+                item = own.get("item")
+                found[part.id] = item if isinstance(item, dict) else own
+    return found
+
+
+def _lower_said(
+    message: Message, path: str, target: Target, calls: Mapping[str, Native], notes: Notes
+) -> list[Native]:
+    """Return a user's, a system's or a tool's message as items.
+
+    Results and native items stand alone; what is between them becomes messages.
+    """
+    role = "user" if message.role == "tool" else message.role
+    items: list[Native] = []
+    content: list[Native] = []
+    for index, part in enumerate(message.content):
+        where = f"{path}.content[{index}]"
+        item = _lower_item(part, where, target, calls, notes)
+        if item is None:
+            content += lower_part(part, where, target.keys, notes)
+            continue
+        items += _message(role, content)
+        items.append(item)
+        content = []
+    return [*items, *_message(role, content)]
+
+
+def _lower_item(
+    part: ContentPart, path: str, target: Target, calls: Mapping[str, Native], notes: Notes
+) -> Native | None:
+    """Return *part* as an item of its own; None for what is part of a message's content."""
+    match part:
+        case ToolResultPart():
+            call = calls.get(part.tool_call_id)
+            return lower_result(part, path, call, target.keys, notes)
+        case ProviderPart(provider=provider, data=dict() as data) if provider in target.keys:
+            is_content = (string(data.get("type")) or "").startswith("input_")
+            return None if is_content else dict(data)
+        case _:
+            return None
+
+
+def _message(role: str, content: list[Native]) -> list[Native]:
+    if not content:
+        return []
+    return [{"type": "message", "role": role, "content": content_of(content)}]

@@ -1,0 +1,322 @@
+"""OpenAI Responses: sending back what the model said.
+
+An answer is a list of items, and parts of one item carry the same `index`. Reasoning and the
+items after it, up to the next reasoning, are one group: the provider wants all of a group
+or none of its reasoning and ids ("was provided without its required following item",
+"... its required reasoning item"). So a group of which something was trimmed goes back as
+bare text and calls.
+
+Sources, read November 2026: https://developers.openai.com/api/docs/guides/reasoning (keeping
+reasoning items in context), https://developers.openai.com/api/docs/guides/conversation-state.
+"""
+
+import base64
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any, Final, Literal, TypeAlias
+
+from attrs import define, field, frozen
+
+from llmcore.protocols.loose_json import integer, mapping, string
+from llmcore.protocols.notes import Notes
+from llmcore.protocols.openai_responses.dialect import METADATA_KEY
+from llmcore.schema import json
+from llmcore.schema.content import (
+    ContentPart,
+    ImagePart,
+    ProviderPart,
+    ReasoningPart,
+    RefusalPart,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
+from llmcore.schema.json import JsonValue
+from llmcore.schema.messages import Message
+
+Native: TypeAlias = dict[str, Any]
+
+_MAX_ID: Final = 64
+"""Characters of an item's id that the API takes; some servers make longer ones."""
+_CALL_FIELDS: Final = ("namespace", "caller", "async")
+"""What goes back with a function call besides its name, id and arguments."""
+_NEEDS_ID: Final = frozenset({"computer_call", "local_shell_call", "mcp_approval_request"})
+"""Calls that have no form without their id."""
+_OUTPUT_ONLY: Final = frozenset({"created_by"})
+
+
+@frozen(kw_only=True)
+class Rules:
+    """How far ids go back."""
+
+    trusts: bool
+    """Whether ids are sent at all."""
+    stored: bool
+    """Whether the provider may know an item by its id alone."""
+    ids: Literal["all", "reasoning"]
+    """Of which items."""
+    keys: frozenset[str]
+    """Under which ids native parts are this server's own."""
+
+
+@define(kw_only=True)
+class _Item:
+    """An item on its way."""
+
+    kind: Literal["reasoning", "message", "call", "hosted", "native"]
+    path: str
+    place: int | None
+    """Where it stood in the answer."""
+    id: str | None
+    native: Native
+    """The item without its id."""
+    content: list[Native] = field(factory=list)
+    """Of a message."""
+
+    @property
+    def key(self) -> tuple[str, int | None, str | None]:
+        """What parts of one item have in common."""
+        return self.kind, self.place, self.id if self.place is None else None
+
+
+def lower_answer(message: Message, path: str, rules: Rules, notes: Notes) -> list[Native]:
+    """Return an assistant message as the items it was made of."""
+    items: list[_Item] = []
+    for index, part in enumerate(message.content):
+        _add(items, part, f"{path}.content[{index}]", rules, notes)
+    if all(item.place is not None for item in items):
+        items.sort(key=lambda item: item.place or 0)
+    natives: list[Native] = []
+    for group in _groups(items):
+        intact = _is_intact(group, rules)
+        for item in group:
+            natives += _lowered(item, intact, rules, notes)
+    return natives
+
+
+# -- from parts to items
+
+
+def _add(items: list[_Item], part: ContentPart, path: str, rules: Rules, notes: Notes) -> None:
+    """Add *part* to the item it belongs to."""
+    own = mapping(part.provider_metadata.get(METADATA_KEY))
+    match part:
+        case ReasoningPart():
+            _add_reasoning(_joined(items, "reasoning", path, own), part, own)
+        case TextPart() | RefusalPart():
+            item = _joined(items, "message", path, own)
+            item.content.append(_text(part))
+            if "phase" in own:
+                item.native["phase"] = own["phase"]
+        case ProviderPart(data=dict() as data) if own.get("part") == "content":
+            _joined(items, "message", path, own).content.append(dict(data))
+        case ToolCallPart() | ToolResultPart():
+            _add_tool(items, part, path, own, notes)
+        case ProviderPart(provider=provider, data=dict() as data) if provider in rules.keys:
+            items.append(_item("native", path, own, dict(data)))
+        case ImagePart() if _completes_picture(items, part, own):
+            pass
+        case _:
+            why = "the model's own message can hold none"
+            what = f"{type(part).__name__} was left out: {why}"
+            notes.dropped("unsupported-content", path, what)
+
+
+def _item(kind: Any, path: str, own: Native, native: Native) -> _Item:
+    id_ = string(native.pop("id", None)) or string(own.get("id"))
+    for name in _OUTPUT_ONLY:
+        native.pop(name, None)
+    return _Item(kind=kind, path=path, place=integer(own.get("index")), id=id_, native=native)
+
+
+def _joined(items: list[_Item], kind: Any, path: str, own: Native) -> _Item:
+    """Return the last item if a part with *own* data continues it, else a new one."""
+    new = _item(kind, path, own, {"type": kind})
+    if items and items[-1].key == new.key and items[-1].native.get("phase") == own.get("phase"):
+        return items[-1]
+    items.append(new)
+    return new
+
+
+def _add_reasoning(item: _Item, part: ReasoningPart, own: Native) -> None:
+    kind = own.get("part")
+    if kind == "reasoning_text":
+        item.native.setdefault("content", []).append({"type": kind, "text": part.text})
+    elif kind == "summary_text" or part.text:
+        summary = item.native.setdefault("summary", [])
+        summary.append({"type": "summary_text", "text": part.text})
+    if part.encrypted is not None:
+        item.native["encrypted_content"] = part.encrypted
+        item.id = string(own.get("id"))  # the id that the data is bound to
+
+
+def _text(part: TextPart | RefusalPart) -> Native:
+    if isinstance(part, RefusalPart):
+        return {"type": "refusal", "refusal": part.text}
+    annotations = [
+        dict(annotation)
+        for citation in part.citations
+        if (annotation := citation.provider_metadata.get(METADATA_KEY))
+    ]
+    return {"type": "output_text", "text": part.text, "annotations": annotations}
+
+
+def _add_tool(
+    items: list[_Item],
+    part: ToolCallPart | ToolResultPart,
+    path: str,
+    own: Native,
+    notes: Notes,
+) -> None:
+    native = own.get("item")
+    if isinstance(part, ToolCallPart) and not part.provider_executed:
+        lowered = _client_run(part, native) if isinstance(native, dict) else _call(part, own)
+        items.append(_item("call", path, own, lowered))
+    elif isinstance(native, dict):
+        items.append(_item("hosted", path, own, dict(native)))
+    elif isinstance(part, ToolCallPart):
+        why = "a tool run by the provider can only go back as the item it came as"
+        notes.dropped("hosted-tool-dropped", path, why)
+
+
+def _call(part: ToolCallPart, own: Native) -> Native:
+    extra: Native = {name: own[name] for name in _CALL_FIELDS if name in own}
+    if part.kind == "custom":
+        words = {"type": "custom_tool_call", "call_id": part.id, "name": part.name}
+        return {**words, "input": _said(part.arguments), **extra}
+    words = {"type": "function_call", "call_id": part.id, "name": part.name}
+    return {**words, "arguments": _said(part.arguments), **extra}
+
+
+def _said(value: JsonValue) -> str:
+    return value if isinstance(value, str) else json.dumps(value).decode()
+
+
+def _client_run(part: ToolCallPart, native: Native) -> Native:
+    """Return a built-in call that the caller runs, under the id its result will name."""
+    return {**native, "call_id": part.id} if "call_id" in native else dict(native)
+
+
+def _completes_picture(items: list[_Item], part: ImagePart, own: Native) -> bool:
+    """Put a picture back into the item that drew it; False if there is none."""
+    for item in reversed(items):
+        drawn = item.native.get("type") == "image_generation_call"
+        if drawn and item.place == integer(own.get("index")) and part.data is not None:
+            item.native["result"] = base64.b64encode(part.data).decode()
+            return True
+    return False
+
+
+# -- what must go together
+
+
+def _groups(items: Sequence[_Item]) -> Iterator[list[_Item]]:
+    """Yield reasoning with what follows it, up to the next reasoning."""
+    group: list[_Item] = []
+    for item in items:
+        if item.kind == "reasoning" and group and group[-1].kind != "reasoning":
+            yield group
+            group = []
+        group.append(item)
+    if group:
+        yield group
+
+
+def _is_intact(group: list[_Item], rules: Rules) -> bool:
+    """Return whether *group* is as it came, so that its reasoning and ids can be sent."""
+    first, last = group[0], group[-1]
+    if not rules.trusts or last.kind == "reasoning":
+        return False
+    if first.kind != "reasoning" and first.place:
+        return False  # what stood before it may have been its reasoning
+    if not all(_follows(one, other) for one, other in pairwise(group)):
+        return False
+    if any(item.id is None for item in group if item.kind != "native") and rules.ids == "all":
+        return False
+    return all(_is_readable(item, rules) for item in group if item.kind == "reasoning")
+
+
+def _follows(one: _Item, other: _Item) -> bool:
+    if one.place is None or other.place is None:
+        return one.place is other.place  # where places are unknown, what is there is all
+    return other.place == one.place + 1
+
+
+def _is_readable(item: _Item, rules: Rules) -> bool:
+    """Return whether the provider can read a reasoning item, by its data or by its id."""
+    if not item.native.keys().isdisjoint({"encrypted_content", "content"}):
+        return True
+    return rules.stored and item.id is not None
+
+
+# -- from items to JSON
+
+
+def _lowered(item: _Item, intact: bool, rules: Rules, notes: Notes) -> list[Native]:
+    """Return *item*, with its id where its group is *intact*; nothing if it cannot go alone."""
+    with_id = intact and item.id is not None
+    match item.kind:
+        case "reasoning":
+            return _lowered_reasoning(item, intact, notes)
+        case "hosted":
+            return _lowered_hosted(item, intact, notes)
+        case "message":
+            return [_lowered_message(item, with_id=with_id and _may_carry(item, rules))]
+        case "call":
+            needed = item.native.get("type") in _NEEDS_ID and item.id is not None
+            return [_with_id(item, needed or (with_id and _may_carry(item, rules)))]
+        case _:
+            return [_with_id(item, rules.trusts and item.id is not None)]
+
+
+def _may_carry(item: _Item, rules: Rules) -> bool:
+    return rules.ids == "all" and len(item.id or "") <= _MAX_ID
+
+
+def _with_id(item: _Item, with_id: bool) -> Native:
+    """Return the native item, its id in the usual place."""
+    if not with_id:
+        return item.native
+    kind, *rest = item.native.items()
+    return dict([kind, ("id", item.id), *rest])
+
+
+def _lowered_reasoning(item: _Item, intact: bool, notes: Notes) -> list[Native]:
+    if not intact:
+        why = "reasoning goes back only whole, and with the items that came after it"
+        notes.dropped("reasoning-dropped", item.path, why)
+        return []
+    native: Native = {"type": "reasoning"}
+    if item.id is not None:
+        native["id"] = item.id
+    native["summary"] = item.native.get("summary", [])
+    for name in ("content", "encrypted_content"):
+        if name in item.native:
+            native[name] = item.native[name]
+    return [native]
+
+
+def _lowered_hosted(item: _Item, intact: bool, notes: Notes) -> list[Native]:
+    if not intact or item.id is None:
+        why = "the call of a hosted tool goes back only with the reasoning it came from"
+        notes.dropped("hosted-tool-dropped", item.path, why)
+        return []
+    if item.native.get("type") == "image_generation_call" and "result" not in item.native:
+        why = "the picture that the call drew is not in the message any more"
+        notes.dropped("hosted-tool-dropped", item.path, why)
+        return []
+    return [_with_id(item, with_id=True)]
+
+
+def _lowered_message(item: _Item, *, with_id: bool) -> Native:
+    """Return a message: with its id as it came, without one as plain text."""
+    native: Native = {"type": "message"}
+    if with_id:
+        native |= {"id": item.id, "role": "assistant", "status": "completed"}
+        native["content"] = item.content
+    else:
+        texts = (part.get("text") or part.get("refusal") or "" for part in item.content)
+        native |= {"role": "assistant", "content": "".join(map(str, texts))}
+    if item.native.get("phase") is not None:
+        native["phase"] = item.native["phase"]
+    return native

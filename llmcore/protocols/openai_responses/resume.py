@@ -1,0 +1,60 @@
+"""OpenAI Responses: going on with a background response whose stream was cut.
+
+Source: https://developers.openai.com/api/docs/guides/background ("Streaming a background
+response"), read November 2026: only a response that was created with `background` and `stream`
+can be streamed again, from the event after a `sequence_number`.
+
+The events that `resume` asks for continue the very same state, so the answer is the one that
+would have come without the cut.
+"""
+
+from collections.abc import Mapping
+from urllib.parse import quote
+
+from attrs import field, frozen
+
+from llmcore.protocols.loose_json import integer, mapping, string
+from llmcore.protocols.openai_responses.dialect import METADATA_KEY
+from llmcore.protocols.openai_responses.state import Chunk, State
+from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.json import ProviderMetadata
+
+
+@frozen(kw_only=True)
+class Resume:
+    """A GET request that goes on with a stream, relative to the API's base URL."""
+
+    path: str
+    query: Mapping[str, str] = field(factory=dict)
+
+
+def cursor(state: State, event: Chunk) -> ProviderMetadata:
+    """Return where the stream stood at *event*, the last that was stepped; empty if nowhere.
+
+    It belongs into the metadata of what a cut stream leaves: `{"openai": {"resume": {...}}}`.
+    """
+    envelope = state.envelope
+    if not envelope.background or envelope.response_id is None or False:
+        return {}
+    number = integer(event.get("sequence_number"))
+    place = {"response_id": envelope.response_id, "sequence_number": number}
+    return {METADATA_KEY: {"resume": place}}
+
+
+def resume(metadata: ProviderMetadata) -> Resume:
+    """Return the request that goes on at the cursor in *metadata*.
+
+    Without a sequence number the stream begins anew. InvalidRequestError if there is no cursor.
+    """
+    place = mapping(mapping(metadata.get(METADATA_KEY)).get("resume"))
+    response_id = string(place.get("response_id"))
+    if response_id is None:
+        raise InvalidRequestError(
+            "there is no response to resume: only those asked for with background=true "
+            "and stream=true can be"
+        )
+    query = {"stream": "true"}
+    number = integer(place.get("sequence_number"))
+    if number is not None:
+        query["starting_after"] = str(number)
+    return Resume(path=f"responses/{quote(response_id, safe='')}", query=query)

@@ -1,0 +1,195 @@
+"""OpenAI Responses: lowering tools and the choice among them.
+
+Sources, read November 2026: https://developers.openai.com/api/reference/resources/responses/methods/create
+(`tools`, `tool_choice`), https://developers.openai.com/api/docs/guides/tools and its pages.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final, TypeAlias
+
+from llmcore.protocols.loose_json import mapping
+from llmcore.protocols.notes import Notes
+from llmcore.protocols.tool_schema import SchemaTarget, project
+from llmcore.schema.errors import InvalidRequestError, UnsupportedToolChoiceError
+from llmcore.schema.request import LLMRequest
+from llmcore.schema.tools import CustomTool, HostedTool, ToolChoice, ToolDefinition, ToolSpec
+
+Native: TypeAlias = dict[str, Any]
+
+
+def lower_tools(request: LLMRequest, keys: Iterable[str], notes: Notes) -> Native:
+    """Return the body's `tools`, `tool_choice` and `parallel_tool_calls`.
+
+    *keys* are the ids under which raw tools are this server's own.
+    """
+    tools: list[Native] = []
+    for index, tool in enumerate(request.tools):
+        native = _lower_tool(tool, f"tools[{index}]", request.model_id, frozenset(keys), notes)
+        if native is not None:
+            tools.append(native)
+    choice = request.tool_choice
+    if choice is not None and choice.mode == "required" and not tools:
+        raise _nothing_to_call(request)
+    fields: Native = {}
+    if tools:
+        fields["tools"] = tools
+    if choice is not None and (tools or choice.mode == "named"):
+        fields["tool_choice"] = _lower_choice(choice, tools)
+    if request.parallel_tool_calls is not None and tools:
+        fields["parallel_tool_calls"] = request.parallel_tool_calls
+    return fields
+
+
+def _nothing_to_call(request: LLMRequest) -> InvalidRequestError | UnsupportedToolChoiceError:
+    if request.tools:
+        return UnsupportedToolChoiceError(
+            "a call is required, but the server has none of the tools"
+        )
+    return InvalidRequestError("tool_choice is 'required', but the request has no tools")
+
+
+def _lower_choice(choice: ToolChoice, tools: list[Native]) -> object:
+    """Return a choice; a hosted tool is named by its type, an MCP server by its label."""
+    if choice.mode != "named":
+        return choice.mode
+    wanted = choice.tool_name
+    for tool in tools:
+        if tool.get("name") == wanted and tool.get("type") in ("function", "custom"):
+            return {"type": tool["type"], "name": wanted}
+    for tool in tools:
+        if tool.get("type") == "mcp" and tool.get("server_label") == wanted:
+            return {"type": "mcp", "server_label": wanted}
+        if tool.get("type") == wanted:
+            return {"type": wanted}
+    raise InvalidRequestError(
+        f"tool_choice names {wanted!r}, which is not among the request's tools"
+    )
+
+
+# -- one tool
+
+
+def _lower_tool(
+    tool: ToolSpec, path: str, model: str, keys: frozenset[str], notes: Notes
+) -> Native | None:
+    match tool:
+        case ToolDefinition():
+            return _lower_function(tool, path, notes)
+        case CustomTool():
+            return _lower_custom(tool)
+        case HostedTool(kind="raw", provider=provider) if provider in keys:
+            return dict(tool.options)
+        case HostedTool(kind="raw", provider=provider):
+            notes.dropped("unsupported-tool", path, f"the raw tool is {provider}'s")
+            return None
+        case HostedTool():
+            return _lower_hosted(tool, path, model, notes)
+
+
+def _lower_function(tool: ToolDefinition, path: str, notes: Notes) -> Native:
+    """Return a function. `strict` must be stated; null leaves it to the provider.
+
+    Whose default is to be strict with schemas that fit its rules, and only with those.
+    """
+    target = SchemaTarget.OPENAI_STRICT if tool.strict else SchemaTarget.OPENAI_LOOSE
+    projected = project(tool.parameters, target, f"{path}.parameters")
+    notes.extend(projected.diagnostics)
+    function: Native = {"type": "function", "name": tool.name}
+    if tool.description:
+        function["description"] = tool.description
+    function["parameters"] = projected.schema
+    function["strict"] = projected.strict if tool.strict else tool.strict
+    return function
+
+
+def _lower_custom(tool: CustomTool) -> Native:
+    custom: Native = {"type": "custom", "name": tool.name}
+    if tool.description:
+        custom["description"] = tool.description
+    if tool.grammar is not None:
+        grammar = {"syntax": tool.grammar.syntax, "definition": tool.grammar.definition}
+        custom["format"] = {"type": "grammar", **grammar}
+    return custom
+
+
+# -- tools that the provider defines
+
+
+def _lower_hosted(tool: HostedTool, path: str, model: str, notes: Notes) -> Native | None:
+    form = _HOSTED.get(tool.kind)
+    if form is None:
+        notes.dropped("unsupported-tool", path, f"the Responses API has no {tool.kind} tool")
+        return None
+    return form(dict(tool.options), path, model, notes)
+
+
+def _unsupported(options: Native, name: str, path: str, why: str, notes: Notes) -> None:
+    """Take an option out that the API has no word for."""
+    if options.pop(name, None) is not None:
+        notes.dropped("unsupported-parameter", f"{path}.{name}", why)
+
+
+def _web_search(options: Native, path: str, _model: str, notes: Notes) -> Native:
+    _unsupported(options, "max_uses", path, "only max_tool_calls limits all tools together", notes)
+    why = "searches can be kept to domains, not away from them"
+    _unsupported(options, "blocked_domains", path, why, notes)
+    domains = options.pop("allowed_domains", None)
+    native: Native = {"type": "web_search", **options}
+    if domains:
+        native["filters"] = {"allowed_domains": domains, **mapping(options.get("filters"))}
+    if options.get("user_location"):
+        native["user_location"] = {"type": "approximate", **mapping(options["user_location"])}
+    return native
+
+
+def _file_search(options: Native, path: str, _model: str, _notes: Notes) -> Native:
+    if not options.get("vector_store_ids"):
+        raise InvalidRequestError(f"{path}: file search needs vector_store_ids")
+    native: Native = {"type": "file_search"}
+    if "max_results" in options:
+        native["max_num_results"] = options.pop("max_results")
+    return {**native, **options}
+
+
+def _code_execution(options: Native, _path: str, _model: str, _notes: Notes) -> Native:
+    container = options.pop("container", None) or {"type": "auto"}
+    return {"type": "code_interpreter", "container": container, **options}
+
+
+_PREVIEW: Final = "computer-use-preview"
+"""The one model whose tool must be told of the display."""
+
+
+def _computer_use(options: Native, path: str, model: str, notes: Notes) -> Native:
+    if _PREVIEW in model:
+        return {"type": "computer_use_preview", "environment": "browser", **options}
+    for name in ("display_width", "display_height", "environment"):
+        if options.pop(name, None) is not None:
+            why = "the model sees it on the screenshots and is not told"
+            notes.noted("unsupported-parameter", f"{path}.{name}", why)
+    return {"type": "computer", **options}
+
+
+def _shell(options: Native, _path: str, model: str, _notes: Notes) -> Native:
+    """Return the shell that *model* knows: `codex-mini-latest` has only the older one."""
+    return {"type": "local_shell" if "codex-mini" in model else "shell", **options}
+
+
+def _as(kind: str) -> Callable[[Native, str, str, Notes], Native]:
+    def lower(options: Native, _path: str, _model: str, _notes: Notes) -> Native:
+        return {"type": kind, **options}
+
+    return lower
+
+
+_HOSTED: Final[dict[str, Callable[[Native, str, str, Notes], Native]]] = {
+    "code_execution": _code_execution,
+    "computer_use": _computer_use,
+    "file_search": _file_search,
+    "image_generation": _as("image_generation"),
+    "mcp": _as("mcp"),
+    "shell": _shell,
+    "tool_search": _as("tool_search"),
+    "web_search": _web_search,
+}
+"""By kind. What is not here (`web_fetch`, `text_editor`, `memory`) the API does not have."""

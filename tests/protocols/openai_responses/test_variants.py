@@ -1,0 +1,268 @@
+"""Whatever a server leaves out or spells in its own way, the answer is the same."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from llmcore.protocols.openai_responses import stream
+from llmcore.schema.content import ContentPart, RefusalPart
+from llmcore.schema.events import (
+    LLMEvent,
+    ReasoningDelta,
+    TextDelta,
+    ToolInputDelta,
+)
+from llmcore.schema.response import LLMResponse
+from tests.responses_wire import (
+    ANSWERS,
+    ASKED,
+    Native,
+    document,
+    events_of,
+    response,
+    streamed,
+    whole,
+)
+
+Variant = Callable[[list[Native]], list[Native]]
+
+
+def _without(*endings: str) -> Variant:
+    def vary(events: list[Native]) -> list[Native]:
+        return [event for event in events if not event["type"].endswith(endings)]
+
+    return vary
+
+
+def _only(*types: str) -> Variant:
+    def vary(events: list[Native]) -> list[Native]:
+        return [event for event in events if event["type"].removeprefix("response.") in types]
+
+    return vary
+
+
+def _bare_end(events: list[Native]) -> list[Native]:
+    """Leave the output out of the final response."""
+    last = events[-1]
+    return [*events[:-1], {**last, "response": {**last["response"], "output": []}}]
+
+
+def _deltas_and_items(events: list[Native]) -> list[Native]:
+    """Leave out what ends texts and inputs, but not what ends items."""
+    kept = _without("text.done", "part.done", "arguments.done", "input.done", "refusal.done")
+    return _bare_end(kept(events))
+
+
+def _unnumbered(events: list[Native]) -> list[Native]:
+    """Leave out all numbers, as llama.cpp does."""
+    gone = ("sequence_number", "output_index", "content_index", "summary_index")
+    return [{k: v for k, v in event.items() if k not in gone} for event in events]
+
+
+def _rotating(events: list[Native]) -> list[Native]:
+    """Give items a new id in each event, as GitHub Copilot does."""
+
+    def rotate(number: int, event: Native) -> Native:
+        event = dict(event)
+        if "item_id" in event:
+            event["item_id"] = f"rotated_{number}"
+        if "item" in event and "id" in event["item"]:
+            event["item"] = {**event["item"], "id": f"rotated_{number}"}
+        return event
+
+    return [rotate(number, event) for number, event in enumerate(events)]
+
+
+def _all_zero(events: list[Native]) -> list[Native]:
+    """Give all items the number 0."""
+    return [{**e, "output_index": 0} if "output_index" in e else e for e in events]
+
+
+def _unannounced(events: list[Native]) -> list[Native]:
+    """Leave out where items and parts begin."""
+    gone = ("output_item.added", "content_part.added", "summary_part.added", "command.added")
+    return [event for event in events if not event["type"].endswith(gone)]
+
+
+VARIANTS: dict[str, Variant] = {
+    "as documented": list,
+    "ends only": _without(".delta"),
+    "whole items only": _only("created", "output_item.done", "completed"),
+    "final response only": _only("created", "completed"),
+    "final event only": _only("completed"),
+    "bare final response": _bare_end,
+    "deltas and items": _deltas_and_items,
+    "unnumbered": _unnumbered,
+    "unnumbered, bare final response": lambda events: _bare_end(_unnumbered(events)),
+    "all numbered 0": _all_zero,
+    "rotating ids": _rotating,
+    "unannounced": _unannounced,
+}
+
+
+def comparable(answer: LLMResponse, *, ids: bool) -> Any:
+    """Return what must be the same; without *ids*, those of items do not count."""
+    return (
+        [_part(part, ids) for part in answer.message.content],
+        answer.finish_reason,
+        answer.usage,
+        answer.sources,
+        answer.diagnostics,
+        answer.provider_metadata,
+    )
+
+
+def _part(part: ContentPart, ids: bool) -> str:
+    return repr(part) if ids else _without_ids(repr(part))
+
+
+_IDS = re.compile(
+    r"'(rotated|rs|msg|fc|ctc|ws|fs|ci|ig|mcp|mcpl|mcpr|tsc|tso|sh|sho|cm|cmo|cu|lsh|apc|cmp|dr)_\d+'"
+)
+
+
+def _without_ids(text: str) -> str:
+    """Return *text* with the ids of all items made one."""
+    return _IDS.sub("'?'", text)
+
+
+@pytest.mark.parametrize("size", [2, 1000])
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("name", ANSWERS)
+def test_every_variant_gives_the_same_answer(name: str, variant: str, size: int) -> None:
+    """Deltas only, ends only, the final response only: one answer, and it is the whole body's."""
+    output = ANSWERS[name]
+    ids = variant != "rotating ids"
+    expected = response(whole(document(output)))
+
+    events = streamed(VARIANTS[variant](events_of(output, size=size)))
+
+    assert comparable(response(events), ids=ids) == comparable(expected, ids=ids)
+    _assert_delivered_once(events, expected)
+
+
+def _assert_delivered_once(events: list[LLMEvent], expected: LLMResponse) -> None:
+    """Each character of the texts is delivered once."""
+    texts = "".join(event.text for event in events if isinstance(event, TextDelta))
+    thoughts = "".join(event.text for event in events if isinstance(event, ReasoningDelta))
+    refusals = "".join(p.text for p in expected.message.content if isinstance(p, RefusalPart))
+
+    assert texts == (expected.text or refusals)
+    assert thoughts == (expected.reasoning or "")
+
+
+WORDS = ("message", "reasoning", "function_call", "custom_tool_call")
+WORDY = [name for name, output in ANSWERS.items() if all(i["type"] in WORDS for i in output)]
+
+
+@pytest.mark.parametrize("name", WORDY)
+def test_deltas_alone_give_texts_and_calls(name: str) -> None:
+    """A server that says nothing whole, neither parts nor items, is understood all the same."""
+    events = _bare_end(_without(".done")(events_of(ANSWERS[name])))
+
+    answer, expected = response(streamed(events)), response(whole(document(ANSWERS[name])))
+
+    assert answer.text == expected.text
+    assert answer.reasoning == expected.reasoning
+    assert [(c.name, c.arguments) for c in answer.tool_calls] == [
+        (c.name, c.arguments) for c in expected.tool_calls
+    ]
+    assert answer.finish_reason == expected.finish_reason
+
+
+def test_encrypted_argument_deltas_give_way_to_the_plain_end() -> None:
+    """Where deltas are ciphertext, the arguments are what the end says, and the call is one."""
+    events = _rotating(events_of(ANSWERS["parallel calls"]))
+    for event in events:
+        if event["type"].endswith("arguments.delta"):
+            event["delta"] = "9f3a0c"
+
+    answer = response(streamed(events))
+
+    assert [call.arguments for call in answer.tool_calls] == [{"city": "A"}, {"city": "B"}]
+    assert [call.id for call in answer.tool_calls] == ["call_1", "call_2"]
+    assert {note.code for note in answer.diagnostics} == {"segment-text-changed"}
+
+
+def test_interleaved_items_do_not_mix() -> None:
+    """Items whose events alternate stay apart, also where all are numbered 0."""
+    events = events_of(ANSWERS["parallel calls"], size=2)
+    first = [e for e in events if e.get("item_id") == "fc_1"]
+    second = [e for e in events if e.get("item_id") == "fc_2"]
+    mixed = [event for pair in zip(first, second, strict=True) for event in pair]
+    added = [e for e in events if e["type"].endswith("item.added")]
+    done = [e for e in events if e["type"].endswith("item.done")]
+    order = [*events[:2], *added, *mixed, *done, events[-1]]
+
+    for varied in (order, _all_zero(order), _bare_end(_all_zero(order))):
+        calls = response(streamed(varied)).tool_calls
+
+        assert [(call.id, call.arguments) for call in calls] == [
+            ("call_1", {"city": "A"}),
+            ("call_2", {"city": "B"}),
+        ]
+
+
+def test_gaps_in_the_numbers_do_not_matter() -> None:
+    """The final list is matched to what was streamed although an item between was hidden."""
+    output = ANSWERS["phases"]
+    events = _rotating(events_of(output))
+    for event in events:
+        if event.get("output_index") == 1:
+            event["output_index"] = 2
+
+    answer = response(streamed(events))
+
+    assert [part.text for part in answer.message.content if hasattr(part, "text")] == [
+        "Let me see.",
+        "There.",
+    ]
+
+
+def test_late_ends_are_ignored() -> None:
+    """What comes again after an item's end adds nothing."""
+    events = events_of(ANSWERS["text"])
+    again = [e for e in events if e.get("item_id") or "item" in e]
+
+    answer = response(streamed([*events[:-1], *again, events[-1]]))
+
+    assert answer.text == "Hello, wörld!"
+
+
+DELTAS = {
+    "text": (TextDelta, "output_text.delta"),
+    "summaries": (ReasoningDelta, "summary_text.delta"),
+    "open reasoning": (ReasoningDelta, "reasoning_text.delta"),
+    "refusal": (TextDelta, "refusal.delta"),
+    "parallel calls": (ToolInputDelta, "arguments.delta"),
+    "custom call": (ToolInputDelta, "input.delta"),
+    "hosted mcp_call": (ToolInputDelta, "arguments.delta"),
+}
+
+
+@pytest.mark.parametrize("name", DELTAS)
+def test_plain_deltas_pass_through_one_by_one(name: str) -> None:
+    """Each delta of the server is one delta of ours."""
+    kind, ending = DELTAS[name]
+    sent = events_of(ANSWERS[name], size=1)
+
+    ours = [event.text for event in streamed(sent) if type(event) is kind]  # type: ignore[union-attr]
+
+    assert ours == [event["delta"] for event in sent if event["type"].endswith(ending)]
+
+
+@pytest.mark.parametrize("variant", ["as documented", "rotating ids", "unnumbered"])
+@pytest.mark.parametrize("name", DELTAS)
+def test_a_token_changes_no_state(name: str, variant: str) -> None:
+    """All but the first delta of a segment leave the state as it is."""
+    state, changes, deltas = stream.initial(ASKED), 0, 0
+    for event in VARIANTS[variant](events_of(ANSWERS[name], size=1)):
+        before = state
+        state, _ = stream.step(before, event)
+        if event["type"].endswith(DELTAS[name][1]):
+            deltas += 1
+            changes += state is not before
+
+    assert deltas > 2 * changes > 0
