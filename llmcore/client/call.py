@@ -96,6 +96,8 @@ class Call:
             chunks, self._chunks = self._chunks, None
             with anyio.CancelScope(shield=True):
                 await chunks.aclose()
+                if self._exchange is not None:  # a generator that never ran closes nothing
+                    await self._exchange.aclose()
 
     async def _within(self, step: Callable[[], Awaitable[_T]]) -> _T | None:
         """Run *step* until it ends, a limit runs out or the call is closed (then None)."""
@@ -242,9 +244,9 @@ class Call:
 
     def _as_limit(self, error: LLMError) -> LLMError:
         """Return a transport's read timeout as the limit it stands for."""
-        if isinstance(error, RequestTimeoutError) and error.error_code == "read":
-            return self._timed_out()
-        return error
+        read = isinstance(error, RequestTimeoutError) and error.error_code == "read"
+        limited = getattr(self._timeouts, self._waiting_for) is not None
+        return self._timed_out() if read and limited else error
 
     async def _failed(self, error: LLMError) -> Sequence[LLMEvent]:
         await self.aclose()
