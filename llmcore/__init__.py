@@ -24,15 +24,41 @@ if TYPE_CHECKING:
     from llmcore.client.timeouts import Timeouts as Timeouts
     from llmcore.folds.response import Accumulator as Accumulator
     from llmcore.folds.response import collect as collect
+    from llmcore.generation.abort import AbortController as AbortController
+    from llmcore.generation.abort import AbortSignal as AbortSignal
+    from llmcore.generation.conditions import has_tool_call as has_tool_call
+    from llmcore.generation.conditions import step_count_is as step_count_is
+    from llmcore.generation.default_client import set_default_client as set_default_client
+    from llmcore.generation.generate import generate as generate
+    from llmcore.generation.objects import StreamObjectResult as StreamObjectResult
+    from llmcore.generation.objects import generate_object as generate_object
+    from llmcore.generation.objects import stream_object as stream_object
+    from llmcore.generation.results import GenerateResult as GenerateResult
+    from llmcore.generation.results import StepResult as StepResult
+    from llmcore.generation.retry import RetryPolicy as RetryPolicy
+    from llmcore.generation.retry import retry as retry
+    from llmcore.generation.settings import NextStep as NextStep
+    from llmcore.generation.stream import StreamResult as StreamResult
+    from llmcore.generation.stream import stream as stream
+    from llmcore.generation.tool import Tool as Tool
+    from llmcore.generation.tool import ToolFailure as ToolFailure
+    from llmcore.generation.tool import tool as tool
     from llmcore.protocols.openai_chat.dialect import ChatDialect as ChatDialect
+    from llmcore.routes.amazon_bedrock import AmazonBedrock as AmazonBedrock
+    from llmcore.routes.anthropic import Anthropic as Anthropic
+    from llmcore.routes.anthropic import AnthropicCompatible as AnthropicCompatible
     from llmcore.routes.auth import Auth as Auth
+    from llmcore.routes.azure import Azure as Azure
     from llmcore.routes.baseten import Baseten as Baseten
     from llmcore.routes.cerebras import Cerebras as Cerebras
+    from llmcore.routes.cloudflare import CloudflareAIGateway as CloudflareAIGateway
+    from llmcore.routes.cloudflare import CloudflareWorkersAI as CloudflareWorkersAI
     from llmcore.routes.deepinfra import DeepInfra as DeepInfra
     from llmcore.routes.deepseek import DeepSeek as DeepSeek
     from llmcore.routes.endpoint import Endpoint as Endpoint
     from llmcore.routes.fireworks import Fireworks as Fireworks
     from llmcore.routes.framing import Framing as Framing
+    from llmcore.routes.google import Google as Google
     from llmcore.routes.groq import Groq as Groq
     from llmcore.routes.huggingface import HuggingFace as HuggingFace
     from llmcore.routes.llamacpp import LlamaCpp as LlamaCpp
@@ -141,15 +167,30 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "llmcore.client.middleware": ("Middleware", "Next"),
     "llmcore.client.timeouts": ("Timeouts",),
     "llmcore.folds.response": ("Accumulator", "collect"),
+    "llmcore.generation.abort": ("AbortController", "AbortSignal"),
+    "llmcore.generation.conditions": ("has_tool_call", "step_count_is"),
+    "llmcore.generation.default_client": ("set_default_client",),
+    "llmcore.generation.generate": ("generate",),
+    "llmcore.generation.objects": ("StreamObjectResult", "generate_object", "stream_object"),
+    "llmcore.generation.results": ("GenerateResult", "StepResult"),
+    "llmcore.generation.retry": ("RetryPolicy", "retry"),
+    "llmcore.generation.settings": ("NextStep",),
+    "llmcore.generation.stream": ("StreamResult", "stream"),
+    "llmcore.generation.tool": ("Tool", "ToolFailure", "tool"),
     "llmcore.protocols.openai_chat.dialect": ("ChatDialect",),
+    "llmcore.routes.amazon_bedrock": ("AmazonBedrock",),
+    "llmcore.routes.anthropic": ("Anthropic", "AnthropicCompatible"),
     "llmcore.routes.auth": ("Auth",),
+    "llmcore.routes.azure": ("Azure",),
     "llmcore.routes.baseten": ("Baseten",),
     "llmcore.routes.cerebras": ("Cerebras",),
+    "llmcore.routes.cloudflare": ("CloudflareAIGateway", "CloudflareWorkersAI"),
     "llmcore.routes.deepinfra": ("DeepInfra",),
     "llmcore.routes.deepseek": ("DeepSeek",),
     "llmcore.routes.endpoint": ("Endpoint",),
     "llmcore.routes.fireworks": ("Fireworks",),
     "llmcore.routes.framing": ("Framing",),
+    "llmcore.routes.google": ("Google",),
     "llmcore.routes.groq": ("Groq",),
     "llmcore.routes.huggingface": ("HuggingFace",),
     "llmcore.routes.llamacpp": ("LlamaCpp",),
@@ -164,6 +205,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "llmcore.routes.perplexity": ("Perplexity",),
     "llmcore.routes.route": ("PreparedRequest", "Route", "RouteDefaults"),
     "llmcore.routes.together": ("Together",),
+    "llmcore.routes.vertex": ("Vertex",),
     "llmcore.routes.vllm": ("VLLM",),
     "llmcore.routes.xai": ("XAI",),
     "llmcore.routes.zai": ("ZAI",),
@@ -259,18 +301,26 @@ __all__ = [
     "VLLM",
     "XAI",
     "ZAI",
+    "AbortController",
     "AbortError",
+    "AbortSignal",
     "AccessDeniedError",
     "Accumulator",
+    "AmazonBedrock",
+    "Anthropic",
+    "AnthropicCompatible",
     "AudioPart",
     "Auth",
     "AuthenticationError",
+    "Azure",
     "Baseten",
     "CachePolicy",
     "Cerebras",
     "ChatDialect",
     "Citation",
     "Client",
+    "CloudflareAIGateway",
+    "CloudflareWorkersAI",
     "ConfigurationError",
     "ContentFilterError",
     "ContentPart",
@@ -290,7 +340,9 @@ __all__ = [
     "FinishReason",
     "Fireworks",
     "Framing",
+    "GenerateResult",
     "GenerationOptions",
+    "Google",
     "Grammar",
     "Groq",
     "HostedTool",
@@ -313,6 +365,7 @@ __all__ = [
     "Moonshot",
     "NetworkError",
     "Next",
+    "NextStep",
     "NoObjectGeneratedError",
     "NotFoundError",
     "Ollama",
@@ -338,14 +391,18 @@ __all__ = [
     "RequestTimeoutError",
     "ResponseFormat",
     "Result",
+    "RetryPolicy",
     "Role",
     "Route",
     "RouteDefaults",
     "ServerError",
     "Source",
     "StepFinish",
+    "StepResult",
     "StepStart",
     "StreamError",
+    "StreamObjectResult",
+    "StreamResult",
     "StreamStart",
     "Success",
     "TextDelta",
@@ -355,11 +412,13 @@ __all__ = [
     "Timeouts",
     "Together",
     "TokenLogprob",
+    "Tool",
     "ToolCall",
     "ToolCallPart",
     "ToolChoice",
     "ToolDefinition",
     "ToolError",
+    "ToolFailure",
     "ToolInputDelta",
     "ToolInputEnd",
     "ToolInputStart",
@@ -372,8 +431,17 @@ __all__ = [
     "collect",
     "evolve",
     "from_json",
+    "generate",
+    "generate_object",
+    "has_tool_call",
     "request",
+    "retry",
+    "set_default_client",
+    "step_count_is",
+    "stream",
+    "stream_object",
     "to_json",
+    "tool",
 ]
 
 

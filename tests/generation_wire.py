@@ -13,9 +13,9 @@ Call = tuple[str, str, Any]
 SSE = {"content-type": "text/event-stream"}
 
 
-def calls_of(*calls: Call, text: str = "", reason: str = "tool_calls") -> list[bytes | float]:
+def calls_of(*calls: Call, text: str = "", reason: str = "tool_calls") -> list[Any]:
     """Return the script of a streamed answer that calls tools."""
-    script: list[bytes | float] = []
+    script: list[Any] = []
     if text:
         script.append(chat_chunk(delta={"content": text}))
     for index, (id_, name, arguments) in enumerate(calls):
@@ -30,9 +30,9 @@ def calls_of(*calls: Call, text: str = "", reason: str = "tool_calls") -> list[b
     return [*script, chat_chunk(finish_reason=reason), sse(last), DONE]
 
 
-def text_of(*texts: str) -> list[bytes | float]:
+def text_of(*texts: str) -> list[Any]:
     """Return the script of a streamed text answer."""
-    return chat_stream(texts or ("Hel", "lo"))
+    return [*chat_stream(texts or ("Hel", "lo"))]
 
 
 def client_of(*scripts: Any) -> tuple[Client, ScriptedTransport]:

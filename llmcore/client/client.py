@@ -15,6 +15,7 @@ from returns.pipeline import is_successful
 from returns.result import Failure, Result, Success
 
 from llmcore.client.call import Call, Outgoing
+from llmcore.client.credentials import Credentials
 from llmcore.client.event_stream import EventStream
 from llmcore.client.http import HttpClient
 from llmcore.client.media_files import load_files, names_files
@@ -22,7 +23,7 @@ from llmcore.client.middleware import Middleware, compose
 from llmcore.client.timeouts import Timeouts
 from llmcore.client.transport import Transport
 from llmcore.client.transports import Transports
-from llmcore.routes.auth import AuthContext
+from llmcore.routes.auth import TOKEN_TO_COME, AuthContext
 from llmcore.routes.route import PreparedRequest, Route
 from llmcore.schema.errors import ConfigurationError, LLMError
 from llmcore.schema.model import Model
@@ -72,6 +73,7 @@ class Client:
         self.timeouts = timeouts or Timeouts()
         self._environ = environ
         self._middleware = tuple(middleware)
+        self._credentials = Credentials()
         self._transports = Transports(http=http, transport=transport, environ=self.environ)
 
     @classmethod
@@ -126,7 +128,7 @@ class Client:
         Nothing is sent. Local files are read. A token that would be fetched is left out,
         a placeholder in its place.
         """
-        return self._prepare(request, streaming=streaming, token="[fetched when sent]")  # noqa: S106
+        return self._prepare(request, streaming=streaming, token=TOKEN_TO_COME)
 
     async def generate(
         self, request: LLMRequest, *, timeouts: Timeouts | None = None
@@ -193,7 +195,7 @@ class Client:
         if not is_successful(resolved):
             return Failure(resolved.failure())
         route = _route(resolved.unwrap())
-        token = await route.auth.fetch() if route.auth.fetch is not None else None
+        token = await self._credentials.token(route.auth, self.environ)
         if names_files(request):
             try:
                 request = await anyio.to_thread.run_sync(load_files, request)

@@ -5,11 +5,11 @@ missing key is an AuthenticationError when a request is prepared, never at impor
 configuration time.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import datetime
-from typing import Self, TypeAlias
+from typing import Final, Self, TypeAlias, TypeVar
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 from returns.result import Failure, Result, Success
 
 from llmcore.routes.http_request import HttpRequest
@@ -27,8 +27,29 @@ class AuthContext:
     """What the auth's `fetch` returned."""
 
 
+TOKEN_TO_COME: Final = "[fetched when sent]"  # noqa: S105
+"""What `AuthContext.token` is where nothing is sent, and so nothing fetched."""
+
+
+@frozen
+class CredentialSource:
+    """Where a token comes from that takes files, processes or requests to get, as data.
+
+    Each kind is a class below this one; the client knows how to ask it.
+    """
+
+
 Sign: TypeAlias = Callable[[HttpRequest, AuthContext], Result[HttpRequest, LLMError]]
 Fetch: TypeAlias = Callable[[], Awaitable[str]]
+FetchWhen: TypeAlias = Callable[[Mapping[str, str]], bool]
+
+
+def always(_environ: Mapping[str, str]) -> bool:
+    """Fetch whatever the environment says."""
+    return True
+
+
+_AuthT = TypeVar("_AuthT", bound="Auth")
 
 
 @frozen(kw_only=True)
@@ -38,8 +59,10 @@ class Auth:
     id: str
     """What it is, for people: `bearer`, `header x-api-key`, `env OPENAI_API_KEY`."""
     sign: Sign = field(repr=False)
-    fetch: Fetch | None = field(default=None, repr=False)
+    fetch: Fetch | CredentialSource | None = field(default=None, repr=False)
     """Gets a token that expires; the client awaits it before each request."""
+    fetch_when: FetchWhen = field(default=always, repr=False)
+    """Whether the token is needed at all, given the environment."""
 
     @classmethod
     def none(cls) -> Self:
@@ -92,7 +115,13 @@ class Auth:
         return cls(id=f"env {' or '.join(variables)}", sign=sign)
 
     @classmethod
-    def token(cls, fetch: Fetch, *, header: str = "authorization", prefix: str = "Bearer ") -> Self:
+    def token(
+        cls,
+        fetch: Fetch | CredentialSource,
+        *,
+        header: str = "authorization",
+        prefix: str = "Bearer ",
+    ) -> Self:
         """Send a token that *fetch* gets (and refreshes) anew for each request."""
 
         def sign(request: HttpRequest, context: AuthContext) -> Result[HttpRequest, LLMError]:
@@ -115,9 +144,7 @@ class Auth:
                 reasons.append(signed.failure().message)
             return Failure(AuthenticationError("; ".join(reasons) or "no way to authenticate"))
 
-        fetches = [auth.fetch for auth in auths if auth.fetch is not None]
-        id_ = " or ".join(auth.id for auth in auths)
-        return cls(id=id_, sign=sign, fetch=fetches[0] if fetches else None)
+        return _combined(cls(id=" or ".join(auth.id for auth in auths), sign=sign), auths)
 
     @classmethod
     def all_of(cls, *auths: "Auth") -> Self:
@@ -130,9 +157,15 @@ class Auth:
                     signed = auth.sign(signed.unwrap(), context)
             return signed
 
-        fetches = [auth.fetch for auth in auths if auth.fetch is not None]
-        id_ = " and ".join(auth.id for auth in auths)
-        return cls(id=id_, sign=sign, fetch=fetches[0] if fetches else None)
+        return _combined(cls(id=" and ".join(auth.id for auth in auths), sign=sign), auths)
+
+
+def _combined(whole: _AuthT, parts: Iterable[Auth]) -> _AuthT:
+    """Return *whole*, which fetches what the first of *parts* that fetches anything does."""
+    fetching = next((auth for auth in parts if auth.fetch is not None), None)
+    if fetching is None:
+        return whole
+    return evolve(whole, fetch=fetching.fetch, fetch_when=fetching.fetch_when)
 
 
 def choose_auth(

@@ -19,9 +19,12 @@ class EndpointContext:
     model_id: str
     body: JsonObject
     streaming: bool
+    environ: Mapping[str, str] = field(factory=dict, repr=False)
 
 
 PathOf: TypeAlias = Callable[[EndpointContext], str]
+BaseUrlOf: TypeAlias = Callable[[Mapping[str, str]], str]
+"""Makes the base URL of the environment; ConfigurationError if that does not say enough."""
 
 
 @frozen(kw_only=True)
@@ -34,7 +37,8 @@ class Endpoint:
 
     target: str | PathOf
     """The path below the base URL, or how to make it of model and body."""
-    base_url: str | None = None
+    base_url: str | BaseUrlOf | None = None
+    """A function where the environment says where, such as by a variable for the region."""
     query: Mapping[str, str] = field(factory=dict)
 
     @classmethod
@@ -42,7 +46,7 @@ class Endpoint:
         cls,
         path: str | PathOf,
         *,
-        base_url: str | None = None,
+        base_url: str | BaseUrlOf | None = None,
         query: Mapping[str, str] | None = None,
     ) -> Self:
         """Build an endpoint of *path*, which starts with a slash, below *base_url*."""
@@ -50,13 +54,17 @@ class Endpoint:
 
     def url(self, context: EndpointContext) -> Result[str, LLMError]:
         """Return the URL; ConfigurationError without a usable base URL."""
-        if not self.base_url:
+        try:
+            base_url = self.base_url(context.environ) if callable(self.base_url) else self.base_url
+        except ConfigurationError as error:
+            return Failure(error)
+        if not base_url:
             return Failure(ConfigurationError("no base URL: configure the provider with base_url"))
-        parts = urlsplit(self.base_url.strip())
+        parts = urlsplit(base_url.strip())
         if parts.scheme not in ("http", "https", "ws", "wss") or not parts.netloc:
             return Failure(
                 ConfigurationError(
-                    f"base_url {self.base_url!r} is no http(s) URL such as https://host/v1"
+                    f"base_url {base_url!r} is no http(s) URL such as https://host/v1"
                 )
             )
         path = self.target if isinstance(self.target, str) else self.target(context)

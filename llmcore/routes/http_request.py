@@ -9,7 +9,16 @@ from attrs import evolve, field, frozen
 REDACTED = "[redacted]"
 
 CREDENTIAL_HEADERS = frozenset(
-    {"api-key", "authorization", "cookie", "proxy-authorization", "x-api-key", "x-goog-api-key"}
+    {
+        "api-key",
+        "authorization",
+        "cf-aig-authorization",
+        "cookie",
+        "proxy-authorization",
+        "x-amz-security-token",
+        "x-api-key",
+        "x-goog-api-key",
+    }
 )
 """Secret whoever sets them: a caller's own headers, too."""
 

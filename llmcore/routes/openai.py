@@ -1,22 +1,21 @@
 """OpenAI: Chat Completions and Responses.
 
 Documents, read November 2026: https://platform.openai.com/docs/api-reference/authentication
-(organization and project), https://platform.openai.com/docs/api-reference/chat.
+(organization and project), https://platform.openai.com/docs/api-reference/chat,
+https://platform.openai.com/docs/api-reference/responses.
 Key: OPENAI_API_KEY.
 """
 
 from collections.abc import Mapping
-from importlib import import_module
-from typing import Any, Final, Self
+from typing import Final, Self
 
 from attrs import evolve, frozen
 
+from llmcore.protocols import openai_responses
 from llmcore.protocols.openai_chat.dialect import OPENAI
-from llmcore.protocols.protocol import Protocol
 from llmcore.routes.auth import Auth
 from llmcore.routes.chat_provider import Profile
 from llmcore.routes.route import Route, RouteDefaults
-from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.model import Model
 
 PROFILE: Final = Profile(
@@ -69,7 +68,7 @@ class OpenAI:
         """The route to `POST /responses`, configured alike."""
         return self.chat_route.with_(
             id="openai-responses",
-            protocol=_responses_protocol(),
+            protocol=openai_responses.protocol,
             endpoint=evolve(self.chat_route.endpoint, target="/responses"),
         )
 
@@ -84,17 +83,3 @@ class OpenAI:
     def model(self, model_id: str) -> Model:
         """Return the model *model_id*, reached over Responses."""
         return self.responses(model_id)
-
-
-def _responses_protocol() -> Protocol[Any, Any, Any]:
-    """Return the protocol, which is large, on its first use."""
-    try:
-        package = import_module("llmcore.protocols.openai_responses")
-    except ModuleNotFoundError as error:
-        raise ConfigurationError(
-            "this version of llmcore does not speak the Responses API: take .chat(model_id)",
-            provider=PROFILE.id,
-            cause=error,
-        ) from error
-    protocol: Protocol[Any, Any, Any] = package.protocol
-    return protocol

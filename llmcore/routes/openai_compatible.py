@@ -16,6 +16,15 @@ from llmcore.schema.model import Model
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
+def checked_name(name: str) -> str:
+    """Return *name*, if a provider can be called so; ConfigurationError if not."""
+    if _NAME.fullmatch(name):
+        return name
+    raise ConfigurationError(
+        f"name {name!r} cannot be a provider's id: use letters, digits, '.', '_' and '-'"
+    )
+
+
 @frozen(kw_only=True)
 class OpenAICompatible:
     """A configured server that speaks Chat Completions."""
@@ -40,11 +49,7 @@ class OpenAICompatible:
         `dialect` says where it differs from the others; the default is what most of them
         take. With neither `api_key` nor `auth`, requests are not signed.
         """
-        if not _NAME.fullmatch(name):
-            raise ConfigurationError(
-                f"name {name!r} cannot be a provider's id: use letters, digits, '.', '_' and '-'"
-            )
-        profile = Profile(id=name, base_url=base_url, dialect=dialect)
+        profile = Profile(id=checked_name(name), base_url=base_url, dialect=dialect)
         return cls(
             chat_route=profile.route(
                 api_key=api_key, auth=auth, headers=headers, query=query, defaults=defaults

@@ -1,8 +1,9 @@
 """All providers that come with llmcore, as a table: ids, classes, variables, documents.
 
 The order is that in which `Client.from_env()` looks for them, and the first found is its default:
-first the makers of models, then those who host the models of others, then servers of one's
-own, which are found by the variable that says where they are.
+first the makers of models (OpenAI, Anthropic and Google before the others), then those who host
+the models of others, after them the clouds whose variables may be there for other reasons, then
+servers of one's own, which are found by the variable that says where they are.
 
 A package of yours can add its own: an entry point in the group `llmcore.providers` that
 names a `ProviderEntry`.
@@ -39,6 +40,8 @@ class ProviderEntry:
     key_variables: tuple[str, ...] = ()
     """Variables that may hold the key; the first that is set counts."""
     needs_key: bool = True
+    other_switches: tuple[str, ...] = ()
+    """Variables that show that there is another way to sign than a key."""
     base_url_variable: str | None = None
     settings: tuple[tuple[str, str], ...] = ()
     """Further arguments of `configure`, each with the variable that it is taken from."""
@@ -48,7 +51,7 @@ class ProviderEntry:
     def switches(self) -> tuple[str, ...]:
         """The variables of which one must be set for the provider to be found."""
         if self.needs_key:
-            return self.key_variables
+            return self.key_variables + self.other_switches
         return () if self.base_url_variable is None else (self.base_url_variable,)
 
     def is_configured(self, environ: Mapping[str, str]) -> bool:
@@ -94,6 +97,22 @@ PROVIDERS: Final = (
         protocols=("openai-responses", "openai-chat"),
     ),
     ProviderEntry(
+        id="anthropic",
+        home="llmcore.routes.anthropic:Anthropic",
+        docs="https://platform.claude.com/docs/en/api/overview",
+        key_variables=("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
+        base_url_variable="ANTHROPIC_BASE_URL",
+        protocols=("anthropic-messages",),
+    ),
+    ProviderEntry(
+        id="google",
+        home="llmcore.routes.google:Google",
+        docs="https://ai.google.dev/api",
+        key_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+        base_url_variable="GEMINI_BASE_URL",
+        protocols=("gemini",),
+    ),
+    ProviderEntry(
         id="mistral",
         home="llmcore.routes.mistral:Mistral",
         docs="https://docs.mistral.ai/api/",
@@ -110,6 +129,7 @@ PROVIDERS: Final = (
         home="llmcore.routes.xai:XAI",
         docs="https://docs.x.ai",
         key_variables=("XAI_API_KEY",),
+        protocols=("openai-chat", "openai-responses"),
     ),
     ProviderEntry(
         id="moonshot",
@@ -129,6 +149,15 @@ PROVIDERS: Final = (
         home="llmcore.routes.perplexity:Perplexity",
         docs="https://docs.perplexity.ai",
         key_variables=("PERPLEXITY_API_KEY",),
+    ),
+    ProviderEntry(
+        id="azure",
+        home="llmcore.routes.azure:Azure",
+        docs="https://learn.microsoft.com/azure/foundry/openai/api-version-lifecycle",
+        key_variables=("AZURE_OPENAI_API_KEY",),
+        base_url_variable="AZURE_OPENAI_ENDPOINT",
+        settings=(("api_version", "OPENAI_API_VERSION"),),
+        protocols=("openai-responses", "openai-chat"),
     ),
     ProviderEntry(
         id="openrouter",
@@ -177,6 +206,34 @@ PROVIDERS: Final = (
         home="llmcore.routes.huggingface:HuggingFace",
         docs="https://huggingface.co/docs/inference-providers",
         key_variables=("HF_TOKEN",),
+    ),
+    ProviderEntry(
+        id="bedrock",
+        home="llmcore.routes.amazon_bedrock:AmazonBedrock",
+        docs="https://docs.aws.amazon.com/bedrock/latest/userguide/api-keys.html",
+        key_variables=("AWS_BEARER_TOKEN_BEDROCK",),
+        other_switches=("AWS_ACCESS_KEY_ID", "AWS_PROFILE"),
+        protocols=("bedrock-converse",),
+    ),
+    ProviderEntry(
+        id="vertex",
+        home="llmcore.routes.vertex:Vertex",
+        docs="https://docs.cloud.google.com/vertex-ai/generative-ai/docs",
+        other_switches=("GOOGLE_CLOUD_PROJECT",),
+        protocols=("gemini", "anthropic-messages"),
+    ),
+    ProviderEntry(
+        id="cloudflare-ai-gateway",
+        home="llmcore.routes.cloudflare:CloudflareAIGateway",
+        docs="https://developers.cloudflare.com/ai-gateway",
+        key_variables=("CF_AIG_TOKEN",),
+        settings=(("gateway", "CLOUDFLARE_GATEWAY_ID"),),
+    ),
+    ProviderEntry(
+        id="cloudflare-workers-ai",
+        home="llmcore.routes.cloudflare:CloudflareWorkersAI",
+        docs="https://developers.cloudflare.com/workers-ai",
+        key_variables=("CLOUDFLARE_API_TOKEN",),
     ),
     ProviderEntry(
         id="ollama",

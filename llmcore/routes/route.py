@@ -175,7 +175,9 @@ class Route:
             text = "; ".join(map(str, losses))
             return Failure(InvalidRequestError(f"strict request cannot be sent as it is: {text}"))
         body = merge_json(self.protocol.body.to_json(built.body), request.http.body)
-        where = EndpointContext(model_id=request.model_id, body=body, streaming=streaming)
+        where = EndpointContext(
+            model_id=request.model_id, body=body, streaming=streaming, environ=context.environ
+        )
 
         def finish(url: str) -> Result[PreparedRequest, LLMError]:
             unsigned = HttpRequest(

@@ -1,13 +1,19 @@
-"""xAI, which makes Grok.
+"""xAI, which makes Grok: Chat Completions and Responses.
 
 Documents, read November 2026: https://docs.x.ai/developers/rest-api-reference/inference/chat,
+https://docs.x.ai/developers/rest-api-reference/inference/responses,
 https://docs.x.ai/developers/model-capabilities/text/reasoning. Key: XAI_API_KEY.
 """
 
+import re
+
 from attrs import evolve, frozen
 
+from llmcore.protocols import openai_responses
 from llmcore.protocols.openai_chat.dialect import COMPATIBLE
+from llmcore.protocols.openai_responses import ResponsesDialect
 from llmcore.routes.chat_provider import ChatProvider, Profile
+from llmcore.schema.model import Model
 
 _ALWAYS_THE_SAME = (
     r"grok-[23](-(?!mini).*)?|grok-4(-0709|-latest|-fast.*|-1.*)?"
@@ -24,6 +30,11 @@ DIALECT = evolve(
     reasoning_by_model=((_ALWAYS_THE_SAME, "none"),),
 )
 
+RESPONSES = ResponsesDialect(
+    # accepted "for compatibility" only, or not at all: nothing comes of them
+    unsupported=frozenset({"metadata", "prompt_cache_options", "prompt_cache_retention"})
+)
+
 
 @frozen
 class XAI(ChatProvider):
@@ -35,3 +46,15 @@ class XAI(ChatProvider):
         key_variables=("XAI_API_KEY",),
         dialect=DIALECT,
     )
+
+    def responses(self, model_id: str) -> Model:
+        """Return the model *model_id*, reached over Responses."""
+        dialect = RESPONSES
+        if re.fullmatch(_ALWAYS_THE_SAME, model_id):
+            dialect = evolve(dialect, unsupported=dialect.unsupported | {"reasoning"})
+        route = self.chat_route.with_(
+            id=f"{self.profile.id}-responses",
+            protocol=openai_responses.make(dialect),
+            endpoint=evolve(self.chat_route.endpoint, target="/responses"),
+        )
+        return route.model(model_id)

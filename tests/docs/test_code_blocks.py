@@ -11,6 +11,7 @@ import pytest
 from llmcore.client import client as client_module
 from llmcore.client.timeouts import Timeouts
 from llmcore.client.transports import Transports
+from llmcore.generation import default_client
 from llmcore.routes.http_request import HttpRequest
 from tests.loopback import chat_handler, chat_stream, chat_whole, serve
 
@@ -71,6 +72,7 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
         return Transports(**given)  # type: ignore[arg-type]
 
     monkeypatch.setattr(client_module, "Transports", transports)
+    monkeypatch.setattr(default_client, "_client", None)
 
 
 @pytest.mark.parametrize(

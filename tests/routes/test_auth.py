@@ -126,6 +126,20 @@ def test_a_combination_fetches_what_its_parts_fetch(combine: object) -> None:
     assert combine(Auth.none()).fetch is None
 
 
+@pytest.mark.parametrize("combine", [Auth.first_of, Auth.all_of])
+def test_a_combination_fetches_when_its_part_does(combine: object) -> None:
+    """A part may need no token, given the environment; as a rule it is always fetched."""
+    assert callable(combine)
+    part = Auth(
+        id="x", sign=Auth.none().sign, fetch=_token, fetch_when=lambda environ: "KEY" not in environ
+    )
+    whole = combine(Auth.none(), part)
+
+    assert whole.fetch_when({})
+    assert not whole.fetch_when({"KEY": "k"})
+    assert Auth.token(_token).fetch_when({"KEY": "k"})
+
+
 def test_choosing_between_key_and_auth() -> None:
     """A key is short for a bearer auth; without both, the fallback decides."""
     fallback, own = Auth.env("KEY"), Auth.none()

@@ -1,8 +1,10 @@
 """Where a request goes: `llmcore/routes/endpoint.py`."""
 
+from collections.abc import Mapping
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
+from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -47,6 +49,21 @@ def test_a_path_may_depend_on_model_body_and_streaming() -> None:
     endpoint = Endpoint.path(path, base_url="https://h/v1")
 
     assert endpoint.url(CONTEXT).unwrap() == "https://h/v1/models/m-1:whole?size=1"
+
+
+def test_the_environment_may_say_where() -> None:
+    """The base URL is then a function of it, and says itself what is missing."""
+
+    def base_url(environ: Mapping[str, str]) -> str:
+        if "PLACE" not in environ:
+            raise ConfigurationError("no place: set PLACE")
+        return f"https://{environ['PLACE']}.example/v1"
+
+    endpoint = Endpoint.path("/x", base_url=base_url)
+    somewhere = evolve(CONTEXT, environ={"PLACE": "here"})
+
+    assert endpoint.url(somewhere).unwrap() == "https://here.example/v1/x"
+    assert endpoint.url(CONTEXT).failure() == ConfigurationError("no place: set PLACE")
 
 
 @pytest.mark.parametrize("base_url", [None, "", "localhost:8000", "file:///etc", "https://"])

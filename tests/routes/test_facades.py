@@ -1,30 +1,23 @@
-"""Every provider of the table: what it sends, and what it says when it is not configured."""
+"""Every provider of OpenAI's API: what it sends, and what it says when it is not configured."""
 
-from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
 import pytest
-from returns.pipeline import is_successful
 from syrupy.assertion import SnapshotAssertion
 
 import llmcore
-from llmcore.routes.auth import Auth, AuthContext
+from llmcore.routes.auth import Auth
 from llmcore.routes.chat_provider import ChatProvider
 from llmcore.routes.openai_compatible import OpenAICompatible
 from llmcore.routes.providers import PROVIDERS, ProviderEntry
-from llmcore.routes.route import PreparedRequest, Route
-from llmcore.schema import json
 from llmcore.schema.content import ReasoningPart, ToolCallPart
-from llmcore.schema.errors import AuthenticationError, ConfigurationError, LLMError
-from llmcore.schema.json import JsonValue
+from llmcore.schema.errors import AuthenticationError, ConfigurationError
 from llmcore.schema.messages import Message, Origin
 from llmcore.schema.model import Model
 from llmcore.schema.options import CachePolicy, GenerationOptions, ResponseFormat
-from llmcore.schema.request import LLMRequest, request
-from llmcore.schema.tools import ToolDefinition
-
-SECRET = "sk-very-secret"
+from llmcore.schema.request import request
+from tests.prepared import SECRET, WEATHER, failure, prepare, shown
 
 MODELS = {
     "openai": "gpt-5.2",
@@ -48,21 +41,21 @@ MODELS = {
     "llamacpp": "any",
     "local": "smollm2-135m-instruct",
 }
-WEATHER = ToolDefinition(
-    "get_weather",
-    "The weather of a city.",
-    {
-        "type": "object",
-        "properties": {"city": {"type": "string"}},
-        "required": ["city"],
-        "additionalProperties": False,
-    },
-    strict=True,
-)
+OF_THEIR_OWN = {
+    "anthropic",
+    "google",
+    "azure",
+    "bedrock",
+    "cloudflare-ai-gateway",
+    "cloudflare-workers-ai",
+    "vertex",
+}
+"""Providers with another API or another way to sign: see `test_native_facades.py`."""
+COMPATIBLE = [entry for entry in PROVIDERS if entry.id not in OF_THEIR_OWN]
 
-everyone = pytest.mark.parametrize("entry", PROVIDERS, ids=lambda entry: entry.id)
+everyone = pytest.mark.parametrize("entry", COMPATIBLE, ids=lambda entry: entry.id)
 with_a_key = pytest.mark.parametrize(
-    "entry", [entry for entry in PROVIDERS if entry.needs_key], ids=lambda entry: entry.id
+    "entry", [entry for entry in COMPATIBLE if entry.needs_key], ids=lambda entry: entry.id
 )
 
 
@@ -73,44 +66,9 @@ def chat_model(entry: ProviderEntry, **settings: Any) -> Model:
     return model
 
 
-def prepare(
-    asked: LLMRequest, *, streaming: bool = False, environ: Mapping[str, str] | None = None
-) -> PreparedRequest:
-    """Return the native request."""
-    assert isinstance(asked.model, Model)
-    assert isinstance(asked.model.route, Route)
-    context = AuthContext(environ=environ or {})
-    return asked.model.route.prepare(asked, streaming=streaming, context=context).unwrap()
-
-
-def failure(asked: LLMRequest, **environ: str) -> LLMError:
-    """Return why there is no native request."""
-    assert isinstance(asked.model, Model)
-    assert isinstance(asked.model.route, Route)
-    result = asked.model.route.prepare(asked, streaming=False, context=AuthContext(environ=environ))
-    assert not is_successful(result)
-    return result.failure()
-
-
 def keyed(entry: ProviderEntry) -> dict[str, Any]:
     """Return what `configure` takes to sign."""
     return {} if entry.id == "local" else {"api_key": SECRET}
-
-
-def shown(ready: PreparedRequest) -> str:
-    """Return all of a native request but our version, and what was said about it, as lines."""
-    assert SECRET not in repr(ready)
-    headers = [f"{k}: {v}" for k, v in ready.headers.items() if k != "user-agent"]
-    body = []
-    for name, value in ready.body.items():
-        body += [f"  {name}: {json.canonical(item)}" for item in _lines(name, value)]
-    notes = [f"{note.action}: {note.code} at {note.path}" for note in ready.diagnostics]
-    return "\n".join([f"{ready.method} {ready.url}", *headers, *body, *notes])
-
-
-def _lines(name: str, value: JsonValue) -> list[JsonValue]:
-    """Return what of a body's field gets a line of its own: each message and tool."""
-    return value if name in ("messages", "tools") and isinstance(value, list) else [value]
 
 
 # -- what is sent
@@ -229,7 +187,7 @@ def test_the_key_comes_from_the_environment(entry: ProviderEntry) -> None:
 
 
 @pytest.mark.parametrize(
-    "entry", [entry for entry in PROVIDERS if not entry.needs_key], ids=lambda entry: entry.id
+    "entry", [entry for entry in COMPATIBLE if not entry.needs_key], ids=lambda entry: entry.id
 )
 def test_servers_of_ones_own_need_no_key_but_take_one(entry: ProviderEntry) -> None:
     """From the environment, or given."""
@@ -242,7 +200,7 @@ def test_servers_of_ones_own_need_no_key_but_take_one(entry: ProviderEntry) -> N
 
 
 @pytest.mark.parametrize(
-    "entry", [entry for entry in PROVIDERS if entry.id != "local"], ids=lambda entry: entry.id
+    "entry", [entry for entry in COMPATIBLE if entry.id != "local"], ids=lambda entry: entry.id
 )
 def test_what_can_be_configured(entry: ProviderEntry) -> None:
     """Key or auth, base URL, headers and query; the result is a frozen value without secrets."""
@@ -273,7 +231,7 @@ def test_what_can_be_configured(entry: ProviderEntry) -> None:
     ],
 )
 @pytest.mark.parametrize(
-    "entry", [entry for entry in PROVIDERS if entry.id != "local"], ids=lambda entry: entry.id
+    "entry", [entry for entry in COMPATIBLE if entry.id != "local"], ids=lambda entry: entry.id
 )
 def test_wrong_configuration(entry: ProviderEntry, settings: dict[str, Any], named: str) -> None:
     """It is a ConfigurationError, at once, that names the argument."""
@@ -283,7 +241,7 @@ def test_wrong_configuration(entry: ProviderEntry, settings: dict[str, Any], nam
 
 def test_an_empty_key_is_no_key() -> None:
     """The argument is named, and the environment is not asked behind the caller's back."""
-    for entry in PROVIDERS:
+    for entry in COMPATIBLE:
         if entry.id == "local":
             continue
         asked = request(model=chat_model(entry, api_key=""), prompt="Hi")

@@ -1,17 +1,8 @@
 """OpenAI's facade: `llmcore/routes/openai.py`."""
 
-import sys
-from types import ModuleType
-from typing import Any
-
-import pytest
-from attrs import evolve
-
-from llmcore.protocols import openai_chat
 from llmcore.routes.auth import AuthContext
 from llmcore.routes.openai import OpenAI
 from llmcore.routes.route import PreparedRequest, Route, RouteDefaults
-from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.model import Model
 from llmcore.schema.options import GenerationOptions
 from llmcore.schema.request import request
@@ -47,11 +38,8 @@ def test_defaults_are_kept_beside_headers() -> None:
     assert ready.body["max_completion_tokens"] == 9
 
 
-def test_responses_is_the_usual_api(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_responses_is_the_usual_api() -> None:
     """Another path and protocol, everything else as it was configured."""
-    package: Any = ModuleType("llmcore.protocols.openai_responses")
-    package.protocol = evolve(openai_chat.protocol, id="openai-responses")
-    monkeypatch.setitem(sys.modules, package.__name__, package)
     openai = OpenAI.configure(base_url="https://h/v1?a=1", organization="org-1", query={"b": "2"})
 
     usual, responses = openai.model("gpt-5.2"), openai.responses("gpt-5.2")
@@ -61,12 +49,5 @@ def test_responses_is_the_usual_api(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (usual.route.id, usual.route.protocol.id) == ("openai-responses", "openai-responses")
     assert prepared(usual).url == "https://h/v1/responses?a=1&b=2"
     assert prepared(usual).headers["openai-organization"] == "org-1"
+    assert prepared(usual).body["input"]
     assert prepared(openai.chat("gpt-5.2")).url == "https://h/v1/chat/completions?a=1&b=2"
-
-
-def test_without_the_responses_protocol(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An installation that lacks it says which method works."""
-    monkeypatch.setitem(sys.modules, "llmcore.protocols.openai_responses", None)
-
-    with pytest.raises(ConfigurationError, match=r"\.chat\(model_id\)"):
-        OpenAI.configure().model("gpt-5.2")

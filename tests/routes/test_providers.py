@@ -25,10 +25,14 @@ def test_ids_and_variables_are_unambiguous() -> None:
 
 
 def test_the_order_is_documented() -> None:
-    """OpenAI is asked for first, servers of one's own last."""
+    """The three largest makers first, then makers, hosts, clouds and servers of one's own."""
     needs = [entry.needs_key for entry in PROVIDERS]
+    ids = [entry.id for entry in PROVIDERS]
+    clouds = ["bedrock", "vertex", "cloudflare-ai-gateway", "cloudflare-workers-ai"]
 
-    assert PROVIDERS[0].id == "openai"
+    assert ids[:3] == ["openai", "anthropic", "google"]
+    assert ids.index("xai") < ids.index("azure") < ids.index("openrouter")
+    assert ids[ids.index("ollama") - 4 : ids.index("ollama")] == clouds
     assert needs == sorted(needs, reverse=True)
 
 

@@ -1,0 +1,133 @@
+"""Tokens that are fetched: what an `Auth` asks for before it signs.
+
+A function of the caller's is awaited; a `CredentialSource`, which is data, is interpreted here.
+"""
+
+from collections.abc import Mapping
+from threading import Lock
+from typing import Any
+
+import anyio.to_thread
+
+from llmcore.routes.auth import Auth, CredentialSource
+from llmcore.routes.sigv4 import AwsCredentialChain, AwsCredentials
+from llmcore.routes.vertex import GoogleCredentials
+from llmcore.schema.errors import AuthenticationError, ConfigurationError
+
+
+class Credentials:
+    """A client's sources of tokens. Each is set up on first use and refreshes what expires."""
+
+    def __init__(self) -> None:
+        self._chains: dict[CredentialSource, AwsChain | GoogleTokens] = {}
+
+    async def token(self, auth: Auth, environ: Mapping[str, str]) -> str | None:
+        """Return the token that *auth* signs with; None where it needs none.
+
+        AuthenticationError if there is none to be had, ConfigurationError if a package is missing.
+        """
+        fetch = auth.fetch
+        if fetch is None or not auth.fetch_when(environ):
+            return None
+        if isinstance(fetch, CredentialSource):
+            chain = self._chains.setdefault(fetch, _interpreter(fetch))
+            return await anyio.to_thread.run_sync(chain.token)
+        return await fetch()
+
+
+def _interpreter(source: CredentialSource) -> "AwsChain | GoogleTokens":
+    match source:
+        case AwsCredentialChain():
+            return AwsChain(source)
+        case GoogleCredentials():
+            return GoogleTokens(source)
+        case _:
+            name = type(source).__name__
+            raise ConfigurationError(f"{name} is no source of credentials we know")
+
+
+class GoogleTokens:
+    """Tokens of google-auth, which reads files and asks token and metadata servers."""
+
+    def __init__(self, source: GoogleCredentials) -> None:
+        self._source = source
+        self._lock = Lock()
+        self._found: Any = None
+
+    def token(self) -> str:
+        """Return a token that is valid at this moment. Blocks; safe from several threads."""
+        with self._lock:
+            try:
+                self._found = self._found or self._look()
+                if not self._found.valid:
+                    from google.auth.transport.requests import Request
+
+                    self._found.refresh(Request())
+            except ImportError as error:
+                raise ConfigurationError(
+                    "Google credentials are looked up by google-auth: install "
+                    "llmcore-routes[vertex], or configure the provider with api_key=...",
+                    cause=error,
+                ) from error
+            except Exception as error:  # files that are broken, servers that refuse
+                message = f"no Google credentials: {error}"
+                raise AuthenticationError(message, cause=error) from error
+            return str(self._found.token)
+
+    def _look(self) -> Any:
+        if self._source.service_account_file is None:
+            import google.auth
+
+            return google.auth.default(scopes=self._source.scopes)[0]
+        from google.oauth2.service_account import Credentials as ServiceAccount
+
+        return ServiceAccount.from_service_account_file(  # type: ignore[no-untyped-call]
+            self._source.service_account_file, scopes=self._source.scopes
+        )
+
+
+class AwsChain:
+    """The credential chain of botocore, which reads files and asks metadata services."""
+
+    def __init__(self, source: AwsCredentialChain) -> None:
+        self._profile = source.profile
+        self._lock = Lock()
+        self._found: Any = None
+
+    def token(self) -> str:
+        """Return the credentials of this moment. Blocks; safe for use from several threads."""
+        with self._lock:
+            self._found = self._found or self._look()
+            try:
+                frozen = self._found.get_frozen_credentials()
+            except Exception as error:  # whatever the sources of the chain raise
+                raise _refused(error) from error
+        return AwsCredentials(
+            access_key=frozen.access_key,
+            secret_key=frozen.secret_key,
+            session_token=frozen.token or "",
+        ).to_token()
+
+    def _look(self) -> Any:
+        try:
+            from botocore.session import Session
+        except ModuleNotFoundError as error:
+            raise ConfigurationError(
+                "AWS credentials are looked up by botocore: install llmcore-routes[bedrock], set "
+                "AWS_BEARER_TOKEN_BEDROCK, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+                cause=error,
+            ) from error
+        try:
+            found = Session(profile=self._profile).get_credentials()
+        except Exception as error:  # a broken file, a profile that is not there
+            raise _refused(error) from error
+        if found is None:
+            raise AuthenticationError(
+                "no AWS credentials: set AWS_BEARER_TOKEN_BEDROCK, or AWS_ACCESS_KEY_ID and "
+                "AWS_SECRET_ACCESS_KEY, or configure the provider with api_key=... or profile=..."
+            )
+        return found
+
+
+def _refused(error: Exception) -> AuthenticationError:
+    return AuthenticationError(f"no AWS credentials: {error}", cause=error)

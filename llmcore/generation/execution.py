@@ -1,0 +1,301 @@
+"""Running the tools of one step: all at once, each on its own terms, results in call order."""
+
+from collections.abc import Mapping, Sequence
+from inspect import isawaitable
+from typing import Literal, TypeAlias, Union
+
+import anyio
+import anyio.to_thread
+from attrs import field, frozen
+
+from llmcore.generation.abort import AbortController, AbortSignal
+from llmcore.generation.arguments import (
+    RepairToolCall,
+    checked_arguments,
+    keywords_for,
+    repaired,
+)
+from llmcore.generation.handler import Handler
+from llmcore.generation.tool import NeedsApproval, Tool, ToolFailure
+from llmcore.generation.type_schema import to_plain
+from llmcore.schema.content import ToolCallPart, ToolResultPart, tool_output
+from llmcore.schema.errors import InvalidRequestError, InvalidToolCallError, LLMError
+from llmcore.schema.events import LLMEvent, ToolError, ToolResult
+from llmcore.schema.json import JsonObject
+from llmcore.schema.messages import Message
+from llmcore.schema.tools import HostedTool, ToolSpec
+
+AnyTool: TypeAlias = Union[Tool, ToolSpec]
+"""What a call may offer: tools with a function, definitions without, and hosted ones."""
+
+ToolErrors: TypeAlias = Literal["send", "raise"]
+"""What becomes of a tool's exception: the model is told, or the run fails."""
+
+_RUN_BY_CALLERS = {"computer_use", "shell", "text_editor", "memory", "raw"}
+"""Hosted tools whose calls, under names of the provider's own, come back to the caller."""
+
+
+@frozen(kw_only=True)
+class ToolSetting:
+    """What all calls of a step have in common."""
+
+    tools: tuple[AnyTool, ...] = ()
+    messages: tuple[Message, ...] = ()
+    """The conversation, up to the calls."""
+    signal: AbortSignal = field(factory=lambda: AbortController().signal)
+    context: object = None
+    timeout: float | None = None
+    repair: RepairToolCall | None = None
+    errors: ToolErrors = "send"
+    approvals: Mapping[str, bool] = field(factory=dict)
+    """By call id: what somebody decided about calls that needed approval."""
+
+    def find(self, name: str) -> AnyTool | None:
+        """Return the tool called *name*."""
+        return next((tool for tool in self.tools if getattr(tool, "name", None) == name), None)
+
+    @property
+    def callers_run_some(self) -> bool:
+        """Whether calls of unknown names may be those of a hosted tool the caller runs."""
+        return any(isinstance(t, HostedTool) and t.kind in _RUN_BY_CALLERS for t in self.tools)
+
+
+@frozen
+class Outcome:
+    """What became of a call: a result, or None if it is pending; and what went wrong."""
+
+    call: ToolCallPart
+    result: ToolResultPart | None = None
+    problem: str | None = None
+
+    @property
+    def events(self) -> Sequence[LLMEvent]:
+        """The outcome as a stream says it."""
+        result, call = self.result, self.call
+        if result is None:
+            return ()
+        told = ToolResult(
+            result.tool_call_id,
+            result.content,
+            name=result.name,
+            is_error=result.is_error,
+            kind=result.kind,
+        )
+        if self.problem is None:
+            return (told,)
+        return ToolError(tool_call_id=call.id, name=call.name, message=self.problem), told
+
+
+class StepTools:
+    """The calls of one step while their tools run."""
+
+    def __init__(self, calls: Sequence[ToolCallPart], setting: ToolSetting) -> None:
+        self.error: LLMError | None = None
+        """Why the run cannot go on."""
+        self._calls = calls
+        self._setting = setting
+        self._outcomes: list[Outcome | None] = [None] * len(calls)
+        self._finished: list[LLMEvent] = []
+        self._news = anyio.Event()
+        self._begun = False
+        self._done = anyio.Event()
+        self._scope = anyio.CancelScope()
+
+    @property
+    def results(self) -> tuple[ToolResultPart, ...]:
+        """The results there are, in the order of the calls."""
+        made = (one.result for one in self._outcomes if one is not None)
+        return tuple(result for result in made if result is not None)
+
+    @property
+    def pending(self) -> tuple[ToolCallPart, ...]:
+        """The calls that got no result, in order."""
+        pairs = zip(self._calls, self._outcomes, strict=True)
+        return tuple(call for call, one in pairs if one is None or one.result is None)
+
+    async def run(self) -> None:
+        """Run all, and return once every one is done."""
+        self._begun = True
+        threads = anyio.CapacityLimiter(max(1, len(self._calls)))
+        try:
+            with self._scope:
+                async with anyio.create_task_group() as group:
+                    for index in range(len(self._calls)):
+                        group.start_soon(self._settle, index, threads)
+        finally:
+            self._done.set()
+            self._news.set()
+
+    async def next_events(self) -> Sequence[LLMEvent]:
+        """Return the events of what has finished since; wait for some; empty at the end."""
+        while not self._finished and not self._done.is_set():
+            await self._news.wait()
+            self._news = anyio.Event()
+        events, self._finished = self._finished, []
+        return events
+
+    async def stop(self) -> None:
+        """End what still runs, and wait until it has ended."""
+        self._scope.cancel()
+        if self._begun:
+            with anyio.CancelScope(shield=True):
+                await self._done.wait()
+
+    async def _settle(self, index: int, threads: anyio.CapacityLimiter) -> None:
+        try:
+            outcome = await _Run(self._setting, threads).outcome(self._calls[index])
+        except Exception as error:  # noqa: BLE001  (ours, or of the caller's functions: it ends all)
+            self.error = self.error or _fatal(self._calls[index].name, error)
+            self._scope.cancel()
+            return
+        self._outcomes[index] = outcome
+        self._finished.extend(outcome.events)
+        self._news.set()
+
+
+@frozen
+class _Run:
+    """One call on its way to an outcome. Raises the LLMError that ends everything."""
+
+    setting: ToolSetting
+    threads: anyio.CapacityLimiter
+
+    async def outcome(self, call: ToolCallPart) -> Outcome:
+        """Return what becomes of *call*."""
+        setting = self.setting
+        if setting.approvals.get(call.id) is False:
+            return _failed(call, "the user did not approve this call")
+        if _is_passive(setting.find(call.name), setting):
+            return Outcome(call)
+        try:
+            tool, ready, arguments = await self._checked(call)
+        except InvalidToolCallError as error:
+            return _failed(call, error.message)
+        if call.id not in setting.approvals and await _asks(tool.needs_approval, arguments):
+            return Outcome(call)
+        return await self._executed(tool, call, keywords_for(tool, ready, arguments))
+
+    async def _checked(self, call: ToolCallPart) -> tuple[Tool, ToolCallPart, JsonObject]:
+        """Return the tool and its arguments, after one repair if need be."""
+        try:
+            return self._fitting(call)
+        except InvalidToolCallError as error:
+            problem = error
+        try:
+            better = await repaired(self.setting.repair, call, problem)
+        except InvalidToolCallError:
+            raise problem from None
+        except Exception as error:
+            if self.setting.errors == "raise":
+                raise _fatal(call.name, error) from error
+            raise problem from error
+        return self._fitting(better)
+
+    def _fitting(self, call: ToolCallPart) -> tuple[Tool, ToolCallPart, JsonObject]:
+        tool = self.setting.find(call.name)
+        if not isinstance(tool, Tool) or tool.handler is None:
+            names = ", ".join(sorted(_names(self.setting.tools))) or "none"
+            message = f"there is no tool {call.name!r} (there are: {names})"
+            raise InvalidToolCallError(message, raw=call.arguments)
+        arguments = checked_arguments(tool, call)
+        keywords_for(tool, call, arguments)
+        return tool, call, arguments
+
+    async def _executed(
+        self, tool: Tool, call: ToolCallPart, keywords: dict[str, object]
+    ) -> Outcome:
+        limit = tool.timeout or self.setting.timeout
+        try:
+            with anyio.move_on_after(limit) as scope:
+                value = await self._called(tool, call, keywords)
+                return _succeeded(call, value)
+        except ToolFailure as failure:
+            return _failed(call, str(failure))
+        except Exception as error:
+            self.setting.signal.throw_if_aborted()
+            if self.setting.errors == "raise":
+                raise _fatal(call.name, error) from error
+            return _failed(call, f"{type(error).__name__}: {error}")
+        assert scope.cancelled_caught  # noqa: S101  (nothing else leaves the block)
+        return _failed(call, f"the tool took longer than {limit:g} seconds")
+
+    async def _called(self, tool: Tool, call: ToolCallPart, keywords: dict[str, object]) -> object:
+        assert tool.handler is not None  # noqa: S101  (passive tools are not run)
+        handler = tool.handler
+        own = AbortController()  # ends with this run of the tool, or with everything
+        forget = self.setting.signal.add_listener(lambda: own.abort(self.setting.signal.reason))
+        given = {**keywords, **self._injected(handler, call, own.signal)}
+        try:
+            return await self._awaited(handler, given)
+        except anyio.get_cancelled_exc_class():
+            own.abort("the tool was cancelled")
+            raise
+        finally:
+            forget()
+
+    async def _awaited(self, handler: Handler, given: dict[str, object]) -> object:
+        if handler.is_async:
+            value = handler.function(**given)
+        else:  # in a tuple, since trio refuses a coroutine from a thread
+            (value,) = await anyio.to_thread.run_sync(
+                lambda: (handler.function(**given),), abandon_on_cancel=True, limiter=self.threads
+            )
+        return await value if isawaitable(value) else value
+
+    def _injected(
+        self, handler: Handler, call: ToolCallPart, signal: AbortSignal
+    ) -> dict[str, object]:
+        there = {
+            "messages": self.setting.messages,
+            "abort_signal": signal,
+            "tool_call_id": call.id,
+            "context": self.setting.context,
+        }
+        return {name: there[name] for name in handler.injected}
+
+
+def _is_passive(tool: AnyTool | None, setting: ToolSetting) -> bool:
+    if isinstance(tool, Tool):
+        return tool.handler is None
+    return tool is not None or setting.callers_run_some
+
+
+async def _asks(needs: NeedsApproval, arguments: JsonObject) -> bool:
+    answer = needs(arguments) if callable(needs) else needs
+    return await answer if isawaitable(answer) else answer
+
+
+def _names(tools: Sequence[AnyTool]) -> set[str]:
+    return {tool.name for tool in tools if not isinstance(tool, HostedTool)}
+
+
+def _succeeded(call: ToolCallPart, value: object) -> Outcome:
+    try:
+        content = tool_output(value)
+    except InvalidRequestError:
+        content = tool_output(to_plain(value))
+    return Outcome(call, ToolResultPart(call.id, content, name=call.name, kind=call.kind))
+
+
+def _failed(call: ToolCallPart, problem: str) -> Outcome:
+    result = ToolResultPart(call.id, problem, name=call.name, is_error=True, kind=call.kind)
+    return Outcome(call, result, problem)
+
+
+def _fatal(name: str, error: Exception) -> LLMError:
+    if isinstance(error, LLMError):
+        return error
+    return LLMError(f"the tool {name!r} raised {type(error).__name__}: {error}", cause=error)
+
+
+def unanswered(messages: Sequence[Message]) -> tuple[ToolCallPart, ...]:
+    """Return the calls of the last assistant message that no result follows."""
+    answered: set[str] = set()
+    for message in reversed(messages):
+        if message.role == "assistant":
+            return tuple(call for call in message.tool_calls if call.id not in answered)
+        if message.role != "tool":
+            break
+        parts = (part for part in message.content if isinstance(part, ToolResultPart))
+        answered.update(part.tool_call_id for part in parts)
+    return ()

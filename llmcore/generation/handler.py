@@ -1,0 +1,131 @@
+"""How to call a tool's function: what it is given, and what its annotations say."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, TypeAlias, get_args, get_origin, get_type_hints
+
+import msgspec
+from attrs import frozen
+
+from llmcore.generation.docstrings import arguments_of
+from llmcore.generation.type_schema import converted, schema_of
+from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.json import JsonObject
+
+Function: TypeAlias = Callable[..., object]
+"""A tool's function, plain or asynchronous."""
+
+INJECTED = ("messages", "abort_signal", "tool_call_id", "context")
+"""Parameters that the tool loop fills, if a handler has them."""
+
+_NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+
+
+@frozen(kw_only=True)
+class Handler:
+    """A function and how its parameters get their values."""
+
+    function: Function
+    injected: frozenset[str] = frozenset()
+    """Which of INJECTED it asks for."""
+    takes_all: str | None = None
+    """The parameter that gets all arguments as one dict, if there is one."""
+    types: type | None = None
+    """A struct of the annotated types, which the arguments are converted to."""
+
+    @property
+    def is_async(self) -> bool:
+        """Whether it runs in the event loop rather than in a thread."""
+        call = getattr(self.function, "__call__", None)  # noqa: B004  (its code, not whether)
+        return inspect.iscoroutinefunction(self.function) or inspect.iscoroutinefunction(call)
+
+    def keywords(self, arguments: JsonObject) -> dict[str, object]:
+        """Return *arguments* as the function takes them; ValueError if they do not fit.
+
+        What the model left out is left to the function's defaults.
+        """
+        if self.takes_all is not None:
+            return {self.takes_all: dict(arguments)}
+        if self.types is None:
+            return dict(arguments)
+        values: object = converted(arguments, self.types)
+        return {name: getattr(values, name) for name in arguments}
+
+
+def handler_of(function: Function, parameters: JsonObject) -> Handler:
+    """Return how to call *function* with arguments of the JSON Schema *parameters*.
+
+    A name that the schema declares is an argument, never injected. A function whose only
+    other parameter is no argument's name gets them all as one dict.
+    """
+    declared = parameters.get("properties")
+    names = set(declared) if isinstance(declared, Mapping) else set[str]()
+    asked = _parameters(function)
+    injected = frozenset(name for name in asked if name in INJECTED and name not in names)
+    own = [name for name in asked if name not in injected]
+    takes_all = own[0] if len(own) == 1 and own[0] not in names else None
+    return Handler(function=function, injected=injected, takes_all=takes_all)
+
+
+def _parameters(function: Function) -> list[str]:
+    try:
+        signature = inspect.signature(function)
+    except ValueError:  # written in C, without a signature: let it see for itself
+        return []
+    return [name for name, one in signature.parameters.items() if one.kind in _NAMED]
+
+
+def typed_handler(function: Function) -> tuple[Handler, JsonObject]:
+    """Return how to call *function*, and the JSON Schema of its parameters.
+
+    ConfigurationError for parameters that a model cannot fill.
+    """
+    hints = _hints(function)
+    described = arguments_of(function.__doc__)
+    fields: list[Any] = []
+    injected = set()
+    for name, parameter in inspect.signature(function).parameters.items():
+        if parameter.kind not in _NAMED:
+            raise ConfigurationError(
+                f"{parameter} of {name_of(function)} has no name to fill it by"
+            )
+        if name in INJECTED:
+            injected.add(name)
+            continue
+        type_ = _described(hints.get(name, Any), described.get(name))
+        default = parameter.default
+        fields.append(
+            (name, type_) if default is parameter.empty else (name, type_, _kept(default))
+        )
+    types = msgspec.defstruct("Arguments", fields, kw_only=True, forbid_unknown_fields=True)
+    schema = {key: item for key, item in schema_of(types).items() if key != "title"}
+    handler = Handler(function=function, injected=frozenset(injected), types=types)
+    return handler, schema
+
+
+def _hints(function: Function) -> dict[str, Any]:
+    annotated = function if hasattr(function, "__annotations__") else type(function).__call__
+    try:
+        return get_type_hints(annotated, include_extras=True)
+    except (NameError, TypeError) as error:
+        message = f"the annotations of {name_of(function)} cannot be read: {error}"
+        raise ConfigurationError(message, cause=error) from error
+
+
+def _described(type_: Any, text: str | None) -> Any:
+    """Return *type_* with its description, of which the annotation's own goes first."""
+    if get_origin(type_) is Annotated:
+        text = next((note for note in get_args(type_)[1:] if isinstance(note, str)), text)
+    return Annotated[type_, msgspec.Meta(description=text)] if text else type_
+
+
+def _kept(default: object) -> object:
+    """Return *default* as a struct takes it: what could be changed is made anew."""
+    if isinstance(default, list | dict | set | bytearray) and default:
+        return msgspec.field(default_factory=lambda: default)
+    return default
+
+
+def name_of(function: Function) -> str:
+    """Return what *function* is called."""
+    return str(getattr(function, "__name__", type(function).__name__))

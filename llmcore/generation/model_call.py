@@ -1,0 +1,112 @@
+"""One call of the model: attempts, until one of them gets somewhere."""
+
+import math
+from collections.abc import Callable, Sequence
+
+import anyio
+from returns.pipeline import is_successful
+from returns.result import Result
+
+from llmcore.client.event_stream import EventStream
+from llmcore.generation.retry import RetryPolicy, next_delay
+from llmcore.schema.errors import LLMError, StreamError
+from llmcore.schema.events import ErrorEvent, Finish, LLMEvent, StepStart, StreamStart
+from llmcore.schema.response import LLMResponse
+
+
+class ModelCall:
+    """The events of one call. An attempt that failed is repeated as long as nobody saw it.
+
+    With `live`, events are handed out as they come; the first of them that says more than
+    that there is an answer makes the attempt the last one. Otherwise only the terminal
+    event is, and an attempt may fail at any point.
+    """
+
+    def __init__(
+        self,
+        attempt: Callable[[], EventStream],
+        policy: RetryPolicy,
+        *,
+        live: bool,
+        deadline: float = math.inf,
+    ) -> None:
+        self.requests = 0
+        """How many attempts were made."""
+        self._attempt = attempt
+        self._policy = policy
+        self._live = live
+        self._deadline = deadline
+        self._stream: EventStream | None = None
+        self._held: list[LLMEvent] = []
+        self._shown = False
+        self._closed = False
+
+    @property
+    def partial(self) -> LLMResponse | None:
+        """What has arrived so far; None before the first attempt."""
+        return None if self._stream is None else self._stream.partial_response
+
+    async def next_batch(self) -> Sequence[LLMEvent]:
+        """Return the next events, at least one; the last batch ends with a terminal event."""
+        while True:
+            batch = await self._read()
+            last = batch[-1]
+            self._shown = self._shown or (self._live and _says_something(batch))
+            if isinstance(last, ErrorEvent) and await self._repeats(last.error):
+                continue
+            if self._shown or isinstance(last, Finish | ErrorEvent):
+                return self._released(batch)
+            if self._live:
+                self._held.extend(batch)
+
+    async def result(self) -> Result[LLMResponse, LLMError]:
+        """Return the outcome, once the terminal event was there."""
+        assert self._stream is not None  # noqa: S101  (there were events)
+        return await self._stream.result()
+
+    async def aclose(self) -> None:
+        """Close the connection, and make no other attempt."""
+        self._closed = True
+        if self._stream is not None:
+            await self._stream.aclose()
+
+    async def _read(self) -> Sequence[LLMEvent]:
+        if self._stream is None:
+            self._stream = self._attempt()
+            self.requests += 1
+        try:
+            batch = await self._stream.next_batch()
+        except LLMError as error:  # raised by middleware
+            await self._stream.aclose()
+            return (ErrorEvent(error),)
+        if batch:
+            return batch
+        message = "the stream ended without its end event"  # middleware dropped it
+        outcome = await self._stream.result()
+        failed = not is_successful(outcome)
+        return (ErrorEvent(outcome.failure() if failed else StreamError(message)),)
+
+    async def _repeats(self, error: LLMError) -> bool:
+        """Wait and make way for another attempt, if there is to be one."""
+        if self._shown:
+            return False
+        left = self._deadline - anyio.current_time()
+        delay = await next_delay(self._policy, error, self.requests - 1, within=left)
+        if delay is None or self._closed:
+            return False
+        if self._stream is not None:
+            await self._stream.aclose()
+        self._stream = None
+        self._held.clear()
+        return True
+
+    def _released(self, batch: Sequence[LLMEvent]) -> Sequence[LLMEvent]:
+        if not self._held:
+            return batch
+        held, self._held = self._held, []
+        return [*held, *batch]
+
+
+def _says_something(batch: Sequence[LLMEvent]) -> bool:
+    """Return whether *batch* says more than that there is an answer, or none."""
+    return not all(isinstance(event, StreamStart | StepStart | ErrorEvent) for event in batch)

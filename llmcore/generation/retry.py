@@ -1,0 +1,141 @@
+"""Retrying: one knob, in one layer.
+
+The client never retries; the functions of this package do, by a `RetryPolicy`, and so may
+you: `await retry(call, policy)`. `max_retries=n` means at most n + 1 requests, of one
+call of the model; a run with tools retries each of its calls by itself.
+"""
+
+import math
+import random
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeAlias, TypeVar
+
+import anyio
+from attrs import Attribute, field, frozen
+from returns.result import Failure
+
+from llmcore.schema.errors import ConfigurationError, LLMError, RequestTimeoutError
+
+_T = TypeVar("_T")
+
+OnRetry: TypeAlias = Callable[[LLMError, int, float], None]
+"""Called before a retry: with the error, the attempt that failed (from 0), and the delay (s)."""
+
+Sleep: TypeAlias = Callable[[float], Awaitable[None]]
+"""Waits so many seconds."""
+
+
+def _at_least(least: float) -> "Callable[[object, Attribute[Any], float], None]":
+    def check(_policy: object, attribute: "Attribute[Any]", value: float) -> None:
+        if not value >= least:
+            raise ConfigurationError(f"{attribute.name} must be at least {least}, not {value}")
+
+    return check
+
+
+@frozen(kw_only=True)
+class RetryPolicy:
+    """When to try again, and after how long.
+
+    The delay before retry n (from 0) is `min(base_delay * backoff_multiplier ** n, max_delay)`
+    seconds, times a random 0.5 to 1.5 with `jitter`. A `retry_after` of the error replaces
+    it if it is at most `max_delay`; if it is more, the error is final.
+    """
+
+    max_retries: int = field(default=2, validator=_at_least(0))
+    base_delay: float = field(default=1.0, validator=_at_least(0))
+    max_delay: float = field(default=60.0, validator=_at_least(0))
+    backoff_multiplier: float = field(default=2.0, validator=_at_least(1))
+    jitter: bool = True
+    retry_timeouts: bool = False
+    """Whether to send again what ran into one of our own time limits: the first request may
+    have been answered, and billed, all the same."""
+    on_retry: OnRetry | None = None
+
+    def delay(self, error: LLMError, attempt: int, chance: float = 0.5) -> float | None:
+        """Return the seconds to wait after *attempt* failed; None if *error* is final.
+
+        *chance* is a random number from 0 to 1.
+        """
+        if attempt >= self.max_retries or not self.applies_to(error):
+            return None
+        if error.retry_after is not None:
+            return error.retry_after if error.retry_after <= self.max_delay else None
+        delay = min(self._backoff(attempt), self.max_delay)
+        return delay * (0.5 + chance) if self.jitter else delay
+
+    def _backoff(self, attempt: int) -> float:
+        try:
+            return self.base_delay * self.backoff_multiplier**attempt
+        except OverflowError:
+            return math.inf
+
+    def applies_to(self, error: LLMError) -> bool:
+        """Return whether *error* is of a kind that may pass."""
+        ours = isinstance(error, RequestTimeoutError) and error.status_code is None
+        if ours and error.error_code != "connect":
+            return self.retry_timeouts and error.error_code != "total"
+        return error.retryable
+
+
+NO_RETRIES = RetryPolicy(max_retries=0)
+
+
+async def retry(
+    call: Callable[[], Awaitable[_T]],
+    policy: RetryPolicy | None = None,
+    *,
+    rng: random.Random | None = None,
+    sleep: Sleep = anyio.sleep,
+) -> _T:
+    """Await *call* again while its failure may pass; return, or raise, what came last.
+
+    *call* makes a new attempt each time. It fails by raising an LLMError or by returning
+    a `Failure` of one. Waiting ends at once when it is cancelled.
+    """
+    policy = policy or RetryPolicy()
+    attempt = 0
+    while True:
+        try:
+            outcome = await call()
+            error = _failure(outcome)
+            if error is None or not await _waited(policy, error, attempt, rng, sleep):
+                return outcome
+        except LLMError as error:
+            if not await _waited(policy, error, attempt, rng, sleep):
+                raise
+        attempt += 1
+
+
+def _failure(outcome: object) -> LLMError | None:
+    error = outcome.failure() if isinstance(outcome, Failure) else None
+    return error if isinstance(error, LLMError) else None
+
+
+async def _waited(
+    policy: RetryPolicy, error: LLMError, attempt: int, rng: random.Random | None, sleep: Sleep
+) -> bool:
+    return await next_delay(policy, error, attempt, rng=rng, sleep=sleep) is not None
+
+
+async def next_delay(
+    policy: RetryPolicy,
+    error: LLMError,
+    attempt: int,
+    *,
+    within: float = math.inf,
+    rng: random.Random | None = None,
+    sleep: Sleep = anyio.sleep,
+) -> float | None:
+    """Wait as *policy* says, and return the seconds; None at once if *error* is final.
+
+    So it is if the wait would not end *within* so many seconds.
+    """
+    chance = (rng or random).random()
+    delay = policy.delay(error, attempt, chance)
+    if delay is None or delay >= within:
+        return None
+    if policy.on_retry is not None:
+        policy.on_retry(error, attempt, delay)
+    await sleep(delay)
+    return delay

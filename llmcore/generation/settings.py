@@ -1,0 +1,261 @@
+"""What `generate` and `stream` are told, once for both.
+
+`Settings` is what type checkers and editors see; `Plan` is the same as a value, with the
+defaults, checked.
+"""
+
+import inspect
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import TypeAlias, TypedDict, TypeVar, Union, get_args
+
+from attrs import NOTHING, evolve, field, fields_dict, frozen
+
+from llmcore.client.client import Client
+from llmcore.client.timeouts import Timeouts
+from llmcore.generation.abort import AbortSignal
+from llmcore.generation.arguments import RepairToolCall
+from llmcore.generation.conditions import StopCondition
+from llmcore.generation.default_client import default_client
+from llmcore.generation.execution import AnyTool, ToolErrors
+from llmcore.generation.results import StepResult
+from llmcore.generation.retry import RetryPolicy
+from llmcore.generation.tool import Tool, tool
+from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.json import JsonObject
+from llmcore.schema.messages import Message
+from llmcore.schema.model import Model
+from llmcore.schema.options import (
+    CachePolicy,
+    GenerationOptions,
+    HttpOverlay,
+    ReasoningOptions,
+    ResponseFormat,
+)
+from llmcore.schema.request import LLMRequest, SystemInput, request
+from llmcore.schema.tools import ToolChoice, ToolSpec
+
+ToolInput: TypeAlias = Union[AnyTool, Callable[..., object]]
+"""A tool, or a function to make one of."""
+
+
+def tools_of(given: Sequence[ToolInput]) -> tuple[AnyTool, ...]:
+    """Return *given* with functions made tools; InvalidRequestError if two share a name."""
+    made = tuple(_tool(one) for one in given)
+    names = [name for name in (getattr(one, "name", None) for one in made) if name]
+    twice = {name for name in names if names.count(name) > 1}
+    if twice:
+        raise InvalidRequestError(f"two tools are called {', '.join(sorted(twice))}")
+    return made
+
+
+def _tool(given: ToolInput) -> AnyTool:
+    if callable(given) and not isinstance(given, type):
+        return tool(given)
+    return given  # type: ignore[return-value]  # the request checks what it is
+
+
+def _messages(given: Iterable[Message]) -> tuple[Message, ...]:
+    return tuple(given)
+
+
+@frozen(kw_only=True)
+class NextStep:
+    """A step before it is taken. `prepare_step` returns it changed: `evolve(step, ...)`."""
+
+    number: int
+    """From 0."""
+    steps: tuple[StepResult, ...]
+    """What has been."""
+    model: Model | str
+    messages: tuple[Message, ...] = field(converter=_messages)
+    tools: tuple[AnyTool, ...] = field(converter=tools_of)
+    tool_choice: ToolChoice | None = None
+
+
+PrepareStep: TypeAlias = Callable[[NextStep], Union[NextStep, Awaitable[NextStep | None], None]]
+"""Changes one step, not those after it; None leaves it as it is."""
+
+
+class Settings(TypedDict, total=False):
+    """Everything `generate` and `stream` take besides the model and the prompt."""
+
+    messages: Sequence[Message] | None
+    """A conversation, instead of a prompt."""
+    system: SystemInput | None
+    provider: str | None
+    """Where to look up a model that is given by its id."""
+    tools: Sequence[ToolInput]
+    tool_choice: ToolChoice | None
+    parallel_tool_calls: bool | None
+    max_tool_rounds: int
+    """How often tools may be run and their results sent back; 0 returns all calls."""
+    stop_when: StopCondition | Sequence[StopCondition]
+    prepare_step: PrepareStep | None
+    repair_tool_call: RepairToolCall | None
+    tool_errors: ToolErrors
+    """Whether the exceptions of tools go to the model ("send") or end the run ("raise")."""
+    tool_context: object
+    """What a tool gets as `context`."""
+    approvals: Mapping[str, bool] | None
+    """Decisions, by call id, about the calls that `messages` end with."""
+    response_format: ResponseFormat | None
+    temperature: float | None
+    top_p: float | None
+    max_tokens: int | None
+    stop_sequences: str | Sequence[str]
+    generation: GenerationOptions | None
+    reasoning_effort: str | None
+    reasoning: ReasoningOptions | None
+    cache: CachePolicy | None
+    metadata: Mapping[str, str] | None
+    provider_options: Mapping[str, JsonObject] | None
+    http: HttpOverlay | None
+    strict: bool
+    max_retries: int | None
+    """Of one call of the model; 2 if neither this nor `retry_policy` is given."""
+    retry_policy: RetryPolicy | None
+    timeout: float | Timeouts | None
+    """Seconds for the whole run, or all limits; None takes the client's."""
+    abort_signal: AbortSignal | None
+    client: Client | None
+    """None takes the default client."""
+
+
+def definitions_of(tools: Sequence[AnyTool]) -> tuple[ToolSpec, ...]:
+    """Return *tools* as a request has them."""
+    return tuple(one.definition if isinstance(one, Tool) else one for one in tools)
+
+
+def _conditions(
+    given: StopCondition | Sequence[StopCondition] | None,
+) -> tuple[StopCondition, ...]:
+    if given is None:
+        return ()
+    return (given,) if callable(given) else tuple(given)
+
+
+def _not_negative(_plan: object, _attribute: object, rounds: int) -> None:
+    if rounds < 0:
+        raise InvalidRequestError(f"max_tool_rounds is {rounds}; 0 means that no tool is run")
+
+
+def _send_or_raise(_plan: object, _attribute: object, value: str) -> None:
+    if value not in get_args(ToolErrors):
+        raise InvalidRequestError(f'tool_errors is "send" or "raise", not {value!r}')
+
+
+@frozen(kw_only=True)
+class Plan:
+    """A run that has not begun. Contradictions are InvalidRequestErrors."""
+
+    model: Model | str
+    prompt: str | None = None
+    messages: Sequence[Message] | None = None
+    system: SystemInput | None = None
+    provider: str | None = None
+    tools: tuple[AnyTool, ...] = field(default=(), converter=tools_of)
+    tool_choice: ToolChoice | None = None
+    parallel_tool_calls: bool | None = None
+    max_tool_rounds: int = field(default=1, validator=_not_negative)
+    stop_when: tuple[StopCondition, ...] = field(default=(), converter=_conditions)
+    prepare_step: PrepareStep | None = None
+    repair_tool_call: RepairToolCall | None = None
+    tool_errors: ToolErrors = field(default="send", validator=_send_or_raise)
+    tool_context: object = None
+    approvals: Mapping[str, bool] | None = None
+    response_format: ResponseFormat | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    max_tokens: int | None = None
+    stop_sequences: str | Sequence[str] = ()
+    generation: GenerationOptions | None = None
+    reasoning_effort: str | None = None
+    reasoning: ReasoningOptions | None = None
+    cache: CachePolicy | None = None
+    metadata: Mapping[str, str] | None = None
+    provider_options: Mapping[str, JsonObject] | None = None
+    http: HttpOverlay | None = None
+    strict: bool = False
+    max_retries: int | None = None
+    retry_policy: RetryPolicy | None = None
+    timeout: float | Timeouts | None = None
+    abort_signal: AbortSignal | None = None
+    client: Client | None = None
+
+    def request(self) -> LLMRequest:
+        """Return the request of the first step."""
+        return request(
+            model=self.model,
+            prompt=self.prompt,
+            messages=self.messages,
+            provider=self.provider,
+            system=self.system,
+            tools=definitions_of(self.tools),
+            tool_choice=self.tool_choice,
+            parallel_tool_calls=self.parallel_tool_calls,
+            temperature=self.temperature,
+            top_p=self.top_p,
+            max_tokens=self.max_tokens,
+            stop=self.stop_sequences,
+            generation=self.generation,
+            response_format=self.response_format,
+            reasoning_effort=self.reasoning_effort,
+            reasoning=self.reasoning,
+            cache=self.cache,
+            metadata=self.metadata,
+            provider_options=self.provider_options,
+            http=self.http,
+            strict=self.strict,
+        )
+
+    def policy(self) -> RetryPolicy:
+        """Return how to retry."""
+        if self.retry_policy is None:
+            return _retries(self.max_retries)
+        if self.max_retries is not None:
+            raise InvalidRequestError("give either max_retries or retry_policy, and not both")
+        return self.retry_policy
+
+    def ready_client(self) -> Client:
+        """Return the client to run by."""
+        return self.client or default_client()
+
+    def timeouts(self, client: Client) -> Timeouts:
+        """Return all time limits."""
+        if self.timeout is None:
+            return client.timeouts
+        if isinstance(self.timeout, Timeouts):
+            return self.timeout
+        return evolve(client.timeouts, total=self.timeout)
+
+
+_F = TypeVar("_F", bound=Callable[..., object])
+
+
+def signed(function: _F) -> _F:
+    """Return *function*, which takes `Settings`, with a signature that spells them out."""
+    hints = {name: Plan.__annotations__[name] for name in ("model", "prompt")}
+    hints.update(Settings.__annotations__)
+    parameters = [
+        inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY if name in Settings.__annotations__ else _POSITIONAL,
+            default=_default(one.default),
+            annotation=hints[name],
+        )
+        for name, one in fields_dict(Plan).items()
+    ]
+    returns = inspect.signature(function).return_annotation
+    function.__signature__ = inspect.Signature(parameters, return_annotation=returns)  # type: ignore[attr-defined]
+    return function
+
+
+_POSITIONAL = inspect.Parameter.POSITIONAL_OR_KEYWORD
+
+
+def _default(default: object) -> object:
+    return inspect.Parameter.empty if default is NOTHING else default
+
+
+def _retries(count: int | None) -> RetryPolicy:
+    return RetryPolicy() if count is None else RetryPolicy(max_retries=count)

@@ -1,0 +1,123 @@
+"""`stream`: the events of a whole run, tools included."""
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Self, Unpack
+
+import anyio
+from anyio.abc import TaskGroup
+
+from llmcore.generation.loop import Run
+from llmcore.generation.results import GenerateResult, StepResult
+from llmcore.generation.settings import Plan, Settings, signed
+from llmcore.schema.events import LLMEvent, TextDelta
+from llmcore.schema.messages import Message
+from llmcore.schema.model import Model
+from llmcore.schema.response import LLMResponse
+
+
+class StreamResult:
+    """The events of a run, over all of its steps: iterate over it.
+
+    A run that fails has an `ErrorEvent` as its last event, and then raises its error.
+    Inside `async with`, the results of a step's tools come as each is ready, and leaving
+    the block closes the connection and ends the tools; without it, they come together.
+    Nothing is sent before the first event is asked for.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._batch: Sequence[LLMEvent] = ()
+        self._next = 0
+        self._group: TaskGroup | None = None
+
+    async def __aenter__(self) -> Self:
+        self._group = anyio.create_task_group()
+        await self._group.__aenter__()
+        self._run.background = self._group
+        return self
+
+    async def __aexit__(self, *_exc: object) -> None:
+        assert self._group is not None  # noqa: S101  (set by __aenter__)
+        try:
+            await self.aclose()
+        finally:
+            # What the block raised goes on by itself; given to the group, it would be wrapped.
+            group, self._group, self._run.background = self._group, None, None
+            group.cancel_scope.cancel()
+            await group.__aexit__(None, None, None)
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> LLMEvent:
+        if self._next >= len(self._batch):
+            self._batch, self._next = await self._run.next_batch(), 0
+            if not self._batch:
+                if self._run.error is not None:
+                    raise self._run.error
+                raise StopAsyncIteration
+        self._next += 1
+        return self._batch[self._next - 1]
+
+    @property
+    def text_stream(self) -> AsyncIterator[str]:
+        """The text alone, of all steps, as it comes. It raises as the events do."""
+        return _Texts(self)
+
+    @property
+    def partial_response(self) -> LLMResponse | None:
+        """What has arrived of the current step's answer; None before the first."""
+        return self._run.partial
+
+    @property
+    def steps(self) -> tuple[StepResult, ...]:
+        """The steps that are done; also those of a run that failed later."""
+        return tuple(self._run.steps)
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The conversation so far, without a step that is not done."""
+        return self._run.messages
+
+    async def result(self) -> GenerateResult:
+        """Read what is left and return the result of the run; raises its error."""
+        self._batch = ()
+        while await self._run.next_batch():
+            pass
+        return self._run.result()
+
+    async def response(self) -> LLMResponse:
+        """Read what is left and return the last response; raises the run's error."""
+        return (await self.result()).response
+
+    async def aclose(self) -> None:
+        """Close the connection and end the tools that run. Idempotent."""
+        await self._run.aclose()
+
+
+class _Texts:
+    """A run's text. An object, since a generator left in the middle is nobody's to close."""
+
+    def __init__(self, stream: StreamResult) -> None:
+        self._stream = stream
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> str:
+        async for event in self._stream:
+            if isinstance(event, TextDelta):
+                return event.text
+        raise StopAsyncIteration
+
+
+@signed
+def stream(
+    model: Model | str, prompt: str | None = None, **settings: Unpack[Settings]
+) -> StreamResult:
+    """Return the events of what `generate` would do with the same arguments.
+
+    Contradictory arguments raise InvalidRequestError here; everything else that can go
+    wrong is raised while reading.
+    """
+    return StreamResult(Run(Plan(model=model, prompt=prompt, **settings), live=True))

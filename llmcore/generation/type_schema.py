@@ -1,0 +1,95 @@
+"""From Python types to JSON Schema, and from JSON to values of those types.
+
+By msgspec, which knows the built-in types, `Literal`, enums, `TypedDict`, dataclasses, attrs
+classes and its own structs in one pass each way. Pydantic models are taken by their own
+methods; pydantic itself is never imported.
+"""
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import msgspec
+
+from llmcore.schema import json
+from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.json import JsonObject, JsonValue, plain_object
+
+_T = TypeVar("_T")
+
+_REFERENCE = "#/$defs/{name}"
+
+
+def schema_of(type_: Any) -> JsonObject:
+    """Return the JSON Schema of *type_*, whatever it refers to in `$defs`.
+
+    The root is written out, not referred to. ConfigurationError if JSON has no such type.
+    """
+    definitions: dict[str, Any] = {}
+
+    def hook(kind: Any) -> dict[str, Any]:
+        if not _is_pydantic(kind):
+            raise TypeError(f"the type {kind!r} is not supported")
+        schema: dict[str, Any] = kind.model_json_schema(ref_template="#/$defs/{model}")
+        definitions.update(schema.pop("$defs", {}))
+        return schema
+
+    try:
+        (root,), components = msgspec.json.schema_components(
+            [type_], schema_hook=hook, ref_template=_REFERENCE
+        )
+    except (TypeError, RecursionError) as error:
+        message = f"no JSON Schema can be made of {type_!r}: {error}"
+        raise ConfigurationError(message, cause=error) from error
+    return _rooted(root, {**definitions, **components})
+
+
+def _rooted(root: dict[str, Any], definitions: dict[str, Any]) -> JsonObject:
+    """Return *root* as an object of its own, with those of *definitions* that it needs."""
+    name = root.get("$ref", "").removeprefix("#/$defs/")
+    if name in definitions:
+        root = dict(definitions[name])
+        if f'"#/$defs/{name}"' not in json.canonical(plain_object({"all": [root, definitions]})):
+            del definitions[name]
+    return plain_object({**root, "$defs": definitions} if definitions else root)
+
+
+def converted(value: JsonValue, type_: type[_T]) -> _T:
+    """Return the value of *type_* that *value* spells; ValueError, naming the path, if none.
+
+    A whole number may be written with a decimal point, as JSON Schema has it.
+    """
+    try:
+        return msgspec.convert(value, type_, dec_hook=_from_json)
+    except msgspec.ValidationError:
+        return msgspec.convert(_integral(value), type_, dec_hook=_from_json)
+
+
+def to_plain(value: object) -> object:
+    """Return *value* as dicts, lists and scalars; TypeError for what has no such form."""
+    return msgspec.to_builtins(value, str_keys=True, enc_hook=_to_json)
+
+
+def _integral(value: JsonValue) -> JsonValue:
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, Mapping):
+        return {key: _integral(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_integral(item) for item in value]
+    return value
+
+
+def _from_json(type_: Any, value: Any) -> Any:
+    if _is_pydantic(type_):
+        return type_.model_validate(value)
+    raise TypeError(f"the type {type_!r} is not supported")
+
+
+def _to_json(value: Any) -> Any:
+    if _is_pydantic(type(value)):
+        return value.model_dump(mode="json")
+    raise TypeError(f"a {type(value).__name__} cannot be written as JSON")
+
+
+def _is_pydantic(type_: Any) -> bool:
+    return hasattr(type_, "model_json_schema") and hasattr(type_, "model_validate")

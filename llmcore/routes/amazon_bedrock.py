@@ -1,0 +1,133 @@
+"""Amazon Bedrock: the models of many makers over Converse. The provider's id is `bedrock`.
+
+Documents, read November 2026:
+https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html,
+https://docs.aws.amazon.com/bedrock/latest/userguide/api-keys-use.html (bearer keys),
+https://docs.aws.amazon.com/general/latest/gr/bedrock.html (endpoints).
+Key: AWS_BEARER_TOKEN_BEDROCK. Without it requests are signed (Signature Version 4) by
+AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or by what botocore's credential chain finds, for which
+the `bedrock` extra is installed.
+"""
+
+import re
+from collections.abc import Mapping
+from functools import partial
+from typing import Final, Self
+
+from attrs import evolve, frozen
+
+from llmcore.protocols import bedrock_converse
+from llmcore.routes.auth import Auth, choose_auth
+from llmcore.routes.base_url import checked_base_url
+from llmcore.routes.endpoint import Endpoint
+from llmcore.routes.framing import Framing
+from llmcore.routes.route import Route, RouteDefaults
+from llmcore.routes.sigv4 import AwsCredentials, RegionOf, sigv4_of_chain, sigv4_of_environ
+from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.model import Model
+
+PROVIDER: Final = "bedrock"
+SERVICE: Final = "bedrock"
+"""The name that signatures hold; that of the host is another."""
+KEY_VARIABLE: Final = "AWS_BEARER_TOKEN_BEDROCK"
+REGION_VARIABLES: Final = ("AWS_REGION", "AWS_DEFAULT_REGION")
+_REGION: Final = re.compile(r"[a-z]{2,}(-[a-z]+)+-\d+")
+
+
+@frozen(kw_only=True)
+class AmazonBedrock:
+    """Amazon Bedrock, configured."""
+
+    route: Route
+
+    @classmethod
+    def configure(
+        cls,
+        *,
+        region: str | None = None,
+        api_key: str | None = None,
+        auth: Auth | None = None,
+        profile: str | None = None,
+        base_url: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
+        defaults: RouteDefaults | None = None,
+    ) -> Self:
+        """Configure Amazon Bedrock; everything has a default.
+
+        Without `region` it is that of AWS_REGION or AWS_DEFAULT_REGION when a request is prepared.
+        `api_key` is a Bedrock API key, short for `auth=Auth.bearer(api_key)`; `profile` names a
+        section of the AWS files: give one of the three. `base_url` is for other endpoints, such
+        as those of a VPC; requests are signed for the region all the same.
+        """
+        below = defaults or RouteDefaults()
+        region_of = _region_of(region)
+        return cls(
+            route=Route.make(
+                id="bedrock-converse",
+                provider=PROVIDER,
+                protocol=bedrock_converse.protocol,
+                endpoint=Endpoint.path(
+                    bedrock_converse.converse_path,
+                    base_url=partial(_base_url, region_of)
+                    if base_url is None
+                    else checked_base_url(base_url),
+                    query=query,
+                ),
+                auth=_auth(api_key, auth, profile, region_of),
+                framing=Framing.aws_event_stream(),
+                defaults=evolve(below, headers={**below.headers, **(headers or {})}),
+            )
+        )
+
+    def model(self, model_id: str) -> Model:
+        """Return the model *model_id*: an id, an inference profile's id, or an ARN."""
+        return self.route.model(model_id)
+
+
+def _auth(api_key: str | None, auth: Auth | None, profile: str | None, region: RegionOf) -> Auth:
+    if profile is not None:
+        if api_key is not None or auth is not None:
+            raise ConfigurationError("give either profile or api_key or auth, and not two of them")
+        return sigv4_of_chain(SERVICE, region, profile=profile)
+    fallback = Auth.first_of(
+        Auth.env(KEY_VARIABLE),
+        sigv4_of_environ(SERVICE, region),
+        sigv4_of_chain(SERVICE, region, fetch_when=_says_nothing),
+    )
+    return choose_auth(api_key=api_key, auth=auth, fallback=fallback)
+
+
+def _says_nothing(environ: Mapping[str, str]) -> bool:
+    """Return whether *environ* holds neither a Bedrock key nor an access key."""
+    return not environ.get(KEY_VARIABLE) and AwsCredentials.from_environ(environ) is None
+
+
+def _region_of(region: str | None) -> RegionOf:
+    if region is not None:
+        given = _checked(region, "region")
+        return lambda _environ: given
+    return _region_of_environ
+
+
+def _region_of_environ(environ: Mapping[str, str]) -> str:
+    for name in REGION_VARIABLES:
+        value = environ.get(name, "").strip()
+        if value:
+            return _checked(value, name)
+    names = " or ".join(REGION_VARIABLES)
+    message = f"no AWS region: set {names}, or configure the provider with region=..."
+    raise ConfigurationError(message, provider=PROVIDER)
+
+
+def _checked(region: str, source: str) -> str:
+    if _REGION.fullmatch(region):
+        return region
+    message = f"{source} {region!r} is no AWS region: write it like 'us-east-1'"
+    raise ConfigurationError(message, provider=PROVIDER)
+
+
+def _base_url(region_of: RegionOf, environ: Mapping[str, str]) -> str:
+    region = region_of(environ)
+    domain = "amazonaws.com.cn" if region.startswith("cn-") else "amazonaws.com"
+    return f"https://bedrock-runtime.{region}.{domain}"

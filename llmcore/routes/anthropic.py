@@ -1,0 +1,156 @@
+"""Anthropic, and servers that speak its Messages API.
+
+Documents, read November 2026: https://platform.claude.com/docs/en/api/overview (headers),
+https://platform.claude.com/docs/en/api/versioning,
+https://platform.claude.com/docs/en/api/beta-headers.
+Key: ANTHROPIC_API_KEY, sent as `x-api-key`; or ANTHROPIC_AUTH_TOKEN, sent as a bearer token, as
+gateways and OAuth want it.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Final, Self
+from urllib.parse import urlsplit
+
+from attrs import evolve, frozen
+
+from llmcore.protocols import anthropic_messages
+from llmcore.routes.auth import Auth, choose_auth
+from llmcore.routes.base_url import checked_base_url
+from llmcore.routes.endpoint import Endpoint
+from llmcore.routes.openai_compatible import checked_name
+from llmcore.routes.route import Route, RouteDefaults
+from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.model import Model
+
+PROVIDER: Final = "anthropic"
+BASE_URL: Final = "https://api.anthropic.com"
+VERSION: Final = "2023-06-01"
+
+AUTH: Final = Auth.first_of(
+    Auth.env("ANTHROPIC_API_KEY", header="x-api-key", prefix=""),
+    Auth.env("ANTHROPIC_AUTH_TOKEN"),
+)
+"""How to sign where neither `api_key` nor `auth` was given."""
+
+
+@frozen(kw_only=True)
+class Anthropic:
+    """Anthropic, configured."""
+
+    route: Route
+
+    @classmethod
+    def configure(
+        cls,
+        *,
+        api_key: str | None = None,
+        auth: Auth | None = None,
+        base_url: str | None = None,
+        version: str = VERSION,
+        betas: Sequence[str] = (),
+        headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
+        defaults: RouteDefaults | None = None,
+    ) -> Self:
+        """Configure Anthropic; everything has a default.
+
+        `api_key` is short for `auth=Auth.header("x-api-key", api_key)`: give one of the two.
+        Without either, it is ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN when a request is prepared.
+        `betas` name features for every request; those that a body needs are named by themselves.
+        """
+        return cls(
+            route=_route(
+                PROVIDER,
+                base_url=BASE_URL if base_url is None else base_url,
+                auth=_chosen(api_key, auth, AUTH),
+                version=version,
+                betas=betas,
+                headers=headers,
+                query=query,
+                defaults=defaults,
+            )
+        )
+
+    def model(self, model_id: str) -> Model:
+        """Return the model *model_id*, reached over Messages."""
+        return self.route.model(model_id)
+
+
+@frozen(kw_only=True)
+class AnthropicCompatible:
+    """A configured server that speaks Messages."""
+
+    route: Route
+
+    @classmethod
+    def configure(
+        cls,
+        *,
+        name: str,
+        base_url: str,
+        api_key: str | None = None,
+        auth: Auth | None = None,
+        version: str = VERSION,
+        betas: Sequence[str] = (),
+        headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
+        defaults: RouteDefaults | None = None,
+    ) -> Self:
+        """Configure the server at *base_url*, to which `/v1/messages` is added, as *name*.
+
+        `api_key` goes out as `x-api-key`; for a server that wants a bearer token give
+        `auth=Auth.bearer(...)`. With neither, requests are not signed.
+        """
+        return cls(
+            route=_route(
+                checked_name(name),
+                base_url=base_url,
+                auth=_chosen(api_key, auth, Auth.none()),
+                version=version,
+                betas=betas,
+                headers=headers,
+                query=query,
+                defaults=defaults,
+            )
+        )
+
+    def model(self, model_id: str) -> Model:
+        """Return the model *model_id*."""
+        return self.route.model(model_id)
+
+
+def _chosen(api_key: str | None, auth: Auth | None, fallback: Auth) -> Auth:
+    of_key = partial(Auth.header, "x-api-key")
+    return choose_auth(api_key=api_key, auth=auth, of_key=of_key, fallback=fallback)
+
+
+def _route(
+    provider: str,
+    *,
+    base_url: str,
+    auth: Auth,
+    version: str,
+    betas: Sequence[str],
+    headers: Mapping[str, str] | None,
+    query: Mapping[str, str] | None,
+    defaults: RouteDefaults | None,
+) -> Route:
+    if isinstance(betas, str):
+        raise ConfigurationError(f"betas is a list of names: give betas=[{betas!r}]")
+    below = defaults or RouteDefaults()
+    merged = {"anthropic-version": version, **below.headers, **(headers or {})}
+    if betas:
+        named = [value for name, value in merged.items() if name.lower() == "anthropic-beta"]
+        merged = {name: value for name, value in merged.items() if name.lower() != "anthropic-beta"}
+        merged["anthropic-beta"] = ",".join([*betas, *named])
+    where = checked_base_url(base_url)
+    path = "/messages" if urlsplit(where).path.endswith("/v1") else "/v1/messages"
+    return Route.make(
+        id=f"{provider}-messages",
+        provider=provider,
+        protocol=anthropic_messages.protocol,
+        endpoint=Endpoint.path(path, base_url=where, query=query),
+        auth=auth,
+        defaults=evolve(below, headers=merged),
+    )

@@ -1,0 +1,235 @@
+"""Cloudflare: models on Workers AI, and those of others through an AI Gateway of one's own.
+
+Documents, read November 2026:
+https://developers.cloudflare.com/workers-ai/configuration/open-ai-compatibility,
+https://developers.cloudflare.com/ai-gateway/chat-completion (one API for all upstreams),
+https://developers.cloudflare.com/ai-gateway/providers (each upstream's own API),
+https://developers.cloudflare.com/ai-gateway/configuration/authentication.
+Account: CLOUDFLARE_ACCOUNT_ID. Key of Workers AI: CLOUDFLARE_API_TOKEN. Key of the gateway, if it
+asks for one: CF_AIG_TOKEN.
+"""
+
+import re
+from collections.abc import Mapping
+from functools import partial
+from typing import Final, Self
+
+from attrs import evolve, frozen
+
+from llmcore.protocols import openai_chat
+from llmcore.protocols.openai_chat.dialect import COMPATIBLE
+from llmcore.routes.auth import Auth, choose_auth
+from llmcore.routes.base_url import checked_base_url
+from llmcore.routes.endpoint import BaseUrlOf, Endpoint
+from llmcore.routes.route import Route, RouteDefaults
+from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.model import Model
+
+WORKERS_AI: Final = "cloudflare-workers-ai"
+AI_GATEWAY: Final = "cloudflare-ai-gateway"
+ACCOUNT_VARIABLE: Final = "CLOUDFLARE_ACCOUNT_ID"
+GATEWAY_HEADER: Final = "cf-aig-authorization"
+
+WORKERS_AUTH: Final = Auth.env("CLOUDFLARE_API_TOKEN")
+GATEWAY_AUTH: Final = Auth.first_of(Auth.env("CF_AIG_TOKEN", header=GATEWAY_HEADER), Auth.none())
+"""A gateway asks for a key only if its owner wants it to."""
+
+UPSTREAMS: Final[Mapping[str, str]] = {
+    "anthropic": "anthropic",
+    "deepseek": "deepseek",
+    "google": "google-ai-studio/v1beta",
+    "groq": "groq",
+    "mistral": "mistral/v1",
+    "openai": "openai",
+    "perplexity": "perplexity-ai",
+    "xai": "grok/v1",
+    WORKERS_AI: "workers-ai/v1",
+}
+"""What stands in a gateway's URL for a provider's base URL."""
+
+_ACCOUNT: Final = re.compile(r"[A-Za-z0-9]+")
+_GATEWAY: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+@frozen(kw_only=True)
+class CloudflareWorkersAI:
+    """Workers AI, configured."""
+
+    chat_route: Route
+
+    @classmethod
+    def configure(
+        cls,
+        *,
+        account_id: str | None = None,
+        api_key: str | None = None,
+        auth: Auth | None = None,
+        base_url: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
+        defaults: RouteDefaults | None = None,
+    ) -> Self:
+        """Configure Workers AI; everything has a default.
+
+        `api_key` is short for `auth=Auth.bearer(api_key)`: give one of the two. Without either, it
+        is CLOUDFLARE_API_TOKEN when a request is prepared, as the account is
+        CLOUDFLARE_ACCOUNT_ID. A `base_url` stands for the account and all before it.
+        """
+        account = _account(account_id)
+        url = "https://api.cloudflare.com/client/v4/accounts/{account}/ai/v1"
+        return cls(
+            chat_route=_chat_route(
+                WORKERS_AI,
+                base_url=partial(_with_account, url, account)
+                if base_url is None
+                else checked_base_url(base_url),
+                auth=choose_auth(api_key=api_key, auth=auth, fallback=WORKERS_AUTH),
+                headers=headers,
+                query=query,
+                defaults=defaults,
+            )
+        )
+
+    def chat(self, model_id: str) -> Model:
+        """Return the model *model_id*, such as `@cf/openai/gpt-oss-120b`."""
+        return self.chat_route.model(model_id)
+
+    def model(self, model_id: str) -> Model:
+        """Return the model *model_id*, such as `@cf/openai/gpt-oss-120b`."""
+        return self.chat_route.model(model_id)
+
+
+@frozen(kw_only=True)
+class CloudflareAIGateway:
+    """An AI Gateway, configured."""
+
+    chat_route: Route
+    gateway_auth: Auth
+    base_url: str | BaseUrlOf
+
+    @classmethod
+    def configure(
+        cls,
+        *,
+        account_id: str | None = None,
+        gateway: str = "default",
+        api_key: str | None = None,
+        auth: Auth | None = None,
+        upstream_key: str | None = None,
+        base_url: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
+        defaults: RouteDefaults | None = None,
+    ) -> Self:
+        """Configure the gateway called *gateway*; everything has a default.
+
+        `api_key` is the gateway's own, sent as `cf-aig-authorization`; without it and `auth` it is
+        CF_AIG_TOKEN, or none. `upstream_key` is the upstream's, for `chat`: leave it out where
+        Cloudflare stores or bills it. A `base_url` stands for account and gateway and all before.
+        """
+        if not _GATEWAY.fullmatch(gateway):
+            raise ConfigurationError(f"gateway {gateway!r} is no gateway's name")
+        of_key = partial(Auth.header, GATEWAY_HEADER, prefix="Bearer ")
+        own = choose_auth(api_key=api_key, auth=auth, of_key=of_key, fallback=GATEWAY_AUTH)
+        url = f"https://gateway.ai.cloudflare.com/v1/{{account}}/{gateway}"
+        where: str | BaseUrlOf = partial(_with_account, url, _account(account_id))
+        where = where if base_url is None else checked_base_url(base_url)
+        both = own if upstream_key is None else Auth.all_of(own, Auth.bearer(upstream_key))
+        route = _chat_route(
+            AI_GATEWAY,
+            base_url=_below(where, "compat"),
+            auth=both,
+            headers=headers,
+            query=query,
+            defaults=defaults,
+        )
+        return cls(chat_route=route, gateway_auth=own, base_url=where)
+
+    def chat(self, model_id: str) -> Model:
+        """Return the model *model_id*, named with its upstream: `openai/gpt-5.2`."""
+        return self.chat_route.model(model_id)
+
+    def model(self, model_id: str) -> Model:
+        """Return the model *model_id*, named with its upstream: `openai/gpt-5.2`."""
+        return self.chat_route.model(model_id)
+
+    def through(
+        self, model: Model, *, upstream: str | None = None, stored_key: bool = False
+    ) -> Model:
+        """Return *model* of another provider, reached through the gateway in its own API.
+
+            gateway.through(Anthropic.configure().model("claude-sonnet-4-5"))
+
+        With `stored_key` the provider's key is not sent: Cloudflare stores or bills it. `upstream`
+        is what stands in the URL for the provider's base URL, where we do not know it.
+        """
+        route = model.route
+        if not isinstance(route, Route):
+            raise ConfigurationError(f"the model {model.id!r} has no route to lead elsewhere")
+        path = upstream or UPSTREAMS.get(route.provider)
+        if path is None:
+            known = ", ".join(sorted(UPSTREAMS))
+            raise ConfigurationError(
+                f"which upstream is {route.provider!r}? Name it with upstream=... (known: {known})"
+            )
+        own = self.gateway_auth
+        extra = self.chat_route.defaults.headers
+        defaults = evolve(route.defaults, headers={**route.defaults.headers, **extra})
+        return route.with_(
+            id=f"{AI_GATEWAY}-{route.id}",
+            endpoint=evolve(route.endpoint, base_url=_below(self.base_url, path)),
+            auth=own if stored_key else Auth.all_of(own, route.auth),
+            defaults=defaults,
+        ).model(model.id)
+
+
+def _chat_route(
+    provider: str,
+    *,
+    base_url: str | BaseUrlOf,
+    auth: Auth,
+    headers: Mapping[str, str] | None,
+    query: Mapping[str, str] | None,
+    defaults: RouteDefaults | None,
+) -> Route:
+    below = defaults or RouteDefaults()
+    return Route.make(
+        id=f"{provider}-chat",
+        provider=provider,
+        protocol=openai_chat.make(COMPATIBLE),
+        endpoint=Endpoint.path("/chat/completions", base_url=base_url, query=query),
+        auth=auth,
+        defaults=evolve(below, headers={**below.headers, **(headers or {})}),
+    )
+
+
+# -- where the account is
+
+
+def _account(account_id: str | None) -> str | None:
+    return None if account_id is None else _checked(account_id, "account_id")
+
+
+def _checked(account_id: str, source: str) -> str:
+    if _ACCOUNT.fullmatch(account_id):
+        return account_id
+    raise ConfigurationError(f"{source} {account_id!r} is no account's id: letters and digits")
+
+
+def _with_account(url: str, account_id: str | None, environ: Mapping[str, str]) -> str:
+    if account_id is None:
+        found = environ.get(ACCOUNT_VARIABLE, "").strip()
+        if not found:
+            raise ConfigurationError(
+                f"no account: set {ACCOUNT_VARIABLE}, or configure the provider with account_id=..."
+            )
+        account_id = _checked(found, ACCOUNT_VARIABLE)
+    return url.replace("{account}", account_id)
+
+
+def _below(base_url: str | BaseUrlOf, path: str) -> str | BaseUrlOf:
+    """Return *base_url* with *path* behind it, its query kept."""
+    if callable(base_url):
+        return lambda environ: f"{base_url(environ)}/{path}"
+    before, mark, query = base_url.partition("?")
+    return f"{before.rstrip('/')}/{path}{mark}{query}"

@@ -1,0 +1,84 @@
+"""Google: the Gemini API. The provider's id is `google`; some know it as `gemini`.
+
+Documents, read November 2026: https://ai.google.dev/api (the base URL, the key's header),
+https://ai.google.dev/gemini-api/docs/api-key.
+Key: GEMINI_API_KEY or GOOGLE_API_KEY.
+"""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Final, Self
+from urllib.parse import quote, urlsplit, urlunsplit
+
+from attrs import evolve, frozen
+
+from llmcore.protocols import gemini
+from llmcore.routes.auth import Auth, choose_auth
+from llmcore.routes.base_url import checked_base_url
+from llmcore.routes.endpoint import Endpoint, EndpointContext
+from llmcore.routes.route import Route, RouteDefaults
+from llmcore.schema.model import Model
+
+PROVIDER: Final = "google"
+API_VERSION: Final = "v1beta"
+BASE_URL: Final = f"https://generativelanguage.googleapis.com/{API_VERSION}"
+
+AUTH: Final = Auth.env("GEMINI_API_KEY", "GOOGLE_API_KEY", header="x-goog-api-key", prefix="")
+"""How to sign where neither `api_key` nor `auth` was given."""
+
+
+@frozen(kw_only=True)
+class Google:
+    """The Gemini API, configured."""
+
+    route: Route
+
+    @classmethod
+    def configure(
+        cls,
+        *,
+        api_key: str | None = None,
+        auth: Auth | None = None,
+        base_url: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
+        defaults: RouteDefaults | None = None,
+    ) -> Self:
+        """Configure the Gemini API; everything has a default.
+
+        `api_key` is short for `auth=Auth.header("x-goog-api-key", api_key)`: give one of the two.
+        Without either, it is GEMINI_API_KEY or GOOGLE_API_KEY when a request is prepared. A
+        `base_url` without a path gets `/v1beta`.
+        """
+        below = defaults or RouteDefaults()
+        where = BASE_URL if base_url is None else _versioned(checked_base_url(base_url))
+        of_key = partial(Auth.header, "x-goog-api-key")
+        return cls(
+            route=Route.make(
+                id="google-generate-content",
+                provider=PROVIDER,
+                protocol=gemini.protocol,
+                endpoint=Endpoint.path(generate_path, base_url=where, query=query),
+                auth=choose_auth(api_key=api_key, auth=auth, of_key=of_key, fallback=AUTH),
+                defaults=evolve(below, headers={**below.headers, **(headers or {})}),
+            )
+        )
+
+    def model(self, model_id: str) -> Model:
+        """Return the model *model_id*: `gemini-...`, or a resource such as `tunedModels/...`."""
+        return self.route.model(model_id)
+
+
+def generate_path(context: EndpointContext) -> str:
+    """Return the path of a call, which names the model and whether the answer is streamed."""
+    model = context.model_id
+    name = quote(model if "/" in model else f"models/{model}", safe="/")
+    verb = "streamGenerateContent?alt=sse" if context.streaming else "generateContent"
+    return f"/{name}:{verb}"
+
+
+def _versioned(base_url: str) -> str:
+    parts = urlsplit(base_url)
+    if parts.path:
+        return base_url
+    return urlunsplit((parts.scheme, parts.netloc, f"/{API_VERSION}", parts.query, ""))

@@ -1,0 +1,215 @@
+"""AWS Signature Version 4: signing that depends on request, credentials and moment only.
+
+Source: https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html,
+read November 2026. Hop-by-hop headers and those that proxies change are not signed.
+"""
+
+import hmac
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from hashlib import sha256
+from typing import Final, Self
+from urllib.parse import quote, urlsplit
+
+from attrs import evolve, field, frozen
+from returns.result import Failure, Result, Success
+
+from llmcore.routes.auth import (
+    TOKEN_TO_COME,
+    Auth,
+    AuthContext,
+    CredentialSource,
+    FetchWhen,
+    always,
+)
+from llmcore.routes.http_request import HttpRequest
+from llmcore.schema import json
+from llmcore.schema.errors import AuthenticationError, ConfigurationError, LLMError
+
+ALGORITHM: Final = "AWS4-HMAC-SHA256"
+_UNSIGNED: Final = frozenset({"expect", "transfer-encoding", "user-agent", "x-amzn-trace-id"})
+_OURS: Final = frozenset({"authorization", "date", "x-amz-date", "x-amz-security-token"})
+_DEFAULT_PORTS: Final = {"http": 80, "https": 443}
+
+RegionOf = Callable[[Mapping[str, str]], str]
+"""Finds the region in the environment; ConfigurationError if it is not there."""
+
+
+@frozen(kw_only=True)
+class AwsCredentials:
+    """An access key, and the session token of one that expires."""
+
+    access_key: str
+    secret_key: str = field(repr=False)
+    session_token: str = field(default="", repr=False)
+
+    def to_token(self) -> str:
+        """Return them as the text that a fetched token is."""
+        return json.dumps(
+            {"access": self.access_key, "secret": self.secret_key, "session": self.session_token}
+        ).decode()
+
+    @classmethod
+    def from_token(cls, token: str) -> Self:
+        """Read what `to_token` wrote; ValueError for anything else."""
+        match json.loads(token):
+            case {"access": str(access), "secret": str(secret), "session": str(session)}:
+                return cls(access_key=access, secret_key=secret, session_token=session)
+            case _:
+                raise ValueError("no AWS credentials")
+
+    @classmethod
+    def from_environ(cls, environ: Mapping[str, str]) -> Self | None:
+        """Return those of AWS_ACCESS_KEY_ID and its companions, if both halves are set."""
+        access = environ.get("AWS_ACCESS_KEY_ID", "").strip()
+        secret = environ.get("AWS_SECRET_ACCESS_KEY", "").strip()
+        session = environ.get("AWS_SESSION_TOKEN", "").strip()
+        if not access or not secret:
+            return None
+        return cls(access_key=access, secret_key=secret, session_token=session)
+
+
+@frozen(kw_only=True)
+class AwsCredentialChain(CredentialSource):
+    """Wherever AWS tools look: variables, files, single sign-on, roles, metadata services."""
+
+    profile: str | None = None
+
+
+def sigv4_of_environ(service: str, region_of: RegionOf) -> Auth:
+    """Sign with the key in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; nothing is fetched."""
+
+    def sign(request: HttpRequest, context: AuthContext) -> Result[HttpRequest, LLMError]:
+        credentials = AwsCredentials.from_environ(context.environ)
+        if credentials is None:
+            names = "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+            return Failure(AuthenticationError(f"no AWS credentials: set {names}"))
+        return _signed(request, credentials, service, region_of, context)
+
+    return Auth(id="sigv4 of the environment", sign=sign)
+
+
+def sigv4_of_chain(
+    service: str,
+    region_of: RegionOf,
+    *,
+    profile: str | None = None,
+    fetch_when: FetchWhen = always,
+) -> Auth:
+    """Sign with what the chain of AWS credentials finds, which the client asks."""
+
+    def sign(request: HttpRequest, context: AuthContext) -> Result[HttpRequest, LLMError]:
+        if context.token is None:
+            return Failure(AuthenticationError("no AWS credentials: none were fetched"))
+        if context.token == TOKEN_TO_COME:
+            return Success(request.with_header("authorization", context.token, secret=True))
+        try:
+            credentials = AwsCredentials.from_token(context.token)
+        except ValueError:
+            return Failure(AuthenticationError("what was fetched are no AWS credentials"))
+        return _signed(request, credentials, service, region_of, context)
+
+    return Auth(
+        id="sigv4" if profile is None else f"sigv4 of the profile {profile}",
+        sign=sign,
+        fetch=AwsCredentialChain(profile=profile),
+        fetch_when=fetch_when,
+    )
+
+
+def _signed(
+    request: HttpRequest,
+    credentials: AwsCredentials,
+    service: str,
+    region_of: RegionOf,
+    context: AuthContext,
+) -> Result[HttpRequest, LLMError]:
+    if context.now is None:
+        return Failure(ConfigurationError("an AWS signature holds the moment: AuthContext.now"))
+    try:
+        region = region_of(context.environ)
+    except ConfigurationError as error:
+        return Failure(error)
+    return Success(signed(request, credentials, service=service, region=region, now=context.now))
+
+
+def signed(
+    request: HttpRequest,
+    credentials: AwsCredentials,
+    *,
+    service: str,
+    region: str,
+    now: datetime,
+) -> HttpRequest:
+    """Return *request* with its signature; *now* is in UTC."""
+    moment = now.strftime("%Y%m%dT%H%M%SZ")
+    kept = {name: value for name, value in request.headers.items() if name not in _OURS}
+    request = evolve(request, headers={**kept, "x-amz-date": moment})
+    if credentials.session_token:
+        token = credentials.session_token
+        request = request.with_header("x-amz-security-token", token, secret=True)
+    headers = _headers_to_sign(request)
+    names = ";".join(headers)
+    scope = f"{moment[:8]}/{region}/{service}/aws4_request"
+    digest = sha256(_canonical(request, headers, names).encode()).hexdigest()
+    key = _signing_key(credentials.secret_key, scope)
+    signature = _hmac(key, f"{ALGORITHM}\n{moment}\n{scope}\n{digest}").hex()
+    value = (
+        f"{ALGORITHM} Credential={credentials.access_key}/{scope}, "
+        f"SignedHeaders={names}, Signature={signature}"
+    )
+    return request.with_header("authorization", value, secret=True)
+
+
+def _headers_to_sign(request: HttpRequest) -> dict[str, str]:
+    """Return names and values in order, white space in values reduced."""
+    named = {"host": _host(request.url), **request.headers}
+    return {name: " ".join(named[name].split()) for name in sorted(named) if name not in _UNSIGNED}
+
+
+def _host(url: str) -> str:
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    host = f"[{host}]" if ":" in host else host
+    return (
+        host if parts.port in (None, _DEFAULT_PORTS.get(parts.scheme)) else f"{host}:{parts.port}"
+    )
+
+
+def _canonical(request: HttpRequest, headers: Mapping[str, str], names: str) -> str:
+    parts = urlsplit(request.url)
+    pairs = sorted(pair.partition("=")[::2] for pair in parts.query.split("&") if pair)
+    return "\n".join(
+        (
+            request.method,
+            _canonical_path(parts.path),
+            "&".join(f"{name}={value}" for name, value in pairs),
+            *(f"{name}:{value}" for name, value in headers.items()),
+            "",
+            names,
+            sha256(request.body).hexdigest(),
+        )
+    )
+
+
+def _canonical_path(path: str) -> str:
+    """Return *path* normalized, and encoded once more, as every service but S3 wants it."""
+    kept: list[str] = []
+    for segment in path.split("/"):
+        if segment == "..":
+            del kept[-1:]
+        elif segment not in ("", "."):
+            kept.append(segment)
+    end = "/" if kept and path.endswith("/") else ""
+    return quote("/" + "/".join(kept) + end, safe="/~")
+
+
+def _signing_key(secret_key: str, scope: str) -> bytes:
+    key = f"AWS4{secret_key}".encode()
+    for part in scope.split("/"):
+        key = _hmac(key, part)
+    return key
+
+
+def _hmac(key: bytes, text: str) -> bytes:
+    return hmac.new(key, text.encode(), sha256).digest()

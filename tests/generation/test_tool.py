@@ -1,0 +1,210 @@
+"""Tools and how functions become some."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
+
+import pytest
+
+from llmcore.generation.handler import Handler
+from llmcore.generation.tool import Tool, tool
+from llmcore.schema.errors import ConfigurationError, InvalidRequestError
+from llmcore.schema.tools import ToolDefinition
+
+CITY: dict[str, Any] = {
+    "type": "object",
+    "properties": {"city": {"type": "string"}},
+    "required": ["city"],
+}
+
+
+@dataclasses.dataclass
+class Place:
+    lat: float
+    lon: float
+
+
+@tool
+async def forecast(  # noqa: D417
+    place: Place,
+    days: Annotated[int, "at most ten"] = 3,
+    unit: Literal["c", "f"] = "c",
+    *,
+    tags: list[str] = [],  # noqa: B006
+    messages: Any = None,
+    tool_call_id: str = "",
+) -> str:
+    """Tell the weather to come.
+
+    From the best of sources.
+
+    Args:
+        unit: Celsius or Fahrenheit
+        days: not this one
+
+    """
+    return f"{place} {days} {unit} {tags} {messages} {tool_call_id}"
+
+
+def test_a_function_becomes_a_tool() -> None:
+    """Name, docstring, annotations and defaults are all there is to write."""
+    assert forecast.name == "forecast"
+    assert forecast.description == "Tell the weather to come."
+    assert forecast.parameters == {
+        "type": "object",
+        "properties": {
+            "place": {"$ref": "#/$defs/Place"},
+            "days": {"type": "integer", "default": 3, "description": "at most ten"},
+            "unit": {"enum": ["c", "f"], "default": "c", "description": "Celsius or Fahrenheit"},
+            "tags": {"type": "array", "items": {"type": "string"}, "default": []},
+        },
+        "required": ["place"],
+        "additionalProperties": False,
+        "$defs": {
+            "Place": {
+                "title": "Place",
+                "type": "object",
+                "properties": {"lat": {"type": "number"}, "lon": {"type": "number"}},
+                "required": ["lat", "lon"],
+            }
+        },
+    }
+    assert forecast.handler is not None
+    assert forecast.handler.injected == {"messages", "tool_call_id"}
+
+
+def test_arguments_are_converted() -> None:
+    """The function gets what its annotations say, and its own defaults for the rest."""
+    assert forecast.handler is not None
+    given = forecast.handler.keywords({"place": {"lat": 1, "lon": 2}, "days": 2.0})
+
+    assert given == {"place": Place(1.0, 2.0), "days": 2}
+
+
+def test_the_decorator_takes_options() -> None:
+    """What the function does not say, the decorator does."""
+
+    @tool(name="look", description="Looks.", timeout=2, needs_approval=True, strict=True)
+    def anything(x: int) -> int:
+        """Not this."""
+        return x
+
+    assert (anything.name, anything.description) == ("look", "Looks.")
+    assert (anything.timeout, anything.needs_approval) == (2, True)
+    assert anything.definition == ToolDefinition("look", "Looks.", anything.parameters, strict=True)
+
+
+class Shop:
+    """Something with methods."""
+
+    def buy(self, what: str) -> str:
+        """Buy."""
+        return what
+
+    async def __call__(self, what: str) -> str:
+        """Sell."""
+        return what
+
+
+def test_methods_and_callables_are_functions_too() -> None:
+    """Self is not an argument, and an asynchronous call is seen as one."""
+    bought, sold = tool(Shop().buy), tool(name="sell")(Shop())
+
+    assert list(bought.parameters["properties"]) == ["what"]  # type: ignore[arg-type]
+    assert bought.handler is not None
+    assert not bought.handler.is_async
+    assert sold.handler is not None
+    assert sold.handler.is_async
+
+
+def no_keywords(*args: int) -> None:
+    """Take what has no name."""
+
+
+def any_keywords(**kwargs: int) -> None:
+    """Take any name."""
+
+
+def unknown_type(x: "Nowhere") -> None:  # type: ignore[name-defined]  # noqa: F821
+    """Name a type that is not there."""
+
+
+def strange_type(x: Callable[[], int]) -> None:
+    """Ask for what no model can write."""
+
+
+@pytest.mark.parametrize("function", [no_keywords, any_keywords, unknown_type, strange_type])
+def test_signatures_that_no_model_can_fill_are_refused(function: Any) -> None:
+    """When the tool is made, not when it is called."""
+    with pytest.raises(ConfigurationError):
+        tool(function)
+
+
+@pytest.mark.parametrize("name", ["", "1st", "with-dash", "a b", "x" * 65, "ünder"])
+def test_names_are_checked(name: str) -> None:
+    """Every provider must take them."""
+    with pytest.raises(InvalidRequestError, match="tool name"):
+        Tool(name)
+
+
+def test_parameters_are_an_object() -> None:
+    """The root of the schema is one, and nothing given means none."""
+    assert Tool("a").parameters == {"type": "object", "properties": {}}
+    with pytest.raises(InvalidRequestError, match="type 'object'"):
+        Tool("a", "", {"type": "array"})
+
+
+@pytest.mark.parametrize("timeout", [0, -1, float("nan")])
+def test_a_timeout_is_more_than_nothing(timeout: float) -> None:
+    """A tool that may take no time cannot run."""
+    with pytest.raises(ConfigurationError, match="timeout"):
+        Tool("a", timeout=timeout)
+
+
+def test_execute_is_a_function() -> None:
+    """A result instead of a function is a mistake."""
+    with pytest.raises(ConfigurationError, match="no function"):
+        Tool("a", "", None, "sunny")  # type: ignore[arg-type]
+
+
+def handler(execute: Callable[..., object], schema: dict[str, Any]) -> Handler:
+    made = Tool("a", "", schema, execute).handler
+    assert made is not None
+    return made
+
+
+def by_name(city: str, context: object) -> None:
+    """Take an argument and the context."""
+
+
+def all_at_once(arguments: dict[str, Any], abort_signal: object) -> None:
+    """Take all arguments as one."""
+
+
+def test_a_plain_handler_gets_keywords() -> None:
+    """Names that the loop fills are no arguments."""
+    made = handler(by_name, CITY)
+
+    assert made.injected == {"context"}
+    assert made.keywords({"city": "A"}) == {"city": "A"}
+
+
+def test_a_handler_of_one_other_parameter_gets_all() -> None:
+    """As one dict."""
+    made = handler(all_at_once, CITY)
+
+    assert made.injected == {"abort_signal"}
+    assert made.keywords({"city": "A"}) == {"arguments": {"city": "A"}}
+
+
+def test_a_declared_name_is_never_injected() -> None:
+    """A schema that has `context` means its own."""
+    schema = {"type": "object", "properties": {"city": {}, "context": {"type": "string"}}}
+
+    assert handler(by_name, schema).injected == frozenset()
+
+
+def test_tools_compare_by_what_they_say() -> None:
+    """How a function is called follows from it."""
+    assert Tool("a", "", CITY, by_name) == Tool("a", "", CITY, by_name)
+    assert Tool("a").handler is None

@@ -1,0 +1,168 @@
+"""Amazon Bedrock's facade: `llmcore/routes/amazon_bedrock.py`."""
+
+from typing import Any
+
+import pytest
+
+from llmcore.routes.amazon_bedrock import AmazonBedrock
+from llmcore.routes.auth import Auth
+from llmcore.routes.providers import PROVIDERS
+from llmcore.routes.route import Route
+from llmcore.routes.sigv4 import AwsCredentialChain
+from llmcore.schema.errors import AuthenticationError, ConfigurationError
+from llmcore.schema.model import Model
+from llmcore.schema.request import LLMRequest, request
+from tests.prepared import SECRET, failure, prepare
+
+KEYS = {"AWS_ACCESS_KEY_ID": "AKID", "AWS_SECRET_ACCESS_KEY": SECRET}
+PROFILE = "arn:aws:bedrock:us-east-1:123456789012:application-inference-profile/abc"
+
+
+def hello(model: Model) -> LLMRequest:
+    """Return a greeting."""
+    return request(model=model, prompt="Hi")
+
+
+def auth_of(bedrock: AmazonBedrock) -> Auth:
+    """Return what signs."""
+    route = bedrock.model("m").route
+    assert isinstance(route, Route)
+    return route.auth
+
+
+@pytest.mark.parametrize(
+    ("model", "segment"),
+    [
+        ("amazon.nova-lite-v1:0", "amazon.nova-lite-v1%3A0"),
+        ("global.anthropic.claude-opus-5", "global.anthropic.claude-opus-5"),
+        (PROFILE, PROFILE.replace(":", "%3A").replace("/", "%2F")),
+    ],
+)
+def test_ids_profiles_and_arns(model: str, segment: str) -> None:
+    """Each is one segment of the path; a stream has another verb and framing."""
+    bedrock = AmazonBedrock.configure(region="us-east-1", api_key="k")
+    base = f"https://bedrock-runtime.us-east-1.amazonaws.com/model/{segment}"
+    streamed = prepare(hello(bedrock.model(model)), streaming=True)
+
+    assert prepare(hello(bedrock.model(model))).url == f"{base}/converse"
+    assert streamed.url == f"{base}/converse-stream"
+    assert streamed.headers["accept"] == "application/vnd.amazon.eventstream"
+
+
+@pytest.mark.parametrize(
+    ("region", "environ", "host"),
+    [
+        ("eu-west-1", {"AWS_REGION": "us-east-1"}, "bedrock-runtime.eu-west-1.amazonaws.com"),
+        (None, {"AWS_REGION": "us-east-1"}, "bedrock-runtime.us-east-1.amazonaws.com"),
+        (None, {"AWS_DEFAULT_REGION": "us-west-2"}, "bedrock-runtime.us-west-2.amazonaws.com"),
+        (
+            None,
+            {"AWS_DEFAULT_REGION": "us-west-2", "AWS_REGION": "us-gov-west-1"},
+            "bedrock-runtime.us-gov-west-1.amazonaws.com",
+        ),
+        ("cn-north-1", {}, "bedrock-runtime.cn-north-1.amazonaws.com.cn"),
+    ],
+)
+def test_the_region_makes_the_host(region: str | None, environ: dict[str, str], host: str) -> None:
+    """The one given, or that of the environment; signatures hold it, too."""
+    bedrock = AmazonBedrock.configure(region=region)
+    ready = prepare(hello(bedrock.model("m")), environ={**KEYS, **environ})
+
+    assert ready.url == f"https://{host}/model/m/converse"
+    assert f"/{host.split('.')[1]}/bedrock/aws4_request" in ready.http.headers["authorization"]
+
+
+def test_an_endpoint_of_ones_own() -> None:
+    """It is signed for the region all the same."""
+    url = "https://vpce-1.bedrock-runtime.us-east-1.vpce.amazonaws.com"
+    bedrock = AmazonBedrock.configure(base_url=url, region="us-east-1")
+    ready = prepare(hello(bedrock.model("m")), environ=KEYS)
+
+    assert ready.url == f"{url}/model/m/converse"
+    assert "/us-east-1/bedrock/" in ready.http.headers["authorization"]
+
+
+def test_a_bedrock_key_comes_first() -> None:
+    """It is a bearer token: nothing is signed and nothing fetched."""
+    environ = {**KEYS, "AWS_BEARER_TOKEN_BEDROCK": "b", "AWS_REGION": "us-east-1"}
+    bedrock = AmazonBedrock.configure()
+    ready = prepare(hello(bedrock.model("m")), environ=environ)
+
+    assert ready.http.headers["authorization"] == "Bearer b"
+    assert "x-amz-date" not in ready.headers
+
+
+@pytest.mark.parametrize(
+    ("environ", "fetched"),
+    [
+        ({}, True),
+        ({"AWS_PROFILE": "p"}, True),
+        ({"AWS_ACCESS_KEY_ID": "a"}, True),
+        (KEYS, False),
+        ({"AWS_BEARER_TOKEN_BEDROCK": "b"}, False),
+        ({"AWS_BEARER_TOKEN_BEDROCK": ""}, True),
+    ],
+)
+def test_when_the_chain_is_asked(environ: dict[str, str], fetched: bool) -> None:
+    """Only if the environment holds no key; a profile that is named is always asked for."""
+    auth = auth_of(AmazonBedrock.configure())
+    named = auth_of(AmazonBedrock.configure(profile="p"))
+
+    assert auth.fetch == AwsCredentialChain()
+    assert auth.fetch_when(environ) is fetched
+    assert named.fetch == AwsCredentialChain(profile="p")
+    assert named.fetch_when(environ)
+    assert auth_of(AmazonBedrock.configure(api_key="k")).fetch is None
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({"region": "Frankfurt"}, "region"),
+        ({"region": "us-east-1.evil.example/"}, "region"),
+        ({"region": ""}, "region"),
+        ({"profile": "p", "api_key": "k"}, "profile"),
+        ({"profile": "p", "auth": Auth.none()}, "profile"),
+    ],
+)
+def test_what_makes_no_sense(settings: dict[str, Any], named: str) -> None:
+    """It is refused at once, by the argument's name."""
+    with pytest.raises(ConfigurationError, match=named):
+        AmazonBedrock.configure(**settings)
+
+
+def test_without_a_region() -> None:
+    """The error names argument and variables, and a value that is no region, its variable."""
+    bedrock = AmazonBedrock.configure(api_key="k")
+    missing = failure(hello(bedrock.model("m")))
+    wrong = failure(hello(bedrock.model("m")), AWS_REGION="here")
+
+    assert isinstance(missing, ConfigurationError)
+    assert all(n in missing.message for n in ("region=", "AWS_REGION", "AWS_DEFAULT_REGION"))
+    assert isinstance(wrong, ConfigurationError)
+    assert "AWS_REGION 'here'" in wrong.message
+
+
+def test_without_credentials() -> None:
+    """Every way to sign is named."""
+    error = failure(hello(AmazonBedrock.configure(region="us-east-1").model("m")))
+
+    assert isinstance(error, AuthenticationError)
+    for name in ("AWS_BEARER_TOKEN_BEDROCK", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        assert name in error.message
+
+
+@pytest.mark.parametrize(
+    ("environ", "found"),
+    [
+        ({"AWS_BEARER_TOKEN_BEDROCK": "k"}, True),
+        ({"AWS_ACCESS_KEY_ID": "k"}, True),
+        ({"AWS_PROFILE": "p"}, True),
+        ({"AWS_REGION": "us-east-1"}, False),
+    ],
+)
+def test_variables_that_announce_it(environ: dict[str, str], found: bool) -> None:
+    """A key of either kind, or a profile; a region alone says nothing."""
+    entry = next(entry for entry in PROVIDERS if entry.id == "bedrock")
+
+    assert entry.is_configured(environ) is found

@@ -1,0 +1,159 @@
+"""Vertex AI's facade: `llmcore/routes/vertex.py`."""
+
+from typing import Any
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from llmcore.routes.auth import Auth
+from llmcore.routes.providers import PROVIDERS
+from llmcore.routes.route import Route
+from llmcore.routes.vertex import GoogleCredentials, Vertex
+from llmcore.schema.errors import AuthenticationError, ConfigurationError
+from llmcore.schema.model import Model
+from llmcore.schema.request import LLMRequest, request
+from tests.prepared import SECRET, WEATHER, failure, prepare, shown
+
+VERTEX = Vertex.configure(project="p-1", location="europe-west4", auth=Auth.bearer(SECRET))
+PLACE = "https://europe-west4-aiplatform.googleapis.com/v1/projects/p-1/locations/europe-west4"
+
+
+def hello(model: Model) -> LLMRequest:
+    """Return a greeting."""
+    return request(model=model, prompt="Hi", max_tokens=9)
+
+
+@pytest.mark.parametrize("model", ["gemini-3-pro-preview", "claude-sonnet-4-5@20250929"])
+def test_a_text_request(model: str, snapshot: SnapshotAssertion) -> None:
+    """Instructions and a question; the model stands in the path."""
+    asked = request(model=VERTEX.model(model), system="Be brief.", prompt="Hello.", max_tokens=64)
+
+    assert shown(prepare(asked)) == snapshot
+
+
+@pytest.mark.parametrize("model", ["gemini-3-pro-preview", "claude-sonnet-4-5@20250929"])
+def test_a_tools_request(model: str, snapshot: SnapshotAssertion) -> None:
+    """Streamed."""
+    asked = request(
+        model=VERTEX.model(model), prompt="Weather in Oslo?", tools=[WEATHER], max_tokens=64
+    )
+
+    assert shown(prepare(asked, streaming=True)) == snapshot
+
+
+@pytest.mark.parametrize(
+    ("model", "streaming", "path"),
+    [
+        (VERTEX.gemini("g"), False, "/publishers/google/models/g:generateContent"),
+        (VERTEX.gemini("g"), True, "/publishers/google/models/g:streamGenerateContent?alt=sse"),
+        (VERTEX.gemini("endpoints/12"), False, "/endpoints/12:generateContent"),
+        (VERTEX.claude("c@1"), False, "/publishers/anthropic/models/c@1:rawPredict"),
+        (VERTEX.claude("c@1"), True, "/publishers/anthropic/models/c@1:streamRawPredict"),
+        (VERTEX.claude("a/b?c"), False, "/publishers/anthropic/models/a%2Fb%3Fc:rawPredict"),
+        (VERTEX.model("claude-x"), False, "/publishers/anthropic/models/claude-x:rawPredict"),
+        (VERTEX.model("gemini-x"), False, "/publishers/google/models/gemini-x:generateContent"),
+    ],
+)
+def test_the_path_names_model_and_verb(model: Model, streaming: bool, path: str) -> None:
+    """By publisher; nothing in an id changes the URL around it."""
+    assert prepare(hello(model), streaming=streaming).url == PLACE + path
+
+
+@pytest.mark.parametrize(
+    ("location", "environ", "host", "where"),
+    [
+        ("us-east5", {}, "us-east5-aiplatform.googleapis.com", "us-east5"),
+        ("global", {}, "aiplatform.googleapis.com", "global"),
+        ("eu", {}, "aiplatform.eu.rep.googleapis.com", "eu"),
+        (None, {}, "aiplatform.googleapis.com", "global"),
+        (
+            None,
+            {"GOOGLE_CLOUD_LOCATION": "us-east5"},
+            "us-east5-aiplatform.googleapis.com",
+            "us-east5",
+        ),
+    ],
+)
+def test_the_location_makes_the_host(
+    location: str | None, environ: dict[str, str], host: str, where: str
+) -> None:
+    """The one given, that of the environment, or global; so with the project."""
+    vertex = Vertex.configure(location=location, auth=Auth.none())
+    ready = prepare(hello(vertex.gemini("g")), environ={"GOOGLE_CLOUD_PROJECT": "p-2", **environ})
+
+    assert ready.url.startswith(f"https://{host}/v1/projects/p-2/locations/{where}/publishers/")
+
+
+def test_express_mode() -> None:
+    """A key, and neither project nor location."""
+    ready = prepare(hello(Vertex.configure(api_key=SECRET).gemini("g")))
+
+    assert ready.url == (
+        "https://aiplatform.googleapis.com/v1/publishers/google/models/g:generateContent"
+    )
+    assert ready.http.headers["x-goog-api-key"] == SECRET
+    assert ready.headers["x-goog-api-key"] == "[redacted]"
+
+
+def test_an_address_of_ones_own() -> None:
+    """It stands for all before the publishers; headers and query are added."""
+    vertex = Vertex.configure(
+        base_url="https://h/v1?a=1", auth=Auth.none(), headers={"x-a": "1"}, query={"b": "2"}
+    )
+    ready = prepare(hello(vertex.claude("c")))
+
+    assert ready.url == "https://h/v1/publishers/anthropic/models/c:rawPredict?a=1&b=2"
+    assert ready.headers["x-a"] == "1"
+
+
+def test_google_credentials() -> None:
+    """They are fetched, unless another way to sign is given; without them nothing is sent."""
+    usual = Vertex.configure(project="p-1")
+    file = Vertex.configure(project="p-1", service_account_file="/x.json")
+    route = usual.gemini("g").route
+    assert isinstance(route, Route)
+
+    assert route.auth.fetch == GoogleCredentials()
+    assert file.claude_route.auth.fetch == GoogleCredentials(service_account_file="/x.json")
+    assert VERTEX.gemini_route.auth.fetch is None
+    assert isinstance(failure(hello(usual.gemini("g"))), AuthenticationError)
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({"project": "P/x"}, "project"),
+        ({"location": "https://h"}, "location"),
+        ({"location": ""}, "location"),
+        ({"api_key": "k", "project": "p"}, "express"),
+        ({"api_key": "k", "auth": Auth.none()}, "either api_key or auth"),
+        ({"service_account_file": "f", "api_key": "k"}, "service_account_file"),
+        ({"base_url": "h"}, "base_url"),
+    ],
+)
+def test_wrong_configuration(settings: dict[str, Any], named: str) -> None:
+    """It is refused at once, by the argument's name."""
+    with pytest.raises(ConfigurationError, match=named):
+        Vertex.configure(**settings)
+
+
+def test_without_a_project() -> None:
+    """The error names argument and variable, and a value that is none, its variable."""
+    vertex = Vertex.configure(auth=Auth.none())
+    missing = failure(hello(vertex.gemini("g")))
+    wrong = failure(hello(vertex.gemini("g")), GOOGLE_CLOUD_PROJECT="a/b")
+
+    assert isinstance(missing, ConfigurationError)
+    assert "GOOGLE_CLOUD_PROJECT" in missing.message
+    assert "project=" in missing.message
+    assert isinstance(wrong, ConfigurationError)
+    assert "GOOGLE_CLOUD_PROJECT 'a/b'" in wrong.message
+
+
+def test_a_project_announces_it() -> None:
+    """Its variable is what `Client.from_env` looks for."""
+    entry = next(entry for entry in PROVIDERS if entry.id == "vertex")
+
+    assert entry.is_configured({"GOOGLE_CLOUD_PROJECT": "p"})
+    assert not entry.is_configured({"GOOGLE_API_KEY": "k"})
+    assert isinstance(entry.from_environ({"GOOGLE_CLOUD_PROJECT": "p"}), Vertex)
