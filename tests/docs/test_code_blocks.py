@@ -3,7 +3,7 @@
 import json
 import os
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from pathlib import Path
 
 import pytest
@@ -13,7 +13,7 @@ from llmcore.client.timeouts import Timeouts
 from llmcore.client.transports import Transports
 from llmcore.generation import default_client
 from llmcore.routes.http_request import HttpRequest
-from tests.loopback import chat_handler, chat_stream, chat_whole, serve
+from tests.loopback import chat_handler, chat_stream, chat_whole, serve, sse
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -31,21 +31,46 @@ def _blocks() -> list[tuple[str, str, str]]:
     return found
 
 
+RESPONSE = {
+    "id": "resp_1",
+    "object": "response",
+    "status": "completed",
+    "model": "m-1",
+    "output": [
+        {
+            "id": "msg_1",
+            "type": "message",
+            "role": "assistant",
+            "status": "completed",
+            "content": [{"type": "output_text", "text": "Hello", "annotations": []}],
+        }
+    ],
+    "usage": {"input_tokens": 3, "output_tokens": 2, "total_tokens": 5},
+}
+
+
 class _Answer:
-    """A Chat answer, streamed or whole as the body asks."""
+    """A Chat or Responses answer, streamed or whole as the body asks."""
 
     status = 200
     limits_reads = False
 
     def __init__(self, request: HttpRequest) -> None:
         self._streamed = bool(json.loads(request.body).get("stream"))
+        self._responses = request.url.endswith("/responses")
         kind = "text/event-stream" if self._streamed else "application/json"
         self.headers: Mapping[str, str] = {"content-type": kind}
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        for chunk in chat_stream() if self._streamed else [chat_whole()]:
+        for chunk in self._body():
             assert isinstance(chunk, bytes)
             yield chunk
+
+    def _body(self) -> Iterable[object]:
+        if self._responses:
+            done = {"type": "response.completed", "response": RESPONSE}
+            return [sse(done)] if self._streamed else [json.dumps(RESPONSE).encode()]
+        return chat_stream() if self._streamed else [chat_whole()]
 
     async def aclose(self) -> None:
         """Hold nothing."""
