@@ -12,7 +12,8 @@ from importlib import import_module
 import httpx
 
 from benchmarks.server import running
-from llmcore import Client, Endpoint, Model, OpenAICompatible, Route, request
+from llmcore import Client, Endpoint, Framing, Model, OpenAICompatible, Route, request
+from llmcore.protocols import bedrock_converse
 
 ROUNDS = 5
 
@@ -20,8 +21,25 @@ Variant = Callable[[str], Awaitable[int]]
 """Reads one stream at a URL and returns how many events it saw."""
 
 
+async def raw_frames(url: str, http: httpx.AsyncClient) -> int:
+    """Read AWS frames with httpx, slices and the standard library's JSON; no CRC is checked."""
+    seen = 0
+    async with http.stream("POST", url + "/raw", json={"stream": True}) as response:
+        rest = b""
+        async for data in response.aiter_raw():
+            rest += data
+            while len(rest) >= 12 and len(rest) >= (total := int.from_bytes(rest[:4])):
+                headers = int.from_bytes(rest[4:8])
+                json.loads(rest[12 + headers : total - 4])
+                rest = rest[total:]
+                seen += 1
+    return seen
+
+
 async def raw_httpx(url: str, http: httpx.AsyncClient) -> int:
     """Read with httpx, a hand-written split and the standard library's JSON."""
+    if "/converse/" in url:
+        return await raw_frames(url, http)
     seen = 0
     end = b"\r\n\r\n" if "/gemini/" in url else b"\n\n"
     async with http.stream("POST", url + "/raw", json={"stream": True}) as response:
@@ -38,6 +56,14 @@ async def raw_httpx(url: str, http: httpx.AsyncClient) -> int:
 
 def model_at(url: str) -> Model:
     """Return a model at *url*, by the protocol that its path names."""
+    if "/converse/" in url:
+        return Route.make(
+            id="bedrock",
+            provider="x",
+            protocol=bedrock_converse.protocol,
+            endpoint=Endpoint.path("/stream", base_url=url),
+            framing=Framing.aws_event_stream(),
+        ).model("m")
     for name in ("openai_responses", "anthropic_messages", "gemini"):
         if f"/{name.rpartition('_')[2]}/" in url:
             protocol = import_module(f"llmcore.protocols.{name}").protocol
@@ -113,7 +139,7 @@ async def run(url: str) -> None:
         await measure(variants, f"{url}/text/1000/8", 1)
         columns = f"{'raw httpx':>12} {'llmcore':>9} {'ratio':>6} {'aiohttp':>9} {'ratio':>6}"
         print(f"{'stream':28} {columns}   (microseconds of CPU per event)")
-        for kind in ("text", "tools", "responses", "messages", "gemini"):
+        for kind in ("text", "tools", "responses", "messages", "gemini", "converse"):
             for per_write in (8, 1):
                 for count in (1_000, 10_000, 50_000):
                     if count == 50_000 and (per_write == 1 or kind not in ("text", "tools")):

@@ -8,8 +8,10 @@ What follows in the path is left to the client.
 
 import asyncio
 import json
+import struct
 import subprocess
 import sys
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -107,9 +109,39 @@ def gemini(count: int) -> list[bytes]:
     return [*[piece("words ")] * count, piece("end", finishReason="STOP")]
 
 
+def aws_frame(name: str, payload: dict[str, object]) -> bytes:
+    """Return one message of an AWS event stream."""
+    headers = b""
+    for key, value in ((":event-type", name), (":message-type", "event")):
+        headers += struct.pack(">B", len(key)) + key.encode()
+        headers += b"\x07" + struct.pack(">H", len(value)) + value.encode()
+    body = json.dumps(payload, separators=(",", ":")).encode()
+    prelude = struct.pack(">II", 16 + len(headers) + len(body), len(headers))
+    message = prelude + struct.pack(">I", zlib.crc32(prelude)) + headers + body
+    return message + struct.pack(">I", zlib.crc32(message))
+
+
+def converse(count: int) -> list[bytes]:
+    """Return a stream of Bedrock Converse."""
+    delta = {"contentBlockIndex": 0, "delta": {"text": "words "}, "p": "abcdefgh"}
+    usage = {"inputTokens": 1, "outputTokens": count, "totalTokens": count + 1}
+    return [
+        aws_frame("messageStart", {"role": "assistant"}),
+        *[aws_frame("contentBlockDelta", delta)] * count,
+        aws_frame("contentBlockStop", {"contentBlockIndex": 0}),
+        aws_frame("messageStop", {"stopReason": "end_turn"}),
+        aws_frame("metadata", {"usage": usage, "metrics": {"latencyMs": 1}}),
+    ]
+
+
 def events(kind: str, count: int) -> list[bytes]:
     """Return a whole stream of *count* deltas."""
-    others = {"responses": responses, "messages": messages, "gemini": gemini}
+    others = {
+        "responses": responses,
+        "messages": messages,
+        "gemini": gemini,
+        "converse": converse,
+    }
     if kind in others:
         return others[kind](count)
     if kind == "tools":
@@ -138,6 +170,8 @@ def whole(size: int) -> bytes:
         }
     ).encode()
 
+
+AWS = b"application/vnd.amazon.eventstream"
 
 _made: dict[str, list[bytes]] = {}
 
@@ -170,8 +204,9 @@ async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
                 await writer.drain()
                 continue
             writer.write(
-                b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n"
+                b"HTTP/1.1 200 OK\r\ncontent-type: %b\r\n"
                 b"transfer-encoding: chunked\r\n\r\n"
+                % (AWS if path.startswith("/converse/") else b"text/event-stream")
             )
             paced = path.endswith("/1")
             for data in writes(path):

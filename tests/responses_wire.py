@@ -465,13 +465,13 @@ def _commands(item: Native, size: int) -> Iterator[Native]:
 
 def sse(events: Iterable[Any], *, named: bool = True) -> bytes:
     """Return *events* as server-sent events."""
-    return b"".join(
-        (b"event: " + event["type"].encode() + b"\n" if named and "type" in event else b"")
-        + b"data: "
-        + json.dumps(event).encode()
-        + b"\n\n"
-        for event in events
-    )
+    return b"".join(_frame(event, named) for event in events)
+
+
+def _frame(event: Any, named: bool) -> bytes:
+    kind = event.get("type")
+    name = b"event: " + kind.encode() + b"\n" if named and isinstance(kind, str) else b""
+    return name + b"data: " + json.dumps(event).encode() + b"\n\n"
 
 
 def streamed(

@@ -10,8 +10,8 @@ from typing import Any
 import anyio.to_thread
 
 from llmcore.routes.auth import Auth, CredentialSource
+from llmcore.routes.google_credentials import GoogleCredentials
 from llmcore.routes.sigv4 import AwsCredentialChain, AwsCredentials
-from llmcore.routes.vertex import GoogleCredentials
 from llmcore.schema.errors import AuthenticationError, ConfigurationError
 
 

@@ -19,9 +19,10 @@ from urllib.parse import quote
 from attrs import evolve, frozen
 
 from llmcore.protocols import anthropic_messages, gemini
-from llmcore.routes.auth import Auth, CredentialSource, choose_auth
+from llmcore.routes.auth import Auth, choose_auth
 from llmcore.routes.base_url import checked_base_url
 from llmcore.routes.endpoint import BaseUrlOf, Endpoint, EndpointContext
+from llmcore.routes.google_credentials import GoogleCredentials
 from llmcore.routes.route import Route, RouteDefaults
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.json import JsonObject
@@ -32,18 +33,9 @@ PROJECT_VARIABLE: Final = "GOOGLE_CLOUD_PROJECT"
 LOCATION_VARIABLE: Final = "GOOGLE_CLOUD_LOCATION"
 EXPRESS_URL: Final = "https://aiplatform.googleapis.com/v1"
 CLAUDE_VERSION: Final = "vertex-2023-10-16"
-SCOPES: Final = ("https://www.googleapis.com/auth/cloud-platform",)
 
 _MULTI_REGIONS: Final = frozenset({"us", "eu"})
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9.:-]*")
-
-
-@frozen(kw_only=True)
-class GoogleCredentials(CredentialSource):
-    """What google-auth finds, or the service account whose key is in a file."""
-
-    service_account_file: str | None = None
-    scopes: tuple[str, ...] = SCOPES
 
 
 @frozen(kw_only=True)

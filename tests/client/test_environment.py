@@ -63,6 +63,8 @@ def point(value: str, name: str = "acme", group: str = ENTRY_POINT_GROUP) -> Ent
         ({"PATH": "/bin"}, []),
         ({"OPENAI_API_KEY": "k"}, ["openai"]),
         ({"GROQ_API_KEY": "k", "OPENAI_API_KEY": "k"}, ["openai", "groq"]),
+        ({"GOOGLE_API_KEY": "k", "ANTHROPIC_AUTH_TOKEN": "k"}, ["anthropic", "google"]),
+        ({"AWS_ACCESS_KEY_ID": "k", "AZURE_OPENAI_API_KEY": "k"}, ["azure", "bedrock"]),
         ({"OLLAMA_BASE_URL": "http://h/v1", "GROQ_API_KEY": "k"}, ["groq", "ollama"]),
         ({"OPENAI_API_KEY": "", "MISTRAL_API_KEY": "k"}, ["mistral"]),
     ],
@@ -74,7 +76,7 @@ def test_providers_whose_variables_are_set(environ: dict[str, str], found: list[
 
 def test_all_of_them() -> None:
     """Every provider that has variables can be found by them, at once."""
-    environ = {name: "k" for entry in PROVIDERS for name in entry.key_variables}
+    environ = {name: "k" for entry in PROVIDERS for name in entry.switches if entry.needs_key}
     places = [entry.base_url_variable for entry in PROVIDERS if not entry.needs_key]
     environ |= {name: "http://localhost:1/v1" for name in places if name is not None}
 

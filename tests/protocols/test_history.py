@@ -1040,9 +1040,9 @@ def test_long_histories_take_linear_time(policy: HistoryPolicy) -> None:
             history += [Message.tool("y|", "Y"), Message.tool("x", "X")]
         best = []
         for _ in range(3):
-            start = time.perf_counter()
+            start = time.process_time()
             repair(history, policy)
-            best.append(time.perf_counter() - start)
+            best.append(time.process_time() - start)
         return min(best)
 
     assert seconds(1000) < 30 * seconds(100)

@@ -532,10 +532,15 @@ def test_no_parameters_are_an_object_without_properties(target: SchemaTarget) ->
         ),
         ({"type": "integer", "exclusiveMinimum": 0}, {"type": "integer", "minimum": 1}),
         (
+            {"type": "integer", "exclusiveMinimum": 0, "minimum": 5},
+            {"type": "integer", "minimum": 5, "description": "Greater than 0."},
+        ),
+        (
             {"type": "number", "exclusiveMinimum": 0},
             {"type": "number", "description": "Greater than 0."},
         ),
         ({"enum": [1, 2]}, {"type": "integer", "description": "One of [1,2]."}),
+        ({"enum": [1, 2.5]}, {"type": "number", "description": "One of [1,2.5]."}),
         (
             {"type": "string", "format": "uuid", "description": "The id"},
             {"type": "string", "description": "The id. Format: uuid."},
@@ -613,6 +618,8 @@ def test_gemini_openapi_says_it_in_its_own_words(schema: Schema, expected: Schem
         ({"oneOf": [{"type": "string"}]}, {"oneOf": [{"type": "string"}]}),
         ({"type": "boolean", "const": True}, {"type": "boolean", "description": "One of [true]."}),
         ({"type": "string", "nullable": True}, {"type": ["string", "null"]}),
+        ({"type": "number", "minimum": 0, "exclusiveMinimum": False},
+         {"type": "number", "minimum": 0}),
         ({"type": "array", "uniqueItems": True, "items": True},
          {"type": "array", "items": {}, "description": "No item twice."}),
     ],
@@ -657,6 +664,8 @@ def test_openai_strict_says_it_in_its_own_words(schema: Schema, expected: Schema
         ({"$ref": "#/$defs/S", "description": "D"},
          {"anyOf": [{"$ref": "#/$defs/S"}, {"type": "null"}], "description": "D"}),
         ({"type": ["string", "null"]}, {"type": ["string", "null"]}),
+        ({"anyOf": [{"type": "string"}, {"type": "null"}]},
+         {"anyOf": [{"type": "string"}, {"type": "null"}]}),
     ],
 )  # fmt: skip
 def test_openai_strict_makes_optional_properties_nullable(schema: Schema, expected: Schema) -> None:
@@ -674,7 +683,7 @@ def test_openai_strict_makes_optional_properties_nullable(schema: Schema, expect
     assert result.schema["required"] == ["it"]
     (said,) = [entry for entry in result.diagnostics if entry.code == "schema-optional-as-null"]
     assert said.path == "p.properties.it"
-    assert said.action == ("noted" if schema == {"type": ["string", "null"]} else "changed")
+    assert said.action == ("noted" if schema == expected else "changed")
 
 
 @pytest.mark.parametrize(
@@ -759,6 +768,34 @@ def test_anthropic_strict_keeps_its_list_and_tells_the_rest() -> None:
     }
 
 
+def test_required_names_only_what_is_described() -> None:
+    """Gemini refuses a name that is not among the properties."""
+    result = project(MCP, SchemaTarget.GEMINI_OPENAPI, "p")
+
+    assert result.schema["required"] == ["path"]
+    assert ("p.required", "dropped") in {(e.path, e.action) for e in result.diagnostics}
+
+
+def test_a_default_of_null_is_no_news() -> None:
+    """It says no more than that the property may be left out."""
+    schema = {"type": ["string", "null"], "default": None}
+
+    result = project(object_of(it=schema), SchemaTarget.GEMINI_JSON_SCHEMA, "p")
+
+    assert result.schema["properties"] == {"it": {"type": ["string", "null"]}}
+    assert [(e.path, e.action) for e in result.diagnostics] == [
+        ("p.properties.it.default", "noted")
+    ]
+
+
+def test_a_long_constraint_is_told_in_short() -> None:
+    """A description is read by the model on every request."""
+    result = projected({"enum": list(range(1000))}, SchemaTarget.GEMINI_OPENAPI)
+
+    assert result["description"].startswith("One of [0,1,2,")
+    assert len(result["description"]) < 450
+
+
 def test_a_union_at_the_root_becomes_one_object() -> None:
     """Its properties are all there; what goes together is said."""
     result = project(UNION_ROOT, SchemaTarget.ANTHROPIC, "p")
@@ -775,6 +812,31 @@ def test_a_union_at_the_root_becomes_one_object() -> None:
     assert codes(result) == ["schema-root-union-merged"]
 
 
+def test_a_root_that_contains_itself_adds_nothing_to_itself() -> None:
+    """Merging a root into itself ends."""
+    schema: Schema = {
+        **object_of(a={"type": "string"}),
+        "allOf": [{"$ref": "#"}, {"required": ["b"]}],
+    }
+
+    result = project(schema, SchemaTarget.OPENAI_LOOSE, "p")
+
+    assert result.schema == {**object_of(a={"type": "string"}), "required": ["a", "b"]}
+
+
+def test_a_root_that_need_not_be_an_object_requires_nothing_more() -> None:
+    """What only some branches require is optional."""
+    schema: Schema = {
+        "type": "object",
+        "anyOf": [object_of(a={"type": "string"}), {"type": "string"}],
+    }
+
+    result = project(schema, SchemaTarget.OPENAI_LOOSE, "p")
+
+    assert result.schema["properties"] == {"a": {"type": "string"}}
+    assert "required" not in result.schema
+
+
 def test_members_of_all_of_are_merged() -> None:
     """Closed objects that must all hold would exclude each other."""
     result = project(INHERITED, SchemaTarget.OPENAI_STRICT, "p")
@@ -789,6 +851,32 @@ def test_members_of_all_of_are_merged() -> None:
         "additionalProperties": False,
     }
     assert properties["just"] == {"anyOf": [{"$ref": "#/$defs/Base"}], "description": "One"}
+
+
+@pytest.mark.parametrize(
+    ("members", "expected"),
+    [
+        ([{"type": "number"}, {"type": "integer"}], {"type": "integer"}),
+        ([{"type": "integer"}, {"type": "number"}], {"type": "integer"}),
+        ([{"type": ["string", "null"]}, {"type": "string"}], {"type": "string"}),
+        ([{"enum": ["a", "b"]}, {"enum": ["b", "c"]}], {"enum": ["b"]}),
+        ([{"minimum": 1, "maximum": 9}, {"minimum": 0, "maximum": 5}],
+         {"minimum": 1, "maximum": 5}),
+        ([{"additionalProperties": False}, {"additionalProperties": True}],
+         {"additionalProperties": False}),
+        ([{"required": ["a"], "properties": {"a": {"type": "number"}}},
+          {"required": ["a", "b"], "properties": {"a": {"minimum": 2}, "b": {}}}],
+         {"required": ["a", "b"],
+          "properties": {"a": {"type": "number", "minimum": 2}, "b": {}}}),
+        ([{"title": "T", "description": "D"}, {"title": "U", "description": "E"}],
+         {"title": "T", "description": "D E"}),
+        ([{"type": "string"}, {"type": "integer"}],
+         {"type": "string", "description": 'All of: [{"type":"integer"}].'}),
+    ],
+)  # fmt: skip
+def test_what_all_of_says_is_said_at_once(members: list[Schema], expected: Schema) -> None:
+    """The narrower of two constraints holds."""
+    assert projected({"allOf": members}, SchemaTarget.GEMINI_JSON_SCHEMA) == expected
 
 
 def test_members_of_all_of_that_contradict_are_told() -> None:
@@ -944,18 +1032,51 @@ def braided(levels: int) -> Schema:
     return {**object_of(a={"$ref": "#/$defs/D0"}), "$defs": definitions}
 
 
+def split(levels: int) -> Schema:
+    definitions: Schema = {
+        f"D{n}": {"anyOf": [{"$ref": f"#/$defs/D{n + 1}"}, {"$ref": f"#/$defs/D{n + 1}"}]}
+        for n in range(levels)
+    }
+    definitions[f"D{levels}"] = object_of(x={"type": "string"})
+    return {"type": "object", "anyOf": [{"$ref": "#/$defs/D0"}], "$defs": definitions}
+
+
+def denied(levels: int) -> Schema:
+    schema: Schema = {"type": "string"}
+    for _ in range(levels):
+        schema = {"not": schema}
+    return object_of(it=schema)
+
+
+def nested(levels: int) -> Schema:
+    schema: Schema = {"description": "D"}
+    for _ in range(levels):
+        schema = {"allOf": [schema, {"title": "T"}]}
+    return {"type": "object", **schema}
+
+
+LARGE = {
+    "deep": deep(500),
+    "chained": chained(500),
+    "diamonds": diamonds(40),
+    "braided": braided(40),
+    "split": split(40),
+    "denied": denied(2000),
+    "nested": nested(2000),
+}
+
+
 @pytest.mark.parametrize("target", SchemaTarget)
-@pytest.mark.parametrize("schema", [deep(500), chained(500), diamonds(40), braided(40)],
-                         ids=["deep", "chained", "diamonds", "braided"])  # fmt: skip
-def test_large_schemas_end_soon_and_small(schema: Schema, target: SchemaTarget) -> None:
+@pytest.mark.parametrize("name", LARGE)
+def test_large_schemas_end_soon_and_small(name: str, target: SchemaTarget) -> None:
     """No recursion error, no explosion; what is cut is said once, not a thousand times."""
     best = float("inf")
     for _ in range(3):
-        start = time.perf_counter()
-        result = project(schema, target, "p")
-        best = min(best, time.perf_counter() - start)
+        start = time.process_time()
+        result = project(LARGE[name], target, "p")
+        best = min(best, time.process_time() - start)
 
-    assert best < 0.15  # 0.05 on an idle machine
+    assert best < 0.1  # seconds of CPU
     assert len(json.dumps(result.schema)) < 200_000
     assert len([code for code in codes(result) if code == "schema-too-large"]) <= 40
 

@@ -6,9 +6,10 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from llmcore.routes.auth import Auth
+from llmcore.routes.google_credentials import GoogleCredentials
 from llmcore.routes.providers import PROVIDERS
 from llmcore.routes.route import Route
-from llmcore.routes.vertex import GoogleCredentials, Vertex
+from llmcore.routes.vertex import Vertex
 from llmcore.schema.errors import AuthenticationError, ConfigurationError
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest, request

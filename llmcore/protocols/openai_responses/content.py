@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from attrs import evolve
 
+from llmcore.protocols.chain import Chain, unchain
 from llmcore.protocols.loose_json import dicts, mapping, string
 from llmcore.protocols.openai_responses.citations import (
     announce_cited,
@@ -20,7 +21,6 @@ from llmcore.protocols.openai_responses.citations import (
 from llmcore.protocols.openai_responses.dialect import METADATA_KEY
 from llmcore.protocols.openai_responses.items import found_or_begun
 from llmcore.protocols.openai_responses.state import (
-    Chain,
     Chunk,
     Item,
     Part,
@@ -30,7 +30,6 @@ from llmcore.protocols.openai_responses.state import (
     part_number,
     put,
     put_part,
-    unchain,
 )
 from llmcore.schema.content import TokenLogprob
 from llmcore.schema.events import (

@@ -12,6 +12,8 @@ from attrs import frozen
 PROTOCOL_ID: Final = "openai-responses"
 METADATA_KEY: Final = "openai"
 
+CALL_FIELDS: Final = ("namespace", "caller", "async")
+"""What goes back with a function call besides its name, id and arguments."""
 SAMPLING: Final = frozenset({"temperature", "top_p", "top_logprobs"})
 
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from attrs import evolve
 
+from llmcore.protocols.endings import finished
 from llmcore.protocols.errors import error_from_body
 from llmcore.protocols.loose_json import mapping, string
 from llmcore.protocols.openai_responses.content import spoken
@@ -17,12 +18,10 @@ from llmcore.protocols.openai_responses.usage import map_usage
 from llmcore.schema.errors import AbortError, LLMError
 from llmcore.schema.events import (
     ErrorEvent,
-    Finish,
     FinishReason,
     FinishReasonKind,
     LLMEvent,
     ProviderEvent,
-    StepFinish,
     StepStart,
     StreamStart,
 )
@@ -112,15 +111,8 @@ def finish(state: State, response: Chunk, events: list[LLMEvent]) -> State:
     own = {name: response[name] for name in _METADATA if response.get(name) is not None}
     if response.get("status") in ("queued", "in_progress"):
         own["resume"] = {"response_id": response.get("id"), "sequence_number": None}
-    events.append(StepFinish(finish_reason=reason, usage=counted))
-    events.append(
-        Finish(
-            finish_reason=reason,
-            usage=counted,
-            provider_metadata={METADATA_KEY: own} if own else {},
-            raw=response,
-        )
-    )
+    metadata = {METADATA_KEY: own} if own else {}
+    events.extend(finished(reason, counted, metadata, response))
     return evolve(state, envelope=evolve(state.envelope, ended=True), hot=None)
 
 

@@ -81,7 +81,7 @@ def _latest_first(state: State) -> Iterable[Item]:
 
 
 def _is_called(item: Item, item_id: str) -> bool:
-    """Return whether *item_id* is the item's; llama.cpp names calls by their call id."""
+    """Return whether *item_id* is the item's; some servers name calls by their call id."""
     return item_id in (item.native.get("id"), item.native.get("call_id"))
 
 

@@ -12,6 +12,7 @@ from attrs import frozen
 from llmcore.protocols.call_ids import OPENAI_RESPONSES
 from llmcore.protocols.history import HistoryPolicy, Repaired, repair
 from llmcore.protocols.loose_json import mapping, string
+from llmcore.protocols.message_target import MessageTarget, native_keys
 from llmcore.protocols.notes import Notes
 from llmcore.protocols.openai_responses.dialect import (
     METADATA_KEY,
@@ -32,13 +33,10 @@ _PARAGRAPHS: Final = "\n\n"
 
 
 @frozen(kw_only=True)
-class Target:
+class Target(MessageTarget):
     """Whom messages are lowered for."""
 
     dialect: ResponsesDialect
-    policy: HistoryPolicy
-    keys: frozenset[str]
-    """Under which ids native parts are this server's own."""
     stateless: bool
     """Whether the provider keeps nothing, so that items must bring all they need."""
 
@@ -65,7 +63,7 @@ def target_of(
     return Target(
         dialect=dialect,
         policy=policy,
-        keys=frozenset(filter(None, (METADATA_KEY, PROTOCOL_ID, request.provider_id))),
+        keys=native_keys(request, METADATA_KEY, PROTOCOL_ID),
         stateless=stateless,
     )
 
@@ -75,22 +73,26 @@ def lower_input(request: LLMRequest, target: Target, notes: Notes) -> tuple[str,
     repaired = repair(request.messages, target.policy)
     notes.extend(repaired.diagnostics)
     calls = _native_calls(repaired.messages)
-    rules = Rules(
-        trusts=target.policy.item_ids,
-        stored=not target.stateless,
-        ids=target.dialect.item_ids,
-        keys=target.keys,
-    )
     items: list[Native] = []
     for path, message in zip(repaired.paths, repaired.messages, strict=True):
         if message.name:
             why = "the Responses API takes no speakers' names"
             notes.dropped("unsupported-parameter", f"{path}.name", why)
         if message.role == "assistant":
-            items += lower_answer(message, path, rules, notes)
+            items += lower_answer(message, path, _rules(message, target), notes)
         else:
             items += _lower_said(message, path, target, calls, notes)
     return _instructions(request, repaired), items
+
+
+def _rules(message: Message, target: Target) -> Rules:
+    return Rules(
+        trusts=target.policy.item_ids,
+        readable=target.policy.keeps_opaque(message.origin),
+        stored=not target.stateless,
+        ids=target.dialect.item_ids,
+        keys=target.keys,
+    )
 
 
 def _instructions(request: LLMRequest, repaired: Repaired) -> str:

@@ -17,10 +17,10 @@ from typing import Any, Final, Literal, TypeAlias
 
 from attrs import define, field, frozen
 
+from llmcore.protocols.json_text import written
 from llmcore.protocols.loose_json import integer, mapping, string
 from llmcore.protocols.notes import Notes
-from llmcore.protocols.openai_responses.dialect import METADATA_KEY
-from llmcore.schema import json
+from llmcore.protocols.openai_responses.dialect import CALL_FIELDS, METADATA_KEY
 from llmcore.schema.content import (
     ContentPart,
     ImagePart,
@@ -31,15 +31,12 @@ from llmcore.schema.content import (
     ToolCallPart,
     ToolResultPart,
 )
-from llmcore.schema.json import JsonValue
 from llmcore.schema.messages import Message
 
 Native: TypeAlias = dict[str, Any]
 
 _MAX_ID: Final = 64
 """Characters of an item's id that the API takes; some servers make longer ones."""
-_CALL_FIELDS: Final = ("namespace", "caller", "async")
-"""What goes back with a function call besides its name, id and arguments."""
 _NEEDS_ID: Final = frozenset({"computer_call", "local_shell_call", "mcp_approval_request"})
 """Calls that have no form without their id."""
 _OUTPUT_ONLY: Final = frozenset({"created_by"})
@@ -47,10 +44,12 @@ _OUTPUT_ONLY: Final = frozenset({"created_by"})
 
 @frozen(kw_only=True)
 class Rules:
-    """How far ids go back."""
+    """What of an answer may go back."""
 
     trusts: bool
     """Whether ids are sent at all."""
+    readable: bool
+    """Whether the target can read what the answer has encrypted."""
     stored: bool
     """Whether the provider may know an item by its id alone."""
     ids: Literal["all", "reasoning"]
@@ -59,17 +58,20 @@ class Rules:
     """Under which ids native parts are this server's own."""
 
 
+_Kind: TypeAlias = Literal["reasoning", "message", "call", "hosted", "native"]
+
+
 @define(kw_only=True)
 class _Item:
     """An item on its way."""
 
-    kind: Literal["reasoning", "message", "call", "hosted", "native"]
+    kind: _Kind
     path: str
     place: int | None
     """Where it stood in the answer."""
     id: str | None
     native: Native
-    """The item without its id."""
+    """The item; one that we make ourselves has no id yet."""
     content: list[Native] = field(factory=list)
     """Of a message."""
 
@@ -122,14 +124,13 @@ def _add(items: list[_Item], part: ContentPart, path: str, rules: Rules, notes: 
             notes.dropped("unsupported-content", path, what)
 
 
-def _item(kind: Any, path: str, own: Native, native: Native) -> _Item:
-    id_ = string(native.pop("id", None)) or string(own.get("id"))
-    for name in _OUTPUT_ONLY:
-        native.pop(name, None)
-    return _Item(kind=kind, path=path, place=integer(own.get("index")), id=id_, native=native)
+def _item(kind: _Kind, path: str, own: Native, native: Native) -> _Item:
+    id_ = string(native.get("id")) or string(own.get("id"))
+    kept = {name: value for name, value in native.items() if name not in _OUTPUT_ONLY}
+    return _Item(kind=kind, path=path, place=integer(own.get("index")), id=id_, native=kept)
 
 
-def _joined(items: list[_Item], kind: Any, path: str, own: Native) -> _Item:
+def _joined(items: list[_Item], kind: _Kind, path: str, own: Native) -> _Item:
     """Return the last item if a part with *own* data continues it, else a new one."""
     new = _item(kind, path, own, {"type": kind})
     if items and items[-1].key == new.key and items[-1].native.get("phase") == own.get("phase"):
@@ -180,16 +181,12 @@ def _add_tool(
 
 
 def _call(part: ToolCallPart, own: Native) -> Native:
-    extra: Native = {name: own[name] for name in _CALL_FIELDS if name in own}
+    extra: Native = {name: own[name] for name in CALL_FIELDS if name in own}
     if part.kind == "custom":
         words = {"type": "custom_tool_call", "call_id": part.id, "name": part.name}
-        return {**words, "input": _said(part.arguments), **extra}
+        return {**words, "input": written(part.arguments), **extra}
     words = {"type": "function_call", "call_id": part.id, "name": part.name}
-    return {**words, "arguments": _said(part.arguments), **extra}
-
-
-def _said(value: JsonValue) -> str:
-    return value if isinstance(value, str) else json.dumps(value).decode()
+    return {**words, "arguments": written(part.arguments), **extra}
 
 
 def _client_run(part: ToolCallPart, native: Native) -> Native:
@@ -266,7 +263,7 @@ def _lowered(item: _Item, intact: bool, rules: Rules, notes: Notes) -> list[Nati
             needed = item.native.get("type") in _NEEDS_ID and item.id is not None
             return [_with_id(item, needed or (with_id and _may_carry(item, rules)))]
         case _:
-            return [_with_id(item, rules.trusts and item.id is not None)]
+            return _lowered_native(item, rules, notes)
 
 
 def _may_carry(item: _Item, rules: Rules) -> bool:
@@ -274,11 +271,12 @@ def _may_carry(item: _Item, rules: Rules) -> bool:
 
 
 def _with_id(item: _Item, with_id: bool) -> Native:
-    """Return the native item, its id in the usual place."""
+    """Return the native item with its id, or without; what came from the server keeps its order."""
     if not with_id:
+        return {name: value for name, value in item.native.items() if name != "id"}
+    if "id" in item.native:
         return item.native
-    kind, *rest = item.native.items()
-    return dict([kind, ("id", item.id), *rest])
+    return {"type": item.native.get("type"), "id": item.id, **item.native}
 
 
 def _lowered_reasoning(item: _Item, intact: bool, notes: Notes) -> list[Native]:
@@ -306,6 +304,15 @@ def _lowered_hosted(item: _Item, intact: bool, notes: Notes) -> list[Native]:
         notes.dropped("hosted-tool-dropped", item.path, why)
         return []
     return [_with_id(item, with_id=True)]
+
+
+def _lowered_native(item: _Item, rules: Rules, notes: Notes) -> list[Native]:
+    """Return an item of a kind we do not read, such as a compaction, as it came."""
+    if "encrypted_content" in item.native and not rules.readable:
+        why = "encrypted data is good only at the model that made it"
+        notes.dropped("opaque-data-dropped", item.path, why)
+        return []
+    return [_with_id(item, rules.trusts and item.id is not None)]
 
 
 def _lowered_message(item: _Item, *, with_id: bool) -> Native:

@@ -10,11 +10,12 @@ function-calling, .../tools-shell, .../tools-local-shell, .../tools-apply-patch,
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias, cast
 
+from llmcore.protocols.json_text import written
 from llmcore.protocols.loose_json import dicts, integer, mapping, string
 from llmcore.protocols.notes import Notes
 from llmcore.protocols.openai_responses.dialect import METADATA_KEY
 from llmcore.protocols.openai_responses.parts import lower_image, lower_part
-from llmcore.schema import json
+from llmcore.protocols.tool_results import result_text
 from llmcore.schema.content import ImagePart, ToolOutputPart, ToolResultPart, text_of
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import JsonValue
@@ -55,21 +56,11 @@ def _lower_output(
     part: ToolResultPart, path: str, keys: frozenset[str], notes: Notes
 ) -> str | list[Native]:
     if not isinstance(part.content, tuple):
-        text = _text(part.content)
-        return f"Error: {text}" if part.is_error and not _says_error(text) else text
+        return result_text(part)
     natives: list[Native] = [{"type": "input_text", "text": "Error:"}] if part.is_error else []
     for index, item in enumerate(cast("tuple[ToolOutputPart, ...]", part.content)):
         natives += lower_part(item, f"{path}.content[{index}]", keys, notes)
     return natives
-
-
-def _text(value: JsonValue) -> str:
-    return value if isinstance(value, str) else json.dumps(value).decode()
-
-
-def _says_error(text: str) -> bool:
-    """Return whether a result tells by itself that something went wrong."""
-    return "error" in text[:40].lower()
 
 
 def _plain(part: ToolResultPart, path: str, notes: Notes) -> JsonValue:
@@ -103,7 +94,7 @@ def _shell(part: ToolResultPart, path: str, call: Native, notes: Notes) -> Nativ
 def _shell_entry(value: Any, failed: bool) -> Native:
     """Return one command's output from the API's form, from exit code and text, or from text."""
     if not isinstance(value, Mapping) or value.keys().isdisjoint({"stdout", "stderr", "outcome"}):
-        text = _text(value)
+        text = written(value)
         outcome: Native = {"type": "exit", "exit_code": int(failed)}
         return {"stdout": "" if failed else text, "stderr": text if failed else "", **_of(outcome)}
     code = integer(value.get("exit_code"))
@@ -111,7 +102,7 @@ def _shell_entry(value: Any, failed: bool) -> Native:
         "type": "exit",
         "exit_code": int(failed) if code is None else code,
     }
-    texts = {name: _text(value.get(name) or "") for name in ("stdout", "stderr")}
+    texts = {name: written(value.get(name) or "") for name in ("stdout", "stderr")}
     return {**texts, **_of(outcome)}
 
 
@@ -122,7 +113,7 @@ def _of(outcome: Native) -> Native:
 def _local_shell(part: ToolResultPart, path: str, _call: Native, notes: Notes) -> Native:
     """Return what a command wrote. The reference names the call by `id`, the guide by `call_id`."""
     ids = {"id": part.tool_call_id, "call_id": part.tool_call_id}
-    text = _text(_plain(part, path, notes))
+    text = written(_plain(part, path, notes))
     return {"type": "local_shell_call_output", **ids, "output": text}
 
 
@@ -135,7 +126,7 @@ def _apply_patch(part: ToolResultPart, path: str, _call: Native, notes: Notes) -
     native["status"] = given["status"] if given.get("status") in ("completed", "failed") else status
     output = given.get("output", value if value is not given else None)
     if output:
-        native["output"] = _text(output)
+        native["output"] = written(output)
     return native
 
 

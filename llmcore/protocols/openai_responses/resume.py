@@ -34,7 +34,7 @@ def cursor(state: State, event: Chunk) -> ProviderMetadata:
     It belongs into the metadata of what a cut stream leaves: `{"openai": {"resume": {...}}}`.
     """
     envelope = state.envelope
-    if not envelope.background or envelope.response_id is None or False:
+    if not envelope.background or envelope.response_id is None or envelope.ended:
         return {}
     number = integer(event.get("sequence_number"))
     place = {"response_id": envelope.response_id, "sequence_number": number}

@@ -10,6 +10,8 @@ from typing import Any, TypeAlias
 
 from attrs import evolve, field, frozen
 
+from llmcore.protocols.answer_context import AnswerContext
+from llmcore.protocols.chain import Chain
 from llmcore.protocols.loose_json import integer, string
 from llmcore.protocols.openai_responses.dialect import METADATA_KEY
 from llmcore.schema.content import Citation
@@ -21,35 +23,13 @@ Chunk: TypeAlias = dict[str, Any]
 
 
 @frozen(kw_only=True)
-class Context:
+class Context(AnswerContext):
     """What the request says about its answer. Never changes."""
-
-    provider: str
-    model: str
-    turn: int
-    """How many messages the request had: makes ids unique within a conversation."""
 
     @property
     def owner(self) -> str:
         """Whose native parts are."""
         return self.provider or METADATA_KEY
-
-
-@frozen(eq=False)
-class Chain:
-    """A list that grows at its head, so that appending copies nothing."""
-
-    value: Any
-    rest: "Chain | None" = field(repr=False)
-
-
-def unchain(chain: Chain | None) -> list[Any]:
-    """Return the values of *chain*, oldest first."""
-    values: list[Any] = []
-    while chain is not None:
-        values.append(chain.value)
-        chain = chain.rest
-    return values[::-1]
 
 
 @frozen(kw_only=True)

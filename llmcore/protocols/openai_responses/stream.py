@@ -14,6 +14,7 @@ from typing import Final, TypeAlias
 
 from attrs import evolve
 
+from llmcore.protocols.endings import cut_short, no_answer
 from llmcore.protocols.errors import error_from_body
 from llmcore.protocols.loose_json import dicts, integer, mapping, string
 from llmcore.protocols.openai_responses.content import (
@@ -80,8 +81,9 @@ def decode(frame: Frame) -> Chunk | None:
     event = json.loads(data) if name != "error" else _error_frame(data)
     if not isinstance(event, dict):
         return None if event is None else {"error": {"message": f"an event is {event!r}"[:200]}}
-    if "type" not in event and name:
-        event["type"] = name
+    if type(event.get("type")) is not str:
+        event.pop("type", None)
+        return {**event, "type": name} if name else event
     return event
 
 
@@ -343,8 +345,7 @@ def halt(state: State) -> Sequence[LLMEvent]:
     """Say that the answer was cut, unless it had ended."""
     if state.envelope.ended:
         return ()
-    message = "the stream ended before the answer was complete (no response.completed came)"
-    return (ErrorEvent(StreamError(message)),)
+    return (cut_short("response.completed"),)
 
 
 # -- a whole body -------------------------------------------------------------------------
@@ -354,7 +355,7 @@ def whole(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent]:
     """Return the events of a `response`, also of one that is still running in the background."""
     state = initial(request)
     if not isinstance(document, dict):
-        return (ErrorEvent(StreamError("the response is not an object", raw=document)),)
+        return (no_answer("is not an object", document),)
     if not isinstance(document.get("output"), list):
         if document.get("error") or _is_error(document):
             error = error_from_body(provider=request.provider_id or None, body=document)

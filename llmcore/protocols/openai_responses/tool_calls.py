@@ -13,7 +13,7 @@ from attrs import evolve
 
 from llmcore.protocols.call_ids import synthetic_call_id
 from llmcore.protocols.loose_json import integer, mapping, string
-from llmcore.protocols.openai_responses.dialect import METADATA_KEY
+from llmcore.protocols.openai_responses.dialect import CALL_FIELDS, METADATA_KEY
 from llmcore.protocols.openai_responses.inputs import (
     CLOSINGS,
     escaped,
@@ -57,8 +57,6 @@ _ALWAYS_OURS: Final = frozenset(
     {"function_call", "custom_tool_call", "computer_call", "local_shell_call", "apply_patch_call"}
     | {"mcp_approval_request"}
 )
-_ITEM_FIELDS: Final = ("namespace", "caller", "async")
-"""What of a function call goes back besides its name, id and arguments."""
 
 
 def is_ours(native: Chunk) -> bool:
@@ -209,6 +207,6 @@ def last_word(item: Item, events: list[LLMEvent]) -> str:
 def _own(item: Item) -> Chunk:
     """Return what a replay must know of the call."""
     if item.kind in NAMED:
-        extra = {name: item.native[name] for name in _ITEM_FIELDS if item.native.get(name)}
+        extra = {name: item.native[name] for name in CALL_FIELDS if item.native.get(name)}
         return {**item.metadata, **extra}
     return {**item.metadata, "item": item.native}

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeAlias
 
 from llmcore.protocols.loose_json import mapping
 from llmcore.protocols.notes import Notes
+from llmcore.protocols.tool_choice import no_tools, unknown_tool
 from llmcore.protocols.tool_schema import SchemaTarget, project
 from llmcore.schema.errors import InvalidRequestError, UnsupportedToolChoiceError
 from llmcore.schema.request import LLMRequest
@@ -45,7 +46,7 @@ def _nothing_to_call(request: LLMRequest) -> InvalidRequestError | UnsupportedTo
         return UnsupportedToolChoiceError(
             "a call is required, but the server has none of the tools"
         )
-    return InvalidRequestError("tool_choice is 'required', but the request has no tools")
+    return no_tools()
 
 
 def _lower_choice(choice: ToolChoice, tools: list[Native]) -> object:
@@ -61,9 +62,7 @@ def _lower_choice(choice: ToolChoice, tools: list[Native]) -> object:
             return {"type": "mcp", "server_label": wanted}
         if tool.get("type") == wanted:
             return {"type": wanted}
-    raise InvalidRequestError(
-        f"tool_choice names {wanted!r}, which is not among the request's tools"
-    )
+    raise unknown_tool(choice)
 
 
 # -- one tool

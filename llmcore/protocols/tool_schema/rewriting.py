@@ -217,9 +217,8 @@ class Rewriter:
         if keyword == "format":
             known = self._rules.formats
             return known is not None and not (isinstance(value, str) and value in known)
-        if keyword == "pattern" and self._rules.simple_patterns:
-            return bool(_LOOKS_AROUND.search(str(value)))
-        return keyword == "nullable" and value is not True and self._rules.keywords is not None
+        looks_around = keyword == "pattern" and _LOOKS_AROUND.search(str(value)) is not None
+        return looks_around and self._rules.simple_patterns
 
     def _tell(self, keyword: str, value: JsonValue, path: str, said: list[str]) -> None:
         """Say in words what the target has no keyword for."""

@@ -128,11 +128,13 @@ READ = TokenLogprob(token="Hi", logprob=-0.5, top=(TokenLogprob(token="Hi", logp
 @pytest.mark.parametrize("with_deltas", [True, False])
 def test_token_probabilities(with_deltas: bool) -> None:
     """They come with the deltas, with the end, or with both, and count once."""
-    native = message(text_part("Hi", logprobs=[LOGPROB, {"token": "?"}]))
-    events = events_of([native])
-    for event in events:
-        if event["type"] == "response.output_text.delta" and with_deltas:
-            event["logprobs"] = [LOGPROB]
+    native = message(text_part("Hi you", logprobs=[LOGPROB, {"token": "?"}]))
+    events = events_of([native], size=2)
+    deltas = [e for e in events if e["type"] == "response.output_text.delta"]
+    if with_deltas:
+        deltas[1]["logprobs"] = [LOGPROB]
+        told = [e for e in streamed(events) if isinstance(e, TextDelta)]
+        assert [delta.logprobs for delta in told] == [(), (READ,), ()]
 
     for answer in (response(streamed(events)), response(whole(document([native])))):
         (part,) = answer.message.content

@@ -1,9 +1,11 @@
 """How answers begin and end: reasons, usage, errors."""
 
+import json
 from typing import Any
 
 import pytest
 
+from llmcore.protocols.openai_responses import stream
 from llmcore.schema import errors
 from llmcore.schema.events import ErrorEvent, Finish, FinishReason, StreamStart
 from llmcore.schema.model import Model
@@ -382,9 +384,7 @@ def test_nothing_comes_after_the_end() -> None:
 
 def test_a_sentinel_is_no_end() -> None:
     """Some servers send `[DONE]`; only a final event says that the answer is whole."""
-    body = b"".join(
-        b"data: " + __import__("json").dumps(e).encode() + b"\n\n" for e in events_of([])
-    )
+    body = b"".join(b"data: " + json.dumps(e).encode() + b"\n\n" for e in events_of([]))
     cut = body.rpartition(b"data: ")[0]
 
     assert isinstance(streamed(body + b"data: [DONE]\n\n")[-1], Finish)
@@ -393,14 +393,25 @@ def test_a_sentinel_is_no_end() -> None:
 
 def test_types_may_stand_in_the_frames_name_only() -> None:
     """The event's name is then its type."""
-    import json
-
     frames = b"".join(
         f"event: {event.pop('type')}\ndata: {json.dumps(event)}\n\n".encode()
         for event in events_of([message("Hi.")])
     )
 
     assert response(streamed(frames)).text == "Hi."
+
+
+@pytest.mark.parametrize("kind", [None, [], {"a": 1}, 7])
+def test_a_type_that_is_no_name_is_none(kind: Any) -> None:
+    """The frame's name counts instead; without one, the event says nothing or is an error."""
+    answer = events_of([message("Hi.")])
+
+    assert streamed([*answer[:3], {"type": kind, "delta": "?"}, *answer[3:]]) == streamed(answer)
+    assert stream.decode(("keepalive", json.dumps({"type": kind}).encode())) == {
+        "type": "keepalive"
+    }
+    failure = error(streamed([{"type": kind, "error": {"message": "Broken."}}]))
+    assert failure.message == "Broken."
 
 
 def test_a_request_without_a_provider() -> None:

@@ -203,6 +203,31 @@ def test_an_edited_answer_goes_back_without_its_reasoning() -> None:
     ]
 
 
+def test_a_group_with_a_gap_goes_back_without_its_reasoning() -> None:
+    """What came between reasoning and a call is a part of the group."""
+    answer = said(reasoning("Hm."), message("So:"), function_call())
+    (call,) = answer.tool_calls
+    gap = Message.assistant(answer.content[0], call, origin=ORIGIN)
+
+    assert items(*answered(gap))[0] == {
+        "type": "function_call",
+        "call_id": "call_1",
+        "name": "weather",
+        "arguments": '{"city":"A"}',
+    }
+
+
+def test_items_go_back_in_the_order_of_the_answer() -> None:
+    """Also where a later one began before the reasoning showed itself."""
+    events = events_of([reasoning(), message("Hi.")])
+    thought = [e for e in events if e.get("output_index") == 0]
+    rest = [e for e in events if e not in thought]
+    answer = response(streamed([*rest[:4], *thought, *rest[4:]])).message
+
+    assert [type(part).__name__ for part in answer.content] == ["TextPart", "ReasoningPart"]
+    assert [item["type"] for item in items(answer)] == ["reasoning", "message"]
+
+
 def test_reasoning_that_ends_an_answer_is_left_out() -> None:
     """An answer that was cut while the model thought leaves an orphan."""
     cut = response(streamed(events_of([reasoning("Hm.")], "incomplete"))).message
@@ -373,6 +398,23 @@ def test_native_items_may_stand_in_an_answer() -> None:
     item = {"type": "compaction", "encrypted_content": "x"}
 
     assert items(Message.assistant(ProviderPart("openai", item)))[0] == item
+
+
+COMPACTED: dict[str, tuple[str, list[str]]] = {
+    "same model": ("gpt-5.2", ["message", "compaction"]),
+    "another model": ("gpt-4.1", ["message"]),
+}
+
+
+@pytest.mark.parametrize("name", COMPACTED)
+def test_a_compacted_conversation_is_good_only_at_its_model(name: str) -> None:
+    """Nobody else can read it."""
+    model, kinds = COMPACTED[name]
+    answer = evolve(said(*ANSWERS["compaction"]), origin=evolve(ORIGIN, model=model))
+    asked = request(model=Model("gpt-5.2", "openai"), messages=[answer])
+
+    assert [item["type"] for item in body(asked)["input"]] == kinds
+    assert ("opaque-data-dropped" in {code for code, _ in codes(asked)}) is (len(kinds) == 1)
 
 
 def test_output_only_fields_stay_behind() -> None:

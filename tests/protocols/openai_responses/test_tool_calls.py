@@ -120,8 +120,8 @@ def test_calls_have_ids_of_their_own(name: str) -> None:
     assert first == second
 
 
-def test_llama_cpp_names_calls_by_their_call_id() -> None:
-    """Its announcements have no id, its deltas the call id, and nothing ends the arguments."""
+def test_deltas_may_name_calls_by_their_call_id() -> None:
+    """Where announcements have no id, deltas the call id, and nothing ends the arguments."""
     names = ("A", "B")
     added: list[Native] = [
         {

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from llmcore.protocols.openai_responses import stream
-from llmcore.schema.content import ContentPart, RefusalPart
+from llmcore.schema.content import ContentPart, RefusalPart, TextPart, ToolCallPart
 from llmcore.schema.events import (
     LLMEvent,
     ReasoningDelta,
@@ -96,7 +96,11 @@ VARIANTS: dict[str, Variant] = {
     "deltas and items": _deltas_and_items,
     "unnumbered": _unnumbered,
     "unnumbered, bare final response": lambda events: _bare_end(_unnumbered(events)),
+    "unnumbered, unannounced": lambda events: _unnumbered(_unannounced(events)),
     "all numbered 0": _all_zero,
+    "all numbered 0, whole items only": lambda events: _bare_end(
+        _only("created", "output_item.done", "completed")(_all_zero(events))
+    ),
     "rotating ids": _rotating,
     "unannounced": _unannounced,
 }
@@ -188,21 +192,60 @@ def test_encrypted_argument_deltas_give_way_to_the_plain_end() -> None:
 
 def test_interleaved_items_do_not_mix() -> None:
     """Items whose events alternate stay apart, also where all are numbered 0."""
-    events = events_of(ANSWERS["parallel calls"], size=2)
-    first = [e for e in events if e.get("item_id") == "fc_1"]
-    second = [e for e in events if e.get("item_id") == "fc_2"]
+    sent = events_of(ANSWERS["parallel calls"], size=2)
+    first = [e for e in sent if e.get("item_id") == "fc_1"]
+    second = [e for e in sent if e.get("item_id") == "fc_2"]
     mixed = [event for pair in zip(first, second, strict=True) for event in pair]
-    added = [e for e in events if e["type"].endswith("item.added")]
-    done = [e for e in events if e["type"].endswith("item.done")]
-    order = [*events[:2], *added, *mixed, *done, events[-1]]
+    added = [e for e in sent if e["type"].endswith("item.added")]
+    done = [e for e in sent if e["type"].endswith("item.done")]
+    order = [*sent[:2], *added, *mixed, *done, sent[-1]]
 
-    for varied in (order, _all_zero(order), _bare_end(_all_zero(order))):
-        calls = response(streamed(varied)).tool_calls
+    nameless = [{k: v for k, v in event.items() if k != "item_id"} for event in order]
+    for varied in (order, nameless, _unnumbered(order), _all_zero(order)):
+        for events in (varied, _bare_end(varied)):
+            answer = response(streamed(events))
 
-        assert [(call.id, call.arguments) for call in calls] == [
-            ("call_1", {"city": "A"}),
-            ("call_2", {"city": "B"}),
-        ]
+            assert [(call.id, call.arguments) for call in answer.tool_calls] == [
+                ("call_1", {"city": "A"}),
+                ("call_2", {"city": "B"}),
+            ]
+            assert answer.diagnostics == ()
+
+
+def test_interleaved_parts_do_not_mix() -> None:
+    """Parts of one message whose deltas alternate stay apart."""
+    events = events_of(ANSWERS["two texts"], size=1)
+    first, second = (
+        [e for e in events if e["type"].endswith("text.delta") and e["content_index"] == n]
+        for n in (0, 1)
+    )
+    mixed = [event for pair in zip(first, second, strict=True) for event in pair]
+    rest = [e for e in events if e not in mixed]
+    at = next(n for n, e in enumerate(rest) if e["type"].endswith("text.done"))
+
+    answer = response(streamed([*rest[:at], *mixed, *rest[at:]]))
+
+    assert [part.text for part in answer.message.content if isinstance(part, TextPart)] == [
+        "One.",
+        "Two.",
+    ]
+    assert answer.diagnostics == ()
+
+
+@pytest.mark.parametrize("name", ["call", "custom call", "hosted mcp_call"])
+def test_the_end_of_the_input_is_enough(name: str) -> None:
+    """The end of an item need not repeat the input that its own end said."""
+    events = _bare_end(_without(".delta")(events_of(ANSWERS[name])))
+    for event in events:
+        if event["type"].endswith("item.done") and event["output_index"] == 0:
+            empty = {"arguments": "", "input": ""}
+            kept = {k: v for k, v in empty.items() if k in event["item"]}
+            event["item"] = {**event["item"], **kept}
+
+    answer = response(streamed(events))
+    (call, *_) = [part for part in answer.message.content if isinstance(part, ToolCallPart)]
+
+    assert call.arguments in ({"city": "A"}, "ls -l", {"q": "otters"})
 
 
 def test_gaps_in_the_numbers_do_not_matter() -> None:
@@ -215,7 +258,7 @@ def test_gaps_in_the_numbers_do_not_matter() -> None:
 
     answer = response(streamed(events))
 
-    assert [part.text for part in answer.message.content if hasattr(part, "text")] == [
+    assert [part.text for part in answer.message.content if isinstance(part, TextPart)] == [
         "Let me see.",
         "There.",
     ]
