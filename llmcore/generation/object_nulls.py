@@ -1,0 +1,110 @@
+"""Nulls that stand for absent properties.
+
+Strict structured output wants every property written, so that an optional one goes out as
+one that may be null. Where the caller's schema knows no null, it comes back as absent.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypeAlias
+
+from llmcore.schema.json import JsonObject, JsonValue
+
+_Schemas: TypeAlias = Sequence[JsonObject]
+
+
+def without_null_options(value: JsonValue, schema: JsonObject) -> tuple[JsonValue, list[str]]:
+    """Return *value* without nulls where *schema* has an optional property, and their paths."""
+    pruner = _Pruner(schema)
+    return pruner.pruned(value, [schema], "$"), pruner.dropped
+
+
+class _Pruner:
+    def __init__(self, root: JsonObject) -> None:
+        self.dropped: list[str] = []
+        self._root = root
+
+    def pruned(self, value: JsonValue, schemas: Iterable[JsonObject], path: str) -> JsonValue:
+        """Return *value*, which one of *schemas* describes, without such nulls."""
+        if isinstance(value, Mapping):
+            return self._pruned_object(value, self._flat(schemas), path)
+        if isinstance(value, list):
+            inner = _objects(schema.get("items") for schema in self._flat(schemas))
+            return [self.pruned(item, inner, f"{path}[{i}]") for i, item in enumerate(value)]
+        return value
+
+    def _pruned_object(self, value: JsonObject, schemas: _Schemas, path: str) -> JsonObject:
+        kept: dict[str, JsonValue] = {}
+        for name, item in value.items():
+            below = f"{path}.{name}"
+            declared = _objects(_members(schema, "properties").get(name) for schema in schemas)
+            if item is None and self._stands_for_absence(name, declared, schemas):
+                self.dropped.append(below)
+                continue
+            others = _objects(schema.get("additionalProperties") for schema in schemas)
+            kept[name] = self.pruned(item, declared or others, below)
+        return kept
+
+    def _stands_for_absence(self, name: str, declared: _Schemas, schemas: _Schemas) -> bool:
+        required = any(name in _sequence(schema.get("required")) for schema in schemas)
+        return bool(declared) and not required and not any(map(self._takes_null, declared))
+
+    def _takes_null(self, schema: JsonObject) -> bool:
+        return any(_admits_null(one) for one in self._flat([schema]))
+
+    def _flat(self, schemas: Iterable[JsonObject]) -> list[JsonObject]:
+        """Return *schemas* and all that they refer to or are put together from."""
+        found: list[JsonObject] = []
+        seen: set[int] = set()
+        queue = list(schemas)
+        while queue:
+            schema = queue.pop()
+            if id(schema) not in seen:
+                seen.add(id(schema))
+                found.append(schema)
+                queue.extend(self._parts(schema))
+        return found
+
+    def _parts(self, schema: JsonObject) -> Iterator[JsonObject]:
+        for keyword in ("anyOf", "oneOf", "allOf"):
+            yield from _objects(_sequence(schema.get(keyword)))
+        reference = schema.get("$ref")
+        if isinstance(reference, str):
+            yield from _objects([referred(self._root, reference)])
+
+
+def referred(root: JsonObject, reference: str) -> JsonValue:
+    """Return what *reference* points to in *root*; None if that is nothing."""
+    if not reference.startswith("#"):
+        return None
+    found: JsonValue = root
+    for step in reference[1:].split("/")[1:]:
+        name = step.replace("~1", "/").replace("~0", "~")
+        found = found.get(name) if isinstance(found, Mapping) else None
+    return found
+
+
+_SAYS_TYPE = ("type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref")
+
+
+def _admits_null(schema: JsonObject) -> bool:
+    if not any(keyword in schema for keyword in _SAYS_TYPE):
+        return True
+    if "const" in schema:
+        return schema["const"] is None
+    if "enum" in schema:
+        return None in _sequence(schema["enum"])
+    kind = schema.get("type")
+    return kind == "null" or (isinstance(kind, list) and "null" in kind)
+
+
+def _members(schema: JsonObject, keyword: str) -> JsonObject:
+    value = schema.get(keyword)
+    return value if isinstance(value, Mapping) else {}
+
+
+def _sequence(value: JsonValue) -> Sequence[JsonValue]:
+    return value if isinstance(value, list) else ()
+
+
+def _objects(values: Iterable[JsonValue]) -> list[JsonObject]:
+    return [value for value in values if isinstance(value, Mapping)]

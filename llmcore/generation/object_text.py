@@ -1,0 +1,65 @@
+"""Finding the JSON document in an answer that was to be nothing else.
+
+Models that are only told to answer in JSON put it into a code fence, or say a sentence
+before it. That is taken: the first of the following that can be read is the document.
+
+1. The whole text.
+2. What stands in a code fence.
+3. What stands between the first opening bracket and the last closing one.
+"""
+
+import re
+from collections.abc import Iterator
+
+from attrs import frozen
+
+from llmcore.schema import json
+from llmcore.schema.json import JsonValue
+
+_FENCE = re.compile(r"```[\w-]*[ \t]*\r?\n(.*?)```", re.DOTALL)
+_OPENING = re.compile(r"[{\[]")
+_CLOSING = {"{": "}", "[": "]"}
+_NEAR = 20
+
+
+@frozen
+class Document:
+    """A JSON document, and whether something else stood around it."""
+
+    value: JsonValue
+    bare: bool = True
+
+
+def document_in(text: str) -> Document:
+    """Return the JSON document in *text*; ValueError, saying where, if there is none.
+
+    NaN and infinities are no JSON. Integers are kept to the last digit.
+    """
+    problem = ValueError("there is no text")
+    for number, candidate in enumerate(_candidates(text)):
+        try:
+            return Document(json.loads_exact(candidate), bare=number == 0)
+        except ValueError as error:
+            problem = _placed(error, candidate)
+    raise problem
+
+
+def _candidates(text: str) -> Iterator[str]:
+    whole = text.strip()
+    if not whole:
+        return
+    yield whole
+    yield from (match[1] for match in _FENCE.finditer(whole))
+    opening = _OPENING.search(whole)
+    if opening is not None:
+        end = whole.rfind(_CLOSING[opening[0]], opening.start())
+        yield whole[opening.start() : end + 1 if end > 0 else len(whole)]
+
+
+def _placed(error: ValueError, text: str) -> ValueError:
+    """Return *error* with what stands where it happened."""
+    position = getattr(error, "pos", None)
+    if not isinstance(position, int):
+        return error
+    near = text[max(0, position - _NEAR) : position + _NEAR]
+    return ValueError(f"{error}, near {near!r}")

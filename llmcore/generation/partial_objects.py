@@ -1,0 +1,156 @@
+"""What can be read of a JSON document while it arrives.
+
+Reading all of a growing text at every delta takes quadratic time. Partial values are
+therefore read from a text of up to `EAGER` characters at every delta, and from a longer one
+whenever it has grown by a sixteenth, and at its end: all readings together cost at most some
+17 times the last one. Elements of an array are found by a scanner that looks at each
+character once.
+"""
+
+import re
+from collections import deque
+from collections.abc import Mapping
+from typing import Final
+
+import jiter
+
+from llmcore.schema.json import JsonValue
+
+EAGER: Final = 1024
+"""Characters up to which every delta is read."""
+
+_GROWTH = 16
+_UNFINISHED_NUMBER = "0123456789+-.eE"
+_INSIDE = re.compile(r'["{}\[\]]')
+_BETWEEN = re.compile(r'["{}\[\],]')  # elements
+_STRING = re.compile(r'["\\]')
+
+
+class PartialValue:
+    """A text that becomes a JSON document, and what it says so far.
+
+    It begins at the first of the characters *opening*; what stands before, such as a code
+    fence, is skipped.
+    """
+
+    def __init__(self, opening: str = "{[") -> None:
+        self._opening = opening
+        self._chunks: list[str] = []
+        self._length = 0
+        self._due = 0
+
+    def feed(self, text: str) -> JsonValue:
+        """Take in more text; return the value so far, None where it is not read or not there."""
+        if not self._chunks:
+            text = self._from_opening(text)
+        if not text:
+            return None
+        self._chunks.append(text)
+        self._length += len(text)
+        return self.read() if self._length >= self._due else None
+
+    def read(self) -> JsonValue:
+        """Return what all of the text says so far; None if that is nothing, or no JSON.
+
+        A number, or a name like `true`, counts once it is complete; a string as far as it
+        goes; a property once there is something of its value.
+        """
+        text = "".join(self._chunks)
+        self._chunks = [text] if text else []
+        self._due = self._length + (self._length // _GROWTH if self._length > EAGER else 0)
+        try:
+            return _partial(text)
+        except ValueError:
+            return None
+
+    def _from_opening(self, text: str) -> str:
+        starts = [at for at in (text.find(character) for character in self._opening) if at >= 0]
+        return text[min(starts) :] if starts else ""
+
+
+def _partial(text: str) -> JsonValue:
+    # What may be the beginning of a longer number is left out: 12 must not become 123. In a
+    # string, where the same characters are harmless, this only delays a few of them.
+    data = text.rstrip(_UNFINISHED_NUMBER).encode("utf-8", "replace")
+    value: JsonValue = jiter.from_json(
+        data, partial_mode="trailing-strings", allow_inf_nan=False, catch_duplicate_keys=True
+    )
+    return value
+
+
+def contains(larger: JsonValue, smaller: JsonValue) -> bool:
+    """Return whether *larger* is *smaller*, grown: more properties, elements or characters."""
+    if isinstance(smaller, str):
+        return isinstance(larger, str) and larger.startswith(smaller)
+    if isinstance(smaller, Mapping):
+        return isinstance(larger, Mapping) and all(
+            name in larger and contains(larger[name], item) for name, item in smaller.items()
+        )
+    if isinstance(smaller, list):
+        return (
+            isinstance(larger, list)
+            and len(larger) >= len(smaller)
+            and all(contains(larger[at], item) for at, item in enumerate(smaller))
+        )
+    return type(larger) is type(smaller) and larger == smaller
+
+
+class ElementScanner:
+    """Cuts the first array of a text into its elements, each once it is complete."""
+
+    def __init__(self) -> None:
+        self.found: deque[str] = deque()
+        """The elements, as text, that nobody has taken yet."""
+        self._chunks: list[str] = []
+        self._depth = -1  # of brackets inside the array; -1 before it and -2 after it
+        self._in_string = False
+        self._escaped = False
+
+    def feed(self, text: str) -> None:
+        """Take in more text."""
+        at = self._opening(text) if self._depth == -1 else 0
+        while self._depth >= 0 and at < len(text):
+            at = self._scan_string(text, at) if self._in_string else self._scan(text, at)
+
+    def _opening(self, text: str) -> int:
+        at = text.find("[") + 1
+        if at:
+            self._depth = 0
+        return at
+
+    def _scan_string(self, text: str, at: int) -> int:
+        """Go on to the end of a string."""
+        begin, length = at, len(text)
+        while self._in_string and at < length:
+            if self._escaped:
+                self._escaped, at = False, at + 1
+                continue
+            match = _STRING.search(text, at)
+            at = match.end() if match is not None else length
+            self._escaped = match is not None and match[0] == "\\"
+            self._in_string = match is None or self._escaped
+        self._chunks.append(text[begin:at])
+        return at
+
+    def _scan(self, text: str, at: int) -> int:
+        """Go on past the next character that means something outside of strings."""
+        match = (_INSIDE if self._depth else _BETWEEN).search(text, at)
+        if match is None:
+            self._chunks.append(text[at:])
+            return len(text)
+        self._chunks.append(text[at : match.start()])
+        mark = match[0]
+        if self._depth == 0 and mark in ",]}":
+            self._cut()
+            self._depth = 0 if mark == "," else -2
+            return match.end()
+        self._chunks.append(mark)
+        self._in_string = mark == '"'
+        self._depth += (mark in "{[") - (mark in "}]")
+        return match.end()
+
+    def _cut(self) -> None:
+        element = "".join(self._chunks).strip()
+        self._chunks.clear()
+        if element:
+            self.found.append(element)
