@@ -19,9 +19,14 @@ from llmcore.routes.decoding import ResponseContext, ResponseDecoder, is_streame
 from llmcore.routes.http_request import redact
 from llmcore.routes.route import PreparedRequest, Route
 from llmcore.schema import json
-from llmcore.schema.errors import LLMError, RequestTimeoutError, StreamError
+from llmcore.schema.errors import (
+    InvalidRequestError,
+    LLMError,
+    RequestTimeoutError,
+    StreamError,
+)
 from llmcore.schema.events import ErrorEvent, LLMEvent
-from llmcore.schema.json import JsonValue
+from llmcore.schema.json import JsonValue, ProviderMetadata
 
 MAX_ERROR_BYTES = 1024 * 1024
 """More of an error body than this is not read."""
@@ -45,12 +50,15 @@ class Call:
 
     def __init__(
         self,
-        prepare: Callable[[], Awaitable[Result[Outgoing, LLMError]]],
+        prepare: Callable[[ProviderMetadata | None], Awaitable[Result[Outgoing, LLMError]]],
         timeouts: Timeouts,
+        cut: ResponseDecoder | None = None,
     ) -> None:
         self._prepare = prepare
         self._timeouts = timeouts
-        self.accumulator = Accumulator()
+        self._cut = cut
+        """The decoder of the call that this one goes on with."""
+        self.accumulator = Accumulator() if cut is None else cut.accumulator
         """What has arrived so far."""
         self._decoder: ResponseDecoder | None = None
         self._chunks: AsyncGenerator[bytes, None] | None = None
@@ -84,6 +92,16 @@ class Call:
         if events and isinstance(events[-1], ErrorEvent):
             self._redact(events[-1].error)
         return events
+
+    def resumed(self) -> "Call":
+        """Return a call that goes on where this one was cut, in the same fold.
+
+        Raises InvalidRequestError if no answer had begun.
+        """
+        if self._decoder is None:
+            message = "no answer had begun, so there is nothing to resume: send the request again"
+            raise InvalidRequestError(message)
+        return Call(self._prepare, self._timeouts, cut=self._decoder)
 
     async def aclose(self) -> None:
         """Cut the connection, also from another task."""
@@ -122,7 +140,7 @@ class Call:
         limits = (limit for limit in (self._timeouts.step, self._timeouts.total) if limit)
         self._end = started + min(limits, default=math.inf)
         self._await_event(self._timeouts.first_event)
-        ready = await self._prepare()
+        ready = await self._prepare(None if self._cut is None else self._cut.cursor)
         if not is_successful(ready):
             return ready.failure()
         outgoing = ready.unwrap()
@@ -136,6 +154,10 @@ class Call:
         if exchange.status >= 300:
             return await self._error_of(exchange, route)
         self._streamed = is_streamed(route.framing, exchange.headers, asked=prepared.streaming)
+        if self._cut is not None:
+            self._cut.go_on(route.framing)
+            self._decoder = self._cut
+            return None
         self._decoder = ResponseDecoder(
             route.protocol,
             route.framing,

@@ -26,6 +26,7 @@ from llmcore.client.transports import Transports
 from llmcore.routes.auth import TOKEN_TO_COME, AuthContext
 from llmcore.routes.route import PreparedRequest, Route
 from llmcore.schema.errors import ConfigurationError, LLMError
+from llmcore.schema.json import ProviderMetadata
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
@@ -184,13 +185,20 @@ class Client:
         limits = timeouts or self.timeouts
 
         def run(effective: LLMRequest) -> EventStream:
-            call = Call(lambda: self._ready(effective, streaming=streaming), limits)
+            call = Call(
+                lambda cursor: self._ready(effective, streaming=streaming, cursor=cursor), limits
+            )
             return EventStream(call, call.accumulator)
 
         return compose(self._middleware, run)(request)
 
-    async def _ready(self, request: LLMRequest, *, streaming: bool) -> Result[Outgoing, LLMError]:
-        """Return *request* ready to be sent, its token fetched and its files read."""
+    async def _ready(
+        self, request: LLMRequest, *, streaming: bool, cursor: ProviderMetadata | None
+    ) -> Result[Outgoing, LLMError]:
+        """Return *request* ready to be sent, its token fetched and its files read.
+
+        With a *cursor*, it is the request for the rest of the answer.
+        """
         resolved = self.resolve(request)
         if not is_successful(resolved):
             return Failure(resolved.failure())
@@ -202,6 +210,9 @@ class Client:
             except LLMError as error:
                 return Failure(error)
         prepared = self._prepare(request, streaming=streaming, token=token)
+        if cursor is not None:
+            context = self._context(token)
+            prepared = prepared.bind(lambda whole: route.resume(whole, cursor, context))
         if not is_successful(prepared):
             return Failure(prepared.failure())
         transport, request_ready = await self._transports.ready(route, prepared.unwrap())
@@ -214,12 +225,15 @@ class Client:
         if not is_successful(resolved):
             return Failure(resolved.failure())
         model = resolved.unwrap()
-        context = AuthContext(environ=self.environ, now=datetime.now(UTC), token=token)
+        context = self._context(token)
         try:
             loaded = load_files(evolve(request, model=model, provider=None))
         except LLMError as error:
             return Failure(error)
         return _route(model).prepare(loaded, streaming=streaming, context=context)
+
+    def _context(self, token: str | None) -> AuthContext:
+        return AuthContext(environ=self.environ, now=datetime.now(UTC), token=token)
 
 
 def _route(model: Model) -> Route:

@@ -1,12 +1,12 @@
 """What a call gives: an asynchronous iterator of events that does not raise."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
-from typing import Protocol, Self
+from typing import Protocol, Self, runtime_checkable
 
 from returns.result import Failure, Result
 
 from llmcore.folds.response import Accumulator
-from llmcore.schema.errors import AbortError, LLMError
+from llmcore.schema.errors import AbortError, ConfigurationError, LLMError
 from llmcore.schema.events import ErrorEvent, Finish, LLMEvent, TextDelta
 from llmcore.schema.response import LLMResponse
 
@@ -20,6 +20,15 @@ class EventSource(Protocol):
 
     async def aclose(self) -> None:
         """Free what is held. Idempotent."""
+        ...
+
+
+@runtime_checkable
+class Resumable(Protocol):
+    """A source whose answer can be gone on with after a cut."""
+
+    def resumed(self) -> EventSource:
+        """Return the source of the rest."""
         ...
 
 
@@ -111,6 +120,17 @@ class EventStream:
         """Close the connection, wherever the stream is. Idempotent."""
         self._closed = True
         await self._source.aclose()
+
+    def resumed(self) -> "EventStream":
+        """Return a stream of the rest of this one, which was cut; nothing is asked twice.
+
+        For answers that the server keeps, such as background responses of OpenAI: its
+        events continue this stream's, its result is the whole answer. ConfigurationError
+        where the stream is not a call's own (middleware made it).
+        """
+        if not isinstance(self._source, Resumable):
+            raise ConfigurationError("a stream that middleware made cannot be resumed")
+        return EventStream(self._source.resumed(), self._accumulator)
 
     def map(self, change: Callable[[LLMEvent], Iterable[LLMEvent]]) -> "EventStream":
         """Return a stream that has what *change* makes of each event: none, itself, several."""

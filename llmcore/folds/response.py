@@ -88,6 +88,10 @@ class Accumulator:
         """
         self._slots[key] = chunks
 
+    def go_on(self) -> None:
+        """Forget the error that cut the stream: what follows continues it."""
+        self._error = None
+
     @property
     def partial(self) -> LLMResponse:
         """What has arrived so far. Tool calls are in it once they are whole."""

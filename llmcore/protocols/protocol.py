@@ -19,7 +19,7 @@ from returns.result import Result
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import LLMError
 from llmcore.schema.events import LLMEvent
-from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.schema.json import JsonObject, JsonValue, ProviderMetadata
 from llmcore.schema.request import LLMRequest
 
 Body = TypeVar("Body")
@@ -56,6 +56,14 @@ class BodyBuilder(Generic[Body]):
 
 
 @frozen(kw_only=True)
+class ResumeRequest:
+    """A GET request for the rest of an answer, relative to the API's base URL."""
+
+    path: str
+    query: Mapping[str, str] = field(factory=dict)
+
+
+@frozen(kw_only=True)
 class StreamMachine(Generic[Event, State]):
     """A streamed answer as a state machine."""
 
@@ -69,6 +77,12 @@ class StreamMachine(Generic[Event, State]):
     `ErrorEvent`. Not called after a terminal event."""
     terminal: Callable[[Event], bool]
     """Whether nothing may follow, so that reading stops and the connection is free."""
+    cursor: Callable[[State, Event], ProviderMetadata] | None = None
+    """Where the answer stood at its last event, for servers that can stream the rest of it
+    again; kept in the `provider_metadata` of what a cut stream leaves."""
+    resume: Callable[[ProviderMetadata], ResumeRequest] | None = None
+    """The request that goes on from such a cursor, in the very same state. Raises
+    InvalidRequestError if there is none."""
 
 
 @frozen(kw_only=True)

@@ -28,6 +28,7 @@ from llmcore.schema.events import (
     ToolInputDelta,
     ToolInputStart,
 )
+from llmcore.schema.json import ProviderMetadata
 from llmcore.schema.rate_limit import RateLimitInfo
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
@@ -62,15 +63,30 @@ class ResponseDecoder:
         self._request = request
         self._context = context or ResponseContext()
         self._state = self._machine.initial(request)
+        self._last: Any = None
         self._segments = SegmentFold()
-        self._accumulator = accumulator or Accumulator()
+        self.accumulator = accumulator or Accumulator()
+        """What has arrived so far."""
         self.ended = False
         """Whether the terminal event has been given: nothing more is read."""
 
     @property
+    def cursor(self) -> ProviderMetadata:
+        """Where the answer stands, if the server can stream the rest of it again; else empty."""
+        if self._machine.cursor is None or self._last is None:
+            return {}
+        return self._machine.cursor(self._state, self._last)
+
+    def go_on(self, framing: Framing) -> None:
+        """Take the rest of an answer that was cut, in new bytes: the fold continues."""
+        self._frames = framing.new_decoder()
+        self.accumulator.go_on()
+        self.ended = False
+
+    @property
     def partial(self) -> LLMResponse:
         """What has arrived so far."""
-        return self._accumulator.partial
+        return self.accumulator.partial
 
     def feed(self, chunk: bytes) -> list[LLMEvent]:
         """Return the events that *chunk* completes."""
@@ -124,6 +140,7 @@ class ResponseDecoder:
                 if event is None:
                     continue
                 self._state, bare = step(self._state, event)
+                self._last = event
             except (ValueError, LLMError) as error:
                 return events + self.fail(_unreadable(frame[1], error))
             if len(bare) == 1 and type(bare[0]) in _DELTAS and append(bare[0]):  # type: ignore[arg-type]
@@ -158,12 +175,12 @@ class ResponseDecoder:
             if isinstance(event, ErrorEvent):
                 self._complete_error(event.error)
             if kind not in _DELTAS:
-                self._accumulator.process(event)
+                self.accumulator.process(event)
             if kind in _STARTS:
                 key = _STARTS[kind], str(event.id)  # type: ignore[union-attr]
                 chunks = self._segments.chunks(key)
                 if chunks is not None:
-                    self._accumulator.share(key, chunks)
+                    self.accumulator.share(key, chunks)
             events.append(event)
             self.ended = kind is Finish or kind is ErrorEvent
 
@@ -182,7 +199,11 @@ class ResponseDecoder:
         if error.request_id is None:
             error.request_id = self._context.request_id
         if error.partial is None:
-            error.partial = self._accumulator.partial
+            partial = self.accumulator.partial
+            metadata = {**partial.provider_metadata}
+            for key, data in self.cursor.items():
+                metadata[key] = {**metadata.get(key, {}), **data}
+            error.partial = evolve(partial, provider_metadata=metadata)
 
 
 def _unreadable(data: bytes, error: Exception) -> StreamError:

@@ -23,7 +23,7 @@ from llmcore.routes.http_request import HttpRequest, with_query
 from llmcore.routes.transport import Http, TransportSpec
 from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostic
-from llmcore.schema.errors import InvalidRequestError, LLMError
+from llmcore.schema.errors import ConfigurationError, InvalidRequestError, LLMError
 from llmcore.schema.json import JsonObject, ProviderMetadata, plain_metadata
 from llmcore.schema.model import Model
 from llmcore.schema.options import GenerationOptions, HttpOverlay, merge_json
@@ -166,6 +166,34 @@ class Route:
         return self._compose(effective, built.unwrap(), streaming, context).alt(
             lambda error: _of_provider(error, self.provider)
         )
+
+    def resume(
+        self, cut: PreparedRequest, cursor: ProviderMetadata, context: AuthContext
+    ) -> Result[PreparedRequest, LLMError]:
+        """Return the request for the rest of the answer to *cut*, from *cursor* on.
+
+        ConfigurationError where the protocol has no such thing, InvalidRequestError where this
+        answer cannot be resumed.
+        """
+        machine = self.protocol.stream
+        if machine.resume is None:
+            message = f"{self.protocol.id} cannot stream the rest of an answer again"
+            return Failure(ConfigurationError(message, provider=self.provider))
+        try:
+            rest = machine.resume(cursor)
+        except LLMError as error:
+            return Failure(_of_provider(error, self.provider))
+        where = EndpointContext(
+            model_id=cut.request.model_id, body=cut.body, streaming=True, environ=context.environ
+        )
+        kept = ("accept", "user-agent", *(name.lower() for name in self.defaults.headers))
+        headers = {name: cut.http.headers[name] for name in kept if name in cut.http.headers}
+
+        def finish(url: str) -> Result[PreparedRequest, LLMError]:
+            unsigned = HttpRequest(method="GET", url=with_query(url, rest.query), headers=headers)
+            return self.auth.sign(unsigned, context).map(lambda signed: evolve(cut, http=signed))
+
+        return evolve(self.endpoint, target=f"/{rest.path}").url(where).bind(finish)
 
     def _compose(
         self, request: LLMRequest, built: Built[Any], streaming: bool, context: AuthContext

@@ -24,7 +24,7 @@ from llmcore.protocols.openai_responses.dialect import (
     PROTOCOL_ID,
     ResponsesDialect,
 )
-from llmcore.protocols.openai_responses.resume import Resume, cursor, resume
+from llmcore.protocols.openai_responses.resume import cursor, resume
 from llmcore.protocols.openai_responses.state import Chunk, State
 from llmcore.protocols.protocol import BodyBuilder, Protocol, StreamMachine
 
@@ -44,6 +44,8 @@ def make(dialect: ResponsesDialect) -> Protocol[Body, Chunk, State]:
             step=stream.step,
             halt=stream.halt,
             terminal=stream.terminal,
+            cursor=cursor,
+            resume=resume,
         ),
         whole=stream.whole,
     )
@@ -58,7 +60,6 @@ __all__ = [
     "Body",
     "Chunk",
     "ResponsesDialect",
-    "Resume",
     "State",
     "cursor",
     "make",

@@ -6,8 +6,9 @@ November 2026.
 
 from typing import Any, Final, TypeAlias
 
-from returns.result import Failure, Result, Success
+from returns.result import Result
 
+from llmcore.protocols.building import build
 from llmcore.protocols.notes import Notes
 from llmcore.protocols.openai_responses.dialect import METADATA_KEY, SAMPLING, ResponsesDialect
 from llmcore.protocols.openai_responses.messages import Target, lower_input, target_of
@@ -27,12 +28,7 @@ def from_request(
     request: LLMRequest, stream: bool, dialect: ResponsesDialect
 ) -> Result[Built[Body], LLMError]:
     """Build the body of *request*; streamed and whole ones differ only in how they say so."""
-    notes = Notes()
-    try:
-        body = _lower(request, stream, dialect, notes)
-    except LLMError as error:
-        return Failure(error)
-    return Success(Built(body, tuple(notes.entries)))
+    return build(lambda notes: _lower(request, stream, dialect, notes))
 
 
 def to_json(body: Body) -> JsonObject:

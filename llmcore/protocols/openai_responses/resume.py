@@ -8,24 +8,14 @@ The events that `resume` asks for continue the very same state, so the answer is
 would have come without the cut.
 """
 
-from collections.abc import Mapping
 from urllib.parse import quote
-
-from attrs import field, frozen
 
 from llmcore.protocols.loose_json import integer, mapping, string
 from llmcore.protocols.openai_responses.dialect import METADATA_KEY
 from llmcore.protocols.openai_responses.state import Chunk, State
+from llmcore.protocols.protocol import ResumeRequest
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import ProviderMetadata
-
-
-@frozen(kw_only=True)
-class Resume:
-    """A GET request that goes on with a stream, relative to the API's base URL."""
-
-    path: str
-    query: Mapping[str, str] = field(factory=dict)
 
 
 def cursor(state: State, event: Chunk) -> ProviderMetadata:
@@ -41,7 +31,7 @@ def cursor(state: State, event: Chunk) -> ProviderMetadata:
     return {METADATA_KEY: {"resume": place}}
 
 
-def resume(metadata: ProviderMetadata) -> Resume:
+def resume(metadata: ProviderMetadata) -> ResumeRequest:
     """Return the request that goes on at the cursor in *metadata*.
 
     Without a sequence number the stream begins anew. InvalidRequestError if there is no cursor.
@@ -57,4 +47,4 @@ def resume(metadata: ProviderMetadata) -> Resume:
     number = integer(place.get("sequence_number"))
     if number is not None:
         query["starting_after"] = str(number)
-    return Resume(path=f"responses/{quote(response_id, safe='')}", query=query)
+    return ResumeRequest(path=f"responses/{quote(response_id, safe='')}", query=query)

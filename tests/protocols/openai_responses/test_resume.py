@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from llmcore.folds.response import collect
 from llmcore.folds.segments import SegmentFold
-from llmcore.protocols.openai_responses import Resume, cursor, resume, stream
+from llmcore.protocols.openai_responses import cursor, resume, stream
+from llmcore.protocols.protocol import ResumeRequest
 from llmcore.protocols.openai_responses.state import State
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.events import LLMEvent
@@ -92,18 +93,18 @@ def test_what_cannot_be_resumed_has_no_cursor() -> None:
     assert cursor(stream.initial(ASKED), {}) == {}
 
 
-CURSORS: dict[str, tuple[Any, Resume]] = {
+CURSORS: dict[str, tuple[Any, ResumeRequest]] = {
     "after an event": (
         {"response_id": "resp_1", "sequence_number": 7},
-        Resume(path="responses/resp_1", query={"stream": "true", "starting_after": "7"}),
+        ResumeRequest(path="responses/resp_1", query={"stream": "true", "starting_after": "7"}),
     ),
     "from the start": (
         {"response_id": "resp_1", "sequence_number": None},
-        Resume(path="responses/resp_1", query={"stream": "true"}),
+        ResumeRequest(path="responses/resp_1", query={"stream": "true"}),
     ),
     "odd id": (
         {"response_id": "a/b?c", "sequence_number": 0},
-        Resume(path="responses/a%2Fb%3Fc", query={"stream": "true", "starting_after": "0"}),
+        ResumeRequest(path="responses/a%2Fb%3Fc", query={"stream": "true", "starting_after": "0"}),
     ),
 }
 
