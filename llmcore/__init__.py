@@ -75,6 +75,7 @@ if TYPE_CHECKING:
     from llmcore.routes.route import Route as Route
     from llmcore.routes.route import RouteDefaults as RouteDefaults
     from llmcore.routes.together import Together as Together
+    from llmcore.routes.vertex import Vertex as Vertex
     from llmcore.routes.vllm import VLLM as VLLM
     from llmcore.routes.xai import XAI as XAI
     from llmcore.routes.zai import ZAI as ZAI
@@ -426,6 +427,7 @@ __all__ = [
     "ToolResultPart",
     "UnsupportedToolChoiceError",
     "Usage",
+    "Vertex",
     "__version__",
     "cached",
     "collect",

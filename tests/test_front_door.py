@@ -39,4 +39,4 @@ def test_every_name_can_be_had(name: str) -> None:
 def test_other_names_are_attribute_errors() -> None:
     """A typo is told as such."""
     with pytest.raises(AttributeError, match="opena1"):
-        _ = llmcore.opena1  # type: ignore[attr-defined]
+        _ = llmcore.opena1

@@ -27,6 +27,10 @@ class Notes:
         """Say what only looks different to the target."""
         self.entries.append(Diagnostic(code, path, action="noted", message=message))
 
+    def left_out(self, path: str, what: str, why: str) -> None:
+        """Say which content the target will not see."""
+        self.dropped("unsupported-content", path, f"{what} was left out: {why}")
+
     def extend(self, entries: Iterable[Diagnostic]) -> None:
         """Take over what a step before had to say."""
         self.entries.extend(entries)

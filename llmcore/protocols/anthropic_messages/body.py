@@ -23,6 +23,7 @@ from llmcore.protocols.anthropic_messages.tools import Lowered, lower_tools
 from llmcore.protocols.anthropic_messages.types import blocks
 from llmcore.protocols.anthropic_messages.types import request as native
 from llmcore.protocols.anthropic_messages.types import tools as native_tools
+from llmcore.protocols.message_target import native_keys
 from llmcore.protocols.notes import Notes
 from llmcore.protocols.protocol import Built
 from llmcore.schema.errors import InvalidRequestError, LLMError
@@ -75,7 +76,7 @@ def _lower(request: LLMRequest, stream: bool, notes: Notes) -> Built[Body]:
 
 def _keys(request: LLMRequest) -> frozenset[str]:
     """Return the ids under which native parts and tools are this API's own."""
-    return frozenset(filter(None, (METADATA_KEY, PROTOCOL_ID, request.provider_id)))
+    return native_keys(request, METADATA_KEY, PROTOCOL_ID)
 
 
 def _lower_conversation(

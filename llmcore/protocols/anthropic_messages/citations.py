@@ -9,6 +9,7 @@ from typing import Any
 
 from llmcore.protocols.anthropic_messages.types import read_citation
 from llmcore.protocols.anthropic_messages.types.citations import TextCitation
+from llmcore.protocols.citations import native_citations
 from llmcore.protocols.loose_json import string
 from llmcore.protocols.notes import Notes
 from llmcore.schema.content import Citation
@@ -31,15 +32,4 @@ def lower_citations(
     citations: Iterable[Citation], path: str, metadata_key: str, notes: Notes
 ) -> tuple[TextCitation, ...]:
     """Return citations in their native form; those that have none are left out."""
-    lowered: list[TextCitation] = []
-    for index, citation in enumerate(citations):
-        native = citation.provider_metadata.get(metadata_key)
-        if native:
-            lowered.append(read_citation(native))
-        else:
-            notes.dropped(
-                "unsupported-content",
-                f"{path}.citations[{index}]",
-                "only citations that the API made itself can be sent back",
-            )
-    return tuple(lowered)
+    return tuple(map(read_citation, native_citations(citations, path, metadata_key, notes)))

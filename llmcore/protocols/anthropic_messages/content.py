@@ -9,13 +9,15 @@ from typing import Final
 
 from attrs import evolve
 
+from llmcore.protocols.answer_format import unwrapped
 from llmcore.protocols.anthropic_messages import citations
-from llmcore.protocols.anthropic_messages.answer_format import unwrapped
 from llmcore.protocols.anthropic_messages.body import METADATA_KEY
 from llmcore.protocols.anthropic_messages.native_blocks import merged
-from llmcore.protocols.anthropic_messages.state import Block, Chain, Event, Kind, State, unchain
-from llmcore.protocols.anthropic_messages.tools import freeform_text
+from llmcore.protocols.anthropic_messages.state import Block, Event, Kind, State
 from llmcore.protocols.call_ids import synthetic_call_id
+from llmcore.protocols.chain import Chain, unchain
+from llmcore.protocols.freeform import freeform_text
+from llmcore.protocols.json_text import parsed
 from llmcore.protocols.loose_json import dicts, mapping, string
 from llmcore.schema import json
 from llmcore.schema.content import ToolCallKind
@@ -228,7 +230,7 @@ _NOT_METADATA: Final = frozenset({"id", "name", "input"})
 def _end_tool(block: Block, events: list[LLMEvent]) -> None:
     text = _held_input(block)
     if block.kind == "freeform":
-        text = freeform_text(_parsed(text))
+        text = freeform_text(parsed(text))
     if text:
         events.append(ToolInputDelta(block.segment, text))
     own = {k: v for k, v in block.native.items() if k not in _NOT_METADATA and v is not None}
@@ -241,7 +243,7 @@ def _end_tool(block: Block, events: list[LLMEvent]) -> None:
 def _end_answer(block: Block, events: list[LLMEvent]) -> None:
     text = _held_input(block)
     if block.held:
-        text = unwrapped(_parsed(text))
+        text = unwrapped(parsed(text))
     if text:
         events.append(TextDelta(block.segment, text))
     events.append(TextEnd(block.segment))
@@ -252,13 +254,6 @@ def _held_input(block: Block) -> str:
     if block.input is not None:
         return json.dumps(block.input).decode()
     return "".join(unchain(block.pieces))
-
-
-def _parsed(text: str) -> JsonValue:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
 
 
 # -- what the provider's tools returned

@@ -9,7 +9,6 @@ user's next turn. Each message's blocks stand in the order of its parts.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from attrs import evolve, frozen
 
@@ -23,13 +22,14 @@ from llmcore.protocols.anthropic_messages.parts import (
     mark_of,
 )
 from llmcore.protocols.anthropic_messages.seating import Turn, seat
-from llmcore.protocols.anthropic_messages.tools import FREEFORM_FIELD, cache_mark
+from llmcore.protocols.anthropic_messages.tools import cache_mark
 from llmcore.protocols.anthropic_messages.types import Message as NativeMessage
 from llmcore.protocols.anthropic_messages.types import blocks
 from llmcore.protocols.call_ids import ANTHROPIC
+from llmcore.protocols.freeform import object_arguments
 from llmcore.protocols.history import HistoryPolicy, repair
+from llmcore.protocols.message_target import native_keys
 from llmcore.protocols.notes import Notes
-from llmcore.schema import json
 from llmcore.schema.content import (
     AudioPart,
     ContentPart,
@@ -81,7 +81,7 @@ def target_of(
     return Target(
         rules=rules,
         policy=policy,
-        keys=frozenset(filter(None, (metadata_key, protocol, request.provider_id))),
+        keys=native_keys(request, metadata_key, protocol),
         citations=citations,
     )
 
@@ -166,13 +166,13 @@ def _lower_said(
         case TextPart():
             lowered.append(lower_text(part, path, target, notes))
         case RefusalPart() if "stop_details" in part.provider_metadata.get(target.metadata_key, {}):
-            _lost(notes, path, "why an answer was stopped", "the model did not say it")
+            notes.left_out(path, "why an answer was stopped", "the model did not say it")
         case RefusalPart(text=text):
             lowered.append(blocks.TextBlock(text, cache_control=mark_of(part)))
         case ToolCallPart() | ToolResultPart() if part.provider_executed:
             native = lower_executed(part, part.provider_metadata.get(target.metadata_key, {}))
             if native is None:
-                _lost(notes, path, "a tool run by another provider", "the API cannot say it")
+                notes.left_out(path, "a tool run by another provider", "the API cannot say it")
             else:
                 lowered.append(native)
         case ToolCallPart():
@@ -180,7 +180,7 @@ def _lower_said(
         case ProviderPart():
             lowered.append(lower_part(part, path, target, notes))
         case ImagePart() | DocumentPart() | AudioPart() | ToolResultPart():
-            _lost(notes, path, "a file", "assistant messages hold none")
+            notes.left_out(path, "a file", "assistant messages hold none")
 
 
 def _lower_reasoning(part: ReasoningPart) -> blocks.ThinkingBlock | blocks.RedactedThinkingBlock:
@@ -211,28 +211,11 @@ def _lower_call(call: ToolCallPart, path: str, target: Target, notes: Notes) -> 
     return blocks.ToolUseBlock(
         id=call.id,
         name=call.name,
-        input=_input(call, path, notes),
+        input=object_arguments(call, path, notes),
         caller=caller if isinstance(caller, dict) else None,
         toolset_name=toolset if isinstance(toolset, str) else None,
         cache_control=mark_of(call),
     )
-
-
-def _input(call: ToolCallPart, path: str, notes: Notes) -> Any:
-    """Return arguments as the object that the API takes."""
-    if call.kind == "function" and call.is_valid:
-        return call.arguments
-    if call.kind == "function":
-        why = "the API takes only JSON objects as arguments: they are wrapped in one"
-        notes.changed("invalid-tool-arguments", f"{path}.arguments", why)
-    text = (
-        call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments).decode()
-    )
-    return {FREEFORM_FIELD: text}
-
-
-def _lost(notes: Notes, path: str, what: str, why: str) -> None:
-    notes.dropped("unsupported-content", path, f"{what} was left out: {why}")
 
 
 def _without_last_space(messages: list[NativeMessage]) -> list[NativeMessage]:

@@ -13,10 +13,11 @@ from attrs import frozen
 from llmcore.protocols import media
 from llmcore.protocols.anthropic_messages.citations import lower_citations
 from llmcore.protocols.anthropic_messages.models import ModelRules
-from llmcore.protocols.anthropic_messages.tools import FREEFORM_FIELD, cache_mark
+from llmcore.protocols.anthropic_messages.tools import cache_mark
 from llmcore.protocols.anthropic_messages.types import CacheControl, Raw, blocks, sources, write
 from llmcore.protocols.anthropic_messages.types.citations import CitationsConfig
-from llmcore.protocols.history import HistoryPolicy
+from llmcore.protocols.freeform import FREEFORM_FIELD
+from llmcore.protocols.message_target import MessageTarget
 from llmcore.protocols.notes import Notes
 from llmcore.schema import json
 from llmcore.schema.content import (
@@ -37,20 +38,12 @@ _IMAGES: Final = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"
 
 
 @frozen(kw_only=True)
-class Target:
+class Target(MessageTarget):
     """Whom content is lowered for."""
 
     rules: ModelRules
-    policy: HistoryPolicy
-    keys: frozenset[str]
-    """Under which ids native parts are this API's own."""
     citations: bool = True
     """Whether documents may be cited; the API refuses that beside structured output."""
-
-    @property
-    def metadata_key(self) -> str:
-        """Where replayed provider data stands."""
-        return self.policy.metadata_key
 
 
 def lower_part(part: ContentPart, path: str, target: Target, notes: Notes) -> blocks.ContentBlock:

@@ -11,16 +11,17 @@ from typing import Any, Final, TypeAlias
 
 from attrs import evolve
 
-from llmcore.protocols.anthropic_messages.answer_format import answer_tool, plan
+from llmcore.protocols.answer_context import planned_context
+from llmcore.protocols.anthropic_messages.answer_format import plan
 from llmcore.protocols.anthropic_messages.body import METADATA_KEY, PROTOCOL_ID
 from llmcore.protocols.anthropic_messages.content import (
     on_block_delta,
     on_block_start,
     on_block_stop,
 )
-from llmcore.protocols.anthropic_messages.state import Context, Event, State
-from llmcore.protocols.anthropic_messages.tools import freeform_tools
+from llmcore.protocols.anthropic_messages.state import Event, State
 from llmcore.protocols.anthropic_messages.usage import map_usage, merged
+from llmcore.protocols.endings import cut_short, finished, no_answer, stated_reason
 from llmcore.protocols.errors import error_from_body
 from llmcore.protocols.loose_json import dicts, mapping, string
 from llmcore.protocols.protocol import Frame
@@ -28,12 +29,9 @@ from llmcore.schema import json
 from llmcore.schema.errors import StreamError
 from llmcore.schema.events import (
     ErrorEvent,
-    Finish,
-    FinishReason,
     FinishReasonKind,
     LLMEvent,
     ProviderEvent,
-    StepFinish,
     StepStart,
     StreamStart,
     TextDelta,
@@ -82,17 +80,7 @@ Step: TypeAlias = tuple[State, Sequence[LLMEvent]]
 
 def initial(request: LLMRequest) -> State:
     """Return the state before the first event."""
-    planned = plan(request, METADATA_KEY)
-    return State(
-        context=Context(
-            provider=request.provider_id,
-            model=request.model_id,
-            turn=len(request.messages),
-            answer_tool=answer_tool(request) if planned.by == "tool" else None,
-            wrapped=planned.wrapped,
-            freeform=freeform_tools(request),
-        )
-    )
+    return State(context=planned_context(request, plan(request, METADATA_KEY)))
 
 
 # -- stepping -----------------------------------------------------------------------------
@@ -241,21 +229,16 @@ def _note(
 def halt(state: State) -> Sequence[LLMEvent]:
     """Finish the answer if its documented end came."""
     if not state.stopped:
-        message = "the stream ended before the answer was complete (no message_stop came)"
-        return (ErrorEvent(StreamError(message)),)
+        return (cut_short("message_stop"),)
     events: list[LLMEvent] = []
     for index in list(state.open):
         state = on_block_stop(state, index, events)
     _explain_refusal(state, events)
     envelope = state.envelope
-    reason = map_reason(envelope.reason, called=state.called, answered=state.answered)
+    reason = stated_reason(envelope.reason, _REASONS, called=state.called, answered=state.answered)
     usage = None if envelope.usage is None else map_usage(envelope.usage)
     metadata = {METADATA_KEY: envelope.metadata} if envelope.metadata else {}
-    return (
-        *events,
-        StepFinish(finish_reason=reason, usage=usage),
-        Finish(finish_reason=reason, usage=usage, provider_metadata=metadata, raw=envelope.raw),
-    )
+    return (*events, *finished(reason, usage, metadata, envelope.raw))
 
 
 def _explain_refusal(state: State, events: list[LLMEvent]) -> None:
@@ -283,16 +266,6 @@ _REASONS: Final[dict[str, FinishReasonKind]] = {
 }
 
 
-def map_reason(raw: str | None, *, called: bool, answered: bool) -> FinishReason:
-    """Return why the model stopped; a call that stood for the answer is none."""
-    reason = _REASONS.get(raw or "", "other")
-    if reason == "tool_calls" and answered and not called:
-        reason = "stop"
-    elif reason == "stop" and called:
-        reason = "tool_calls"
-    return FinishReason(reason, raw)
-
-
 # -- a whole body
 
 
@@ -300,11 +273,11 @@ def whole(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent]:
     """Return the events of a message."""
     start = initial(request)
     if not isinstance(document, dict):
-        return (ErrorEvent(StreamError("the response is not an object", raw=document)),)
+        return (no_answer("is not an object", document),)
     if document.get("type") == "error" or document.get("error"):
         return (_error(start, document),)
     if "content" not in document:
-        return (ErrorEvent(StreamError("the response holds no content", raw=document)),)
+        return (no_answer("holds no content", document),)
     events: list[LLMEvent] = []
     start = evolve(start, envelope=evolve(start.envelope, raw=document))
     state = _on_message_start(start, {"message": document}, events)

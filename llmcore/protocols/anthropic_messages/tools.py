@@ -4,25 +4,19 @@ Source: https://platform.claude.com/docs/en/agents-and-tools/tool-use/define-too
 2026.
 """
 
-from collections.abc import Mapping
-from typing import Final
-
 from attrs import field, frozen
 
 from llmcore.protocols.anthropic_messages.hosted_tools import Hosted, lower_hosted
 from llmcore.protocols.anthropic_messages.models import ModelRules
 from llmcore.protocols.anthropic_messages.types import CacheControl
 from llmcore.protocols.anthropic_messages.types import tools as native
+from llmcore.protocols.freeform import freeform_description, freeform_schema, note_function
 from llmcore.protocols.notes import Notes
+from llmcore.protocols.tool_choice import check_forcible
 from llmcore.protocols.tool_schema import SchemaTarget, project
-from llmcore.schema import json
-from llmcore.schema.errors import InvalidRequestError, UnsupportedToolChoiceError
-from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.schema.json import JsonObject
 from llmcore.schema.request import LLMRequest
-from llmcore.schema.tools import CustomTool, HostedTool, ToolChoice, ToolDefinition, ToolSpec
-
-FREEFORM_FIELD: Final = "input"
-"""The one parameter of a freeform tool, which is offered as a function."""
+from llmcore.schema.tools import CustomTool, HostedTool, ToolDefinition
 
 
 @frozen(kw_only=True)
@@ -88,43 +82,12 @@ def _lower_own(
 
 def _lower_custom(tool: CustomTool, path: str, notes: Notes) -> native.Tool:
     """Return a freeform tool as a function of one string, its grammar in words."""
-    notes.changed(
-        "custom-tool-as-function",
-        path,
-        "the API has no freeform tools: it is a function of one string, "
-        "and nothing holds that string to a grammar",
-    )
-    words = [tool.description] if tool.description else []
-    if tool.grammar is not None:
-        words.append(
-            f"The input must match this {tool.grammar.syntax} grammar:\n{tool.grammar.definition}"
-        )
+    note_function(path, notes)
     return native.Tool(
         name=tool.name,
-        description="\n\n".join(words) or "Takes one text.",
-        input_schema={
-            "type": "object",
-            "properties": {FREEFORM_FIELD: {"type": "string", "description": "The whole input."}},
-            "required": [FREEFORM_FIELD],
-            "additionalProperties": False,
-        },
+        description=freeform_description(tool),
+        input_schema=freeform_schema(closed=True),
     )
-
-
-def freeform_tools(request: LLMRequest) -> frozenset[str]:
-    """Return the names of the freeform tools, which are offered as functions."""
-    return frozenset(tool.name for tool in request.tools if isinstance(tool, CustomTool))
-
-
-def freeform_text(arguments: JsonValue) -> str:
-    """Return the text that the arguments of a freeform tool, offered as a function, hold."""
-    if isinstance(arguments, Mapping):
-        value = arguments.get(FREEFORM_FIELD)
-        if value is None and len(arguments) == 1:
-            value = next(iter(arguments.values()))  # models rename the only field
-        if isinstance(value, str):
-            return value
-    return arguments if isinstance(arguments, str) else json.dumps(arguments).decode()
 
 
 def cache_mark(ttl: str | None) -> CacheControl:
@@ -139,7 +102,7 @@ def _lower_choice(
     request: LLMRequest, rules: ModelRules, has_tools: bool
 ) -> native.ToolChoice | None:
     choice = request.tool_choice
-    _check(choice, request.tools, rules, has_tools=has_tools)
+    check_forcible(request, forced_tools=rules.forced_tools, has_tools=has_tools, knower="the API")
     if not has_tools:
         return None
     serial = True if request.parallel_tool_calls is False else None
@@ -154,25 +117,3 @@ def _lower_choice(
             return native.ToolChoiceNone()
         case "named":
             return native.ToolChoiceTool(choice.tool_name or "", disable_parallel_tool_use=serial)
-
-
-def _check(
-    choice: ToolChoice | None, tools: tuple[ToolSpec, ...], rules: ModelRules, *, has_tools: bool
-) -> None:
-    """Raise for a choice that cannot be had."""
-    if choice is None or choice.mode in ("auto", "none"):
-        return
-    if choice.mode == "required" and not has_tools:
-        raise InvalidRequestError(
-            "tool_choice is 'required', but the request has no tools that the API knows"
-        )
-    own = {tool.name for tool in tools if not isinstance(tool, HostedTool)}
-    hosted = any(isinstance(tool, HostedTool) for tool in tools)
-    if choice.mode == "named" and choice.tool_name not in own and not hosted:
-        raise InvalidRequestError(
-            f"tool_choice names {choice.tool_name!r}, which is not among the request's tools"
-        )
-    if not rules.forced_tools:
-        raise UnsupportedToolChoiceError(
-            f"the model does not take the tool choice {choice.mode!r}; it takes: auto, none"
-        )

@@ -8,24 +8,27 @@ made to call a tool whose input is the answer, and the stream turns that call ba
 where no call can be demanded, the shape is asked for in words.
 """
 
-from collections.abc import Mapping
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from attrs import field, frozen
 
+from llmcore.protocols.answer_format import (
+    TOOL_DESCRIPTION,
+    Plan,
+    Ways,
+    answer_tool,
+    ask_for_call,
+    format_in_words,
+    note_call,
+    plan_answer,
+)
 from llmcore.protocols.bedrock_converse.models import ModelRules, rules_of
 from llmcore.protocols.notes import Notes
-from llmcore.protocols.tool_schema import Projected, SchemaTarget, project
+from llmcore.protocols.tool_schema import SchemaTarget
 from llmcore.schema import json
-from llmcore.schema.json import JsonObject
 from llmcore.schema.options import ResponseFormat
 from llmcore.schema.request import LLMRequest
 
-WRAPPER: Final = "answer"
-"""The one property of a tool's input that stands for an answer that is no object."""
-
-_PATH: Final = "response_format.schema"
-_SHORT: Final = "Answer with one JSON document and nothing else."
 _FORCED: Final = ("claude", "nova")
 """Families of which one tool can be demanded, by the API reference of `ToolChoice`."""
 
@@ -36,57 +39,21 @@ def base_model(request: LLMRequest, metadata_key: str) -> str:
     return named if isinstance(named, str) else request.model_id
 
 
-@frozen(kw_only=True)
-class Plan:
-    """How the wanted shape is had."""
-
-    by: Literal["nothing", "format", "tool", "words"] = "nothing"
-    projected: Projected = Projected(schema={})
-    wrapped: bool = False
-    """Whether the tool's input holds the answer in a property."""
-
-
 def plan(request: LLMRequest, metadata_key: str) -> Plan:
     """Return how the shape that *request* wants is had; the same for the body and the stream.
 
     The provider option `structured_output` (`"native"` or `"tool"`) decides for models whose
     names do not tell.
     """
-    wanted = request.response_format
-    if wanted is None or wanted.type == "text":
-        return Plan()
-    if wanted.schema is None:
-        return Plan(by="words")
     rules = rules_of(base_model(request, metadata_key))
     option = request.options_for(metadata_key, request.provider_id).get("structured_output")
-    if option == "native" or (option != "tool" and rules.structured_output):
-        projected = project(wanted.schema, SchemaTarget.BEDROCK_STRICT, _PATH)
-        if projected.strict:
-            return Plan(by="format", projected=projected)
-    if not rules.forced_tools or (rules.family not in _FORCED and option != "tool"):
-        return Plan(by="words")
-    wrapped = wanted.schema.get("type") != "object"
-    schema = _wrapped(wanted.schema) if wrapped else wanted.schema
-    return Plan(by="tool", projected=project(schema, SchemaTarget.BEDROCK, _PATH), wrapped=wrapped)
-
-
-def _wrapped(schema: JsonObject) -> JsonObject:
-    """Return *schema* as the one property of an object; what it refers to stays at the root."""
-    inner = {name: value for name, value in schema.items() if name not in _AT_ROOT}
-    at_root = {name: value for name, value in schema.items() if name in _AT_ROOT}
-    return {"type": "object", "properties": {WRAPPER: inner}, "required": [WRAPPER], **at_root}
-
-
-_AT_ROOT: Final = frozenset({"$defs", "definitions", "$schema", "$id"})
-
-
-def answer_tool(request: LLMRequest) -> str:
-    """Return the name of the tool that stands for the answer, which no tool of *request* has."""
-    name = "structured_answer"
-    taken = {getattr(tool, "name", None) for tool in request.tools}
-    while name in taken:
-        name += "_"
-    return name
+    ways = Ways(
+        format=option == "native" or (option != "tool" and rules.structured_output),
+        tool=rules.forced_tools and (rules.family in _FORCED or option == "tool"),
+        format_target=SchemaTarget.BEDROCK_STRICT,
+        tool_target=SchemaTarget.BEDROCK,
+    )
+    return plan_answer(request.response_format, ways)
 
 
 # -- in the body
@@ -124,7 +91,8 @@ def lower_format(
         return Format(text_format=_text_format(wanted, planned))
     if planned.by == "tool":
         return _by_tool(request, wanted, planned, has_budget=has_budget, notes=notes)
-    return _in_words(wanted, notes)
+    words = format_in_words(wanted, "the model cannot be held to this", notes)
+    return Format(instructions=(words,))
 
 
 def _text_format(wanted: ResponseFormat, planned: Plan) -> dict[str, Any]:
@@ -143,18 +111,13 @@ def _by_tool(
     name = answer_tool(request)
     spec = {
         "name": name,
-        "description": wanted.description or "Gives the final answer. Call it exactly once.",
+        "description": wanted.description or TOOL_DESCRIPTION,
         "inputSchema": {"json": planned.projected.schema},
     }
     if has_budget:
-        notes.changed(
-            "tool-choice-weakened",
-            "response_format",
-            "the model does not think where it must call a tool: it is only told to",
-        )
-        words = f"Give the final answer by calling the tool {name}, and in no other way."
+        words = ask_for_call(name, notes)
         return Format(tool={"toolSpec": spec}, instructions=(words,))
-    notes.noted("response-format-by-tool", "response_format", "the answer is a tool's input")
+    note_call(notes)
     return Format(tool={"toolSpec": spec}, tool_choice=_choice(request, name))
 
 
@@ -164,25 +127,3 @@ def _choice(request: LLMRequest, name: str) -> dict[str, Any] | None:
     if not request.tools or mode == "none":
         return {"tool": {"name": name}}
     return None if mode == "named" else {"any": {}}
-
-
-def _in_words(wanted: ResponseFormat, notes: Notes) -> Format:
-    notes.changed(
-        "response-format-in-words",
-        "response_format",
-        "the model cannot be held to this: it is only told",
-    )
-    if wanted.schema is None:
-        return Format(instructions=(_SHORT,))
-    schema = json.dumps(wanted.schema).decode()
-    return Format(instructions=(f"{_SHORT} It must match this schema:\n{schema}",))
-
-
-# -- in the answer
-
-
-def unwrapped(arguments: json.JsonValue) -> str:
-    """Return the answer that a tool's input holds in its one property, as text."""
-    if isinstance(arguments, Mapping) and WRAPPER in arguments:
-        return json.dumps(arguments[WRAPPER]).decode()
-    return arguments if isinstance(arguments, str) else json.dumps(arguments).decode()

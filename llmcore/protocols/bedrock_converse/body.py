@@ -15,7 +15,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
-from returns.result import Failure, Result, Success
+from returns.result import Result
 
 from llmcore.protocols.bedrock_converse.answer_format import Format, base_model, lower_format
 from llmcore.protocols.bedrock_converse.caching import place_points
@@ -23,6 +23,8 @@ from llmcore.protocols.bedrock_converse.messages import lower_messages, target_o
 from llmcore.protocols.bedrock_converse.models import ModelRules, rules_of
 from llmcore.protocols.bedrock_converse.reasoning import Reasoning, lower_reasoning
 from llmcore.protocols.bedrock_converse.tools import Lowered, lower_tools, stub_tools
+from llmcore.protocols.building import build
+from llmcore.protocols.message_target import native_keys
 from llmcore.protocols.notes import Notes
 from llmcore.protocols.protocol import Built
 from llmcore.schema.errors import LLMError
@@ -42,12 +44,7 @@ _OURS: Final = frozenset({"base_model", "auto_cache", "structured_output", "mode
 
 def from_request(request: LLMRequest, stream: bool) -> Result[Built[Body], LLMError]:
     """Build the body of *request*; it is the same for a stream."""
-    notes = Notes()
-    try:
-        body = _lower(request, stream, notes)
-    except LLMError as error:
-        return Failure(error)
-    return Success(Built(body, tuple(notes.entries)))
+    return build(lambda notes: _lower(request, stream, notes))
 
 
 def to_json(body: Body) -> JsonObject:
@@ -58,7 +55,7 @@ def to_json(body: Body) -> JsonObject:
 def _lower(request: LLMRequest, stream: bool, notes: Notes) -> Body:
     options = request.options_for(METADATA_KEY, request.provider_id)
     rules = rules_of(base_model(request, METADATA_KEY))
-    keys = frozenset(filter(None, (METADATA_KEY, PROTOCOL_ID, request.provider_id)))
+    keys = native_keys(request, METADATA_KEY, PROTOCOL_ID)
     tools = lower_tools(request, rules, keys, notes)
     limit = request.generation.max_tokens
     reasoning = _fitting(lower_reasoning(request.reasoning, limit, rules, notes), tools, notes)

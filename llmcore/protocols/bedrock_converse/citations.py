@@ -8,6 +8,7 @@ native form.
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from llmcore.protocols.citations import native_citations
 from llmcore.protocols.loose_json import dicts, mapping, string
 from llmcore.protocols.notes import Notes
 from llmcore.schema.content import Citation
@@ -36,15 +37,4 @@ def lower_citations(
     citations: Iterable[Citation], path: str, metadata_key: str, notes: Notes
 ) -> list[dict[str, Any]]:
     """Return citations in their native form; those that have none are left out."""
-    lowered: list[dict[str, Any]] = []
-    for index, citation in enumerate(citations):
-        native = citation.provider_metadata.get(metadata_key)
-        if native:
-            lowered.append(dict(native))
-        else:
-            notes.dropped(
-                "unsupported-content",
-                f"{path}.citations[{index}]",
-                "only citations that the API made itself can be sent back",
-            )
-    return lowered
+    return [dict(native) for native in native_citations(citations, path, metadata_key, notes)]

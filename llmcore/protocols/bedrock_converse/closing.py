@@ -12,13 +12,14 @@ from typing import Any, Final
 
 from attrs import evolve
 
+from llmcore.protocols.answer_format import unwrapped
 from llmcore.protocols.bedrock_converse import citations
-from llmcore.protocols.bedrock_converse.answer_format import unwrapped
 from llmcore.protocols.bedrock_converse.body import METADATA_KEY
-from llmcore.protocols.bedrock_converse.state import Block, Native, State, unchain
-from llmcore.protocols.bedrock_converse.tools import freeform_text
+from llmcore.protocols.bedrock_converse.state import Block, Native, State
+from llmcore.protocols.chain import unchain
+from llmcore.protocols.freeform import freeform_text
+from llmcore.protocols.json_text import parsed
 from llmcore.protocols.loose_json import mapping, string
-from llmcore.schema import json
 from llmcore.schema.events import (
     File,
     LLMEvent,
@@ -31,7 +32,6 @@ from llmcore.schema.events import (
     ToolInputEnd,
     ToolResult,
 )
-from llmcore.schema.json import JsonValue
 
 
 def on_block_stop(state: State, index: object, events: list[LLMEvent]) -> State:
@@ -107,7 +107,7 @@ _NOT_METADATA: Final = frozenset({"toolUseId", "name", "input"})
 def _end_tool(block: Block, events: list[LLMEvent]) -> None:
     text = "".join(unchain(block.pieces))
     if block.kind == "freeform":
-        text = freeform_text(_parsed(text))
+        text = freeform_text(parsed(text))
     if text:
         events.append(ToolInputDelta(block.segment, text))
     own = {k: v for k, v in block.native.items() if k not in _NOT_METADATA and v is not None}
@@ -119,16 +119,9 @@ def _end_tool(block: Block, events: list[LLMEvent]) -> None:
 
 def _end_answer(block: Block, events: list[LLMEvent]) -> None:
     if block.pieces is not None:
-        text = unwrapped(_parsed("".join(unchain(block.pieces))))
+        text = unwrapped(parsed("".join(unchain(block.pieces))))
         events.append(TextDelta(block.segment, text))
     events.append(TextEnd(block.segment))
-
-
-def _parsed(text: str) -> JsonValue:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
 
 
 def _end_result(state: State, block: Block, events: list[LLMEvent]) -> None:

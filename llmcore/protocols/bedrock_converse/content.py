@@ -12,10 +12,11 @@ from attrs import evolve
 
 from llmcore.protocols.bedrock_converse.body import METADATA_KEY
 from llmcore.protocols.bedrock_converse.closing import on_block_stop
-from llmcore.protocols.bedrock_converse.state import Block, Chain, Kind, Native, State
+from llmcore.protocols.bedrock_converse.state import Block, Kind, Native, State
 from llmcore.protocols.call_ids import synthetic_call_id
+from llmcore.protocols.chain import Chain
+from llmcore.protocols.json_text import written
 from llmcore.protocols.loose_json import dicts, mapping, string
-from llmcore.schema import json
 from llmcore.schema.content import ToolCallKind
 from llmcore.schema.errors import StreamError
 from llmcore.schema.events import (
@@ -182,7 +183,7 @@ def _on_tool(state: State, index: object, delta: Native, events: list[LLMEvent])
         return state
     if given is None:
         return state
-    text = given if isinstance(given, str) else json.dumps(given).decode()
+    text = written(given)
     if block.hot[0]:
         if text:
             events.append(block.emits(block.segment, text))

@@ -24,11 +24,12 @@ from llmcore.protocols.bedrock_converse.parts import (
     lower_result,
     lower_said_text,
 )
-from llmcore.protocols.bedrock_converse.tools import FREEFORM_FIELD, cache_point
+from llmcore.protocols.bedrock_converse.tools import cache_point
 from llmcore.protocols.call_ids import BEDROCK
+from llmcore.protocols.freeform import object_arguments
 from llmcore.protocols.history import HistoryPolicy, repair
+from llmcore.protocols.message_target import native_keys
 from llmcore.protocols.notes import Notes
-from llmcore.schema import json
 from llmcore.schema.content import (
     AudioPart,
     ContentPart,
@@ -82,7 +83,7 @@ def target_of(
     return Target(
         rules=rules,
         policy=policy,
-        keys=frozenset(filter(None, (metadata_key, protocol, request.provider_id))),
+        keys=native_keys(request, metadata_key, protocol),
         citations=citations,
     )
 
@@ -183,7 +184,7 @@ def _lower_said(
         case ToolCallPart() | ToolResultPart() if part.provider_executed:
             native = lower_executed(part, part.provider_metadata.get(target.metadata_key, {}))
             if native is None:
-                _lost(notes, path, "a tool run by another provider", "the API cannot say it")
+                notes.left_out(path, "a tool run by another provider", "the API cannot say it")
             else:
                 blocks.append(native)
         case ToolCallPart():
@@ -191,7 +192,7 @@ def _lower_said(
         case ProviderPart():
             blocks.append(lower_part(part, path, target, notes))
         case ImagePart() | DocumentPart() | AudioPart() | ToolResultPart():
-            _lost(notes, path, "a file", "assistant messages hold none")
+            notes.left_out(path, "a file", "assistant messages hold none")
 
 
 def _lower_reasoning(part: ReasoningPart) -> Block:
@@ -206,25 +207,12 @@ def _lower_reasoning(part: ReasoningPart) -> Block:
 
 def _lower_call(call: ToolCallPart, path: str, notes: Notes) -> Block:
     return {
-        "toolUse": {"toolUseId": call.id, "name": call.name, "input": _input(call, path, notes)}
+        "toolUse": {
+            "toolUseId": call.id,
+            "name": call.name,
+            "input": object_arguments(call, path, notes),
+        }
     }
-
-
-def _input(call: ToolCallPart, path: str, notes: Notes) -> Any:
-    """Return arguments as the object that the API takes."""
-    if call.kind == "function" and call.is_valid:
-        return call.arguments
-    if call.kind == "function":
-        why = "the API takes only JSON objects as arguments: they are wrapped in one"
-        notes.changed("invalid-tool-arguments", f"{path}.arguments", why)
-    text = (
-        call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments).decode()
-    )
-    return {FREEFORM_FIELD: text}
-
-
-def _lost(notes: Notes, path: str, what: str, why: str) -> None:
-    notes.dropped("unsupported-content", path, f"{what} was left out: {why}")
 
 
 def _trim_last_space(messages: list[dict[str, Any]]) -> None:

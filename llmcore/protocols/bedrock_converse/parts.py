@@ -15,9 +15,9 @@ from attrs import field, frozen
 from llmcore.protocols import media
 from llmcore.protocols.bedrock_converse.citations import lower_citations
 from llmcore.protocols.bedrock_converse.models import ModelRules
-from llmcore.protocols.history import HistoryPolicy
+from llmcore.protocols.json_text import written
+from llmcore.protocols.message_target import MessageTarget
 from llmcore.protocols.notes import Notes
-from llmcore.schema import json
 from llmcore.schema.content import (
     AudioPart,
     ContentPart,
@@ -30,29 +30,21 @@ from llmcore.schema.content import (
     ToolResultPart,
 )
 from llmcore.schema.errors import InvalidRequestError
-from llmcore.schema.json import JsonObject
+from llmcore.schema.json import JsonObject, JsonValue
 
 Block = dict[str, Any]
 """A native content block: an object of one field, which names its kind."""
 
 
 @frozen(kw_only=True)
-class Target:
+class Target(MessageTarget):
     """Whom content is lowered for. Lives as long as the call that builds the body."""
 
     rules: ModelRules
-    policy: HistoryPolicy
-    keys: frozenset[str]
-    """Under which ids native parts are this API's own."""
     citations: bool = True
     """Whether documents may be cited; Claude refuses that beside structured output."""
     document_names: set[str] = field(factory=set[str])
     """Names that documents of this body have; no two may have the same."""
-
-    @property
-    def metadata_key(self) -> str:
-        """Where replayed provider data stands."""
-        return self.policy.metadata_key
 
 
 def lower_part(part: ContentPart, path: str, target: Target, notes: Notes) -> Block:
@@ -203,7 +195,7 @@ def _result_content(part: ToolResultPart, path: str, target: Target, notes: Note
             for index, item in enumerate(output)
         ]
     else:
-        text = content if isinstance(content, str) else json.dumps(content).decode()
+        text = written(content)
         blocks = [{"text": text}] if text.strip() else []
     if not blocks:
         why = f"the service takes no empty result: {EMPTY_RESULT!r} is sent"
@@ -220,6 +212,13 @@ def _lower_output(item: ToolOutputPart, path: str, target: Target, notes: Notes)
 # -- what the provider's tools did
 
 
+_RESULT_BLOCKS = frozenset({"document", "image", "json", "searchResult", "text", "video"})
+
+
+def _is_result_block(block: JsonValue) -> bool:
+    return isinstance(block, Mapping) and len(block) == 1 and block.keys() <= _RESULT_BLOCKS
+
+
 def lower_executed(part: ToolCallPart | ToolResultPart, own: JsonObject) -> Block | None:
     """Return a call or result of the service's own tool as it came.
 
@@ -227,7 +226,8 @@ def lower_executed(part: ToolCallPart | ToolResultPart, own: JsonObject) -> Bloc
     from this API.
     """
     if isinstance(part, ToolResultPart):
-        if not isinstance(part.content, list):
+        content = part.content
+        if not isinstance(content, list) or not all(map(_is_result_block, content)):
             return None
         return {"toolResult": {"toolUseId": part.tool_call_id, "content": part.content, **own}}
     if "type" not in own or not part.is_valid:

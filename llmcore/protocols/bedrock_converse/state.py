@@ -9,6 +9,8 @@ from typing import Any, Literal, TypeAlias
 
 from attrs import field, frozen
 
+from llmcore.protocols.answer_context import PlannedContext
+from llmcore.protocols.chain import Chain
 from llmcore.schema.events import ReasoningDelta, TextDelta, ToolInputDelta
 from llmcore.schema.json import JsonObject, JsonValue
 
@@ -19,39 +21,6 @@ Event: TypeAlias = tuple[str, Native]
 Kind = Literal["text", "reasoning", "tool", "freeform", "answer", "result", "image", "opaque"]
 """What a block becomes: `answer` is text that came as a tool's input, `result` what one of
 the service's tools returned, `opaque` anything kept in its native form."""
-
-
-@frozen(kw_only=True)
-class Context:
-    """What the request says about its answer. Never changes."""
-
-    provider: str
-    model: str
-    turn: int
-    """How many messages the request had: makes ids unique within a conversation."""
-    answer_tool: str | None = None
-    """The tool whose input is the answer's text."""
-    wrapped: bool = False
-    """Whether that input holds the answer in a property."""
-    freeform: frozenset[str] = frozenset()
-    """Names of freeform tools that were offered as functions: their input is unwrapped."""
-
-
-@frozen(eq=False)
-class Chain:
-    """A list that grows at its head, so that appending copies nothing."""
-
-    value: Any
-    rest: "Chain | None" = field(repr=False)
-
-
-def unchain(chain: Chain | None) -> list[Any]:
-    """Return the values of *chain*, oldest first."""
-    values: list[Any] = []
-    while chain is not None:
-        values.append(chain.value)
-        chain = chain.rest
-    return values[::-1]
 
 
 @frozen(kw_only=True)
@@ -93,7 +62,7 @@ class Envelope:
 class State:
     """What a later event needs to know."""
 
-    context: Context
+    context: PlannedContext
     open: Mapping[object, Block] = field(factory=dict)
     """Blocks under way, by the service's index."""
     started: bool = False

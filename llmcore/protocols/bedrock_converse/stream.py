@@ -13,7 +13,8 @@ from typing import Any, Final, TypeAlias
 
 from attrs import evolve
 
-from llmcore.protocols.bedrock_converse.answer_format import answer_tool, plan
+from llmcore.protocols.answer_context import planned_context
+from llmcore.protocols.bedrock_converse.answer_format import plan
 from llmcore.protocols.bedrock_converse.body import METADATA_KEY, PROTOCOL_ID
 from llmcore.protocols.bedrock_converse.closing import on_block_stop
 from llmcore.protocols.bedrock_converse.content import (
@@ -21,23 +22,20 @@ from llmcore.protocols.bedrock_converse.content import (
     on_block_start,
     on_whole_block,
 )
-from llmcore.protocols.bedrock_converse.state import Context, Event, Native, State
-from llmcore.protocols.bedrock_converse.tools import freeform_tools
+from llmcore.protocols.bedrock_converse.state import Event, Native, State
 from llmcore.protocols.bedrock_converse.usage import map_usage
+from llmcore.protocols.endings import cut_short, finished, no_answer, stated_reason, unreadable
 from llmcore.protocols.errors import error_from_body
 from llmcore.protocols.loose_json import dicts, mapping, string
 from llmcore.protocols.protocol import Frame
 from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostic
-from llmcore.schema.errors import InvalidRequestError, StreamError
+from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.events import (
     ErrorEvent,
-    Finish,
-    FinishReason,
     FinishReasonKind,
     LLMEvent,
     ProviderEvent,
-    StepFinish,
     StepStart,
     StreamStart,
 )
@@ -96,17 +94,7 @@ Step: TypeAlias = tuple[State, Sequence[LLMEvent]]
 
 def initial(request: LLMRequest) -> State:
     """Return the state before the first event."""
-    planned = plan(request, METADATA_KEY)
-    return State(
-        context=Context(
-            provider=request.provider_id,
-            model=request.model_id,
-            turn=len(request.messages),
-            answer_tool=answer_tool(request) if planned.by == "tool" else None,
-            wrapped=planned.wrapped,
-            freeform=freeform_tools(request),
-        )
-    )
+    return State(context=planned_context(request, plan(request, METADATA_KEY)))
 
 
 # -- stepping -----------------------------------------------------------------------------
@@ -122,7 +110,7 @@ def step(state: State, event: Event) -> Step:
     try:
         return _step(state, name, data)
     except InvalidRequestError as error:  # values refuse what is nested too deeply
-        return state, (_unreadable(error, data),)
+        return state, (unreadable(error, data),)
 
 
 def _continued(state: State, data: Native) -> LLMEvent | None:
@@ -144,10 +132,6 @@ def _continued(state: State, data: Native) -> LLMEvent | None:
     except (KeyError, TypeError):
         return None
     return block.emits(block.segment, text) if type(text) is str and text else None
-
-
-def _unreadable(error: InvalidRequestError, raw: JsonValue) -> ErrorEvent:
-    return ErrorEvent(StreamError(f"the answer cannot be read: {error.message}", raw=raw))
 
 
 def _step(state: State, name: str, data: Native) -> Step:
@@ -242,12 +226,11 @@ def _note(state: State, holder: Mapping[str, Any]) -> State:
 def halt(state: State) -> Sequence[LLMEvent]:
     """Finish the answer if it said why it ended."""
     if not state.envelope.stopped:
-        message = "the stream ended before the answer was complete (no messageStop came)"
-        return (ErrorEvent(StreamError(message)),)
+        return (cut_short("messageStop"),)
     try:
         return _finish(state)
     except InvalidRequestError as error:
-        return (_unreadable(error, None),)
+        return (unreadable(error, None),)
 
 
 def _finish(state: State) -> Sequence[LLMEvent]:
@@ -255,19 +238,11 @@ def _finish(state: State) -> Sequence[LLMEvent]:
     for index in list(state.open):
         state = on_block_stop(state, index, events)
     envelope = state.envelope
-    reason = map_reason(envelope.reason, called=state.called, answered=state.answered)
+    reason = stated_reason(envelope.reason, _REASONS, called=state.called, answered=state.answered)
     usage = None if envelope.usage is None else map_usage(envelope.usage)
-    return (
-        *events,
-        StepFinish(finish_reason=reason, usage=usage),
-        Finish(
-            finish_reason=reason,
-            usage=usage,
-            diagnostics=() if envelope.counted else (_UNCOUNTED,),
-            provider_metadata={METADATA_KEY: envelope.metadata} if envelope.metadata else {},
-            raw=envelope.raw,
-        ),
-    )
+    metadata = {METADATA_KEY: envelope.metadata} if envelope.metadata else {}
+    notes = () if envelope.counted else (_UNCOUNTED,)
+    return (*events, *finished(reason, usage, metadata, envelope.raw, notes))
 
 
 _UNCOUNTED: Final = Diagnostic(
@@ -290,16 +265,6 @@ _REASONS: Final[dict[str, FinishReasonKind]] = {
 }
 
 
-def map_reason(raw: str | None, *, called: bool, answered: bool) -> FinishReason:
-    """Return why the model stopped; a call that stood for the answer is none."""
-    reason = _REASONS.get(raw or "", "other")
-    if reason == "tool_calls" and answered and not called:
-        reason = "stop"
-    elif reason == "stop" and called:
-        reason = "tool_calls"
-    return FinishReason(reason, raw)
-
-
 # -- a whole body
 
 
@@ -307,16 +272,16 @@ def whole(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent]:
     """Return the events of a `ConverseResponse`."""
     start = initial(request)
     if not isinstance(document, dict):
-        return (ErrorEvent(StreamError("the response is not an object", raw=document)),)
+        return (no_answer("is not an object", document),)
     message = mapping(mapping(document.get("output")).get("message"))
     if not message:
         if "output" not in document and _is_error(document):
             return (_fault(start, "error:", document),)
-        return (ErrorEvent(StreamError("the response holds no message", raw=document)),)
+        return (no_answer("holds no message", document),)
     try:
         return _whole(start, document, message)
     except InvalidRequestError as error:
-        return (_unreadable(error, None),)
+        return (unreadable(error, None),)
 
 
 def _is_error(document: Native) -> bool:

@@ -6,23 +6,19 @@ told it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from attrs import field, frozen
 
 from llmcore.protocols.bedrock_converse.hosted_tools import Hosted, lower_hosted
 from llmcore.protocols.bedrock_converse.models import ModelRules
+from llmcore.protocols.freeform import freeform_description, freeform_schema, note_function
 from llmcore.protocols.notes import Notes
+from llmcore.protocols.tool_choice import check_forcible
 from llmcore.protocols.tool_schema import SchemaTarget, project
-from llmcore.schema import json
 from llmcore.schema.content import CacheTtl
-from llmcore.schema.errors import InvalidRequestError, UnsupportedToolChoiceError
-from llmcore.schema.json import JsonValue
 from llmcore.schema.request import LLMRequest
-from llmcore.schema.tools import CustomTool, HostedTool, ToolChoice, ToolDefinition, ToolSpec
-
-FREEFORM_FIELD: Final = "input"
-"""The one parameter of a freeform tool, which is offered as a function."""
+from llmcore.schema.tools import CustomTool, HostedTool, ToolDefinition
 
 
 @frozen(kw_only=True)
@@ -94,44 +90,14 @@ def _lower_own(
 
 def _lower_custom(tool: CustomTool, path: str, notes: Notes) -> dict[str, Any]:
     """Return a freeform tool as a function of one string, its grammar in words."""
-    notes.changed(
-        "custom-tool-as-function",
-        path,
-        "the API has no freeform tools: it is a function of one string, "
-        "and nothing holds that string to a grammar",
-    )
-    words = [tool.description] if tool.description else []
-    if tool.grammar is not None:
-        words.append(
-            f"The input must match this {tool.grammar.syntax} grammar:\n{tool.grammar.definition}"
-        )
-    schema = {
-        "type": "object",
-        "properties": {FREEFORM_FIELD: {"type": "string", "description": "The whole input."}},
-        "required": [FREEFORM_FIELD],
-    }
+    note_function(path, notes)
+    schema = freeform_schema(closed=False)
     spec = {
         "name": tool.name,
-        "description": "\n\n".join(words) or "Takes one text.",
+        "description": freeform_description(tool),
         "inputSchema": {"json": schema},
     }
     return {"toolSpec": spec}
-
-
-def freeform_tools(request: LLMRequest) -> frozenset[str]:
-    """Return the names of the freeform tools, which are offered as functions."""
-    return frozenset(tool.name for tool in request.tools if isinstance(tool, CustomTool))
-
-
-def freeform_text(arguments: JsonValue) -> str:
-    """Return the text that the arguments of a freeform tool, offered as a function, hold."""
-    if isinstance(arguments, Mapping):
-        value = arguments.get(FREEFORM_FIELD)
-        if value is None and len(arguments) == 1:
-            value = next(iter(arguments.values()))  # models rename the only field
-        if isinstance(value, str):
-            return value
-    return arguments if isinstance(arguments, str) else json.dumps(arguments).decode()
 
 
 def cache_point(ttl: CacheTtl | None) -> dict[str, Any]:
@@ -182,7 +148,9 @@ def _lower_choice(
     request: LLMRequest, rules: ModelRules, *, has_tools: bool, notes: Notes
 ) -> dict[str, Any] | None:
     choice = request.tool_choice
-    _check(choice, request.tools, rules, has_tools=has_tools)
+    check_forcible(
+        request, forced_tools=rules.forced_tools, has_tools=has_tools, knower="the model"
+    )
     if choice is None or not has_tools or choice.mode == "auto":
         return None
     match choice.mode:
@@ -194,25 +162,3 @@ def _lower_choice(
             why = "the API cannot forbid tool calls; the tools stay, and the model may call them"
             notes.dropped("unsupported-tool-choice", "tool_choice", why)
             return None
-
-
-def _check(
-    choice: ToolChoice | None, tools: tuple[ToolSpec, ...], rules: ModelRules, *, has_tools: bool
-) -> None:
-    """Raise for a choice that cannot be had."""
-    if choice is None or choice.mode in ("auto", "none"):
-        return
-    if choice.mode == "required" and not has_tools:
-        raise InvalidRequestError(
-            "tool_choice is 'required', but the request has no tools that the model knows"
-        )
-    own = {tool.name for tool in tools if not isinstance(tool, HostedTool)}
-    hosted = any(isinstance(tool, HostedTool) for tool in tools)
-    if choice.mode == "named" and choice.tool_name not in own and not hosted:
-        raise InvalidRequestError(
-            f"tool_choice names {choice.tool_name!r}, which is not among the request's tools"
-        )
-    if not rules.forced_tools:
-        raise UnsupportedToolChoiceError(
-            f"the model does not take the tool choice {choice.mode!r}; it takes: auto, none"
-        )

@@ -10,8 +10,10 @@ into it.
 
 from typing import Any, Final, TypeAlias
 
-from returns.result import Failure, Result, Success
+from returns.result import Result
 
+from llmcore.protocols.answer_format import format_in_words
+from llmcore.protocols.building import build
 from llmcore.protocols.gemini.dialect import GeminiDialect
 from llmcore.protocols.gemini.messages import lower_messages, target_of
 from llmcore.protocols.gemini.models import ModelRules, rules_of
@@ -20,7 +22,6 @@ from llmcore.protocols.gemini.tools import lower_tools
 from llmcore.protocols.notes import Notes
 from llmcore.protocols.protocol import Built
 from llmcore.protocols.tool_schema import SchemaTarget, project
-from llmcore.schema import json
 from llmcore.schema.errors import LLMError
 from llmcore.schema.json import JsonObject, JsonValue
 from llmcore.schema.options import ResponseFormat, merge_json
@@ -38,12 +39,7 @@ def from_request(
     request: LLMRequest, stream: bool, dialect: GeminiDialect
 ) -> Result[Built[Body], LLMError]:
     """Build the body of *request*; it is the same for a stream."""
-    notes = Notes()
-    try:
-        body = _lower(request, dialect, notes)
-    except LLMError as error:
-        return Failure(error)
-    return Success(Built(body, tuple(notes.entries)))
+    return build(lambda notes: _lower(request, dialect, notes))
 
 
 def to_json(body: Body) -> JsonObject:
@@ -136,9 +132,8 @@ def lower_response_format(
     functions = any(not isinstance(tool, HostedTool) for tool in request.tools)
     if request.tools and not rules.json_beside_tools:
         kind = "functions" if functions else "tools of the service"
-        why = f"the model cannot be held to JSON beside {kind}: it is only told"
-        notes.changed("response-format-in-words", "response_format", why)
-        return {}, [_format_words(wanted)]
+        why = f"the model cannot be held to JSON beside {kind}"
+        return {}, [format_in_words(wanted, why, notes)]
     fields: Body = {"responseMimeType": "application/json"}
     if wanted.schema is not None:
         fields |= _lower_schema(wanted, rules, notes)
@@ -153,13 +148,6 @@ def _lower_schema(wanted: ResponseFormat, rules: ModelRules, notes: Notes) -> Bo
     projected = project(given, target, "response_format.schema")
     notes.extend(projected.diagnostics)
     return {"responseJsonSchema" if rules.json_schema else "responseSchema": projected.schema}
-
-
-def _format_words(wanted: ResponseFormat) -> str:
-    if wanted.schema is None:
-        return "Answer with one JSON document and nothing else."
-    schema = json.dumps(wanted.schema).decode()
-    return f"Answer with one JSON document and nothing else. It must match this schema:\n{schema}"
 
 
 # -- parameters

@@ -10,9 +10,9 @@ import binascii
 from collections.abc import Mapping
 from typing import Any, Final
 
+from llmcore.protocols.chain import Chain
 from llmcore.protocols.gemini.body import METADATA_KEY
 from llmcore.protocols.gemini.state import (
-    Chain,
     Chunk,
     State,
     change,

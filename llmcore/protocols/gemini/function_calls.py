@@ -13,18 +13,17 @@ from typing import Any, Final
 from attrs import evolve
 
 from llmcore.protocols.call_ids import synthetic_call_id
+from llmcore.protocols.chain import Chain, unchain
+from llmcore.protocols.freeform import freeform_text
 from llmcore.protocols.gemini.content import on_unknown, without
 from llmcore.protocols.gemini.state import (
-    Chain,
     Chunk,
     OpenCall,
     State,
     change,
     close_segment,
     metadata_of,
-    unchain,
 )
-from llmcore.protocols.gemini.tools import freeform_text
 from llmcore.protocols.loose_json import dicts, mapping, string
 from llmcore.schema import json
 from llmcore.schema.errors import InvalidRequestError

@@ -14,14 +14,15 @@ from typing import Any, Final, TypeAlias, cast
 
 from attrs import frozen
 
+from llmcore.protocols.freeform import freeform_arguments
 from llmcore.protocols.gemini.models import ModelRules
 from llmcore.protocols.gemini.parts import lower_media, with_own
 from llmcore.protocols.gemini.results import Desk, lower_result
-from llmcore.protocols.gemini.tools import FREEFORM_FIELD
 from llmcore.protocols.history import HistoryPolicy, repair
+from llmcore.protocols.json_text import written
 from llmcore.protocols.loose_json import mapping
+from llmcore.protocols.message_target import MessageTarget, native_keys
 from llmcore.protocols.notes import Notes
-from llmcore.schema import json
 from llmcore.schema.content import (
     AudioPart,
     ContentPart,
@@ -44,17 +45,14 @@ SKIP_SIGNATURE: Final = "skip_thought_signature_validator"
 
 
 @frozen(kw_only=True)
-class Target:
+class Target(MessageTarget):
     """Whom messages are lowered for."""
 
     rules: ModelRules
-    policy: HistoryPolicy
-    keys: frozenset[str]
-    """Under which ids native parts are this API's own."""
 
     def own(self, part: ContentPart) -> Native:
         """Return what *part* carries that is this API's."""
-        return dict(mapping(part.provider_metadata.get(self.policy.metadata_key)))
+        return dict(mapping(part.provider_metadata.get(self.metadata_key)))
 
 
 def target_of(
@@ -73,7 +71,7 @@ def target_of(
         developer_role=False,
         empty_text="drop_empty",
     )
-    keys = frozenset(filter(None, (metadata_key, request.provider_id)))
+    keys = native_keys(request, metadata_key)
     return Target(rules=rules, policy=policy, keys=keys)
 
 
@@ -204,8 +202,7 @@ def _arguments(call: ToolCallPart, path: str, notes: Notes) -> Native:
     if call.kind != "custom":
         why = "arguments are an object: these are wrapped in one"
         notes.changed("invalid-tool-arguments", f"{path}.arguments", why)
-    text = call.arguments
-    return {FREEFORM_FIELD: text if isinstance(text, str) else json.dumps(text).decode()}
+    return freeform_arguments(written(call.arguments))
 
 
 def _lower_executed(

@@ -10,6 +10,8 @@ from typing import Any, Literal, TypeAlias
 
 from attrs import evolve, field, frozen
 
+from llmcore.protocols.answer_context import FunctionsContext
+from llmcore.protocols.chain import Chain, unchain
 from llmcore.protocols.gemini.body import METADATA_KEY
 from llmcore.schema.events import File, LLMEvent, ReasoningEnd, ReasoningStart, TextStart
 from llmcore.schema.json import JsonObject, JsonValue, ProviderMetadata
@@ -19,35 +21,6 @@ Chunk: TypeAlias = dict[str, Any]
 
 Mode = Literal["", "text", "reasoning", "audio"]
 """The kind of the open segment; empty where none is open."""
-
-
-@frozen(kw_only=True)
-class Context:
-    """What the request says about its answer. Never changes."""
-
-    provider: str
-    model: str
-    turn: int
-    """How many messages the request had: makes ids unique within a conversation."""
-    freeform: frozenset[str] = frozenset()
-    """Names of freeform tools, which were offered as functions: their input is unwrapped."""
-
-
-@frozen(eq=False)
-class Chain:
-    """A list that grows at its head, so that appending copies nothing."""
-
-    value: Any
-    rest: "Chain | None" = field(repr=False)
-
-
-def unchain(chain: Chain | None) -> list[Any]:
-    """Return the values of *chain*, oldest first."""
-    values: list[Any] = []
-    while chain is not None:
-        values.append(chain.value)
-        chain = chain.rest
-    return values[::-1]
 
 
 @frozen
@@ -73,7 +46,7 @@ class OpenCall:
 class Answer:
     """What has been said so far, and of the response as a whole. The last word counts."""
 
-    context: Context
+    context: FunctionsContext
     started: bool = False
     response_id: str | None = None
     mode: Mode = ""

@@ -12,7 +12,11 @@ Text segments end with the answer: which of their words cite what comes in the l
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeAlias
 
+from llmcore.protocols.answer_context import FunctionsContext
+from llmcore.protocols.chain import Chain
+from llmcore.protocols.endings import cut_short, finished, no_answer, unreadable
 from llmcore.protocols.errors import error_from_body
+from llmcore.protocols.freeform import freeform_tools
 from llmcore.protocols.gemini.content import (
     on_file_uri,
     on_media,
@@ -35,30 +39,18 @@ from llmcore.protocols.gemini.server_tools import (
     on_tool_call,
     on_tool_response,
 )
-from llmcore.protocols.gemini.state import (
-    Answer,
-    Chain,
-    Chunk,
-    Context,
-    State,
-    change,
-    close_segment,
-    metadata_of,
-)
-from llmcore.protocols.gemini.tools import freeform_tools
+from llmcore.protocols.gemini.state import Answer, Chunk, State, change, close_segment, metadata_of
 from llmcore.protocols.gemini.usage import latest, map_usage
 from llmcore.protocols.loose_json import dicts, mapping
 from llmcore.protocols.protocol import Frame
 from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostic
-from llmcore.schema.errors import InvalidRequestError, StreamError
+from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.events import (
     ErrorEvent,
-    Finish,
     LLMEvent,
     ProviderEvent,
     ReasoningDelta,
-    StepFinish,
     TextDelta,
     TextEnd,
 )
@@ -100,7 +92,7 @@ Handler: TypeAlias = Callable[[State, Chunk, list[LLMEvent]], State]
 
 def initial(request: LLMRequest) -> State:
     """Return the state before the first chunk."""
-    context = Context(
+    context = FunctionsContext(
         provider=request.provider_id,
         model=request.model_id,
         turn=len(request.messages),
@@ -123,11 +115,7 @@ def step(state: State, event: Event) -> Step:
     try:
         return _step(state, event)
     except InvalidRequestError as error:  # values refuse what is nested too deeply
-        return state, (_unreadable(error, event),)
-
-
-def _unreadable(error: InvalidRequestError, raw: JsonValue) -> ErrorEvent:
-    return ErrorEvent(StreamError(f"the answer cannot be read: {error.message}", raw=raw))
+        return state, (unreadable(error, event),)
 
 
 def _steps(state: State, chunks: list[Chunk]) -> Step:
@@ -242,12 +230,11 @@ _BESIDES: Final = frozenset({"text", "thought", "thoughtSignature"})
 def halt(state: State) -> Sequence[LLMEvent]:
     """Finish the answer if it said why it ended, or that the prompt was blocked."""
     if state.answer.reason is None and state.answer.blocked is None:
-        message = "the stream ended before the answer was complete (no finishReason came)"
-        return (ErrorEvent(StreamError(message)),)
+        return (cut_short("finishReason"),)
     try:
         return _finish(state)
     except InvalidRequestError as error:
-        return (_unreadable(error, None),)
+        return (unreadable(error, None),)
 
 
 def _finish(state: State) -> Sequence[LLMEvent]:
@@ -260,17 +247,8 @@ def _finish(state: State) -> Sequence[LLMEvent]:
     reason = map_reason(answer.reason, answer.blocked, called=answer.calls > 0)
     usage = None if state.usage is None else map_usage(state.usage)
     silent = reason.reason == "stop" and not answer.segments and not answer.ids
-    return (
-        *events,
-        StepFinish(finish_reason=reason, usage=usage),
-        Finish(
-            finish_reason=reason,
-            usage=usage,
-            diagnostics=(_NOTHING_SAID,) if silent else (),
-            provider_metadata=metadata_of(answer.metadata),
-            raw=answer.raw,
-        ),
-    )
+    notes = (_NOTHING_SAID,) if silent else ()
+    return (*events, *finished(reason, usage, metadata_of(answer.metadata), answer.raw, notes))
 
 
 _NOTHING_SAID: Final = Diagnostic(
@@ -288,14 +266,14 @@ def whole(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent]:
     """Return the events of a `GenerateContentResponse`, or of a list of its pieces."""
     chunks = dicts(document) if isinstance(document, list) else [document]
     if not chunks or not all(isinstance(chunk, dict) for chunk in chunks):
-        return (ErrorEvent(StreamError("the response is not an object", raw=document)),)
+        return (no_answer("is not an object", document),)
     state = change(initial(request), raw=document)
     state, events = _steps(state, chunks)  # type: ignore[arg-type]
     if any(type(event) is ErrorEvent for event in events):
         return events
     said = any(dicts(mapping(chunk).get("candidates")) for chunk in chunks)
     if not said and state.answer.blocked is None:
-        return (ErrorEvent(StreamError("the response has no candidates", raw=document)),)
+        return (no_answer("has no candidates", document),)
     if state.answer.reason is None and state.answer.blocked is None:
         state = change(state, reason="")  # a whole body is whole, whatever it says
     return (*events, *halt(state))

@@ -5,26 +5,23 @@ Source: https://ai.google.dev/gemini-api/docs/function-calling, read November 20
 that know no other.
 """
 
-from collections.abc import Mapping
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 from attrs import field, frozen
 
+from llmcore.protocols.freeform import freeform_description, freeform_schema, note_function
 from llmcore.protocols.gemini.dialect import GeminiDialect
 from llmcore.protocols.gemini.hosted_tools import Hosted, lower_hosted
 from llmcore.protocols.gemini.models import ModelRules
 from llmcore.protocols.notes import Notes
+from llmcore.protocols.tool_choice import no_tools, unknown_tool
 from llmcore.protocols.tool_schema import SchemaTarget, project
-from llmcore.schema import json
-from llmcore.schema.errors import InvalidRequestError, UnsupportedToolChoiceError
-from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.schema.errors import UnsupportedToolChoiceError
+from llmcore.schema.json import JsonObject
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import CustomTool, HostedTool, ToolChoice, ToolDefinition
 
 Native: TypeAlias = dict[str, Any]
-
-FREEFORM_FIELD: Final = "input"
-"""The one parameter of a freeform tool, which is offered as a function."""
 
 
 @frozen(kw_only=True)
@@ -98,43 +95,13 @@ def _lower_parameters(schema: JsonObject, path: str, rules: ModelRules, notes: N
 
 def _lower_custom(tool: CustomTool, path: str, rules: ModelRules, notes: Notes) -> Native:
     """Return a freeform tool as a function of one string, its grammar in words."""
-    notes.changed(
-        "custom-tool-as-function",
-        path,
-        "the API has no freeform tools: it is a function of one string, "
-        "and nothing holds that string to a grammar",
-    )
-    words = [tool.description] if tool.description else []
-    if tool.grammar is not None:
-        words.append(
-            f"The input must match this {tool.grammar.syntax} grammar:\n{tool.grammar.definition}"
-        )
-    schema: JsonObject = {
-        "type": "object",
-        "properties": {FREEFORM_FIELD: {"type": "string", "description": "The whole input."}},
-        "required": [FREEFORM_FIELD],
-    }
+    note_function(path, notes)
+    schema: JsonObject = freeform_schema(closed=False)
     return {
         "name": tool.name,
-        "description": "\n\n".join(words) or "Takes one text.",
+        "description": freeform_description(tool),
         **_lower_parameters(schema, f"{path}.parameters", rules, notes),
     }
-
-
-def freeform_tools(request: LLMRequest) -> frozenset[str]:
-    """Return the names of the freeform tools, which are offered as functions."""
-    return frozenset(tool.name for tool in request.tools if isinstance(tool, CustomTool))
-
-
-def freeform_text(arguments: JsonValue) -> str:
-    """Return the text that the arguments of a freeform tool, offered as a function, hold."""
-    if isinstance(arguments, Mapping):
-        value = arguments.get(FREEFORM_FIELD)
-        if value is None and len(arguments) == 1:
-            value = next(iter(arguments.values()))  # models rename the only field
-        if isinstance(value, str):
-            return value
-    return arguments if isinstance(arguments, str) else json.dumps(arguments).decode()
 
 
 # -- the choice
@@ -167,11 +134,9 @@ def _check(choice: ToolChoice | None, request: LLMRequest, *, has_functions: boo
         return
     names = {tool.name for tool in request.tools if not isinstance(tool, HostedTool)}
     if choice.mode == "named" and choice.tool_name not in names:
-        raise InvalidRequestError(
-            f"tool_choice names {choice.tool_name!r}, which is not among the request's functions"
-        )
+        raise unknown_tool(choice, among="functions")
     if not has_functions and not request.tools:
-        raise InvalidRequestError("tool_choice is 'required', but the request has no tools")
+        raise no_tools()
     if not has_functions:
         raise UnsupportedToolChoiceError(
             "only functions can be required; the service calls its own tools as it sees fit"

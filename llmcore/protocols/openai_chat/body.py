@@ -7,8 +7,10 @@ other servers take instead, their documents, named in the dialects and beside th
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
-from returns.result import Failure, Result, Success
+from returns.result import Result
 
+from llmcore.protocols.answer_format import format_in_words
+from llmcore.protocols.building import build
 from llmcore.protocols.notes import Notes
 from llmcore.protocols.openai_chat.dialect import SAMPLING, ChatDialect
 from llmcore.protocols.openai_chat.messages import Target, lower_messages, target_of
@@ -16,7 +18,6 @@ from llmcore.protocols.openai_chat.parts import cache_mark
 from llmcore.protocols.openai_chat.tools import constrains, lower_constrained, lower_tools
 from llmcore.protocols.protocol import Built
 from llmcore.protocols.tool_schema import SchemaTarget, project
-from llmcore.schema import json
 from llmcore.schema.errors import LLMError
 from llmcore.schema.json import JsonObject
 from llmcore.schema.options import ReasoningOptions, ResponseFormat, merge_json
@@ -33,12 +34,7 @@ def from_request(
     request: LLMRequest, stream: bool, dialect: ChatDialect
 ) -> Result[Built[Body], LLMError]:
     """Build the body of *request*; streamed and whole ones differ only in how they say so."""
-    notes = Notes()
-    try:
-        body = _lower(request, stream, dialect, notes)
-    except LLMError as error:
-        return Failure(error)
-    return Success(Built(body, tuple(notes.entries)))
+    return build(lambda notes: _lower(request, stream, dialect, notes))
 
 
 def to_json(body: Body) -> JsonObject:
@@ -104,12 +100,9 @@ def lower_response_format(
     enforced = "json" in dialect.response_formats
     if wanted.type == "json" and enforced:
         return {"type": "json_object"}, ""
-    notes.changed(
-        "response-format-in-words",
-        "response_format",
-        f"the server does not enforce {wanted.type!r}: the model is only told",
-    )
-    return {"type": "json_object"} if enforced else {}, _format_words(wanted)
+    why = f"the server does not enforce {wanted.type!r}"
+    words = format_in_words(wanted, why, notes)
+    return {"type": "json_object"} if enforced else {}, words
 
 
 def _lower_schema(wanted: ResponseFormat, dialect: ChatDialect, notes: Notes) -> Body:
@@ -127,13 +120,6 @@ def _lower_schema(wanted: ResponseFormat, dialect: ChatDialect, notes: Notes) ->
         why = "the server has no strict mode for schemas"
         notes.dropped("unsupported-parameter", "response_format.strict", why)
     return {"type": "json_schema", "json_schema": schema}
-
-
-def _format_words(wanted: ResponseFormat) -> str:
-    if wanted.schema is None:
-        return "Answer with one JSON document and nothing else."
-    schema = json.dumps(wanted.schema).decode()
-    return f"Answer with one JSON document and nothing else. It must match this schema:\n{schema}"
 
 
 # -- parameters

@@ -12,17 +12,11 @@ from typing import Any, Final
 
 from attrs import evolve
 
+from llmcore.protocols.chain import Chain, unchain
 from llmcore.protocols.loose_json import dicts, integer, mapping, string
 from llmcore.protocols.openai_chat.body import METADATA_KEY
 from llmcore.protocols.openai_chat.reasoning import on_reasoning, thinking_part
-from llmcore.protocols.openai_chat.state import (
-    Chain,
-    Chunk,
-    State,
-    close_segment,
-    open_segment,
-    unchain,
-)
+from llmcore.protocols.openai_chat.state import Chunk, State, close_segment, open_segment
 from llmcore.schema.content import Citation, TokenLogprob
 from llmcore.schema.events import File, LLMEvent, ProviderEvent, ReasoningDelta, Source, TextDelta
 

@@ -10,14 +10,16 @@ from typing import Any, Final, TypeAlias, cast
 
 from attrs import frozen
 
+from llmcore.protocols.freeform import freeform_arguments
 from llmcore.protocols.history import HistoryPolicy, Repaired, repair
+from llmcore.protocols.json_text import written
 from llmcore.protocols.loose_json import mapping
+from llmcore.protocols.message_target import MessageTarget, native_keys
 from llmcore.protocols.notes import Notes
 from llmcore.protocols.openai_chat.dialect import ChatDialect
 from llmcore.protocols.openai_chat.parts import content_of, left_out, lower_part, lower_text
 from llmcore.protocols.openai_chat.reasoning_details import rejoin_details
-from llmcore.protocols.openai_chat.tools import freeform_arguments
-from llmcore.schema import json
+from llmcore.protocols.tool_results import result_text
 from llmcore.schema.content import (
     AudioPart,
     ContentPart,
@@ -39,18 +41,10 @@ Native: TypeAlias = dict[str, Any]
 
 
 @frozen(kw_only=True)
-class Target:
+class Target(MessageTarget):
     """Whom messages are lowered for."""
 
     dialect: ChatDialect
-    policy: HistoryPolicy
-    keys: frozenset[str]
-    """Under which ids native parts are this server's own."""
-
-    @property
-    def metadata_key(self) -> str:
-        """Where replayed provider data stands."""
-        return self.policy.metadata_key
 
 
 def target_of(
@@ -72,7 +66,7 @@ def target_of(
     return Target(
         dialect=dialect,
         policy=policy,
-        keys=frozenset(filter(None, (metadata_key, request.provider_id))),
+        keys=native_keys(request, metadata_key),
     )
 
 
@@ -250,7 +244,7 @@ def _lower_audio_id(message: Message, path: str, target: Target, notes: Notes) -
         if audio_id and target.policy.same_api(message.origin):
             return {"audio": {"id": audio_id}}
         where = f"{path}.content[{index}]"
-        _lost(notes, where, "sound", "it can only be sent back by its id")
+        notes.left_out(where, "sound", "it can only be sent back by its id")
     return {}
 
 
@@ -295,17 +289,13 @@ def _lower_call(call: ToolCallPart, message: Message, target: Target) -> Native:
 def _lower_bare_call(call: ToolCallPart, target: Target) -> Native:
     dialect = target.dialect
     if call.kind == "custom" and dialect.custom_tools:
-        custom = {"name": call.name, "input": _text(call.arguments)}
+        custom = {"name": call.name, "input": written(call.arguments)}
         return {"id": call.id, "type": "custom", "custom": custom}
     arguments = call.arguments
     if call.kind == "custom" or (dialect.valid_arguments and not call.is_valid):
-        arguments = freeform_arguments(_text(arguments))
-    function = {"name": call.name, "arguments": _text(arguments)}
+        arguments = freeform_arguments(written(arguments))
+    function = {"name": call.name, "arguments": written(arguments)}
     return {"id": call.id, "type": "function", "function": function}
-
-
-def _text(value: JsonValue) -> str:
-    return value if isinstance(value, str) else json.dumps(value).decode()
 
 
 def _note_losses(message: Message, path: str, notes: Notes) -> None:
@@ -313,18 +303,14 @@ def _note_losses(message: Message, path: str, notes: Notes) -> None:
     for index, part in enumerate(message.content):
         where = f"{path}.content[{index}]"
         if isinstance(part, ImagePart | DocumentPart):
-            _lost(notes, where, "a file", "assistant messages hold none")
+            notes.left_out(where, "a file", "assistant messages hold none")
         elif isinstance(part, ToolCallPart | ToolResultPart) and part.provider_executed:
-            _lost(notes, where, "a tool run by the provider", "Chat cannot say it again")
+            notes.left_out(where, "a tool run by the provider", "Chat cannot say it again")
         elif isinstance(part, ToolCallPart):
             called = True
         elif called and isinstance(part, TextPart) and part.text:
             message_ = "text that came after a tool call is sent before it: Chat has no other place"
             notes.changed("reordered-content", where, message_)
-
-
-def _lost(notes: Notes, path: str, what: str, why: str) -> None:
-    notes.dropped("unsupported-content", path, f"{what} was left out: {why}")
 
 
 # -- what tools returned
@@ -357,8 +343,7 @@ def _lower_result(
     part: ToolResultPart, path: str, target: Target, held: list[Native], notes: Notes
 ) -> str | list[Native]:
     if not isinstance(part.content, tuple):
-        text = _text(part.content)
-        return f"Error: {text}" if part.is_error and not _says_error(text) else text
+        return result_text(part)
     natives: list[Native] = [{"type": "text", "text": "Error:"}] if part.is_error else []
     shown = 0
     for index, item in enumerate(cast("tuple[ToolOutputPart, ...]", part.content)):
@@ -378,11 +363,6 @@ def _lower_result(
                 "tool messages hold only text: it follows in a user message",
             )
     return content_of(natives, target.dialect)
-
-
-def _says_error(text: str) -> bool:
-    """Return whether a result tells by itself that something went wrong."""
-    return "error" in text[:40].lower()
 
 
 def _holds(native: Native, dialect: ChatDialect) -> bool:

@@ -13,8 +13,9 @@ from typing import Any
 
 from attrs import evolve
 
+from llmcore.protocols.chain import Chain
 from llmcore.protocols.loose_json import dicts, mapping
-from llmcore.protocols.openai_chat.state import Chain, Chunk, State, open_segment
+from llmcore.protocols.openai_chat.state import Chunk, State, open_segment
 from llmcore.schema.events import LLMEvent, ReasoningDelta
 
 NAMES = ("reasoning_content", "reasoning", "thinking")

@@ -9,6 +9,8 @@ from typing import Any, Literal, TypeAlias
 
 from attrs import evolve, field, frozen
 
+from llmcore.protocols.answer_context import FunctionsContext
+from llmcore.protocols.chain import Chain, unchain
 from llmcore.protocols.openai_chat.body import METADATA_KEY
 from llmcore.protocols.openai_chat.dialect import ChatDialect
 from llmcore.protocols.openai_chat.reasoning_details import merge_details, proof_in
@@ -24,37 +26,14 @@ Mode = Literal["", "text", "refusal", "reasoning"]
 
 
 @frozen(kw_only=True)
-class Context:
+class Context(FunctionsContext):
     """What the request says about its answer. Never changes."""
 
     dialect: ChatDialect
-    provider: str
-    model: str
-    turn: int
-    """How many messages the request had: makes ids unique within a conversation."""
-    freeform: frozenset[str] = frozenset()
-    """Names of freeform tools that were offered as functions: their input is unwrapped."""
     constrained: bool = False
     """Whether the answer's text is a tool call in JSON."""
     audio_type: str = "audio/wav"
     """The format that spoken answers come in."""
-
-
-@frozen(eq=False)
-class Chain:
-    """A list that grows at its head, so that appending copies nothing."""
-
-    value: Any
-    rest: "Chain | None" = field(repr=False)
-
-
-def unchain(chain: Chain | None) -> list[Any]:
-    """Return the values of *chain*, oldest first."""
-    values: list[Any] = []
-    while chain is not None:
-        values.append(chain.value)
-        chain = chain.rest
-    return values[::-1]
 
 
 @frozen(kw_only=True)

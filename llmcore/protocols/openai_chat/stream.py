@@ -12,7 +12,10 @@ from typing import Any, Final, TypeAlias
 
 from attrs import evolve
 
+from llmcore.protocols.chain import unchain
+from llmcore.protocols.endings import cut_short, finished, no_answer
 from llmcore.protocols.errors import error_from_body
+from llmcore.protocols.freeform import freeform_text
 from llmcore.protocols.loose_json import dicts, mapping, string
 from llmcore.protocols.openai_chat.body import METADATA_KEY
 from llmcore.protocols.openai_chat.content import (
@@ -29,21 +32,14 @@ from llmcore.protocols.openai_chat.envelope import map_reason, on_envelope, on_s
 from llmcore.protocols.openai_chat.executed_tools import on_executed_tools
 from llmcore.protocols.openai_chat.reasoning import NAMES as REASONING_NAMES
 from llmcore.protocols.openai_chat.reasoning import on_reasoning
-from llmcore.protocols.openai_chat.state import (
-    Chunk,
-    Context,
-    State,
-    close_segment,
-    open_segment,
-    unchain,
-)
+from llmcore.protocols.openai_chat.state import Chunk, Context, State, close_segment, open_segment
 from llmcore.protocols.openai_chat.tool_calls import (
     begin,
     end_calls,
     new_call,
     on_tool_calls,
 )
-from llmcore.protocols.openai_chat.tools import constrains, freeform_functions, freeform_input
+from llmcore.protocols.openai_chat.tools import constrains, freeform_functions
 from llmcore.protocols.openai_chat.usage import map_usage
 from llmcore.protocols.protocol import Frame
 from llmcore.schema import json
@@ -51,11 +47,9 @@ from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import StreamError
 from llmcore.schema.events import (
     ErrorEvent,
-    Finish,
     LLMEvent,
     ProviderEvent,
     ReasoningDelta,
-    StepFinish,
     TextDelta,
     ToolInputDelta,
 )
@@ -287,8 +281,7 @@ def halt(state: State) -> Sequence[LLMEvent]:
     """
     envelope = state.envelope
     if envelope.reason is None and not (envelope.done and envelope.accounted):
-        message = "the stream ended before the answer was complete (no finish_reason came)"
-        return (ErrorEvent(StreamError(message)),)
+        return (cut_short("finish_reason"),)
     if state.calls.pending is not None:
         message = "a tool call came without a name"
         return (ErrorEvent(StreamError(message, raw=state.calls.pending.id)),)
@@ -307,17 +300,7 @@ def halt(state: State) -> Sequence[LLMEvent]:
     )
     usage = None if envelope.usage is None else map_usage(envelope.usage)
     metadata = {METADATA_KEY: envelope.metadata} if envelope.metadata else {}
-    return (
-        *events,
-        StepFinish(finish_reason=reason, usage=usage),
-        Finish(
-            finish_reason=reason,
-            usage=usage,
-            diagnostics=notes,
-            provider_metadata=metadata,
-            raw=envelope.raw,
-        ),
-    )
+    return (*events, *finished(reason, usage, metadata, envelope.raw, notes))
 
 
 _NO_CALL: Final = Diagnostic(
@@ -350,7 +333,7 @@ def _constrained_call(state: State, events: list[LLMEvent]) -> State:
         call = new_call(state, None, name)
         state = begin(state, call, events)
         arguments = said.get("arguments")
-        written = freeform_input(arguments) if call.freeform else json.dumps(arguments).decode()
+        written = freeform_text(arguments) if call.freeform else json.dumps(arguments).decode()
         events.append(ToolInputDelta(call.id, written))
     elif text:
         state = open_segment(state, "text", events)
@@ -364,13 +347,13 @@ def _constrained_call(state: State, events: list[LLMEvent]) -> State:
 def whole(document: JsonValue, request: LLMRequest, dialect: ChatDialect) -> Iterable[LLMEvent]:
     """Return the events of a `chat.completion`."""
     if not isinstance(document, dict):
-        return (ErrorEvent(StreamError("the response is not an object", raw=document)),)
+        return (no_answer("is not an object", document),)
     start = initial(request, dialect)
     if document.get("error") or _is_error(document):
         return (_error(start, document),)
     choices = dicts(document.get("choices"))
     if not choices:
-        return (ErrorEvent(StreamError("the response has no choices", raw=document)),)
+        return (no_answer("has no choices", document),)
     chunk = {**document, "choices": [_as_streamed(choice) for choice in choices]}
     start = evolve(start, envelope=evolve(start.envelope, raw=document))
     state, events = step(start, chunk)

@@ -13,18 +13,12 @@ from typing import Any
 from attrs import evolve, frozen
 
 from llmcore.protocols.call_ids import synthetic_call_id
+from llmcore.protocols.chain import Chain, unchain
+from llmcore.protocols.freeform import freeform_text
+from llmcore.protocols.json_text import parsed
 from llmcore.protocols.loose_json import dicts, integer, mapping, string
 from llmcore.protocols.openai_chat.body import METADATA_KEY
-from llmcore.protocols.openai_chat.state import (
-    Call,
-    Calls,
-    Chain,
-    Chunk,
-    State,
-    close_segment,
-    unchain,
-)
-from llmcore.protocols.openai_chat.tools import freeform_input
+from llmcore.protocols.openai_chat.state import Call, Calls, Chunk, State, close_segment
 from llmcore.schema import json
 from llmcore.schema.errors import StreamError
 from llmcore.schema.events import (
@@ -34,7 +28,7 @@ from llmcore.schema.events import (
     ToolInputEnd,
     ToolInputStart,
 )
-from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.schema.json import JsonObject
 
 
 @frozen(kw_only=True)
@@ -251,11 +245,4 @@ def _say_freeform_inputs(calls: Calls, events: list[LLMEvent]) -> None:
     for call_id, text in unchain(calls.freeform):
         pieces.setdefault(call_id, []).append(text)
     for call_id, texts in pieces.items():
-        events.append(ToolInputDelta(call_id, freeform_input(_parsed("".join(texts)))))
-
-
-def _parsed(text: str) -> JsonValue:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
+        events.append(ToolInputDelta(call_id, freeform_text(parsed("".join(texts)))))

@@ -11,19 +11,22 @@ that only a call fits, and the stream turns the text back into the call.
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
+from llmcore.protocols.freeform import (
+    freeform_description,
+    freeform_schema,
+    freeform_tools,
+    note_function,
+)
 from llmcore.protocols.notes import Notes
 from llmcore.protocols.openai_chat.dialect import ChatDialect
+from llmcore.protocols.tool_choice import no_tools, unknown_tool
 from llmcore.protocols.tool_schema import SchemaTarget, project
 from llmcore.schema import json
-from llmcore.schema.errors import InvalidRequestError, UnsupportedToolChoiceError
-from llmcore.schema.json import JsonObject
+from llmcore.schema.errors import UnsupportedToolChoiceError
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import CustomTool, HostedTool, ToolChoice, ToolDefinition, ToolSpec
 
 Native: TypeAlias = dict[str, Any]
-
-FREEFORM_FIELD = "input"
-"""The one parameter of a freeform tool that is offered as a function."""
 
 
 def lower_tools(
@@ -67,11 +70,9 @@ def _checked(request: LLMRequest, dialect: ChatDialect) -> ToolChoice | None:
     if choice.mode == "named" and all(
         getattr(tool, "name", None) != choice.tool_name for tool in request.tools
     ):
-        raise InvalidRequestError(
-            f"tool_choice names {choice.tool_name!r}, which is not among the request's tools"
-        )
+        raise unknown_tool(choice)
     if choice.mode == "required" and not request.tools:
-        raise InvalidRequestError("tool_choice is 'required', but the request has no tools")
+        raise no_tools()
     if request.tools and choice.mode not in dialect.tool_choice_modes:
         modes = ", ".join(sorted(dialect.tool_choice_modes)) or "none at all"
         raise UnsupportedToolChoiceError(
@@ -166,31 +167,16 @@ def _lower_custom(tool: CustomTool, path: str, dialect: ChatDialect, notes: Note
             grammar = {"syntax": tool.grammar.syntax, "definition": tool.grammar.definition}
             custom["format"] = {"type": "grammar", "grammar": grammar}
         return {"type": "custom", "custom": custom}
-    notes.changed(
-        "custom-tool-as-function",
-        path,
-        "the server has no freeform tools: it is a function of one string, "
-        "and nothing holds that string to a grammar",
-    )
+    note_function(path, notes, "the server")
     return {"type": "function", "function": _freeform_function(tool)}
 
 
 def _freeform_function(tool: CustomTool) -> Native:
     """Return a freeform tool as a function of one string, its grammar in words."""
-    words = [tool.description] if tool.description else []
-    if tool.grammar is not None:
-        words.append(
-            f"The input must match this {tool.grammar.syntax} grammar:\n{tool.grammar.definition}"
-        )
     return {
         "name": tool.name,
-        "description": "\n\n".join(words) or "Takes one text.",
-        "parameters": {
-            "type": "object",
-            "properties": {FREEFORM_FIELD: {"type": "string", "description": "The whole input."}},
-            "required": [FREEFORM_FIELD],
-            "additionalProperties": False,
-        },
+        "description": freeform_description(tool),
+        "parameters": freeform_schema(closed=True),
     }
 
 
@@ -198,7 +184,7 @@ def freeform_functions(request: LLMRequest, dialect: ChatDialect) -> frozenset[s
     """Return the names of the freeform tools that are offered as functions."""
     if dialect.custom_tools and not constrains(request, dialect):
         return frozenset()
-    return frozenset(tool.name for tool in request.tools if isinstance(tool, CustomTool))
+    return freeform_tools(request)
 
 
 # -- calls by constrained text
@@ -284,19 +270,3 @@ def _call_words(functions: list[Native]) -> str:
         "Call one of these functions. Answer with nothing but the JSON object "
         '{"name": <function>, "arguments": <its arguments>}.\n' + "\n".join(lines)
     )
-
-
-def freeform_input(arguments: object) -> str:
-    """Return the text that the arguments of a freeform tool, offered as a function, hold."""
-    if isinstance(arguments, dict):
-        value = arguments.get(FREEFORM_FIELD)
-        if value is None and len(arguments) == 1:
-            value = next(iter(arguments.values()))  # models rename the only field
-        if isinstance(value, str):
-            return value
-    return arguments if isinstance(arguments, str) else json.dumps(arguments).decode()  # type: ignore[arg-type]
-
-
-def freeform_arguments(text: str) -> JsonObject:
-    """Return a freeform tool's input as the arguments of its function."""
-    return {FREEFORM_FIELD: text}

@@ -1,0 +1,123 @@
+"""The shape of the answer where an API, or a model behind it, does not enforce one.
+
+A model can be made to call a tool whose input is the answer, and the stream turns that call
+back into text; where no call can be demanded either, the shape is asked for in words.
+"""
+
+from collections.abc import Mapping
+from typing import Final, Literal
+
+from attrs import frozen
+
+from llmcore.protocols.json_text import written
+from llmcore.protocols.notes import Notes
+from llmcore.protocols.tool_schema import Projected, SchemaTarget, project
+from llmcore.schema import json
+from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.schema.options import ResponseFormat
+from llmcore.schema.request import LLMRequest
+
+WRAPPER: Final = "answer"
+"""The one property of a tool's input that stands for an answer that is no object."""
+
+TOOL_DESCRIPTION: Final = "Gives the final answer. Call it exactly once."
+
+_PATH: Final = "response_format.schema"
+
+
+# -- which way
+
+
+@frozen(kw_only=True)
+class Ways:
+    """What a model lets itself be held to, and the schemas that each way takes."""
+
+    format: bool
+    """Whether the API holds the answer to a schema."""
+    tool: bool
+    """Whether a call can be demanded."""
+    format_target: SchemaTarget
+    tool_target: SchemaTarget
+
+
+@frozen(kw_only=True)
+class Plan:
+    """How the wanted shape is had."""
+
+    by: Literal["nothing", "format", "tool", "words"] = "nothing"
+    projected: Projected = Projected(schema={})
+    wrapped: bool = False
+    """Whether the tool's input holds the answer in a property."""
+
+
+def plan_answer(wanted: ResponseFormat | None, ways: Ways) -> Plan:
+    """Return how the shape *wanted* is had."""
+    if wanted is None or wanted.type == "text":
+        return Plan()
+    if wanted.schema is None:
+        return Plan(by="words")
+    if ways.format:
+        projected = project(wanted.schema, ways.format_target, _PATH)
+        if projected.strict:
+            return Plan(by="format", projected=projected)
+    if not ways.tool:
+        return Plan(by="words")
+    wrapped = wanted.schema.get("type") != "object"
+    schema = _wrapped(wanted.schema) if wrapped else wanted.schema
+    return Plan(by="tool", projected=project(schema, ways.tool_target, _PATH), wrapped=wrapped)
+
+
+def _wrapped(schema: JsonObject) -> JsonObject:
+    """Return *schema* as the one property of an object; what it refers to stays at the root."""
+    inner = {name: value for name, value in schema.items() if name not in _AT_ROOT}
+    at_root = {name: value for name, value in schema.items() if name in _AT_ROOT}
+    return {"type": "object", "properties": {WRAPPER: inner}, "required": [WRAPPER], **at_root}
+
+
+_AT_ROOT: Final = frozenset({"$defs", "definitions", "$schema", "$id"})
+
+
+# -- by a tool
+
+
+def answer_tool(request: LLMRequest) -> str:
+    """Return the name of the tool that stands for the answer, which no tool of *request* has."""
+    name = "structured_answer"
+    taken = {getattr(tool, "name", None) for tool in request.tools}
+    while name in taken:
+        name += "_"
+    return name
+
+
+def ask_for_call(name: str, notes: Notes) -> str:
+    """Return words that ask for the answer's tool, where thinking forbids to demand its call."""
+    notes.changed(
+        "tool-choice-weakened",
+        "response_format",
+        "the model does not think where it must call a tool: it is only told to",
+    )
+    return f"Give the final answer by calling the tool {name}, and in no other way."
+
+
+def note_call(notes: Notes) -> None:
+    """Say that the answer comes as a tool's input."""
+    notes.noted("response-format-by-tool", "response_format", "the answer is a tool's input")
+
+
+def unwrapped(arguments: JsonValue) -> str:
+    """Return the answer that a tool's input holds in its one property, as text."""
+    if isinstance(arguments, Mapping) and WRAPPER in arguments:
+        return json.dumps(arguments[WRAPPER]).decode()
+    return written(arguments)
+
+
+# -- in words
+
+
+def format_in_words(wanted: ResponseFormat, why: str, notes: Notes) -> str:
+    """Return the words that ask for *wanted*; *why* says that nothing else can."""
+    notes.changed("response-format-in-words", "response_format", f"{why}: the model is only told")
+    words = "Answer with one JSON document and nothing else."
+    if wanted.schema is None:
+        return words
+    return f"{words} It must match this schema:\n{json.dumps(wanted.schema).decode()}"

@@ -1,0 +1,92 @@
+"""Shapes of the answer that an API does not enforce: `answer_format`, `tool_choice`."""
+
+from typing import Any
+
+import pytest
+
+from llmcore.protocols.answer_format import Ways, answer_tool, plan_answer, unwrapped
+from llmcore.protocols.tool_choice import check_forcible
+from llmcore.protocols.tool_schema import SchemaTarget
+from llmcore.schema.errors import InvalidRequestError, UnsupportedToolChoiceError
+from llmcore.schema.messages import Message
+from llmcore.schema.options import ResponseFormat
+from llmcore.schema.request import LLMRequest
+from llmcore.schema.tools import ToolChoice, ToolDefinition
+
+OBJECT: dict[str, Any] = {
+    "type": "object",
+    "properties": {"a": {"type": "string"}},
+    "required": ["a"],
+    "additionalProperties": False,
+}
+
+
+def asked_with(**fields: Any) -> LLMRequest:
+    """Return a small request with *fields*."""
+    return LLMRequest(model="m", messages=(Message.user("Hi"),), **fields)
+
+
+def ways(*, format: bool, tool: bool) -> Ways:
+    """Return what a model lets itself be held to."""
+    return Ways(
+        format=format,
+        tool=tool,
+        format_target=SchemaTarget.ANTHROPIC_STRICT,
+        tool_target=SchemaTarget.ANTHROPIC,
+    )
+
+
+@pytest.mark.parametrize(
+    ("schema", "format", "tool", "by", "wrapped"),
+    [
+        (OBJECT, True, True, "format", False),
+        (OBJECT, False, True, "tool", False),
+        (OBJECT, False, False, "words", False),
+        ({"type": "array", "items": {"type": "string"}}, False, True, "tool", True),
+    ],
+)
+def test_the_surest_way_is_taken(
+    schema: dict[str, Any], format: bool, tool: bool, by: str, wrapped: bool
+) -> None:
+    """A format before a call, a call before words; what is no object is wrapped for a call."""
+    planned = plan_answer(ResponseFormat("json_schema", schema), ways(format=format, tool=tool))
+    assert (planned.by, planned.wrapped) == (by, wrapped)
+
+
+def test_definitions_stay_where_references_look_for_them() -> None:
+    """Wrapping moves all but them."""
+    schema: dict[str, Any] = {"$ref": "#/$defs/x", "$defs": {"x": {"type": "string"}}}
+    planned = plan_answer(ResponseFormat("json_schema", schema), ways(format=False, tool=True))
+    assert planned.projected.schema["$defs"] == {"x": {"type": "string"}}
+
+
+def test_the_answers_tool_has_a_name_of_its_own() -> None:
+    """Whatever the caller's tools are called."""
+    taken = ToolDefinition("structured_answer", "", {"type": "object"})
+    assert answer_tool(asked_with(tools=(taken,))) == "structured_answer_"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"), [({"answer": [1]}, "[1]"), ({"a": 1}, '{"a":1}'), ("cut", "cut")]
+)
+def test_wrapped_answers_are_unwrapped(arguments: Any, expected: str) -> None:
+    """And what the model did not wrap is the answer as it is."""
+    assert unwrapped(arguments) == expected
+
+
+@pytest.mark.parametrize(
+    ("choice", "forced", "has_tools", "error"),
+    [
+        (ToolChoice.required(), True, False, InvalidRequestError),
+        (ToolChoice.required(), False, True, UnsupportedToolChoiceError),
+        (ToolChoice.named("other"), True, True, InvalidRequestError),
+    ],
+)
+def test_choices_that_cannot_be_had(
+    choice: ToolChoice, forced: bool, has_tools: bool, error: type[Exception]
+) -> None:
+    """Nothing to call, a model that cannot be made to, a name that no tool has."""
+    tools = (ToolDefinition("t", "", {"type": "object"}),) if has_tools else ()
+    asked = asked_with(tools=tools, tool_choice=choice)
+    with pytest.raises(error):
+        check_forcible(asked, forced_tools=forced, has_tools=has_tools, knower="the API")
