@@ -92,13 +92,10 @@ def lower_messages(
     """Return the body's `system` and `messages`; *instructions* of our own end the former."""
     repaired = repair(request.messages, target.policy)
     notes.extend(repaired.diagnostics)
-    places = {id(message): index for index, message in enumerate(request.messages)}
     toolsets = dict(_toolsets(repaired.messages, target))
     turns = [
-        _lower_message(
-            message, f"messages[{places.get(id(message), index)}]", toolsets, target, notes
-        )
-        for index, message in enumerate(repaired.messages)
+        _lower_message(message, path, toolsets, target, notes)
+        for message, path in zip(repaired.messages, repaired.paths, strict=True)
     ]
     leading, seated = seat(turns, notes)
     texts = [

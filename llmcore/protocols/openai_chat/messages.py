@@ -77,10 +77,8 @@ def lower_messages(
     repaired = repair(request.messages, target.policy)
     notes.extend(repaired.diagnostics)
     messages = _lower_system(request, repaired, target, instructions)
-    places = {id(message): index for index, message in enumerate(request.messages)}
     held: list[Native] = []
-    for index, message in enumerate(repaired.messages):
-        path = f"messages[{places.get(id(message), index)}]"
+    for message, path in zip(repaired.messages, repaired.paths, strict=True):
         if message.role != "tool" and held:
             messages.append({"role": "user", "content": held})
             held = []

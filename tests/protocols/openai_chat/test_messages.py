@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from attrs import evolve
 
+from llmcore.protocols import openai_chat
 from llmcore.protocols.openai_chat import COMPATIBLE, OPENAI, ChatDialect
 from llmcore.schema.content import (
     AudioPart,
@@ -669,3 +670,23 @@ def test_cache_marks_go_to_servers_that_read_them() -> None:
     ]
     assert "cache_control" not in str(body(asked))
     assert codes(asked) == []
+
+
+def test_paths_lead_to_the_request_though_messages_changed() -> None:
+    """A Diagnostic names the place in what the caller wrote, not in what repair made of it."""
+    foreign = Origin(provider="elsewhere", model="other-1", protocol="gemini")
+    messages = (
+        Message.user("Hi"),
+        Message.tool("nobody", "a stray result, which repair drops"),
+        Message.assistant(
+            ReasoningPart("", signature="only good elsewhere"),
+            ImagePart(data=b"\x89PNG\r\n\x1a\n"),
+            "Look.",
+            origin=foreign,
+        ),
+        Message.user("And?"),
+    )
+    done = openai_chat.protocol.body.build(request(model="m", messages=messages), False).unwrap()
+    left_out = [note.path for note in done.diagnostics if note.code == "unsupported-content"]
+
+    assert left_out == ["messages[2].content[0]"]
