@@ -129,7 +129,14 @@ class Client:
         Nothing is sent. Local files are read. A token that would be fetched is left out,
         a placeholder in its place.
         """
-        return self._prepare(request, streaming=streaming, token=TOKEN_TO_COME)
+        resolved = self.resolve(request)
+        if not is_successful(resolved):
+            return Failure(resolved.failure())
+        try:
+            loaded = load_files(request)
+        except LLMError as error:
+            return Failure(error)
+        return self._prepare(loaded, resolved.unwrap(), streaming=streaming, token=TOKEN_TO_COME)
 
     async def generate(
         self, request: LLMRequest, *, timeouts: Timeouts | None = None
@@ -202,14 +209,15 @@ class Client:
         resolved = self.resolve(request)
         if not is_successful(resolved):
             return Failure(resolved.failure())
-        route = _route(resolved.unwrap())
+        model = resolved.unwrap()
+        route = _route(model)
         token = await self._credentials.token(route.auth, self.environ)
         if names_files(request):
             try:
                 request = await anyio.to_thread.run_sync(load_files, request)
             except LLMError as error:
                 return Failure(error)
-        prepared = self._prepare(request, streaming=streaming, token=token)
+        prepared = self._prepare(request, model, streaming=streaming, token=token)
         if cursor is not None:
             context = self._context(token)
             prepared = prepared.bind(lambda whole: route.resume(whole, cursor, context))
@@ -219,18 +227,11 @@ class Client:
         return Success(Outgoing(prepared=request_ready, route=route, transport=transport))
 
     def _prepare(
-        self, request: LLMRequest, *, streaming: bool, token: str | None
+        self, request: LLMRequest, model: Model, *, streaming: bool, token: str | None
     ) -> Result[PreparedRequest, LLMError]:
-        resolved = self.resolve(request)
-        if not is_successful(resolved):
-            return Failure(resolved.failure())
-        model = resolved.unwrap()
-        context = self._context(token)
-        try:
-            loaded = load_files(evolve(request, model=model, provider=None))
-        except LLMError as error:
-            return Failure(error)
-        return _route(model).prepare(loaded, streaming=streaming, context=context)
+        """Return the native request of *request*, whose model and files are there."""
+        resolved = evolve(request, model=model, provider=None)
+        return _route(model).prepare(resolved, streaming=streaming, context=self._context(token))
 
     def _context(self, token: str | None) -> AuthContext:
         return AuthContext(environ=self.environ, now=datetime.now(UTC), token=token)
