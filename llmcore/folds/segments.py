@@ -17,9 +17,10 @@ here, since it runs once per token.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Final, TypeAlias, get_args
 
-from attrs import define, evolve, field
+from attrs import define, field
 
 from llmcore.schema import json
+from llmcore.schema.changed import changed
 from llmcore.schema.content import TokenLogprob, ToolCallKind
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import StreamError
@@ -176,7 +177,7 @@ class SegmentFold:
         if opened is None:
             return self._misplaced(event)
         text, rest = self._join(opened, event.text)
-        whole = evolve(
+        whole = changed(
             event,
             text=text,
             logprobs=event.logprobs or tuple(opened.logprobs),
@@ -189,7 +190,7 @@ class SegmentFold:
         if opened is None:
             return self._misplaced(event)
         text, rest = self._join(opened, event.text)
-        whole = evolve(event, text=text)
+        whole = changed(event, text=text)
         return (ReasoningDelta(event.id, rest), whole) if rest else (whole,)
 
     def _end_tool(self, event: ToolInputEnd) -> Sequence[LLMEvent]:
@@ -207,7 +208,7 @@ class SegmentFold:
             provider_metadata=event.provider_metadata,
         )
         self._last_call = call
-        end = evolve(event, text=text)
+        end = changed(event, text=text)
         return (ToolInputDelta(event.id, rest), end, call) if rest else (end, call)
 
     def _call(self, event: ToolCall) -> Sequence[LLMEvent]:
@@ -234,7 +235,7 @@ class SegmentFold:
     def _finish(self, event: Finish) -> Sequence[LLMEvent]:
         if not self._diagnostics:
             return (event,)
-        return (evolve(event, diagnostics=(*event.diagnostics, *self._diagnostics)),)
+        return (changed(event, diagnostics=(*event.diagnostics, *self._diagnostics)),)
 
     # -- what segments are made of
 
@@ -341,7 +342,7 @@ def _mended_delta(opened: _Open, event: _Delta) -> Sequence[LLMEvent]:
     if text == event.text:
         return (event,)
     kept = text or (isinstance(event, TextDelta) and event.logprobs)
-    return (evolve(event, text=text),) if kept else ()
+    return (changed(event, text=text),) if kept else ()
 
 
 def _mend(text: str) -> str:

@@ -188,7 +188,10 @@ def rate_limit_from(headers: Mapping[str, str]) -> RateLimitInfo | None:
     Where several windows are stated (a minute and a day, input and output tokens), the
     one with the least left: it binds first.
     """
-    windows = _windows(lowered(headers))
+    names = {low: value for name, value in headers.items() if "ratelimit" in (low := name.lower())}
+    if not names:
+        return None
+    windows = _windows(names, _http_date(lowered(headers).get("date", "")))
     requests = _tightest(windows, ("requests", "any"))
     tokens = _tightest(windows, ("tokens", "part"))
     if requests == tokens == _Window():
@@ -203,8 +206,7 @@ def rate_limit_from(headers: Mapping[str, str]) -> RateLimitInfo | None:
     )
 
 
-def _windows(names: Mapping[str, str]) -> dict[tuple[str, str], _Window]:
-    date = _http_date(names.get("date", ""))
+def _windows(names: Mapping[str, str], date: datetime | None) -> dict[tuple[str, str], _Window]:
     found: dict[tuple[str, str], _Window] = {}
     for name in sorted(names):
         match = next((match for known in _HEADERS if (match := known.fullmatch(name))), None)

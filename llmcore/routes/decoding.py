@@ -11,9 +11,10 @@ from attrs import evolve, frozen
 from llmcore.folds.response import Accumulator
 from llmcore.folds.segments import SegmentFold
 from llmcore.protocols.errors import error_from_response
-from llmcore.protocols.protocol import Protocol
+from llmcore.protocols.protocol import Frame, Protocol
 from llmcore.routes.framing import Framing
 from llmcore.schema import json
+from llmcore.schema.changed import changed
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import LLMError, StreamError
 from llmcore.schema.events import (
@@ -62,8 +63,10 @@ class ResponseDecoder:
         self._frames = framing.new_decoder()
         self._request = request
         self._context = context or ResponseContext()
-        self._state = self._machine.initial(request)
-        self._last: Any = None
+        self._state: Any = None
+        """The machine's state, from the first bytes of a stream on."""
+        self._last: Frame | None = None
+        """The last frame that said something."""
         self._segments = SegmentFold()
         self.accumulator = accumulator or Accumulator()
         """What has arrived so far."""
@@ -75,7 +78,7 @@ class ResponseDecoder:
         """Where the answer stands, if the server can stream the rest of it again; else empty."""
         if self._machine.cursor is None or self._last is None:
             return {}
-        return self._machine.cursor(self._state, self._last)
+        return self._machine.cursor(self._state, self._machine.decode(self._last))
 
     def go_on(self, framing: Framing) -> None:
         """Take the rest of an answer that was cut, in new bytes: the fold continues."""
@@ -90,6 +93,8 @@ class ResponseDecoder:
 
     def feed(self, chunk: bytes) -> list[LLMEvent]:
         """Return the events that *chunk* completes."""
+        if self._state is None:
+            self._state = self._machine.initial(self._request)
         try:
             frames = self._frames.feed(chunk)
         except LLMError as error:
@@ -100,6 +105,8 @@ class ResponseDecoder:
         """Return the last events, now that no more bytes will come."""
         if self.ended:
             return []
+        if self._state is None:
+            self._state = self._machine.initial(self._request)
         try:
             events = self._read(self._frames.close())
         except LLMError as error:
@@ -131,20 +138,29 @@ class ResponseDecoder:
     def _read(self, frames: Iterable[tuple[str, bytes]]) -> list[LLMEvent]:
         events: list[LLMEvent] = []
         decode, step, terminal = self._machine.decode, self._machine.step, self._machine.terminal
-        append = self._segments.append
+        continued, append = self._machine.continued, self._segments.append
         for frame in frames:
             if self.ended:
                 break
+            if continued is not None:
+                delta = continued(self._state, frame)
+                if delta is not None:
+                    self._last = frame
+                    if append(delta):  # type: ignore[arg-type]
+                        events.append(delta)
+                    else:
+                        self._complete((delta,), events)
+                    continue
             try:
                 event = decode(frame)
                 if event is None:
                     continue
                 self._state, bare = step(self._state, event)
-                self._last = event
+                self._last = frame
             except (ValueError, LLMError) as error:
                 return events + self.fail(_unreadable(frame[1], error))
             if len(bare) == 1 and type(bare[0]) in _DELTAS and append(bare[0]):  # type: ignore[arg-type]
-                events.append(bare[0])  # a delta and nothing else: the per-token path
+                events.append(bare[0])
                 continue
             self._complete(bare, events)
             if not self.ended and terminal(event):
@@ -186,7 +202,7 @@ class ResponseDecoder:
 
     def _with_context(self, start: StreamStart) -> StreamStart:
         context = self._context
-        return evolve(
+        return changed(
             start,
             diagnostics=(*context.diagnostics, *start.diagnostics),
             rate_limit=start.rate_limit or context.rate_limit,

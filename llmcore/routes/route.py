@@ -22,6 +22,7 @@ from llmcore.routes.framing import Framing
 from llmcore.routes.http_request import HttpRequest, with_query
 from llmcore.routes.transport import Http, TransportSpec
 from llmcore.schema import json
+from llmcore.schema.changed import changed
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError, LLMError
 from llmcore.schema.json import JsonObject, ProviderMetadata, plain_metadata
@@ -50,7 +51,7 @@ class RouteDefaults:
         options = dict(self.provider_options)
         for provider, values in request.provider_options.items():
             options[provider] = merge_json(options.get(provider, {}), values, keep_none=True)
-        return evolve(
+        return changed(
             request,
             generation=_filled(request.generation, self.generation),
             provider_options=options,
@@ -58,9 +59,12 @@ class RouteDefaults:
         )
 
 
+_GENERATION = tuple(option.name for option in fields(GenerationOptions))
+
+
 def _filled(above: GenerationOptions, below: GenerationOptions) -> GenerationOptions:
     """Return *above*, its unset fields taken from *below*."""
-    unset = [f.name for f in fields(GenerationOptions) if getattr(above, f.name) in (None, ())]
+    unset = [name for name in _GENERATION if getattr(above, name) in (None, ())]
     changes = {name: getattr(below, name) for name in unset if getattr(below, name)}
     return evolve(above, **changes) if changes else above
 

@@ -1,7 +1,7 @@
 """Content parts: what a message is made of, in the order it was said."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal, TypeAlias, Union, cast, get_args
+from typing import Literal, TypeAlias, Union, cast
 
 from attrs import evolve, field, frozen
 
@@ -242,7 +242,18 @@ PartInput: TypeAlias = Union[str, ContentPart, Sequence[Union[str, ContentPart]]
 """What constructors take where parts are wanted: text, a part, or a sequence of them."""
 
 
-_PARTS = get_args(ContentPart)
+PARTS = (
+    TextPart,
+    ReasoningPart,
+    ImagePart,
+    AudioPart,
+    DocumentPart,
+    ToolCallPart,
+    ToolResultPart,
+    RefusalPart,
+    ProviderPart,
+)
+"""The classes of `ContentPart`."""
 
 
 def parts_of(values: Iterable[PartInput]) -> tuple[ContentPart, ...]:
@@ -254,14 +265,14 @@ def parts_of(values: Iterable[PartInput]) -> tuple[ContentPart, ...]:
     for value in values:
         if isinstance(value, str):
             parts.append(TextPart(value))
-        elif isinstance(value, bytes) or not isinstance(value, (Sequence, *_PARTS)):
+        elif isinstance(value, PARTS):
+            parts.append(value)
+        elif isinstance(value, Sequence) and not isinstance(value, bytes):
+            parts.extend(parts_of(value))
+        else:
             raise InvalidRequestError(
                 f"content is made of text and content parts, not of a {type(value).__name__}"
             )
-        elif isinstance(value, Sequence):
-            parts.extend(parts_of(value))
-        else:
-            parts.append(value)
     return tuple(parts)
 
 

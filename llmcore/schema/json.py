@@ -153,7 +153,7 @@ def _below(where: str, levels: int) -> int:
 
 def plain_object(value: object) -> JsonObject:
     """Return a copy of the JSON object *value*; None counts as empty."""
-    if value is None:
+    if value is None or value == {}:
         return {}
     if not isinstance(value, Mapping):
         raise InvalidRequestError(f"expected a JSON object, got a {type(value).__name__}")
@@ -162,6 +162,8 @@ def plain_object(value: object) -> JsonObject:
 
 def plain_metadata(value: object) -> ProviderMetadata:
     """Return a copy of provider metadata: an object of objects, keyed by provider."""
+    if value == {}:  # nearly always
+        return {}
     copy = plain_object(value)
     for provider, data in copy.items():
         if not isinstance(data, Mapping):

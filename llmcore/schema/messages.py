@@ -5,6 +5,7 @@ from typing import Literal, Self, get_args
 from attrs import field, frozen
 
 from llmcore.schema.content import (
+    PARTS,
     ContentPart,
     PartInput,
     ReasoningPart,
@@ -37,6 +38,8 @@ class Origin:
 
 
 def _content(value: PartInput) -> tuple[ContentPart, ...]:
+    if type(value) is tuple and all(isinstance(part, PARTS) for part in value):
+        return value
     return parts_of([value])
 
 

@@ -135,6 +135,8 @@ class HttpOverlay:
 
     def over(self, below: "HttpOverlay") -> "HttpOverlay":
         """Return *below* with this one laid over it."""
+        if not (below.headers or below.query or below.body):
+            return self
         return HttpOverlay(
             headers={**below.headers, **self.headers},
             query={**below.query, **self.query},

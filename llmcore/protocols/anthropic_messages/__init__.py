@@ -12,6 +12,7 @@ building the request: `body`, `thinking`, `answer_format`, `messages`, `seating`
 
 from llmcore.protocols.anthropic_messages import body, stream
 from llmcore.protocols.anthropic_messages.body import METADATA_KEY, PROTOCOL_ID, Body
+from llmcore.protocols.anthropic_messages.continuing import continued
 from llmcore.protocols.anthropic_messages.state import Event, State
 from llmcore.protocols.protocol import BodyBuilder, Protocol, StreamMachine
 
@@ -23,6 +24,7 @@ protocol: Protocol[Body, Event, State] = Protocol(
         decode=stream.decode,
         initial=stream.initial,
         step=stream.step,
+        continued=continued,
         halt=stream.halt,
         terminal=stream.terminal,
     ),

@@ -7,8 +7,6 @@ Source: https://platform.claude.com/docs/en/api/messages/create (`ContentBlock`)
 from collections.abc import Callable
 from typing import Final
 
-from attrs import evolve
-
 from llmcore.protocols.answer_format import unwrapped
 from llmcore.protocols.anthropic_messages import citations
 from llmcore.protocols.anthropic_messages.body import METADATA_KEY
@@ -20,6 +18,7 @@ from llmcore.protocols.freeform import freeform_text
 from llmcore.protocols.json_text import parsed
 from llmcore.protocols.loose_json import dicts, mapping, string
 from llmcore.schema import json
+from llmcore.schema.changed import changed
 from llmcore.schema.content import ToolCallKind
 from llmcore.schema.events import (
     LLMEvent,
@@ -56,7 +55,7 @@ def on_block_start(state: State, index: object, block: Event, events: list[LLMEv
 
 
 def _open(state: State, index: object, block: Block) -> State:
-    return evolve(state, open={**state.open, index: block}, blocks=state.blocks + 1)
+    return changed(state, open={**state.open, index: block}, blocks=state.blocks + 1)
 
 
 def _start_text(state: State, index: object, block: Event, events: list[LLMEvent]) -> State:
@@ -101,7 +100,7 @@ def _start_tool(state: State, index: object, block: Event, events: list[LLMEvent
     kind: ToolCallKind = "custom" if freeform else "function"
     events.append(ToolInputStart(call_id, name, kind=kind, provider_executed=executed))
     opened = _tool_block("freeform" if freeform else "tool", call_id, block, held=freeform)
-    state = evolve(
+    state = changed(
         state,
         names={**state.names, call_id: name},
         called=state.called or not executed,
@@ -121,7 +120,7 @@ def _start_answer(state: State, index: object, block: Event, events: list[LLMEve
     segment = f"text_{state.blocks}"
     events.append(TextStart(segment))
     opened = _tool_block("answer", segment, block, held=state.context.wrapped)
-    return _open(evolve(state, answered=True), index, evolve(opened, emits=TextDelta))
+    return _open(changed(state, answered=True), index, changed(opened, emits=TextDelta))
 
 
 def _tool_block(kind: Kind, segment: str, block: Event, *, held: bool) -> Block:
@@ -148,18 +147,21 @@ def on_block_delta(
     """Take a delta that is more than a continuation."""
     kind = str(delta.get("type"))
     if kind == block.hot:
-        return state  # it would only continue the block, and says nothing
-    changed = _DELTAS.get(kind, _keep)(block, delta, events)
-    if changed is block:
+        text = delta.get(block.text_field)
+        if isinstance(text, str) and text:
+            events.append(block.emits(block.segment, text))
         return state
-    return evolve(state, open={**state.open, index: changed})
+    after = _DELTAS.get(kind, _keep)(block, delta, events)
+    if after is block:
+        return state
+    return changed(state, open={**state.open, index: after})
 
 
 def _on_signature(block: Block, delta: Event, events: list[LLMEvent]) -> Block:
     if block.kind != "reasoning":
         return _keep(block, delta, events)
     signature = string(delta.get("signature"))
-    return block if signature is None else evolve(block, signature=signature)
+    return block if signature is None else changed(block, signature=signature)
 
 
 def _on_input(block: Block, delta: Event, events: list[LLMEvent]) -> Block:
@@ -169,9 +171,9 @@ def _on_input(block: Block, delta: Event, events: list[LLMEvent]) -> Block:
     if text is None:
         return block
     if block.held:
-        return evolve(block, input=None, pieces=Chain(text, block.pieces))
+        return changed(block, input=None, pieces=Chain(text, block.pieces))
     events.append(block.emits(block.segment, text))
-    return block if block.hot else evolve(block, input=None, hot="input_json_delta")
+    return block if block.hot else changed(block, input=None, hot="input_json_delta")
 
 
 def _on_citation(block: Block, delta: Event, events: list[LLMEvent]) -> Block:
@@ -179,13 +181,13 @@ def _on_citation(block: Block, delta: Event, events: list[LLMEvent]) -> Block:
     if block.kind != "text" or not native:
         return _keep(block, delta, events)
     citation = citations.read(native, METADATA_KEY)
-    return evolve(block, citations=(*block.citations, citation))
+    return changed(block, citations=(*block.citations, citation))
 
 
 def _keep(block: Block, delta: Event, events: list[LLMEvent]) -> Block:
     """Keep a delta for the block's native form, or pass on what has no place in ours."""
     if block.kind in ("opaque", "result"):
-        return evolve(block, pieces=Chain(delta, block.pieces))
+        return changed(block, pieces=Chain(delta, block.pieces))
     events.append(ProviderEvent(METADATA_KEY, {"type": "content_block_delta", "delta": delta}))
     return block
 
@@ -204,7 +206,7 @@ def on_block_stop(state: State, index: object, events: list[LLMEvent]) -> State:
     """Close the block at *index*."""
     rest = dict(state.open)
     block = rest.pop(index)
-    state = evolve(state, open=rest)
+    state = changed(state, open=rest)
     match block.kind:
         case "text":
             events.append(TextEnd(block.segment, citations=block.citations))
@@ -298,4 +300,4 @@ def _announce(state: State, content: JsonValue, events: list[LLMEvent]) -> State
             Source(id=f"source_{number}", url=url, title=title, provider_metadata=metadata)
         )
         number += 1
-    return state if number == state.sources else evolve(state, sources=number)
+    return state if number == state.sources else changed(state, sources=number)

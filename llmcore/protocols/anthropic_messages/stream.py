@@ -9,8 +9,6 @@ whole at its beginning, so both give the same events by construction.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from attrs import evolve
-
 from llmcore.protocols.answer_context import planned_context
 from llmcore.protocols.anthropic_messages.answer_format import plan
 from llmcore.protocols.anthropic_messages.body import METADATA_KEY, PROTOCOL_ID
@@ -26,6 +24,7 @@ from llmcore.protocols.errors import error_from_body
 from llmcore.protocols.loose_json import dicts, mapping, string
 from llmcore.protocols.protocol import Frame
 from llmcore.schema import json
+from llmcore.schema.changed import changed
 from llmcore.schema.errors import StreamError
 from llmcore.schema.events import (
     ErrorEvent,
@@ -88,20 +87,6 @@ def initial(request: LLMRequest) -> State:
 
 def step(state: State, event: Event) -> Step:
     """Translate one event."""
-    try:  # the per-token path: a delta that only continues its block
-        if event["type"] == "content_block_delta":
-            block = state.open[event["index"]]
-            delta = event["delta"]
-            if delta["type"] == block.hot:
-                text = delta[block.text_field]
-                if type(text) is str and text:
-                    return state, (block.emits(block.segment, text),)
-    except (KeyError, TypeError):
-        pass  # whatever is missing or odd, the long way says what it means
-    return _step(state, event)
-
-
-def _step(state: State, event: Event) -> Step:
     events: list[LLMEvent] = []
     kind = event.get("type")
     if kind == "error" or (event.get("error") and kind not in _HANDLERS):
@@ -111,7 +96,7 @@ def _step(state: State, event: Event) -> Step:
         unknown = ProviderEvent(METADATA_KEY, event)
         if state.started:
             return state, (unknown,)
-        return evolve(state, early=(*state.early, unknown)), ()
+        return changed(state, early=(*state.early, unknown)), ()
     if not state.started and kind != "message_start":
         return state, (_fault(f"{kind} came before message_start", event),)
     return handler(state, event, events), events
@@ -144,8 +129,8 @@ def _on_message_start(state: State, event: Event, events: list[LLMEvent]) -> Sta
         )
     )
     events.extend((*state.early, StepStart()))
-    envelope = evolve(state.envelope, response_id=response_id)
-    state = evolve(state, started=True, early=(), envelope=envelope)
+    envelope = changed(state.envelope, response_id=response_id)
+    state = changed(state, started=True, early=(), envelope=envelope)
     return _note(state, message, _NOT_OF_MESSAGE, usage)
 
 
@@ -183,11 +168,11 @@ def _on_message_delta(state: State, event: Event, _events: list[LLMEvent]) -> St
     reason = string(delta.get("stop_reason"))
     if reason is None:
         return state
-    return evolve(state, envelope=evolve(state.envelope, reason=reason))
+    return changed(state, envelope=changed(state.envelope, reason=reason))
 
 
 def _on_message_stop(state: State, event: Event, _events: list[LLMEvent]) -> State:
-    return evolve(_note(state, event, _NOT_OF_EVENT, {}), stopped=True)
+    return changed(_note(state, event, _NOT_OF_EVENT, {}), stopped=True)
 
 
 _HANDLERS: Final[dict[str, Any]] = {
@@ -217,10 +202,10 @@ def _note(
     said.update({name: usage[name] for name in _OF_USAGE if usage.get(name) is not None})
     envelope = state.envelope
     if usage:
-        envelope = evolve(envelope, usage=merged(envelope.usage, usage))
+        envelope = changed(envelope, usage=merged(envelope.usage, usage))
     if said:
-        envelope = evolve(envelope, metadata={**envelope.metadata, **said})
-    return state if envelope is state.envelope else evolve(state, envelope=envelope)
+        envelope = changed(envelope, metadata={**envelope.metadata, **said})
+    return state if envelope is state.envelope else changed(state, envelope=envelope)
 
 
 # -- the end
@@ -279,10 +264,10 @@ def whole(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent]:
     if "content" not in document:
         return (no_answer("holds no content", document),)
     events: list[LLMEvent] = []
-    start = evolve(start, envelope=evolve(start.envelope, raw=document))
+    start = changed(start, envelope=changed(start.envelope, raw=document))
     state = _on_message_start(start, {"message": document}, events)
     for index, block in enumerate(dicts(document["content"])):
         state = on_block_stop(on_block_start(state, index, block, events), index, events)
     reason = string(document.get("stop_reason"))
-    state = evolve(state, stopped=True, envelope=evolve(state.envelope, reason=reason))
+    state = changed(state, stopped=True, envelope=changed(state.envelope, reason=reason))
     return (*events, *halt(state))

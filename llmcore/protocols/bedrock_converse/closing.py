@@ -10,8 +10,6 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any, Final
 
-from attrs import evolve
-
 from llmcore.protocols.answer_format import unwrapped
 from llmcore.protocols.bedrock_converse import citations
 from llmcore.protocols.bedrock_converse.body import METADATA_KEY
@@ -20,6 +18,7 @@ from llmcore.protocols.chain import unchain
 from llmcore.protocols.freeform import freeform_text
 from llmcore.protocols.json_text import parsed
 from llmcore.protocols.loose_json import mapping, string
+from llmcore.schema.changed import changed
 from llmcore.schema.events import (
     File,
     LLMEvent,
@@ -38,7 +37,7 @@ def on_block_stop(state: State, index: object, events: list[LLMEvent]) -> State:
     """Close the block at *index*."""
     rest = dict(state.open)
     block = rest.pop(index)
-    state = evolve(state, open=rest)
+    state = changed(state, open=rest)
     match block.kind:
         case "text":
             return _end_text(state, block, events)
@@ -85,7 +84,7 @@ def _announce(state: State, cited: tuple[Native, ...], events: list[LLMEvent]) -
         title = string(native.get("title"))
         events.append(Source(id=f"source_{len(urls)}", url=url, title=title))
         urls = (*urls, url)
-    return state if urls is state.urls else evolve(state, urls=urls)
+    return state if urls is state.urls else changed(state, urls=urls)
 
 
 def _joined(pieces: tuple[str, ...]) -> str | None:

@@ -8,8 +8,6 @@ read November 2026. Only tools, their results and pictures announce themselves b
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from attrs import evolve
-
 from llmcore.protocols.bedrock_converse.body import METADATA_KEY
 from llmcore.protocols.bedrock_converse.closing import on_block_stop
 from llmcore.protocols.bedrock_converse.state import Block, Kind, Native, State
@@ -17,6 +15,7 @@ from llmcore.protocols.call_ids import synthetic_call_id
 from llmcore.protocols.chain import Chain
 from llmcore.protocols.json_text import written
 from llmcore.protocols.loose_json import dicts, mapping, string
+from llmcore.schema.changed import changed
 from llmcore.schema.content import ToolCallKind
 from llmcore.schema.errors import StreamError
 from llmcore.schema.events import (
@@ -55,7 +54,7 @@ def _kept(kind: Kind, native: Native) -> Block:
 
 
 def _open(state: State, index: object, block: Block) -> State:
-    return evolve(state, open={**state.open, index: block}, blocks=state.blocks + 1)
+    return changed(state, open={**state.open, index: block}, blocks=state.blocks + 1)
 
 
 def _start_tool(state: State, index: object, call: Native, events: list[LLMEvent]) -> State:
@@ -75,7 +74,9 @@ def _start_tool(state: State, index: object, call: Native, events: list[LLMEvent
         emits=ToolInputDelta,
         native=call,
     )
-    state = evolve(state, names={**state.names, call_id: name}, called=state.called or not executed)
+    state = changed(
+        state, names={**state.names, call_id: name}, called=state.called or not executed
+    )
     return _open(state, index, block)
 
 
@@ -92,7 +93,7 @@ def _start_answer(state: State, index: object, events: list[LLMEvent]) -> State:
     events.append(TextStart(segment))
     hot = ("", "") if state.context.wrapped else ("toolUse", "input")
     block = Block(kind="answer", segment=segment, hot=hot, emits=TextDelta)
-    return _open(evolve(state, answered=True), index, block)
+    return _open(changed(state, answered=True), index, block)
 
 
 # -- a block goes on
@@ -124,8 +125,8 @@ def _on_citation(state: State, index: object, delta: Native, events: list[LLMEve
         state = on_block_stop(state, index, events) if block is not None else state
         block = Block(kind="text", segment="", hot=("", ""))
         state = _open(state, index, block)
-    cited = evolve(block, citations=(*block.citations, mapping(delta["citation"])))
-    return evolve(state, open={**state.open, index: cited})
+    cited = changed(block, citations=(*block.citations, mapping(delta["citation"])))
+    return changed(state, open={**state.open, index: cited})
 
 
 def _on_reasoning(state: State, index: object, delta: Native, events: list[LLMEvent]) -> State:
@@ -141,12 +142,12 @@ def _on_reasoning(state: State, index: object, delta: Native, events: list[LLMEv
         events.append(ReasoningDelta(block.segment, text))
     if signature is None and redacted is None:
         return state
-    block = evolve(
+    block = changed(
         block,
         signature=(block.signature or "") + signature if signature else block.signature,
         redacted=(*block.redacted, redacted) if redacted else block.redacted,
     )
-    return evolve(state, open={**state.open, index: block})
+    return changed(state, open={**state.open, index: block})
 
 
 _OF_REASONING: Final = frozenset({"text", "signature", "redactedContent"})
@@ -188,8 +189,8 @@ def _on_tool(state: State, index: object, delta: Native, events: list[LLMEvent])
         if text:
             events.append(block.emits(block.segment, text))
         return state
-    held = evolve(block, pieces=Chain(text, block.pieces))
-    return evolve(state, open={**state.open, index: held})
+    held = changed(block, pieces=Chain(text, block.pieces))
+    return changed(state, open={**state.open, index: held})
 
 
 def _on_result(state: State, index: object, delta: Native, events: list[LLMEvent]) -> State:
@@ -199,17 +200,17 @@ def _on_result(state: State, index: object, delta: Native, events: list[LLMEvent
     pieces = block.pieces
     for item in dicts(delta["toolResult"]):
         pieces = Chain(item, pieces)
-    return evolve(state, open={**state.open, index: evolve(block, pieces=pieces)})
+    return changed(state, open={**state.open, index: changed(block, pieces=pieces)})
 
 
 def _on_other(state: State, index: object, delta: Native, events: list[LLMEvent]) -> State:
     """Keep a delta for the block's native form, or pass on what has no place in ours."""
     block = state.open.get(index)
     if block is not None and block.kind in ("opaque", "image"):
-        kept = evolve(block, pieces=Chain(delta, block.pieces))
-        return evolve(state, open={**state.open, index: kept})
+        kept = changed(block, pieces=Chain(delta, block.pieces))
+        return changed(state, open={**state.open, index: kept})
     if block is None:
-        return _open(state, index, evolve(_kept("opaque", {}), pieces=Chain(delta, None)))
+        return _open(state, index, changed(_kept("opaque", {}), pieces=Chain(delta, None)))
     events.append(ProviderEvent(METADATA_KEY, {"contentBlockDelta": {"delta": delta}}))
     return state
 

@@ -11,8 +11,6 @@ same events by construction.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from attrs import evolve
-
 from llmcore.protocols.answer_context import planned_context
 from llmcore.protocols.bedrock_converse.answer_format import plan
 from llmcore.protocols.bedrock_converse.body import METADATA_KEY, PROTOCOL_ID
@@ -29,6 +27,7 @@ from llmcore.protocols.errors import error_from_body
 from llmcore.protocols.loose_json import dicts, mapping, string
 from llmcore.protocols.protocol import Frame
 from llmcore.schema import json
+from llmcore.schema.changed import changed
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.events import (
@@ -158,7 +157,7 @@ def _start(state: State, events: list[LLMEvent]) -> State:
     context = state.context
     start = StreamStart(provider=context.provider, model=context.model, protocol=PROTOCOL_ID)
     events.extend((start, StepStart()))
-    return evolve(state, started=True)
+    return changed(state, started=True)
 
 
 def _on_message_start(state: State, _data: Native, _events: list[LLMEvent]) -> State:
@@ -186,14 +185,14 @@ def _index(data: Native) -> object:
 
 def _on_message_stop(state: State, data: Native, _events: list[LLMEvent]) -> State:
     reason = string(data.get("stopReason"))
-    envelope = evolve(state.envelope, reason=reason, stopped=True)
-    return _note(evolve(state, envelope=envelope), data)
+    envelope = changed(state.envelope, reason=reason, stopped=True)
+    return _note(changed(state, envelope=envelope), data)
 
 
 def _on_metadata(state: State, data: Native, _events: list[LLMEvent]) -> State:
     usage = mapping(data.get("usage"))
-    envelope = evolve(state.envelope, counted=True, usage=usage or state.envelope.usage)
-    return _note(evolve(state, envelope=envelope), data)
+    envelope = changed(state.envelope, counted=True, usage=usage or state.envelope.usage)
+    return _note(changed(state, envelope=envelope), data)
 
 
 _HANDLERS: Final[dict[str, Callable[[State, Native, list[LLMEvent]], State]]] = {
@@ -216,8 +215,8 @@ def _note(state: State, holder: Mapping[str, Any]) -> State:
     said = {k: v for k, v in holder.items() if k not in _NOT_METADATA and v is not None}
     if not said:
         return state
-    envelope = evolve(state.envelope, metadata={**state.envelope.metadata, **said})
-    return evolve(state, envelope=envelope)
+    envelope = changed(state.envelope, metadata={**state.envelope.metadata, **said})
+    return changed(state, envelope=envelope)
 
 
 # -- the end
@@ -291,10 +290,10 @@ def _is_error(document: Native) -> bool:
 
 def _whole(state: State, document: Native, message: Native) -> Iterable[LLMEvent]:
     events: list[LLMEvent] = []
-    state = _start(evolve(state, envelope=evolve(state.envelope, raw=document)), events)
+    state = _start(changed(state, envelope=changed(state.envelope, raw=document)), events)
     for index, block in enumerate(dicts(message.get("content"))):
         state = on_whole_block(state, index, block, events)
     state = _on_metadata(state, document, events)
     reason = string(document.get("stopReason"))
-    state = evolve(state, envelope=evolve(state.envelope, reason=reason, stopped=True))
+    state = changed(state, envelope=changed(state.envelope, reason=reason, stopped=True))
     return (*events, *halt(state))

@@ -10,8 +10,6 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any, Final
 
-from attrs import evolve
-
 from llmcore.protocols.call_ids import synthetic_call_id
 from llmcore.protocols.chain import Chain, unchain
 from llmcore.protocols.freeform import freeform_text
@@ -26,6 +24,7 @@ from llmcore.protocols.gemini.state import (
 )
 from llmcore.protocols.loose_json import dicts, mapping, string
 from llmcore.schema import json
+from llmcore.schema.changed import changed
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.events import (
     LLMEvent,
@@ -85,13 +84,13 @@ def take_id(state: State, given: str | None) -> tuple[State, str]:
 def _begin(state: State, opened: OpenCall, call: Chunk, events: list[LLMEvent]) -> State:
     kind = "custom" if opened.name in state.answer.context.freeform else "function"
     events.append(ToolInputStart(opened.id, opened.name, kind=kind))  # type: ignore[arg-type]
-    return change(state, call=evolve(opened, pieces=Chain(call, None)))
+    return change(state, call=changed(opened, pieces=Chain(call, None)))
 
 
 def _on_more(state: State, call: Chunk, events: list[LLMEvent]) -> State:
     opened = state.answer.call
     assert opened is not None  # noqa: S101  (the caller has looked)
-    state = change(state, call=evolve(opened, pieces=Chain(call, opened.pieces)))
+    state = change(state, call=changed(opened, pieces=Chain(call, opened.pieces)))
     return state if call.get("willContinue") is True else end_call(state, events)
 
 

@@ -10,11 +10,12 @@ from bisect import bisect_right
 from itertools import accumulate
 from typing import Any
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from llmcore.protocols.gemini.body import METADATA_KEY
 from llmcore.protocols.gemini.state import Chunk, State, Text, change
 from llmcore.protocols.loose_json import dicts, integer, mapping, string
+from llmcore.schema.changed import changed
 from llmcore.schema.content import Citation
 from llmcore.schema.events import LLMEvent, Source
 
@@ -178,4 +179,4 @@ def _placed(
     index = min(bisect_right(ends, span[0]), len(texts) - 1)
     before = ends[index - 1] if index else 0
     start, end = span[0] - before, min(span[1], ends[index]) - before
-    return index, evolve(citation, start_index=start, end_index=end)
+    return index, changed(citation, start_index=start, end_index=end)

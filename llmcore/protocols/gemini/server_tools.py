@@ -7,13 +7,12 @@ Sources, read November 2026: https://ai.google.dev/gemini-api/docs/code-executio
 
 from typing import Final
 
-from attrs import evolve
-
 from llmcore.protocols.gemini.body import METADATA_KEY
 from llmcore.protocols.gemini.content import without
 from llmcore.protocols.gemini.function_calls import take_id
 from llmcore.protocols.gemini.state import Chunk, State, change, close_segment
 from llmcore.protocols.loose_json import mapping, string
+from llmcore.schema.changed import changed
 from llmcore.schema.events import LLMEvent, ToolCall, ToolResult
 
 CODE_EXECUTION: Final = "code_execution"
@@ -59,7 +58,7 @@ def _on_call(state: State, part: Chunk, call: ToolCall, events: list[LLMEvent]) 
     """Report *call*, under an id that no other has."""
     state, id_ = take_id(close_segment(state, events), call.id or None)
     metadata = {METADATA_KEY: {"part": part}}
-    events.append(evolve(call, id=id_, provider_executed=True, provider_metadata=metadata))
+    events.append(changed(call, id=id_, provider_executed=True, provider_metadata=metadata))
     return change(state, running=id_)
 
 
@@ -73,6 +72,6 @@ def _on_result(state: State, part: Chunk, result: ToolResult, events: list[LLMEv
         state, id_ = take_id(state, None)
     metadata = {METADATA_KEY: {"part": part}}
     events.append(
-        evolve(result, tool_call_id=id_, provider_executed=True, provider_metadata=metadata)
+        changed(result, tool_call_id=id_, provider_executed=True, provider_metadata=metadata)
     )
     return change(state, running=None)

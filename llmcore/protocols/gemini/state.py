@@ -8,11 +8,12 @@ changes on transitions.
 from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 
-from attrs import evolve, field, frozen
+from attrs import field, frozen
 
 from llmcore.protocols.answer_context import FunctionsContext
 from llmcore.protocols.chain import Chain, unchain
 from llmcore.protocols.gemini.body import METADATA_KEY
+from llmcore.schema.changed import changed
 from llmcore.schema.events import File, LLMEvent, ReasoningEnd, ReasoningStart, TextStart
 from llmcore.schema.json import JsonObject, JsonValue, ProviderMetadata
 
@@ -88,7 +89,7 @@ class State:
 
 def change(state: State, **fields: Any) -> State:
     """Return *state* with *fields* of its answer changed."""
-    return State(evolve(state.answer, **fields), state.usage, state.said)
+    return State(changed(state.answer, **fields), state.usage, state.said)
 
 
 def metadata_of(own: Mapping[str, Any]) -> ProviderMetadata:
@@ -140,7 +141,7 @@ def close_segment(
                 provider_metadata=metadata_of(own),
             )
             events.append(file)
-            return State(evolve(answer, mode=""), state.usage)
+            return State(changed(answer, mode=""), state.usage)
         case "text":
             said = Text(answer.segment, "".join(unchain(state.said)), own)
-            return State(evolve(answer, mode="", texts=(*answer.texts, said)), state.usage)
+            return State(changed(answer, mode="", texts=(*answer.texts, said)), state.usage)

@@ -14,6 +14,7 @@ from functools import partial
 
 from llmcore.protocols.openai_chat import body, stream
 from llmcore.protocols.openai_chat.body import METADATA_KEY, PROTOCOL_ID, Body
+from llmcore.protocols.openai_chat.continuing import continued
 from llmcore.protocols.openai_chat.dialect import COMPATIBLE, OPENAI, ChatDialect
 from llmcore.protocols.openai_chat.state import Chunk, State
 from llmcore.protocols.protocol import BodyBuilder, Protocol, StreamMachine
@@ -32,6 +33,7 @@ def make(dialect: ChatDialect) -> Protocol[Body, Chunk, State]:
             decode=stream.decode,
             initial=partial(stream.initial, dialect=dialect),
             step=stream.step,
+            continued=continued,
             halt=stream.halt,
             terminal=stream.terminal,
         ),

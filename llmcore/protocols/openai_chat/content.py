@@ -10,13 +10,12 @@ import base64
 import binascii
 from typing import Any, Final
 
-from attrs import evolve
-
 from llmcore.protocols.chain import Chain, unchain
 from llmcore.protocols.loose_json import dicts, integer, mapping, string
 from llmcore.protocols.openai_chat.body import METADATA_KEY
 from llmcore.protocols.openai_chat.reasoning import on_reasoning, thinking_part
 from llmcore.protocols.openai_chat.state import Chunk, State, close_segment, open_segment
+from llmcore.schema.changed import changed
 from llmcore.schema.content import Citation, TokenLogprob
 from llmcore.schema.events import File, LLMEvent, ProviderEvent, ReasoningDelta, Source, TextDelta
 
@@ -52,7 +51,7 @@ def on_text(
     if not text and not (logprobs and state.mode == "text"):
         return state
     if state.context.constrained:
-        return evolve(state, gathered=Chain(text, state.gathered))
+        return changed(state, gathered=Chain(text, state.gathered))
     if state.context.dialect.think_tags and state.mode != "text":
         return _on_tagged_text(state, text, logprobs, events)
     state = open_segment(state, "text", events, hot="content")
@@ -83,7 +82,7 @@ def _on_tagged_text(
             held = _beginning(text, tag)
             before = text[: len(text) - len(held)]
         if before and not thinking:  # what is no tag is the answer
-            state = open_segment(evolve(state, held=""), "text", events, hot="content")
+            state = open_segment(changed(state, held=""), "text", events, hot="content")
             events.append(TextDelta(state.segment, text, logprobs))
             return state
         if before:
@@ -94,7 +93,7 @@ def _on_tagged_text(
             close_segment(state, events) if thinking else open_segment(state, "reasoning", events)
         )
         text = after
-    return state if held == state.held else evolve(state, held=held)
+    return state if held == state.held else changed(state, held=held)
 
 
 def _beginning(text: str, tag: str) -> str:
@@ -114,7 +113,7 @@ def release_held(state: State, events: list[LLMEvent]) -> State:
     else:
         state = open_segment(state, "text", events)
         events.append(TextDelta(state.segment, state.held))
-    return evolve(state, held="")
+    return changed(state, held="")
 
 
 def on_refusal(state: State, delta: Chunk, choice: Chunk, events: list[LLMEvent]) -> State:
@@ -124,7 +123,7 @@ def on_refusal(state: State, delta: Chunk, choice: Chunk, events: list[LLMEvent]
         return state
     state = open_segment(state, "refusal", events)
     events.append(TextDelta(state.segment, refusal, read_logprobs(choice, "refusal")))
-    return state if state.refused else evolve(state, refused=True)
+    return state if state.refused else changed(state, refused=True)
 
 
 def read_logprobs(choice: Chunk, name: str) -> tuple[TokenLogprob, ...]:
@@ -157,7 +156,7 @@ def on_media(state: State, delta: Chunk, _choice: Chunk, events: list[LLMEvent])
     """Take pieces of spoken sound, and whole pictures."""
     audio = delta.get("audio")
     if isinstance(audio, dict) and audio:
-        state = evolve(state, gathered=Chain(audio, state.gathered))
+        state = changed(state, gathered=Chain(audio, state.gathered))
     for image in dicts(delta.get("images")):
         url = string(mapping(image.get("image_url")).get("url"))
         if url is None:
@@ -165,7 +164,7 @@ def on_media(state: State, delta: Chunk, _choice: Chunk, events: list[LLMEvent])
             continue
         media_type = url[5:].partition(";")[0] if url.startswith("data:") else "image/png"
         events.append(File(id=f"file_{state.segments}", url=url, media_type=media_type))
-        state = evolve(state, segments=state.segments + 1)
+        state = changed(state, segments=state.segments + 1)
     return state
 
 
@@ -216,7 +215,7 @@ def on_annotations(state: State, delta: Chunk, _choice: Chunk, events: list[LLME
             start_index=integer(cited.get("start_index")),
             end_index=integer(cited.get("end_index")),
         )
-        state = evolve(state, citations=(*state.citations, citation))
+        state = changed(state, citations=(*state.citations, citation))
         state = announce(state, cited.get("url"), cited.get("title"), events)
     return state
 
@@ -237,4 +236,4 @@ def announce(state: State, url: Any, title: Any, events: list[LLMEvent]) -> Stat
     if not isinstance(url, str) or not url or url in sources:
         return state
     events.append(Source(id=f"source_{len(sources)}", url=url, title=string(title)))
-    return evolve(state, envelope=evolve(state.envelope, sources=sources | {url}))
+    return changed(state, envelope=changed(state.envelope, sources=sources | {url}))

@@ -8,11 +8,10 @@ https://api-docs.deepseek.com/api/create-chat-completion.
 
 from typing import Final
 
-from attrs import evolve
-
 from llmcore.protocols.loose_json import dicts, mapping, string
 from llmcore.protocols.openai_chat.body import PROTOCOL_ID
 from llmcore.protocols.openai_chat.state import Chunk, State
+from llmcore.schema.changed import changed
 from llmcore.schema.events import (
     FinishReason,
     FinishReasonKind,
@@ -40,7 +39,7 @@ def on_start(state: State, chunk: Chunk, events: list[LLMEvent]) -> State:
         StreamStart(provider=context.provider, model=model, id=response_id, protocol=PROTOCOL_ID)
     )
     events.append(StepStart())
-    return evolve(state, envelope=evolve(envelope, started=True, response_id=response_id))
+    return changed(state, envelope=changed(envelope, started=True, response_id=response_id))
 
 
 _NO_METADATA: Final = frozenset(
@@ -58,7 +57,7 @@ def on_envelope(state: State, chunk: Chunk) -> State:
     usage = _usage_in(chunk)
     if usage is not None:
         said = {name: value for name, value in usage.items() if value is not None}
-        envelope = evolve(
+        envelope = changed(
             envelope,
             usage={**(envelope.usage or {}), **said},
             accounted=envelope.accounted or chunk.get("choices") == [],
@@ -68,8 +67,8 @@ def on_envelope(state: State, chunk: Chunk) -> State:
     for choice in dicts(chunk.get("choices"))[:1]:
         found |= _metadata_in(choice, _NO_CHOICE_METADATA, known)
     if found:
-        envelope = evolve(envelope, metadata={**known, **found})
-    return state if envelope is state.envelope else evolve(state, envelope=envelope)
+        envelope = changed(envelope, metadata={**known, **found})
+    return state if envelope is state.envelope else changed(state, envelope=envelope)
 
 
 def _usage_in(chunk: Chunk) -> Chunk | None:

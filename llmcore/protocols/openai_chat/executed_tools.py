@@ -5,13 +5,12 @@ Source: https://console.groq.com/docs/compound (`executed_tools`), read November
 
 from typing import Any
 
-from attrs import evolve
-
 from llmcore.protocols.loose_json import dicts, integer, mapping, string
 from llmcore.protocols.openai_chat.body import METADATA_KEY
 from llmcore.protocols.openai_chat.content import announce
 from llmcore.protocols.openai_chat.state import Chunk, State, close_segment
 from llmcore.schema import json
+from llmcore.schema.changed import changed
 from llmcore.schema.events import LLMEvent, ToolCall, ToolResult
 from llmcore.schema.json import JsonValue
 
@@ -29,7 +28,7 @@ def on_executed_tools(state: State, delta: Chunk, _choice: Chunk, events: list[L
         if id_ not in state.calls.executed:
             events.append(ToolCall(id_, name, _arguments(tool), provider_executed=True))
             executed = state.calls.executed | {id_}
-            state = evolve(state, calls=evolve(state.calls, executed=executed))
+            state = changed(state, calls=changed(state.calls, executed=executed))
         if tool.get("output") is not None:
             events.append(
                 ToolResult(

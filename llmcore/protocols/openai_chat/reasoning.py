@@ -11,11 +11,10 @@ https://docs.mistral.ai/capabilities/reasoning.
 
 from typing import Any
 
-from attrs import evolve
-
 from llmcore.protocols.chain import Chain
 from llmcore.protocols.loose_json import dicts, mapping
 from llmcore.protocols.openai_chat.state import Chunk, State, open_segment
+from llmcore.schema.changed import changed
 from llmcore.schema.events import LLMEvent, ReasoningDelta
 
 NAMES = ("reasoning_content", "reasoning", "thinking")
@@ -35,8 +34,8 @@ def on_reasoning(state: State, delta: Chunk, _choice: Chunk, events: list[LLMEve
         chain = state.details
         for detail in details:
             chain = Chain(detail, chain)
-        state = evolve(state, details=chain)
-    return evolve(state, signature=state.signature + signature) if signature else state
+        state = changed(state, details=chain)
+    return changed(state, signature=state.signature + signature) if signature else state
 
 
 def _text(delta: Chunk) -> tuple[str, str]:

@@ -7,13 +7,14 @@ something of the response as a whole. It is nested so that such a change copies 
 from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 
-from attrs import evolve, field, frozen
+from attrs import field, frozen
 
 from llmcore.protocols.answer_context import FunctionsContext
 from llmcore.protocols.chain import Chain, unchain
 from llmcore.protocols.openai_chat.body import METADATA_KEY
 from llmcore.protocols.openai_chat.dialect import ChatDialect
 from llmcore.protocols.openai_chat.reasoning_details import merge_details, proof_in
+from llmcore.schema.changed import changed
 from llmcore.schema.content import Citation, ToolCallKind
 from llmcore.schema.events import LLMEvent, ReasoningEnd, ReasoningStart, TextEnd, TextStart
 from llmcore.schema.json import JsonObject, JsonValue
@@ -124,14 +125,14 @@ def open_segment(state: State, mode: Mode, events: list[LLMEvent], hot: str = ""
     *hot* is the field whose text alone continues it.
     """
     if state.mode == mode:
-        return state if state.hot == hot else evolve(state, hot=hot)
+        return state if state.hot == hot else changed(state, hot=hot)
     state = close_segment(state, events)
     id_ = f"{mode}_{state.segments}"
     if mode == "reasoning":
         events.append(ReasoningStart(id_))
     else:
         events.append(TextStart(id_, refusal=mode == "refusal"))
-    return evolve(state, mode=mode, segment=id_, segments=state.segments + 1, hot=hot)
+    return changed(state, mode=mode, segment=id_, segments=state.segments + 1, hot=hot)
 
 
 def close_segment(state: State, events: list[LLMEvent]) -> State:
@@ -149,6 +150,6 @@ def close_segment(state: State, events: list[LLMEvent]) -> State:
                 provider_metadata=metadata,
             )
         )
-        return evolve(state, mode="", hot="", details=None, signature="")
+        return changed(state, mode="", hot="", details=None, signature="")
     events.append(TextEnd(state.segment, citations=state.citations))
-    return evolve(state, mode="", hot="", citations=())
+    return changed(state, mode="", hot="", citations=())

@@ -8,9 +8,7 @@ both give the same events by construction.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final, TypeAlias
-
-from attrs import evolve
+from typing import Final, TypeAlias
 
 from llmcore.protocols.chain import unchain
 from llmcore.protocols.endings import cut_short, finished, no_answer
@@ -43,13 +41,13 @@ from llmcore.protocols.openai_chat.tools import constrains, freeform_functions
 from llmcore.protocols.openai_chat.usage import map_usage
 from llmcore.protocols.protocol import Frame
 from llmcore.schema import json
+from llmcore.schema.changed import changed
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import StreamError
 from llmcore.schema.events import (
     ErrorEvent,
     LLMEvent,
     ProviderEvent,
-    ReasoningDelta,
     TextDelta,
     ToolInputDelta,
 )
@@ -133,65 +131,8 @@ def _audio_type(request: LLMRequest) -> str:
 
 def step(state: State, chunk: Chunk) -> Step:
     """Translate one chunk."""
-    if state.hot:
-        event = _plain(state, chunk)
-        if event is not None:
-            return state, (event,)
-    return _step(state, chunk)
-
-
-def _plain(state: State, chunk: Chunk) -> LLMEvent | None:
-    """Return the delta of a chunk that only continues what is open: the per-token path.
-
-    None for a chunk that says anything else.
-    """
-    hot = state.hot
-    try:
-        (choice,) = chunk["choices"]
-        delta = choice["delta"]
-        value = delta[hot]
-        if not value or choice.get("finish_reason") or chunk.get("usage") or choice.get("index"):
-            return None
-        if len(delta) > 1:
-            for key, other in delta.items():
-                if other and key not in (hot, "role"):
-                    return None
-        if choice.get("error") or _says_more(chunk):
-            return None
-        if hot == "tool_calls":
-            return _plain_arguments(state, value)
-        if type(value) is not str or choice.get("logprobs"):
-            return None
-    except (KeyError, TypeError, ValueError, AttributeError):
-        return None
-    if hot == "content":
-        return TextDelta(state.segment, value)
-    return ReasoningDelta(state.segment, value)
-
-
-def _says_more(chunk: Chunk) -> bool:
-    """Return whether *chunk* speaks of the response as a whole. Spelled out for its speed."""
-    said = chunk.get
-    return bool(said("error") or said("citations") or said("search_results") or said("x_groq"))
-
-
-def _plain_arguments(state: State, fragments: Any) -> LLMEvent | None:
-    """Return the delta of one fragment that only continues the current call."""
-    (fragment,) = fragments
-    call = state.calls.current
-    function = fragment["function"]
-    text = function["arguments"]
-    if call is None or type(text) is not str or not text or fragment.get("index") != call.index:
-        return None
-    id_, name = fragment.get("id"), function.get("name")
-    if (id_ and id_ != call.wire_id) or (name and (name != call.name or not id_)):
-        return None
-    return ToolInputDelta(call.id, text)
-
-
-def _step(state: State, chunk: Chunk) -> Step:
     if chunk is _DONE:
-        return evolve(state, envelope=evolve(state.envelope, done=True)), ()
+        return changed(state, envelope=changed(state.envelope, done=True)), ()
     if _is_error(chunk):
         return state, (_error(state, chunk),)
     events: list[LLMEvent] = []
@@ -242,7 +183,7 @@ def _on_choice(state: State, choice: Chunk, events: list[LLMEvent]) -> State:
             events.append(ProviderEvent(state.context.provider, {"delta": unknown}))
     reason = string(choice.get("finish_reason"))
     if reason is not None and state.envelope.reason is None:
-        state = evolve(state, hot="", envelope=evolve(state.envelope, reason=reason))
+        state = changed(state, hot="", envelope=changed(state.envelope, reason=reason))
     return state
 
 
@@ -252,7 +193,7 @@ def _on_extra(state: State, delta: Chunk, _choice: Chunk, _events: list[LLMEvent
     Source: https://ai.google.dev/gemini-api/docs/thought-signatures (OpenAI compatibility)
     """
     merged = merge_json(state.envelope.extra, mapping(delta.get("extra_content")))
-    return evolve(state, envelope=evolve(state.envelope, extra=merged))
+    return changed(state, envelope=changed(state.envelope, extra=merged))
 
 
 _HANDLERS: Final[tuple[tuple[frozenset[str], Handler], ...]] = (
@@ -355,12 +296,12 @@ def whole(document: JsonValue, request: LLMRequest, dialect: ChatDialect) -> Ite
     if not choices:
         return (no_answer("has no choices", document),)
     chunk = {**document, "choices": [_as_streamed(choice) for choice in choices]}
-    start = evolve(start, envelope=evolve(start.envelope, raw=document))
+    start = changed(start, envelope=changed(start.envelope, raw=document))
     state, events = step(start, chunk)
     if any(type(event) is ErrorEvent for event in events):
         return events
     if state.envelope.reason is None:  # a whole body is whole, whatever it says
-        state = evolve(state, envelope=evolve(state.envelope, reason=""))
+        state = changed(state, envelope=changed(state.envelope, reason=""))
     return (*events, *halt(state))
 
 

@@ -10,7 +10,7 @@ open is an error, for two calls must never be run as one.
 
 from typing import Any
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from llmcore.protocols.call_ids import synthetic_call_id
 from llmcore.protocols.chain import Chain, unchain
@@ -20,6 +20,7 @@ from llmcore.protocols.loose_json import dicts, integer, mapping, string
 from llmcore.protocols.openai_chat.body import METADATA_KEY
 from llmcore.protocols.openai_chat.state import Call, Calls, Chunk, State, close_segment
 from llmcore.schema import json
+from llmcore.schema.changed import changed
 from llmcore.schema.errors import StreamError
 from llmcore.schema.events import (
     ErrorEvent,
@@ -89,7 +90,7 @@ def on_tool_calls(state: State, delta: Chunk, _choice: Chunk, events: list[LLMEv
 def _on_fragment(state: State, fragment: Fragment, events: list[LLMEvent]) -> State:
     pending = state.calls.pending
     if pending is not None and fragment.id is None and fragment.index in (None, pending.index):
-        fragment = evolve(fragment, id=pending.id)
+        fragment = changed(fragment, id=pending.id)
     call = _find(state.calls, fragment)
     if call is None and fragment.name is None:
         return _on_nameless(state, fragment, events)
@@ -101,7 +102,7 @@ def _on_fragment(state: State, fragment: Fragment, events: list[LLMEvent]) -> St
         return state
     else:
         if call is not state.calls.current:
-            state = evolve(state, calls=evolve(state.calls, current=call), hot=_hot(call))
+            state = changed(state, calls=changed(state.calls, current=call), hot=_hot(call))
         if call.whole is None:
             state = _continue(state, call, fragment.text, events)
     return _keep_extra(state, fragment.extra)
@@ -112,11 +113,11 @@ def _start(state: State, fragment: Fragment, events: list[LLMEvent]) -> State:
     call = new_call(state, fragment.id, fragment.name or "", fragment.index)
     text = fragment.text
     if fragment.custom:
-        call = evolve(call, kind="custom", freeform=False)
+        call = changed(call, kind="custom", freeform=False)
     elif text.strip() == "{}":
         text = ""  # some servers begin with an empty object, which says no more than nothing
     elif _is_object(text):
-        call = evolve(call, whole=text)
+        call = changed(call, whole=text)
     return _continue(begin(state, call, events), call, text, events)
 
 
@@ -138,8 +139,8 @@ def new_call(state: State, id_: str | None, name: str, index: int | None = None)
 def begin(state: State, call: Call, events: list[LLMEvent]) -> State:
     """Announce *call*; plain fragments of it then take the per-token path."""
     events.append(ToolInputStart(call.id, call.name, kind=call.kind))
-    calls = evolve(state.calls, calls=(*state.calls.calls, call), current=call, pending=None)
-    return evolve(state, calls=calls, hot=_hot(call))
+    calls = changed(state.calls, calls=(*state.calls.calls, call), current=call, pending=None)
+    return changed(state, calls=calls, hot=_hot(call))
 
 
 def _hot(call: Call) -> str:
@@ -152,7 +153,7 @@ def _continue(state: State, call: Call, text: str, events: list[LLMEvent]) -> St
         return state
     if call.freeform:
         chain = Chain((call.id, text), state.calls.freeform)
-        return evolve(state, calls=evolve(state.calls, freeform=chain))
+        return changed(state, calls=changed(state.calls, freeform=chain))
     events.append(ToolInputDelta(call.id, text))
     return state
 
@@ -166,7 +167,7 @@ def _on_nameless(state: State, fragment: Fragment, events: list[LLMEvent]) -> St
     if fragment.id is None:
         return state  # says nothing at all
     pending = Call(id=fragment.id, wire_id=fragment.id, index=fragment.index, name="")
-    return evolve(state, calls=evolve(state.calls, pending=pending))
+    return changed(state, calls=changed(state.calls, pending=pending))
 
 
 def _keep_extra(state: State, extra: JsonObject) -> State:
@@ -178,7 +179,7 @@ def _keep_extra(state: State, extra: JsonObject) -> State:
     if not extra or current is None:
         return state
     extras = {**state.calls.extras, current.id: extra}
-    return evolve(state, calls=evolve(state.calls, extras=extras))
+    return changed(state, calls=changed(state.calls, extras=extras))
 
 
 # -- matching

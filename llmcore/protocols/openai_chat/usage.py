@@ -8,9 +8,8 @@ others add, their own documents, read November 2026.
 from collections.abc import Mapping
 from typing import Any
 
-from attrs import evolve
-
 from llmcore.protocols.loose_json import count, mapping
+from llmcore.schema.changed import changed
 from llmcore.schema.usage import Usage
 
 
@@ -50,7 +49,7 @@ def map_usage(usage: Mapping[str, Any]) -> Usage:
     )
     if known:
         return mapped
-    return evolve(
+    return changed(
         mapped, uncached_input_tokens=None, cache_read_tokens=read, cache_write_tokens=written
     )
 

@@ -18,6 +18,7 @@ from functools import partial
 
 from llmcore.protocols.openai_responses import body, stream
 from llmcore.protocols.openai_responses.body import Body
+from llmcore.protocols.openai_responses.continuing import continued
 from llmcore.protocols.openai_responses.dialect import (
     METADATA_KEY,
     OPENAI,
@@ -42,6 +43,7 @@ def make(dialect: ResponsesDialect) -> Protocol[Body, Chunk, State]:
             decode=stream.decode,
             initial=stream.initial,
             step=stream.step,
+            continued=continued,
             halt=stream.halt,
             terminal=stream.terminal,
             cursor=cursor,

@@ -6,11 +6,10 @@ November 2026. The native annotation stays with the citation, for it goes back w
 
 from typing import Any
 
-from attrs import evolve
-
 from llmcore.protocols.loose_json import dicts, integer, string
 from llmcore.protocols.openai_responses.dialect import METADATA_KEY
 from llmcore.protocols.openai_responses.state import Chunk, State
+from llmcore.schema.changed import changed
 from llmcore.schema.content import Citation
 from llmcore.schema.events import LLMEvent, Source
 
@@ -68,4 +67,4 @@ def announce_file(state: State, file_id: Any, name: Any, events: list[LLMEvent])
 
 def _announced(state: State, key: str) -> State:
     sources = state.envelope.sources | {key}
-    return evolve(state, envelope=evolve(state.envelope, sources=sources))
+    return changed(state, envelope=changed(state.envelope, sources=sources))

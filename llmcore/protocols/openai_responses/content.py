@@ -9,8 +9,6 @@ import base64
 import binascii
 from typing import Any, Final
 
-from attrs import evolve
-
 from llmcore.protocols.chain import Chain, unchain
 from llmcore.protocols.loose_json import dicts, mapping, string
 from llmcore.protocols.openai_responses.citations import (
@@ -31,6 +29,7 @@ from llmcore.protocols.openai_responses.state import (
     put,
     put_part,
 )
+from llmcore.schema.changed import changed
 from llmcore.schema.content import TokenLogprob
 from llmcore.schema.events import (
     File,
@@ -69,7 +68,7 @@ def _on_delta(state: State, event: Chunk, kind: str, events: list[LLMEvent]) -> 
     events.append(TextDelta(part.segment, text, logprobs))
     if state.hot is not None and state.hot.segment == part.segment:
         return state  # ids that differ from event to event must not cost a new state each
-    return evolve(state, hot=heat(event, "content_index", part.segment, TextDelta))
+    return changed(state, hot=heat(event, "content_index", part.segment, TextDelta))
 
 
 def _opened(
@@ -132,7 +131,7 @@ def _keep_text(
     part = item.parts.get(key)
     if part is None or part.ended:
         return state
-    kept = evolve(part, text=whole or part.text, citations=cited or part.citations)
+    kept = changed(part, text=whole or part.text, citations=cited or part.citations)
     return put_part(state, item, key, kept)
 
 
@@ -147,7 +146,7 @@ def on_annotation(state: State, event: Chunk, events: list[LLMEvent]) -> State:
     part = item.parts.get(key)
     if part is None or part.ended:
         return state
-    return put_part(state, item, key, evolve(part, citations=(*part.citations, citation)))
+    return put_part(state, item, key, changed(part, citations=(*part.citations, citation)))
 
 
 # -- the whole message
@@ -166,7 +165,7 @@ def settle_message(state: State, item: Item, events: list[LLMEvent]) -> State:
     for number, native in enumerate(content):
         state = _settle_part(state, item.place, number, native, events)
     state = end_parts(state, state.items[item.place], events)
-    return put(state, evolve(state.items[item.place], done=True))
+    return put(state, changed(state.items[item.place], done=True))
 
 
 def _settle_part(
@@ -187,7 +186,7 @@ def _settle_part(
     for citation in citations:
         state = announce_cited(state, citation, events)
     text = string(native.get(_TEXTS[kind])) or part.text
-    item = evolve(item, parts={**item.parts, key: evolve(part, text=text, citations=citations)})
+    item = changed(item, parts={**item.parts, key: changed(part, text=text, citations=citations)})
     return _end_part(state, item, key, events, read_logprobs(native.get("logprobs")))
 
 
@@ -234,9 +233,9 @@ def _end_part(
             provider_metadata={METADATA_KEY: own},
         )
     )
-    state = put_part(state, item, key, evolve(part, ended=True))
+    state = put_part(state, item, key, changed(part, ended=True))
     if key[0] == "refusal" and not state.envelope.refused:
-        return evolve(state, envelope=evolve(state.envelope, refused=True))
+        return changed(state, envelope=changed(state.envelope, refused=True))
     return state
 
 
@@ -277,7 +276,7 @@ def on_sound(state: State, event: Chunk, _events: list[LLMEvent]) -> State:
         return state
     words = "transcript" in str(event.get("type"))
     chain = Chain((words, text), state.envelope.sound)
-    return evolve(state, envelope=evolve(state.envelope, sound=chain))
+    return changed(state, envelope=changed(state.envelope, sound=chain))
 
 
 def spoken(state: State, events: list[LLMEvent]) -> None:

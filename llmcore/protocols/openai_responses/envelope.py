@@ -6,8 +6,6 @@ Sources, read November 2026: https://developers.openai.com/api/reference/resourc
 
 from typing import Final
 
-from attrs import evolve
-
 from llmcore.protocols.endings import finished
 from llmcore.protocols.errors import error_from_body
 from llmcore.protocols.loose_json import mapping, string
@@ -15,6 +13,7 @@ from llmcore.protocols.openai_responses.content import spoken
 from llmcore.protocols.openai_responses.dialect import METADATA_KEY, PROTOCOL_ID
 from llmcore.protocols.openai_responses.state import Chunk, Envelope, State
 from llmcore.protocols.openai_responses.usage import map_usage
+from llmcore.schema.changed import changed
 from llmcore.schema.errors import AbortError, LLMError
 from llmcore.schema.events import (
     ErrorEvent,
@@ -53,17 +52,17 @@ def on_response(state: State, response: Chunk, events: list[LLMEvent]) -> State:
         events += (ProviderEvent(context.owner, event) for event in envelope.early)
         events.append(StepStart())
     background = envelope.background or response.get("background") is True
-    envelope = evolve(
+    envelope = changed(
         envelope, started=True, response_id=response_id, background=background, early=()
     )
-    return evolve(state, envelope=envelope)
+    return changed(state, envelope=envelope)
 
 
 def on_notification(state: State, event: Chunk, events: list[LLMEvent]) -> State:
     """Pass on an event that is no part of the answer, once the answer has begun."""
     envelope = state.envelope
     if not envelope.started:
-        return evolve(state, envelope=evolve(envelope, early=(*envelope.early, event)))
+        return changed(state, envelope=changed(envelope, early=(*envelope.early, event)))
     events.append(ProviderEvent(state.context.owner, event))
     return state
 
@@ -113,7 +112,7 @@ def finish(state: State, response: Chunk, events: list[LLMEvent]) -> State:
         own["resume"] = {"response_id": response.get("id"), "sequence_number": None}
     metadata = {METADATA_KEY: own} if own else {}
     events.extend(finished(reason, counted, metadata, response))
-    return evolve(state, envelope=evolve(state.envelope, ended=True), hot=None)
+    return changed(state, envelope=changed(state.envelope, ended=True), hot=None)
 
 
 # -- errors
@@ -134,4 +133,4 @@ def failed(state: State, response: Chunk, events: list[LLMEvent]) -> State:
 def fail(state: State, error: LLMError, events: list[LLMEvent]) -> State:
     """End the answer with *error*."""
     events.append(ErrorEvent(error))
-    return evolve(state, envelope=evolve(state.envelope, ended=True), hot=None)
+    return changed(state, envelope=changed(state.envelope, ended=True), hot=None)

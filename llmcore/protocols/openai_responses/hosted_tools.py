@@ -7,14 +7,13 @@ and its pages, https://docs.x.ai/developers/tools/overview (`x_search_call`).
 
 from typing import Any, Final
 
-from attrs import evolve
-
 from llmcore.protocols.loose_json import dicts, mapping, string
 from llmcore.protocols.openai_responses.citations import announce, announce_file
 from llmcore.protocols.openai_responses.content import decoded
 from llmcore.protocols.openai_responses.dialect import METADATA_KEY
 from llmcore.protocols.openai_responses.state import Chunk, Item, State, put
 from llmcore.protocols.openai_responses.tool_calls import begin_call, last_word, tool_name
+from llmcore.schema.changed import changed
 from llmcore.schema.events import File, LLMEvent, ProviderEvent, ToolInputEnd, ToolResult
 from llmcore.schema.json import JsonValue
 
@@ -39,9 +38,9 @@ def settle_hosted(state: State, item: Item, events: list[LLMEvent]) -> State:
         return settle_unknown(state, item, events)
     own = {METADATA_KEY: {**item.metadata, "item": _kept(native)}}
     events.append(ToolInputEnd(item.call_id, last_word(item, events), provider_metadata=own))
-    state = put(state, evolve(item, done=True))
+    state = put(state, changed(item, done=True))
     if item.kind == "tool_search_call":
-        return evolve(state, envelope=evolve(state.envelope, search=item.call_id))
+        return changed(state, envelope=changed(state.envelope, search=item.call_id))
     if item.kind in _SEPARATE:
         return state
     _draw(item, events)
@@ -139,7 +138,7 @@ def settle_output(state: State, item: Item, events: list[LLMEvent]) -> State:
             provider_metadata={METADATA_KEY: {**item.metadata, "item": native}},
         )
     )
-    return put(state, evolve(item, done=True))
+    return put(state, changed(item, done=True))
 
 
 def _output(native: Chunk) -> JsonValue:
@@ -161,4 +160,4 @@ def settle_unknown(state: State, item: Item, events: list[LLMEvent]) -> State:
     events.append(
         ProviderEvent(state.context.owner, item.native, replay=True, provider_metadata=metadata)
     )
-    return put(state, evolve(item, done=True))
+    return put(state, changed(item, done=True))

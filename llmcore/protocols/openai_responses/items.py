@@ -9,10 +9,9 @@ last as the one that is open.
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from attrs import evolve
-
 from llmcore.protocols.loose_json import integer, string
 from llmcore.protocols.openai_responses.state import Chunk, Item, State
+from llmcore.schema.changed import changed
 
 # -- finding
 
@@ -136,7 +135,7 @@ def begin(state: State, kind: str, native: Chunk, number: int | None) -> tuple[S
     item = Item(place=place, kind=kind, native=native)
     places = {**state.places, place if number is None else number: place}
     items = {**state.items, place: item}
-    return evolve(state, items=items, places=places, current=place, hot=None), item
+    return changed(state, items=items, places=places, current=place, hot=None), item
 
 
 def found_or_begun(state: State, event: Chunk, kind: str) -> tuple[State, Item]:

@@ -8,8 +8,6 @@ with the id that the content is bound to.
 
 from typing import Final
 
-from attrs import evolve
-
 from llmcore.protocols.loose_json import dicts, mapping, string
 from llmcore.protocols.openai_responses.dialect import METADATA_KEY
 from llmcore.protocols.openai_responses.items import found_or_begun
@@ -24,6 +22,7 @@ from llmcore.protocols.openai_responses.state import (
     put,
     put_part,
 )
+from llmcore.schema.changed import changed
 from llmcore.schema.events import LLMEvent, ReasoningDelta, ReasoningEnd, ReasoningStart
 
 _LISTS: Final = {"summary_text": "summary", "reasoning_text": "content"}
@@ -49,7 +48,7 @@ def on_reasoning_delta(state: State, event: Chunk, events: list[LLMEvent]) -> St
     events.append(ReasoningDelta(part.segment, text))
     if state.hot is not None and state.hot.segment == part.segment:
         return state
-    return evolve(state, hot=heat(event, _FIELDS[kind], part.segment, ReasoningDelta))
+    return changed(state, hot=heat(event, _FIELDS[kind], part.segment, ReasoningDelta))
 
 
 def on_reasoning_part(state: State, event: Chunk, events: list[LLMEvent]) -> State:
@@ -73,7 +72,7 @@ def _keep_text(
     part = item.parts.get(key)
     if part is None or part.ended or text is None:
         return state
-    return put_part(state, item, key, evolve(part, text=text))
+    return put_part(state, item, key, changed(part, text=text))
 
 
 def _opened(
@@ -111,7 +110,7 @@ def settle_reasoning(state: State, item: Item, events: list[LLMEvent]) -> State:
         item = state.items[item.place]
         part = item.parts[key]
         if text and not part.ended:
-            state = put_part(state, item, key, evolve(part, text=text))
+            state = put_part(state, item, key, changed(part, text=text))
     return _end_all(state, state.items[item.place], events)
 
 
@@ -131,10 +130,10 @@ def _end_all(state: State, item: Item, events: list[LLMEvent]) -> State:
         own = {METADATA_KEY: item.metadata}
         events.append(ReasoningStart(segment))
         events.append(ReasoningEnd(segment, encrypted=encrypted, provider_metadata=own))
-        return put(state, evolve(item, done=True))
+        return put(state, changed(item, done=True))
     for key, part in unended:
         item = _end_part(item, key, part, encrypted, events)
-    return put(state, evolve(item, done=True))
+    return put(state, changed(item, done=True))
 
 
 def _end_part(
@@ -146,4 +145,4 @@ def _end_part(
             part.segment, part.text, encrypted=encrypted, provider_metadata={METADATA_KEY: own}
         )
     )
-    return evolve(item, parts={**item.parts, key: evolve(part, ended=True)})
+    return changed(item, parts={**item.parts, key: changed(part, ended=True)})

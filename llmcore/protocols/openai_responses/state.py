@@ -8,12 +8,13 @@ few fields.
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from attrs import evolve, field, frozen
+from attrs import field, frozen
 
 from llmcore.protocols.answer_context import AnswerContext
 from llmcore.protocols.chain import Chain
 from llmcore.protocols.loose_json import integer, string
 from llmcore.protocols.openai_responses.dialect import METADATA_KEY
+from llmcore.schema.changed import changed
 from llmcore.schema.content import Citation
 from llmcore.schema.events import ReasoningDelta, TextDelta, ToolInputDelta
 from llmcore.schema.json import JsonValue
@@ -137,12 +138,12 @@ class State:
 
 def put(state: State, item: Item, hot: Hot | None = None) -> State:
     """Return *state* with *item* in its place."""
-    return evolve(state, items={**state.items, item.place: item}, hot=hot)
+    return changed(state, items={**state.items, item.place: item}, hot=hot)
 
 
 def put_part(state: State, item: Item, key: PartKey, part: Part, hot: Hot | None = None) -> State:
     """Return *state* with *part* in *item*."""
-    return put(state, evolve(item, parts={**item.parts, key: part}), hot)
+    return put(state, changed(item, parts={**item.parts, key: part}), hot)
 
 
 def part_number(event: Chunk, field: str, item: Item, kind: str, *others: str) -> int:

@@ -12,8 +12,6 @@ final response.
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeAlias
 
-from attrs import evolve
-
 from llmcore.protocols.endings import cut_short, no_answer
 from llmcore.protocols.errors import error_from_body
 from llmcore.protocols.loose_json import dicts, integer, mapping, string
@@ -50,7 +48,7 @@ from llmcore.protocols.openai_responses.reasoning import (
     on_reasoning_part,
     settle_reasoning,
 )
-from llmcore.protocols.openai_responses.state import Chunk, Context, Hot, Item, State, put
+from llmcore.protocols.openai_responses.state import Chunk, Context, Item, State, put
 from llmcore.protocols.openai_responses.tool_calls import (
     CALLS,
     begin_call,
@@ -63,6 +61,7 @@ from llmcore.protocols.openai_responses.tool_calls import (
 )
 from llmcore.protocols.protocol import Frame
 from llmcore.schema import json
+from llmcore.schema.changed import changed
 from llmcore.schema.errors import LLMError, StreamError
 from llmcore.schema.events import ErrorEvent, LLMEvent
 from llmcore.schema.json import JsonValue
@@ -128,11 +127,6 @@ def initial(request: LLMRequest) -> State:
 
 def step(state: State, event: Chunk) -> Step:
     """Translate one event."""
-    hot = state.hot
-    if hot is not None:
-        plain = _plain(hot, event)
-        if plain is not None:
-            return state, (plain,)
     try:
         return _step(state, event)
     except (LLMError, RecursionError) as error:
@@ -142,24 +136,6 @@ def step(state: State, event: Chunk) -> Step:
 def _unreadable(error: Exception) -> StreamError:
     """Return the error that JSON is which no value of ours can hold, such as too deep a nest."""
     return StreamError(f"the server sent what cannot be kept: {error}", cause=error)
-
-
-def _plain(hot: Hot, event: Chunk) -> LLMEvent | None:
-    """Return the delta of an event that only continues what is open: the per-token path.
-
-    None for an event that says anything else.
-    """
-    get = event.get
-    if (
-        get("type") != hot.event_type
-        or get("item_id") != hot.item_id
-        or get("output_index") != hot.output_index
-        or get(hot.part_field) != hot.part_index
-        or get("logprobs")
-    ):
-        return None
-    text = get("delta")
-    return hot.delta(hot.segment, text) if type(text) is str and text else None
 
 
 def _step(state: State, event: Chunk) -> Step:
@@ -205,7 +181,7 @@ def _on_item_added(state: State, event: Chunk, events: list[LLMEvent]) -> State:
     elif item.done:
         return state
     else:
-        item = evolve(item, native={**item.native, **native})
+        item = changed(item, native={**item.native, **native})
         state = put(state, item)
     return begin_call(state, item, events) if kind in CALLS else state
 
@@ -227,7 +203,7 @@ def _on_whole(
     item = state.items[item.place]
     if item.done:
         return state
-    return _settle(state, evolve(item, native=native), events)
+    return _settle(state, changed(item, native=native), events)
 
 
 def _settle(state: State, item: Item, events: list[LLMEvent]) -> State:

@@ -9,8 +9,6 @@ streaming-events, read November 2026.
 
 from typing import Final
 
-from attrs import evolve
-
 from llmcore.protocols.call_ids import synthetic_call_id
 from llmcore.protocols.loose_json import integer, mapping, string
 from llmcore.protocols.openai_responses.dialect import CALL_FIELDS, METADATA_KEY
@@ -24,6 +22,7 @@ from llmcore.protocols.openai_responses.inputs import (
 )
 from llmcore.protocols.openai_responses.items import find, found_or_begun
 from llmcore.protocols.openai_responses.state import Chunk, Item, State, heat, put
+from llmcore.schema.changed import changed
 from llmcore.schema.content import ToolCallKind
 from llmcore.schema.errors import StreamError
 from llmcore.schema.events import (
@@ -89,8 +88,8 @@ def begin_call(state: State, item: Item, events: list[LLMEvent]) -> State:
     kind: ToolCallKind = "custom" if item.kind == "custom_tool_call" else "function"
     hosted = not is_ours(item.native)
     events.append(ToolInputStart(call_id, name, kind=kind, provider_executed=hosted))
-    envelope = evolve(state.envelope, call_ids=state.envelope.call_ids | {call_id})
-    return put(evolve(state, envelope=envelope), evolve(item, call_id=call_id))
+    envelope = changed(state.envelope, call_ids=state.envelope.call_ids | {call_id})
+    return put(changed(state, envelope=envelope), changed(item, call_id=call_id))
 
 
 def _call_id(state: State, item: Item) -> str:
@@ -117,11 +116,11 @@ def on_arguments_delta(state: State, event: Chunk, events: list[LLMEvent]) -> St
     if item.done:
         return state
     if not item.call_id:
-        return state if item.skipped else put(state, evolve(item, skipped=True))
+        return state if item.skipped else put(state, changed(item, skipped=True))
     events.append(ToolInputDelta(item.call_id, text))
     if state.hot is not None and state.hot.segment == item.call_id:
         return state
-    return evolve(state, hot=heat(event, "content_index", item.call_id, ToolInputDelta))
+    return changed(state, hot=heat(event, "content_index", item.call_id, ToolInputDelta))
 
 
 def on_arguments_done(state: State, event: Chunk, events: list[LLMEvent]) -> State:
@@ -133,9 +132,9 @@ def on_arguments_done(state: State, event: Chunk, events: list[LLMEvent]) -> Sta
         return state
     name = string(event.get("name"))
     if name is not None and not item.call_id:
-        state = begin_call(state, evolve(item, native={**item.native, "name": name}), events)
+        state = begin_call(state, changed(item, native={**item.native, "name": name}), events)
         item = state.items[item.place]
-    return put(state, evolve(item, text=text or item.text))
+    return put(state, changed(item, text=text or item.text))
 
 
 def _kind(event: Chunk) -> str:
@@ -157,7 +156,7 @@ def on_bare_delta(state: State, event: Chunk, events: list[LLMEvent]) -> State:
         return state
     if not item.closing:
         events.append(ToolInputDelta(item.call_id, opening(item.native)))
-        item = evolve(item, closing=CLOSINGS[item.kind])
+        item = changed(item, closing=CLOSINGS[item.kind])
         state = put(state, item)
     if text:
         events.append(ToolInputDelta(item.call_id, escaped(text)))
@@ -183,15 +182,15 @@ def settle_call(state: State, item: Item, events: list[LLMEvent]) -> State:
     if not item.call_id:
         message = "a tool call came without a name"
         events.append(ErrorEvent(StreamError(message, raw=item.native)))
-        return put(state, evolve(item, done=True))
+        return put(state, changed(item, done=True))
     text = last_word(item, events)
     if item.skipped and not text:
         message = "the arguments of a tool call came before its name, and only then"
         events.append(ErrorEvent(StreamError(message, raw=item.native)))
     events.append(ToolInputEnd(item.call_id, text, provider_metadata={METADATA_KEY: _own(item)}))
     if is_ours(item.native) and not state.envelope.called:
-        state = evolve(state, envelope=evolve(state.envelope, called=True))
-    return put(state, evolve(item, done=True))
+        state = changed(state, envelope=changed(state.envelope, called=True))
+    return put(state, changed(item, done=True))
 
 
 def last_word(item: Item, events: list[LLMEvent]) -> str:

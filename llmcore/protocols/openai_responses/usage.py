@@ -8,9 +8,8 @@ others state, their own documents, read November 2026.
 from collections.abc import Mapping
 from typing import Any
 
-from attrs import evolve
-
 from llmcore.protocols.loose_json import count, mapping
+from llmcore.schema.changed import changed
 from llmcore.schema.usage import Usage
 
 
@@ -32,7 +31,7 @@ def map_usage(usage: Mapping[str, Any]) -> Usage:
         # Details are parts of the input; these contradict it (a token counted as read and
         # as written), so the split is unknown.
         total = count(usage.get("total_tokens")) or mapped.total_tokens
-        return evolve(
+        return changed(
             mapped, input_tokens=input_tokens, total_tokens=total, uncached_input_tokens=None
         )
     return mapped

@@ -1,0 +1,244 @@
+"""The per-token path says what the state machine would have said, or nothing."""
+
+import json
+from typing import Any
+
+import pytest
+from attrs import frozen
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from llmcore.protocols import anthropic_messages, openai_chat, openai_responses
+from llmcore.protocols.protocol import Frame, Protocol
+from llmcore.schema.events import ReasoningDelta, TextDelta, ToolInputDelta
+from llmcore.schema.model import Model
+from llmcore.schema.request import request
+
+Event = dict[str, Any]
+
+ASKED = request(model=Model("m", "p"), prompt="Hello")
+
+
+@frozen
+class Case:
+    """A stream that has something open, an event that continues it, and the delta it is."""
+
+    protocol: Protocol[Any, Any, Any]
+    before: tuple[Event, ...]
+    event: Event
+    delta: object
+
+    def state(self) -> Any:
+        """Return the state in which the event comes."""
+        machine = self.protocol.stream
+        state = machine.initial(ASKED)
+        for event in self.before:
+            state, _ = machine.step(state, machine.decode(_frame(event)))
+        return state
+
+
+def _frame(event: Event) -> Frame:
+    return event.get("type", ""), json.dumps(event).encode()
+
+
+def _chat(delta: Event) -> Event:
+    return {"id": "c", "model": "m", "choices": [{"index": 0, "delta": delta}], "usage": None}
+
+
+def _called(arguments: str, **first: object) -> Event:
+    call = {"index": 0, "function": {"arguments": arguments}, **first}
+    return _chat({"tool_calls": [call]})
+
+
+def _item(kind: str, **fields: object) -> Event:
+    item = {"type": kind, "id": "i", **fields}
+    return {"type": "response.output_item.added", "output_index": 0, "item": item}
+
+
+def _said(kind: str, part: str, text: str) -> Event:
+    place = {"item_id": "i", "output_index": 0, part: 0}
+    return {"type": f"response.{kind}.delta", **place, "delta": text, "logprobs": []}
+
+
+def _block(kind: str, **fields: object) -> Event:
+    block = {"type": kind, **fields}
+    return {"type": "content_block_start", "index": 0, "content_block": block}
+
+
+def _more(kind: str, **fields: object) -> Event:
+    return {"type": "content_block_delta", "index": 0, "delta": {"type": kind, **fields}}
+
+
+CREATED: Event = {"type": "response.created", "response": {"id": "r", "model": "m"}}
+STARTED: Event = {"type": "message_start", "message": {"id": "a", "usage": {"input_tokens": 1}}}
+NAMED = {"id": "call_1", "type": "function", "function": {"name": "look", "arguments": "{"}}
+CASES = {
+    "chat text": Case(
+        openai_chat.protocol,
+        (_chat({"content": "a"}),),
+        _chat({"content": "b"}),
+        TextDelta("text_0", "b"),
+    ),
+    "chat reasoning": Case(
+        openai_chat.protocol,
+        (_chat({"reasoning_content": "a"}),),
+        _chat({"reasoning_content": "b", "content": None}),
+        ReasoningDelta("reasoning_0", "b"),
+    ),
+    "chat tool input": Case(
+        openai_chat.protocol,
+        (_called("", **NAMED), _called('"a')),
+        _called('": 1'),
+        ToolInputDelta("call_1", '": 1'),
+    ),
+    "responses text": Case(
+        openai_responses.protocol,
+        (CREATED, _item("message", content=[]), _said("output_text", "content_index", "a")),
+        _said("output_text", "content_index", "b"),
+        TextDelta("text_0_0", "b"),
+    ),
+    "responses reasoning": Case(
+        openai_responses.protocol,
+        (
+            CREATED,
+            _item("reasoning", summary=[]),
+            _said("reasoning_summary_text", "summary_index", "a"),
+        ),
+        _said("reasoning_summary_text", "summary_index", "b"),
+        ReasoningDelta("summary_0_0", "b"),
+    ),
+    "messages text": Case(
+        anthropic_messages.protocol,
+        (STARTED, _block("text", text="")),
+        _more("text_delta", text="b"),
+        TextDelta("text_0", "b"),
+    ),
+    "messages thinking": Case(
+        anthropic_messages.protocol,
+        (STARTED, _block("thinking", thinking="", signature="")),
+        _more("thinking_delta", thinking="b"),
+        ReasoningDelta("reasoning_0", "b"),
+    ),
+    "messages tool input": Case(
+        anthropic_messages.protocol,
+        (
+            STARTED,
+            _block("tool_use", id="call_1", name="look", input={}),
+            _more("input_json_delta", partial_json="{"),
+        ),
+        _more("input_json_delta", partial_json="}"),
+        ToolInputDelta("call_1", "}"),
+    ),
+}
+BY_NAME = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+
+
+def _continued(case: Case, frame: Frame) -> object:
+    read = case.protocol.stream.continued
+    assert read is not None
+    return read(case.state(), frame)
+
+
+@BY_NAME
+def test_a_continuation_is_read_at_once(case: Case) -> None:
+    """The usual event takes the short way, and means what the long one makes of it."""
+    machine = case.protocol.stream
+    state = case.state()
+
+    _, events = machine.step(state, machine.decode(_frame(case.event)))
+
+    assert _continued(case, _frame(case.event)) == case.delta
+    assert list(events) == [case.delta]
+
+
+@BY_NAME
+def test_nothing_open_nothing_continued(case: Case) -> None:
+    """Before anything is open, the short way reads nothing."""
+    read = case.protocol.stream.continued
+    assert read is not None
+
+    assert read(case.protocol.stream.initial(ASKED), _frame(case.event)) is None
+
+
+ODD = st.sampled_from(
+    [None, "", "x", 0, 1, True, -1, 0.5, [], [1], {}, {"a": 1}, "text_delta", [{"index": 0}]]
+)
+KEYS = st.sampled_from(
+    [
+        "type",
+        "index",
+        "delta",
+        "choices",
+        "content",
+        "reasoning",
+        "tool_calls",
+        "finish_reason",
+        "usage",
+        "error",
+        "logprobs",
+        "item_id",
+        "output_index",
+        "content_index",
+        "text",
+        "role",
+        "citations",
+        "x_groq",
+        "function",
+        "arguments",
+        "id",
+        "name",
+        "thinking",
+        "partial_json",
+    ]
+)
+
+
+@st.composite
+def changes(draw: st.DrawFn) -> tuple[list[object], str, object, bool]:
+    """Draw a change: a way into the event, a key, a value, and whether the key goes instead."""
+    way = draw(
+        st.lists(st.sampled_from(["choices", 0, "delta", "tool_calls", "function"]), max_size=5)
+    )
+    return way, draw(KEYS), draw(ODD), draw(st.booleans())
+
+
+def _change(event: Event, change: tuple[list[object], str, object, bool]) -> Event:
+    changed: Event = json.loads(json.dumps(event))
+    way, key, value, removed = change
+    place: Any = changed
+    for step in way:
+        inner = place.get(step) if isinstance(place, dict) else place[0] if place else None
+        place = inner if isinstance(inner, dict | list) else place
+    if isinstance(place, list):
+        place.append(value)
+    elif removed:
+        place.pop(key, None)
+    else:
+        place[key] = value
+    return changed
+
+
+@BY_NAME
+@settings(max_examples=150, deadline=None)
+@given(asked=st.lists(changes(), max_size=3))
+def test_whatever_comes_the_two_ways_agree(
+    case: Case, asked: list[tuple[list[object], str, object, bool]]
+) -> None:
+    """An event changed at random is left to the long way, or read as the long way reads it."""
+    event = case.event
+    for change in asked:
+        event = _change(event, change)
+    frame = (
+        _frame(event)
+        if isinstance(event.get("type", ""), str)
+        else ("", json.dumps(event).encode())
+    )
+    machine = case.protocol.stream
+
+    delta = _continued(case, frame)
+
+    if delta is not None:
+        before = case.state()
+        after, events = machine.step(before, machine.decode(frame))
+        assert list(events) == [delta]
+        assert machine.step(after, machine.decode(frame)) == (after, events)
