@@ -19,6 +19,7 @@ from llmcore.protocols.anthropic_messages.types.citations import CitationsConfig
 from llmcore.protocols.freeform import FREEFORM_FIELD
 from llmcore.protocols.message_target import MessageTarget
 from llmcore.protocols.notes import Notes
+from llmcore.protocols.substitutes import left_out
 from llmcore.schema import json
 from llmcore.schema.content import (
     AudioPart,
@@ -151,12 +152,7 @@ def _omitted(
     what: str, path: str, why: str, notes: Notes, words: str | None = None
 ) -> blocks.TextBlock:
     """Return the text that stands where something could not be sent."""
-    notes.dropped(
-        "unsupported-content",
-        path,
-        f"{what} was left out ({why}); a short text stands in its place",
-    )
-    return blocks.TextBlock(f"[{what}, left out{f': {words}' if words else ''}]")
+    return blocks.TextBlock(left_out(what, path, why, notes, words))
 
 
 def _name(part: object) -> str:

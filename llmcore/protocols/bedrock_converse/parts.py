@@ -18,6 +18,7 @@ from llmcore.protocols.bedrock_converse.models import ModelRules
 from llmcore.protocols.json_text import written
 from llmcore.protocols.message_target import MessageTarget
 from llmcore.protocols.notes import Notes
+from llmcore.protocols.substitutes import left_out
 from llmcore.schema.content import (
     AudioPart,
     ContentPart,
@@ -155,12 +156,7 @@ def _media(part: media.MediaPart, target: Target) -> tuple[str, Block | str]:
 
 def _omitted(what: str, path: str, why: str, notes: Notes, words: str | None = None) -> Block:
     """Return the text that stands where something could not be sent."""
-    notes.dropped(
-        "unsupported-content",
-        path,
-        f"{what} was left out ({why}); a short text stands in its place",
-    )
-    return {"text": f"[{what}, left out{f': {words}' if words else ''}]"}
+    return {"text": left_out(what, path, why, notes, words)}
 
 
 def _name(part: object) -> str:

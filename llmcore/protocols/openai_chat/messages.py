@@ -17,7 +17,7 @@ from llmcore.protocols.loose_json import mapping
 from llmcore.protocols.message_target import MessageTarget, native_keys
 from llmcore.protocols.notes import Notes
 from llmcore.protocols.openai_chat.dialect import ChatDialect
-from llmcore.protocols.openai_chat.parts import content_of, left_out, lower_part, lower_text
+from llmcore.protocols.openai_chat.parts import content_of, lower_part, lower_text, omitted
 from llmcore.protocols.openai_chat.reasoning_details import rejoin_details
 from llmcore.protocols.tool_results import result_text
 from llmcore.schema.content import (
@@ -115,7 +115,7 @@ def _lower_instructions(message: Message, path: str, target: Target, notes: Note
         where = f"{path}.content[{index}]"
         natives = lower_part(part, where, target.dialect, target.keys, notes)
         if not isinstance(part, ProviderPart) and any(n["type"] != "text" for n in natives):
-            natives = [left_out("a file", where, "instructions hold only text", notes)]
+            natives = [omitted("a file", where, "instructions hold only text", notes)]
         parts += natives
     native: Native = {"role": message.role, "content": content_of(parts, target.dialect)}
     return _named(native, message, path, target, notes)

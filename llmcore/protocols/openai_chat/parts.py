@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 from llmcore.protocols import media
 from llmcore.protocols.notes import Notes
 from llmcore.protocols.openai_chat.dialect import ChatDialect
+from llmcore.protocols.substitutes import document_text, file_name, left_out
 from llmcore.schema.content import (
     AudioPart,
     ContentPart,
@@ -49,7 +50,7 @@ def lower_part(
         case _:
             owner = getattr(part, "provider", None)
             what = f"a part of {owner}" if owner else f"a {type(part).__name__}"
-            return [left_out(what, path, "it has no form here", notes)]
+            return [omitted(what, path, "it has no form here", notes)]
 
 
 def lower_text(part: TextPart, dialect: ChatDialect) -> Native:
@@ -80,12 +81,12 @@ def content_of(parts: list[Native], dialect: ChatDialect) -> str | list[Native]:
 
 def _lower_image(part: ImagePart, path: str, dialect: ChatDialect, notes: Notes) -> Native:
     if not dialect.images:
-        return left_out("an image", path, "the server takes none", notes)
+        return omitted("an image", path, "the server takes none", notes)
     url = media.data_url(part) or media.remote_url(part)
     if url is None:
-        return left_out("an image", path, "it cannot be given by file id", notes)
+        return omitted("an image", path, "it cannot be given by file id", notes)
     if not dialect.image_urls and not media.is_data_url(url):
-        return left_out("an image", path, "the server takes no URLs; give its bytes", notes)
+        return omitted("an image", path, "the server takes no URLs; give its bytes", notes)
     image: Native = {"url": url}
     if part.detail is not None:
         image["detail"] = part.detail
@@ -94,14 +95,14 @@ def _lower_image(part: ImagePart, path: str, dialect: ChatDialect, notes: Notes)
 
 def _lower_audio(part: AudioPart, path: str, dialect: ChatDialect, notes: Notes) -> Native:
     if not dialect.audio_formats:
-        return left_out("sound", path, "the server takes none", notes, part.transcript)
+        return omitted("sound", path, "the server takes none", notes, part.transcript)
     found = media.base64_data(part)
     if found is None:
-        return left_out("sound", path, "only its bytes can be given", notes, part.transcript)
+        return omitted("sound", path, "only its bytes can be given", notes, part.transcript)
     form = media.audio_format(found[0])
     if form is None or form not in dialect.audio_formats:
         taken = ", ".join(sorted(dialect.audio_formats))
-        return left_out(
+        return omitted(
             "sound", path, f"the server takes {taken}, not {found[0]}", notes, part.transcript
         )
     return {"type": "input_audio", "input_audio": {"data": found[1], "format": form}}
@@ -121,52 +122,30 @@ def _lower_document(
         )
     text = media.text_data(part)
     if text is not None:
-        return [{"type": "text", "text": _document_text(part, text)}]
+        return [{"type": "text", "text": document_text(part, text)}]
     before = [{"type": "text", "text": part.context}] if part.context else []
     return [*before, _lower_file(part, path, dialect, notes)]
 
 
-def _document_text(part: DocumentPart, text: str) -> str:
-    """Return a text document inside a tag that says what it is."""
-    facts = {"name": part.name, "title": part.title, "context": part.context}
-    said = "".join(f' {name}="{_quoted(fact)}"' for name, fact in facts.items() if fact)
-    return f"<document{said}>\n{text}\n</document>"
-
-
-def _quoted(text: str) -> str:
-    return text.replace("&", "&amp;").replace('"', "&quot;")
-
-
 def _lower_file(part: DocumentPart, path: str, dialect: ChatDialect, notes: Notes) -> Native:
     if not dialect.files:
-        return left_out("a file", path, "the server takes none", notes, part.name or part.title)
+        return omitted("a file", path, "the server takes none", notes, part.name or part.title)
     if part.file_id is not None:
         return {"type": "file", "file": {"file_id": part.file_id}}
     data = media.data_url(part)
     if data is None and not dialect.file_urls:
-        return left_out("a file", path, "the server takes no URLs; give its bytes", notes, part.url)
-    name = part.name or part.title or _file_name(media.media_type_of(part))
+        return omitted("a file", path, "the server takes no URLs; give its bytes", notes, part.url)
+    name = file_name(part)
     return {"type": "file", "file": {"filename": name, "file_data": data or part.url}}
-
-
-def _file_name(media_type: str | None) -> str:
-    """Return a name with the ending that tells the server the format."""
-    ending = media.document_format(media_type or "")
-    return f"document.{ending}" if ending else "document"
 
 
 def _lower_video(part: DocumentPart, path: str, dialect: ChatDialect, notes: Notes) -> Native:
     url = media.data_url(part) or media.remote_url(part)
     if not dialect.videos or url is None:
-        return left_out("a video", path, "the server takes none", notes, part.name or part.title)
+        return omitted("a video", path, "the server takes none", notes, part.name or part.title)
     return {"type": "video_url", "video_url": {"url": url}}
 
 
-def left_out(what: str, path: str, why: str, notes: Notes, words: str | None = None) -> Native:
+def omitted(what: str, path: str, why: str, notes: Notes, words: str | None = None) -> Native:
     """Return the text that stands where something could not be sent."""
-    notes.dropped(
-        "unsupported-content",
-        path,
-        f"{what} was left out ({why}); a short text stands in its place",
-    )
-    return {"type": "text", "text": f"[{what}, left out{f': {words}' if words else ''}]"}
+    return {"type": "text", "text": left_out(what, path, why, notes, words)}

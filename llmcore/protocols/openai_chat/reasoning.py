@@ -1,7 +1,8 @@
 """OpenAI Chat Completions: reading thinking, under every name that servers give it.
 
 `reasoning_content` is DeepSeek's name (also Alibaba's, Moonshot's, Z.ai's and xAI's), `reasoning`
-that of OpenRouter, Groq, Cerebras and newer vLLM, `thinking` Ollama's and Snowflake's;
+that of OpenRouter, Groq, Cerebras and newer vLLM, `thinking` Ollama's and Snowflake's,
+`reasoning_text` GitHub Copilot's;
 `reasoning_details` is OpenRouter's structured form; Mistral puts `thinking` parts into the
 content. Sources, read November 2026: https://api-docs.deepseek.com/guides/thinking_mode,
 https://openrouter.ai/docs/use-cases/reasoning-tokens, https://console.groq.com/docs/reasoning,
@@ -17,7 +18,7 @@ from llmcore.protocols.openai_chat.state import Chunk, State, open_segment
 from llmcore.schema.changed import changed
 from llmcore.schema.events import LLMEvent, ReasoningDelta
 
-NAMES = ("reasoning_content", "reasoning", "thinking")
+NAMES = ("reasoning_content", "reasoning", "thinking", "reasoning_text")
 
 
 def on_reasoning(state: State, delta: Chunk, _choice: Chunk, events: list[LLMEvent]) -> State:

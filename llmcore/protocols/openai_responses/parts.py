@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from llmcore.protocols import media
 from llmcore.protocols.notes import Notes
+from llmcore.protocols.substitutes import document_text, file_name, left_out
 from llmcore.schema.content import (
     AudioPart,
     ContentPart,
@@ -74,7 +75,7 @@ def _lower_document(part: DocumentPart, path: str, notes: Notes) -> list[Native]
         notes.dropped("unsupported-parameter", f"{path}.citations", why)
     text = media.text_data(part)
     if text is not None:
-        return [_text(_document_text(part, text))]
+        return [_text(document_text(part, text))]
     before = [_text(part.context)] if part.context else []
     return [*before, _lower_file(part)]
 
@@ -85,35 +86,13 @@ def _lower_file(part: DocumentPart) -> Native:
     data = media.data_url(part)
     if data is None:
         return {"type": "input_file", "file_url": media.remote_url(part)}
-    name = part.name or part.title or _file_name(media.media_type_of(part))
+    name = file_name(part)
     return {"type": "input_file", "filename": name, "file_data": data}
-
-
-def _file_name(media_type: str | None) -> str:
-    """Return a name with the ending that tells the server the format."""
-    ending = media.document_format(media_type or "")
-    return f"document.{ending}" if ending else "document"
-
-
-def _document_text(part: DocumentPart, text: str) -> str:
-    """Return a text document inside a tag that says what it is."""
-    facts = {"name": part.name, "title": part.title, "context": part.context}
-    said = "".join(f' {name}="{_quoted(fact)}"' for name, fact in facts.items() if fact)
-    return f"<document{said}>\n{text}\n</document>"
-
-
-def _quoted(text: str) -> str:
-    return text.replace("&", "&amp;").replace('"', "&quot;")
 
 
 def _omitted(what: str, path: str, why: str, notes: Notes, words: str | None = None) -> Native:
     """Return the text that stands where something could not be sent."""
-    notes.dropped(
-        "unsupported-content",
-        path,
-        f"{what} was left out ({why}); a short text stands in its place",
-    )
-    return _text(f"[{what}, left out{f': {words}' if words else ''}]")
+    return _text(left_out(what, path, why, notes, words))
 
 
 def _name(part: object) -> str:

@@ -104,10 +104,16 @@ def has_null_branch(schema: JsonObject) -> bool:
 
 def _is_null(schema: JsonObject) -> bool:
     """Whether *schema* allows null and nothing else."""
+    branches = schema.get("anyOf")
     return (
         types_of(schema) == ["null"]
         or schema.get("enum") == [None]
         or schema.get("const", ...) is None
+        or (
+            isinstance(branches, list)
+            and bool(branches)
+            and all(isinstance(branch, Mapping) and _is_null(branch) for branch in branches)
+        )
     )
 
 
