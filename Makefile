@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
 
-.PHONY: demo test test-all lint format types bench record clean
+.PHONY: demo test test-all lint format bench docs docs-table catalog record clean
 
 demo: $(STAMP)-local
 	@$(BIN)/llmcore local install
@@ -38,6 +38,15 @@ format: $(STAMP)-dev
 bench: $(STAMP)-dev
 	$(BIN)/python -m benchmarks
 
+docs: $(STAMP)-docs ## build the site into site/, every link checked
+	$(BIN)/zensical build --strict
+
+catalog: $(STAMP)-dev ## refresh llmcore/catalog/models.json from genai-prices and the facts beside it
+	$(BIN)/python scripts/refresh_catalog.py
+
+docs-table: $(STAMP)-dev ## refresh the table of providers in docs/providers.md
+	$(BIN)/python scripts/provider_table.py
+
 record: $(STAMP)-dev ## refresh the cassettes that the local model can answer
 	@$(BIN)/llmcore local install
 	RECORD=true RECORDED_PROVIDER=local $(BIN)/python -m pytest tests/recorded
@@ -45,6 +54,11 @@ record: $(STAMP)-dev ## refresh the cassettes that the local model can answer
 $(STAMP)-local: pyproject.toml
 	@test -d $(VENV) || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[local]'
+	@touch $@
+
+$(STAMP)-docs: pyproject.toml
+	@test -d $(VENV) || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	@touch $@
 
 $(STAMP)-dev: pyproject.toml

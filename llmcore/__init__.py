@@ -17,11 +17,35 @@ if TYPE_CHECKING:
     from returns.result import Result as Result
     from returns.result import Success as Success
 
+    from llmcore.catalog.cost import cost_of as cost_of
+    from llmcore.catalog.lookup import get_latest_model as get_latest_model
+    from llmcore.catalog.lookup import get_model_info as get_model_info
+    from llmcore.catalog.lookup import list_models as list_models
+    from llmcore.catalog.model_info import ModelInfo as ModelInfo
     from llmcore.client.client import Client as Client
     from llmcore.client.event_stream import EventStream as EventStream
+    from llmcore.client.http_options import HttpOptions as HttpOptions
     from llmcore.client.middleware import Middleware as Middleware
     from llmcore.client.middleware import Next as Next
+    from llmcore.client.middleware.call_log import CallLog as CallLog
+    from llmcore.client.middleware.circuit_breaker import CircuitBreaker as CircuitBreaker
+    from llmcore.client.middleware.clock import Clock as Clock
+    from llmcore.client.middleware.concurrency_limit import ConcurrencyLimit as ConcurrencyLimit
+    from llmcore.client.middleware.cost_budget import CostBudget as CostBudget
+    from llmcore.client.middleware.fallback import Fallback as Fallback
+    from llmcore.client.middleware.memory_cache import CacheStore as CacheStore
+    from llmcore.client.middleware.memory_cache import MemoryCache as MemoryCache
+    from llmcore.client.middleware.rate_limiter import RateLimiter as RateLimiter
+    from llmcore.client.middleware.response_cache import ResponseCache as ResponseCache
+    from llmcore.client.middleware.sqlite_cache import SqliteCache as SqliteCache
+    from llmcore.client.middleware.telemetry import Telemetry as Telemetry
+    from llmcore.client.middleware.usage_hook import CallUsage as CallUsage
+    from llmcore.client.middleware.usage_hook import UsageHook as UsageHook
     from llmcore.client.timeouts import Timeouts as Timeouts
+    from llmcore.folds.assembly import Assembler as Assembler
+    from llmcore.folds.assembly import assemble as assemble
+    from llmcore.folds.deltas import DeltaFold as DeltaFold
+    from llmcore.folds.deltas import to_deltas as to_deltas
     from llmcore.folds.response import Accumulator as Accumulator
     from llmcore.folds.response import collect as collect
     from llmcore.generation.abort import AbortController as AbortController
@@ -58,6 +82,7 @@ if TYPE_CHECKING:
     from llmcore.routes.endpoint import Endpoint as Endpoint
     from llmcore.routes.fireworks import Fireworks as Fireworks
     from llmcore.routes.framing import Framing as Framing
+    from llmcore.routes.github_copilot import GithubCopilot as GithubCopilot
     from llmcore.routes.google import Google as Google
     from llmcore.routes.groq import Groq as Groq
     from llmcore.routes.huggingface import HuggingFace as HuggingFace
@@ -70,6 +95,7 @@ if TYPE_CHECKING:
     from llmcore.routes.openai import OpenAI as OpenAI
     from llmcore.routes.openai_compatible import OpenAICompatible as OpenAICompatible
     from llmcore.routes.openrouter import OpenRouter as OpenRouter
+    from llmcore.routes.openrouter import OpenRouterRouting as OpenRouterRouting
     from llmcore.routes.perplexity import Perplexity as Perplexity
     from llmcore.routes.route import PreparedRequest as PreparedRequest
     from llmcore.routes.route import Route as Route
@@ -94,7 +120,16 @@ if TYPE_CHECKING:
     from llmcore.schema.content import ToolCallPart as ToolCallPart
     from llmcore.schema.content import ToolResultPart as ToolResultPart
     from llmcore.schema.content import cached as cached
+    from llmcore.schema.contract_errors import ContractError as ContractError
+    from llmcore.schema.deltas import MessageDelta as MessageDelta
     from llmcore.schema.diagnostics import Diagnostic as Diagnostic
+    from llmcore.schema.entries import EntryFileRef as EntryFileRef
+    from llmcore.schema.entries import EntryImage as EntryImage
+    from llmcore.schema.entries import EntryText as EntryText
+    from llmcore.schema.entries import EntryThinking as EntryThinking
+    from llmcore.schema.entries import EntryToolCall as EntryToolCall
+    from llmcore.schema.entries import EntryToolResult as EntryToolResult
+    from llmcore.schema.entries import MessageEntry as MessageEntry
     from llmcore.schema.errors import AbortError as AbortError
     from llmcore.schema.errors import AccessDeniedError as AccessDeniedError
     from llmcore.schema.errors import AuthenticationError as AuthenticationError
@@ -157,16 +192,52 @@ if TYPE_CHECKING:
     from llmcore.schema.tools import ToolChoice as ToolChoice
     from llmcore.schema.tools import ToolDefinition as ToolDefinition
     from llmcore.schema.usage import Usage as Usage
+    from llmcore.sessions.conversion import answer_entries as answer_entries
+    from llmcore.sessions.conversion import to_entries as to_entries
+    from llmcore.sessions.conversion import to_messages as to_messages
+    from llmcore.sessions.memory_store import MemoryStore as MemoryStore
+    from llmcore.sessions.redis_store import RedisStore as RedisStore
+    from llmcore.sessions.run_rules import check_run as check_run
+    from llmcore.sessions.sqlite_store import SQLiteStore as SQLiteStore
+    from llmcore.sessions.store import RunInfo as RunInfo
+    from llmcore.sessions.store import SeqConflictError as SeqConflictError
+    from llmcore.sessions.store import SessionStore as SessionStore
+    from llmcore.sessions.store import SessionStoreError as SessionStoreError
+    from llmcore.sessions.store import StoredEntry as StoredEntry
 
 __version__ = VERSION
 
 _HOMES: dict[str, tuple[str, ...]] = {
     "attrs": ("evolve",),
     "returns.result": ("Failure", "Result", "Success"),
+    "llmcore.catalog.cost": ("cost_of",),
+    "llmcore.catalog.lookup": ("get_latest_model", "get_model_info", "list_models"),
+    "llmcore.catalog.model_info": ("ModelInfo",),
     "llmcore.client.client": ("Client",),
+    "llmcore.client.http_options": ("HttpOptions",),
     "llmcore.client.event_stream": ("EventStream",),
     "llmcore.client.middleware": ("Middleware", "Next"),
+    "llmcore.client.middleware.call_log": ("CallLog",),
+    "llmcore.client.middleware.circuit_breaker": ("CircuitBreaker",),
+    "llmcore.client.middleware.clock": ("Clock",),
+    "llmcore.client.middleware.concurrency_limit": ("ConcurrencyLimit",),
+    "llmcore.client.middleware.cost_budget": ("CostBudget",),
+    "llmcore.client.middleware.fallback": ("Fallback",),
+    "llmcore.client.middleware.memory_cache": (
+        "CacheStore",
+        "MemoryCache",
+    ),
+    "llmcore.client.middleware.rate_limiter": ("RateLimiter",),
+    "llmcore.client.middleware.response_cache": ("ResponseCache",),
+    "llmcore.client.middleware.sqlite_cache": ("SqliteCache",),
+    "llmcore.client.middleware.telemetry": ("Telemetry",),
+    "llmcore.client.middleware.usage_hook": (
+        "CallUsage",
+        "UsageHook",
+    ),
     "llmcore.client.timeouts": ("Timeouts",),
+    "llmcore.folds.assembly": ("Assembler", "assemble"),
+    "llmcore.folds.deltas": ("DeltaFold", "to_deltas"),
     "llmcore.folds.response": ("Accumulator", "collect"),
     "llmcore.generation.abort": ("AbortController", "AbortSignal"),
     "llmcore.generation.conditions": ("has_tool_call", "step_count_is"),
@@ -202,7 +273,8 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "llmcore.routes.ollama": ("Ollama",),
     "llmcore.routes.openai": ("OpenAI",),
     "llmcore.routes.openai_compatible": ("OpenAICompatible",),
-    "llmcore.routes.openrouter": ("OpenRouter",),
+    "llmcore.routes.github_copilot": ("GithubCopilot",),
+    "llmcore.routes.openrouter": ("OpenRouter", "OpenRouterRouting"),
     "llmcore.routes.perplexity": ("Perplexity",),
     "llmcore.routes.route": ("PreparedRequest", "Route", "RouteDefaults"),
     "llmcore.routes.together": ("Together",),
@@ -294,6 +366,29 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "ToolDefinition",
     ),
     "llmcore.schema.usage": ("Usage",),
+    "llmcore.schema.contract_errors": ("ContractError",),
+    "llmcore.schema.deltas": ("MessageDelta",),
+    "llmcore.schema.entries": (
+        "EntryFileRef",
+        "EntryImage",
+        "EntryText",
+        "EntryThinking",
+        "EntryToolCall",
+        "EntryToolResult",
+        "MessageEntry",
+    ),
+    "llmcore.sessions.conversion": ("answer_entries", "to_entries", "to_messages"),
+    "llmcore.sessions.memory_store": ("MemoryStore",),
+    "llmcore.sessions.redis_store": ("RedisStore",),
+    "llmcore.sessions.run_rules": ("check_run",),
+    "llmcore.sessions.sqlite_store": ("SQLiteStore",),
+    "llmcore.sessions.store": (
+        "RunInfo",
+        "SeqConflictError",
+        "SessionStore",
+        "SessionStoreError",
+        "StoredEntry",
+    ),
 }
 
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -310,32 +405,49 @@ __all__ = [
     "AmazonBedrock",
     "Anthropic",
     "AnthropicCompatible",
+    "Assembler",
     "AudioPart",
     "Auth",
     "AuthenticationError",
     "Azure",
     "Baseten",
     "CachePolicy",
+    "CacheStore",
+    "CallLog",
+    "CallUsage",
     "Cerebras",
     "ChatDialect",
+    "CircuitBreaker",
     "Citation",
     "Client",
+    "Clock",
     "CloudflareAIGateway",
     "CloudflareWorkersAI",
+    "ConcurrencyLimit",
     "ConfigurationError",
     "ContentFilterError",
     "ContentPart",
     "ContextLengthError",
+    "ContractError",
+    "CostBudget",
     "CustomTool",
     "DeepInfra",
     "DeepSeek",
+    "DeltaFold",
     "Diagnostic",
     "DocumentPart",
     "Endpoint",
+    "EntryFileRef",
+    "EntryImage",
+    "EntryText",
+    "EntryThinking",
+    "EntryToolCall",
+    "EntryToolResult",
     "ErrorEvent",
     "EventStream",
     "EventType",
     "Failure",
+    "Fallback",
     "File",
     "Finish",
     "FinishReason",
@@ -343,10 +455,12 @@ __all__ = [
     "Framing",
     "GenerateResult",
     "GenerationOptions",
+    "GithubCopilot",
     "Google",
     "Grammar",
     "Groq",
     "HostedTool",
+    "HttpOptions",
     "HttpOverlay",
     "HuggingFace",
     "ImagePart",
@@ -359,10 +473,15 @@ __all__ = [
     "LMStudio",
     "LlamaCpp",
     "Local",
+    "MemoryCache",
+    "MemoryStore",
     "Message",
+    "MessageDelta",
+    "MessageEntry",
     "Middleware",
     "Mistral",
     "Model",
+    "ModelInfo",
     "Moonshot",
     "NetworkError",
     "Next",
@@ -373,6 +492,7 @@ __all__ = [
     "OpenAI",
     "OpenAICompatible",
     "OpenRouter",
+    "OpenRouterRouting",
     "Origin",
     "OverloadedError",
     "Perplexity",
@@ -383,29 +503,40 @@ __all__ = [
     "QuotaExceededError",
     "RateLimitError",
     "RateLimitInfo",
+    "RateLimiter",
     "ReasoningDelta",
     "ReasoningEnd",
     "ReasoningOptions",
     "ReasoningPart",
     "ReasoningStart",
+    "RedisStore",
     "RefusalPart",
     "RequestTimeoutError",
+    "ResponseCache",
     "ResponseFormat",
     "Result",
     "RetryPolicy",
     "Role",
     "Route",
     "RouteDefaults",
+    "RunInfo",
+    "SQLiteStore",
+    "SeqConflictError",
     "ServerError",
+    "SessionStore",
+    "SessionStoreError",
     "Source",
+    "SqliteCache",
     "StepFinish",
     "StepResult",
     "StepStart",
+    "StoredEntry",
     "StreamError",
     "StreamObjectResult",
     "StreamResult",
     "StreamStart",
     "Success",
+    "Telemetry",
     "TextDelta",
     "TextEnd",
     "TextPart",
@@ -427,22 +558,33 @@ __all__ = [
     "ToolResultPart",
     "UnsupportedToolChoiceError",
     "Usage",
+    "UsageHook",
     "Vertex",
     "__version__",
+    "answer_entries",
+    "assemble",
     "cached",
+    "check_run",
     "collect",
+    "cost_of",
     "evolve",
     "from_json",
     "generate",
     "generate_object",
+    "get_latest_model",
+    "get_model_info",
     "has_tool_call",
+    "list_models",
     "request",
     "retry",
     "set_default_client",
     "step_count_is",
     "stream",
     "stream_object",
+    "to_deltas",
+    "to_entries",
     "to_json",
+    "to_messages",
     "tool",
 ]
 

@@ -21,7 +21,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "bridge": {*LAYERS, "catalog", "sessions", "bridge"},
     "cli": {*LAYERS, "catalog", "sessions", "bridge", "testing", "cli"},
 }
+MAY_IMPORT["client"] |= {"catalog"}
 MAY_IMPORT["generation"] |= {"catalog", "sessions"}
+MAY_IMPORT["sync"] = {*LAYERS, "catalog", "sync"}
 
 EVERYONES = {"version"}
 """Modules at the root that hold a constant and import nothing."""
@@ -33,6 +35,7 @@ IMPURE_MODULES = {
     "anyio",
     "asyncio",
     "http",
+    "httpcore",
     "httpx",
     "httpx2",
     "io",

@@ -1,4 +1,4 @@
-"""The command line: `llmcore ask`, `prepare`, `providers`, `local`.
+"""The command line: `llmcore ask`, `prepare`, `providers`, `models`, `login`, `local`, `sessions`.
 
 `main` parses and dispatches; each command is a module with `add_parser(commands)` and `run(args)`,
 which returns the exit code. `exit_codes` says which code means what.
@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from llmcore.cli import ask, local, prepare, providers
+from llmcore.cli import ask, local, login, models, prepare, providers, sessions
 from llmcore.cli.exit_codes import exit_code, explain
 from llmcore.schema.errors import LLMError
 from llmcore.version import VERSION
@@ -42,6 +42,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"llmcore {VERSION}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for command in (ask, prepare, providers, local):
+    for command in (ask, prepare, providers, models, login, local, sessions):
         command.add_parser(commands)
     return parser

@@ -9,12 +9,17 @@ from typing import TextIO
 
 import anyio
 from attrs import define
+from returns.pipeline import is_successful
+from returns.result import Result
 
+from llmcore.cli.conversation import Conversation, self_contained
 from llmcore.cli.exit_codes import exit_code, explain
 from llmcore.cli.request_options import add_request_options, make_client, read_request
+from llmcore.cli.session_file import open_store
 from llmcore.client.client import Client
 from llmcore.client.event_stream import EventStream
 from llmcore.schema.codec import to_json
+from llmcore.schema.errors import LLMError
 from llmcore.schema.events import (
     ErrorEvent,
     Finish,
@@ -27,6 +32,7 @@ from llmcore.schema.events import (
     ToolCall,
 )
 from llmcore.schema.request import LLMRequest
+from llmcore.schema.response import LLMResponse
 from llmcore.schema.usage import Usage
 
 _DIM, _PLAIN = "\x1b[2m", "\x1b[0m"
@@ -37,6 +43,9 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     parser = commands.add_parser("ask", help="ask a model and show the answer as it comes")
     add_request_options(parser)
     parser.add_argument("--json", action="store_true", help="print events as JSON lines")
+    parser.add_argument(
+        "--session", metavar="NAME", help="go on with this conversation, and keep the answer"
+    )
     parser.add_argument("-q", "--quiet", action="store_true", help="print the answer only")
     parser.set_defaults(run=run)
 
@@ -44,15 +53,36 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 def run(args: argparse.Namespace) -> int:
     """Ask, and return the exit code."""
     client = make_client()
-    return anyio.run(_ask, client, read_request(args, client), args)
+    request = read_request(args, client)
+    if args.session is None:
+        return anyio.run(_ask, client, request, args)
+    return anyio.run(_ask_on, client, self_contained(request), args)
 
 
 async def _ask(client: Client, request: LLMRequest, args: argparse.Namespace) -> int:
+    code, _ = await _answer(client, request, args)
+    return code
+
+
+async def _ask_on(client: Client, question: LLMRequest, args: argparse.Namespace) -> int:
+    """Ask within a stored conversation; only a whole answer is kept, with its question."""
+    async with open_store(os.environ) as store:
+        conversation = await Conversation.read(store, args.session)
+        code, result = await _answer(client, conversation.asking(question), args)
+        if is_successful(result):
+            await conversation.keep(question, result.unwrap())
+    return code
+
+
+async def _answer(
+    client: Client, request: LLMRequest, args: argparse.Namespace
+) -> tuple[int, Result[LLMResponse, LLMError]]:
+    """Print the answer as it comes, and return the exit code and the whole of it."""
     printer = _JsonPrinter(sys.stdout) if args.json else _Printer(sys.stdout, quiet=args.quiet)
     async with client, _events(client, request, streaming=args.stream) as stream:
         async for event in stream:
             printer.show(event)
-    return printer.exit_code
+        return printer.exit_code, await stream.result()
 
 
 def _events(client: Client, request: LLMRequest, *, streaming: bool) -> EventStream:

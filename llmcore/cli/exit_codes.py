@@ -3,6 +3,7 @@
 from typing import Final
 
 from llmcore.schema import errors
+from llmcore.schema.contract_errors import ContractError
 
 EXIT_CODES: Final[tuple[tuple[type[errors.LLMError], int], ...]] = (
     (errors.AuthenticationError, 3),
@@ -19,6 +20,7 @@ EXIT_CODES: Final[tuple[tuple[type[errors.LLMError], int], ...]] = (
     (errors.StreamError, 7),
     (errors.ServerError, 8),
     (errors.ConfigurationError, 9),
+    (ContractError, 5),
 )
 """The first class that fits decides; anything else is 1. 2 is wrong usage, 130 is Ctrl-C."""
 

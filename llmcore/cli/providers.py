@@ -31,4 +31,5 @@ def describe(entry: ProviderEntry, environ: Mapping[str, str]) -> str:
         return f"configured by {found[0]}"
     if not entry.switches:
         return "needs nothing: --local" if entry.id == "local" else "needs no key"
-    return f"set {' or '.join(entry.switches)}"
+    usual = f"set {' or '.join(entry.switches)}"
+    return usual if entry.login is None else f"{usual}, or run `{entry.login}`"

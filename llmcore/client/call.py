@@ -1,5 +1,6 @@
 """One call: from a prepared request over a transport to events, within its time limits."""
 
+import contextlib
 import math
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
@@ -16,7 +17,7 @@ from llmcore.folds.response import Accumulator
 from llmcore.protocols.errors import error_from_response
 from llmcore.protocols.rate_limit import rate_limit_from
 from llmcore.routes.decoding import ResponseContext, ResponseDecoder, is_streamed
-from llmcore.routes.http_request import redact
+from llmcore.routes.http_request import HttpRequest, redact
 from llmcore.routes.route import PreparedRequest, Route
 from llmcore.schema import json
 from llmcore.schema.errors import (
@@ -30,6 +31,10 @@ from llmcore.schema.json import JsonValue, ProviderMetadata
 
 MAX_ERROR_BYTES = 1024 * 1024
 """More of an error body than this is not read."""
+
+_LINGERING_SECONDS = 0.05
+_LINGERING_BYTES = 64 * 1024
+"""How much is read after a whole answer, at most."""
 
 _REQUEST_IDS = ("x-request-id", "request-id", "x-amzn-requestid", "apim-request-id", "cf-ray")
 
@@ -65,7 +70,7 @@ class Call:
         self._streamed = True
         self._received = 0
         self._limit = 0
-        self._secrets: tuple[str, ...] = ()
+        self._sent: HttpRequest | None = None
         self._provider: str | None = None
         self._end = math.inf
         self._next_event = math.inf
@@ -87,6 +92,9 @@ class Call:
                 events = await self._within(self._advance)
         except LLMError as error:
             return () if self._closed else await self._failed(self._as_limit(error))
+        finally:
+            if self._closed:  # by another task, which could not close what was being read
+                await self._release()
         if events is None:
             return () if self._closed else await self._failed(self._timed_out())
         if events and isinstance(events[-1], ErrorEvent):
@@ -110,12 +118,31 @@ class Call:
             self._scope.cancel()
         elif self._reading and self._exchange is not None:
             await self._exchange.aclose()
-        elif self._chunks is not None:
-            chunks, self._chunks = self._chunks, None
-            with anyio.CancelScope(shield=True):
-                await chunks.aclose()
-                if self._exchange is not None:  # a generator that never ran closes nothing
-                    await self._exchange.aclose()
+        else:
+            await self._release()
+
+    async def _release(self) -> None:
+        """Close what is open; nobody is reading it."""
+        chunks, self._chunks = self._chunks, None  # at once: two tasks may close
+        if chunks is None:
+            return
+        if self._decoder is not None and self._decoder.finished:
+            await self._read_out(chunks)
+        with anyio.CancelScope(shield=True):
+            await chunks.aclose()
+            if self._exchange is not None:  # a generator that never ran closes nothing
+                await self._exchange.aclose()
+
+    async def _read_out(self, chunks: AsyncGenerator[bytes, None]) -> None:
+        """Read what follows the whole answer, so that its connection can be used again.
+
+        It is the end of the body, and nearly always there already. What a server sends
+        or lacks after that is not worth waiting for, and no error.
+        """
+        left = _LINGERING_BYTES
+        with anyio.move_on_after(_LINGERING_SECONDS), contextlib.suppress(LLMError):
+            while left > 0 and (chunk := await anext(chunks, None)) is not None:
+                left -= len(chunk)
 
     async def _within(self, step: Callable[[], Awaitable[_T]]) -> _T | None:
         """Run *step* until it ends, a limit runs out or the call is closed (then None)."""
@@ -145,7 +172,7 @@ class Call:
             return ready.failure()
         outgoing = ready.unwrap()
         prepared, route = outgoing.prepared, outgoing.route
-        self._secrets = prepared.http.secrets
+        self._sent = prepared.http
         self._provider = route.provider
         self._limit = route.defaults.max_response_bytes
         exchange = await outgoing.transport.send(prepared.http, self._timeouts)
@@ -282,11 +309,12 @@ class Call:
 
     def _redact(self, error: LLMError) -> None:
         """Take out our credentials, which some servers quote back."""
-        error.message = redact(error.message, self._secrets)
+        secrets = () if self._sent is None else self._sent.secrets
+        error.message = redact(error.message, secrets)
         error.args = (error.message,)
         text = json.canonical(error.raw) if error.raw is not None else ""
-        if any(secret in text for secret in self._secrets):
-            error.raw = _redacted(error.raw, self._secrets)
+        if any(secret in text for secret in secrets):
+            error.raw = _redacted(error.raw, secrets)
 
 
 def _redacted(value: JsonValue, secrets: tuple[str, ...]) -> JsonValue:
@@ -302,7 +330,7 @@ def _redacted(value: JsonValue, secrets: tuple[str, ...]) -> JsonValue:
 def _context(prepared: PreparedRequest, exchange: Exchange) -> ResponseContext:
     headers = exchange.headers
     return ResponseContext(
-        diagnostics=prepared.diagnostics,
+        diagnostics=(*prepared.diagnostics, *getattr(exchange, "diagnostics", ())),
         rate_limit=rate_limit_from(headers),
         request_id=next((headers[name] for name in _REQUEST_IDS if headers.get(name)), None),
     )

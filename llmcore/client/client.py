@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from typing import Protocol, Self
 
 import anyio.to_thread
-from attrs import evolve
 from returns.pipeline import is_successful
 from returns.result import Failure, Result, Success
 
@@ -18,13 +17,16 @@ from llmcore.client.call import Call, Outgoing
 from llmcore.client.credentials import Credentials
 from llmcore.client.event_stream import EventStream
 from llmcore.client.http import HttpClient
+from llmcore.client.http_options import HttpOptions
 from llmcore.client.media_files import load_files, names_files
-from llmcore.client.middleware import Middleware, compose
+from llmcore.client.middleware.chain import Middleware, Next, compose
 from llmcore.client.timeouts import Timeouts
 from llmcore.client.transport import Transport
 from llmcore.client.transports import Transports
 from llmcore.routes.auth import TOKEN_TO_COME, AuthContext
 from llmcore.routes.route import PreparedRequest, Route
+from llmcore.routes.tool_choice import ToolChoiceMode, takes_tool_choice
+from llmcore.schema.changed import changed
 from llmcore.schema.errors import ConfigurationError, LLMError
 from llmcore.schema.json import ProviderMetadata
 from llmcore.schema.model import Model
@@ -48,7 +50,8 @@ class Client:
 
     - `providers`: by id, where string models are looked up.
     - `default_provider`: for requests that name no provider; without it they fail.
-    - `http`: an `httpx.AsyncClient`, or anything with its interface; it stays yours to close.
+    - `http`: `HttpOptions` for HTTP/2, proxies and certificates; or an `httpx.AsyncClient`, or
+      anything with its interface, which stays yours to close.
     - `transport`: carries every request instead of HTTP, such as a cassette.
     """
 
@@ -58,7 +61,7 @@ class Client:
         providers: Mapping[str, ModelSource] | None = None,
         default_provider: str | None = None,
         middleware: Sequence[Middleware] = (),
-        http: HttpClient | None = None,
+        http: HttpClient | HttpOptions | None = None,
         transport: Transport | None = None,
         timeouts: Timeouts | None = None,
         environ: Mapping[str, str] | None = None,
@@ -74,7 +77,7 @@ class Client:
         self.timeouts = timeouts or Timeouts()
         self._environ = environ
         self._middleware = tuple(middleware)
-        self._credentials = Credentials()
+        self._credentials = Credentials(http if isinstance(http, HttpOptions) else HttpOptions())
         self._transports = Transports(http=http, transport=transport, environ=self.environ)
 
     @classmethod
@@ -83,7 +86,7 @@ class Client:
         *,
         default_provider: str | None = None,
         middleware: Sequence[Middleware] = (),
-        http: HttpClient | None = None,
+        http: HttpClient | HttpOptions | None = None,
         transport: Transport | None = None,
         timeouts: Timeouts | None = None,
         environ: Mapping[str, str] | None = None,
@@ -121,6 +124,10 @@ class Client:
         """Close this event loop's connections and stop what was started. Idempotent."""
         await self._transports.aclose()
 
+    async def close(self) -> None:
+        """Do what `aclose` does."""
+        await self.aclose()
+
     def prepare(
         self, request: LLMRequest, *, streaming: bool = False
     ) -> Result[PreparedRequest, LLMError]:
@@ -137,6 +144,25 @@ class Client:
         except LLMError as error:
             return Failure(error)
         return self._prepare(loaded, resolved.unwrap(), streaming=streaming, token=TOKEN_TO_COME)
+
+    def supports_tool_choice(
+        self, mode: ToolChoiceMode, model: Model | str, *, provider: str | None = None
+    ) -> bool:
+        """Return whether *model* can be told the tool choice *mode*, beside function tools.
+
+        As far as its API and the catalog tell: settings such as thinking may rule it out. Raises
+        ConfigurationError for a model that the client cannot resolve.
+        """
+        resolved = self.resolve(LLMRequest(model=model, provider=provider, messages=()))
+        if not is_successful(resolved):
+            raise resolved.failure()
+        from llmcore.catalog.lookup import get_model_info  # a data file is behind it
+
+        found = resolved.unwrap()
+        known = get_model_info(found.id, found.provider)
+        if known is not None and mode not in (known.tool_choice_modes or (mode,)):
+            return False
+        return takes_tool_choice(_route(found), found, mode)
 
     async def generate(
         self, request: LLMRequest, *, timeouts: Timeouts | None = None
@@ -197,7 +223,10 @@ class Client:
             )
             return EventStream(call, call.accumulator)
 
-        return compose(self._middleware, run)(request)
+        if not self._middleware:
+            return run(request)
+        call = Next(run=run, streaming=streaming, resolve=self.resolve, environ=self.environ)
+        return compose(self._middleware, call)(request)
 
     async def _ready(
         self, request: LLMRequest, *, streaming: bool, cursor: ProviderMetadata | None
@@ -230,7 +259,7 @@ class Client:
         self, request: LLMRequest, model: Model, *, streaming: bool, token: str | None
     ) -> Result[PreparedRequest, LLMError]:
         """Return the native request of *request*, whose model and files are there."""
-        resolved = evolve(request, model=model, provider=None)
+        resolved = changed(request, model=model, provider=None)
         return _route(model).prepare(resolved, streaming=streaming, context=self._context(token))
 
     def _context(self, token: str | None) -> AuthContext:

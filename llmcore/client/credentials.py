@@ -5,21 +5,32 @@ A function of the caller's is awaited; a `CredentialSource`, which is data, is i
 
 from collections.abc import Mapping
 from threading import Lock
-from typing import Any
+from typing import Any, Protocol
 
 import anyio.to_thread
 
+from llmcore.client.http_options import HttpOptions
 from llmcore.routes.auth import Auth, CredentialSource
+from llmcore.routes.github_credentials import CopilotLogin
 from llmcore.routes.google_credentials import GoogleCredentials
 from llmcore.routes.sigv4 import AwsCredentialChain, AwsCredentials
 from llmcore.schema.errors import AuthenticationError, ConfigurationError
 
 
+class Tokens(Protocol):
+    """A source of tokens that is set up."""
+
+    def token(self) -> str:
+        """Return a token that is valid at this moment. Blocks; safe from several threads."""
+        ...
+
+
 class Credentials:
     """A client's sources of tokens. Each is set up on first use and refreshes what expires."""
 
-    def __init__(self) -> None:
-        self._chains: dict[CredentialSource, AwsChain | GoogleTokens] = {}
+    def __init__(self, options: HttpOptions | None = None) -> None:
+        self._options = options or HttpOptions()
+        self._chains: dict[CredentialSource, Tokens] = {}
 
     async def token(self, auth: Auth, environ: Mapping[str, str]) -> str | None:
         """Return the token that *auth* signs with; None where it needs none.
@@ -30,17 +41,25 @@ class Credentials:
         if fetch is None or not auth.fetch_when(environ):
             return None
         if isinstance(fetch, CredentialSource):
-            chain = self._chains.setdefault(fetch, _interpreter(fetch))
+            chain = self._chains.get(fetch) or self._chains.setdefault(
+                fetch, _interpreter(fetch, environ, self._options)
+            )
             return await anyio.to_thread.run_sync(chain.token)
         return await fetch()
 
 
-def _interpreter(source: CredentialSource) -> "AwsChain | GoogleTokens":
+def _interpreter(
+    source: CredentialSource, environ: Mapping[str, str], options: HttpOptions
+) -> Tokens:
     match source:
         case AwsCredentialChain():
             return AwsChain(source)
         case GoogleCredentials():
             return GoogleTokens(source)
+        case CopilotLogin():
+            from llmcore.client.github_copilot import CopilotTokens  # loads the whole login
+
+            return CopilotTokens(source, environ, options)
         case _:
             name = type(source).__name__
             raise ConfigurationError(f"{name} is no source of credentials we know")

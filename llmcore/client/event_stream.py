@@ -1,10 +1,14 @@
 """What a call gives: an asynchronous iterator of events that does not raise."""
 
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from typing import Protocol, Self, runtime_checkable
 
+import anyio
 from returns.result import Failure, Result
 
+from llmcore.client.cost import with_cost
 from llmcore.folds.response import Accumulator
 from llmcore.schema.errors import AbortError, ConfigurationError, LLMError
 from llmcore.schema.events import ErrorEvent, Finish, LLMEvent, TextDelta
@@ -32,6 +36,19 @@ class Resumable(Protocol):
         ...
 
 
+class Collected(Protocol):
+    """What a stream's events add up to."""
+
+    @property
+    def partial(self) -> LLMResponse:
+        """What has arrived so far."""
+        ...
+
+    def response(self) -> Result[LLMResponse, LLMError]:
+        """Return the response once the stream has finished, or the error."""
+        ...
+
+
 class EventStream:
     """The events of one call.
 
@@ -41,10 +58,11 @@ class EventStream:
     context, `aclose()` and cancellation close the connection at once.
     """
 
-    def __init__(self, source: EventSource, accumulator: Accumulator | None = None) -> None:
+    def __init__(self, source: EventSource, collected: Collected | None = None) -> None:
+        """Read *source*; what its events add up to is kept here, unless *collected* does it."""
         self._source = source
-        self._accumulator = accumulator or Accumulator()
-        self._accumulates = accumulator is None
+        self._own = Accumulator() if collected is None else None
+        self._collected: Collected = collected or self._own  # type: ignore[assignment]
         self._batch: Sequence[LLMEvent] = ()
         self._next = 0
         self._ended = False
@@ -54,6 +72,15 @@ class EventStream:
     def of(cls, events: Iterable[LLMEvent]) -> Self:
         """Build a stream of events that are all there, such as cached ones."""
         return cls(_Given(tuple(events)))
+
+    @classmethod
+    def deferred(cls, make: Callable[[], Awaitable["EventStream"]]) -> Self:
+        """Build a stream of the one that *make* will return when the first event is asked for.
+
+        Closing it ends the making.
+        """
+        source = _Deferred(make)
+        return cls(source, source)
 
     async def __aenter__(self) -> Self:
         return self
@@ -89,13 +116,17 @@ class EventStream:
         batch = await self._source.next_batch()
         if not batch and self._closed:  # by another task, while this one waited
             return ()
-        if self._accumulates:
+        if self._own is not None:
             for event in batch:
-                self._accumulator.process(event)
+                self._own.process(event)
         if not batch or isinstance(batch[-1], Finish | ErrorEvent):
             self._ended = True
             await self._source.aclose()
         return batch
+
+    def unread(self, events: Sequence[LLMEvent]) -> None:
+        """Put *events*, which were read, back in front of those to come."""
+        self._batch, self._next = (*events, *self._batch[self._next :]), 0
 
     @property
     def text_stream(self) -> AsyncIterator[str]:
@@ -105,16 +136,21 @@ class EventStream:
     @property
     def partial_response(self) -> LLMResponse:
         """What has arrived so far."""
-        return self._accumulator.partial
+        return self._collected.partial
 
     async def result(self) -> Result[LLMResponse, LLMError]:
         """Read what is left and return the response, or the error with `partial`."""
         while await self.next_batch():
             pass
-        if self._closed and not self._ended:
-            message = "the stream was closed before its end"
-            return Failure(AbortError(message, partial=self.partial_response))
-        return self._accumulator.response()
+        return self._outcome()
+
+    def _outcome(self) -> Result[LLMResponse, LLMError]:
+        """Return what came of a stream that nothing more is read of."""
+        if self._ended:
+            return self._collected.response().map(with_cost)
+        left = "closed" if self._closed else "dropped"
+        message = f"the stream was {left} before its end"
+        return Failure(AbortError(message, partial=self.partial_response))
 
     async def aclose(self) -> None:
         """Close the connection, wherever the stream is. Idempotent."""
@@ -130,7 +166,7 @@ class EventStream:
         """
         if not isinstance(self._source, Resumable):
             raise ConfigurationError("a stream that middleware made cannot be resumed")
-        return EventStream(self._source.resumed(), self._accumulator)
+        return EventStream(self._source.resumed(), self._collected)
 
     def map(self, change: Callable[[LLMEvent], Iterable[LLMEvent]]) -> "EventStream":
         """Return a stream that has what *change* makes of each event: none, itself, several."""
@@ -139,17 +175,39 @@ class EventStream:
     def tap(self, look: Callable[[LLMEvent], None]) -> "EventStream":
         """Return the same stream, every event of which is shown to *look* first."""
 
-        def change(event: LLMEvent) -> Iterable[LLMEvent]:
-            look(event)
-            return (event,)
+        def each(batch: Sequence[LLMEvent]) -> None:
+            for event in batch:
+                look(event)
 
-        return self.map(change)
+        return self.watch(each=each)
+
+    def watch(
+        self,
+        *,
+        each: Callable[[Sequence[LLMEvent]], None] | None = None,
+        end: Callable[[Result[LLMResponse, LLMError]], None] | None = None,
+    ) -> "EventStream":
+        """Return the same stream, watched.
+
+        *each* gets every batch of events before it is handed out. *end* gets the result,
+        exactly once: at the end, when the stream is closed, and when nobody has it any more
+        (then in whatever thread that shows). A stream that is not closed and left before its
+        end is an AbortError with `partial`.
+        """
+        return EventStream(_Watched(self, each, end), self._collected)
+
+    def within(self, scope: Callable[[], AbstractContextManager[object]]) -> "EventStream":
+        """Return the same stream, each read of which happens in a new *scope*."""
+        return EventStream(_Within(self, scope), self._collected)
 
     def then(
         self, done: Callable[[Result[LLMResponse, LLMError]], Awaitable[None]]
     ) -> "EventStream":
-        """Return the same stream; *done* gets the result once, however the stream is left."""
-        return EventStream(_Followed(self, done), self._accumulator)
+        """Return the same stream; *done* gets the result once, at the end or when it is closed.
+
+        A stream that is neither read to its end nor closed tells nobody; `watch` does.
+        """
+        return EventStream(_Followed(self, done), self._collected)
 
 
 class _TextStream:
@@ -202,6 +260,23 @@ class _Mapped:
         await self._inner.aclose()
 
 
+class _Within:
+    """Another stream's events, read in a scope."""
+
+    def __init__(
+        self, inner: EventStream, scope: Callable[[], AbstractContextManager[object]]
+    ) -> None:
+        self._inner = inner
+        self._scope = scope
+
+    async def next_batch(self) -> Sequence[LLMEvent]:
+        with self._scope():
+            return await self._inner.next_batch()
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
 class _Followed:
     """Another stream's events, with somebody waiting for the end."""
 
@@ -222,7 +297,8 @@ class _Followed:
 
     async def aclose(self) -> None:
         await self._inner.aclose()
-        await self._tell()
+        with anyio.CancelScope(shield=True):  # closing is what cancelled calls do, too
+            await self._tell()
 
     async def _tell(self) -> None:
         if not self._told:
@@ -230,12 +306,50 @@ class _Followed:
             await self._done(await self._inner.result())
 
 
-class Deferred:
-    """A stream that somebody is still to make: the source of middleware's streams."""
+class _Watched:
+    """Another stream's events, with somebody looking on."""
+
+    def __init__(
+        self,
+        inner: EventStream,
+        each: Callable[[Sequence[LLMEvent]], None] | None,
+        end: Callable[[Result[LLMResponse, LLMError]], None] | None,
+    ) -> None:
+        self._inner = inner
+        self._each = each
+        self._end = end
+
+    async def next_batch(self) -> Sequence[LLMEvent]:
+        batch = await self._inner.next_batch()
+        if self._each is not None and batch:
+            self._each(batch)
+        if not batch or isinstance(batch[-1], Finish | ErrorEvent):
+            self._tell()
+        return batch
+
+    async def aclose(self) -> None:
+        try:
+            await self._inner.aclose()
+        finally:
+            self._tell()
+
+    def _tell(self) -> None:
+        end, self._end = self._end, None
+        if end is not None:
+            end(self._inner._outcome())  # noqa: SLF001  (our own class)
+
+    def __del__(self) -> None:
+        if not sys.is_finalizing():
+            self._tell()
+
+
+class _Deferred:
+    """A stream that somebody is still to make, and what its events add up to."""
 
     def __init__(self, make: Callable[[], Awaitable[EventStream]]) -> None:
         self._make = make
         self._stream: EventStream | None = None
+        self._making: anyio.CancelScope | None = None
         self._closed = False
 
     async def next_batch(self) -> Sequence[LLMEvent]:
@@ -243,11 +357,32 @@ class Deferred:
         if self._closed:
             return ()
         if self._stream is None:
-            self._stream = await self._make()
-        return await self._stream.next_batch()
+            await self._made()
+        return () if self._stream is None else await self._stream.next_batch()
 
     async def aclose(self) -> None:
-        """Close the stream if it was made."""
+        """Close the stream if it was made, also from another task; else end its making."""
         self._closed = True
         if self._stream is not None:
+            await self._stream.aclose()
+        elif self._making is not None:
+            self._making.cancel()
+
+    @property
+    def partial(self) -> LLMResponse:
+        """What has arrived so far."""
+        return Accumulator().partial if self._stream is None else self._stream.partial_response
+
+    def response(self) -> Result[LLMResponse, LLMError]:
+        """Return the response once the stream has finished, or the error."""
+        stream = self._stream
+        return Accumulator().response() if stream is None else stream._collected.response()  # noqa: SLF001
+
+    async def _made(self) -> None:
+        try:
+            with anyio.CancelScope() as self._making:
+                self._stream = await self._make()
+        finally:
+            self._making = None
+        if self._closed and self._stream is not None:
             await self._stream.aclose()

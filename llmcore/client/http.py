@@ -1,24 +1,26 @@
-"""HTTP, by httpx or by anything with its asynchronous interface.
+"""HTTP, over connections of our own or over any client with httpx's asynchronous interface.
 
-`httpx.AsyncClient` is the default; `httpx2.AsyncClient` and an httpx client over an aiohttp
-transport work as well. Only this module knows httpx, and imports it on first use.
+By default requests go over httpcore, the engine of httpx (see `connections`). A client that
+is given instead may be an `httpx.AsyncClient`, an `httpx2.AsyncClient`, or an httpx client over an
+aiohttp transport.
 """
 
 import contextlib
-import functools
-import os
-import ssl
 from collections.abc import AsyncIterator, Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urljoin, urlsplit
 
 import anyio
 from attrs import evolve
 
+from llmcore.client.http_options import HttpOptions
 from llmcore.client.pool import PerLoop
 from llmcore.client.timeouts import Timeouts
 from llmcore.routes.http_request import HttpRequest
 from llmcore.schema.errors import LLMError, NetworkError, RequestTimeoutError
+
+if TYPE_CHECKING:
+    from llmcore.client.connections import Connections
 
 MAX_REDIRECTS = 5
 _REDIRECTS = frozenset({307, 308})
@@ -46,6 +48,32 @@ class HttpClient(Protocol):
         """Free the connections."""
 
 
+class Answer(Protocol):
+    """A response whose headers have come, of either kind of connection."""
+
+    @property
+    def status(self) -> int:
+        """The HTTP status."""
+        ...
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """The headers, lower case."""
+        ...
+
+    def limit_reads(self, seconds: float | None, /) -> bool:
+        """Let no read of the body take longer; False where that cannot be had."""
+        ...
+
+    def body(self) -> AsyncIterator[bytes]:
+        """Iterate over the body, decompressed."""
+        ...
+
+    async def aclose(self) -> None:
+        """Give the connection back, or cut it in the middle of the body. Idempotent."""
+        ...
+
+
 class HttpTransport:
     """Sends requests over one connection pool an event loop, or over a client it is given.
 
@@ -53,23 +81,29 @@ class HttpTransport:
     """
 
     def __init__(
-        self, client: HttpClient | None = None, *, http2: bool = False, socket: str | None = None
+        self,
+        client: HttpClient | None = None,
+        *,
+        options: HttpOptions | None = None,
+        socket: str | None = None,
     ) -> None:
-        self._given = client
-        self._pools: PerLoop[HttpClient] = PerLoop(
-            lambda: _new_client(http2=http2, socket=socket), _close
+        self._given = None if client is None else GivenClient(client)
+        self._pools: PerLoop[Connections] = PerLoop(
+            lambda: _new_connections(options or HttpOptions(), socket), _close
         )
 
     async def send(self, request: HttpRequest, timeouts: Timeouts) -> "HttpExchange":
         """Send *request*, following redirects; to another host they carry no credentials."""
-        client = self._given or await self._pools.get()
+        connections = self._given or await self._pools.get()
         for _ in range(MAX_REDIRECTS + 1):
-            response = await _send(client, request, timeouts)
-            location = response.headers.get("location")
-            if response.status_code not in _REDIRECTS or not location:
-                limited = self._given is None and _limit_reads(response, timeouts.idle)
-                return HttpExchange(response, request, limits_reads=limited)
-            await response.aclose()
+            try:
+                answer = await connections.send(request, timeouts)
+            except Exception as error:
+                raise translate(error, request) from error
+            location = answer.headers.get("location")
+            if answer.status not in _REDIRECTS or not location:
+                return HttpExchange(answer, request, limits_reads=answer.limit_reads(timeouts.idle))
+            await answer.aclose()
             request = _redirected(request, location)
         raise NetworkError(f"more than {MAX_REDIRECTS} redirects, the last to {request.safe_url}")
 
@@ -79,77 +113,92 @@ class HttpTransport:
 
 
 class HttpExchange:
-    """A response of httpx, or of what looks like it."""
+    """A response, its transport's exceptions translated."""
 
-    def __init__(self, response: Any, request: HttpRequest, *, limits_reads: bool) -> None:
-        self._response = response
+    def __init__(self, answer: Answer, request: HttpRequest, *, limits_reads: bool) -> None:
+        self._answer = answer
         self._request = request
         self.limits_reads = limits_reads
-        self.status: int = response.status_code
-        self.headers: Mapping[str, str] = {k.lower(): v for k, v in response.headers.items()}
+        self.status = answer.status
+        self.headers = answer.headers
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """Iterate over the body, decompressed. Closes the response, however it is left."""
-        response = self._response
-        encoded = self.headers.get("content-encoding", "identity") not in ("", "identity")
-        body = response.aiter_bytes() if encoded else response.aiter_raw()
+        body = self._answer.body()
         whole = False
         try:
             async for chunk in body:
                 yield chunk
             whole = True
+            await self._answer.aclose()
         except Exception as error:
             raise translate(error, self._request) from error
         finally:
-            if not whole:  # one that is read to its end has closed itself
+            if not whole:
                 await self.aclose()
                 await _unwind(body)
 
     async def aclose(self) -> None:
         """Close the response: the connection goes back to the pool, or is cut."""
         with anyio.CancelScope(shield=True):
-            await self._response.aclose()
+            await self._answer.aclose()
+
+
+class GivenClient:
+    """Sends over a client with httpx's interface."""
+
+    def __init__(self, client: HttpClient) -> None:
+        self._client = client
+
+    async def send(self, request: HttpRequest, timeouts: Timeouts) -> "GivenResponse":
+        """Send one request; reading is limited by the caller, who counts events."""
+        native = self._client.build_request(
+            request.method,
+            request.url,
+            headers=dict(request.headers),
+            content=request.body,
+            timeout=(timeouts.connect, None, timeouts.first_event, timeouts.first_event),
+        )
+        return GivenResponse(await self._client.send(native, stream=True))
+
+
+class GivenResponse:
+    """A response of httpx, or of what looks like it."""
+
+    def __init__(self, response: Any) -> None:
+        self._response = response
+        self.status: int = response.status_code
+        self.headers: Mapping[str, str] = {k.lower(): v for k, v in response.headers.items()}
+
+    def limit_reads(self, _seconds: float | None) -> bool:
+        """Leave the limit to the caller: what such a client makes of one is not known."""
+        return False
+
+    def body(self) -> AsyncIterator[bytes]:
+        """Iterate over the body, decompressed."""
+        encoded = self.headers.get("content-encoding", "identity") not in ("", "identity")
+        iterator: AsyncIterator[bytes] = (
+            self._response.aiter_bytes() if encoded else self._response.aiter_raw()
+        )
+        return iterator
+
+    async def aclose(self) -> None:
+        """Close the response."""
+        await self._response.aclose()
 
 
 async def _unwind(body: AsyncIterator[bytes]) -> None:
     """Run the generators of a closed response to their end.
 
     They are nested several deep, and one that is dropped in the middle is closed by the
-    garbage collector at a time of its choosing (trio warns of it). Reading on from
-    a closed connection fails, and the failure ends them all; it is no news to anybody.
+    garbage collector at a time of its choosing (trio warns of it). Reading on ends them all: from
+    a closed connection it fails, and on one of HTTP/2, which stays open for others, it is
+    cancelled. Neither is news to anybody.
     """
-    with anyio.CancelScope(shield=True), contextlib.suppress(Exception):
+    with anyio.CancelScope(shield=True) as scope, contextlib.suppress(Exception):
+        scope.cancel()
         async for _ in body:
             continue
-
-
-async def _send(client: HttpClient, request: HttpRequest, timeouts: Timeouts) -> Any:
-    """Send one request; reading is limited by the caller, who counts events."""
-    try:
-        native = client.build_request(
-            request.method,
-            request.url,
-            headers=dict(request.headers),
-            content=request.body,
-            timeout=_timeout(timeouts),
-        )
-        return await client.send(native, stream=True)
-    except Exception as error:
-        raise translate(error, request) from error
-
-
-def _timeout(timeouts: Timeouts) -> tuple[float | None, None, float | None, float | None]:
-    """Return the limits in httpx's order: connect, read, write, pool."""
-    return (timeouts.connect, None, timeouts.first_event, timeouts.first_event)
-
-
-def _limit_reads(response: Any, seconds: float | None) -> bool:
-    """Limit each read of the body; while waiting for the headers another limit counts.
-
-    httpx reads its limits anew for the body, from the request's extensions.
-    """
-    response.request.extensions["timeout"]["read"] = seconds
-    return True
 
 
 def _redirected(request: HttpRequest, location: str) -> HttpRequest:
@@ -164,6 +213,9 @@ def _redirected(request: HttpRequest, location: str) -> HttpRequest:
     return moved if same else moved.without_credentials()
 
 
+_TRANSPORT_FAULTS = frozenset(
+    {"TransportError", "InvalidURL", "NetworkError", "ProtocolError", "ProxyError"}
+)
 _TIMEOUT_NAMES = {"ConnectTimeout": "connect", "PoolTimeout": "pool", "WriteTimeout": "write"}
 
 
@@ -178,46 +230,39 @@ def translate(error: Exception, request: HttpRequest) -> Exception:
     names = [kind.__name__ for kind in type(error).__mro__]
     where = urlsplit(request.url)
     target = f"{where.scheme}://{where.netloc}"
-    detail = str(error) or type(error).__name__
+    detail = _detail(error)
     root = error.__cause__ or error.__context__
     refused = isinstance(root, OSError) and not isinstance(root, TimeoutError)
     if ("TimeoutException" in names and not refused) or isinstance(error, TimeoutError):
         code = next((_TIMEOUT_NAMES[name] for name in names if name in _TIMEOUT_NAMES), "read")
         message = f"{target} did not answer in time ({code}): {detail}"
         return RequestTimeoutError(message, error_code=code, cause=error)
-    if "TransportError" in names or "InvalidURL" in names or isinstance(error, OSError):
+    if not _TRANSPORT_FAULTS.isdisjoint(names) or isinstance(error, OSError | ValueError):
         return NetworkError(f"the connection to {target} failed: {detail}", cause=error)
     return error
 
 
-def _new_client(*, http2: bool, socket: str | None) -> HttpClient:
-    import httpx
+def _detail(error: Exception) -> str:
+    """Return the first words in the chain of causes; the outer ones are often empty."""
+    link: BaseException | None = error
+    while link is not None:
+        if words := str(link):
+            return words
+        link = link.__cause__ or link.__context__
+    return type(error).__name__
 
-    transport = httpx.AsyncHTTPTransport(uds=socket) if socket else None
-    return httpx.AsyncClient(
-        http2=http2,
-        verify=shared_tls_context(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")),
-        timeout=None,  # noqa: S113  (every request brings its own limits)
-        limits=httpx.Limits(max_connections=None, max_keepalive_connections=100),
-        follow_redirects=False,
-        transport=transport,
+
+def _new_connections(options: HttpOptions, socket: str | None) -> "Connections":
+    from llmcore.client.connections import Connections  # loads httpcore
+
+    options.check_extras()
+    return Connections(
+        tls=options.tls_context,
+        http2=options.http2,
+        socket=socket,
+        proxy_for=options.proxy_for if socket is None else lambda _url: None,
     )
 
 
-async def _close(client: HttpClient) -> None:
-    await client.aclose()
-
-
-@functools.cache
-def shared_tls_context(cert_file: str | None, cert_dir: str | None) -> ssl.SSLContext:
-    """Return the process's TLS context, which takes ten milliseconds to make.
-
-    `SSL_CERT_FILE` and `SSL_CERT_DIR` are honoured; they come in as arguments, so that a
-    change of environment gives a new context.
-    """
-    import httpx
-
-    if cert_file or cert_dir:
-        return ssl.create_default_context(cafile=cert_file, capath=cert_dir)
-    context: ssl.SSLContext = httpx.create_ssl_context()
-    return context
+async def _close(connections: "Connections") -> None:
+    await connections.aclose()

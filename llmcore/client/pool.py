@@ -7,6 +7,7 @@ shuts down, closes the pool in time; nothing is left to a finaliser.
 """
 
 import threading
+import weakref
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Generic, TypeVar
 
@@ -30,7 +31,7 @@ class PerLoop(Generic[_T]):
         with self._lock:
             lease = self._leases.get(loop)
         if lease is None:
-            generator = self._lease(loop)
+            generator = _lease(self._make(), self._close, weakref.ref(self), loop)
             lease = await anext(generator), generator
             with self._lock:
                 lease = self._leases.setdefault(loop, lease)
@@ -48,14 +49,29 @@ class PerLoop(Generic[_T]):
         with self._lock:
             return len(self._leases)
 
-    async def _lease(self, loop: object) -> AsyncGenerator[_T, None]:
-        kept = self._make()
-        try:
-            yield kept
-        finally:
-            with self._lock:
-                self._leases.pop(loop, None)
-            await self._close(kept)
+    def forget(self, loop: object) -> None:
+        """Make a new one when *loop* asks again."""
+        with self._lock:
+            self._leases.pop(loop, None)
+
+
+async def _lease(
+    kept: _T,
+    close: Callable[[_T], Awaitable[None]],
+    owner: "weakref.ref[PerLoop[_T]]",
+    loop: object,
+) -> AsyncGenerator[_T, None]:
+    """Lend *kept* until the loop or the owner ends.
+
+    It does not hold the owner: so an owner that is dropped without being closed takes its lease
+    with it at once, and the loop closes it, before anything complains of an open socket.
+    """
+    try:
+        yield kept
+    finally:
+        if (lender := owner()) is not None:
+            lender.forget(loop)
+        await close(kept)
 
 
 def _running_loop() -> object:

@@ -3,15 +3,19 @@
 A cassette player is a transport as much as a connection pool is.
 """
 
-from collections.abc import AsyncIterator, Mapping
-from typing import Protocol
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Protocol, runtime_checkable
 
 from llmcore.client.timeouts import Timeouts
 from llmcore.routes.http_request import HttpRequest
+from llmcore.routes.transport import WebSocket
 
 
 class Exchange(Protocol):
-    """A response whose headers have come and whose body is still to be read."""
+    """A response whose headers have come and whose body is still to be read.
+
+    It may also have `diagnostics`, a tuple of what there is to say about how it came.
+    """
 
     @property
     def status(self) -> int:
@@ -53,4 +57,46 @@ class Transport(Protocol):
 
     async def aclose(self) -> None:
         """Free everything. Idempotent."""
+        ...
+
+
+class Socket(Protocol):
+    """An open WebSocket. One task at a time may use it."""
+
+    async def send(self, message: bytes) -> None:
+        """Send one text message. Raises NetworkError."""
+        ...
+
+    async def receive(self) -> Sequence[bytes]:
+        """Return the text messages that have come, at least one.
+
+        Raises NetworkError once the server has closed it, whose `error_code` is the close code
+        if there was one; StreamError for what is no text message.
+        """
+        ...
+
+    def rest(self) -> None:
+        """Look after it by itself, such as answer pings, until `settle` or `aclose`."""
+        ...
+
+    async def settle(self) -> Sequence[bytes] | None:
+        """Return what came while it rested; None if no message can be sent any more."""
+        ...
+
+    async def aclose(self) -> None:
+        """Close it, without waiting for the server. Idempotent."""
+        ...
+
+
+@runtime_checkable
+class OpensSockets(Protocol):
+    """A transport that can also open WebSockets."""
+
+    async def open_socket(
+        self, request: HttpRequest, timeouts: Timeouts, spec: WebSocket
+    ) -> Socket:
+        """Open a socket by *request*, a GET of a `ws` or `wss` URL.
+
+        Raises NetworkError, or RequestTimeoutError when the connect limit runs out.
+        """
         ...

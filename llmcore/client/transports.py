@@ -7,13 +7,16 @@ import anyio
 from attrs import evolve
 
 from llmcore.client.http import HttpClient, HttpTransport
-from llmcore.client.transport import Transport
+from llmcore.client.http_options import HttpOptions
+from llmcore.client.transport import OpensSockets, Transport
 from llmcore.routes.http_request import HttpRequest
 from llmcore.routes.route import PreparedRequest, Route
-from llmcore.routes.transport import EmbeddedServer, Http
+from llmcore.routes.transport import EmbeddedServer, Http, WebSocket
+from llmcore.schema import json
 
 if TYPE_CHECKING:
     from llmcore.client.local_server import LocalServers
+    from llmcore.client.websocket import WebSocketTransport
 
 
 class Transports:
@@ -22,45 +25,74 @@ class Transports:
     def __init__(
         self,
         *,
-        http: HttpClient | None,
+        http: HttpClient | HttpOptions | None,
         transport: Transport | None,
         environ: Mapping[str, str],
     ) -> None:
         self._given = transport
-        self._http = HttpTransport(http)
+        self._options = http if isinstance(http, HttpOptions) else HttpOptions()
+        given = None if isinstance(http, HttpOptions) else http
+        self._http = HttpTransport(given, options=self._options)
         self._http2: HttpTransport | None = None
         self._environ = environ
         self._local: LocalServers | None = None
+        self._sockets: dict[WebSocket, WebSocketTransport] = {}
 
     async def ready(
         self, route: Route, prepared: PreparedRequest
     ) -> tuple[Transport, PreparedRequest]:
         """Return what carries *prepared*, and the request as it is to be sent by it."""
+        spec = route.transport
+        if isinstance(spec, WebSocket) and isinstance(self._given, OpensSockets | None):
+            return self._over_sockets(spec), streamed(prepared)
         if self._given is not None:
             return self._given, prepared
-        spec = route.transport
         if isinstance(spec, EmbeddedServer):
             transport, base_url, key = await self._local_servers().running(spec)
             return transport, evolve(prepared, http=addressed(prepared.http, base_url, key))
         if isinstance(spec, Http) and spec.http2:
-            self._http2 = self._http2 or HttpTransport(http2=True)
+            self._http2 = self._http2 or HttpTransport(options=evolve(self._options, http2=True))
             return self._http2, prepared
         return self._http, prepared
 
     async def aclose(self) -> None:
         """Close all of them."""
         with anyio.CancelScope(shield=True):
+            for sockets in self._sockets.values():
+                await sockets.aclose()
             await self._http.aclose()
             if self._http2 is not None:
                 await self._http2.aclose()
             if self._local is not None:
                 await self._local.aclose()
 
+    def _over_sockets(self, spec: WebSocket) -> "WebSocketTransport":
+        from llmcore.client.websocket import WebSocketTransport
+        from llmcore.client.websocket_connection import WebSocketDialer
+
+        if spec not in self._sockets:
+            given = self._given if isinstance(self._given, OpensSockets) else None
+            self._sockets[spec] = WebSocketTransport(
+                spec,
+                http=self._given or self._http,
+                opener=given or WebSocketDialer(self._options),
+            )
+        return self._sockets[spec]
+
     def _local_servers(self) -> "LocalServers":
         from llmcore.client.local_server import LocalServers
 
         self._local = self._local or LocalServers(self._environ)
         return self._local
+
+
+def streamed(prepared: PreparedRequest) -> PreparedRequest:
+    """Return *prepared* as a request for a stream, which every answer on a socket is."""
+    if prepared.streaming or prepared.method != "POST" or prepared.body.get("background"):
+        return prepared
+    body = {**prepared.body, "stream": True}
+    http = evolve(prepared.http, body=json.dumps(body)).with_header("accept", "text/event-stream")
+    return evolve(prepared, http=http, body=body, streaming=True)
 
 
 def addressed(request: HttpRequest, base_url: str, key: str | None) -> HttpRequest:

@@ -93,6 +93,11 @@ class Accumulator:
         self._error = None
 
     @property
+    def finished(self) -> bool:
+        """Whether the end event has come, and no error."""
+        return self._finish is not None and self._error is None
+
+    @property
     def partial(self) -> LLMResponse:
         """What has arrived so far. Tool calls are in it once they are whole."""
         return self._build(finish=None)

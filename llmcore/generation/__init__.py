@@ -7,5 +7,6 @@ retried), `retry` (when to try again, and when not), `execution` (the tools of o
 function is called), `type_schema` and `docstrings` (what its signature says), `conditions` (when
 to stop), `results`, `abort` (stopping a call from anywhere), `default_client`; `objects` (what
 callers use for structured output), `object_schema` (the shape that is wanted), `object_nulls`
-and `object_text` (how answers deviate from it), `partial_objects` (what an answer says so far).
+and `object_text` (how answers deviate from it), `partial_objects` (what an answer says so far);
+`json_schema` (what does not fit a schema, for objects and arguments alike).
 """

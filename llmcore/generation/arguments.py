@@ -1,25 +1,18 @@
-"""A call's arguments: parsed, validated against the tool's schema, and repaired once.
-
-Validation is by jsonschema-rs: it knows JSON Schema 2020-12, which type annotations and most
-providers' schemas are written in, runs no generated code, and is compiled.
-"""
+"""A call's arguments: parsed, validated against the tool's schema, and repaired once."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from functools import lru_cache
 from inspect import isawaitable
-from typing import TYPE_CHECKING, NoReturn, TypeAlias, Union
+from typing import TypeAlias, Union
 
 from attrs import evolve
 
 from llmcore.folds.segments import parse_arguments
+from llmcore.generation.json_schema import problems
+from llmcore.generation.object_nulls import without_null_options
 from llmcore.generation.tool import Tool
-from llmcore.schema import json
 from llmcore.schema.content import ToolCallPart
 from llmcore.schema.errors import ConfigurationError, InvalidToolCallError
 from llmcore.schema.json import JsonObject
-
-if TYPE_CHECKING:
-    import jsonschema_rs
 
 RepairToolCall: TypeAlias = Callable[
     [ToolCallPart, InvalidToolCallError],
@@ -27,12 +20,13 @@ RepairToolCall: TypeAlias = Callable[
 ]
 """Gets a call that cannot be run and the reason; returns a better one, or None to give up."""
 
-_MAX_PROBLEMS = 5
-_MAX_TEXT = 300
-
 
 def checked_arguments(tool: Tool, call: ToolCallPart) -> JsonObject:
-    """Return the arguments of *call*; InvalidToolCallError if *tool* does not take them."""
+    """Return the arguments of *call*; InvalidToolCallError if *tool* does not take them.
+
+    Null for an optional parameter that does not take null is how strict function calling says
+    that there is none: it is left out, so that the function's default holds.
+    """
     arguments = call.arguments
     if isinstance(arguments, str):
         arguments, problem = parse_arguments(arguments)
@@ -40,10 +34,13 @@ def checked_arguments(tool: Tool, call: ToolCallPart) -> JsonObject:
             raise _invalid(call, problem)
     if not isinstance(arguments, Mapping):
         raise _invalid(call, f"a {type(arguments).__name__}, not an object")
-    problems = _problems(tool.parameters, arguments)
-    if problems:
-        raise _invalid(call, "; ".join(problems))
-    return arguments
+    misfits = _problems(tool, arguments)
+    if not misfits:
+        return arguments
+    pruned, absent = without_null_options(arguments, tool.parameters)
+    if absent and isinstance(pruned, Mapping) and not _problems(tool, pruned):
+        return pruned
+    raise _invalid(call, "; ".join(misfits))
 
 
 def keywords_for(tool: Tool, call: ToolCallPart, arguments: JsonObject) -> dict[str, object]:
@@ -72,30 +69,9 @@ def _invalid(call: ToolCallPart, problem: str) -> InvalidToolCallError:
     return InvalidToolCallError(message, raw=call.arguments)
 
 
-def _problems(schema: JsonObject, arguments: JsonObject) -> list[str]:
-    problems = []
-    for error in _validator(json.canonical(schema)).iter_errors(arguments):
-        path = ".".join(str(step) for step in error.instance_path)
-        problems.append(
-            f"{path}: {error.message[:_MAX_TEXT]}" if path else error.message[:_MAX_TEXT]
-        )
-        if len(problems) == _MAX_PROBLEMS:
-            break
-    return problems
-
-
-@lru_cache(maxsize=512)
-def _validator(schema: str) -> "jsonschema_rs.Validator":
-    """Return the compiled form of *schema*; ConfigurationError if it is none."""
-    import jsonschema_rs  # a large library, needed once a tool is called
-
+def _problems(tool: Tool, arguments: JsonObject) -> list[str]:
     try:
-        return jsonschema_rs.validator_for(schema, retriever=_refuse)
+        return problems(tool.parameters, arguments)
     except ValueError as error:
-        message = f"a tool's parameters are no valid JSON Schema: {error}"
+        message = f"the parameters of the tool {tool.name!r} are no valid JSON Schema: {error}"
         raise ConfigurationError(message, cause=error) from error
-
-
-def _refuse(uri: str) -> NoReturn:
-    """Fetch nothing: a schema that a stranger wrote must not send us anywhere."""
-    raise ValueError(f"references to other documents are not followed: {uri}")

@@ -1,6 +1,6 @@
 """What object is wanted: its schema as the provider gets it, and the check of what came back.
 
-A schema is a JSON Schema, checked by jsonschema-rs, or a Python type, to which the object is
+A schema is a JSON Schema or a Python type, to which the object is
 converted. Providers demand an object at the root; anything else is asked for as the one
 property `value` of an object, and taken from there (or as it is, from a model that left
 the wrapper out).
@@ -9,26 +9,20 @@ the wrapper out).
 import collections.abc
 import re
 from collections.abc import Callable, Mapping
-from functools import lru_cache
-from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn, get_args, get_origin
+from typing import Annotated, Any, Final, get_args, get_origin
 
 from attrs import evolve, frozen
 
+from llmcore.generation.json_schema import MAX_PROBLEMS, MAX_TEXT, check_schema, problems
 from llmcore.generation.object_nulls import referred, without_null_options
 from llmcore.generation.type_schema import converted, schema_of
-from llmcore.schema import json
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import JsonObject, JsonValue, plain_object
 from llmcore.schema.options import ResponseFormat
 
-if TYPE_CHECKING:
-    import jsonschema_rs
-
 WRAPPER: Final = "value"
 """The property that holds what is no object."""
 
-_MAX_PROBLEMS = 5
-_MAX_TEXT = 300
 _MAX_REFERENCES = 16
 _PATH = re.compile(r" - at `(\$[^`]*)`$")
 _AT_ROOT = ("$defs", "definitions", "$schema", "$id")
@@ -64,7 +58,11 @@ class ObjectSchema:
         if not isinstance(given, Mapping):
             return cls(schema=schema_of(given), type=given, name=_name_of(given))
         schema = plain_object(given)
-        _validator(json.canonical(schema))
+        try:
+            check_schema(schema)
+        except ValueError as error:
+            message = f"schema is no valid JSON Schema: {error}"
+            raise InvalidRequestError(message, cause=error) from error
         return cls(schema=schema)
 
     @property
@@ -121,9 +119,9 @@ class ObjectSchema:
 
     def _checked(self, value: JsonValue) -> Any:
         if self.type is None:
-            problems = _problems(self.schema, value)
-            if problems:
-                raise ValueError("; ".join(problems))
+            misfits = problems(self.schema, value)
+            if misfits:
+                raise ValueError("; ".join(misfits))
             return value
         try:
             return converted(value, self.type)
@@ -154,14 +152,14 @@ def _said(error: BaseException) -> str:
     """Return what is wrong, in a line; a pydantic error lists it better than it prints it."""
     cause: Any = error.__cause__ or error
     if not type(cause).__module__.startswith("pydantic"):
-        return " ".join(str(error).split())[:_MAX_TEXT]
+        return " ".join(str(error).split())[:MAX_TEXT]
     where = _PATH.search(str(error))
     root = where[1] if where else "$"
-    problems = [
-        f"{'.'.join([root, *map(str, one['loc'])])}: {one['msg'][:_MAX_TEXT]}"
+    told = [
+        f"{'.'.join([root, *map(str, one['loc'])])}: {one['msg'][:MAX_TEXT]}"
         for one in cause.errors(include_url=False)
     ]
-    return "; ".join(problems[:_MAX_PROBLEMS])
+    return "; ".join(told[:MAX_PROBLEMS])
 
 
 # -- JSON Schemas
@@ -194,30 +192,3 @@ def _moved(schema: JsonValue) -> JsonValue:
 
 def _points_inside(reference: str) -> bool:
     return reference.startswith("#/") and reference.split("/")[1] not in _AT_ROOT
-
-
-def _problems(schema: JsonObject, value: JsonValue) -> list[str]:
-    problems = []
-    for error in _validator(json.canonical(schema)).iter_errors(value):
-        path = ".".join(["$", *map(str, error.instance_path)])
-        problems.append(f"{path}: {error.message[:_MAX_TEXT]}")
-        if len(problems) == _MAX_PROBLEMS:
-            break
-    return problems
-
-
-@lru_cache(maxsize=512)
-def _validator(schema: str) -> "jsonschema_rs.Validator":
-    """Return the compiled form of *schema*; InvalidRequestError if it is none."""
-    import jsonschema_rs  # a large library, needed once an object is asked for
-
-    try:
-        return jsonschema_rs.validator_for(schema, retriever=_refuse)
-    except ValueError as error:
-        message = f"schema is no valid JSON Schema: {error}"
-        raise InvalidRequestError(message, cause=error) from error
-
-
-def _refuse(uri: str) -> NoReturn:
-    """Fetch nothing: a schema that a stranger wrote must not send us anywhere."""
-    raise ValueError(f"references to other documents are not followed: {uri}")

@@ -3,7 +3,7 @@
 import inspect
 from collections import deque
 from collections.abc import AsyncIterator, Callable
-from typing import Any, Generic, Self, TypeVar, Unpack, cast, overload
+from typing import Any, Generic, Self, TypeVar, Unpack, overload
 
 from attrs import evolve
 
@@ -54,6 +54,30 @@ def _with_schema(function: _F) -> _F:
     return function
 
 
+@overload
+async def generate_object(
+    model: Model | str,
+    prompt: str | None = None,
+    *,
+    schema: type[_T],
+    schema_name: str | None = None,
+    schema_description: str | None = None,
+    **settings: Unpack[Settings],
+) -> GenerateResult[_T]: ...
+
+
+@overload
+async def generate_object(
+    model: Model | str,
+    prompt: str | None = None,
+    *,
+    schema: object,
+    schema_name: str | None = None,
+    schema_description: str | None = None,
+    **settings: Unpack[Settings],
+) -> GenerateResult[Any]: ...
+
+
 @_with_schema
 async def generate_object(
     model: Model | str,
@@ -63,7 +87,7 @@ async def generate_object(
     schema_name: str | None = None,
     schema_description: str | None = None,
     **settings: Unpack[Settings],
-) -> GenerateResult:
+) -> GenerateResult[Any]:
     """Do what `generate` does, and return the answer as an object, in `output`.
 
     *schema* is a JSON Schema, which gives plain JSON, or a type: an attrs class, dataclass,
@@ -209,7 +233,7 @@ class StreamObjectResult(Generic[_T]):
         self._restarted = False
         self._flushed = False
         self._elements: _Elements | None = None
-        self._result: GenerateResult | None = None
+        self._result: GenerateResult[_T] | None = None
 
     async def __aenter__(self) -> Self:
         await self.stream.__aenter__()
@@ -246,9 +270,9 @@ class StreamObjectResult(Generic[_T]):
 
     async def object(self) -> _T:
         """Read what is left and return the validated object; raises as `generate_object`."""
-        return cast("_T", (await self.result()).output)
+        return (await self.result()).output
 
-    async def result(self) -> GenerateResult:
+    async def result(self) -> GenerateResult[_T]:
         """Read what is left and return what `generate_object` would."""
         if self._result is None:
             self._result = _with_output(await self.stream.result(), self._wanted)

@@ -1,7 +1,7 @@
 """What a run gives: a result for each step, and one for the whole."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic
 
 from attrs import frozen
 
@@ -11,6 +11,15 @@ from llmcore.schema.events import FinishReason
 from llmcore.schema.messages import Message
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.usage import Usage
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar  # type checkers know it without its being installed
+
+    _T_co = TypeVar("_T_co", covariant=True, default=Any)
+else:
+    from typing import TypeVar
+
+    _T_co = TypeVar("_T_co", covariant=True)
 
 
 @frozen(kw_only=True)
@@ -51,6 +60,11 @@ class StepResult:
         return self.response.usage or Usage()
 
     @property
+    def cost(self) -> float | None:
+        """What the call cost, in US dollars; None if that is unknown."""
+        return self.response.cost
+
+    @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
         """What was lost, changed or invented on the way."""
         return self.response.diagnostics
@@ -64,14 +78,14 @@ class StepResult:
 
 
 @frozen(kw_only=True)
-class GenerateResult:
+class GenerateResult(Generic[_T_co]):
     """A whole run. What is not said to be of all steps is the last one's."""
 
     steps: tuple[StepResult, ...]
     """At least one."""
     messages: tuple[Message, ...]
     """The conversation so far, to go on from; the system prompt is not in it."""
-    output: Any = None
+    output: _T_co = None  # type: ignore[assignment]  # as it is where no object was asked for
     """The structured output, where one was asked for."""
 
     @property
@@ -123,6 +137,15 @@ class GenerateResult:
     def total_usage(self) -> Usage:
         """What all steps consumed together."""
         return total_usage(self.steps)
+
+    @property
+    def cost(self) -> float | None:
+        """What all steps cost together, in US dollars; None if the cost of any is unknown.
+
+        Attempts that failed are not in it, though some providers bill them.
+        """
+        costs = [step.cost for step in self.steps]
+        return None if None in costs else sum(cost for cost in costs if cost is not None)
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:

@@ -76,8 +76,8 @@ PrepareStep: TypeAlias = Callable[[NextStep], Union[NextStep, Awaitable[NextStep
 """Changes one step, not those after it; None leaves it as it is."""
 
 
-class Settings(TypedDict, total=False):
-    """Everything `generate` and `stream` take besides the model and the prompt."""
+class RunSettings(TypedDict, total=False):
+    """What `generate` and `stream` take besides model, prompt and client."""
 
     messages: Sequence[Message] | None
     """A conversation, instead of a prompt."""
@@ -117,6 +117,11 @@ class Settings(TypedDict, total=False):
     timeout: float | Timeouts | None
     """Seconds for the whole run, or all limits; None takes the client's."""
     abort_signal: AbortSignal | None
+
+
+class Settings(RunSettings, total=False):
+    """Everything `generate` and `stream` take besides the model and the prompt."""
+
     client: Client | None
     """None takes the default client."""
 

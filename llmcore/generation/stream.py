@@ -70,6 +70,11 @@ class StreamResult:
         return self._run.partial
 
     @property
+    def buffered(self) -> int:
+        """How many events have come that were not read yet: they can be had without waiting."""
+        return len(self._batch) - self._next
+
+    @property
     def steps(self) -> tuple[StepResult, ...]:
         """The steps that are done; also those of a run that failed later."""
         return tuple(self._run.steps)

@@ -87,6 +87,11 @@ class ResponseDecoder:
         self.ended = False
 
     @property
+    def finished(self) -> bool:
+        """Whether the answer came to its own end, and not to an error."""
+        return self.ended and self.accumulator.finished
+
+    @property
     def partial(self) -> LLMResponse:
         """What has arrived so far."""
         return self.accumulator.partial

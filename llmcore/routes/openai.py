@@ -16,6 +16,7 @@ from llmcore.protocols.openai_chat.dialect import OPENAI
 from llmcore.routes.auth import Auth
 from llmcore.routes.chat_provider import Profile
 from llmcore.routes.route import Route, RouteDefaults
+from llmcore.routes.transport import WebSocket
 from llmcore.schema.model import Model
 
 PROFILE: Final = Profile(
@@ -79,6 +80,14 @@ class OpenAI:
     def responses(self, model_id: str) -> Model:
         """Return the model *model_id*, reached over Responses."""
         return self.responses_route.model(model_id)
+
+    def responses_websocket(self, model_id: str) -> Model:
+        """Return the model *model_id*, reached over Responses on WebSockets that stay open.
+
+        Each turn of a conversation brings only what is new. Needs the extra `websocket`.
+        """
+        route = self.responses_route.with_(id="openai-responses-websocket", transport=WebSocket())
+        return route.model(model_id)
 
     def model(self, model_id: str) -> Model:
         """Return the model *model_id*, reached over Responses."""

@@ -46,6 +46,12 @@ class ProviderEntry:
     settings: tuple[tuple[str, str], ...] = ()
     """Further arguments of `configure`, each with the variable that it is taken from."""
     protocols: tuple[str, ...] = ("openai-chat",)
+    read_later: tuple[str, ...] = ()
+    """Variables that say where, such as an account, and are read when a request is prepared."""
+    login: str | None = None
+    """The command that logs in, where that does instead of a key."""
+    note: str = ""
+    """What the table in the docs says besides."""
 
     @property
     def switches(self) -> tuple[str, ...]:
@@ -158,12 +164,14 @@ PROVIDERS: Final = (
         base_url_variable="AZURE_OPENAI_ENDPOINT",
         settings=(("api_version", "OPENAI_API_VERSION"),),
         protocols=("openai-responses", "openai-chat"),
+        note="deployments, and Foundry models",
     ),
     ProviderEntry(
         id="openrouter",
         home="llmcore.routes.openrouter:OpenRouter",
         docs="https://openrouter.ai/docs",
         key_variables=("OPENROUTER_API_KEY",),
+        note="a gateway to many",
     ),
     ProviderEntry(
         id="groq",
@@ -208,12 +216,23 @@ PROVIDERS: Final = (
         key_variables=("HF_TOKEN",),
     ),
     ProviderEntry(
+        id="github-copilot",
+        home="llmcore.routes.github_copilot:GithubCopilot",
+        docs="https://docs.github.com/en/copilot",
+        key_variables=("GITHUB_COPILOT_TOKEN",),
+        login="llmcore login github-copilot",
+        protocols=("openai-chat", "openai-responses"),
+        note="subscriptions",
+    ),
+    ProviderEntry(
         id="bedrock",
         home="llmcore.routes.amazon_bedrock:AmazonBedrock",
         docs="https://docs.aws.amazon.com/bedrock/latest/userguide/api-keys.html",
         key_variables=("AWS_BEARER_TOKEN_BEDROCK",),
         other_switches=("AWS_ACCESS_KEY_ID", "AWS_PROFILE"),
         protocols=("bedrock-converse",),
+        note="extra `bedrock` for AWS credentials",
+        read_later=("AWS_REGION", "AWS_DEFAULT_REGION"),
     ),
     ProviderEntry(
         id="vertex",
@@ -221,6 +240,8 @@ PROVIDERS: Final = (
         docs="https://docs.cloud.google.com/vertex-ai/generative-ai/docs",
         other_switches=("GOOGLE_CLOUD_PROJECT",),
         protocols=("gemini", "anthropic-messages"),
+        note="Gemini and Claude; extra `vertex`",
+        read_later=("GOOGLE_CLOUD_LOCATION",),
     ),
     ProviderEntry(
         id="cloudflare-ai-gateway",
@@ -228,12 +249,15 @@ PROVIDERS: Final = (
         docs="https://developers.cloudflare.com/ai-gateway",
         key_variables=("CF_AIG_TOKEN",),
         settings=(("gateway", "CLOUDFLARE_GATEWAY_ID"),),
+        note="a gateway to many",
+        read_later=("CLOUDFLARE_ACCOUNT_ID",),
     ),
     ProviderEntry(
         id="cloudflare-workers-ai",
         home="llmcore.routes.cloudflare:CloudflareWorkersAI",
         docs="https://developers.cloudflare.com/workers-ai",
         key_variables=("CLOUDFLARE_API_TOKEN",),
+        read_later=("CLOUDFLARE_ACCOUNT_ID",),
     ),
     ProviderEntry(
         id="ollama",
@@ -242,6 +266,7 @@ PROVIDERS: Final = (
         key_variables=("OLLAMA_API_KEY",),
         needs_key=False,
         base_url_variable="OLLAMA_BASE_URL",
+        note="your own server",
     ),
     ProviderEntry(
         id="vllm",
@@ -250,6 +275,7 @@ PROVIDERS: Final = (
         key_variables=("VLLM_API_KEY",),
         needs_key=False,
         base_url_variable="VLLM_BASE_URL",
+        note="your own server",
     ),
     ProviderEntry(
         id="lmstudio",
@@ -258,6 +284,7 @@ PROVIDERS: Final = (
         key_variables=("LM_API_TOKEN",),
         needs_key=False,
         base_url_variable="LMSTUDIO_BASE_URL",
+        note="your own server",
     ),
     ProviderEntry(
         id="llamacpp",
@@ -266,12 +293,14 @@ PROVIDERS: Final = (
         key_variables=("LLAMA_API_KEY",),
         needs_key=False,
         base_url_variable="LLAMACPP_BASE_URL",
+        note="your own server",
     ),
     ProviderEntry(
         id="local",
         home="llmcore.routes.local:Local",
         docs="https://pypi.org/project/xllamacpp/",
         needs_key=False,
+        note="a small model on this machine; extra `local`",
     ),
 )
 """Every provider, in the order in which they are looked for."""

@@ -2,5 +2,7 @@
 
 In reading order: `json` (JSON as Python values), `errors` (one tree), `diagnostics`,
 `usage`, `rate_limit`, `content` (parts), `messages`, `tools`, `options`, `model`,
-`request`, `events`, `response`, and `codec`, which takes all of them to JSON and back.
+`request`, `events`, `response`, and `codec`, which takes all of them to JSON and back. The
+message contract, which is what conversations are stored in: `entries`, `deltas` and
+`contract_errors`; their JSON is in `llmcore.sessions`.
 """

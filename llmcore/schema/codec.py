@@ -50,6 +50,8 @@ def from_json(type_: type[_T], data: JsonValue) -> _T:
     Raises InvalidRequestError, naming each path, where it spells none.
     """
     declared: Any = _union_of(type_) or type_
+    if open_ := getattr(declared, "__parameters__", ()):  # a generic class without its arguments
+        declared = declared[(Any,) * len(open_)]
     try:
         value: _T = _converter().structure(data, declared)
     except (cattrs.BaseValidationError, errors.LLMError, TypeError, ValueError) as error:

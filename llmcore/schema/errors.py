@@ -11,7 +11,7 @@
     │   ├── QuotaExceededError     no credit left
     │   ├── RateLimitError         429 (retryable)
     │   └── ServerError            5xx (retryable)
-    │       └── OverloadedError      503, 529
+    │       └── OverloadedError      529, or so in words
     ├── RequestTimeoutError      a time limit ran out (retryable)
     ├── AbortError               the caller's abort signal
     ├── NetworkError             no connection, or it broke (retryable)
@@ -173,7 +173,7 @@ class QuotaExceededError(ProviderError):
 
 
 class RequestTimeoutError(LLMError):
-    """A time limit ran out, ours or (status 408, 504) the server's."""
+    """A time limit ran out, ours or (status 408) the server's."""
 
     retryable_by_default = True
 

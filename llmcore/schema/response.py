@@ -24,6 +24,9 @@ class LLMResponse:
     model: str
     id: str | None = None
     usage: Usage | None = None
+    cost: float | None = field(default=None, eq=False)
+    """US dollars: what the provider states, or else the list price of the tokens; None if neither
+    is known. A client puts it down; what is folded without one has none."""
     diagnostics: tuple[Diagnostic, ...] = ()
     sources: tuple[Source, ...] = ()
     rate_limit: RateLimitInfo | None = None

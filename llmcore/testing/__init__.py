@@ -5,8 +5,10 @@ In reading order:
 - `script`: a transport that answers from a script, without a file
 - `cassette`: recorded exchanges as values; `cassette_file` is their JSON, `bodies` how a body
   stands in it, `recorded_headers` what of a request may
-- `recorder` makes cassettes, `secret_scan` keeps credentials out of them
-- `player` serves them, `request_diff` says how a request differs from the recorded one
+- `recorder` makes cassettes (of WebSockets by `socket_recorder`), `secret_scan` keeps credentials
+  out of them
+- `player` serves them (WebSockets by `socket_player`), `request_diff` says how a request differs
+  from the recorded one
 - `recorded`: from the bytes of a response to an LLMResponse, without a client
 - `prefix`: the proof that each turn's request begins with the one before it
 - `pytest_plugin`: the fixture `cassette` (its value is in `fixture`), `--record` and the
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
     from llmcore.testing.cassette import Recorded as Recorded
     from llmcore.testing.cassette import RecordedRequest as RecordedRequest
     from llmcore.testing.cassette import RecordedResponse as RecordedResponse
+    from llmcore.testing.cassette import SocketMessage as SocketMessage
+    from llmcore.testing.cassette import WebSocketInteraction as WebSocketInteraction
     from llmcore.testing.cassette_file import load as load
     from llmcore.testing.cassette_file import save as save
     from llmcore.testing.fixture import CassetteFixture as CassetteFixture
@@ -56,6 +60,8 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "Recorded",
         "RecordedRequest",
         "RecordedResponse",
+        "SocketMessage",
+        "WebSocketInteraction",
     ),
     "llmcore.testing.cassette_file": ("load", "save"),
     "llmcore.testing.fixture": ("CassetteFixture",),
@@ -88,6 +94,8 @@ __all__ = [
     "ScriptEndedError",
     "ScriptedTransport",
     "SecretFoundError",
+    "SocketMessage",
+    "WebSocketInteraction",
     "assert_prefix_stable",
     "decode_recorded",
     "load",

@@ -144,13 +144,43 @@ class Interaction:
     response: RecordedResponse | NoResponse
 
 
-def _interactions(interactions: Iterable[Interaction]) -> tuple[Interaction, ...]:
+@frozen(kw_only=True)
+class SocketMessage:
+    """One text message over a WebSocket."""
+
+    direction: Literal["client", "server"]
+    """Who sent it."""
+    text: str
+    delay_ms: float = field(default=0.0, validator=validators.ge(0))
+    """Since the message before it, or since the socket was opened."""
+
+
+def _messages(messages: Iterable[SocketMessage]) -> tuple[SocketMessage, ...]:
+    return tuple(messages)
+
+
+@frozen(kw_only=True)
+class WebSocketInteraction:
+    """One WebSocket and what went over it, in order."""
+
+    kind: Literal["websocket"] = "websocket"
+    request: RecordedRequest
+    """The handshake."""
+    messages: tuple[SocketMessage, ...] = field(default=(), converter=_messages)
+    failure: LLMError | None = None
+    """What broke the socket; without messages, why it could not be opened."""
+
+
+AnyInteraction: TypeAlias = Union[Interaction, WebSocketInteraction]
+
+
+def _interactions(interactions: Iterable[AnyInteraction]) -> tuple[AnyInteraction, ...]:
     return tuple(interactions)
 
 
 @frozen(kw_only=True)
 class Cassette:
-    """Exchanges in the order in which their requests were sent."""
+    """Exchanges in the order in which their requests were sent, or their sockets opened."""
 
     metadata: Metadata
-    interactions: tuple[Interaction, ...] = field(default=(), converter=_interactions)
+    interactions: tuple[AnyInteraction, ...] = field(default=(), converter=_interactions)

@@ -15,6 +15,7 @@ from llmcore.schema.errors import InvalidRequestError, LLMError
 from llmcore.schema.json import JsonValue
 from llmcore.testing.bodies import pack, unpack
 from llmcore.testing.cassette import (
+    AnyInteraction,
     Authored,
     Cassette,
     CassetteError,
@@ -26,6 +27,8 @@ from llmcore.testing.cassette import (
     Recorded,
     RecordedRequest,
     RecordedResponse,
+    SocketMessage,
+    WebSocketInteraction,
 )
 from llmcore.testing.secret_scan import refuse_secrets
 
@@ -139,10 +142,21 @@ class _Response:
 
 
 @frozen(kw_only=True)
+class _Message:
+    direction: Literal["client", "server"]
+    text: JsonValue
+    text_layout: str | None = None
+    delay_ms: float = 0.0
+
+
+@frozen(kw_only=True)
 class _Interaction:
-    kind: Literal["http"]
+    kind: Literal["http", "websocket"]
     request: _Request
-    response: _Response
+    response: _Response | None = None
+    """Of kind `http`; the other fields are of kind `websocket`."""
+    messages: tuple[_Message, ...] = ()
+    failure: LLMError | None = None
 
 
 @frozen(kw_only=True)
@@ -180,17 +194,27 @@ def _stored_origin(origin: Origin) -> _Origin:
     return _Origin(kind=kind, **asdict(origin))
 
 
-def _stored_interaction(one: Interaction) -> _Interaction:
-    request, headers = one.request, dict(one.request.headers)
-    return _Interaction(
-        kind=one.kind,
-        request=_Request(
-            method=request.method,
-            url=request.url,
-            headers=headers,
-            **pack(request.body, headers.get("content-type", "")),
-        ),
-        response=_stored_response(one.response),
+def _stored_interaction(one: AnyInteraction) -> _Interaction:
+    request = _stored_request(one.request)
+    if isinstance(one, WebSocketInteraction):
+        messages = tuple(map(_stored_message, one.messages))
+        return _Interaction(kind=one.kind, request=request, messages=messages, failure=one.failure)
+    return _Interaction(kind=one.kind, request=request, response=_stored_response(one.response))
+
+
+def _stored_request(request: RecordedRequest) -> _Request:
+    headers = dict(request.headers)
+    body = pack(request.body, headers.get("content-type", ""))
+    return _Request(method=request.method, url=request.url, headers=headers, **body)
+
+
+def _stored_message(message: SocketMessage) -> _Message:
+    packed = pack(message.text.encode("utf-8"))
+    return _Message(
+        direction=message.direction,
+        text=packed.get("body", ""),
+        text_layout=packed.get("body_layout"),
+        delay_ms=message.delay_ms,
     )
 
 
@@ -281,18 +305,24 @@ def _origin(stored: _Origin) -> Origin:
     return Recorded(server=stored.server, version=stored.version, model=stored.model)
 
 
-def _interaction(stored: _Interaction) -> Interaction:
-    request = stored.request
-    return Interaction(
-        kind=stored.kind,
-        request=RecordedRequest(
-            method=request.method,
-            url=request.url,
-            headers=request.headers,
-            body=unpack(request.body, request.body_encoding, request.body_layout),
-        ),
-        response=_response(stored.response),
+def _interaction(stored: _Interaction) -> AnyInteraction:
+    request = RecordedRequest(
+        method=stored.request.method,
+        url=stored.request.url,
+        headers=stored.request.headers,
+        body=unpack(stored.request.body, stored.request.body_encoding, stored.request.body_layout),
     )
+    if stored.kind == "websocket":
+        messages = map(_message, stored.messages)
+        return WebSocketInteraction(request=request, messages=messages, failure=stored.failure)
+    if stored.response is None:
+        raise CassetteError(f"the interaction {request.method} {request.url} has no response")
+    return Interaction(request=request, response=_response(stored.response))
+
+
+def _message(stored: _Message) -> SocketMessage:
+    text = unpack(stored.text, None, stored.text_layout).decode("utf-8")
+    return SocketMessage(direction=stored.direction, text=text, delay_ms=stored.delay_ms)
 
 
 def _response(stored: _Response) -> RecordedResponse | NoResponse:

@@ -9,13 +9,17 @@ import anyio.lowlevel
 
 from llmcore.client.timeouts import Timeouts
 from llmcore.routes.http_request import HttpRequest, redact
+from llmcore.routes.transport import WebSocket
 from llmcore.testing.cassette import (
+    AnyInteraction,
     Cassette,
     Interaction,
     RecordedRequest,
     RecordedResponse,
+    WebSocketInteraction,
 )
 from llmcore.testing.request_diff import difference, likeness, same
+from llmcore.testing.socket_player import PlayedSocket
 
 Order: TypeAlias = Literal["recorded", "any"]
 
@@ -60,6 +64,7 @@ class Player:
         self._order = order
         self._hint = hint
         self._mismatch: CassetteMismatchError | None = None
+        self._sockets: list[PlayedSocket] = []
 
     async def send(self, request: HttpRequest, timeouts: Timeouts) -> "PlayedExchange":
         """Return the recorded response to *request*; raises the recorded failure if that came.
@@ -67,6 +72,7 @@ class Player:
         Raises CassetteMismatchError if it is not the request that was recorded.
         """
         interaction = self._take(request)  # before anything is awaited: the order is the callers'
+        assert isinstance(interaction, Interaction)  # noqa: S101  (sockets have other URLs)
         response = interaction.response
         await _wait(response.delay_ms if self._realtime else 0)
         if isinstance(response, RecordedResponse):
@@ -74,6 +80,21 @@ class Player:
         if response.failure is not None:
             raise copy.copy(response.failure)
         raise await self._overrun("The caller of the recording left before a response came")
+
+    async def open_socket(
+        self, request: HttpRequest, timeouts: Timeouts, spec: WebSocket
+    ) -> PlayedSocket:
+        """Return the recorded WebSocket; raises what kept it from being opened, if that came."""
+        interaction = self._take(request)
+        assert isinstance(interaction, WebSocketInteraction)  # noqa: S101  (others have other URLs)
+        await anyio.lowlevel.checkpoint()
+        if interaction.failure is not None and not interaction.messages:
+            raise copy.copy(interaction.failure)
+        socket = PlayedSocket(
+            interaction, realtime=self._realtime, failed=self._failed, overrun=self._overrun
+        )
+        self._sockets.append(socket)
+        return socket
 
     async def aclose(self) -> None:
         """Do nothing: a cassette has no connections."""
@@ -88,8 +109,11 @@ class Player:
             raise self._mismatch
         if self._unused:
             raise self._failed(self._leftover())
+        silent = [socket.leftover for socket in self._sockets if socket.unsent]
+        if silent:
+            raise self._failed(f"not sent: {', '.join(silent)}")
 
-    def _take(self, request: HttpRequest) -> Interaction:
+    def _take(self, request: HttpRequest) -> AnyInteraction:
         sent = self._comparable(request)
         self.requests.append(sent)
         number = len(self.requests)

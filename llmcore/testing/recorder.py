@@ -1,6 +1,13 @@
 """Records the exchanges that another transport makes."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterable, Mapping
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Collection,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from contextlib import aclosing
 from pathlib import Path
 from typing import cast
@@ -10,8 +17,10 @@ import anyio.to_thread
 from attrs import define, evolve, field
 
 from llmcore.client.timeouts import Timeouts
-from llmcore.client.transport import Exchange, Transport
+from llmcore.client.transport import Exchange, OpensSockets, Transport
+from llmcore.client.websocket_connection import WebSocketDialer
 from llmcore.routes.http_request import HttpRequest
+from llmcore.routes.transport import WebSocket
 from llmcore.schema.errors import LLMError
 from llmcore.schema.json import loads
 from llmcore.testing.cassette import (
@@ -26,6 +35,7 @@ from llmcore.testing.cassette import (
 )
 from llmcore.testing.cassette_file import save
 from llmcore.testing.recorded_headers import response_headers
+from llmcore.testing.socket_recorder import RecordedSocket, SocketTrack
 
 
 class Recorder:
@@ -55,7 +65,7 @@ class Recorder:
         self._headers = frozenset(headers)
         self._environ = environ
         self._not_secret = not_secret
-        self._tracks: list[_Track] = []
+        self._tracks: list[_Track | SocketTrack] = []
         self._secrets: set[str] = set()
 
     async def send(self, request: HttpRequest, timeouts: Timeouts) -> "RecordedExchange":
@@ -72,6 +82,20 @@ class Recorder:
         track.status = exchange.status
         track.headers = response_headers(exchange.headers)
         return RecordedExchange(exchange, track)
+
+    async def open_socket(
+        self, request: HttpRequest, timeouts: Timeouts, spec: WebSocket
+    ) -> RecordedSocket:
+        """Open a WebSocket, by the inner transport if it can, and record what goes over it."""
+        track = SocketTrack(RecordedRequest.of(request, self._headers), anyio.current_time())
+        self._tracks.append(track)
+        self._secrets.update(request.secrets)
+        opener = self._inner if isinstance(self._inner, OpensSockets) else WebSocketDialer()
+        try:
+            return RecordedSocket(await opener.open_socket(request, timeouts, spec), track)
+        except LLMError as error:
+            track.failed(error)
+            raise
 
     async def aclose(self) -> None:
         """Close the inner transport, and save if a path was given."""
@@ -174,23 +198,24 @@ def _without_partial(error: LLMError) -> LLMError:
     return type(error)(error.message, error_code=error.error_code, retryable=error.retryable)
 
 
-def _filled(metadata: Metadata, tracks: list[_Track]) -> Metadata:
+def _filled(metadata: Metadata, tracks: Sequence[_Track | SocketTrack]) -> Metadata:
     """Return *metadata* with the server and the model that the requests name."""
     origin = metadata.origin
     if not isinstance(origin, Recorded) or not tracks:
         return metadata
-    request = tracks[0].request
+    first = tracks[0]
     known = evolve(
         origin,
-        server=origin.server or request.url.partition("://")[2].partition("/")[0],
-        model=origin.model or _model(request),
+        server=origin.server or first.request.url.partition("://")[2].partition("/")[0],
+        model=origin.model or _model(first),
     )
     return evolve(metadata, origin=known)
 
 
-def _model(request: RecordedRequest) -> str | None:
+def _model(track: _Track | SocketTrack) -> str | None:
+    said = track.messages[:1] if isinstance(track, SocketTrack) else ()
     try:
-        body = loads(request.body)
+        body = loads(said[0].text.encode() if said else track.request.body)
     except ValueError:
         return None
     model = body.get("model") if isinstance(body, Mapping) else None

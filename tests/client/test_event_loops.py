@@ -10,8 +10,8 @@ import warnings
 import anyio
 import pytest
 
-from llmcore import Client, Model, OpenAICompatible, Success, request
-from llmcore.client.http import shared_tls_context
+from llmcore import Client, Finish, Model, OpenAICompatible, Success, request
+from llmcore.client.http_options import shared_tls_context
 from llmcore.client.pool import PerLoop
 from tests.loopback import Loopback, chat_handler, serve
 
@@ -78,18 +78,22 @@ def test_closed_loops_are_forgotten() -> None:
     assert len(pool) == 0
 
 
-def test_connections_are_reused_within_a_loop() -> None:
-    """Calls in a row need one connection."""
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_connections_are_reused_within_a_loop(backend: str) -> None:
+    """Calls in a row need one connection, streamed or not."""
 
     async def many(client: Client, model: Model) -> None:
         async with client:
-            for _ in range(5):
+            for _ in range(3):
                 assert await ask(client, model)
+                async with client.stream(request(model=model, prompt="Hi")) as stream:
+                    assert isinstance([event async for event in stream][-1], Finish)
 
     with serve(chat_handler) as server:
-        asyncio.run(many(Client(), model_at(server)))
+        anyio.run(many, Client(), model_at(server), backend=backend)
 
         assert server.connections == 1
+        assert len(server.received) == 6
 
 
 def test_all_clients_share_one_tls_context() -> None:

@@ -68,6 +68,37 @@ def test_arguments_that_do_not_fit(arguments: Any, problem: str) -> None:
     assert caught.value.raw == arguments
 
 
+@tool
+def forecast(city: str, days: int = 3, unit: str | None = "C") -> str:
+    """Forecast the weather."""
+    return f"{days} days of sun in {city}, in {unit}"
+
+
+def test_null_for_an_option_is_its_default() -> None:
+    """Strict function calling writes every parameter; null is for those that are not given."""
+    made = call({"city": "A", "days": None, "unit": None})
+
+    arguments = checked_arguments(forecast, made)
+
+    assert arguments == {"city": "A", "unit": None}
+    assert keywords_for(forecast, made, arguments) == {"city": "A", "unit": None}
+    assert made.arguments == {"city": "A", "days": None, "unit": None}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{"city": None}, {"city": None, "days": None}, {"city": "A", "town": None}],
+    ids=str,
+)
+def test_null_for_what_is_required_or_unknown_is_invalid(arguments: dict[str, Any]) -> None:
+    """Only an option can be left out; the error is about what the model wrote."""
+    with pytest.raises(InvalidToolCallError) as caught:
+        checked_arguments(WEATHER, call(arguments))
+
+    assert caught.value.raw == arguments
+    assert "town" in caught.value.message or "city: null" in caught.value.message
+
+
 @pytest.mark.parametrize("arguments", ["", " ", "null", "{}", None, {}])
 def test_no_arguments_are_an_empty_object(arguments: Any) -> None:
     """However a server says that there are none."""

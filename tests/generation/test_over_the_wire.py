@@ -125,6 +125,22 @@ async def test_a_connection_that_breaks_before_is(server: Loopback) -> None:
     assert result.steps[0].requests == len(server.received) == 3
 
 
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_a_silent_server_is_asked_once(server: Loopback, streamed: bool) -> None:
+    """It may be answering, and billing, all the same; who wants to risk that says so."""
+    silence: list[bytes | float] = [30.0]
+    server.handler = answering(lambda: silence)
+    limits = Timeouts(first_event=0.1)
+    error = await error_of(server, streamed=streamed, timeout=limits, retry_policy=QUICK)
+
+    assert isinstance(error, RequestTimeoutError)
+    assert len(server.received) == 1
+
+    eager = RetryPolicy(base_delay=0.001, max_retries=1, retry_timeouts=True)
+    await error_of(server, streamed=streamed, timeout=limits, retry_policy=eager)
+    assert len(server.received) == 3
+
+
 async def test_no_connection_at_all_is_retried() -> None:
     """As often as anything else."""
     tried: list[int] = []

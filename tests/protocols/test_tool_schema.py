@@ -1070,13 +1070,10 @@ LARGE = {
 @pytest.mark.parametrize("name", LARGE)
 def test_large_schemas_end_soon_and_small(name: str, target: SchemaTarget) -> None:
     """No recursion error, no explosion; what is cut is said once, not a thousand times."""
-    best = float("inf")
-    for _ in range(3):
-        start = time.process_time()
-        result = project(LARGE[name], target, "p")
-        best = min(best, time.process_time() - start)
+    start = time.process_time()
+    result = project(LARGE[name], target, "p")
 
-    assert best < 0.1  # seconds of CPU
+    assert time.process_time() - start < 5  # seconds of CPU, where an explosion takes hours
     assert len(json.dumps(result.schema)) < 200_000
     assert len([code for code in codes(result) if code == "schema-too-large"]) <= 40
 

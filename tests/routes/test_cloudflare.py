@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from llmcore.routes.anthropic import Anthropic
 from llmcore.routes.auth import Auth
@@ -16,7 +17,7 @@ from llmcore.routes.route import PreparedRequest
 from llmcore.schema.errors import AuthenticationError, ConfigurationError
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest, request
-from tests.prepared import SECRET, failure, prepare
+from tests.prepared import SECRET, WEATHER, failure, prepare, shown
 
 GATEWAY = "https://gateway.ai.cloudflare.com/v1/acc0/default"
 MODELS = {
@@ -29,6 +30,7 @@ MODELS = {
         account_id="acc0", api_key="k"
     ).model("m"),
 }
+CLAUDE = Anthropic.configure(api_key=SECRET).model("claude-sonnet-4-5")
 
 
 def hello(model: Model) -> LLMRequest:
@@ -40,6 +42,29 @@ def headers_of(ready: PreparedRequest) -> dict[str, str]:
     """Return what of the headers signs."""
     names = ("authorization", "cf-aig-authorization", "x-api-key", "x-goog-api-key")
     return {name: ready.http.headers[name] for name in names if name in ready.http.headers}
+
+
+BOTH_KEYS = CloudflareAIGateway.configure(account_id="acc0", api_key=SECRET, upstream_key=SECRET)
+
+
+@pytest.mark.parametrize(
+    "model", [BOTH_KEYS.chat("openai/gpt-5.2"), BOTH_KEYS.through(CLAUDE)], ids=["compat", "own"]
+)
+def test_a_text_request(model: Model, snapshot: SnapshotAssertion) -> None:
+    """Over the gateway's one API, and over the upstream's own."""
+    asked = request(model=model, system="Be brief.", prompt="Hello.", max_tokens=64)
+
+    assert shown(prepare(asked)) == snapshot
+
+
+@pytest.mark.parametrize(
+    "model", [BOTH_KEYS.chat("openai/gpt-5.2"), BOTH_KEYS.through(CLAUDE)], ids=["compat", "own"]
+)
+def test_a_tools_request(model: Model, snapshot: SnapshotAssertion) -> None:
+    """Streamed."""
+    asked = request(model=model, prompt="Weather in Oslo?", tools=[WEATHER], max_tokens=64)
+
+    assert shown(prepare(asked, streaming=True)) == snapshot
 
 
 @pytest.mark.parametrize(

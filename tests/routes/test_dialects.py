@@ -382,18 +382,3 @@ def test_perplexity_hears_both_sides_in_turn() -> None:
     assert [one["role"] for one in messages] == ["system", "user", "assistant", "user"]
     assert "One." in messages[1]["content"]
     assert "Two." in messages[1]["content"]
-
-
-def test_openrouter_knows_the_application() -> None:
-    """Its address and title are headers."""
-    facade: Any = ENTRIES["openrouter"].load()(
-        api_key="k", app_url="https://app.example", app_title="App", headers={"x-a": "1"}
-    )
-    model: Model = facade.model("m")
-    assert isinstance(model.route, Route)
-    asked = request(model=model, prompt="Hi")
-    ready = model.route.prepare(asked, streaming=False, context=AuthContext()).unwrap()
-
-    assert ready.headers["http-referer"] == "https://app.example"
-    assert ready.headers["x-openrouter-title"] == "App"
-    assert ready.headers["x-a"] == "1"

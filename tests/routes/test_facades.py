@@ -48,9 +48,10 @@ OF_THEIR_OWN = {
     "bedrock",
     "cloudflare-ai-gateway",
     "cloudflare-workers-ai",
+    "github-copilot",
     "vertex",
 }
-"""Providers with another API or another way to sign: see `test_native_facades.py`."""
+"""Providers with another API or another way to sign: see `test_every_facade.py`."""
 COMPATIBLE = [entry for entry in PROVIDERS if entry.id not in OF_THEIR_OWN]
 
 everyone = pytest.mark.parametrize("entry", COMPATIBLE, ids=lambda entry: entry.id)

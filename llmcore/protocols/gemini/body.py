@@ -183,7 +183,7 @@ def _lower_metadata(request: LLMRequest, dialect: GeminiDialect, notes: Notes) -
 
 def _note_caching(request: LLMRequest, notes: Notes) -> None:
     """Say what of the cache policy has no place: the service caches prefixes by itself."""
-    for name in ("key", "retention"):
+    for name in ("key", "retention", "ttl"):
         if getattr(request.cache, name) is not None:
             why = "prefixes are cached without being told; stored contexts go by cachedContent"
             notes.dropped("unsupported-parameter", f"cache.{name}", why)

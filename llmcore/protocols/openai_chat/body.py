@@ -275,6 +275,8 @@ def lower_caching(request: LLMRequest, dialect: ChatDialect, notes: Notes) -> Bo
             )
     if dialect.caches_on_request(request.model_id) and cache.mode == "auto":
         fields["cache_control"] = cache_mark(cache.ttl)
+    elif cache.ttl is not None and not dialect.cache_control:
+        notes.dropped("unsupported-parameter", "cache.ttl", "the server decides how long it caches")
     return fields
 
 

@@ -11,7 +11,7 @@ comes encrypted, to be sent back. Options that use the provider's memory (`previ
 In reading order: `dialect` (where servers differ); building the request: `body`, `messages`,
 `replay`, `results`, `parts`, `tools`; reading the answer: `state`, `items`, `content`,
 `citations`, `reasoning`, `tool_calls`, `hosted_tools`, `inputs`, `envelope`, `usage`, `stream`,
-`resume`.
+`resume`; and `continuation` (what to send to a server that remembers the last answer).
 """
 
 from functools import partial

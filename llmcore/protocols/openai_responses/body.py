@@ -49,7 +49,7 @@ def _lower(request: LLMRequest, stream: bool, dialect: ResponsesDialect, notes: 
         **lower_generation(request, notes),
         **lower_reasoning(request, notes),
         **lower_text(request.response_format, notes),
-        **lower_caching(request),
+        **lower_caching(request, notes),
     }
     if request.metadata:
         body["metadata"] = dict(request.metadata)
@@ -169,7 +169,7 @@ _TTLS: Final = frozenset({"30m", "12h"})
 """Retentions that are words of `prompt_cache_options`, not of `prompt_cache_retention`."""
 
 
-def lower_caching(request: LLMRequest) -> Body:
+def lower_caching(request: LLMRequest, notes: Notes) -> Body:
     """Return what steers the prompt cache; the provider places its breakpoints itself.
 
     Source: https://developers.openai.com/api/docs/guides/prompt-caching
@@ -177,6 +177,9 @@ def lower_caching(request: LLMRequest) -> Body:
     cache = request.cache
     if cache.mode == "off":
         return {}
+    if cache.ttl is not None:
+        why = "breakpoints are the provider's own: say how long with cache.retention"
+        notes.dropped("unsupported-parameter", "cache.ttl", why)
     fields: Body = {}
     if cache.key is not None:
         fields["prompt_cache_key"] = cache.key

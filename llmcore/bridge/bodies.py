@@ -1,0 +1,188 @@
+"""Reading a request's body: within limits, decompressed, as a JSON object."""
+
+import zlib
+from collections.abc import AsyncIterator, Mapping
+
+import anyio
+import anyio.to_thread
+import orjson
+
+from llmcore.bridge.errors import BridgeError
+from llmcore.schema import json
+from llmcore.schema.json import JsonObject
+
+_THREAD_ABOVE_BYTES = 128 * 1024
+"""Larger bodies are decompressed and parsed in a thread, so that others' streams go on."""
+
+_MAX_WINDOW_BYTES = 64 * 1024 * 1024
+"""Memory that a zstd frame may ask for."""
+
+_ENCODINGS = ("gzip", "deflate", "zstd")
+
+
+async def read_object(
+    chunks: AsyncIterator[bytes], headers: Mapping[str, str], *, limit: int, seconds: float
+) -> JsonObject:
+    """Return the JSON object that the body spells.
+
+    Raises BridgeError: 408 if it takes more than *seconds* to arrive, 413 if it is larger than
+    *limit* bytes (also decompressed), 415 for a content type or coding that we do not read,
+    400 for what is no JSON object.
+    """
+    encodings = _encodings(headers)
+    _check_type(headers)
+    data = await _received(chunks, headers, limit, seconds)
+    if len(data) > _THREAD_ABOVE_BYTES:
+        return await anyio.to_thread.run_sync(_decoded, data, encodings, limit)
+    return _decoded(data, encodings, limit)
+
+
+def _check_type(headers: Mapping[str, str]) -> None:
+    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json" and not kind.endswith("+json"):
+        given = f"not {kind[:80]!r}" if kind else "which was not given"
+        raise BridgeError(
+            status=415,
+            type="invalid_request_error",
+            code="unsupported_content_type",
+            message=f"the content type must be application/json, {given}",
+        )
+
+
+def _encodings(headers: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the codings in the order in which they were applied."""
+    named = headers.get("content-encoding", "").lower().split(",")
+    found = tuple(name.strip().removeprefix("x-") for name in named)
+    kept = tuple(name for name in found if name not in ("", "identity"))
+    if unknown := [name for name in kept if name not in _ENCODINGS]:
+        message = f"content-encoding {unknown[0][:40]!r} is none of {', '.join(_ENCODINGS)}"
+    elif len(kept) > 2:
+        message = "more than two content codings"
+    else:
+        return kept
+    raise BridgeError(
+        status=415,
+        type="invalid_request_error",
+        code="unsupported_content_encoding",
+        message=message,
+    )
+
+
+async def _received(
+    chunks: AsyncIterator[bytes], headers: Mapping[str, str], limit: int, seconds: float
+) -> bytes:
+    declared = headers.get("content-length", "")
+    if declared.isdigit() and int(declared) > limit:
+        raise _too_large(limit)
+    body = bytearray()
+    with anyio.move_on_after(seconds):
+        async for chunk in chunks:
+            body += chunk
+            if len(body) > limit:
+                raise _too_large(limit)
+        return bytes(body)
+    raise BridgeError(
+        status=408,
+        type="invalid_request_error",
+        code="request_timeout",
+        message=f"the body did not arrive within {seconds:g} seconds",
+    )
+
+
+def _decoded(data: bytes, encodings: tuple[str, ...], limit: int) -> JsonObject:
+    for encoding in reversed(encodings):
+        data = _decompressed(data, encoding, limit)
+    return _parsed(data)
+
+
+def _decompressed(data: bytes, encoding: str, limit: int) -> bytes:
+    """Return *data* without its coding; never more than *limit* bytes of it are made."""
+    try:
+        plain = _unzstd(data, limit) if encoding == "zstd" else _inflate(data, encoding, limit)
+    except (zlib.error, EOFError, ValueError) as error:
+        raise BridgeError(
+            status=400,
+            type="invalid_request_error",
+            code="invalid_compression",
+            message=f"the body is no {encoding} data: {error}",
+        ) from error
+    if len(plain) > limit:
+        raise _too_large(limit)
+    return plain
+
+
+def _inflate(data: bytes, encoding: str, limit: int) -> bytes:
+    """Undo gzip, or deflate in either of the forms that clients send (RFC 9110, 8.4.1.2)."""
+    if encoding == "gzip":
+        window = 16 + zlib.MAX_WBITS
+    else:
+        zlib_form = len(data) > 1 and data[0] & 15 == 8 and (data[0] << 8 | data[1]) % 31 == 0
+        window = zlib.MAX_WBITS if zlib_form else -zlib.MAX_WBITS
+    machine = zlib.decompressobj(window)
+    plain = machine.decompress(data, limit + 1)
+    if not machine.eof and len(plain) <= limit:
+        raise EOFError("it ends too early")
+    if machine.unused_data:
+        raise ValueError("something follows it")
+    return plain
+
+
+def _unzstd(data: bytes, limit: int) -> bytes:
+    import zstandard
+
+    machine = zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW_BYTES)
+    try:
+        with machine.stream_reader(data, read_across_frames=True) as reader:
+            plain = reader.read(limit + 1)
+    except zstandard.ZstdError as error:
+        raise ValueError(str(error)) from error
+    if not plain and data:
+        raise EOFError("it ends too early")
+    return plain
+
+
+def _parsed(data: bytes) -> JsonObject:
+    try:
+        value = json.loads(data)
+    except ValueError as error:
+        raise _not_json(data, error) from error
+    if not isinstance(value, dict):
+        raise BridgeError(
+            status=400,
+            type="invalid_request_error",
+            code="invalid_json",
+            message="the body must be a JSON object",
+        )
+    return value
+
+
+def _not_json(data: bytes, error: ValueError) -> BridgeError:
+    """Say at which byte *data* stops being JSON."""
+    position, reason = _first_fault(data, error)
+    return BridgeError(
+        status=400,
+        type="invalid_request_error",
+        code="invalid_json",
+        message=f"the body is no JSON at byte {position}: {reason}",
+    )
+
+
+def _first_fault(data: bytes, error: ValueError) -> tuple[int, str]:
+    try:
+        data.decode()
+    except UnicodeDecodeError as fault:
+        return fault.start, "not UTF-8"
+    try:
+        orjson.loads(data)
+    except orjson.JSONDecodeError as fault:
+        return len(fault.doc[: fault.pos].encode()), fault.msg
+    return 0, str(error)
+
+
+def _too_large(limit: int) -> BridgeError:
+    return BridgeError(
+        status=413,
+        type="invalid_request_error",
+        code="body_too_large",
+        message=f"the body is larger than {limit} bytes, which is the limit here",
+    )

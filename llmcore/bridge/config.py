@@ -1,0 +1,275 @@
+"""What the gateway is told by the environment and a `.env` file, as one value."""
+
+import ipaddress
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Literal, TypeVar, cast, get_args
+
+from attrs import field, frozen
+
+from llmcore.schema.errors import ConfigurationError
+
+StateBackend = Literal["sqlite", "memory", "redis"]
+HostedTools = Literal["native", "drop", "error"]
+StructuredOutput = Literal["error", "degrade"]
+CustomTools = Literal["function", "native"]
+ReasoningText = Literal["auto", "summary", "content"]
+LogLevel = Literal["debug", "info", "warning", "error"]
+
+_T = TypeVar("_T")
+
+_TRUE = frozenset({"1", "true", "yes", "on"})
+_FALSE = frozenset({"0", "false", "no", "off"})
+_LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
+
+RETRY_WITHOUT = ("text.verbosity", "parallel_tool_calls", "service_tier", "prompt_cache_key")
+"""Parameters that only tune, so that an answer without them is better than none."""
+
+
+@frozen(kw_only=True)
+class Limits:
+    """How much the gateway takes and how long it waits; sizes in bytes, times in seconds."""
+
+    max_body_bytes: int = 32 * 1024 * 1024
+    """Of a request's body, both as it comes and decompressed."""
+    max_header_bytes: int = 32 * 1024
+    body_s: float = 30.0
+    """For the whole of a request's body to arrive."""
+    first_event_s: float = 600.0
+    idle_s: float = 300.0
+    total_s: float | None = None
+    max_running: int = 256
+    """Answers under way at once; further requests are told to come back."""
+    rate_per_minute: int = 0
+    """Requests a minute of each client key (or of each address, without keys); 0 is no limit."""
+    shutdown_s: float = 120.0
+    """How long running answers may take once the gateway is told to stop."""
+
+
+@frozen(kw_only=True)
+class State:
+    """Where responses are kept, and for how long."""
+
+    backend: StateBackend = "sqlite"
+    path: Path | None = None
+    """The SQLite file; None is the user's data folder."""
+    redis_url: str | None = field(default=None, repr=False)
+    ttl_s: float = 30 * 24 * 3600.0
+    max_entries: int = 10_000
+    """Of the memory backend."""
+    max_bytes: int = 256 * 1024 * 1024
+    """Of the memory backend."""
+
+
+@frozen(kw_only=True)
+class Settings:
+    """The gateway's whole configuration."""
+
+    host: str = "127.0.0.1"
+    port: int = 8787
+    log_level: LogLevel = "info"
+    upstream: str = "openrouter"
+    """The provider of models that the map does not name."""
+    upstream_base_url: str | None = None
+    """With the upstream `openai-compatible`: where it is."""
+    upstream_api_key: str | None = field(default=None, repr=False)
+    """With the upstream `openai-compatible`: its key."""
+    model_map_path: Path | None = None
+    client_api_keys: tuple[str, ...] = field(default=(), repr=False)
+    """What clients must show one of; empty takes everybody, on a loopback address only."""
+    allowed_hosts: tuple[str, ...] = ()
+    """Further host names that requests without a key may be addressed to."""
+    seal_key: str | None = field(default=None, repr=False)
+    """Signs the encrypted reasoning that clients keep for us."""
+    limits: Limits = Limits()
+    state: State = State()
+    retries: int = 2
+    keep_alive_s: float = 15.0
+    """Silence after which a stream gets a comment; 0 is never."""
+    hosted_tools: HostedTools = "native"
+    structured_output: StructuredOutput = "error"
+    custom_tools: CustomTools = "function"
+    reasoning_text: ReasoningText = "auto"
+    tools_path: Path | None = None
+    """A file of tool types of one's own."""
+    retry_without: tuple[str, ...] = RETRY_WITHOUT
+    check_stream: bool = False
+    """Whether every stream is checked against the grammar of Responses streams, and reported."""
+    environ: Mapping[str, str] = field(factory=dict, repr=False)
+    """Everything that was read; providers look for their keys here."""
+
+    @property
+    def is_public(self) -> bool:
+        """Whether others than this machine can reach the address."""
+        return not is_loopback(self.host)
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether *host* is an address of this machine alone."""
+    name = host.strip("[]").lower()
+    if name in _LOOPBACK_NAMES:
+        return True
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
+def read_environment(environ: Mapping[str, str], folder: Path) -> dict[str, str]:
+    """Return *environ* over what the `.env` file of *folder* says.
+
+    `OPENBRIDGE_ENV_FILE` names another file, which must then be there.
+    """
+    named = environ.get("OPENBRIDGE_ENV_FILE", "").strip()
+    path = Path(named).expanduser() if named else folder / ".env"
+    if not path.is_file():
+        if named:
+            raise ConfigurationError(f"OPENBRIDGE_ENV_FILE names {path}, which is no file")
+        return dict(environ)
+    try:
+        from dotenv import dotenv_values
+    except ImportError as error:
+        message = f"reading {path} needs: pip install 'llmcore-routes[bridge]'"
+        raise ConfigurationError(message, cause=error) from error
+    from_file = {name: value for name, value in dotenv_values(path).items() if value is not None}
+    return {**from_file, **environ}
+
+
+def settings_from(environ: Mapping[str, str]) -> Settings:
+    """Return the settings that *environ* spells.
+
+    Raises ConfigurationError, naming the variable, for a value that makes no sense, for an
+    unknown `OPENBRIDGE_` variable, and for a public address without a client key.
+    """
+    read = _Variables(environ)
+    settings = Settings(
+        host=read.text("HOST") or "127.0.0.1",
+        port=read.number("PORT", 8787, int, least=0),
+        log_level=_one_of(read, "LOG_LEVEL", "info", LogLevel),
+        upstream=read.text("UPSTREAM") or "openrouter",
+        upstream_base_url=read.text("UPSTREAM_BASE_URL"),
+        upstream_api_key=read.text("UPSTREAM_API_KEY"),
+        model_map_path=read.path("MODEL_MAP_PATH"),
+        client_api_keys=read.words("CLIENT_API_KEY"),
+        allowed_hosts=read.words("ALLOWED_HOSTS"),
+        seal_key=read.text("SEAL_KEY"),
+        limits=_limits(read),
+        state=_state(read),
+        retries=read.number("RETRIES", 2, int, least=0),
+        keep_alive_s=read.number("KEEP_ALIVE_SECONDS", 15.0, float, least=0),
+        hosted_tools=_one_of(read, "HOSTED_TOOLS", "native", HostedTools),
+        structured_output=_one_of(read, "STRUCTURED_OUTPUT", "error", StructuredOutput),
+        custom_tools=_one_of(read, "CUSTOM_TOOLS", "function", CustomTools),
+        reasoning_text=_one_of(read, "REASONING_TEXT", "auto", ReasoningText),
+        tools_path=read.path("TOOLS_PATH"),
+        retry_without=read.words("RETRY_WITHOUT", RETRY_WITHOUT),
+        check_stream=read.flag("CHECK_STREAM"),
+        environ=dict(environ),
+    )
+    read.refuse_unknown()
+    _check(settings)
+    return settings
+
+
+def _limits(read: "_Variables") -> Limits:
+    default = Limits()
+    return Limits(
+        max_body_bytes=read.number("MAX_BODY_BYTES", default.max_body_bytes, int, least=1),
+        max_header_bytes=read.number("MAX_HEADER_BYTES", default.max_header_bytes, int, least=1024),
+        body_s=read.number("BODY_SECONDS", default.body_s, float, least=0.001),
+        first_event_s=read.number("FIRST_EVENT_SECONDS", default.first_event_s, float, least=0.001),
+        idle_s=read.number("IDLE_SECONDS", default.idle_s, float, least=0.001),
+        total_s=read.number("TOTAL_SECONDS", 0.0, float, least=0) or None,
+        max_running=read.number("MAX_RUNNING", default.max_running, int, least=1),
+        rate_per_minute=read.number("RATE_LIMIT_PER_MINUTE", 0, int, least=0),
+        shutdown_s=read.number("SHUTDOWN_SECONDS", default.shutdown_s, float, least=0),
+    )
+
+
+def _state(read: "_Variables") -> State:
+    default = State()
+    return State(
+        backend=_one_of(read, "STATE_BACKEND", "sqlite", StateBackend),
+        path=read.path("STATE_PATH"),
+        redis_url=read.text("REDIS_URL"),
+        ttl_s=read.number("STATE_TTL_SECONDS", default.ttl_s, float, least=1),
+        max_entries=read.number("STATE_MAX_ENTRIES", default.max_entries, int, least=1),
+        max_bytes=read.number("STATE_MAX_BYTES", default.max_bytes, int, least=1),
+    )
+
+
+def _check(settings: Settings) -> None:
+    if settings.is_public and not settings.client_api_keys:
+        raise ConfigurationError(
+            f"OPENBRIDGE_HOST={settings.host} can be reached from other machines: set "
+            "OPENBRIDGE_CLIENT_API_KEY, or listen on 127.0.0.1"
+        )
+    if settings.state.backend == "redis" and not settings.state.redis_url:
+        raise ConfigurationError("OPENBRIDGE_STATE_BACKEND=redis needs OPENBRIDGE_REDIS_URL")
+    if settings.upstream == "openai-compatible" and not settings.upstream_base_url:
+        raise ConfigurationError(
+            "OPENBRIDGE_UPSTREAM=openai-compatible needs OPENBRIDGE_UPSTREAM_BASE_URL"
+        )
+
+
+class _Variables:
+    """Reads `OPENBRIDGE_` variables and remembers which it knows."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._environ = environ
+        self._known = {"OPENBRIDGE_ENV_FILE"}
+
+    def text(self, name: str) -> str | None:
+        """Return the variable's text; None if it is absent or blank."""
+        self._known.add(f"OPENBRIDGE_{name}")
+        return self._environ.get(f"OPENBRIDGE_{name}", "").strip() or None
+
+    def words(self, name: str, default: tuple[str, ...] = ()) -> tuple[str, ...]:
+        """Return what stands between commas; `none` is the empty list."""
+        text = self.text(name)
+        if text is None:
+            return default
+        if text.lower() == "none":
+            return ()
+        return tuple(word for word in (part.strip() for part in text.split(",")) if word)
+
+    def path(self, name: str) -> Path | None:
+        """Return the variable as a path."""
+        text = self.text(name)
+        return None if text is None else Path(text).expanduser()
+
+    def number(self, name: str, default: _T, kind: Callable[[str], _T], *, least: float) -> _T:
+        """Return the variable as a number of at least *least*."""
+        text = self.text(name)
+        if text is None:
+            return default
+        try:
+            value = kind(text)
+        except ValueError as error:
+            message = f"OPENBRIDGE_{name}={text!r} is no number"
+            raise ConfigurationError(message, cause=error) from error
+        if not least <= cast("float", value) < float("inf"):
+            raise ConfigurationError(f"OPENBRIDGE_{name}={text} must be at least {least:g}")
+        return value
+
+    def flag(self, name: str) -> bool:
+        """Return the variable as a truth; absent is false."""
+        text = (self.text(name) or "false").lower()
+        if text not in _TRUE | _FALSE:
+            raise ConfigurationError(f"OPENBRIDGE_{name}={text!r} is neither true nor false")
+        return text in _TRUE
+
+    def refuse_unknown(self) -> None:
+        """Raise ConfigurationError for a variable that nothing reads, such as a misspelt one."""
+        ours = {name for name in self._environ if name.startswith("OPENBRIDGE_")}
+        if unknown := sorted(ours - self._known):
+            known = ", ".join(sorted(self._known))
+            raise ConfigurationError(f"unknown: {', '.join(unknown)} (known: {known})")
+
+
+def _one_of(read: _Variables, name: str, default: _T, words: object) -> _T:
+    text = (read.text(name) or str(default)).lower()
+    if text not in get_args(words):
+        choices = ", ".join(get_args(words))
+        raise ConfigurationError(f"OPENBRIDGE_{name}={text!r} is not one of {choices}")
+    return cast("_T", text)

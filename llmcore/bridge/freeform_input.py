@@ -1,0 +1,224 @@
+"""Unwrapping a freeform tool's input while the model writes it as JSON.
+
+The function that stands for a freeform tool has one string, `input`. Its text is wanted as it
+comes, in pieces cut anywhere: inside an escape, between the halves of a surrogate pair. Models
+do not always keep to the form, so what they write instead is taken too: another name for the
+only field, bare text, raw line breaks and quotes inside the string.
+"""
+
+import re
+from typing import Final, Literal
+
+from llmcore.folds.segments import parse_arguments
+from llmcore.protocols.freeform import FREEFORM_FIELD, freeform_text
+from llmcore.protocols.json_text import parsed, written
+
+_SPACE: Final = " \t\r\n"
+_ESCAPES: Final = {
+    '"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t",
+}  # fmt: skip
+_UNICODE_LENGTH: Final = 6
+_SPECIAL: Final = re.compile(r'["\\]')
+_REPLACEMENT: Final = "�"
+
+_Mode = Literal["start", "string", "closing", "closed", "bare", "whole"]
+
+
+class FreeformInput:
+    """Turns pieces of a function's arguments into pieces of a freeform tool's input.
+
+    The pieces that `feed` and `close` return, joined, are the whole input.
+    """
+
+    def __init__(self) -> None:
+        self._mode: _Mode = "start"
+        self._held: list[str] = []
+        self._rest = ""
+        self._half = ""
+        self._spaces = ""
+
+    def feed(self, text: str) -> str:
+        """Return what *text*, the next piece, adds to the input."""
+        match self._mode:
+            case "bare":
+                return text
+            case "string" | "closing":
+                return self._read_string(self._rest + text)
+            case "closed":
+                return ""
+            case "whole":
+                self._held.append(text)
+                return ""
+            case "start":
+                return self._begin(text)
+
+    def close(self) -> str:
+        """Return the last piece, now that all arguments came."""
+        match self._mode:
+            case "start" | "whole":
+                return self._decoded_whole("".join(self._held) + self._rest)
+            case "string" | "closing":
+                # cut inside an escape, or before the closing quote: what was said stands
+                half, self._half = self._half, ""
+                return _REPLACEMENT if half else ""
+            case _:
+                return ""
+
+    # -- the beginning: which form is it
+
+    def _begin(self, text: str) -> str:
+        self._rest += text
+        head = self._rest.lstrip(_SPACE)
+        if not head:
+            return ""
+        if head[0] == '"':
+            return self._hold()
+        if head[0] != "{":
+            self._mode = "bare"
+            said, self._rest = self._rest, ""
+            return said
+        return self._begin_object(head)
+
+    def _begin_object(self, head: str) -> str:
+        """Find the one field that is streamed; anything else waits for its end."""
+        at = _Cursor(head, 1)
+        for wanted in (f'"{FREEFORM_FIELD}"', ":", '"'):
+            found = at.skip(wanted)
+            if found is None:
+                return ""
+            if not found:
+                return self._hold()
+        self._mode = "string"
+        self._rest = ""
+        return self._read_string(head[at.place :])
+
+    def _hold(self) -> str:
+        self._mode = "whole"
+        self._held, self._rest = [self._rest], ""
+        return ""
+
+    def _decoded_whole(self, text: str) -> str:
+        arguments, _ = parse_arguments(text)
+        if isinstance(arguments, str):
+            return _string_in(arguments)
+        return "" if not arguments else freeform_text(arguments)
+
+    # -- inside the string
+
+    def _read_string(self, text: str) -> str:
+        """Return the decoded characters of *text*; what is not whole yet is kept."""
+        said: list[str] = []
+        place = 0
+        while place < len(text):
+            if self._mode == "closing":
+                place = self._after_quote(text, place, said)
+                continue
+            if self._mode == "closed":
+                break
+            end = _next_special(text, place)
+            self._say(text[place:end], said)
+            place = end
+            if place == len(text):
+                break
+            if text[place] == '"':
+                self._mode = "closing"
+                self._spaces = '"'
+                place += 1
+                continue
+            length = self._escape(text, place, said)
+            if not length:
+                self._rest = text[place:]
+                return "".join(said)
+            place += length
+        self._rest = ""
+        return "".join(said)
+
+    def _after_quote(self, text: str, place: int, said: list[str]) -> int:
+        """Decide whether the quote before *place* ended the string; models forget to escape."""
+        character = text[place]
+        if character in _SPACE:
+            self._spaces += character
+        elif character in ",}":
+            self._mode = "closed"
+            self._say("", said, last=True)
+        else:
+            self._say(self._spaces, said)
+            self._mode = "string"
+            return place
+        return place + 1
+
+    def _say(self, text: str, said: list[str], *, last: bool = False) -> None:
+        """Add plain characters; half of a pair before them stays alone."""
+        if self._half and (text or last):
+            said.append(_REPLACEMENT)
+            self._half = ""
+        if text:
+            said.append(text)
+
+    def _escape(self, text: str, place: int, said: list[str]) -> int:
+        """Read the escape at *place*, and return its length; 0 if it is not whole."""
+        if place + 1 == len(text):
+            return 0
+        letter = text[place + 1]
+        if letter != "u":
+            # an unknown escape is what was meant literally, such as a regular expression's
+            self._say(_ESCAPES.get(letter, f"\\{letter}"), said)
+            return 2
+        digits = text[place + 2 : place + _UNICODE_LENGTH]
+        if not all(digit in "0123456789abcdefABCDEF" for digit in digits):
+            self._say("\\u", said)
+            return 2
+        if len(digits) < _UNICODE_LENGTH - 2:
+            return 0
+        self._say_unit(int(digits, 16), said)
+        return _UNICODE_LENGTH
+
+    def _say_unit(self, unit: int, said: list[str]) -> None:
+        """Add a UTF-16 unit; the first half of a pair waits for the second."""
+        if 0xD800 <= unit < 0xDC00:
+            self._say("", said, last=True)
+            self._half = chr(unit)
+        elif 0xDC00 <= unit < 0xE000:
+            pair = (ord(self._half) - 0xD800) * 0x400 + unit - 0xDC00 + 0x10000 if self._half else 0
+            self._half = ""
+            said.append(chr(pair) if pair else _REPLACEMENT)
+        else:
+            self._say(chr(unit), said)
+
+
+class _Cursor:
+    """A place in a text that may go on."""
+
+    def __init__(self, text: str, place: int) -> None:
+        self._text = text
+        self.place = place
+
+    def skip(self, wanted: str) -> bool | None:
+        """Go past spaces and *wanted*; False if something else is there, None if too little."""
+        while self.place < len(self._text) and self._text[self.place] in _SPACE:
+            self.place += 1
+        there = self._text[self.place : self.place + len(wanted)]
+        if not wanted.startswith(there):
+            return False
+        if len(there) < len(wanted):
+            return None
+        self.place += len(wanted)
+        return True
+
+
+def _next_special(text: str, place: int) -> int:
+    """Return where the next quote or escape is, or the end."""
+    found = _SPECIAL.search(text, place)
+    return found.start() if found else len(text)
+
+
+def _string_in(text: str) -> str:
+    """Return the text that a bare JSON string holds; *text* as it is if it is none."""
+    value = parsed(text)
+    return value if isinstance(value, str) else written(text)
+
+
+def unwrapped(text: str) -> str:
+    """Return the freeform input that whole arguments hold."""
+    wrapped = FreeformInput()
+    return wrapped.feed(text) + wrapped.close()

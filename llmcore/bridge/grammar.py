@@ -1,0 +1,244 @@
+"""The grammar of a Responses stream, executable: what every stream must obey.
+
+    response.created  response.in_progress
+    ( output_item.added
+        message:    ( content_part.added  deltas  annotations  done  content_part.done )*
+        reasoning:  ( reasoning_summary_part.added  deltas  done  reasoning_summary_part.done
+                    | deltas  done )*
+        calls:      deltas  done
+      output_item.done )*
+    response.completed | response.incomplete | response.failed
+
+Sequence numbers count events from 0. Items are numbered in the order they begin, and do not
+overlap. What a `done` says is what its deltas said, an item what its parts said, and the last
+response what its items said. A failed response may leave an item open.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, ClassVar, Final
+
+from llmcore.protocols.loose_json import mapping
+
+_TERMINAL: Final = {
+    "response.completed": "completed",
+    "response.incomplete": "incomplete",
+    "response.failed": "failed",
+}
+_ITEM_FIELDS: Final[Mapping[str, frozenset[str]]] = {
+    "message": frozenset({"role", "status", "content"}),
+    "reasoning": frozenset({"summary"}),
+    "function_call": frozenset({"call_id", "name", "arguments", "status"}),
+    "custom_tool_call": frozenset({"call_id", "name", "input"}),
+}
+_PART_INDEX: Final = {
+    "response.output_text": "content_index",
+    "response.refusal": "content_index",
+    "response.reasoning_text": "content_index",
+    "response.reasoning_summary_text": "summary_index",
+}
+"""Texts in parts: which field numbers the part."""
+_DONE_FIELD: Final = {
+    "response.output_text": "text",
+    "response.refusal": "refusal",
+    "response.reasoning_text": "text",
+    "response.reasoning_summary_text": "text",
+    "response.function_call_arguments": "arguments",
+    "response.custom_tool_call_input": "input",
+}
+_WHERE: Final = {
+    "response.output_text": "message",
+    "response.refusal": "message",
+    "response.reasoning_text": "reasoning",
+    "response.reasoning_summary_text": "reasoning",
+    "response.function_call_arguments": "function_call",
+    "response.custom_tool_call_input": "custom_tool_call",
+}
+"""In which item a text stands."""
+
+
+def violations(events: Iterable[Mapping[str, Any]], *, complete: bool = True) -> list[str]:
+    """Return what breaks the grammar, in order; empty for a good stream.
+
+    With `complete=False` the stream may stop anywhere, as one that is still running does.
+    """
+    checker = Checker()
+    problems = [problem for event in events for problem in checker.check(event)]
+    if complete and not checker.ended:
+        problems.append("no terminal event")
+    return problems
+
+
+class Checker:
+    """Checks one stream, event by event."""
+
+    def __init__(self) -> None:
+        self.ended = False
+        """Whether the terminal event came."""
+        self._sequence = 0
+        self._response_id: object = None
+        self._item: Mapping[str, Any] | None = None
+        self._done: list[Mapping[str, Any]] = []
+        self._ids: set[object] = set()
+        self._parts: list[Mapping[str, Any]] = []
+        self._part_open = False
+        self._annotations: list[object] = []
+        self._deltas: list[str] = []
+        self._said: str | None = None
+        self._problems: list[str] = []
+
+    def check(self, event: Mapping[str, Any]) -> list[str]:
+        """Return what is wrong with the next event."""
+        self._problems = []
+        number, kind = self._sequence, str(event.get("type"))
+        if event.get("sequence_number") != number:
+            self._problem(f"sequence_number is {event.get('sequence_number')}")
+        if self.ended:
+            self._problem("comes after the terminal event")
+        self._frame(kind, event)
+        self._sequence += 1
+        return [f"event {number} ({kind}): {problem}" for problem in self._problems]
+
+    def _problem(self, text: str) -> None:
+        self._problems.append(text)
+
+    def _expect(self, holds: object, text: str) -> None:
+        if not holds:
+            self._problems.append(text)
+
+    # -- the frame
+
+    def _frame(self, kind: str, event: Mapping[str, Any]) -> None:
+        first = ("response.created", "response.in_progress")
+        if self._sequence < len(first):
+            self._expect(kind == first[self._sequence], f"expected {first[self._sequence]}")
+        elif kind in first:
+            self._problem("comes only at the beginning")
+        if "response" in event:
+            self._response(kind, mapping(event["response"]))
+        elif kind == "response.output_item.added":
+            self._begin(event)
+        elif kind == "response.output_item.done":
+            self._end(event)
+        else:
+            self._inside(kind, event)
+
+    def _response(self, kind: str, response: Mapping[str, Any]) -> None:
+        self._response_id = self._response_id or response.get("id")
+        self._expect(response.get("id") == self._response_id, "the response's id changed")
+        status = _TERMINAL.get(kind, "in_progress")
+        self._expect(response.get("status") == status, f"status is {response.get('status')}")
+        self._expect(response.get("output") == self._done, "output is not the items that are done")
+        failed = status == "failed"
+        self._expect((response.get("error") is not None) == failed, "error and status differ")
+        told = response.get("incomplete_details") is not None
+        self._expect(told == (status == "incomplete"), "incomplete_details and status differ")
+        if kind in _TERMINAL:
+            self._expect(self._item is None or failed, "an item is still open")
+            self.ended = True
+
+    # -- items
+
+    def _begin(self, event: Mapping[str, Any]) -> None:
+        item = mapping(event.get("item"))
+        self._expect(self._item is None, "another item is open")
+        self._expect(event.get("output_index") == len(self._done), "output_index has a gap")
+        self._expect(item.get("id") and item.get("id") not in self._ids, "its id is not its own")
+        self._expect(item.get("status") in (None, "in_progress"), "it begins with an end's status")
+        missing = _ITEM_FIELDS.get(str(item.get("type")), frozenset()) - item.keys()
+        self._expect(not missing, f"the item lacks {', '.join(sorted(missing))}")
+        self._ids.add(item.get("id"))
+        self._item = item
+        self._parts, self._said, self._deltas, self._part_open = [], None, [], False
+
+    def _end(self, event: Mapping[str, Any]) -> None:
+        item, begun = mapping(event.get("item")), self._item or {}
+        self._expect(self._item is not None, "no item is open")
+        self._expect(event.get("output_index") == len(self._done), "output_index is another item's")
+        for name in ("id", "type", "call_id", "name", "namespace"):
+            self._expect(item.get(name) == begun.get(name), f"its {name} changed")
+        self._expect(item.get("status") != "in_progress", "it ends without an end's status")
+        self._expect(not self._part_open and not self._deltas, "a part of it is still open")
+        check = self._ENDS.get(str(item.get("type")))
+        if check is not None:
+            check(self, item)
+        self._done.append(item)
+        self._item = None
+
+    def _end_message(self, item: Mapping[str, Any]) -> None:
+        self._expect(item.get("content") == self._parts, "its content is not its parts")
+
+    def _end_reasoning(self, item: Mapping[str, Any]) -> None:
+        shown = [*(item.get("summary") or ()), *(item.get("content") or ())]
+        self._expect(shown == self._parts, "its texts are not its parts")
+
+    def _end_function(self, item: Mapping[str, Any]) -> None:
+        self._expect(item.get("arguments") == self._said, "its arguments are not those it was done")
+
+    def _end_custom(self, item: Mapping[str, Any]) -> None:
+        self._expect(item.get("input") == self._said, "its input is not the one that was done")
+
+    _ENDS: ClassVar[Mapping[str, Callable[[Any, Mapping[str, Any]], None]]] = {
+        "message": _end_message,
+        "reasoning": _end_reasoning,
+        "function_call": _end_function,
+        "custom_tool_call": _end_custom,
+    }
+
+    # -- inside an item
+
+    def _inside(self, kind: str, event: Mapping[str, Any]) -> None:
+        item = self._item
+        if item is None:
+            self._problem("no item is open")
+            return
+        self._expect(event.get("item_id") == item.get("id"), "item_id is not the open item's")
+        self._expect(event.get("output_index") == len(self._done), "output_index is another item's")
+        name, _, what = kind.rpartition(".")
+        if name in _WHERE:
+            self._expect(item.get("type") == _WHERE[name], f"stands in a {item.get('type')}")
+            self._text(name, what, event)
+        elif what in ("added", "done") and name.endswith("_part"):
+            self._part(name, what, event)
+        elif kind == "response.output_text.annotation.added":
+            number = event.get("annotation_index")
+            self._expect(number == len(self._annotations), "annotation_index has a gap")
+            self._annotations.append(event.get("annotation"))
+
+    def _number(self, field: str, event: Mapping[str, Any]) -> None:
+        self._expect(event.get(field) == len(self._parts), f"{field} has a gap")
+
+    def _text(self, name: str, what: str, event: Mapping[str, Any]) -> None:
+        if name in _PART_INDEX:
+            self._number(_PART_INDEX[name], event)
+            bare = name == "response.reasoning_text"
+            self._expect(bare or self._part_open, "no part is open")
+        self._expect(self._said is None, "its text was done")
+        if what == "delta":
+            text = event.get("delta")
+            self._expect(isinstance(text, str) and text, "delta is no text")
+            self._deltas.append(str(text))
+            return
+        said = event.get(_DONE_FIELD[name])
+        self._expect(said == "".join(self._deltas), "is not what its deltas said")
+        self._deltas = []
+        self._said = str(said)
+        if name == "response.reasoning_text":
+            self._parts.append({"type": "reasoning_text", "text": self._said})
+            self._said = None
+
+    def _part(self, name: str, what: str, event: Mapping[str, Any]) -> None:
+        summary = name == "response.reasoning_summary_part"
+        self._number("summary_index" if summary else "content_index", event)
+        part = mapping(event.get("part"))
+        text = part.get("refusal" if part.get("type") == "refusal" else "text")
+        if what == "added":
+            self._expect(not self._part_open, "another part is open")
+            self._expect(text == "", "it begins with text")
+            self._part_open, self._annotations = True, []
+            return
+        self._expect(self._part_open, "no part is open")
+        self._expect(text == self._said, "is not the text that was done")
+        told = part.get("annotations", [])
+        self._expect(told == self._annotations, "its annotations are not those that were added")
+        self._parts.append(part)
+        self._part_open, self._said = False, None

@@ -1,0 +1,146 @@
+"""The content of messages and of tool outputs, as parts.
+
+Source: https://developers.openai.com/api/reference/resources/responses/methods/create (`input`),
+read November 2026.
+
+What names a place to read from comes from a client of the network: only web addresses and data
+URLs are taken, never paths, which would be read from the disk of the machine the bridge runs on.
+"""
+
+import base64
+import binascii
+import re
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+from llmcore.bridge.errors import invalid
+from llmcore.protocols.loose_json import dicts, mapping, string
+from llmcore.schema.content import (
+    AudioPart,
+    Citation,
+    ContentPart,
+    DocumentPart,
+    ImagePart,
+    RefusalPart,
+    TextPart,
+    ToolOutputPart,
+)
+from llmcore.schema.json import JsonValue
+
+_SCHEME: Final = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
+_DETAILS: Final = ("auto", "low", "high", "original")
+_TEXTS: Final = frozenset({"input_text", "output_text", "text", "summary_text", "reasoning_text"})
+_AUDIO_TYPES: Final = {"mp3": "audio/mpeg", "wav": "audio/wav"}
+
+
+def read_content(content: object, path: str) -> tuple[ContentPart, ...]:
+    """Return a message's content: a text, or a list of parts.
+
+    BridgeError, naming the place, for what is neither.
+    """
+    if isinstance(content, str):
+        return (TextPart(content),)
+    if content is None:
+        return ()
+    if not isinstance(content, list):
+        raise invalid(f"{path} must be a text or a list of parts.", path)
+    return tuple(_read_part(part, f"{path}[{index}]") for index, part in enumerate(content))
+
+
+def read_output(output: object, path: str) -> JsonValue | tuple[ToolOutputPart, ...]:
+    """Return what a tool returned: text, parts such as pictures, or other JSON as it is."""
+    if isinstance(output, list) and output and all(_is_part(item) for item in output):
+        parts = read_content(output, path)
+        return cast("tuple[ToolOutputPart, ...]", parts)
+    return "" if output is None else cast("JsonValue", output)
+
+
+_OUTPUTS: Final = frozenset({"input_text", "output_text", "text", "input_image", "input_file"})
+
+
+def _is_part(item: object) -> bool:
+    return mapping(item).get("type") in _OUTPUTS
+
+
+def _read_part(part: object, path: str) -> ContentPart:
+    native = mapping(part)
+    match native.get("type"):
+        case str(type_) if type_ in _TEXTS:
+            return _text(native)
+        case "refusal":
+            return RefusalPart(str(native.get("refusal") or ""))
+        case "input_image" | "computer_screenshot" | "image_url":
+            return _image(native, path)
+        case "input_file":
+            return _file(native, path)
+        case "input_audio":
+            return _audio(mapping(native.get("input_audio")) or native, path)
+        case type_:
+            raise invalid(f"{path} has the unknown type {type_!r}.", f"{path}.type")
+
+
+def _text(native: Mapping[str, Any]) -> TextPart:
+    citations = tuple(
+        Citation(
+            url=string(one.get("url")),
+            title=string(one.get("title")) or string(one.get("filename")),
+            document_id=string(one.get("file_id")),
+        )
+        for one in dicts(native.get("annotations"))
+    )
+    return TextPart(str(native.get("text") or ""), citations=citations)
+
+
+def _image(native: Mapping[str, Any], path: str) -> ImagePart:
+    url, file_id = native.get("image_url"), string(native.get("file_id"))
+    detail = native.get("detail")
+    address = string(mapping(url).get("url")) if isinstance(url, dict) else string(url)
+    if (address is None) == (file_id is None):
+        raise invalid(f"{path}: a picture has an image_url or a file_id.", path)
+    if detail not in (None, *_DETAILS):
+        raise invalid(f"{path}: detail is one of {', '.join(_DETAILS)}.", f"{path}.detail")
+    if address is None:
+        return ImagePart(file_id=file_id, detail=detail)
+    return ImagePart(url=remote(address, f"{path}.image_url"), detail=detail)
+
+
+def _file(native: Mapping[str, Any], path: str) -> DocumentPart:
+    name = string(native.get("filename"))
+    url, data = string(native.get("file_url")), string(native.get("file_data"))
+    file_id = string(native.get("file_id"))
+    if sum(source is not None for source in (url, data, file_id)) != 1:
+        raise invalid(f"{path}: a file has a file_data, a file_url or a file_id.", path)
+    if data is not None and not data.startswith("data:"):
+        return DocumentPart(data=_decoded(data, f"{path}.file_data"), name=name)
+    address = url or data
+    if address is None:
+        return DocumentPart(file_id=file_id, name=name)
+    return DocumentPart(url=remote(address, path), name=name)
+
+
+def _audio(native: Mapping[str, Any], path: str) -> AudioPart:
+    data, form = native.get("data"), native.get("format")
+    if not isinstance(data, str):
+        raise invalid(f"{path}: sound has base64 data and a format.", path)
+    return AudioPart(
+        data=_decoded(data, f"{path}.data"),
+        media_type=_AUDIO_TYPES.get(str(form), f"audio/{form}" if form else None),
+    )
+
+
+def remote(address: str, path: str) -> str:
+    """Return *address* if it is a web address or a data URL; BridgeError for a local path."""
+    if _SCHEME.match(address) is None or address[:5].lower() == "file:":
+        raise invalid(
+            f"{path} must be a web address or a data URL; files of this machine are not read.",
+            path,
+            "invalid_url",
+        )
+    return address
+
+
+def _decoded(data: str, path: str) -> bytes:
+    try:
+        return base64.b64decode(data, validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise invalid(f"{path} is not base64.", path) from error

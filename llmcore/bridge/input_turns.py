@@ -1,0 +1,227 @@
+"""From input items to messages.
+
+Items that the model said, up to the next word of somebody else, are read together: they are
+one answer, or several. What the upstream cannot be told is named in a Diagnostic, and refused
+where the conversation would lose its meaning.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from attrs import evolve
+
+from llmcore.bridge.answer_state import AnswerReader, Echo, HostedItem
+from llmcore.bridge.call_items import call_part
+from llmcore.bridge.errors import invalid
+from llmcore.bridge.hosted_tools import RESPONSES
+from llmcore.bridge.input_content import read_content
+from llmcore.bridge.policy import TranslationPolicy
+from llmcore.bridge.seal import Sealer
+from llmcore.bridge.tool_names import function_name
+from llmcore.bridge.tool_outputs import is_output, result_part
+from llmcore.bridge.tool_registry import ToolRegistry
+from llmcore.protocols.json_text import parsed
+from llmcore.protocols.loose_json import dicts, mapping, string
+from llmcore.protocols.notes import Notes
+from llmcore.protocols.openai_responses.content import decoded
+from llmcore.schema.content import (
+    ContentPart,
+    ImagePart,
+    ProviderPart,
+    ReasoningPart,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
+from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.messages import Message, Origin, Role
+
+Item = Mapping[str, Any]
+
+_ROLES: Final[Mapping[object, Role]] = {
+    "user": "user",
+    "system": "system",
+    "developer": "developer",
+}
+_NO_WORDS: Final = frozenset({"additional_tools", "configuration_update"})
+"""Items that change the request and say nothing."""
+_HOSTED: Final[Mapping[str, str | None]] = {
+    "code_interpreter_call": "outputs",
+    "file_search_call": "results",
+    "image_generation_call": None,
+    "mcp_call": "output",
+    "mcp_list_tools": None,
+    "mcp_approval_request": None,
+    "mcp_approval_response": None,
+    "web_search_call": None,
+}
+"""Items about tools that a provider ran, and which field is what the tool returned."""
+_UNREADABLE: Final = frozenset({"compaction", "compaction_trigger", "program", "program_output"})
+"""Items that stand for much of a conversation, and that only OpenAI's server can read."""
+
+
+class TurnReader:
+    """Reads the items of one request."""
+
+    def __init__(
+        self,
+        *,
+        registry: ToolRegistry,
+        policy: TranslationPolicy,
+        sealer: Sealer,
+        protocol_id: str | None,
+        notes: Notes,
+        before: Iterable[Message] = (),
+    ) -> None:
+        self._registry = registry
+        self._policy = policy
+        self._native = protocol_id == RESPONSES
+        self._notes = notes
+        self._run = AnswerReader(sealer, notes)
+        self._messages: list[Message] = []
+        self._calls: dict[str, ToolCallPart] = {}
+        for message in before:
+            self._remember(message.content)
+
+    def read(self, items: Sequence[Item]) -> tuple[Message, ...]:
+        """Return the messages that *items* are. BridgeError for what cannot be understood."""
+        for index, item in enumerate(items):
+            path = f"input[{index}]"
+            try:
+                self._read(item, path)
+            except InvalidRequestError as error:
+                raise invalid(f"{path}: {error.message}", path) from error
+        self._end_run()
+        return tuple(self._messages)
+
+    def _read(self, item: Item, path: str) -> None:
+        type_ = str(item.get("type"))
+        call = call_part(item, self._registry, self._policy.registered_tools)
+        if type_ == "message":
+            self._read_message(item, path)
+        elif type_ == "reasoning":
+            self._read_reasoning(item, path)
+        elif call is not None:
+            if not call.id:
+                raise invalid(f"{path}: a call needs a call_id.", f"{path}.call_id")
+            self._called(call, item, path)
+        elif is_output(item):
+            self._end_run()
+            self._messages.append(Message("tool", (result_part(item, self._calls, path),)))
+        elif type_ in _HOSTED or (type_ in _UNREADABLE and self._native):
+            self._run.add(HostedItem(native=item, path=path))
+        elif type_ not in _NO_WORDS:
+            self._read_other(item, type_, path)
+
+    def _read_message(self, item: Item, path: str) -> None:
+        role = item.get("role")
+        content = read_content(item.get("content"), f"{path}.content")
+        if role == "assistant":
+            phase = string(item.get("phase")) if self._native else None
+            for part in content:
+                self._run.add(_with_phase(part, phase))
+        elif isinstance(role, str) and role in _ROLES:
+            self._end_run()
+            self._messages.append(Message(_ROLES[role], content))
+        else:
+            words = "user, assistant, system or developer"
+            raise invalid(f"{path}: the role {role!r} is not {words}.", f"{path}.role")
+
+    def _read_reasoning(self, item: Item, path: str) -> None:
+        sealed = string(item.get("encrypted_content"))
+        if sealed is not None and self._run.add_state(sealed, f"{path}.encrypted_content"):
+            return
+        # what is shown of thinking goes back as thinking, never as text
+        for part in (*dicts(item.get("content")), *dicts(item.get("summary"))):
+            if text := string(part.get("text")):
+                self._run.add(ReasoningPart(text))
+
+    def _called(self, call: ToolCallPart, item: Item, path: str) -> None:
+        plain = item.get("type") in ("function_call", "custom_tool_call")
+        self._run.add(call if plain else HostedItem(native=item, path=path, call=call))
+        self._calls[call.id] = call
+        if (item_id := string(item.get("id"))) is not None:
+            self._calls.setdefault(item_id, call)  # local shell outputs name the item
+
+    def _read_other(self, item: Item, type_: str, path: str) -> None:
+        if type_ in _UNREADABLE:
+            raise invalid(
+                f"{path}: only OpenAI's server can read a {type_} item. "
+                "Send the items that it stands for.",
+                path,
+                "unsupported_item",
+            )
+        call_id = string(item.get("call_id"))
+        if type_.endswith("_call") and call_id is None:
+            self._run.add(HostedItem(native=item, path=path))
+            return
+        if call_id is None or not type_.endswith("_call"):
+            raise invalid(
+                f"{path} has the unknown type {type_!r}.", f"{path}.type", "unsupported_item"
+            )
+        said = {k: v for k, v in item.items() if k not in ("id", "type", "call_id", "status")}
+        name = function_name(type_.removesuffix("_call"))
+        self._called(ToolCallPart(call_id, name, said), item, path)
+
+    # -- the end of a run
+
+    def _end_run(self) -> None:
+        for origin, echoes in self._run.take():
+            self._answered(origin, echoes)
+
+    def _answered(self, origin: Origin | None, echoes: Sequence[Echo]) -> None:
+        """Add an answer; tools that the provider ran, as calls with results, cut it in two."""
+        parts: list[ContentPart] = []
+        for echo in echoes:
+            if not isinstance(echo, HostedItem):
+                parts.append(echo)
+                continue
+            made = self._hosted(echo)
+            parts += [part for part in made if not isinstance(part, ToolResultPart)]
+            results = [part for part in made if isinstance(part, ToolResultPart)]
+            if results:
+                self._messages += [
+                    Message.assistant(tuple(parts), origin=origin),
+                    Message("tool", tuple(results)),
+                ]
+                parts = []
+        if parts:
+            self._messages.append(Message.assistant(tuple(parts), origin=origin))
+            self._remember(parts)
+
+    def _remember(self, parts: Iterable[ContentPart]) -> None:
+        for part in parts:
+            if isinstance(part, ToolCallPart) and not part.provider_executed:
+                self._calls[part.id] = part
+
+    def _hosted(self, echo: HostedItem) -> list[ContentPart]:
+        """Return what stands for an item of which no state came back."""
+        native, type_ = echo.native, str(echo.native.get("type"))
+        if echo.call is not None:
+            return [echo.call]
+        if self._native:
+            return [ProviderPart("openai", native)]
+        if type_ == "image_generation_call" and (data := decoded(native.get("result"))):
+            return [ImagePart(data=data)]
+        returned = native.get(_HOSTED.get(type_) or "")
+        if returned in (None, "", []):
+            why = f"the upstream cannot be told of a {type_} without what it returned"
+            self._notes.dropped("hosted-tool-dropped", echo.path, why)
+            return []
+        name = string(native.get("name")) or type_.removesuffix("_call")
+        call = ToolCallPart(str(native.get("id")), function_name(name), _input(native))
+        result = ToolResultPart(call.id, returned, name=call.name)
+        return [call, result]
+
+
+def _input(native: Item) -> Any:
+    """Return what a hosted tool was called with."""
+    if isinstance(native.get("arguments"), str):
+        return mapping(parsed(native["arguments"]))
+    return {name: native[name] for name in ("code", "queries") if native.get(name) is not None}
+
+
+def _with_phase(part: ContentPart, phase: str | None) -> ContentPart:
+    if phase is None or not isinstance(part, TextPart):
+        return part
+    return evolve(part, provider_metadata={"openai": {"phase": phase}})

@@ -1,0 +1,60 @@
+"""Structured logs: a line of JSON each, with the ids of the request it belongs to."""
+
+import json
+import logging
+from collections.abc import Mapping
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from typing import Any
+
+LOGGER = logging.getLogger("llmcore.bridge")
+
+REQUEST_ID: ContextVar[str | None] = ContextVar("openbridge_request_id", default=None)
+"""Our id of the request that is being answered."""
+
+_LEVELS = {
+    "debug": logging.DEBUG,
+    "info": logging.INFO,
+    "warning": logging.WARNING,
+    "error": logging.ERROR,
+}
+
+
+def log(level: int, event: str, **facts: object) -> None:
+    """Log that *event* happened, with what is known of it; facts that are None are left out."""
+    if LOGGER.isEnabledFor(level):
+        known = {name: value for name, value in facts.items() if value is not None}
+        LOGGER.log(level, event, extra={"facts": known})
+
+
+class JsonFormatter(logging.Formatter):
+    """Writes a record as one line of JSON: time, level, logger, event, request id, facts."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line."""
+        line: dict[str, Any] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "event": record.getMessage(),
+        }
+        if request_id := REQUEST_ID.get():
+            line["request_id"] = request_id
+        facts = getattr(record, "facts", None)
+        if isinstance(facts, Mapping):
+            line.update(facts)
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=False, default=str)
+
+
+def set_up(level: str) -> None:
+    """Let the gateway's and the HTTP server's logs go to stderr as JSON, from *level* on."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(JsonFormatter())
+    for name in ("llmcore", "uvicorn", "uvicorn.error"):
+        logger = logging.getLogger(name)
+        logger.handlers = [handler] if name != "uvicorn.error" else []
+        logger.propagate = name == "uvicorn.error"
+        logger.setLevel(_LEVELS[level])
+    logging.getLogger("uvicorn.access").disabled = True

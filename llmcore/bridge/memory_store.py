@@ -1,0 +1,107 @@
+"""Responses kept in this process's memory: gone when it ends, bounded in number and size."""
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+
+from attrs import frozen
+
+from llmcore.bridge.store import Record, packed, packed_item, unpacked, unpacked_item
+from llmcore.schema.json import JsonObject
+
+
+@frozen
+class _Kept:
+    data: bytes
+    items: dict[str, bytes]
+    expires: float
+
+    @property
+    def size(self) -> int:
+        return len(self.data) + sum(map(len, self.items.values()))
+
+
+class MemoryStore:
+    """A store in memory. What is oldest goes first when a bound is reached.
+
+    A record that is larger than `max_bytes` on its own is kept until the next one comes.
+    """
+
+    def __init__(
+        self,
+        *,
+        ttl_s: float,
+        max_entries: int,
+        max_bytes: int,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._ttl_s = ttl_s
+        self._max_entries = max_entries
+        self._max_bytes = max_bytes
+        self._clock = clock
+        self._kept: OrderedDict[str, _Kept] = OrderedDict()
+        self._home_of_item: dict[str, str] = {}
+        self._bytes = 0
+
+    async def check(self) -> None:
+        """Memory is always there."""
+
+    async def put(self, record: Record) -> None:
+        """Keep *record*, and forget others if there is no room."""
+        self._forget(record.id)
+        items = {name: packed_item(item, record.owner) for name, item in record.items.items()}
+        kept = _Kept(packed(record), items, self._clock() + self._ttl_s)
+        self._make_room(kept.size)
+        self._kept[record.id] = kept
+        self._bytes += kept.size
+        self._home_of_item.update(dict.fromkeys(items, record.id))
+
+    async def get(self, response_id: str) -> Record | None:
+        """Return the record; None if there is none."""
+        kept = self._live(response_id)
+        return None if kept is None else unpacked(kept.data)
+
+    async def delete(self, response_id: str) -> bool:
+        """Forget the record; whether there was one."""
+        if self._live(response_id) is None:
+            return False
+        self._forget(response_id)
+        return True
+
+    async def item(self, item_id: str, owner: str) -> JsonObject | None:
+        """Return an output item of *owner*."""
+        kept = self._live(self._home_of_item.get(item_id, ""))
+        if kept is None or item_id not in kept.items:
+            return None
+        return unpacked_item(kept.items[item_id], owner)
+
+    async def aclose(self) -> None:
+        """Forget everything."""
+        self._kept.clear()
+        self._home_of_item.clear()
+        self._bytes = 0
+
+    def _live(self, response_id: str) -> _Kept | None:
+        kept = self._kept.get(response_id)
+        if kept is not None and kept.expires <= self._clock():
+            self._forget(response_id)
+            return None
+        return kept
+
+    def _make_room(self, size: int) -> None:
+        now = self._clock()
+        while self._kept:
+            oldest = next(iter(self._kept))
+            full = len(self._kept) >= self._max_entries or self._bytes + size > self._max_bytes
+            if not full and self._kept[oldest].expires > now:
+                return
+            self._forget(oldest)
+
+    def _forget(self, response_id: str) -> None:
+        kept = self._kept.pop(response_id, None)
+        if kept is None:
+            return
+        self._bytes -= kept.size
+        for name in kept.items:
+            if self._home_of_item.get(name) == response_id:
+                del self._home_of_item[name]

@@ -1,0 +1,175 @@
+"""Which provider and model answer to the name that a client uses.
+
+A model map is a JSON file:
+
+    {
+      "models": {
+        "gpt-5.5": "openrouter/openai/gpt-5.5",
+        "fast": {"provider": "groq", "model": "llama-3.3-70b-versatile"}
+      },
+      "prefixes": {
+        "claude-": {"provider": "anthropic"},
+        "gpt-": {"provider": "openrouter", "add": "openai/"}
+      },
+      "otherwise": "pass"
+    }
+
+A name in `models` wins, then the longest prefix. `otherwise` is `pass` (the upstream gets the
+name as it is; the default), `refuse`, or a target that takes every other name. A target
+written as a text is `provider/model`.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from attrs import field, frozen
+
+from llmcore.schema import json
+from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.json import JsonValue
+
+MAX_FILE_BYTES = 4 * 1024 * 1024
+
+
+@frozen
+class Target:
+    """Who answers: a provider and its own name of the model."""
+
+    provider: str
+    model: str
+
+
+@frozen(kw_only=True)
+class Prefix:
+    """A rule for all names that begin with `prefix`."""
+
+    prefix: str
+    provider: str
+    model: str | None = None
+    """The one model for all of them; None keeps the name."""
+    strip: bool = False
+    """Whether the prefix is no part of the upstream's name."""
+    add: str = ""
+    """What the upstream's name begins with."""
+
+    def target(self, name: str) -> Target:
+        """Return who answers to *name*, which has the prefix."""
+        if self.model is not None:
+            return Target(self.provider, self.model)
+        kept = name[len(self.prefix) :] if self.strip else name
+        return Target(self.provider, self.add + kept)
+
+
+@frozen(kw_only=True)
+class ModelMap:
+    """From a client's name of a model to who answers."""
+
+    models: Mapping[str, Target] = field(factory=dict)
+    prefixes: tuple[Prefix, ...] = ()
+    """The longest first."""
+    upstream: str
+    """The provider of names that pass as they are."""
+    otherwise: Target | None = None
+    """Who answers to all other names; None lets them pass, or refuses them."""
+    passes: bool = True
+
+    def resolve(self, name: str) -> Target | None:
+        """Return who answers to *name*; None if nobody does."""
+        if name in self.models:
+            return self.models[name]
+        for rule in self.prefixes:
+            if name.startswith(rule.prefix):
+                return rule.target(name)
+        if self.otherwise is not None:
+            return self.otherwise
+        return Target(self.upstream, name) if self.passes else None
+
+    @property
+    def providers(self) -> frozenset[str]:
+        """Every provider that the map names."""
+        targets = [*self.models.values(), *([self.otherwise] if self.otherwise else [])]
+        named = {target.provider for target in targets} | {rule.provider for rule in self.prefixes}
+        return frozenset(named | ({self.upstream} if self.passes else set()))
+
+
+def read_model_map(path: Path | None, upstream: str) -> ModelMap:
+    """Return the map in the file *path*; without one, every name passes to *upstream*.
+
+    Raises ConfigurationError, naming the place in the file, for what makes no sense.
+    """
+    if path is None:
+        return ModelMap(upstream=upstream)
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        message = f"the model map {path} cannot be read: {error.strerror or error}"
+        raise ConfigurationError(message, cause=error) from error
+    if len(data) > MAX_FILE_BYTES:
+        raise ConfigurationError(f"the model map {path} is larger than {MAX_FILE_BYTES} bytes")
+    try:
+        return model_map_from(json.loads(data), upstream)
+    except (ValueError, ConfigurationError) as error:
+        raise ConfigurationError(f"the model map {path}: {error}", cause=error) from error
+
+
+def model_map_from(data: JsonValue, upstream: str) -> ModelMap:
+    """Return the map that *data* spells; ConfigurationError if it spells none."""
+    given = _object(data, "the file", {"models", "prefixes", "otherwise"})
+    models = _mapping(given.get("models", {}), "models")
+    prefixes = _mapping(given.get("prefixes", {}), "prefixes")
+    rules = [_prefix(prefix, rule) for prefix, rule in prefixes.items()]
+    word = given.get("otherwise", "pass")
+    return ModelMap(
+        models={name: _target(value, f"models.{name}") for name, value in models.items()},
+        prefixes=tuple(sorted(rules, key=lambda rule: -len(rule.prefix))),
+        upstream=upstream,
+        otherwise=None if word in ("pass", "refuse") else _target(word, "otherwise"),
+        passes=word == "pass",
+    )
+
+
+def _target(value: JsonValue, where: str) -> Target:
+    if isinstance(value, str):
+        provider, slash, model = value.partition("/")
+        if not (provider and slash and model):
+            raise ConfigurationError(f"{where} is {value!r}, not provider/model")
+        return Target(provider, model)
+    given = _object(value, where, {"provider", "model"})
+    return Target(_text(given, "provider", where), _text(given, "model", where))
+
+
+def _prefix(prefix: str, value: JsonValue) -> Prefix:
+    where = f"prefixes.{prefix}"
+    given = _object(value, where, {"provider", "model", "strip", "add"})
+    strip = given.get("strip", False)
+    if not isinstance(strip, bool):
+        raise ConfigurationError(f"{where}.strip is neither true nor false")
+    return Prefix(
+        prefix=prefix,
+        provider=_text(given, "provider", where),
+        model=_text(given, "model", where) if "model" in given else None,
+        strip=strip,
+        add=_text(given, "add", where) if "add" in given else "",
+    )
+
+
+def _mapping(value: JsonValue, where: str) -> Mapping[str, JsonValue]:
+    if not isinstance(value, Mapping):
+        raise ConfigurationError(f"{where} is no JSON object")
+    return value
+
+
+def _object(value: JsonValue, where: str, known: set[str]) -> Mapping[str, JsonValue]:
+    given = _mapping(value, where)
+    if unknown := sorted(given.keys() - known):
+        names = ", ".join(sorted(known))
+        raise ConfigurationError(f"{where} has the unknown {', '.join(unknown)} (known: {names})")
+    return given
+
+
+def _text(given: Mapping[str, JsonValue], name: str, where: str) -> str:
+    value = given.get(name)
+    if not isinstance(value, str) or not value:
+        raise ConfigurationError(f"{where}.{name} must be a text")
+    return value

@@ -1,0 +1,47 @@
+"""What the bridge does where a client asks for what an upstream does not have."""
+
+from typing import Literal
+
+from attrs import field, frozen
+
+from llmcore.schema.json import JsonObject, plain_object
+
+HostedToolPolicy = Literal["native", "drop", "error"]
+
+
+@frozen(kw_only=True)
+class RegisteredTool:
+    """A tool type of the application's own: what the model sees of it, and how calls come back.
+
+    A request that lists `{"type": type}` offers the model a function of this definition. Its
+    calls are items `{"type": "<type>_call", "id", "call_id", "arguments", "status"}`, and
+    `<type>_call_output` items with `call_id` and `output` are their results.
+    """
+
+    type: str
+    description: str
+    parameters: JsonObject = field(factory=dict, converter=plain_object)
+
+
+@frozen(kw_only=True)
+class TranslationPolicy:
+    """What to do where the two sides differ. The defaults lose nothing without a Diagnostic."""
+
+    hosted_tools: HostedToolPolicy = "native"
+    """Of tools that the provider runs: `native` offers them where the upstream's API has them and
+    else leaves them out with a Diagnostic; `drop` always leaves them out; `error` refuses the
+    request where the upstream's API has no such tool."""
+    custom_tools: Literal["function", "native"] = "function"
+    """Of freeform tools: a function with one string, which every upstream can call; or `native`,
+    for upstreams that hold the model to the tool's grammar."""
+    structured_output: Literal["error", "degrade"] = "error"
+    """Where the upstream does not hold the answer to the wanted schema: refuse, or ask in words."""
+    reasoning_text: Literal["auto", "summary", "content"] = "auto"
+    """Where thinking is shown: in the `summary` of reasoning items, which most clients display,
+    or in their `content`. `auto` is the summary if the request asks for one, else the content."""
+    retry_without: tuple[str, ...] = ()
+    """Parameters, by their names in the request to the bridge, that are left out in one more try
+    if the upstream refuses the request and names them. See `retry_without`."""
+    registered_tools: tuple[RegisteredTool, ...] = ()
+    max_items: int = 20_000
+    """Input items at most, those of a stored conversation not counted."""

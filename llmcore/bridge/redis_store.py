@@ -1,0 +1,133 @@
+"""Responses kept in Redis, which several gateways on several machines share.
+
+Keys are `openbridge:response:<id>` and `openbridge:item:<id>`. Redis forgets them at the end of
+their time to live.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import anyio
+import anyio.to_thread
+
+from llmcore.bridge.store import (
+    Record,
+    StateUnavailableError,
+    packed,
+    packed_item,
+    unpacked,
+    unpacked_item,
+)
+from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.json import JsonObject
+
+_T = TypeVar("_T")
+
+PREFIX = "openbridge:"
+_CONNECT_S = 2.0
+_ANSWER_S = 5.0
+_THREADS = 32
+
+
+class RedisStore:
+    """A store in Redis. Each call runs in a thread, so any event loop may use it."""
+
+    def __init__(self, url: str, *, ttl_s: float) -> None:
+        self._ttl_ms = math.ceil(ttl_s * 1000)
+        self._redis = _connect(url)
+        self._threads = anyio.CapacityLimiter(_THREADS)
+
+    async def check(self) -> None:
+        """Return if Redis answers."""
+        await self._run(lambda redis: redis.ping())
+
+    async def put(self, record: Record) -> None:
+        """Write *record* and its items in one transaction."""
+
+        def write(redis: Any) -> None:
+            data = packed(record)
+            items = {name: packed_item(item, record.owner) for name, item in record.items.items()}
+            with redis.pipeline(transaction=True) as transaction:
+                transaction.set(_response(record.id), data, px=self._ttl_ms)
+                for name, item in items.items():
+                    transaction.set(_item(name), item, px=self._ttl_ms)
+                transaction.execute()
+
+        await self._run(write)
+
+    async def get(self, response_id: str) -> Record | None:
+        """Return the record; None if there is none, or no more."""
+        data = await self._run(lambda redis: redis.get(_response(response_id)))
+        return None if data is None else unpacked(data)
+
+    async def delete(self, response_id: str) -> bool:
+        """Forget the record and its items; whether there was one."""
+        record = await self.get(response_id)
+        if record is None:
+            return False
+        keys = [_response(response_id), *map(_item, record.items)]
+
+        def forget(redis: Any) -> None:
+            with redis.pipeline(transaction=True) as transaction:
+                transaction.delete(*keys)
+                transaction.execute()
+
+        await self._run(forget)
+        return True
+
+    async def item(self, item_id: str, owner: str) -> JsonObject | None:
+        """Return an output item of *owner*; None if there is none, or no more."""
+        data = await self._run(lambda redis: redis.get(_item(item_id)))
+        return None if data is None else unpacked_item(data, owner)
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(self._redis.close)
+
+    async def _run(self, step: Callable[[Any], _T]) -> _T:
+        import redis
+
+        def guarded() -> _T:
+            try:
+                return step(self._redis)
+            except redis.RedisError as error:
+                kind = type(error).__name__
+                message = f"the response store (Redis) does not answer as it should: {kind}"
+                raise StateUnavailableError(message) from error
+
+        return await anyio.to_thread.run_sync(guarded, limiter=self._threads)
+
+
+def _connect(url: str) -> Any:
+    try:
+        import redis
+    except ImportError as error:
+        message = "the state backend redis needs: pip install 'llmcore-routes[redis]'"
+        raise ConfigurationError(message, cause=error) from error
+    from redis.backoff import NoBackoff
+    from redis.retry import Retry
+
+    try:
+        return redis.Redis.from_url(
+            url,
+            socket_connect_timeout=_CONNECT_S,
+            socket_timeout=_ANSWER_S,
+            health_check_interval=30,
+            retry=Retry(
+                NoBackoff(), 1
+            ),  # a connection that died unseen; what is sent is idempotent
+            max_connections=_THREADS,
+        )
+    except ValueError as error:
+        message = "OPENBRIDGE_REDIS_URL is no Redis URL, such as redis://localhost:6379/0"
+        raise ConfigurationError(message, cause=error) from error
+
+
+def _response(name: str) -> str:
+    return f"{PREFIX}response:{name}"
+
+
+def _item(name: str) -> str:
+    return f"{PREFIX}item:{name}"

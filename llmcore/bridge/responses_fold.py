@@ -1,0 +1,433 @@
+"""From events to a Responses stream, and to the response it adds up to.
+
+Source: https://developers.openai.com/api/reference/resources/responses/streaming-events, read
+November 2026. A response that is not streamed is the snapshot at the end of the same fold.
+
+The state is a private builder that lives as long as one response: texts are joined once, and an
+event of a segment that goes on costs one dict.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Final
+
+from llmcore.bridge.answer_record import AnswerRecord, part_of
+from llmcore.bridge.answer_state import Shown
+from llmcore.bridge.conversation import Conversation
+from llmcore.bridge.errors import response_error
+from llmcore.bridge.event_writer import Event, EventWriter
+from llmcore.bridge.hosted_items import LIFECYCLE, picture
+from llmcore.bridge.input_items import NewId
+from llmcore.bridge.output_calls import CallItem, HostedItem, native_item, picture_item
+from llmcore.bridge.output_items import MessageItem, OpenItem, ReasoningItem
+from llmcore.bridge.response_usage import usage_of
+from llmcore.bridge.segment_order import SegmentOrder
+from llmcore.bridge.translate import ENCRYPTED_REASONING, Translation
+from llmcore.protocols.loose_json import mapping, string
+from llmcore.protocols.notes import Notes
+from llmcore.schema.diagnostics import Diagnostic
+from llmcore.schema.errors import LLMError, StreamError
+from llmcore.schema.events import (
+    ErrorEvent,
+    File,
+    Finish,
+    FinishReason,
+    LLMEvent,
+    ProviderEvent,
+    ReasoningDelta,
+    ReasoningEnd,
+    ReasoningStart,
+    Source,
+    StepFinish,
+    StreamStart,
+    TextDelta,
+    TextEnd,
+    TextStart,
+    ToolCall,
+    ToolInputDelta,
+    ToolInputEnd,
+    ToolInputStart,
+    ToolResult,
+)
+from llmcore.schema.json import JsonObject
+from llmcore.schema.messages import Origin
+from llmcore.schema.usage import Usage
+
+_KINDS: Final[Mapping[type, str]] = {
+    TextDelta: "text",
+    ReasoningDelta: "reasoning",
+    ToolInputDelta: "tool",
+}
+_INCOMPLETE: Final = {"length": "max_output_tokens", "content_filter": "content_filter"}
+_TIERS: Final = frozenset({"auto", "default", "flex", "scale", "priority"})
+
+
+class ResponsesFold:
+    """Writes one response, event by event.
+
+    *created_at* is in seconds since 1970; *new_id* makes a whole id from a prefix.
+    """
+
+    def __init__(
+        self, translation: Translation, response_id: str, created_at: int, new_id: NewId
+    ) -> None:
+        self._translation = translation
+        self._policy = translation.policy
+        self._id = response_id
+        self._created_at = created_at
+        self._new_id = new_id
+        self._writer = EventWriter()
+        self._notes = Notes()
+        self._order = SegmentOrder()
+        self._show_state = ENCRYPTED_REASONING in translation.include
+        self._record = AnswerRecord(
+            response_id, translation.seal, sealing=self._show_state or translation.store
+        )
+        self._item: OpenItem | None = None
+        self._text_start: TextStart | None = None
+        self._input_text = ""
+        self._refused = False
+        self._provider = ""
+        self._usage: Usage | None = None
+        self._tier: str | None = None
+        self._cited: set[str | None] = set()
+        self._sources: list[Source] = []
+        self._told: list[Diagnostic] = list(translation.diagnostics)
+        self._reason: FinishReason | None = None
+        self.error: LLMError | None = None
+        """Why the response failed, if it did."""
+        self.response: JsonObject = self._snapshot("in_progress")
+        """The response object: as it begins, and once the terminal event is written, whole."""
+        self.ended = False
+        """Whether the terminal event was written: nothing comes after it."""
+
+    # -- what the service calls
+
+    def start(self) -> list[Event]:
+        """Return the events that say that the response begins."""
+        self._writer.write("response.created", response=self.response)
+        self._writer.write("response.in_progress", response=self.response)
+        return self._writer.take()
+
+    def step(self, event: LLMEvent) -> list[Event]:
+        """Return the events that *event* amounts to. None come after a terminal one."""
+        kind = _KINDS.get(type(event))
+        if kind is not None:
+            made = self._delta_of_live(kind, event)
+            if made is not None:
+                return made
+        if self.ended:
+            return []
+        for one in self._order.add(event):
+            handler = self._HANDLERS.get(type(one))
+            if handler is not None:
+                handler(self, one)
+        return self._writer.take()
+
+    def close(self, error: LLMError | None = None) -> list[Event]:
+        """Return the terminal event of a response whose events stopped before their end."""
+        if self.ended:
+            return []
+        self._failed(
+            ErrorEvent(error or StreamError("the upstream's answer ended before it was complete"))
+        )
+        return self._writer.take()
+
+    def conversation(self) -> Conversation:
+        """Return the conversation up to this response, to be kept under its id."""
+        translation = self._translation
+        message = self._record.message
+        return Conversation(
+            model=str(translation.echo.get("model") or ""),
+            messages=(*translation.messages, *([message] if message.content else ())),
+            tools=translation.registry.entries,
+        )
+
+    @property
+    def stored_items(self) -> tuple[JsonObject, ...]:
+        """The output items as they are kept, each with the state that it seals."""
+        return tuple(self._writer.stored)
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """What was lost, changed or invented, from the request to the last event."""
+        return (*self._told, *self._notes.entries)
+
+    # -- deltas: the per-token path
+
+    def _delta_of_live(self, kind: str, event: Any) -> list[Event] | None:
+        """Return the event of a delta that only goes on; None for one that does more."""
+        if not event.text:
+            return []
+        item = self._item
+        if self._order.live != (kind, event.id) or item is None or self._text_start is not None:
+            return None
+        writer = self._writer
+        made: Event | None
+        if kind == "reasoning":
+            if not isinstance(item, ReasoningItem) or not item.open:
+                return None
+            made = item.delta(event)
+        else:
+            made = item.delta(event) if isinstance(item, MessageItem | CallItem) else None
+        if made is None:
+            return []
+        made["sequence_number"] = writer.sequence
+        writer.sequence += 1
+        return [made]
+
+    # -- items
+
+    def _close_item(self, status: str = "completed") -> None:
+        item, self._item = self._item, None
+        if item is not None:
+            item.close(status)
+
+    def _message(self) -> MessageItem:
+        if isinstance(self._item, MessageItem):
+            return self._item
+        self._close_item()
+        shows = bool(self._translation.request.generation.logprobs)
+        item = MessageItem(
+            self._new_id("msg"), self._writer, self._record, self._notes, logprobs=shows
+        )
+        self._item = item
+        return item
+
+    def _reasoning(self) -> ReasoningItem:
+        if isinstance(self._item, ReasoningItem):
+            return self._item
+        self._close_item()
+        item = ReasoningItem(
+            self._new_id("rs"),
+            self._writer,
+            self._record,
+            in_summary=self._in_summary(),
+            show_state=self._show_state,
+        )
+        self._item = item
+        return item
+
+    def _in_summary(self) -> bool:
+        if self._policy.reasoning_text != "auto":
+            return self._policy.reasoning_text == "summary"
+        wanted = self._translation.request.reasoning
+        return wanted is not None and wanted.summary not in (None, "none")
+
+    # -- text
+
+    def _begin_text(self, event: TextStart) -> None:
+        self._text_start = event  # a part is shown once it says something
+
+    def _more_text(self, event: TextDelta) -> None:
+        message = self._message()
+        if self._text_start is not None:
+            message.start(self._text_start)
+            self._text_start = None
+        self._number(message.delta(event))
+
+    def _end_text(self, event: TextEnd) -> None:
+        self._refused = self._refused or event.refusal
+        self._cited |= {cited.url or cited.document_id for cited in event.citations}
+        start, self._text_start = self._text_start, None
+        if start is None and isinstance(self._item, MessageItem):
+            self._item.end(event)
+        elif event.provider_metadata:
+            self._record.show(part_of(event))
+
+    # -- reasoning
+
+    def _begin_reasoning(self, _event: ReasoningStart) -> None:
+        self._reasoning()
+
+    def _more_reasoning(self, event: ReasoningDelta) -> None:
+        item = self._reasoning()
+        item.begin()
+        self._number(item.delta(event))
+
+    def _end_reasoning(self, event: ReasoningEnd) -> None:
+        self._reasoning().end(event)
+
+    # -- calls
+
+    def _begin_call(self, event: ToolInputStart) -> None:
+        self._close_item()
+        if event.provider_executed:
+            self._item = HostedItem(self._new_id, self._writer, self._record, self._provider)
+            return
+        self._item = CallItem(
+            event,
+            self._translation.registry,
+            self._policy.registered_tools,
+            self._new_id,
+            self._writer,
+            self._record,
+            self._notes,
+        )
+
+    def _more_input(self, event: ToolInputDelta) -> None:
+        if isinstance(self._item, CallItem):
+            made = self._item.delta(event)
+            if made is not None:
+                self._number(made)
+
+    def _end_input(self, event: ToolInputEnd) -> None:
+        self._input_text = event.text
+
+    def _call(self, event: ToolCall) -> None:
+        if isinstance(self._item, CallItem):
+            self._item.call(event, self._input_text)
+            self._item = None
+        elif isinstance(self._item, HostedItem):
+            self._item.call(event)
+
+    def _result(self, event: ToolResult) -> None:
+        if not event.provider_executed:
+            return
+        if isinstance(self._item, HostedItem) and self._item.answers(event):
+            self._item.result(event)
+            self._close_item()
+        else:
+            self._close_item()
+            self._record.show(part_of(event))
+
+    # -- what stands alone
+
+    def _file(self, event: File) -> None:
+        if isinstance(self._item, HostedItem) and self._item.draws:
+            self._item.file(event)
+            return
+        self._close_item()
+        part = part_of(event)
+        result = picture(event)
+        if result is None or not str(event.media_type).startswith("image/"):
+            why = "a file that is no picture has no form here; it stays in the conversation"
+            self._notes.dropped("file-dropped", f"output[{self._writer.index}]", why)
+            self._record.show(part)
+            return
+        item = picture_item(self._new_id("ig"), result, event.media_type)
+        self._show_native(item, "image_generation_call")
+        if part is not None:
+            self._record.add(Shown(parts=(part,), item_type="image_generation_call"))
+
+    def _provider_event(self, event: ProviderEvent) -> None:
+        part = part_of(event)
+        if part is None:  # a notification
+            return
+        self._close_item()
+        item = native_item(event.data, event.provider)
+        if item is None:
+            self._record.show(part)
+            return
+        self._show_native(item, str(item["type"]))
+        self._record.add(Shown(parts=(part,), item_type=str(item["type"])))
+
+    def _show_native(self, item: dict[str, Any], type_: str) -> None:
+        begun = {**item, "status": "in_progress"} if "status" in item else item
+        self._writer.item_added({**begun, "result": None} if "result" in item else begun)
+        for name in LIFECYCLE.get(type_, ()):
+            place = {"item_id": item["id"], "output_index": self._writer.index}
+            self._writer.write(f"response.{type_}.{name}", **place)
+        self._writer.item_done(item)
+
+    def _source(self, event: Source) -> None:
+        self._sources.append(event)
+
+    # -- the frame
+
+    def _stream_start(self, event: StreamStart) -> None:
+        self._provider = event.provider
+        self._record.origin = Origin(
+            provider=event.provider, model=event.model, protocol=event.protocol
+        )
+        self._told += event.diagnostics
+
+    def _step_finish(self, event: StepFinish) -> None:
+        for one in self._order.end():
+            self._HANDLERS[type(one)](self, one)
+        self._reason = event.finish_reason
+        self._usage = event.usage
+        cut = event.finish_reason.reason in _INCOMPLETE and not self._refused
+        self._close_item("incomplete" if cut else "completed")
+        if self._record.needs_carrier:
+            self._reasoning()
+            self._close_item()
+
+    def _finish(self, event: Finish) -> None:
+        self._told += event.diagnostics
+        self._usage = self._usage or event.usage
+        tier = string(mapping(event.provider_metadata.get("openai")).get("service_tier"))
+        self._tier = tier if tier in _TIERS else None
+        self._note_sources()
+        reason = event.finish_reason
+        incomplete = _INCOMPLETE.get(reason.reason)
+        if reason.reason == "error":
+            words = f"the upstream ended the answer with an error ({reason.raw or 'no reason'})"
+            self._failed(ErrorEvent(StreamError(words)))
+        elif incomplete is not None and not (self._refused and incomplete == "content_filter"):
+            self._end("incomplete", incomplete_details={"reason": incomplete})
+        else:
+            if reason.reason == "other":
+                why = f"the upstream's reason to stop ({reason.raw}) has no word here"
+                self._notes.noted("finish-reason", "status", why)
+            self._end("completed")
+
+    def _note_sources(self) -> None:
+        for source in self._sources:
+            name = source.url or string(
+                mapping(source.provider_metadata.get("openai")).get("file_id")
+            )
+            if name not in self._cited:
+                why = f"the source {name} is cited nowhere, and there is no other place for it"
+                self._notes.dropped("source-dropped", "output", why)
+
+    def _failed(self, event: ErrorEvent) -> None:
+        self.error = event.error
+        partial = event.error.partial.usage if event.error.partial else None
+        if partial is not None and not partial.estimated:
+            self._usage = partial
+        self._item = None  # what is not whole must not be taken for an answer
+        self._end("failed", error=response_error(event.error))
+
+    def _end(self, status: str, **fields: Any) -> None:
+        self.response = {**self._snapshot(status), **fields}
+        self._writer.write(f"response.{status}", response=self.response)
+        self.ended = True
+
+    def _snapshot(self, status: str) -> JsonObject:
+        return {
+            "id": self._id,
+            "object": "response",
+            "created_at": self._created_at,
+            "status": status,
+            "error": None,
+            "incomplete_details": None,
+            **self._translation.echo,
+            **({"service_tier": self._tier} if self._tier else {}),
+            "output": list(self._writer.output),
+            "usage": usage_of(self._usage),
+        }
+
+    def _number(self, made: Event) -> None:
+        fields = {k: v for k, v in made.items() if k not in ("type", "sequence_number")}
+        self._writer.write(made["type"], **fields)
+
+    _HANDLERS: ClassVar[Mapping[type, Callable[[Any, Any], None]]] = {
+        StreamStart: _stream_start,
+        TextStart: _begin_text,
+        TextDelta: _more_text,
+        TextEnd: _end_text,
+        ReasoningStart: _begin_reasoning,
+        ReasoningDelta: _more_reasoning,
+        ReasoningEnd: _end_reasoning,
+        ToolInputStart: _begin_call,
+        ToolInputDelta: _more_input,
+        ToolInputEnd: _end_input,
+        ToolCall: _call,
+        ToolResult: _result,
+        File: _file,
+        ProviderEvent: _provider_event,
+        Source: _source,
+        StepFinish: _step_finish,
+        Finish: _finish,
+        ErrorEvent: _failed,
+    }

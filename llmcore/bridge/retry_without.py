@@ -1,0 +1,108 @@
+"""One more try without a parameter that the upstream refuses by its name.
+
+Only where the policy lists the parameter, and only before anything was sent to the client.
+Names are those of the request to the bridge.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from attrs import evolve
+
+from llmcore.bridge.policy import TranslationPolicy
+from llmcore.protocols.json_text import written
+from llmcore.schema.diagnostics import Diagnostic
+from llmcore.schema.errors import InvalidRequestError, LLMError
+from llmcore.schema.options import CachePolicy
+from llmcore.schema.request import LLMRequest
+
+_NATIVE_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
+    "max_output_tokens": ("max_output_tokens", "max_tokens", "max_completion_tokens"),
+    "prompt_cache_retention": ("prompt_cache_retention", "prompt_cache_options"),
+    "reasoning": ("reasoning", "reasoning_effort", "thinking"),
+    "text.format": ("response_format", "text.format", "output_format"),
+    "text.verbosity": ("verbosity", "text.verbosity"),
+    "top_logprobs": ("top_logprobs", "logprobs"),
+}
+"""What upstreams call a parameter, where not as we do."""
+
+
+def rejected_parameter(
+    error: LLMError, policy: TranslationPolicy, request: LLMRequest
+) -> str | None:
+    """Return the parameter that *error* refuses, if the policy may leave it out."""
+    if not isinstance(error, InvalidRequestError):
+        return None
+    words = f"{error.message} {error.error_code or ''} {written(error.raw)}"
+    for name in policy.retry_without:
+        natives = _NATIVE_NAMES.get(name, (name,))
+        if any(_names(native, words) for native in natives) and _says(name, request):
+            return name
+    return None
+
+
+def _names(parameter: str, words: str) -> bool:
+    return re.search(rf"(?<![\w.]){re.escape(parameter)}(?!\w)", words) is not None
+
+
+def _says(name: str, request: LLMRequest) -> bool:
+    return _removed(request, name) != request
+
+
+def without_parameter(request: LLMRequest, name: str) -> tuple[LLMRequest, Diagnostic]:
+    """Return *request* without the parameter, and what to say of that."""
+    why = "the upstream refuses it by name; the request was sent again without it"
+    return _removed(request, name), Diagnostic(
+        "parameter-removed", name, action="dropped", message=why
+    )
+
+
+def _generation(**fields: Any) -> Callable[[LLMRequest], LLMRequest]:
+    def remove(request: LLMRequest) -> LLMRequest:
+        return evolve(request, generation=evolve(request.generation, **fields))
+
+    return remove
+
+
+def _cache(**fields: Any) -> Callable[[LLMRequest], LLMRequest]:
+    def remove(request: LLMRequest) -> LLMRequest:
+        cache: CachePolicy = evolve(request.cache, **fields)
+        return evolve(request, cache=cache)
+
+    return remove
+
+
+_FIELDS: Final[Mapping[str, Callable[[LLMRequest], LLMRequest]]] = {
+    "frequency_penalty": _generation(frequency_penalty=None),
+    "max_output_tokens": _generation(max_tokens=None),
+    "parallel_tool_calls": lambda request: evolve(request, parallel_tool_calls=None),
+    "presence_penalty": _generation(presence_penalty=None),
+    "prompt_cache_key": _cache(key=None),
+    "prompt_cache_retention": _cache(retention=None),
+    "reasoning": lambda request: evolve(request, reasoning=None),
+    "temperature": _generation(temperature=None),
+    "text.format": lambda request: evolve(request, response_format=None),
+    "tool_choice": lambda request: evolve(request, tool_choice=None),
+    "top_logprobs": _generation(top_logprobs=None, logprobs=None),
+    "top_p": _generation(top_p=None),
+}
+
+
+def _removed(request: LLMRequest, name: str) -> LLMRequest:
+    remove = _FIELDS.get(name)
+    request = remove(request) if remove else request
+    options = {
+        provider: _without(dict(fields), name)
+        for provider, fields in request.provider_options.items()
+    }
+    return evolve(request, provider_options=options)
+
+
+def _without(fields: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return native *fields* without one, which may stand inside another (`text.verbosity`)."""
+    outer, _, inner = name.partition(".")
+    if inner and isinstance(fields.get(outer), dict):
+        fields = {**fields, outer: _without(dict(fields[outer]), inner)}
+    gone = {name, inner}
+    return {key: value for key, value in fields.items() if key not in gone}

@@ -1,0 +1,71 @@
+"""Opaque state as text: what goes out in `encrypted_content` and comes back with the next request.
+
+A seal is `ob1.` and base64url of a check and compressed JSON. With a key the check is an HMAC
+(nobody else can make one); without, a digest (it shows damage, not forgery). The content is not
+encrypted: it is what the upstream told this same client.
+"""
+
+import base64
+import binascii
+import hashlib
+import hmac
+import zlib
+from typing import Final
+
+from attrs import field, frozen
+
+from llmcore.schema import json
+from llmcore.schema.json import JsonValue
+
+PREFIX: Final = "ob1."
+_CHECK_BYTES: Final = 16
+_MAX_BYTES: Final = 32 * 1024 * 1024
+"""Of unpacked state at most."""
+
+
+@frozen
+class Sealer:
+    """Seals and unseals with one key, which all bridges that share clients must share."""
+
+    key: bytes | None = field(default=None, repr=False)
+
+    def seal(self, state: JsonValue) -> str:
+        """Return *state* as text."""
+        packed = zlib.compress(json.dumps(state))
+        data = self._check(packed) + packed
+        return PREFIX + base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+    def unseal(self, text: str) -> JsonValue:
+        """Return the state that *text* holds; ValueError if we did not seal it."""
+        data = _decoded(text)
+        check, packed = data[:_CHECK_BYTES], data[_CHECK_BYTES:]
+        if not hmac.compare_digest(check, self._check(packed)):
+            raise ValueError("the seal is broken, or another key made it")
+        return json.loads(_unpacked(packed))
+
+    def _check(self, packed: bytes) -> bytes:
+        if self.key is None:
+            return hashlib.blake2b(packed, digest_size=_CHECK_BYTES).digest()
+        return hmac.digest(self.key, packed, "sha256")[:_CHECK_BYTES]
+
+
+def _decoded(text: str) -> bytes:
+    if not text.startswith(PREFIX):
+        raise ValueError("it is not of this bridge")
+    body = text[len(PREFIX) :]
+    try:
+        return base64.b64decode(body + "=" * (-len(body) % 4), altchars=b"-_", validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise ValueError("the seal is broken") from error
+
+
+def _unpacked(packed: bytes) -> bytes:
+    """Return the JSON in *packed*; ValueError for what unpacks to too much."""
+    unpacker = zlib.decompressobj()
+    try:
+        data = unpacker.decompress(packed, _MAX_BYTES)
+    except zlib.error as error:
+        raise ValueError("the seal is broken") from error
+    if unpacker.unconsumed_tail or not unpacker.eof:
+        raise ValueError("the state is cut off, or too large")
+    return data

@@ -1,0 +1,80 @@
+"""Running the gateway: one uvicorn server until it is told to stop."""
+
+import logging
+import os
+import socket
+from typing import TYPE_CHECKING
+
+from llmcore.bridge.config import Settings
+from llmcore.bridge.logs import log, set_up
+from llmcore.bridge.policy import RegisteredTool
+from llmcore.schema.errors import ConfigurationError
+from llmcore.version import VERSION
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+    from uvicorn import Config
+
+_BACKLOG = 2048
+_IDLE_CONNECTION_S = 75
+
+
+def run(settings: Settings, *, registered_tools: tuple[RegisteredTool, ...] = ()) -> None:
+    """Serve until SIGINT or SIGTERM; running answers are finished first.
+
+    Raises ConfigurationError if the settings cannot work or the address is taken.
+    """
+    try:
+        import uvicorn
+
+        from llmcore.bridge.app import make_app
+        from llmcore.bridge.service import Service
+    except ImportError as error:
+        message = f"the gateway needs: pip install 'llmcore-routes[bridge]' ({error})"
+        raise ConfigurationError(message, cause=error) from error
+    set_up(settings.log_level)
+    service = Service.from_settings(settings, registered_tools=registered_tools)
+    with listening(settings.host, settings.port) as listener:
+        port = listener.getsockname()[1]
+        bare = settings.host.strip("[]")
+        host = f"[{bare}]" if ":" in bare else bare
+        log(logging.INFO, "listening", url=f"http://{host}:{port}/v1", version=VERSION)
+        uvicorn.Server(uvicorn_config(make_app(service), settings)).run(sockets=[listener])
+
+
+def uvicorn_config(app: "ASGIApp", settings: Settings) -> "Config":
+    """Return how uvicorn is to serve *app*."""
+    import uvicorn
+
+    return uvicorn.Config(
+        app,
+        http="h11",  # it alone limits the size of headers
+        ws="none",  # an upgrade is then a GET, which we refuse in words
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_keep_alive=_IDLE_CONNECTION_S,
+        timeout_graceful_shutdown=max(1, round(settings.limits.shutdown_s)),
+        h11_max_incomplete_event_size=settings.limits.max_header_bytes,
+    )
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """Return a socket that listens at the address; ConfigurationError if it is taken.
+
+    It says that it is TCP: asyncio sends small writes of such sockets at once, and of others
+    only after the client's delayed acknowledgement, 40 milliseconds later.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        if os.name == "posix":  # elsewhere it would let two servers share the port
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host.strip("[]"), port))
+        listener.listen(_BACKLOG)
+    except OSError as error:
+        listener.close()
+        message = f"cannot listen on {host}:{port}: {error.strerror or error}"
+        raise ConfigurationError(message, cause=error) from error
+    return listener

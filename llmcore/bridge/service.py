@@ -1,0 +1,371 @@
+"""What the gateway does: the calls of its API, without HTTP."""
+
+import logging
+import secrets
+from collections.abc import Awaitable, Mapping, Sequence
+from typing import TypeVar
+
+import anyio
+from attrs import frozen
+from returns.pipeline import is_successful
+
+from llmcore.bridge.access import Caller
+from llmcore.bridge.config import Settings
+from llmcore.bridge.conversation import Conversation
+from llmcore.bridge.errors import (
+    SERVER_ERROR,
+    BridgeError,
+    from_llm_error,
+    invalid,
+    previous_response_not_found,
+    response_not_found,
+)
+from llmcore.bridge.logs import log
+from llmcore.bridge.metrics import Metrics
+from llmcore.bridge.model_map import ModelMap, Target, read_model_map
+from llmcore.bridge.paging import page
+from llmcore.bridge.policy import RegisteredTool, TranslationPolicy
+from llmcore.bridge.seal import Sealer
+from llmcore.bridge.store import Record, StateUnavailableError, Store
+from llmcore.bridge.stores import store_for
+from llmcore.bridge.structured_output import structured_output_error, structured_output_lost
+from llmcore.bridge.tools_file import read_tools
+from llmcore.bridge.translate import Translation, required_references, translate
+from llmcore.bridge.turn import Parts, Turn, state_unavailable
+from llmcore.bridge.upstream import Upstreams, upstreams_from
+from llmcore.client.transport import Transport
+from llmcore.routes.route import Route
+from llmcore.schema.errors import LLMError
+from llmcore.schema.json import JsonObject
+from llmcore.schema.model import Model
+from llmcore.version import VERSION
+
+_T = TypeVar("_T")
+
+_LIST_FOR_S = 60.0
+"""How long the upstream's list of models is used again."""
+
+_MAX_REFERENCES = 500
+
+
+def new_id(prefix: str) -> str:
+    """Return an id that nobody can guess, such as `resp_0f3a...`."""
+    return f"{prefix}_{secrets.token_hex(24)}"
+
+
+@frozen
+class _Listed:
+    until: float
+    ids: Sequence[str]
+
+
+class Service:
+    """The gateway's calls. Raises BridgeError; safe for concurrent use."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        model_map: ModelMap,
+        upstreams: Upstreams,
+        store: Store,
+        metrics: Metrics | None = None,
+        registered_tools: tuple[RegisteredTool, ...] = (),
+    ) -> None:
+        self.settings = settings
+        self.metrics = metrics or Metrics()
+        self._model_map = model_map
+        self._upstreams = upstreams
+        self._store = store
+        self._sealer = Sealer(None if settings.seal_key is None else settings.seal_key.encode())
+        self._policy = _policy(settings, registered_tools)
+        self._parts = Parts(
+            settings=settings,
+            client=upstreams.client,
+            store=store,
+            metrics=self.metrics,
+            policy=self._policy,
+            new_id=new_id,
+        )
+        self._running = 0
+        self._listed: dict[str, _Listed] = {}
+
+    @classmethod
+    def from_settings(
+        cls,
+        settings: Settings,
+        *,
+        registered_tools: tuple[RegisteredTool, ...] = (),
+        transport: Transport | None = None,
+    ) -> "Service":
+        """Return the service that *settings* describe; nothing is opened yet.
+
+        *transport*, such as recorded answers, takes the place of the network. Raises
+        ConfigurationError for settings that cannot work.
+        """
+        model_map = read_model_map(settings.model_map_path, settings.upstream)
+        return cls(
+            settings,
+            model_map=model_map,
+            upstreams=upstreams_from(settings, model_map, transport=transport),
+            store=store_for(settings),
+            registered_tools=(*read_tools(settings.tools_path), *registered_tools),
+        )
+
+    async def aclose(self) -> None:
+        """Close connections and the store."""
+        await self._upstreams.aclose()
+        await self._store.aclose()
+
+    # -- Creating
+
+    def admit(self) -> None:
+        """Count an answer as running; 503 if there are too many. `release` undoes it."""
+        if self._running >= self.settings.limits.max_running:
+            raise BridgeError(
+                status=503,
+                message=f"{self._running} answers are under way, which is the limit here",
+                type=SERVER_ERROR,
+                code="server_is_overloaded",
+                retry_after=1,
+            )
+        self._running += 1
+        self.metrics.running.set(self._running)
+
+    def release(self) -> None:
+        """Count an answer as ended."""
+        self._running -= 1
+        self.metrics.running.set(self._running)
+
+    async def create(self, body: JsonObject, caller: Caller) -> Turn:
+        """Return the answer to *body*, to be run; nothing was sent yet."""
+        target, model = self._model(body)
+        translation = await self._translated(body, caller, target, model)
+        self._check_structured(translation)
+        if translation.store:
+            await self._from_store(self._store.check())
+        return Turn(
+            self._parts,
+            translation,
+            response_id=new_id("resp"),
+            owner=caller.owner,
+            provider=target.provider,
+        )
+
+    async def input_tokens(self, body: JsonObject, caller: Caller) -> JsonObject:
+        """Return how many tokens the input of *body* has; 501 if the upstream cannot count."""
+        target, model = self._model(body)
+        asked = {**body, "store": False, "stream": False}
+        translation = await self._translated(asked, caller, target, model)
+        try:
+            count = await self._upstreams.count_tokens(translation.request)
+        except LLMError as error:
+            raise from_llm_error(error) from error
+        if count is None:
+            raise BridgeError(
+                status=501,
+                message=f"the upstream {target.provider!r} has no way to count tokens",
+                code="not_implemented",
+            )
+        return {"object": "response.input_tokens", "input_tokens": count}
+
+    def _model(self, body: JsonObject) -> tuple[Target, Model]:
+        """Return who answers to the model that *body* names."""
+        name = body.get("model")
+        if not isinstance(name, str) or not name:
+            raise invalid("model must name a model", "model", "missing_required_parameter")
+        target = self._model_map.resolve(name)
+        if target is None:
+            raise _no_model(name)
+        try:
+            return target, self._upstreams.client.providers[target.provider].model(target.model)
+        except LLMError as error:
+            raise from_llm_error(error) from error
+
+    async def _translated(
+        self, body: JsonObject, caller: Caller, target: Target, model: Model
+    ) -> Translation:
+        previous, items = await self._references(body, caller)
+        route = model.route
+        result = translate(
+            body,
+            previous=previous,
+            find_item=items.get,
+            model=model,
+            provider=target.provider,
+            policy=self._policy,
+            seal=self._sealer,
+            protocol_id=route.protocol.id if isinstance(route, Route) else None,
+            new_id=new_id,
+        )
+        if is_successful(result):
+            return result.unwrap()
+        raise result.failure()
+
+    async def _references(
+        self, body: JsonObject, caller: Caller
+    ) -> tuple[Conversation | None, Mapping[str, JsonObject]]:
+        """Fetch from the store what *body* refers to."""
+        wanted = required_references(body)
+        previous = None
+        if wanted.previous_response_id is not None:
+            record = await self._record(wanted.previous_response_id, caller)
+            if record is None or record.conversation is None:
+                raise previous_response_not_found(wanted.previous_response_id)
+            previous = self._conversation(record)
+        names = tuple(dict.fromkeys((*wanted.items, *wanted.hints)))
+        if len(wanted.items) > _MAX_REFERENCES:
+            message = f"input refers to more than {_MAX_REFERENCES} stored items"
+            raise invalid(message, "input")
+        items: dict[str, JsonObject] = {}
+        for name in names[:_MAX_REFERENCES]:
+            item = await self._from_store(self._store.item(name, caller.owner))
+            if item is not None:
+                items[name] = item
+        return previous, items
+
+    def _conversation(self, record: Record) -> Conversation:
+        try:
+            return Conversation.from_json(record.conversation)
+        except LLMError as error:
+            log(logging.ERROR, "conversation_unreadable", response_id=record.id, error=str(error))
+            raise previous_response_not_found(record.id) from error
+
+    def _check_structured(self, translation: Translation) -> None:
+        """Refuse a schema that the upstream would not hold the answer to, if that is the policy."""
+        if self._policy.structured_output != "error" or not translation.structured:
+            return
+        prepared = self._upstreams.client.prepare(translation.request, streaming=True)
+        if not is_successful(prepared):
+            raise from_llm_error(prepared.failure())
+        lost = structured_output_lost(prepared.unwrap().diagnostics)
+        if lost is not None:
+            raise structured_output_error(lost)
+
+    # -- What is stored
+
+    async def get(self, response_id: str, caller: Caller) -> JsonObject:
+        """Return a stored response; 404 if there is none."""
+        return (await self._existing(response_id, caller)).response
+
+    async def delete(self, response_id: str, caller: Caller) -> JsonObject:
+        """Forget a stored response; 404 if there is none."""
+        await self._existing(response_id, caller)
+        await self._from_store(self._store.delete(response_id))
+        return {"id": response_id, "object": "response.deleted", "deleted": True}
+
+    async def cancel(self, response_id: str, caller: Caller) -> JsonObject:
+        """Explain that there is nothing to cancel: 404, or 501."""
+        await self._existing(response_id, caller)
+        raise BridgeError(
+            status=501,
+            message="there are no background responses here: close the connection of a running "
+            "response to cancel it",
+            code="not_implemented",
+        )
+
+    async def input_items(
+        self, response_id: str, caller: Caller, query: Mapping[str, str]
+    ) -> JsonObject:
+        """Return a page of a stored response's input items, as `order`, `limit`, `after` say."""
+        record = await self._existing(response_id, caller)
+        return page(record.input_items, query)
+
+    async def _existing(self, response_id: str, caller: Caller) -> Record:
+        record = await self._record(response_id, caller)
+        if record is None:
+            raise response_not_found(response_id)
+        return record
+
+    async def _record(self, response_id: str, caller: Caller) -> Record | None:
+        record = await self._from_store(self._store.get(response_id))
+        return record if record is not None and record.owner == caller.owner else None
+
+    async def _from_store(self, work: Awaitable[_T]) -> _T:
+        try:
+            return await work
+        except StateUnavailableError as error:
+            self.metrics.state_errors.inc()
+            log(logging.ERROR, "state_unavailable", error=str(error))
+            raise state_unavailable() from error
+
+    # -- About the gateway
+
+    async def models(self) -> JsonObject:
+        """Return the models that clients may name: the map's, and the upstream's own."""
+        names = dict.fromkeys(self._model_map.models)
+        if self._model_map.passes:
+            names |= dict.fromkeys(await self._upstream_models(self._model_map.upstream))
+        return {"object": "list", "data": [self._listing(name) for name in names]}
+
+    async def model(self, name: str) -> JsonObject:
+        """Return one model; 404 if no provider answers to that name."""
+        if self._model_map.resolve(name) is None:
+            raise _no_model(name)
+        return self._listing(name)
+
+    def _listing(self, name: str) -> JsonObject:
+        target = self._model_map.resolve(name)
+        owner = "openbridge" if target is None else target.provider
+        return {"id": name, "object": "model", "created": 0, "owned_by": owner}
+
+    async def _upstream_models(self, provider: str) -> Sequence[str]:
+        now = anyio.current_time()
+        listed = self._listed.get(provider)
+        if listed is None or listed.until < now:
+            try:
+                ids = await self._upstreams.models(provider)
+            except (LLMError, TimeoutError) as error:
+                log(logging.WARNING, "models_not_listed", provider=provider, error=str(error))
+                ids = ()
+            listed = _Listed(now + _LIST_FOR_S, ids)
+            self._listed[provider] = listed
+        return listed.ids
+
+    async def health(self) -> JsonObject:
+        """Return that we are here, and whether the store is."""
+        try:
+            await self._store.check()
+        except StateUnavailableError:
+            return {"status": "degraded", "state": "unavailable"}
+        return {"status": "ok", "state": "ok"}
+
+    def version(self) -> JsonObject:
+        """Return the version and what is configured, without secrets."""
+        settings, limits = self.settings, self.settings.limits
+        return {
+            "name": "openbridge",
+            "version": VERSION,
+            "upstream": settings.upstream,
+            "models": sorted(self._model_map.models),
+            "state": {"backend": settings.state.backend, "ttl_seconds": settings.state.ttl_s},
+            "client_key_required": bool(settings.client_api_keys),
+            "hosted_tools": settings.hosted_tools,
+            "structured_output": settings.structured_output,
+            "retry_without": list(settings.retry_without),
+            "limits": {
+                "max_body_bytes": limits.max_body_bytes,
+                "max_running": limits.max_running,
+                "rate_per_minute": limits.rate_per_minute,
+            },
+        }
+
+
+def _policy(settings: Settings, tools: tuple[RegisteredTool, ...]) -> TranslationPolicy:
+    return TranslationPolicy(
+        hosted_tools=settings.hosted_tools,
+        structured_output=settings.structured_output,
+        custom_tools=settings.custom_tools,
+        reasoning_text=settings.reasoning_text,
+        retry_without=settings.retry_without,
+        registered_tools=tools,
+    )
+
+
+def _no_model(name: str) -> BridgeError:
+    return BridgeError(
+        status=404,
+        message=f"The model '{name[:200]}' does not exist here: see GET /v1/models",
+        code="model_not_found",
+        param="model",
+    )

@@ -1,0 +1,197 @@
+"""Responses kept in a SQLite file, which several processes of one machine may share."""
+
+import contextlib
+import os
+import sqlite3
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TypeVar
+
+import anyio
+import anyio.to_thread
+
+from llmcore.bridge.store import (
+    Record,
+    StateUnavailableError,
+    packed,
+    packed_item,
+    unpacked,
+    unpacked_item,
+)
+from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.json import JsonObject
+
+_T = TypeVar("_T")
+
+SCHEMA_VERSION = 1
+_SCHEMA = """
+create table if not exists responses (
+    id text primary key, data blob not null, expires real not null
+) without rowid;
+create index if not exists responses_by_expiry on responses (expires);
+create table if not exists items (
+    id text primary key, response_id text not null, data blob not null
+) without rowid;
+create index if not exists items_by_response on items (response_id);
+"""
+_PURGE_EVERY_S = 300.0
+_BUSY_S = 5.0
+
+
+def data_dir(environ: Mapping[str, str], platform: str = sys.platform) -> Path:
+    """Return the user's folder for data of llmcore that is not a cache. It may not exist yet.
+
+    `llmcore` in `XDG_DATA_HOME`, or in the platform's own place; ConfigurationError if there
+    is no home directory.
+    """
+    xdg = Path(environ.get("XDG_DATA_HOME", ""))
+    if xdg.is_absolute():
+        return xdg / "llmcore"
+    named = environ.get("HOME") or environ.get("USERPROFILE")
+    if not named:
+        message = "there is no home directory to keep responses in: set OPENBRIDGE_STATE_PATH"
+        raise ConfigurationError(message)
+    if platform == "win32":
+        local = environ.get("LOCALAPPDATA")
+        return (Path(local) if local else Path(named) / "AppData/Local") / "llmcore"
+    if platform == "darwin":
+        return Path(named) / "Library" / "Application Support" / "llmcore"
+    return Path(named) / ".local" / "share" / "llmcore"
+
+
+class SqliteStore:
+    """A store in one SQLite file, opened on first use. Only its owner may read the file."""
+
+    def __init__(self, path: Path, *, ttl_s: float, clock: Callable[[], float] = time.time) -> None:
+        self._path = path
+        self._ttl_s = ttl_s
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._connection: sqlite3.Connection | None = None
+        self._purged = float("-inf")
+
+    async def check(self) -> None:
+        """Return if the file can be opened and written."""
+        await self._run(lambda db: db.execute("begin immediate").connection.rollback())
+
+    async def put(self, record: Record) -> None:
+        """Write *record* and its items in one transaction."""
+
+        def write(db: sqlite3.Connection) -> None:
+            data = packed(record)
+            items = [(n, record.id, packed_item(i, record.owner)) for n, i in record.items.items()]
+            now = self._clock()
+            db.execute("begin immediate")
+            self._purge(db, now)
+            _forget(db, record.id)
+            row = (record.id, data, now + self._ttl_s)
+            db.execute("insert into responses values (?, ?, ?)", row)
+            db.executemany("insert or replace into items values (?, ?, ?)", items)
+
+        await self._run(write)
+
+    async def get(self, response_id: str) -> Record | None:
+        """Return the record; None if there is none, or no more."""
+
+        def read(db: sqlite3.Connection) -> bytes | None:
+            found = db.execute(
+                "select data from responses where id = ? and expires > ?",
+                (response_id, self._clock()),
+            ).fetchone()
+            return None if found is None else bytes(found[0])
+
+        data = await self._run(read)
+        return None if data is None else unpacked(data)
+
+    async def delete(self, response_id: str) -> bool:
+        """Forget the record and its items; whether there was one."""
+
+        def forget(db: sqlite3.Connection) -> bool:
+            db.execute("begin immediate")
+            live = db.execute(
+                "select 1 from responses where id = ? and expires > ?",
+                (response_id, self._clock()),
+            ).fetchone()
+            _forget(db, response_id)
+            return live is not None
+
+        return await self._run(forget)
+
+    async def item(self, item_id: str, owner: str) -> JsonObject | None:
+        """Return an output item of *owner*; None if there is none, or no more."""
+
+        def read(db: sqlite3.Connection) -> bytes | None:
+            found = db.execute(
+                "select items.data from items join responses on responses.id = response_id "
+                "where items.id = ? and expires > ?",
+                (item_id, self._clock()),
+            ).fetchone()
+            return None if found is None else bytes(found[0])
+
+        data = await self._run(read)
+        return None if data is None else unpacked_item(data, owner)
+
+    async def aclose(self) -> None:
+        """Close the file."""
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(self._close)
+
+    async def _run(self, step: Callable[[sqlite3.Connection], _T]) -> _T:
+        """Run *step* in a thread, in a transaction of its own if it begins one."""
+        return await anyio.to_thread.run_sync(self._locked, step)
+
+    def _locked(self, step: Callable[[sqlite3.Connection], _T]) -> _T:
+        with self._lock:
+            try:
+                db = self._connection or self._open()
+                with db:
+                    return step(db)
+            except (sqlite3.Error, OSError) as error:
+                message = f"the response store {self._path} does not work: {error}"
+                raise StateUnavailableError(message) from error
+
+    def _open(self) -> sqlite3.Connection:
+        self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))
+        db = sqlite3.connect(
+            self._path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False
+        )
+        try:
+            _check_version(db.execute("pragma user_version").fetchone()[0])
+            db.execute("pragma journal_mode = wal")
+            db.execute("pragma synchronous = normal")
+            db.executescript(_SCHEMA)
+            db.execute(f"pragma user_version = {SCHEMA_VERSION}")
+        except BaseException:
+            db.close()
+            raise
+        self._connection = db
+        return db
+
+    def _purge(self, db: sqlite3.Connection, now: float) -> None:
+        if now - self._purged < _PURGE_EVERY_S:
+            return
+        self._purged = now
+        expired = "select id from responses where expires <= ?"
+        db.execute(f"delete from items where response_id in ({expired})", (now,))  # noqa: S608
+        db.execute("delete from responses where expires <= ?", (now,))
+
+    def _close(self) -> None:
+        with self._lock, contextlib.suppress(sqlite3.Error):
+            db, self._connection = self._connection, None
+            if db is not None:
+                db.close()
+
+
+def _forget(db: sqlite3.Connection, response_id: str) -> None:
+    db.execute("delete from items where response_id = ?", (response_id,))
+    db.execute("delete from responses where id = ?", (response_id,))
+
+
+def _check_version(version: int) -> None:
+    if version not in (0, SCHEMA_VERSION):
+        message = "a newer version wrote the response store: set OPENBRIDGE_STATE_PATH"
+        raise StateUnavailableError(message)

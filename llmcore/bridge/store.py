@@ -1,0 +1,134 @@
+"""What is kept of a response, and the interface of what keeps it.
+
+A store forgets a record at the end of its time to live. `put` writes a record and the items
+that can be referred to at once or not at all.
+"""
+
+import zlib
+from collections.abc import Mapping
+from typing import Protocol
+
+from attrs import field, frozen
+
+from llmcore.schema import json
+from llmcore.schema.json import JsonObject, JsonValue
+
+_VERSION = b"\x01"
+MAX_RECORD_BYTES = 256 * 1024 * 1024
+"""A record that says it is larger than this is not read."""
+
+
+class StateUnavailableError(Exception):
+    """The store cannot be reached or refuses: nothing was written.
+
+    No LLMError: no model was asked.
+    """
+
+
+@frozen(kw_only=True)
+class Record:
+    """A response and what continues from it."""
+
+    id: str
+    owner: str
+    """Whose it is; others do not see it."""
+    response: JsonObject
+    """The response object as the client got it."""
+    input_items: tuple[JsonObject, ...] = ()
+    conversation: JsonValue = None
+    """The conversation, in its own codec's JSON; None if nothing can continue from it."""
+    items: Mapping[str, JsonObject] = field(factory=dict)
+    """What later requests may refer to, by id; kept beside the record, not in it."""
+
+
+class Store(Protocol):
+    """Keeps records. Safe for concurrent use; every call may raise StateUnavailableError."""
+
+    async def check(self) -> None:
+        """Return if a record could be written now."""
+        ...
+
+    async def put(self, record: Record) -> None:
+        """Write *record* and its items, at once or not at all."""
+        ...
+
+    async def get(self, response_id: str) -> Record | None:
+        """Return the record; None if there is none, or no more."""
+        ...
+
+    async def delete(self, response_id: str) -> bool:
+        """Forget the record and its items; whether there was one."""
+        ...
+
+    async def item(self, item_id: str, owner: str) -> JsonObject | None:
+        """Return an output item of *owner*; None if there is none, or no more."""
+        ...
+
+    async def aclose(self) -> None:
+        """Free everything. Idempotent."""
+        ...
+
+
+def packed(record: Record) -> bytes:
+    """Return *record* as bytes."""
+    return _packed(
+        {
+            "id": record.id,
+            "owner": record.owner,
+            "response": record.response,
+            "input_items": record.input_items,
+            "conversation": record.conversation,
+            "items": list(record.items),
+        }
+    )
+
+
+def unpacked(data: bytes) -> Record:
+    """Return the record in *data*, its items only named; StateUnavailableError if there is none."""
+    value = _unpacked(data)
+    try:
+        return Record(
+            id=value["id"],  # type: ignore[arg-type]
+            owner=value["owner"],  # type: ignore[arg-type]
+            response=value["response"],  # type: ignore[arg-type]
+            input_items=tuple(value["input_items"]),  # type: ignore[arg-type]
+            conversation=value["conversation"],
+            items={name: {} for name in value["items"]},  # type: ignore[union-attr,misc]
+        )
+    except (KeyError, TypeError) as error:
+        raise _damaged() from error
+
+
+def packed_item(item: JsonObject, owner: str) -> bytes:
+    """Return an output item of *owner* as bytes."""
+    return _packed({"owner": owner, "item": item})
+
+
+def unpacked_item(data: bytes, owner: str) -> JsonObject | None:
+    """Return the item in *data* if it is one of *owner*."""
+    value = _unpacked(data)
+    item = value.get("item")
+    return item if value.get("owner") == owner and isinstance(item, Mapping) else None
+
+
+def _packed(value: JsonValue) -> bytes:
+    return _VERSION + zlib.compress(json.dumps(value), 1)
+
+
+def _unpacked(data: bytes) -> JsonObject:
+    if data[:1] != _VERSION:
+        raise _damaged()
+    inflate = zlib.decompressobj()
+    try:
+        text = inflate.decompress(data[1:], MAX_RECORD_BYTES)
+        value = json.loads(text)
+    except (zlib.error, ValueError) as error:
+        raise _damaged() from error
+    if not inflate.eof or not isinstance(value, Mapping):
+        raise _damaged()
+    return value
+
+
+def _damaged() -> StateUnavailableError:
+    message = "a record of the response store cannot be read: it is damaged, or a newer version's"
+    return StateUnavailableError(message)

@@ -1,0 +1,66 @@
+"""Which function of the upstream stands for which tool of the client.
+
+The upstream sees functions only. An entry says what a function is on the client's side, so
+that calls, their results and the tool choice can be translated in both directions.
+"""
+
+from collections.abc import Iterable
+from typing import Literal
+
+from attrs import field, frozen
+
+ToolKind = Literal[
+    "function", "custom", "apply_patch", "shell", "local_shell", "tool_search", "registered"
+]
+"""What calls of a tool look like on the client's side."""
+
+
+@frozen(kw_only=True)
+class ToolEntry:
+    """A tool of the client, and the function that stands for it."""
+
+    upstream: str
+    """The function's name at the upstream."""
+    kind: ToolKind
+    name: str
+    """The tool's name on the client's side; of a `registered` tool its type."""
+    namespace: str | None = None
+    native: bool = False
+    """Whether the upstream has freeform tools itself."""
+
+    @property
+    def identity(self) -> tuple[str, str | None]:
+        """What the client means the tool by: its name, within its namespace."""
+        return self.name, self.namespace
+
+
+@frozen
+class ToolRegistry:
+    """The tools of a conversation, latest definition of each name."""
+
+    entries: tuple[ToolEntry, ...] = ()
+    _by_upstream: dict[str, ToolEntry] = field(init=False, eq=False, repr=False)
+    _by_identity: dict[tuple[str, str | None], ToolEntry] = field(init=False, eq=False, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        upstream = {entry.upstream: entry for entry in self.entries}
+        identity = {entry.identity: entry for entry in self.entries}
+        object.__setattr__(self, "_by_upstream", upstream)
+        object.__setattr__(self, "_by_identity", identity)
+
+    def of_upstream(self, name: str) -> ToolEntry | None:
+        """Return the tool that the upstream's function *name* stands for."""
+        return self._by_upstream.get(name)
+
+    def of_client(self, name: str, namespace: str | None = None) -> ToolEntry | None:
+        """Return the tool that the client calls *name*."""
+        return self._by_identity.get((name, namespace))
+
+    def over(self, earlier: Iterable[ToolEntry]) -> "ToolRegistry":
+        """Return a registry that knows *earlier* tools too, where no name of theirs is taken."""
+        kept = [
+            entry
+            for entry in earlier
+            if entry.upstream not in self._by_upstream and entry.identity not in self._by_identity
+        ]
+        return ToolRegistry((*kept, *self.entries)) if kept else self

@@ -1,0 +1,217 @@
+"""From a Responses request to a request of ours."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from attrs import frozen
+from returns.result import Failure, Result, Success
+
+from llmcore.bridge.conversation import Conversation
+from llmcore.bridge.echo import echoed
+from llmcore.bridge.errors import BridgeError, invalid, previous_response_not_found
+from llmcore.bridge.input_items import (
+    FindItem,
+    NewId,
+    References,
+    read_items,
+    required_references,
+    shown_items,
+)
+from llmcore.bridge.input_turns import TurnReader
+from llmcore.bridge.parameters import (
+    provider_options,
+    read,
+    read_cache,
+    read_format,
+    read_generation,
+    read_reasoning,
+    refuse_unsupported,
+)
+from llmcore.bridge.policy import TranslationPolicy
+from llmcore.bridge.seal import Sealer
+from llmcore.bridge.tool_choice import choose
+from llmcore.bridge.tool_offer import ToolCollector, ToolOffer
+from llmcore.bridge.tool_registry import ToolRegistry
+from llmcore.protocols.loose_json import mapping, string
+from llmcore.protocols.notes import Notes
+from llmcore.schema.diagnostics import Diagnostic
+from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.json import JsonObject
+from llmcore.schema.messages import Message
+from llmcore.schema.model import Model
+from llmcore.schema.request import LLMRequest
+
+__all__ = ["References", "Translation", "required_references", "translate"]
+
+ENCRYPTED_REASONING: Final = "reasoning.encrypted_content"
+_ITEMS: Final = frozenset(
+    {
+        ENCRYPTED_REASONING,
+        "message.output_text.logprobs",
+        "web_search_call.action.sources",
+        "code_interpreter_call.outputs",
+        "file_search_call.results",
+        "message.input_image.image_url",
+        "web_search_call.results",
+        "computer_call_output.output.image_url",
+    }
+)
+
+
+@frozen(kw_only=True)
+class Translation:
+    """A request of a client, understood."""
+
+    request: LLMRequest
+    """What the upstream is asked."""
+    registry: ToolRegistry
+    """What its functions stand for, those of earlier turns included."""
+    input_items: tuple[JsonObject, ...]
+    """The input as items with ids, for listings."""
+    echo: JsonObject
+    """What every form of the response repeats of the request."""
+    messages: tuple[Message, ...]
+    """The whole conversation, without instructions: what is kept if the answer is."""
+    policy: TranslationPolicy
+    seal: Sealer
+    diagnostics: tuple[Diagnostic, ...] = ()
+    stream: bool = False
+    store: bool = True
+    include: frozenset[str] = frozenset()
+    """What the client wants shown besides the usual."""
+
+    @property
+    def structured(self) -> bool:
+        """Whether the answer's text is to be JSON."""
+        return self.request.response_format is not None
+
+
+def translate(
+    body: JsonObject,
+    *,
+    previous: Conversation | None,
+    find_item: FindItem,
+    model: Model | str,
+    provider: str | None = None,
+    policy: TranslationPolicy,
+    seal: Sealer,
+    protocol_id: str | None,
+    new_id: NewId,
+) -> Result[Translation, BridgeError]:
+    """Return what *body* asks for.
+
+    *previous* is the conversation up to `previous_response_id`, None if there is none, and
+    *find_item* knows the items that `required_references` names. *protocol_id* says what the
+    upstream speaks: it decides which native tools and parameters have a place. *new_id* makes
+    a whole id from a prefix.
+    """
+    notes = Notes()
+    try:
+        if string(body.get("previous_response_id")) and previous is None:
+            return Failure(previous_response_not_found(str(body["previous_response_id"])))
+        refuse_unsupported(body)
+        items = read_items(body.get("input"), find_item, new_id, policy.max_items)
+        translator = _Translator(body, items, previous, policy, seal, protocol_id, notes)
+        return Success(translator.translation(model, provider))
+    except BridgeError as error:
+        return Failure(error)
+    except InvalidRequestError as error:
+        return Failure(invalid(error.message))
+    except RecursionError:
+        return Failure(invalid("The request is nested too deeply."))
+
+
+class _Translator:
+    """The steps of one translation."""
+
+    def __init__(
+        self,
+        body: Mapping[str, Any],
+        items: Sequence[dict[str, Any]],
+        previous: Conversation | None,
+        policy: TranslationPolicy,
+        seal: Sealer,
+        protocol_id: str | None,
+        notes: Notes,
+    ) -> None:
+        self._body = _configured(body, items)
+        self._items = items
+        self._before = previous.messages if previous else ()
+        self._tools_before = previous.tools if previous else ()
+        self._policy = policy
+        self._seal = seal
+        self._protocol_id = protocol_id
+        self._notes = notes
+
+    def translation(self, model: Model | str, provider: str | None) -> Translation:
+        body = self._body
+        offer = self._offer()
+        choice, allowed = choose(body.get("tool_choice"), offer)
+        registry = offer.registry.over(self._tools_before)
+        messages = (*self._before, *self._read_turns(registry))
+        instructions = read(body, "instructions", str)
+        if not messages and not instructions:
+            raise invalid("The request says nothing: input is empty.", "input")
+        request = LLMRequest(
+            model=model,
+            provider=provider,
+            messages=messages,
+            system=instructions or None,
+            tools=allowed.specs,
+            tool_choice=choice,
+            parallel_tool_calls=read(body, "parallel_tool_calls", bool) if allowed.tools else None,
+            generation=read_generation(body),
+            response_format=read_format(body),
+            reasoning=read_reasoning(body),
+            cache=read_cache(body),
+            provider_options=provider_options(body, self._protocol_id, self._notes),
+        )
+        return Translation(
+            request=request,
+            registry=registry,
+            input_items=shown_items(tuple(self._items)),
+            echo=echoed(body),
+            messages=messages,
+            policy=self._policy,
+            seal=self._seal,
+            diagnostics=tuple(self._notes.entries),
+            stream=read(body, "stream", bool) or False,
+            store=read(body, "store", bool) is not False,
+            include=self._include(),
+        )
+
+    def _offer(self) -> ToolOffer:
+        """Return all tools: the request's, and those that items of its input bring."""
+        collector = ToolCollector(self._protocol_id, self._policy, self._notes)
+        collector.add_all(self._body.get("tools"), "tools")
+        for index, item in enumerate(self._items):
+            if item["type"] in ("additional_tools", "tool_search_output"):
+                collector.add_all(item.get("tools"), f"input[{index}].tools", replace=True)
+        return collector.offer()
+
+    def _read_turns(self, registry: ToolRegistry) -> tuple[Message, ...]:
+        reader = TurnReader(
+            registry=registry,
+            policy=self._policy,
+            sealer=self._seal,
+            protocol_id=self._protocol_id,
+            notes=self._notes,
+            before=self._before,
+        )
+        return reader.read(self._items)
+
+    def _include(self) -> frozenset[str]:
+        wanted = frozenset(map(str, read(self._body, "include", list) or ()))
+        for name in sorted(wanted - _ITEMS):
+            self._notes.dropped("unsupported-parameter", "include", f"there is no {name[:100]}")
+        return wanted
+
+
+def _configured(body: Mapping[str, Any], items: Sequence[dict[str, Any]]) -> Mapping[str, Any]:
+    """Return *body* as later items of its input change it."""
+    for item in items:
+        if item["type"] == "configuration_update":
+            for name in ("reasoning", "text"):
+                changed = {**mapping(body.get(name)), **mapping(item.get(name))}
+                body = {**body, name: changed} if changed else body
+    return body

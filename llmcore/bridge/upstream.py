@@ -1,0 +1,294 @@
+"""The way to the models: whose they are, and requests that are no generation.
+
+A transport of our own carries all of it, so that counting tokens and listing models use the
+connections, and the one embedded server, of the answers.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import anyio
+from attrs import evolve, frozen
+from returns.pipeline import is_successful
+
+from llmcore.bridge.config import Settings
+from llmcore.bridge.model_map import ModelMap
+from llmcore.client.client import Client, ModelSource
+from llmcore.client.environment import provider_entries
+from llmcore.client.http import HttpTransport
+from llmcore.client.local_server import LocalServers
+from llmcore.client.timeouts import Timeouts
+from llmcore.client.transport import Exchange, Transport
+from llmcore.client.transports import addressed
+from llmcore.protocols.errors import error_from_response
+from llmcore.routes.http_request import HttpRequest, redact
+from llmcore.routes.route import PreparedRequest, Route
+from llmcore.routes.transport import EmbeddedServer
+from llmcore.schema import json
+from llmcore.schema.errors import ConfigurationError, LLMError, StreamError
+from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.schema.messages import Message
+from llmcore.schema.model import Model
+from llmcore.schema.request import LLMRequest
+
+COMPATIBLE: Final = "openai-compatible"
+"""The upstream that `OPENBRIDGE_UPSTREAM_BASE_URL` names."""
+
+_MAX_ANSWER_BYTES = 8 * 1024 * 1024
+_ASIDE_S = 30.0
+"""For counting and listing, which are no generation."""
+
+_EMBEDDED_HOST = "local"
+_CHAT_PATH = "/chat/completions"
+_RESPONSES_PATH = "/responses"
+
+
+class UpstreamTransport:
+    """Carries requests over HTTP, those to the embedded model to the one server of it."""
+
+    def __init__(self, environ: Mapping[str, str], embedded: EmbeddedServer | None) -> None:
+        self._http = HttpTransport()
+        self._embedded = embedded
+        self._servers = LocalServers(environ)
+
+    async def send(self, request: HttpRequest, timeouts: Timeouts) -> Exchange:
+        """Send *request*, and start the embedded model if it is for that."""
+        if self._embedded is not None and urlsplit(request.url).hostname == _EMBEDDED_HOST:
+            http, base_url, key = await self._servers.running(self._embedded)
+            return await http.send(addressed(request, base_url, key), timeouts)
+        return await self._http.send(request, timeouts)
+
+    async def aclose(self) -> None:
+        """Close the connections and stop the embedded model."""
+        await self._http.aclose()
+        await self._servers.aclose()
+
+
+@frozen(kw_only=True)
+class Upstreams:
+    """A client of every configured provider, and what it sends by."""
+
+    client: Client
+    transport: Transport
+
+    async def aclose(self) -> None:
+        """Close both."""
+        await self.client.aclose()
+        await self.transport.aclose()
+
+    async def count_tokens(self, request: LLMRequest) -> int | None:
+        """Return how many tokens the upstream counts in *request*; None if it cannot count.
+
+        Raises LLMError where it can and fails.
+        """
+        prepared = self._prepared(request)
+        aside = _counting(_route(request), prepared)
+        if aside is None or self._fetches_token(request):
+            return None
+        try:
+            answer = await self._answer(aside, prepared)
+        except LLMError as error:
+            if error.status_code in (404, 405, 501):  # another server behind the same protocol
+                return None
+            raise
+        count = next((answer[n] for n in _COUNTS if isinstance(answer.get(n), int)), None)
+        return count if isinstance(count, int) else None
+
+    async def models(self, provider: str) -> Sequence[str]:
+        """Return the ids of the models that *provider* lists; empty if it has no list.
+
+        Raises LLMError where it has one and fails.
+        """
+        source = self.client.providers.get(provider)
+        if source is None:
+            return ()
+        any_request = LLMRequest(model=source.model("any"), messages=(Message.user("any"),))
+        prepared = self._prepared(any_request)
+        base = _base_url(prepared)
+        if base is None or self._fetches_token(any_request):
+            return ()
+        listing = evolve(prepared.http, method="GET", url=f"{base}/models", body=b"")
+        answer = await self._answer(listing, prepared)
+        data = answer.get("data")
+        items = data if isinstance(data, list) else []
+        ids = [item.get("id") for item in items if isinstance(item, Mapping)]
+        return tuple(name for name in ids if isinstance(name, str))
+
+    def _fetches_token(self, request: LLMRequest) -> bool:
+        """Whether a prepared request holds a placeholder where its token will be."""
+        auth = _route(request).auth
+        return auth.fetch is not None and auth.fetch_when(self.client.environ)
+
+    def _prepared(self, request: LLMRequest) -> PreparedRequest:
+        result = self.client.prepare(request)
+        if is_successful(result):
+            return result.unwrap()
+        raise result.failure()
+
+    async def _answer(self, request: HttpRequest, prepared: PreparedRequest) -> JsonObject:
+        provider = prepared.request.provider_id
+        with anyio.fail_after(_ASIDE_S):
+            exchange = await self.transport.send(request, self.client.timeouts)
+            try:
+                body = await _whole(exchange)
+            finally:
+                await exchange.aclose()
+        if exchange.status >= 300:
+            error = error_from_response(
+                provider=provider or "upstream",
+                status=exchange.status,
+                headers=exchange.headers,
+                body=body,
+            )
+            error.message = redact(error.message, request.secrets)
+            raise error
+        return _object(body, provider)
+
+
+_COUNTS = ("input_tokens", "totalTokens")
+_LLAMA_CPP = frozenset({"local", "llamacpp", COMPATIBLE})
+"""Upstreams that may be llama.cpp, which counts for the Chat API too."""
+_ANTHROPIC_COUNTED = ("model", "messages", "system", "tools", "tool_choice", "thinking")
+_RESPONSES_COUNTED = (
+    "model",
+    "input",
+    "instructions",
+    "tools",
+    "tool_choice",
+    "parallel_tool_calls",
+    "reasoning",
+    "text",
+    "truncation",
+)
+
+
+def _counting(route: Route, prepared: PreparedRequest) -> HttpRequest | None:
+    """Return the request that counts what *prepared* would send; None if there is none.
+
+    Sources: https://platform.claude.com/docs/en/api/messages-count-tokens,
+    https://ai.google.dev/api/tokens, https://platform.openai.com/docs/api-reference/responses,
+    https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md.
+    """
+    url, body = prepared.http.url, prepared.body
+    path = urlsplit(url).path
+    match route.protocol.id:
+        case "openai-chat" if route.provider in _LLAMA_CPP and path.endswith(_CHAT_PATH):
+            return _changed(prepared, f"{url}/input_tokens", body)
+        case "openai-responses" if path.endswith(_RESPONSES_PATH):
+            kept = {name: body[name] for name in _RESPONSES_COUNTED if name in body}
+            return _changed(prepared, f"{url}/input_tokens", kept)
+        case "anthropic-messages" if path.endswith("/messages"):
+            kept = {name: body[name] for name in _ANTHROPIC_COUNTED if name in body}
+            return _changed(prepared, f"{url}/count_tokens", kept)
+        case "gemini" if ":generateContent" in path and route.provider == "google":
+            whole = {"model": f"models/{prepared.request.model_id}", **body}
+            counted: JsonObject = {"generateContentRequest": whole}
+            return _changed(prepared, url.replace(":generateContent", ":countTokens"), counted)
+    return None
+
+
+def _changed(prepared: PreparedRequest, url: str, body: JsonObject) -> HttpRequest:
+    return evolve(prepared.http, url=url, body=json.dumps(body))
+
+
+def _base_url(prepared: PreparedRequest) -> str | None:
+    """Return where `/models` is, for the APIs that have it beside what they generate by."""
+    url = prepared.http.url.partition("?")[0]
+    for ending in (_CHAT_PATH, _RESPONSES_PATH, "/messages"):
+        if url.endswith(ending):
+            return url.removesuffix(ending)
+    return None
+
+
+def _route(request: LLMRequest) -> Route:
+    model = request.model
+    if isinstance(model, Model) and isinstance(model.route, Route):
+        return model.route
+    raise ConfigurationError(f"the model {request.model_id!r} has no route")
+
+
+async def _whole(exchange: Exchange) -> bytes:
+    body = bytearray()
+    async for chunk in exchange.chunks():
+        body += chunk
+        if len(body) > _MAX_ANSWER_BYTES:
+            raise StreamError(f"the answer is larger than {_MAX_ANSWER_BYTES} bytes")
+    return bytes(body)
+
+
+def _object(body: bytes, provider: str | None) -> JsonObject:
+    try:
+        value: JsonValue = json.loads(body)
+    except ValueError as error:
+        message = "the answer is no JSON"
+        raise StreamError(message, provider=provider, cause=error) from error
+    return value if isinstance(value, dict) else {}
+
+
+# -- Configured providers
+
+
+def upstreams_from(
+    settings: Settings, model_map: ModelMap, *, transport: Transport | None = None
+) -> Upstreams:
+    """Return a client of every provider that *model_map* names and the environment configures.
+
+    *transport*, such as recorded answers, takes the place of the network. Raises
+    ConfigurationError for a provider that is not configured, naming the variables.
+    """
+    providers = {name: _provider(name, settings) for name in sorted(model_map.providers)}
+    transport = transport or UpstreamTransport(settings.environ, _embedded(providers))
+    limits = settings.limits
+    timeouts = Timeouts(first_event=limits.first_event_s, idle=limits.idle_s, total=limits.total_s)
+    client = Client(
+        providers=providers, transport=transport, timeouts=timeouts, environ=settings.environ
+    )
+    return Upstreams(client=client, transport=transport)
+
+
+def _provider(name: str, settings: Settings) -> ModelSource:
+    if name == COMPATIBLE:
+        from llmcore.routes.openai_compatible import OpenAICompatible
+
+        return OpenAICompatible.configure(
+            name=name,
+            base_url=settings.upstream_base_url or "",
+            api_key=settings.upstream_api_key,
+        )
+    if name == "openrouter":
+        return _openrouter(settings.environ)
+    if name == "local":
+        from llmcore.routes.local import Local
+
+        return Local.configure(context_tokens=_LOCAL_CONTEXT_TOKENS)
+    entry = next((entry for entry in provider_entries() if entry.id == name), None)
+    if entry is None:
+        known = ", ".join([COMPATIBLE, *(entry.id for entry in provider_entries())])
+        raise ConfigurationError(f"there is no provider {name!r} (there are: {known})")
+    if entry.needs_key and not entry.is_configured(settings.environ):
+        variables = " or ".join(entry.switches)
+        raise ConfigurationError(f"the provider {name!r} is not configured: set {variables}")
+    return entry.from_environ(settings.environ)
+
+
+_LOCAL_CONTEXT_TOKENS = 8192
+
+
+def _openrouter(environ: Mapping[str, str]) -> ModelSource:
+    from llmcore.routes.openrouter import OpenRouter
+
+    if not environ.get("OPENROUTER_API_KEY", "").strip():
+        message = "the provider 'openrouter' is not configured: set OPENROUTER_API_KEY"
+        raise ConfigurationError(message)
+    return OpenRouter.configure(
+        base_url=environ.get("OPENROUTER_BASE_URL", "").strip() or None,
+        referer=environ.get("OPENROUTER_HTTP_REFERER", "").strip() or None,
+        title=environ.get("OPENROUTER_X_TITLE", "").strip() or None,
+    )
+
+
+def _embedded(providers: Mapping[str, ModelSource]) -> EmbeddedServer | None:
+    local: Any = providers.get("local")
+    transport = local.chat_route.transport if local is not None else None
+    return transport if isinstance(transport, EmbeddedServer) else None

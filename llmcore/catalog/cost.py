@@ -1,0 +1,110 @@
+"""What a call cost, in US dollars."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, time
+from typing import Final
+
+from llmcore.catalog.lookup import get_model_info
+from llmcore.catalog.model_info import Hours, Prices, Rates
+from llmcore.schema.response import LLMResponse
+from llmcore.schema.usage import Usage
+
+_STANDARD: Final = frozenset({"standard", "default", "auto", "on_demand"})
+"""The names of the tier that list prices are for."""
+
+_ANYWHERE: Final = frozenset({"global", "not_available"})
+"""Where answers at list price are made."""
+
+
+def cost_of(
+    provider: str,
+    model: str,
+    usage: Usage,
+    *,
+    service_tier: str | None = None,
+    at: datetime | None = None,
+) -> float | None:
+    """Return the cost of *usage*, or None where it is unknown; never a guess.
+
+    A cost that the provider states wins. Otherwise it is the catalog's list price of the
+    tokens, for providers that bill by them. What hosted tools cost per use, and batches save,
+    is not in it. *at* matters where prices change with the hour (without it, their cost is
+    unknown).
+    """
+    if usage.cost_usd is not None:
+        return usage.cost_usd
+    known = get_model_info(model, provider)
+    if known is None or known.prices is None:
+        return None
+    prices = _of_tier(known.prices, service_tier)
+    rates = None if prices is None else _rates(prices, usage, at)
+    return None if rates is None else _cost(rates, usage)
+
+
+def response_cost(response: LLMResponse, *, at: datetime | None = None) -> float | None:
+    """Return what *response* cost, at the service tier it was answered by; see `cost_of`."""
+    usage = response.usage
+    if usage is None or usage.cost_usd is not None:
+        return None if usage is None else usage.cost_usd
+    tier = None
+    for said in response.provider_metadata.values():
+        if said.get("inference_geo") not in (None, "") and said["inference_geo"] not in _ANYWHERE:
+            return None  # a surcharge that the catalog does not have
+        tier = tier or _tier(said)
+    return cost_of(response.provider, response.model, usage, service_tier=tier, at=at)
+
+
+def _tier(said: Mapping[str, object]) -> str | None:
+    for name in ("speed", "service_tier"):
+        value = said.get(name)
+        if isinstance(value, str) and value not in _STANDARD:
+            return value
+    return None
+
+
+def _of_tier(prices: Prices, tier: str | None) -> Prices | None:
+    if tier is None or tier in _STANDARD:
+        return prices
+    return prices.service_tiers.get(tier)
+
+
+def _rates(prices: Prices, usage: Usage, at: datetime | None) -> Rates | None:
+    if prices.hours:
+        return None if at is None else _rates_at(prices, at)
+    rates = prices.standard
+    for step in prices.long_context:
+        if (usage.input_tokens or 0) > step.above_tokens:
+            rates = step.rates
+    return rates
+
+
+def _rates_at(prices: Prices, at: datetime) -> Rates:
+    now = at.astimezone(UTC).time()
+    return next((one.rates for one in prices.hours if _within(one, now)), prices.standard)
+
+
+def _within(hours: Hours, now: time) -> bool:
+    return hours.start <= now < hours.end
+
+
+def _cost(rates: Rates, usage: Usage) -> float | None:
+    if usage.input_tokens is None or usage.output_tokens is None:
+        return None
+    read, write = usage.cache_read_tokens or 0, usage.cache_write_tokens or 0
+    write_1h = min(usage.cache_write_1h_tokens or 0, write)
+    uncached = usage.uncached_input_tokens
+    if uncached is None:
+        uncached = usage.input_tokens - read - write
+    price_of_write = _or(rates.cache_write, rates.input)
+    millions = (
+        uncached * rates.input
+        + read * _or(rates.cache_read, rates.input)
+        + (write - write_1h) * price_of_write
+        + write_1h * _or(rates.cache_write_1h, price_of_write)
+        + usage.output_tokens * rates.output
+    )
+    return millions / 1_000_000
+
+
+def _or(price: float | None, other: float) -> float:
+    return other if price is None else price

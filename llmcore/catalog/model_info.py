@@ -1,0 +1,98 @@
+"""What the catalog knows of a model."""
+
+from collections.abc import Mapping
+from datetime import date, time
+
+from attrs import field, frozen
+
+
+@frozen(kw_only=True)
+class Rates:
+    """US dollars per million tokens; None is no price of its own.
+
+    Cached tokens that have none are billed as other input, an hour's writes as 5 minutes'.
+    """
+
+    input: float
+    output: float
+    cache_read: float | None = None
+    cache_write: float | None = None
+    """Of tokens kept for 5 minutes, or for however long the provider keeps them."""
+    cache_write_1h: float | None = None
+
+
+@frozen
+class LongContext:
+    """The rates of all tokens, once there are more than so many of input."""
+
+    above_tokens: int
+    rates: Rates
+
+
+@frozen
+class Hours:
+    """The rates at certain hours of every day: from *start* on, before *end*, UTC."""
+
+    start: time
+    end: time
+    rates: Rates
+
+
+@frozen(kw_only=True)
+class Prices:
+    """What a model's tokens cost: list prices, without taxes and discounts."""
+
+    standard: Rates
+    long_context: tuple[LongContext, ...] = ()
+    """By rising threshold."""
+    hours: tuple[Hours, ...] = ()
+    service_tiers: Mapping[str, "Prices"] = field(factory=dict)
+    """By the name that an answer gives its tier or speed; the standard one is not among them."""
+
+
+@frozen(kw_only=True)
+class ModelInfo:
+    """A model of a provider. None is unknown, which is not no.
+
+    Advisory: a model that is not in the catalog, or knows more than it says here, works all
+    the same.
+    """
+
+    id: str
+    provider: str
+    display_name: str
+    context_window: int | None = None
+    """Tokens of input and output together."""
+    max_output: int | None = None
+    """Tokens."""
+    supports_tools: bool | None = None
+    supports_vision: bool | None = None
+    supports_reasoning: bool | None = None
+    supports_structured_output: bool | None = None
+    tool_choice_modes: tuple[str, ...] | None = None
+    """The modes of `ToolChoice` it takes, where they are fewer than its API has."""
+    prices: Prices | None = None
+    aliases: tuple[str, ...] = ()
+    release_date: date | None = None
+    deprecated: bool = False
+    """Whether its provider says that it will go."""
+
+    @property
+    def input_price(self) -> float | None:
+        """US dollars per million tokens of input that no cache holds."""
+        return None if self.prices is None else self.prices.standard.input
+
+    @property
+    def output_price(self) -> float | None:
+        """US dollars per million tokens of output, reasoning included."""
+        return None if self.prices is None else self.prices.standard.output
+
+    @property
+    def cache_read_price(self) -> float | None:
+        """US dollars per million tokens read from a cache."""
+        return None if self.prices is None else self.prices.standard.cache_read
+
+    @property
+    def cache_write_price(self) -> float | None:
+        """US dollars per million tokens written to a cache."""
+        return None if self.prices is None else self.prices.standard.cache_write

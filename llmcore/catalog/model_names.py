@@ -1,0 +1,45 @@
+"""The ids under which providers, clouds and routers know the same model.
+
+A model is looked for under its id as it is, and then without what only says where it runs or
+which snapshot it is:
+
+- a path before it: `models/`, `publishers/google/models/`, `arn:aws:...:inference-profile/`, and
+  the provider's own name, as in `openai/gpt-5.2`;
+- a region of Amazon Bedrock: `us.`, `eu.`, ... but not `global.`, which has prices of its own;
+- a version of Bedrock or Vertex: `-v1:0`, `@default`;
+- a date: `-20250929`, `-2025-12-11`, `@20250929`.
+
+Nothing else is taken off, and no id is matched by its beginning: `gpt-5.2-mini` is not `gpt-5.2`,
+and `:free` is another price.
+"""
+
+import re
+from collections.abc import Iterator
+from itertools import product
+
+_PATH = re.compile(r"^(?:.*/)?models/|^arn:[^/]*/")
+_REGION = re.compile(r"^(?:us-gov|us|eu|apac|jp|au|ca|in|sa|mx)\.(?=[a-z])")
+_VERSION = re.compile(r"(?:-v\d+(?::\d+(?::\w+)?)?|(?<=\d):\d|@(?:default|latest))$")
+_DATE = re.compile(r"[-@](?:20\d{6}|20\d\d-\d\d-\d\d)$")
+
+
+def names_of(model_id: str, provider: str) -> Iterator[str]:
+    """Yield the names to look for *model_id* of *provider* under, the most exact first."""
+    seen = set()
+    for before, after in product(_starts(model_id.lower(), provider), _ENDS):
+        name = before
+        for pattern in after:
+            name = pattern.sub("", name)
+        if name and name not in seen:
+            seen.add(name)
+            yield name
+
+
+_ENDS = ((), (_VERSION,), (_DATE,), (_VERSION, _DATE))
+
+
+def _starts(model_id: str, provider: str) -> Iterator[str]:
+    yield model_id
+    bare = _PATH.sub("", model_id).removeprefix(f"{provider}/")
+    yield bare
+    yield _REGION.sub("", bare)

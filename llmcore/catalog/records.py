@@ -1,0 +1,86 @@
+"""The data file: read when something is first looked up, and then kept."""
+
+from collections.abc import Mapping
+from datetime import date, time
+from functools import cache
+from importlib.resources import files
+from typing import Any, TypeAlias
+
+from attrs import frozen
+
+from llmcore.catalog.model_info import Hours, LongContext, ModelInfo, Prices, Rates
+from llmcore.schema import json
+
+Record: TypeAlias = Mapping[str, Any]
+"""A model as the file has it; models.schema.json describes it."""
+
+
+@frozen(kw_only=True)
+class Catalog:
+    """The file's contents, and where each name leads."""
+
+    records: tuple[Record, ...]
+    """In the order of the file: providers that make models before those that only serve them."""
+    by_provider: Mapping[str, Mapping[str, int]]
+    """By provider and name, which is an id or an alias in lower case, the record's number."""
+    fallbacks: Mapping[str, str]
+    """Providers that serve another one's models at its prices."""
+
+
+@cache
+def catalog() -> Catalog:
+    """Return the catalog."""
+    data: Any = json.loads(files("llmcore.catalog").joinpath("models.json").read_bytes())
+    records = tuple(data["models"])
+    by_provider: dict[str, dict[str, int]] = {}
+    for number, record in enumerate(records):
+        names = by_provider.setdefault(record["provider"], {})
+        for alias in record.get("aliases", ()):
+            names.setdefault(alias, number)
+    for number, record in enumerate(records):  # an id is never taken for another's alias
+        by_provider[record["provider"]][record["id"].lower()] = number
+    return Catalog(records=records, by_provider=by_provider, fallbacks=data["fallbacks"])
+
+
+@cache
+def model_at(number: int) -> ModelInfo:
+    """Return the record *number* of the catalog as a value."""
+    return model_from(catalog().records[number])
+
+
+def model_from(stored: Record) -> ModelInfo:
+    """Return the model that a record states."""
+    record = dict(stored)
+    prices, released = record.pop("prices", None), record.pop("release_date", None)
+    for name in ("aliases", "tool_choice_modes"):
+        if name in record:
+            record[name] = tuple(record[name])
+    return ModelInfo(
+        **record,
+        prices=None if prices is None else prices_from(prices),
+        release_date=None if released is None else date.fromisoformat(released),
+    )
+
+
+def prices_from(record: Record) -> Prices:
+    """Return the prices that *record* states."""
+    return Prices(
+        standard=_rates(record),
+        long_context=tuple(
+            LongContext(one["above_tokens"], _rates(one)) for one in record.get("long_context", ())
+        ),
+        hours=tuple(
+            Hours(time.fromisoformat(one["start"]), time.fromisoformat(one["end"]), _rates(one))
+            for one in record.get("hours", ())
+        ),
+        service_tiers={
+            name: prices_from(one) for name, one in record.get("service_tiers", {}).items()
+        },
+    )
+
+
+_RATES = ("input", "output", "cache_read", "cache_write", "cache_write_1h")
+
+
+def _rates(record: Record) -> Rates:
+    return Rates(**{name: record[name] for name in _RATES if name in record})

@@ -1,0 +1,87 @@
+"""`llmcore login` and `llmcore logout`: the accounts that are used by a login and not by a key."""
+
+import argparse
+import os
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import anyio
+
+from llmcore.client.github_copilot import exchange
+from llmcore.client.github_device_flow import (
+    CLIENT_ID,
+    GITHUB_URL,
+    request_device_code,
+    wait_for_token,
+)
+from llmcore.client.github_login import StoredLogin, login_file, remove_login, write_login
+from llmcore.client.http import HttpTransport
+from llmcore.client.http_options import HttpOptions
+from llmcore.routes.base_url import checked_base_url
+from llmcore.routes.github_credentials import PROVIDER
+from llmcore.schema.errors import ConfigurationError
+
+
+def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add the two commands."""
+    login = commands.add_parser("login", help="log in to GitHub Copilot, by a code in a browser")
+    login.add_argument("provider", choices=(PROVIDER,))
+    login.add_argument(
+        "--github-url", default=GITHUB_URL, metavar="URL", help="such as https://acme.ghe.com"
+    )
+    login.add_argument("--api-url", metavar="URL", help="GitHub's API, if not `api.` of that")
+    login.add_argument("--client-id", default=CLIENT_ID, metavar="ID", help="the application")
+    login.set_defaults(run=run_login)
+    logout = commands.add_parser("logout", help="forget a login")
+    logout.add_argument("provider", choices=(PROVIDER,))
+    logout.set_defaults(run=run_logout)
+
+
+def run_login(args: argparse.Namespace) -> int:
+    """Show a code, wait until it is entered, and keep the login if the account has Copilot."""
+    github_url = checked_base_url(args.github_url)
+    api_url = checked_base_url(args.api_url or _api_of(github_url))
+    login = anyio.run(_login, github_url, api_url, args.client_id)
+    print(f"logged in; the login is kept in {_kept(login)}")
+    return 0
+
+
+async def _login(github_url: str, api_url: str, client_id: str) -> StoredLogin:
+    options = HttpOptions()
+    transport = HttpTransport(options=options)
+    try:
+        code = await request_device_code(transport, github_url=github_url, client_id=client_id)
+        print(f"Open {code.verification_uri} and enter the code {code.user_code}", flush=True)
+        print("(waiting; Ctrl-C to stop)", flush=True)
+        token = await wait_for_token(transport, code, github_url=github_url, client_id=client_id)
+    finally:
+        await transport.aclose()
+    exchanged = await exchange(options, token, api_url)
+    return StoredLogin(github_token=token, api_url=api_url, exchanged=exchanged)
+
+
+def _api_of(github_url: str) -> str:
+    parts = urlsplit(github_url)
+    return f"{parts.scheme}://api.{parts.netloc}"
+
+
+def _kept(login: StoredLogin) -> Path:
+    try:
+        return write_login(os.environ, login)
+    except OSError as error:
+        message = f"the login cannot be kept in {login_file(os.environ)}: {error}"
+        raise ConfigurationError(message, cause=error) from error
+
+
+def run_logout(_args: argparse.Namespace) -> int:
+    """Remove the login from this machine; at GitHub the application stays allowed."""
+    try:
+        removed = remove_login(os.environ)
+    except OSError as error:
+        message = f"{login_file(os.environ)} cannot be removed: {error}"
+        raise ConfigurationError(message, cause=error) from error
+    if removed:
+        print("logged out; to revoke it at GitHub: https://github.com/settings/applications")
+    else:
+        print("there was no login")
+    return 0

@@ -1,0 +1,153 @@
+"""`llmcore sessions`: the conversations that `ask --session` keeps."""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TypeAlias
+
+import anyio
+
+from llmcore.cli.session_file import open_store
+from llmcore.schema.entries import (
+    EntryFileRef,
+    EntryImage,
+    EntryPart,
+    EntryText,
+    EntryThinking,
+    EntryToolCall,
+    EntryToolResult,
+)
+from llmcore.schema.errors import InvalidRequestError
+from llmcore.sessions.contract_schema import contract_schema
+from llmcore.sessions.jsonl import export_lines, from_lines, import_entries
+from llmcore.sessions.store import SessionStore
+
+_Action: TypeAlias = Callable[[SessionStore, argparse.Namespace], Awaitable[int]]
+
+
+def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add the command and its actions."""
+    parser = commands.add_parser("sessions", help="list, show, export, import stored conversations")
+    actions = parser.add_subparsers(required=True, metavar="ACTION")
+
+    def add(name: str, action: _Action, about: str) -> argparse.ArgumentParser:
+        added = actions.add_parser(name, help=about)
+        added.set_defaults(run=run, action=action)
+        return added
+
+    add("list", _list, "print every session")
+    show = add("show", _show, "print a session for a person to read")
+    show.add_argument("name")
+    export = add("export", _export, "print sessions as JSON lines")
+    export.add_argument("names", nargs="*", metavar="NAME", help="all sessions if none is given")
+    export.add_argument("-o", "--output", metavar="FILE", help="write to a file, for you only")
+    bring = add("import", _import, "read sessions from JSON lines")
+    bring.add_argument("file", metavar="FILE", help="what export wrote; - for stdin")
+    bring.add_argument("--as", dest="name", metavar="NAME", help="as one session of this name")
+    add("delete", _delete, "forget a session").add_argument("name")
+    schema = actions.add_parser("schema", help="print the JSON Schema of what is exported")
+    schema.set_defaults(run=_schema)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Do what *args* say; the exit code is 1 if there is no such session."""
+    return anyio.run(_run, args)
+
+
+async def _run(args: argparse.Namespace) -> int:
+    action: _Action = args.action
+    async with open_store(os.environ) as store:
+        return await action(store, args)
+
+
+async def _list(store: SessionStore, _args: argparse.Namespace) -> int:
+    found = await store.runs()
+    width = max([len(run.run_id) for run in found], default=0)
+    for run_ in sorted(found, key=lambda run: run.updated_at, reverse=True):
+        print(f"{run_.run_id:{width}}  {run_.last_seq:5} entries  {run_.updated_at}")
+    return 0
+
+
+async def _show(store: SessionStore, args: argparse.Namespace) -> int:
+    stored = await store.read(args.name)
+    for one in stored:
+        parts = " ".join(filter(None, map(describe, one.entry.parts)))
+        print(f"{one.entry.role}: {parts}")
+    return 0 if stored else _unknown(args.name)
+
+
+async def _export(store: SessionStore, args: argparse.Namespace) -> int:
+    names = args.names or [found.run_id for found in await store.runs()]
+    exported = {name: await export_lines(store, name) for name in names}
+    _write([line for lines in exported.values() for line in lines], args.output)
+    missing = [name for name, lines in exported.items() if not lines]
+    return _unknown(*missing) if missing else 0
+
+
+async def _import(store: SessionStore, args: argparse.Namespace) -> int:
+    entries = list(from_lines(_lines(args.file)))
+    for name, count in (await import_entries(store, entries, run_id=args.name)).items():
+        print(f"{name}: {count} entries")
+    return 0
+
+
+async def _delete(store: SessionStore, args: argparse.Namespace) -> int:
+    return 0 if await store.delete(args.name) else _unknown(args.name)
+
+
+def _schema(_args: argparse.Namespace) -> int:
+    print(json.dumps(contract_schema(), indent=2))
+    return 0
+
+
+def _unknown(*names: str) -> int:
+    print(f"there is no session {', '.join(names)}", file=sys.stderr)
+    return 1
+
+
+def _write(lines: Iterable[str], path: str | None) -> None:
+    text = "".join(f"{line}\n" for line in lines)
+    if path is None:
+        sys.stdout.write(text)
+        return
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with open(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise InvalidRequestError(f"cannot write {path}: {error.strerror}", cause=error) from error
+
+
+def _lines(path: str) -> list[str]:
+    if path == "-":
+        return list(sys.stdin)
+    try:
+        with open(path, encoding="utf-8") as file:
+            return list(file)
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is no UTF-8 text"
+        raise InvalidRequestError(f"cannot read {path}: {reason}", cause=error) from error
+
+
+def describe(part: EntryPart) -> str:
+    """Return *part* as a person reads it."""
+    match part:
+        case EntryText(text=text):
+            return text
+        case EntryThinking(text=text):
+            return f"[thinking: {text}]" if text else ""
+        case EntryToolCall(tool_name=name):
+            return f"→ {name}({part.raw_args_text or json.dumps(part.arguments)})"
+        case EntryToolResult(content=content):
+            mark = "failed: " if part.is_error else ""
+            if isinstance(content, str):
+                return f"{mark}{content}"
+            if isinstance(content, tuple):
+                return mark + " ".join(map(describe, content))
+            return f"{mark}{json.dumps(content, ensure_ascii=False)}"
+        case EntryImage():
+            return f"[{part.mime_type}: {part.url or 'picture'}]"
+        case EntryFileRef(path=path):
+            return f"[file: {path}]"

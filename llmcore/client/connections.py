@@ -1,0 +1,239 @@
+"""Connections of our own, by httpcore: httpx's engine without the client on top of it.
+
+What `httpx.AsyncClient` adds (cookies, redirects, merged headers, URL normalisation) is not wanted
+for an API call, and costs as much again as sending the request.
+"""
+
+import re
+import zlib
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
+from urllib.parse import quote, unquote, urlsplit, urlunsplit
+
+import httpcore
+
+from llmcore.client.timeouts import Timeouts
+from llmcore.routes.http_request import HttpRequest
+
+if TYPE_CHECKING:
+    import ssl
+
+KEPT_ALIVE = 100
+"""Idle connections that are kept for the next request, at most."""
+KEPT_SECONDS = 5.0
+"""How long they are kept: many servers close theirs soon after."""
+
+_COMPRESSED = (b"accept-encoding", b"gzip, deflate")
+
+
+_Place: TypeAlias = tuple[bytes, bytes, int | None]
+"""A server: scheme, host and port."""
+
+
+class Connections:
+    """A pool of connections for one event loop, and one more for each proxy in use.
+
+    `proxy_for` gives the proxy of a URL: its own URL, or None for a direct connection. It is
+    asked once for each server.
+    """
+
+    def __init__(
+        self,
+        *,
+        tls: "Callable[[], ssl.SSLContext]",
+        http2: bool = False,
+        socket: str | None = None,
+        proxy_for: Callable[[str], str | None] = lambda _url: None,
+    ) -> None:
+        self._tls = tls
+        self._http2 = http2
+        self._socket = socket
+        self._proxy_for = proxy_for
+        self._pools: dict[tuple[str | None, bool], httpcore.AsyncConnectionPool] = {}
+        self._pool_of: dict[_Place, httpcore.AsyncConnectionPool] = {}
+
+    async def send(self, request: HttpRequest, timeouts: Timeouts) -> "Response":
+        """Send *request*; return once the headers have come. Raises httpcore's exceptions."""
+        limits = {
+            "connect": timeouts.connect,
+            "read": None,
+            "write": timeouts.first_event,
+            "pool": timeouts.first_event,
+        }
+        url = wire_url(request.url)
+        native = httpcore.Request(
+            request.method,
+            url,
+            headers=_headers(request, url),
+            content=_Body(request.body),
+            extensions={"timeout": limits},
+        )
+        place = (url.scheme, url.host, url.port)
+        pool = self._pool_of.get(place) or self._pool(request.url, place)
+        return Response(await pool.handle_async_request(native), limits)
+
+    async def aclose(self) -> None:
+        """Close every connection."""
+        pools, self._pools, self._pool_of = self._pools, {}, {}
+        for pool in pools.values():
+            await pool.aclose()
+
+    def _pool(self, url: str, place: _Place) -> httpcore.AsyncConnectionPool:
+        """Return the pool for the server at *place*, from now on."""
+        proxy, secure = self._proxy_for(url), place[0] == b"https"
+        pool = self._pools.get((proxy, secure)) or self._new_pool(proxy, secure=secure)
+        self._pools[proxy, secure] = self._pool_of[place] = pool
+        return pool
+
+    def _new_pool(self, proxy: str | None, *, secure: bool) -> httpcore.AsyncConnectionPool:
+        """Return a new pool. A TLS context is made only where one is needed: it takes long."""
+        return httpcore.AsyncConnectionPool(
+            ssl_context=self._tls() if secure else None,
+            proxy=None if proxy is None else self._proxy(proxy),
+            max_connections=None,
+            max_keepalive_connections=KEPT_ALIVE,
+            keepalive_expiry=KEPT_SECONDS,
+            http2=self._http2,
+            uds=self._socket,
+        )
+
+    def _proxy(self, proxy: str) -> httpcore.Proxy:
+        parts = urlsplit(proxy)
+        port = f":{parts.port}" if parts.port else ""
+        auth = None
+        if parts.username is not None:
+            auth = (unquote(parts.username), unquote(parts.password or ""))
+        return httpcore.Proxy(
+            f"{parts.scheme}://{parts.hostname}{port}",
+            auth=auth,
+            ssl_context=self._tls() if parts.scheme == "https" else None,
+        )
+
+
+class Response:
+    """A response whose headers have come."""
+
+    def __init__(self, native: httpcore.Response, limits: dict[str, float | None]) -> None:
+        self._native = native
+        self._limits = limits
+        self.status = native.status
+        self.headers: Mapping[str, str] = _decoded(native.headers)
+
+    @property
+    def upgraded(self) -> httpcore.AsyncNetworkStream | None:
+        """The bare connection, after the server switched to another protocol (status 101)."""
+        stream = self._native.extensions.get("network_stream") if self.status == 101 else None
+        return stream if isinstance(stream, httpcore.AsyncNetworkStream) else None
+
+    def limit_reads(self, seconds: float | None) -> bool:
+        """Let no read of the body take longer; httpcore reads its limits anew for the body."""
+        self._limits["read"] = seconds
+        return True
+
+    def body(self) -> AsyncIterator[bytes]:
+        """Iterate over the body as it comes, decompressed."""
+        encoding = self.headers.get("content-encoding", "").strip().lower()
+        stream: Any = self._native.stream
+        return inflated(stream, encoding) if encoding not in ("", "identity") else aiter(stream)
+
+    async def aclose(self) -> None:
+        """Give the connection back, or cut it if the body was not read to its end."""
+        await self._native.aclose()
+
+
+class _Body:
+    """A request's body, as httpcore asks for it.
+
+    What httpcore makes of bytes is a generator, which nobody closes when sending is cancelled.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    def __aiter__(self) -> "_Pieces":
+        return _Pieces((self._data,))
+
+
+class _Pieces:
+    """An iterator over bytes that are there."""
+
+    def __init__(self, pieces: Iterable[bytes]) -> None:
+        self._pieces = iter(pieces)
+
+    def __aiter__(self) -> "_Pieces":
+        return self
+
+    async def __anext__(self) -> bytes:
+        for piece in self._pieces:
+            return piece
+        raise StopAsyncIteration
+
+
+async def inflated(body: AsyncIterable[bytes], encoding: str) -> AsyncIterator[bytes]:
+    """Decompress *body*: each piece as soon as it can be read. ValueError for what it cannot be."""
+    if encoding not in _WINDOWS:
+        raise ValueError(f"the body is compressed by {encoding!r}, which was not asked for")
+    inflate = zlib.decompressobj(_WINDOWS[encoding])
+    async for piece in body:
+        if inflate.eof:
+            raise ValueError("there is more after the end of the compressed body")
+        text = inflate.decompress(piece)
+        if text:
+            yield text
+    if not inflate.eof:
+        raise ValueError("the compressed body ends too early")
+
+
+_WINDOWS = {
+    "gzip": zlib.MAX_WBITS | 16,
+    "x-gzip": zlib.MAX_WBITS | 16,
+    "deflate": zlib.MAX_WBITS,
+}
+"""How zlib is told each format."""
+
+
+def _headers(request: HttpRequest, url: httpcore.URL) -> list[tuple[bytes, bytes]]:
+    """Return the headers on the wire: ours, and those that HTTP itself needs."""
+    host = url.host if b":" not in url.host else b"[%b]" % url.host
+    default = {b"http": 80, b"https": 443}.get(url.scheme)
+    authority = host if url.port in (None, default) else b"%b:%d" % (host, url.port)
+    headers = [(b"host", authority)]
+    headers += [(k.encode("ascii"), v.encode()) for k, v in request.headers.items()]
+    if "accept-encoding" not in request.headers:
+        headers.append(_COMPRESSED)
+    if request.body:
+        headers.append((b"content-length", b"%d" % len(request.body)))
+    return headers
+
+
+def _decoded(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+    """Return headers by lower-case name; repeated ones are joined, as RFC 9110 5.3 says."""
+    decoded: dict[str, str] = {}
+    for name, value in headers:
+        key, text = name.decode("latin-1").lower(), value.decode("latin-1")
+        decoded[key] = f"{decoded[key]}, {text}" if key in decoded else text
+    return decoded
+
+
+def wire_url(url: str) -> httpcore.URL:
+    """Return *url* in ASCII: the host in IDNA, what a URL cannot hold percent-encoded."""
+    if not url.isascii() or _UNSAFE.search(url):
+        scheme, authority, path, query, _ = urlsplit(url)
+        host, colon, port = (
+            authority.rpartition(":") if _PORT.search(authority) else (authority, "", "")
+        )
+        safe = "%/:=&?~+!$,;'@()*"
+        url = urlunsplit(
+            (
+                scheme,
+                host.encode("idna").decode() + colon + port,
+                quote(path, safe),
+                quote(query, safe),
+                "",
+            )
+        )
+    return httpcore.URL(url)
+
+
+_UNSAFE = re.compile(r"[\x00-\x20\x7f\"<>\\^`{|}]")
+_PORT = re.compile(r":\d+$")

@@ -1,0 +1,24 @@
+"""The cost of an answer, put down on it when it is whole."""
+
+from datetime import UTC, datetime
+
+from llmcore.schema.changed import changed
+from llmcore.schema.response import LLMResponse
+
+FROM_CACHE = "response-from-cache"
+"""The code of the Diagnostic of an answer that nobody was asked for."""
+
+
+def _cached(response: LLMResponse) -> bool:
+    """Return whether the answer came from a cache of ours, and cost nothing."""
+    return any(note.code == FROM_CACHE for note in response.diagnostics)
+
+
+def with_cost(response: LLMResponse) -> LLMResponse:
+    """Return *response* with its cost, or as it is where the cost is unknown or there already."""
+    if response.cost is not None or response.usage is None or _cached(response):
+        return response
+    from llmcore.catalog.cost import response_cost  # a data file is behind it
+
+    cost = response_cost(response, at=datetime.now(UTC))
+    return response if cost is None else changed(response, cost=cost)

@@ -1,0 +1,189 @@
+"""Tokens for GitHub Copilot's API: had for a token of GitHub's, and again before they expire."""
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from threading import Lock
+from typing import Final
+from urllib.parse import urlsplit
+
+import anyio
+from attrs import evolve
+
+from llmcore.client.github_api import Reply, get
+from llmcore.client.github_login import ExchangedToken, StoredLogin, read_login, write_login
+from llmcore.client.http import HttpTransport
+from llmcore.client.http_options import HttpOptions
+from llmcore.routes.base_url import checked_base_url
+from llmcore.routes.github_credentials import (
+    EDITOR_HEADERS,
+    LOGIN_COMMAND,
+    PROVIDER,
+    TOKEN_VARIABLE,
+    CopilotAccess,
+    CopilotLogin,
+    is_github_token,
+)
+from llmcore.schema.errors import (
+    AccessDeniedError,
+    AuthenticationError,
+    ConfigurationError,
+    LLMError,
+    StreamError,
+)
+from llmcore.schema.json import JsonValue
+
+_LOG = logging.getLogger(__name__)
+_EXCHANGING: Final = Lock()
+"""One exchange at a time in this process: who waits finds the other's token."""
+_MIN_SECONDS: Final = 30.0
+_USUAL_SECONDS: Final = 1500.0
+_MAX_SECONDS: Final = 24 * 3600.0
+_GRACE_SECONDS: Final = 60.0
+"""How much longer than until its refresh a token is good."""
+
+
+class CopilotTokens:
+    """Copilot's tokens for one source of GitHub's: one given, of the environment, or stored."""
+
+    def __init__(
+        self,
+        source: CopilotLogin,
+        environ: Mapping[str, str],
+        options: HttpOptions,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._source = source
+        self._environ = environ
+        self._options = options
+        self._clock = clock
+        self._had: dict[str, ExchangedToken] = {}
+
+    def token(self) -> str:
+        """Return access that is good at this moment. Blocks; safe from several threads."""
+        with _EXCHANGING:
+            return self._access().to_token()
+
+    def _access(self) -> CopilotAccess:
+        given = self._source.token or self._environ.get(TOKEN_VARIABLE, "").strip()
+        if not given:
+            return self._of_login()
+        if not is_github_token(given):
+            return CopilotAccess(token=given)
+        return self._fresh(given, self._source.api_url, None).access
+
+    def _of_login(self) -> CopilotAccess:
+        login = read_login(self._environ)
+        if login is None:
+            message = (
+                f"not logged in to GitHub Copilot: run `{LOGIN_COMMAND}`, set {TOKEN_VARIABLE}, or "
+                "configure the provider with token=..."
+            )
+            raise AuthenticationError(message, provider=PROVIDER)
+        fresh = self._fresh(login.github_token, login.api_url, login.exchanged)
+        if fresh != login.exchanged:
+            self._keep(evolve(login, exchanged=fresh))
+        return fresh.access
+
+    def _fresh(
+        self, github_token: str, api_url: str, stored: ExchangedToken | None
+    ) -> ExchangedToken:
+        """Return what there is while it lasts, else another one.
+
+        A token that should be refreshed but cannot be is used while it is good.
+        """
+        known = [one for one in (stored, self._had.get(github_token)) if one is not None]
+        latest = max(known, key=lambda one: one.refresh_at, default=None)
+        now = self._clock()
+        if latest is not None and now < latest.refresh_at:
+            return latest
+        try:
+            latest = anyio.run(
+                partial(exchange, self._options, github_token, api_url, clock=self._clock)
+            )
+        except LLMError as error:
+            if latest is None or not error.retryable or now >= latest.expires_at:
+                raise
+        self._had[github_token] = latest
+        return latest
+
+    def _keep(self, login: StoredLogin) -> None:
+        """Store what was had, for other processes, unless the user logged out meanwhile."""
+        try:
+            now = read_login(self._environ)
+            if now is not None and now.github_token == login.github_token:
+                write_login(self._environ, login)
+        except OSError as error:
+            _LOG.warning("the refreshed token of GitHub Copilot could not be stored: %s", error)
+
+
+async def exchange(
+    options: HttpOptions,
+    github_token: str,
+    api_url: str,
+    *,
+    clock: Callable[[], float] = time.time,
+) -> ExchangedToken:
+    """Exchange *github_token* for a token of Copilot's.
+
+    AuthenticationError for a token that GitHub does not know, AccessDeniedError for an account
+    or an application without Copilot.
+    """
+    transport = HttpTransport(options=options)
+    try:
+        url = f"{api_url.rstrip('/')}/copilot_internal/v2/token"
+        reply = await get(transport, url, EDITOR_HEADERS, github_token)
+    finally:
+        await transport.aclose()
+    if reply.status != 200:
+        raise _refused(reply)
+    return _exchanged(reply, api_url, clock())
+
+
+def _refused(reply: Reply) -> LLMError:
+    error = reply.error()
+    if reply.status == 401:
+        why = f"GitHub does not accept the token (any more): run `{LOGIN_COMMAND}`"
+        return AuthenticationError(why, provider=PROVIDER, status_code=401, cause=error)
+    if reply.status in (403, 404):
+        why = f"GitHub gives no access to Copilot for this account and login: {error.message}"
+        return AccessDeniedError(
+            why, provider=PROVIDER, status_code=reply.status, raw=error.raw, cause=error
+        )
+    return error
+
+
+def _exchanged(reply: Reply, api_url: str, now: float) -> ExchangedToken:
+    """Read the answer. Times are counted from our own clock, which may be wrong."""
+    document = reply.document
+    token, endpoints = document.get("token"), document.get("endpoints")
+    if not isinstance(token, str) or not token:
+        raise StreamError("GitHub's answer holds no token of Copilot's", provider=PROVIDER)
+    named = endpoints.get("api") if isinstance(endpoints, dict) else None
+    refresh_at = now + _lifetime(document.get("refresh_in"))
+    return ExchangedToken(
+        access=CopilotAccess(token=token, base_url=_base_url(named, api_url)),
+        refresh_at=refresh_at,
+        expires_at=refresh_at + _GRACE_SECONDS,
+    )
+
+
+def _lifetime(refresh_in: JsonValue) -> float:
+    if isinstance(refresh_in, bool) or not isinstance(refresh_in, int | float):
+        return _USUAL_SECONDS
+    return min(max(float(refresh_in), _MIN_SECONDS), _MAX_SECONDS)
+
+
+def _base_url(named: JsonValue, api_url: str) -> str | None:
+    """Return where the account's API is; never unencrypted if GitHub's own is not."""
+    if not isinstance(named, str) or not named:
+        return None
+    try:
+        url = checked_base_url(named)
+    except ConfigurationError as error:
+        message = "GitHub's answer names no usable address of Copilot's API"
+        raise StreamError(message, provider=PROVIDER, cause=error) from error
+    if urlsplit(url).scheme != "https" and urlsplit(api_url).scheme == "https":
+        raise StreamError("GitHub's answer names an unencrypted address", provider=PROVIDER)
+    return url

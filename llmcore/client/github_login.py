@@ -1,0 +1,154 @@
+"""The login at GitHub Copilot that is kept between runs, in a file that only its owner reads."""
+
+import contextlib
+import os
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Self
+
+from attrs import field, frozen
+
+from llmcore.routes.github_credentials import LOGIN_COMMAND, PROVIDER, CopilotAccess
+from llmcore.schema import json
+from llmcore.schema.errors import AuthenticationError, ConfigurationError
+from llmcore.schema.json import JsonObject, JsonValue
+
+
+@frozen(kw_only=True)
+class ExchangedToken:
+    """A token for Copilot's API, and how long it is good. Times are seconds since the epoch."""
+
+    access: CopilotAccess
+    refresh_at: float
+    """From when on another one is to be had."""
+    expires_at: float
+
+    def to_json(self) -> JsonObject:
+        """Return it as it is kept."""
+        return {
+            "token": self.access.token,
+            "base_url": self.access.base_url,
+            "refresh_at": self.refresh_at,
+            "expires_at": self.expires_at,
+        }
+
+    @classmethod
+    def from_json(cls, kept: JsonValue) -> Self | None:
+        """Read what `to_json` wrote; None for anything else, since another can be had."""
+        match kept:
+            case {
+                "token": str(token),
+                "base_url": None | str() as base_url,
+                "refresh_at": int() | float() as refresh_at,
+                "expires_at": int() | float() as expires_at,
+            }:
+                access = CopilotAccess(token=token, base_url=base_url)
+                return cls(access=access, refresh_at=refresh_at, expires_at=expires_at)
+            case _:
+                return None
+
+
+@frozen(kw_only=True)
+class StoredLogin:
+    """GitHub's token of the login, and the last one it was exchanged for."""
+
+    github_token: str = field(repr=False)
+    api_url: str
+    """Where it is exchanged."""
+    exchanged: ExchangedToken | None = None
+
+
+def config_dir(environ: Mapping[str, str], platform: str = sys.platform) -> Path:
+    """Return the folder of llmcore's settings. It may not exist yet.
+
+    `LLMCORE_CONFIG_DIR` names it; else it is `llmcore` in `XDG_CONFIG_HOME`, or in the
+    platform's own place for settings.
+    """
+    if own := environ.get("LLMCORE_CONFIG_DIR"):
+        return Path(own).expanduser()
+    xdg = Path(environ.get("XDG_CONFIG_HOME", ""))
+    if xdg.is_absolute():
+        return xdg / "llmcore"
+    if platform == "win32":
+        roaming = environ.get("APPDATA")
+        return (Path(roaming) if roaming else _home(environ) / "AppData/Roaming") / "llmcore"
+    if platform == "darwin":
+        return _home(environ) / "Library" / "Application Support" / "llmcore"
+    return _home(environ) / ".config" / "llmcore"
+
+
+def _home(environ: Mapping[str, str]) -> Path:
+    named = environ.get("HOME") or environ.get("USERPROFILE")
+    if named:
+        return Path(named)
+    try:
+        return Path.home()
+    except RuntimeError as error:
+        message = "there is no home directory to keep a login in: set LLMCORE_CONFIG_DIR"
+        raise ConfigurationError(message, cause=error) from error
+
+
+def login_file(environ: Mapping[str, str]) -> Path:
+    """Return where the login is kept."""
+    return config_dir(environ) / f"{PROVIDER}.json"
+
+
+def read_login(environ: Mapping[str, str]) -> StoredLogin | None:
+    """Return the login that is kept; None if there is none.
+
+    AuthenticationError for a file that cannot be read.
+    """
+    path = login_file(environ)
+    try:
+        kept = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise _unreadable(path, error) from error
+    match kept:
+        case {"github_token": str(token), "api_url": str(api_url), "exchanged": last} if token:
+            exchanged = ExchangedToken.from_json(last)
+            return StoredLogin(github_token=token, api_url=api_url, exchanged=exchanged)
+        case _:
+            raise _unreadable(path, None)
+
+
+def _unreadable(path: Path, cause: Exception | None) -> AuthenticationError:
+    detail = f": {cause}" if isinstance(cause, OSError) else ""
+    message = f"the login in {path} cannot be read{detail}; run `{LOGIN_COMMAND}` again"
+    return AuthenticationError(message, provider=PROVIDER, cause=cause)
+
+
+def write_login(environ: Mapping[str, str], login: StoredLogin) -> Path:
+    """Keep *login*, in one step, where only its owner can read it. Raises OSError."""
+    path = login_file(environ)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    exchanged = None if login.exchanged is None else login.exchanged.to_json()
+    document: JsonObject = {
+        "github_token": login.github_token,
+        "api_url": login.api_url,
+        "exchanged": exchanged,
+    }
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{PROVIDER}-")  # mode 0600
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(json.dumps(document))
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            Path(name).unlink()
+        raise
+    return path
+
+
+def remove_login(environ: Mapping[str, str]) -> bool:
+    """Forget the login; False if there was none. Raises OSError."""
+    try:
+        login_file(environ).unlink()
+    except FileNotFoundError:
+        return False
+    return True

@@ -1,0 +1,89 @@
+"""How the client's own HTTP connections are made: HTTP/2, proxies, certificates."""
+
+import functools
+import importlib.util
+import os
+import ssl
+
+from attrs import field, frozen
+
+from llmcore.client.proxies import checked_proxy, environment_proxy
+from llmcore.schema.errors import ConfigurationError
+
+
+def _proxy(proxy: str | None) -> str | None:
+    return None if proxy is None else checked_proxy(proxy)
+
+
+@frozen(kw_only=True)
+class HttpOptions:
+    """What of HTTP can be chosen without bringing a client of one's own."""
+
+    http2: bool = False
+    """Whether HTTP/2 is offered to https servers; needs the extra `http2`."""
+    proxy: str | None = field(default=None, converter=_proxy, repr=False)
+    """The URL of the proxy for everything, with name and password if it wants them."""
+    proxies_from_environment: bool = True
+    """Whether HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY count where `proxy` is not given."""
+    ca_file: str | None = None
+    """Certificates of the authorities to trust (PEM), instead of the usual ones."""
+    ssl_context: ssl.SSLContext | None = field(default=None, repr=False)
+    """For all else, such as certificates of the client's own; instead of `ca_file`."""
+
+    def __attrs_post_init__(self) -> None:
+        if self.ca_file is not None and self.ssl_context is not None:
+            raise ConfigurationError("give either ca_file or ssl_context, and not both")
+
+    def proxy_for(self, url: str) -> str | None:
+        """Return the URL of the proxy for *url*; None for a direct connection.
+
+        ConfigurationError for one of a kind that is not supported or not installed.
+        """
+        proxy = self.proxy
+        if proxy is None and self.proxies_from_environment:
+            proxy = environment_proxy(url)
+        if proxy is not None and proxy.startswith("socks") and not _installed("socksio"):
+            raise ConfigurationError("SOCKS proxies need a package more: pip install socksio")
+        return proxy
+
+    def check_extras(self) -> None:
+        """Raise ConfigurationError where a package that is needed is not installed."""
+        if self.http2 and not _installed("h2"):
+            message = "HTTP/2 needs a package more: pip install 'llmcore-routes[http2]'"
+            raise ConfigurationError(message)
+
+    def tls_context(self) -> ssl.SSLContext:
+        """Return what TLS connections are made with. SSL_CERT_FILE and SSL_CERT_DIR count.
+
+        ConfigurationError, naming file and source, for certificates that cannot be read.
+        """
+        if self.ssl_context is not None:
+            return self.ssl_context
+        if self.ca_file is not None:
+            return shared_tls_context(self.ca_file, None, "ca_file")
+        return shared_tls_context(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
+
+
+def _installed(package: str) -> bool:
+    return importlib.util.find_spec(package) is not None
+
+
+@functools.cache
+def shared_tls_context(
+    cert_file: str | None, cert_dir: str | None, source: str = "SSL_CERT_FILE"
+) -> ssl.SSLContext:
+    """Return the process's one context of these certificates: each takes ten milliseconds.
+
+    Without a file and a folder they are those of certifi. The values of the environment come
+    in as arguments, so that a change of it gives a new context.
+    """
+    if not cert_file and not cert_dir:
+        import certifi
+
+        return ssl.create_default_context(cafile=certifi.where())
+    try:
+        return ssl.create_default_context(cafile=cert_file or None, capath=cert_dir or None)
+    except OSError as error:
+        what = cert_file or cert_dir
+        message = f"{source} says {what!r}, which holds no certificates: {error}"
+        raise ConfigurationError(message, cause=error) from error

@@ -1,0 +1,44 @@
+"""A task of the event loop's own, which outlives the task that starts it.
+
+Structured concurrency has none, on purpose. This is for the little that belongs to a connection
+and to no call, such as answering pings; whoever starts one must stop it.
+"""
+
+from collections.abc import Awaitable, Callable
+
+import anyio
+import sniffio
+
+
+class LoopTask:
+    """Runs something until it ends or is stopped. What it runs must not raise."""
+
+    def __init__(self, run: Callable[[], Awaitable[None]]) -> None:
+        self._run = run
+        self._scope = anyio.CancelScope()
+        self._over = anyio.Event()
+        if sniffio.current_async_library() == "trio":
+            import trio
+
+            trio.lowlevel.spawn_system_task(self._body)
+        else:
+            import asyncio
+
+            self._task = asyncio.get_running_loop().create_task(self._body())
+            self._task.add_done_callback(self._ended)  # also of one that never began
+
+    async def stop(self) -> None:
+        """Cancel it and wait until it has ended."""
+        self._scope.cancel()
+        with anyio.CancelScope(shield=True):
+            await self._over.wait()
+
+    async def _body(self) -> None:
+        try:
+            with self._scope:
+                await self._run()
+        finally:
+            self._over.set()
+
+    def _ended(self, _task: object) -> None:
+        self._over.set()

@@ -1,0 +1,15 @@
+"""Middleware: functions round a call, and those that come with llmcore.
+
+In reading order: `chain` (what a middleware is, and how several make one call), `target` (what a
+call goes to), `outcome` (what it came to), `clock`, `serial` (state that is changed from any
+thread). Then one module each:
+
+`call_log`, `usage_hook`, `cost_budget` (with `pricing`), `response_cache` (with `cache_key`,
+`cached_events`, `memory_cache`, `sqlite_cache`), `rate_limiter` (with `token_bucket`),
+`concurrency_limit`, `circuit_breaker`, `fallback`, `telemetry` (with `telemetry_attributes` and
+`telemetry_content`).
+"""
+
+from llmcore.client.middleware.chain import Middleware as Middleware
+from llmcore.client.middleware.chain import Next as Next
+from llmcore.client.middleware.chain import compose as compose

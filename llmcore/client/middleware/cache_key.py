@@ -1,0 +1,56 @@
+"""What decides an answer, as one hash: the key of the response cache."""
+
+import hashlib
+import re
+from collections.abc import Mapping
+
+from attrs import evolve
+
+from llmcore.client.middleware.target import Target
+from llmcore.routes.route import Route
+from llmcore.schema import json
+from llmcore.schema.codec import to_json
+from llmcore.schema.json import JsonObject
+from llmcore.schema.options import HttpOverlay
+from llmcore.schema.request import LLMRequest
+
+_FORMAT = 1
+"""Raised when what is stored changes, so that older entries are not found."""
+
+_NO_PART_OF_IT = re.compile(
+    r"auth|cookie|credential|key|password|secret|signature|token"
+    r"|^(traceparent|tracestate|baggage|x-(client-)?request-id)$",
+    re.IGNORECASE,
+)
+"""Headers and query fields that say who asks, or which time this is; not what is asked."""
+
+
+def cache_key(request: LLMRequest, target: Target, route: Route, scope: str) -> str:
+    """Return the hash of *request*, whose files are in it, as *route* would send it.
+
+    Provider, model, route, base URL and everything the request says are part of it, whether
+    it is streamed is not, and neither are credentials.
+    """
+    effective = route.defaults.applied_to(request)
+    overlay = HttpOverlay(
+        headers=_telling({**route.defaults.headers, **effective.http.headers}),
+        query=_telling({**route.endpoint.query, **effective.http.query}),
+        body=effective.http.body,
+    )
+    document: JsonObject = {
+        "format": _FORMAT,
+        "scope": scope,
+        "provider": target.provider,
+        "model": target.model,
+        "route": [route.id, route.protocol.id, target.base_url],
+        "request": to_json(evolve(effective, model="", provider=None, http=overlay)),
+    }
+    text = json.canonical(document)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _telling(fields: Mapping[str, str]) -> dict[str, str]:
+    """Return the *fields* that may decide what is answered, names in lower case."""
+    return {
+        name.lower(): value for name, value in fields.items() if not _NO_PART_OF_IT.search(name)
+    }

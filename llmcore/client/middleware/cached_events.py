@@ -1,0 +1,78 @@
+"""An answer's events in the form in which they are kept: short, and marked as kept."""
+
+from collections.abc import Sequence
+
+from attrs import evolve
+
+from llmcore.client.cost import FROM_CACHE
+from llmcore.schema import codec, json
+from llmcore.schema.diagnostics import Diagnostic
+from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.events import (
+    Finish,
+    LLMEvent,
+    ReasoningDelta,
+    ReasoningEnd,
+    StreamStart,
+    TextDelta,
+    TextEnd,
+    ToolInputDelta,
+    ToolInputEnd,
+)
+
+_DELTAS = frozenset({TextDelta, ReasoningDelta, ToolInputDelta})
+_MARK = Diagnostic(
+    FROM_CACHE,
+    "response",
+    action="noted",
+    message="nobody was asked: the same request had this answer before; usage is of that time",
+)
+
+
+class Recording:
+    """Collects events; of each segment one delta, since its end says the whole of it."""
+
+    def __init__(self) -> None:
+        self._events: list[LLMEvent] = []
+
+    def add(self, batch: Sequence[LLMEvent]) -> None:
+        """Take the next events."""
+        for event in batch:
+            if type(event) not in _DELTAS:
+                self._add(event)
+
+    def _add(self, event: LLMEvent) -> None:
+        match event:
+            case TextEnd(id=id_, text=text, logprobs=logprobs) if text:
+                self._events.append(TextDelta(id_, text, logprobs))
+            case ReasoningEnd(id=id_, text=text) if text:
+                self._events.append(ReasoningDelta(id_, text))
+            case ToolInputEnd(id=id_, text=text) if text:
+                self._events.append(ToolInputDelta(id_, text))
+            case _:
+                pass
+        self._events.append(event)
+
+    def packed(self) -> bytes:
+        """Return the events as JSON, as they will be played back.
+
+        They carry the Diagnostic of an answer that nobody was asked for, and no rate limit:
+        it would be an old one.
+        """
+        return json.dumps([codec.to_json(_kept(event)) for event in self._events])
+
+
+def _kept(event: LLMEvent) -> LLMEvent:
+    if isinstance(event, StreamStart):
+        return evolve(event, rate_limit=None)
+    if isinstance(event, Finish):
+        return evolve(event, diagnostics=(*event.diagnostics, _MARK))
+    return event
+
+
+def unpacked(data: bytes) -> list[LLMEvent]:
+    """Return the events of *data*; InvalidRequestError or ValueError if it holds none."""
+    items = json.loads(data)
+    if not isinstance(items, list):
+        raise InvalidRequestError("not a list of events")
+    return [codec.from_json(LLMEvent, item) for item in items]  # type: ignore[arg-type]

@@ -1,0 +1,114 @@
+"""One line in the log for each call, without what was said."""
+
+import logging
+
+from llmcore.client.event_stream import EventStream
+from llmcore.client.middleware.chain import Next
+from llmcore.client.middleware.clock import SYSTEM_CLOCK, Clock
+from llmcore.client.middleware.outcome import Outcome
+from llmcore.client.middleware.pricing import Price, listed_price
+from llmcore.client.middleware.target import Target, target_of
+from llmcore.client.middleware.usage_hook import CallUsage
+from llmcore.schema.codec import to_json
+from llmcore.schema.errors import LLMError
+from llmcore.schema.request import LLMRequest
+from llmcore.schema.usage import Usage
+
+
+class CallLog:
+    """Writes each call to a logger when it has ended: facts, no words.
+
+    The record's fields, for structured logs: `llm_provider`, `llm_model`, `llm_streaming`,
+    `llm_duration_s`, `llm_response_model`, `llm_request_id`, `llm_finish_reason`,
+    `llm_input_tokens`, `llm_output_tokens`, `llm_estimated`, `llm_cost_usd`, `llm_from_cache`,
+    and for failures `llm_error` (the class), `llm_status_code`, `llm_error_code`. What is not
+    known is None. Failures are warnings. Messages of errors are left out, since servers quote
+    prompts in them.
+
+    - `content`: whether to add `llm_messages`, `llm_answer` and `llm_error_message` after all.
+      They hold whatever was said, secrets that users typed included.
+    """
+
+    def __init__(
+        self,
+        logger: logging.Logger | str = "llmcore.calls",
+        *,
+        level: int = logging.INFO,
+        failure_level: int = logging.WARNING,
+        content: bool = False,
+        price: Price = listed_price,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
+        self._logger = logging.getLogger(logger) if isinstance(logger, str) else logger
+        self._level = level
+        self._failure_level = failure_level
+        self._content = content
+        self._price = price
+        self._clock = clock
+
+    def __call__(self, request: LLMRequest, next: Next) -> EventStream:
+        """Run the call, and write it down at its end."""
+        started = self._clock.monotonic()
+        target = target_of(request, next)
+
+        def end(outcome: Outcome) -> None:
+            level = self._level if outcome.error is None else self._failure_level
+            if self._logger.isEnabledFor(level):
+                duration_s = self._clock.monotonic() - started
+                fields = self._fields(request, target, outcome)
+                fields |= {"llm_streaming": next.streaming, "llm_duration_s": duration_s}
+                self._logger.log(level, _line(fields), extra=fields)
+
+        return next(request).watch(end=lambda result: end(Outcome.of(result)))
+
+    def _fields(self, request: LLMRequest, target: Target, outcome: Outcome) -> dict[str, object]:
+        response = outcome.response
+        call = CallUsage.of(request, target, outcome, self._price)
+        usage = call.usage or (response and response.usage) or Usage()
+        fields: dict[str, object] = {
+            "llm_provider": target.provider,
+            "llm_model": target.model,
+            "llm_response_model": response and response.model,
+            "llm_request_id": (response and response.request_id) or _request_id(outcome.error),
+            "llm_finish_reason": response and response.finish_reason.reason,
+            "llm_input_tokens": usage.input_tokens,
+            "llm_output_tokens": usage.output_tokens,
+            "llm_estimated": usage.estimated,
+            "llm_cost_usd": call.cost_usd,
+            "llm_from_cache": outcome.from_cache,
+            **_failure(outcome.error),
+        }
+        if self._content:
+            fields |= _words(request, outcome)
+        return fields
+
+
+def _request_id(error: LLMError | None) -> str | None:
+    return None if error is None else error.request_id
+
+
+def _failure(error: LLMError | None) -> dict[str, object]:
+    return {
+        "llm_error": None if error is None else type(error).__name__,
+        "llm_status_code": None if error is None else error.status_code,
+        "llm_error_code": None if error is None else error.error_code,
+    }
+
+
+def _words(request: LLMRequest, outcome: Outcome) -> dict[str, object]:
+    response, error = outcome.response, outcome.error
+    return {
+        "llm_messages": [to_json(message) for message in request.messages],
+        "llm_answer": None if response is None else to_json(response.message),
+        "llm_error_message": None if error is None else error.message,
+    }
+
+
+def _line(fields: dict[str, object]) -> str:
+    """Say the most important of *fields* for people."""
+    ended = fields["llm_error"] or fields["llm_finish_reason"]
+    tokens = f"{fields['llm_input_tokens']}+{fields['llm_output_tokens']} tokens"
+    where = f"{fields['llm_provider']}/{fields['llm_model']}"
+    line = f"{where}: {ended}, {fields['llm_duration_s']:.3f} s, {tokens}"
+    cost = fields["llm_cost_usd"]
+    return line if cost is None else f"{line}, ${cost:.6f}"

@@ -1,0 +1,71 @@
+"""Middleware: functions round a call, for whole and streamed calls alike.
+
+    async def timed(request, next):
+        started = time.monotonic()
+        stream = next(request)
+        return stream.tap(lambda event: print(time.monotonic() - started, event.type))
+
+They run in the order they were given on the way in, and reversed on the way out. A
+middleware may change the request, change or watch the events (`stream.map`, `.tap`,
+`.watch`, `.then`), call `next` again, or answer itself (`EventStream.of`). An LLMError that it
+raises is the call's outcome; any other exception is a bug, and raised.
+"""
+
+import functools
+import inspect
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TypeAlias, Union
+
+from attrs import evolve, field, frozen
+from returns.result import Failure, Result
+
+from llmcore.client.event_stream import EventStream
+from llmcore.schema.errors import ConfigurationError, LLMError
+from llmcore.schema.events import ErrorEvent
+from llmcore.schema.model import Model
+from llmcore.schema.request import LLMRequest
+
+
+def _unresolved(request: LLMRequest) -> Result[Model, LLMError]:
+    message = f"no client says where the model {request.model_id!r} is"
+    return Failure(ConfigurationError(message))
+
+
+@frozen(kw_only=True)
+class Next:
+    """The rest of a call: a middleware calls it with the request, as often as it likes."""
+
+    run: Callable[[LLMRequest], EventStream]
+    streaming: bool = False
+    """Whether the answer is wanted as a stream."""
+    resolve: Callable[[LLMRequest], Result[Model, LLMError]] = field(
+        default=_unresolved, repr=False
+    )
+    """Returns the configured model that a request means."""
+    environ: Mapping[str, str] = field(factory=dict, repr=False)
+    """The environment that the client looks keys and base URLs up in."""
+
+    def __call__(self, request: LLMRequest) -> EventStream:
+        """Return the answer's events; nothing is sent before the first one is asked for."""
+        return self.run(request)
+
+
+Middleware: TypeAlias = Callable[[LLMRequest, Next], Union[EventStream, Awaitable[EventStream]]]
+
+
+def compose(middleware: Sequence[Middleware], call: Next) -> Next:
+    """Return *call* with *middleware* round it, the first outermost."""
+    for one in reversed(middleware):
+        call = evolve(call, run=functools.partial(_through, one, call))
+    return call
+
+
+def _through(middleware: Middleware, call: Next, request: LLMRequest) -> EventStream:
+    async def make() -> EventStream:
+        try:
+            made = middleware(request, call)
+            return await made if inspect.isawaitable(made) else made
+        except LLMError as error:
+            return EventStream.of([ErrorEvent(error)])
+
+    return EventStream.deferred(make)

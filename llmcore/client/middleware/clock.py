@@ -1,0 +1,21 @@
+"""The clock that middleware goes by; tests bring one of their own."""
+
+import time
+from collections.abc import Awaitable, Callable
+
+import anyio
+from attrs import frozen
+
+
+@frozen(kw_only=True)
+class Clock:
+    """Time and waiting, in seconds."""
+
+    monotonic: Callable[[], float] = time.monotonic
+    """Never goes back; its zero means nothing."""
+    wall: Callable[[], float] = time.time
+    """Since 1970, in UTC: for what other processes or servers have to understand."""
+    sleep: Callable[[float], Awaitable[None]] = anyio.sleep
+
+
+SYSTEM_CLOCK = Clock()

@@ -1,0 +1,97 @@
+"""A limit to what calls may cost."""
+
+from typing import Literal
+
+from llmcore.client.event_stream import EventStream
+from llmcore.client.middleware.chain import Next
+from llmcore.client.middleware.outcome import Outcome
+from llmcore.client.middleware.pricing import Price, listed_price
+from llmcore.client.middleware.serial import Serial
+from llmcore.client.middleware.target import Target, target_of
+from llmcore.client.middleware.usage_hook import CallUsage
+from llmcore.schema.errors import ConfigurationError, QuotaExceededError
+from llmcore.schema.request import LLMRequest
+from llmcore.schema.usage import Usage
+
+_PROBE = Usage.make(input_tokens=1, output_tokens=1)
+
+
+class CostBudget:
+    """Counts what calls cost, and sends no more once it is spent.
+
+    What an answer cost is known at its end, so calls that run at the same time can together
+    go over the budget. Streams that fail or are left early count as far as they came, by an
+    estimate of the tokens. Answers from the cache cost nothing.
+
+    - `usd`: US dollars, all calls through this value together.
+    - `price`: what a usage costs; by default as the provider states it, or else the catalog.
+    - `unknown`: whether a model without a known price is sent to (`unpriced_calls` counts
+      those calls), or refused as a ConfigurationError.
+    """
+
+    def __init__(
+        self,
+        *,
+        usd: float,
+        price: Price = listed_price,
+        unknown: Literal["allow", "refuse"] = "allow",
+    ) -> None:
+        if not usd > 0:
+            raise ConfigurationError(f"the budget must be more than 0 US dollars, not {usd}")
+        if unknown not in ("allow", "refuse"):
+            raise ConfigurationError(f"unknown is 'allow' or 'refuse', not {unknown!r}")
+        self.usd = usd
+        self.spent_usd = 0.0
+        """What the calls so far have cost."""
+        self.unpriced_calls = 0
+        """How many calls consumed something that nobody knows the price of."""
+        self._price = price
+        self._refuses_unknown = unknown == "refuse"
+        self._serial = Serial()
+
+    @property
+    def remaining_usd(self) -> float:
+        """What is left, at least 0."""
+        return max(0.0, self.usd - self.spent_usd)
+
+    def reset(self) -> None:
+        """Begin again with nothing spent."""
+        self._serial.run(self._forget)
+
+    def __call__(self, request: LLMRequest, next: Next) -> EventStream:
+        """Run the call and count its cost; QuotaExceededError if the budget is spent."""
+        target = target_of(request, next)
+        if self.spent_usd >= self.usd:
+            raise QuotaExceededError(
+                f"the cost budget of ${self.usd:g} is spent (${self.spent_usd:.4f}): nothing was "
+                "sent. Raise it, or call reset()",
+                provider=target.provider or None,
+                error_code="cost-budget",
+            )
+        if self._refuses_unknown:
+            self._check_price(target)
+
+        def count(outcome: Outcome) -> None:
+            call = CallUsage.of(request, target, outcome, self._price)
+            if call.usage is not None:
+                self._serial.run(lambda: self._add(call.cost_usd))
+
+        return next(request).watch(end=lambda result: count(Outcome.of(result)))
+
+    def _check_price(self, target: Target) -> None:
+        if self._price(target.provider, target.model, _PROBE) is None:
+            raise ConfigurationError(
+                f"no price is known for the model {target.model!r} of {target.provider!r}, so no "
+                "budget can be kept: give CostBudget a price=..., or unknown='allow'",
+                provider=target.provider or None,
+            )
+
+    def _add(self, cost_usd: float | None) -> None:
+        if cost_usd is None:
+            self.unpriced_calls += 1
+        else:
+            self.spent_usd += cost_usd
+
+    def _forget(self) -> None:
+        self.spent_usd = 0.0
+        self.unpriced_calls = 0

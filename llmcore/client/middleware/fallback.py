@@ -1,0 +1,133 @@
+"""Asking another model when one cannot be had."""
+
+from collections.abc import Sequence
+from typing import TypeAlias, Union
+
+import anyio
+from attrs import evolve
+
+from llmcore.client.event_stream import EventStream
+from llmcore.client.middleware.chain import Next
+from llmcore.client.middleware.target import Target, target_of
+from llmcore.schema.diagnostics import Diagnostic
+from llmcore.schema.errors import (
+    AbortError,
+    ConfigurationError,
+    LLMError,
+    NetworkError,
+    NotFoundError,
+    RateLimitError,
+    RequestTimeoutError,
+    ServerError,
+)
+from llmcore.schema.events import ErrorEvent, LLMEvent, StepStart, StreamStart
+from llmcore.schema.model import Model
+from llmcore.schema.request import LLMRequest
+
+Alternative: TypeAlias = Union[str, Model, tuple[str, str]]
+"""A model id of the same provider, a configured model, or a provider's id and a model id."""
+
+FALLS_BACK_ON: tuple[type[LLMError], ...] = (
+    ServerError,  # overloaded ones, too
+    RateLimitError,
+    NetworkError,
+    RequestTimeoutError,
+    NotFoundError,
+)
+"""What may not happen with another model."""
+
+
+class Fallback:
+    """Asks the models one after another until one begins to answer.
+
+    The first is the request's own. The next one is asked only after an error of the classes
+    *on*, and only as long as nothing of an answer was seen: no text, no tool call. Each attempt
+    that failed is a Diagnostic (`model-fallback`) of the answer; if all fail, the error is the
+    last one's, with notes of those before.
+    """
+
+    def __init__(self, *models: Alternative, on: Sequence[type[LLMError]] = FALLS_BACK_ON) -> None:
+        if not models:
+            raise ConfigurationError("name at least one model to fall back to")
+        if any(issubclass(AbortError, kind) for kind in on):
+            raise ConfigurationError("an aborted call must not go on with another model")
+        self._models = models
+        self._on = tuple(on)
+
+    async def __call__(self, request: LLMRequest, next: Next) -> EventStream:
+        """Run the call with the first model that answers."""
+        notes: list[Diagnostic] = []
+        attempts = [request, *(_asking(model, request, next) for model in self._models)]
+        for number, attempt in enumerate(attempts):
+            stream = next(attempt)
+            error = await _failure_before_answer(stream)
+            final = number + 1 == len(attempts)
+            if error is None or final or not isinstance(error, self._on):
+                return _noted(stream, error, notes)
+            await stream.aclose()
+            notes.append(_note(target_of(attempt, next), error))
+        raise AssertionError("the last attempt returns")
+
+
+def _asking(model: Alternative, request: LLMRequest, next: Next) -> LLMRequest:
+    """Return *request*, but of *model*."""
+    if isinstance(model, tuple):
+        provider, model_id = model
+        return evolve(request, model=model_id, provider=provider)
+    if isinstance(model, Model) or isinstance(request.model, str):
+        return evolve(request, model=model)
+    route = target_of(request, next).route
+    if route is not None:
+        return evolve(request, model=route.model(model))
+    return evolve(request, model=model, provider=request.provider_id)
+
+
+async def _failure_before_answer(stream: EventStream) -> LLMError | None:
+    """Return the error that *stream* ends with before it says anything; unread all the same."""
+    read: list[LLMEvent] = []
+    try:
+        while not read or isinstance(read[-1], StreamStart | StepStart):
+            batch = await stream.next_batch()
+            read.extend(batch)
+            if not batch or _says_something(batch):
+                break
+    except BaseException:
+        with anyio.CancelScope(shield=True):
+            await stream.aclose()
+        raise
+    stream.unread(read)
+    last = read[-1] if read else None
+    silent = not _says_something(read)
+    return last.error if silent and isinstance(last, ErrorEvent) else None
+
+
+def _says_something(events: Sequence[LLMEvent]) -> bool:
+    """Return whether *events* say more than that there is an answer, or none."""
+    return not all(isinstance(event, StreamStart | StepStart | ErrorEvent) for event in events)
+
+
+def _note(target: Target, error: LLMError) -> Diagnostic:
+    where = f"{target.provider}/{target.model}"
+    return Diagnostic(
+        "model-fallback",
+        "model",
+        action="changed",
+        message=f"{where} failed, so another model was asked: {type(error).__name__}: {error}",
+    )
+
+
+def _noted(stream: EventStream, error: LLMError | None, notes: Sequence[Diagnostic]) -> EventStream:
+    """Return *stream* with *notes* of what was tried before."""
+    if not notes:
+        return stream
+    if error is not None:
+        for note in notes:
+            error.add_note(note.message)
+        return stream
+
+    def change(event: LLMEvent) -> Sequence[LLMEvent]:
+        if isinstance(event, StreamStart):
+            return (evolve(event, diagnostics=(*notes, *event.diagnostics)),)
+        return (event,)
+
+    return stream.map(change)

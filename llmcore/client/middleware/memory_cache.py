@@ -1,0 +1,90 @@
+"""Where cached answers are kept: the interface, and the memory of this process."""
+
+import threading
+from collections import OrderedDict
+from typing import Protocol
+
+from attrs import frozen
+
+from llmcore.client.middleware.clock import SYSTEM_CLOCK, Clock
+from llmcore.schema.errors import ConfigurationError
+
+
+class CacheStore(Protocol):
+    """Keeps bytes by key for a while. Safe for concurrent use, from any thread.
+
+    It may forget anything at any time. A store that fails says so in the log and counts as
+    empty: no call fails because of it.
+    """
+
+    async def get(self, key: str) -> bytes | None:
+        """Return what is kept under *key*, if it is and its time is not over."""
+        ...
+
+    async def put(self, key: str, value: bytes, *, ttl_s: float | None) -> None:
+        """Keep *value* under *key* for so many seconds; None: until its place is needed."""
+        ...
+
+
+@frozen
+class _Entry:
+    value: bytes
+    expires_at: float | None
+
+
+class MemoryCache:
+    """Keeps the most recently used answers in this process."""
+
+    def __init__(
+        self,
+        *,
+        max_entries: int = 1000,
+        max_bytes: int = 64 * 1024 * 1024,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
+        check_limits(max_entries, max_bytes)
+        self._max_entries = max_entries
+        self._max_bytes = max_bytes
+        self._clock = clock
+        self._entries: OrderedDict[str, _Entry] = OrderedDict()
+        self._bytes = 0
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        """Return how many answers are kept, those whose time is over included."""
+        return len(self._entries)
+
+    async def get(self, key: str) -> bytes | None:
+        """Return what is kept under *key*."""
+        with self._lock:
+            entry = self._entries.get(key)
+            if entry is None:
+                return None
+            if entry.expires_at is not None and self._clock.monotonic() >= entry.expires_at:
+                self._drop(key)
+                return None
+            self._entries.move_to_end(key)
+            return entry.value
+
+    async def put(self, key: str, value: bytes, *, ttl_s: float | None) -> None:
+        """Keep *value*, in the place of what was not used for longest."""
+        expires_at = None if ttl_s is None else self._clock.monotonic() + ttl_s
+        with self._lock:
+            self._drop(key)
+            if len(value) > self._max_bytes:
+                return
+            self._entries[key] = _Entry(value, expires_at)
+            self._bytes += len(value)
+            while len(self._entries) > self._max_entries or self._bytes > self._max_bytes:
+                self._drop(next(iter(self._entries)))
+
+    def _drop(self, key: str) -> None:
+        entry = self._entries.pop(key, None)
+        if entry is not None:
+            self._bytes -= len(entry.value)
+
+
+def check_limits(max_entries: int, max_bytes: int) -> None:
+    """Raise ConfigurationError for a cache that could hold nothing."""
+    if max_entries < 1 or max_bytes < 1:
+        raise ConfigurationError("max_entries and max_bytes of a cache must be at least 1")

@@ -1,0 +1,100 @@
+"""What a call came to: an answer, or an error with what had arrived before it."""
+
+from typing import Self
+
+from attrs import evolve, frozen
+from returns.pipeline import is_successful
+from returns.result import Result
+
+from llmcore.client.cost import FROM_CACHE
+from llmcore.schema import codec, json
+from llmcore.schema.content import (
+    AudioPart,
+    DocumentPart,
+    ImagePart,
+    ReasoningPart,
+    RefusalPart,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
+from llmcore.schema.errors import LLMError
+from llmcore.schema.request import LLMRequest
+from llmcore.schema.response import LLMResponse
+from llmcore.schema.usage import Usage
+
+_CHARACTERS_PER_TOKEN = 4
+_TOKENS_PER_MEDIA_PART = 1000
+"""About what a picture or a page takes."""
+
+
+@frozen(kw_only=True)
+class Outcome:
+    """One of: a response; an error; an error and the part of a response."""
+
+    response: LLMResponse | None = None
+    error: LLMError | None = None
+
+    @classmethod
+    def of(cls, result: Result[LLMResponse, LLMError]) -> Self:
+        """Build the outcome of *result*. A partial response counts if an answer had begun."""
+        if is_successful(result):
+            return cls(response=result.unwrap())
+        error = result.failure()
+        began = error.partial is not None and bool(error.partial.provider)
+        return cls(response=error.partial if began else None, error=error)
+
+    @property
+    def from_cache(self) -> bool:
+        """Whether the answer is one that was given before."""
+        notes = () if self.response is None else self.response.diagnostics
+        return any(note.code == FROM_CACHE for note in notes)
+
+    def usage_of(self, request: LLMRequest) -> Usage | None:
+        """Return what the call consumed, `estimated` where the provider did not say.
+
+        None if no answer to *request* began, as far as we know, and for one from the cache.
+        """
+        if self.response is None or self.from_cache:
+            return None
+        usage = self.response.usage or Usage()
+        if usage.input_tokens is not None and usage.output_tokens is not None:
+            return usage
+        estimate = Usage.make(
+            input_tokens=_or(usage.input_tokens, input_tokens_of(request)),
+            output_tokens=_or(usage.output_tokens, output_tokens_of(self.response)),
+            cache_read_tokens=usage.cache_read_tokens,
+            cache_write_tokens=usage.cache_write_tokens,
+            cache_write_1h_tokens=usage.cache_write_1h_tokens,
+            reasoning_tokens=usage.reasoning_tokens,
+            cost_usd=usage.cost_usd,
+        )
+        return evolve(estimate, estimated=True)
+
+
+def _or(count: int | None, estimate: int) -> int:
+    return estimate if count is None else count
+
+
+def input_tokens_of(request: LLMRequest) -> int:
+    """Return about how many tokens *request* says, at four characters each."""
+    parts = [part for message in request.messages for part in message.content]
+    text = sum(map(_characters, parts)) + sum(len(part.text) for part in request.system)
+    tools = sum(len(json.dumps(codec.to_json(tool))) for tool in request.tools)
+    media = sum(1 for part in parts if isinstance(part, ImagePart | AudioPart | DocumentPart))
+    return -(-(text + tools) // _CHARACTERS_PER_TOKEN) + media * _TOKENS_PER_MEDIA_PART
+
+
+def output_tokens_of(response: LLMResponse) -> int:
+    """Return about how many tokens *response* says, at four characters each."""
+    return -(-sum(map(_characters, response.message.content)) // _CHARACTERS_PER_TOKEN)
+
+
+def _characters(part: object) -> int:
+    if isinstance(part, TextPart | ReasoningPart | RefusalPart):
+        return len(part.text)
+    if isinstance(part, ToolCallPart):
+        return len(json.dumps(part.arguments))
+    if isinstance(part, ToolResultPart):
+        return sum(map(_characters, part.parts)) or len(json.dumps(codec.to_json(part)))
+    return 0

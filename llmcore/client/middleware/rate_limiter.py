@@ -1,0 +1,227 @@
+"""How many requests and tokens a minute are sent."""
+
+from collections.abc import Callable, Hashable, Sequence
+from datetime import datetime
+from typing import NoReturn, TypeAlias
+
+from attrs import define, frozen
+
+from llmcore.client.event_stream import EventStream
+from llmcore.client.middleware.chain import Next
+from llmcore.client.middleware.clock import SYSTEM_CLOCK, Clock
+from llmcore.client.middleware.outcome import Outcome, input_tokens_of
+from llmcore.client.middleware.serial import Serial
+from llmcore.client.middleware.target import Target, TargetKey, by_model, target_of
+from llmcore.client.middleware.token_bucket import TokenBucket, per_minute, stated
+from llmcore.schema.errors import ConfigurationError, LLMError, RateLimitError
+from llmcore.schema.events import LLMEvent, StreamStart
+from llmcore.schema.rate_limit import RateLimitInfo
+from llmcore.schema.request import LLMRequest
+
+TokenEstimate: TypeAlias = Callable[[LLMRequest], int]
+"""Returns about how many tokens a request will use, its answer included."""
+
+_LOCAL = "rate-limiter"
+
+
+def expected_tokens(request: LLMRequest) -> int:
+    """Return the input, at four characters a token, and `max_tokens` of output if given."""
+    return input_tokens_of(request) + (request.generation.max_tokens or 0)
+
+
+class RateLimiter:
+    """Holds requests back so that a provider's limits are kept.
+
+    Two things set the pace, the slower one counts: the limits given here, and what the
+    provider's headers say is left (`headers`). After its 429 with a time to wait, nothing is
+    sent for that long. Who comes first goes first. What a call really used is known at its
+    end, and then corrects what was estimated.
+
+    A call never waits longer than `max_wait_s` seconds: if it would have to, it is a
+    RateLimitError at once, `retry_after` saying when it could go.
+
+    - `key`: what is limited together; by default each model of each provider by itself.
+    - `tokens`: estimates the tokens of a request before it is sent.
+    """
+
+    def __init__(
+        self,
+        *,
+        requests_per_minute: float | None = None,
+        tokens_per_minute: float | None = None,
+        headers: bool = True,
+        max_wait_s: float = 60.0,
+        key: TargetKey = by_model,
+        tokens: TokenEstimate = expected_tokens,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
+        for name, limit in (("requests", requests_per_minute), ("tokens", tokens_per_minute)):
+            if limit is not None and not limit > 0:
+                raise ConfigurationError(f"{name}_per_minute must be more than 0, not {limit}")
+        self._requests_per_minute = requests_per_minute
+        self._tokens_per_minute = tokens_per_minute
+        self._headers = headers
+        self._max_wait_s = max_wait_s
+        self._key = key
+        self._tokens = tokens
+        self._clock = clock
+        self._lanes: dict[Hashable, _Lane] = {}
+        self._serial = Serial()
+
+    async def __call__(self, request: LLMRequest, next: Next) -> EventStream:
+        """Wait until the request may be sent, and send it."""
+        target = target_of(request, next)
+        lane = self._lane(self._key(target))
+        expected = self._tokens(request)
+        await self._wait(lane, expected, target)
+
+        def end(outcome: Outcome) -> None:
+            usage = outcome.usage_of(request)
+            used = (usage and usage.total_tokens) or 0
+            now = self._clock.monotonic()
+            self._serial.run(lambda: lane.settle(expected, used, outcome.error, now))
+
+        each = self._learning(lane) if self._headers else None
+        return next(request).watch(each=each, end=lambda result: end(Outcome.of(result)))
+
+    def _lane(self, key: Hashable) -> "_Lane":
+        lane = self._lanes.get(key)
+        if lane is None:
+            now = self._clock.monotonic()
+            lane = _Lane(
+                requests=_bucket(self._requests_per_minute, now),
+                tokens=_bucket(self._tokens_per_minute, now),
+            )
+            lane = self._lanes.setdefault(key, lane)
+        return lane
+
+    async def _wait(self, lane: "_Lane", tokens: int, target: Target) -> None:
+        """Return when it is the turn of a request of so many *tokens*; RateLimitError if late."""
+        begun = self._clock.monotonic()
+        claim = await self._serial.ask(lambda: lane.claimed(tokens, begun, self._max_wait_s))
+        if not claim.granted:
+            self._refuse(target, claim.wait_s)
+        wait_s = claim.wait_s
+        try:
+            while wait_s > 0:
+                await self._clock.sleep(wait_s)
+                now = self._clock.monotonic()
+                wait_s = lane.stopped_s(now)  # what was learnt meanwhile
+                if wait_s and now + wait_s > begun + self._max_wait_s:
+                    self._refuse(target, wait_s)
+        except BaseException:
+            now = self._clock.monotonic()
+            self._serial.run(lambda: lane.give_back(tokens, now))
+            raise
+        self._serial.run(lambda: lane.sent(tokens))
+
+    def _refuse(self, target: Target, wait_s: float) -> NoReturn:
+        raise RateLimitError(
+            f"the request could be sent in {wait_s:.1f} seconds, but waits at most "
+            f"{self._max_wait_s:g}: nothing was sent",
+            provider=target.provider or None,
+            error_code=_LOCAL,
+            retry_after=wait_s,
+        )
+
+    def _learning(self, lane: "_Lane") -> Callable[[Sequence[LLMEvent]], None]:
+        """Return what hears the limits that the answer's headers state."""
+        heard = False
+
+        def each(batch: Sequence[LLMEvent]) -> None:
+            nonlocal heard
+            if heard or not isinstance(batch[0], StreamStart):
+                return
+            heard = True
+            info, now, wall = batch[0].rate_limit, self._clock.monotonic(), self._clock.wall()
+            if info is not None:
+                self._serial.run(lambda: lane.learn(info, now, wall))
+
+        return each
+
+
+def _bucket(limit: float | None, now: float) -> TokenBucket | None:
+    return None if limit is None else per_minute(limit, now)
+
+
+def _seconds_to(moment: datetime | None, wall: float) -> float | None:
+    return None if moment is None else moment.timestamp() - wall
+
+
+@frozen
+class _Claim:
+    granted: bool
+    wait_s: float
+
+
+@define(eq=False)
+class _Lane:
+    """The state of one key. Changed only through the limiter's `_serial`."""
+
+    requests: TokenBucket | None
+    tokens: TokenBucket | None
+    stated_requests: TokenBucket | None = None
+    stated_tokens: TokenBucket | None = None
+    stopped_until: float = 0.0
+    waiting_requests: int = 0
+    waiting_tokens: int = 0
+
+    def claimed(self, tokens: int, now: float, max_wait_s: float) -> _Claim:
+        """Take a place in the line, unless the wait would be too long."""
+        waits = [bucket.wait_s(amount, now) for bucket, amount in self._buckets(tokens)]
+        wait_s = max(self.stopped_s(now), *waits, 0.0)
+        if wait_s > max_wait_s:
+            return _Claim(granted=False, wait_s=wait_s)
+        self._take(1, tokens, now)
+        self.waiting_requests += 1
+        self.waiting_tokens += tokens
+        return _Claim(granted=True, wait_s=wait_s)
+
+    def stopped_s(self, now: float) -> float:
+        """Return for how long the provider wants to hear nothing."""
+        return max(0.0, self.stopped_until - now)
+
+    def give_back(self, tokens: int, now: float) -> None:
+        """Leave the line without having sent anything."""
+        self._take(-1, -tokens, now)
+        self.sent(tokens)
+
+    def sent(self, tokens: int) -> None:
+        """Leave the line to send the request."""
+        self.waiting_requests -= 1
+        self.waiting_tokens -= tokens
+
+    def settle(self, expected: int, used: int, error: LLMError | None, now: float) -> None:
+        """Correct what was expected, and stop if the provider said so."""
+        if self.tokens is not None:
+            self.tokens.take(used - min(expected, self.tokens.capacity), now)
+        if isinstance(error, RateLimitError) and error.error_code != _LOCAL and error.retry_after:
+            self.stopped_until = max(self.stopped_until, now + error.retry_after)
+
+    def learn(self, info: RateLimitInfo, now: float, wall: float) -> None:
+        """Go by what the headers of an answer say is left."""
+        requests_s = _seconds_to(info.requests_reset_at, wall)
+        tokens_s = _seconds_to(info.tokens_reset_at, wall)
+        self.stated_requests = stated(
+            info.requests_limit, info.requests_remaining, requests_s, self.waiting_requests, now
+        )
+        self.stated_tokens = stated(
+            info.tokens_limit, info.tokens_remaining, tokens_s, self.waiting_tokens, now
+        )
+
+    def _take(self, requests: int, tokens: int, now: float) -> None:
+        for bucket in (self.requests, self.stated_requests):
+            if bucket is not None:
+                bucket.take(requests, now)
+        for bucket in (self.tokens, self.stated_tokens):
+            if bucket is not None:
+                bucket.take(tokens, now)
+
+    def _buckets(self, tokens: int) -> list[tuple[TokenBucket, float]]:
+        pairs = (
+            (self.requests, 1),
+            (self.stated_requests, 1),
+            (self.tokens, tokens),
+            (self.stated_tokens, tokens),
+        )
+        return [(bucket, amount) for bucket, amount in pairs if bucket is not None]

@@ -1,0 +1,126 @@
+"""Answering a request that was answered before, without asking again."""
+
+import logging
+from collections.abc import Callable
+
+import anyio.to_thread
+from returns.pipeline import is_successful
+from returns.result import Result
+
+from llmcore.client.event_stream import EventStream
+from llmcore.client.media_files import load_files, names_files
+from llmcore.client.middleware.cache_key import cache_key
+from llmcore.client.middleware.cached_events import Recording, unpacked
+from llmcore.client.middleware.chain import Next
+from llmcore.client.middleware.memory_cache import CacheStore, MemoryCache
+from llmcore.client.middleware.serial import Serial, Waiter
+from llmcore.client.middleware.target import target_of
+from llmcore.schema.errors import ConfigurationError, LLMError
+from llmcore.schema.events import LLMEvent
+from llmcore.schema.request import LLMRequest
+from llmcore.schema.response import LLMResponse
+
+_LOG = logging.getLogger("llmcore.cache")
+
+_WORTH_KEEPING = frozenset({"stop", "length", "tool_calls"})
+
+
+class ResponseCache:
+    """Keeps whole answers and gives them again to the same request, streamed or not.
+
+    The same request goes to the same model by the same route and says the same in every
+    field; credentials do not count, so keep the users of one process apart by *scope* if they
+    must not see each other's answers. Kept are answers that ended as they should, no failures
+    and no filtered ones. An answer from here has the Diagnostic `response-from-cache` and the
+    usage that it once had.
+
+    Of several equal requests at the same time, only one is sent, unless they are streamed.
+
+    - `ttl_s`: for how many seconds an answer is good; None: for ever.
+    - `when`: which requests to look up and keep; by default all.
+    """
+
+    def __init__(
+        self,
+        store: CacheStore | None = None,
+        *,
+        ttl_s: float | None = 3600.0,
+        when: Callable[[LLMRequest], bool] | None = None,
+        scope: str = "",
+    ) -> None:
+        if ttl_s is not None and not ttl_s > 0:
+            raise ConfigurationError(f"ttl_s must be more than 0 seconds, not {ttl_s}")
+        self.store: CacheStore = MemoryCache() if store is None else store
+        self._ttl_s = ttl_s
+        self._when = when
+        self._scope = scope
+        self._serial = Serial()
+        self._asked: dict[str, list[Waiter]] = {}
+        """Keys that somebody is asking for, and who waits for the answer."""
+
+    async def __call__(self, request: LLMRequest, next: Next) -> EventStream:
+        """Answer from the cache, or ask and keep the answer."""
+        key = await self._key(request, next)
+        if key is None:
+            return next(request)
+        found = await self._found(key)
+        if found is not None:
+            return EventStream.of(found)
+        return (
+            self._asking(key, request, next)
+            if next.streaming
+            else await self._one(key, request, next)
+        )
+
+    async def _key(self, request: LLMRequest, next: Next) -> str | None:
+        """Return the key of *request*; None if it is not to be kept, or cannot be sent."""
+        target = target_of(request, next)
+        if target.route is None or (self._when is not None and not self._when(request)):
+            return None
+        if names_files(request):
+            try:
+                request = await anyio.to_thread.run_sync(load_files, request)
+            except LLMError:  # sending it says the same
+                return None
+        return cache_key(request, target, target.route, self._scope)
+
+    async def _found(self, key: str) -> list[LLMEvent] | None:
+        data = await self.store.get(key)
+        if data is None:
+            return None
+        try:
+            return unpacked(data)
+        except (LLMError, ValueError) as error:
+            _LOG.warning("an entry of the response cache cannot be read: %s", error)
+            return None
+
+    async def _one(self, key: str, request: LLMRequest, next: Next) -> EventStream:
+        """Ask, unless somebody is asking the same: then wait for that answer first."""
+        waiter = Waiter()
+        if await self._serial.ask(lambda: self._is_first(key, waiter)):
+            return self._asking(key, request, next).watch(
+                end=lambda _result: self._serial.run(lambda: self._wake(key))
+            )
+        await waiter.wait()
+        found = await self._found(key)
+        return self._asking(key, request, next) if found is None else EventStream.of(found)
+
+    def _is_first(self, key: str, waiter: Waiter) -> bool:
+        if key in self._asked:
+            self._asked[key].append(waiter)
+            return False
+        self._asked[key] = []
+        return True
+
+    def _wake(self, key: str) -> None:
+        for waiter in self._asked.pop(key, ()):
+            waiter.wake()
+
+    def _asking(self, key: str, request: LLMRequest, next: Next) -> EventStream:
+        recording = Recording()
+
+        async def keep(result: Result[LLMResponse, LLMError]) -> None:
+            if is_successful(result) and result.unwrap().finish_reason.reason in _WORTH_KEEPING:
+                await self.store.put(key, recording.packed(), ttl_s=self._ttl_s)
+
+        return next(request).watch(each=recording.add).then(keep)

@@ -1,0 +1,81 @@
+"""State that is changed from any task, event loop, thread or finaliser, and waiting for it.
+
+A client may be used from several event loops and threads at once, and a stream that nobody
+closed gives back what it holds from its finaliser, which runs in the middle of anything. A lock
+would make such a finaliser wait for the very code that it interrupted; here nobody waits.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TypeVar
+
+import anyio
+import anyio.lowlevel
+import sniffio
+
+_T = TypeVar("_T")
+
+
+class Serial:
+    """Runs small functions one after the other, whoever asks, without ever blocking."""
+
+    def __init__(self) -> None:
+        self._changes: deque[Callable[[], None]] = deque()
+        self._lock = threading.Lock()
+
+    def run(self, change: Callable[[], None]) -> None:
+        """Run *change*, which must not raise, once those before it have run.
+
+        It has run on return, unless somebody else is running changes at the moment, who then
+        runs this one too.
+        """
+        self._changes.append(change)
+        while self._changes and self._lock.acquire(blocking=False):
+            try:
+                while self._changes:
+                    self._changes.popleft()()
+            finally:
+                self._lock.release()
+
+    async def ask(self, question: Callable[[], _T]) -> _T:
+        """Run *question*, which must not raise, like `run` does, and return its answer.
+
+        This cannot be cancelled: it is over at once, or as soon as another thread is done.
+        """
+        answers: list[_T] = []
+        self.run(lambda: answers.append(question()))
+        if not answers:
+            with anyio.CancelScope(shield=True):
+                while not answers:
+                    await anyio.lowlevel.checkpoint()
+        return answers[0]
+
+
+class Waiter:
+    """One task that waits until somebody, in whatever thread, wakes it."""
+
+    def __init__(self) -> None:
+        self._event = anyio.Event()
+        self._call_soon = _call_soon()
+
+    async def wait(self) -> None:
+        """Return once `wake` was called."""
+        await self._event.wait()
+
+    def wake(self) -> None:
+        """Let `wait` return. An event loop that has ended has nobody waiting."""
+        with suppress(RuntimeError):
+            self._call_soon(self._event.set)
+
+
+def _call_soon() -> Callable[[Callable[[], None]], object]:
+    """Return what runs a function in this task's event loop, from any thread."""
+    if sniffio.current_async_library() == "trio":
+        import trio
+
+        return trio.lowlevel.current_trio_token().run_sync_soon
+    import asyncio
+
+    return asyncio.get_running_loop().call_soon_threadsafe

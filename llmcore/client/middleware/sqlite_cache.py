@@ -1,0 +1,130 @@
+"""Cached answers in a SQLite file, which processes may share and which outlives them."""
+
+import logging
+import os
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+import anyio.to_thread
+
+from llmcore.client.middleware.clock import SYSTEM_CLOCK, Clock
+from llmcore.client.middleware.memory_cache import check_limits
+from llmcore.schema.errors import ConfigurationError
+
+_T = TypeVar("_T")
+
+_LOG = logging.getLogger("llmcore.cache")
+
+_BUSY_S = 5.0
+"""How long to wait for another process that is writing."""
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS answers (
+    key TEXT PRIMARY KEY, value BLOB NOT NULL, size INTEGER NOT NULL,
+    expires_at REAL, used_at REAL NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS answers_by_use ON answers (used_at DESC, size);
+CREATE INDEX IF NOT EXISTS answers_by_end ON answers (expires_at);
+"""
+
+_PRUNE = """
+DELETE FROM answers WHERE key IN (
+    SELECT key FROM (
+        SELECT key,
+               row_number() OVER newest AS entries,
+               sum(size) OVER newest AS bytes
+        FROM answers WINDOW newest AS (ORDER BY used_at DESC, key)
+    ) WHERE entries > :max_entries OR bytes > :max_bytes
+)
+"""
+
+
+class SqliteCache:
+    """Keeps the most recently used answers in the file *path*.
+
+    The file holds what models said, readable to its owner only. Each access opens it anew, in
+    a thread, so that there is nothing to close, and processes may fork.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        max_entries: int = 10_000,
+        max_bytes: int = 512 * 1024 * 1024,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
+        check_limits(max_entries, max_bytes)
+        self.path = Path(path).expanduser()
+        if not self.path.parent.is_dir():
+            raise ConfigurationError(f"the folder of the cache {self.path} does not exist")
+        self._max_entries = max_entries
+        self._max_bytes = max_bytes
+        self._clock = clock
+        self._ready = False
+        self._lock = threading.Lock()
+
+    async def get(self, key: str) -> bytes | None:
+        """Return what is kept under *key*; None, and a warning, if the file cannot be read."""
+        return await anyio.to_thread.run_sync(self._tried, lambda: self._get(key))
+
+    async def put(self, key: str, value: bytes, *, ttl_s: float | None) -> None:
+        """Keep *value*; a warning if the file cannot be written."""
+        await anyio.to_thread.run_sync(self._tried, lambda: self._put(key, value, ttl_s))
+
+    def _tried(self, action: Callable[[], _T]) -> _T | None:
+        try:
+            return action()
+        except (sqlite3.Error, OSError) as error:
+            _LOG.warning("the response cache %s cannot be used: %s", self.path, error)
+            return None
+
+    def _get(self, key: str) -> bytes | None:
+        now = self._clock.wall()
+        with self._connection() as connection:
+            row = connection.execute(
+                "UPDATE answers SET used_at = ? WHERE key = ?"
+                " AND (expires_at IS NULL OR expires_at > ?) RETURNING value",
+                (now, key, now),
+            ).fetchone()
+        return None if row is None else bytes(row[0])
+
+    def _put(self, key: str, value: bytes, ttl_s: float | None) -> None:
+        if len(value) > self._max_bytes:
+            return
+        now = self._clock.wall()
+        expires_at = None if ttl_s is None else now + ttl_s
+        with self._connection() as connection:
+            connection.execute("DELETE FROM answers WHERE expires_at <= ?", (now,))
+            connection.execute(
+                "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?)",
+                (key, value, len(value), expires_at, now),
+            )
+            limits = {"max_entries": self._max_entries, "max_bytes": self._max_bytes}
+            if self._is_full(connection):
+                connection.execute(_PRUNE, limits)
+
+    def _is_full(self, connection: sqlite3.Connection) -> bool:
+        query = "SELECT count(*), coalesce(sum(size), 0) FROM answers"
+        entries, size = connection.execute(query).fetchone()
+        return bool(entries > self._max_entries or size > self._max_bytes)
+
+    @contextmanager
+    def _connection(self) -> Iterator[sqlite3.Connection]:
+        """Open the file for one transaction."""
+        with self._lock:
+            if not self._ready or not self.path.exists():
+                self._prepare()
+        with closing(sqlite3.connect(self.path, timeout=_BUSY_S)) as connection, connection:
+            yield connection
+
+    def _prepare(self) -> None:
+        os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
+        with closing(sqlite3.connect(self.path, timeout=_BUSY_S)) as connection:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.executescript(_SCHEMA)
+        self._ready = True

@@ -1,0 +1,66 @@
+"""What a call goes to, as far as one can tell before it is made."""
+
+from collections.abc import Callable, Hashable
+from typing import TypeAlias
+from urllib.parse import urlsplit
+
+from attrs import field, frozen
+
+from llmcore.client.middleware.chain import Next
+from llmcore.routes.route import Route
+from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.request import LLMRequest
+
+
+@frozen(kw_only=True)
+class Target:
+    """A provider's model, and the way to it."""
+
+    provider: str
+    """The provider's id; empty if nothing says which."""
+    model: str
+    route: Route | None = field(default=None, repr=False)
+    base_url: str | None = None
+    """Where the provider is, without credentials; None for what runs on this machine."""
+
+
+TargetKey: TypeAlias = Callable[[Target], Hashable]
+"""Names what limits or counts together."""
+
+
+def by_model(target: Target) -> Hashable:
+    """Count each model of each provider by itself."""
+    return target.provider, target.model
+
+
+def by_provider(target: Target) -> Hashable:
+    """Count all models of a provider together."""
+    return target.provider
+
+
+def together(_target: Target) -> Hashable:
+    """Count everything together."""
+    return None
+
+
+def target_of(request: LLMRequest, next: Next) -> Target:
+    """Return what *request* goes to; without a route if the client knows of none."""
+    model = next.resolve(request).value_or(None)
+    if model is None:
+        return Target(provider=request.provider_id, model=request.model_id)
+    route = model.route if isinstance(model.route, Route) else None
+    return Target(
+        provider=model.provider, model=model.id, route=route, base_url=_base_url(route, next)
+    )
+
+
+def _base_url(route: Route | None, next: Next) -> str | None:
+    """Return the base URL of *route*, without credentials, query and fragment."""
+    url = None if route is None else route.endpoint.base_url
+    try:
+        url = url(next.environ) if callable(url) else url
+        parts = urlsplit((url or "").strip())
+        host = parts.netloc.rpartition("@")[2]
+    except (ConfigurationError, ValueError):  # preparing the request will tell
+        return None
+    return f"{parts.scheme}://{host}{parts.path.rstrip('/')}" if host else None

@@ -1,0 +1,176 @@
+"""OpenTelemetry spans and metrics for each call."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from llmcore.client.event_stream import EventStream
+from llmcore.client.middleware.chain import Next
+from llmcore.client.middleware.clock import SYSTEM_CLOCK, Clock
+from llmcore.client.middleware.outcome import Outcome
+from llmcore.client.middleware.target import target_of
+from llmcore.client.middleware.telemetry_attributes import (
+    Attributes,
+    common_attributes,
+    operation_of,
+    outcome_attributes,
+    request_attributes,
+)
+from llmcore.client.middleware.telemetry_content import input_content, output_content
+from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.events import ErrorEvent, LLMEvent
+from llmcore.schema.request import LLMRequest
+from llmcore.schema.usage import Usage
+from llmcore.version import VERSION
+
+if TYPE_CHECKING:
+    from opentelemetry.context import Context
+    from opentelemetry.metrics import Meter, MeterProvider
+    from opentelemetry.trace import Span, TracerProvider
+
+_DURATIONS_S = tuple(round(0.01 * 2**power, 2) for power in range(14))
+_TOKENS = tuple(4**power for power in range(14))
+
+
+class Telemetry:
+    """Makes a span of each call, and counts its time and tokens.
+
+    As the conventions for generative AI have it: a client span `{operation} {model}`, and the
+    histograms `gen_ai.client.operation.duration`, `.time_to_first_chunk` (streams) and
+    `gen_ai.client.token.usage`. The span is the current one while the answer is read, so that
+    what HTTP clients trace is below it. It ends with the call, also with one that was left
+    early (`error.type` is then `AbortError`) or dropped. Tokens are estimated where an answer
+    broke off (`llmcore.usage.estimated`).
+
+    - `tracer_provider`, `meter_provider`: where to; by default the global ones.
+    - `content`: whether spans hold what was said, on either side, and messages of errors.
+
+    Needs the extra `otel`; ConfigurationError without it.
+    """
+
+    def __init__(
+        self,
+        *,
+        tracer_provider: "TracerProvider | None" = None,
+        meter_provider: "MeterProvider | None" = None,
+        content: bool = False,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
+        try:
+            from opentelemetry import metrics, trace
+        except ImportError as error:
+            message = "OpenTelemetry is not installed: pip install 'llmcore-routes[otel]'"
+            raise ConfigurationError(message, cause=error) from error
+        self._tracer = trace.get_tracer("llmcore", VERSION, tracer_provider)
+        self._meters = _Meters(metrics.get_meter("llmcore", VERSION, meter_provider))
+        self._content = content
+        self._clock = clock
+
+    def __call__(self, request: LLMRequest, next: Next) -> EventStream:
+        """Run the call in a span of its own."""
+        from opentelemetry.trace import SpanKind, use_span
+
+        target = target_of(request, next)
+        attributes = common_attributes(target)
+        span = self._tracer.start_span(
+            f"{operation_of(target)} {target.model}",
+            kind=SpanKind.CLIENT,
+            attributes={**attributes, **request_attributes(request, streaming=next.streaming)},
+        )
+        if self._content and span.is_recording():
+            span.set_attributes(input_content(request))
+        call = _Call(span, self._meters, attributes, self._clock)
+
+        def end(outcome: Outcome) -> None:
+            if self._content and span.is_recording():
+                span.set_attributes(_said(outcome))
+            call.end(outcome, outcome.usage_of(request))
+
+        return (
+            next(request)
+            .within(lambda: use_span(span, record_exception=False, set_status_on_exception=False))
+            .watch(
+                each=call.heard if next.streaming else None,
+                end=lambda result: end(Outcome.of(result)),
+            )
+        )
+
+
+def _said(outcome: Outcome) -> Mapping[str, str]:
+    """Return the attributes that hold what came back, in words."""
+    answer = {} if outcome.response is None else output_content(outcome.response)
+    error = {} if outcome.error is None else {"error.message": outcome.error.message}
+    return {**answer, **error}
+
+
+class _Meters:
+    """The instruments."""
+
+    def __init__(self, meter: "Meter") -> None:
+        self.duration = meter.create_histogram(
+            "gen_ai.client.operation.duration",
+            "s",
+            "GenAI operation duration.",
+            explicit_bucket_boundaries_advisory=_DURATIONS_S,
+        )
+        self.first_chunk = meter.create_histogram(
+            "gen_ai.client.operation.time_to_first_chunk",
+            "s",
+            "Time from the request to the first chunk of a streamed answer.",
+            explicit_bucket_boundaries_advisory=_DURATIONS_S,
+        )
+        self.tokens = meter.create_histogram(
+            "gen_ai.client.token.usage",
+            "{token}",
+            "Number of input and output tokens used.",
+            explicit_bucket_boundaries_advisory=_TOKENS,
+        )
+
+
+class _Call:
+    """One call's span and measurements."""
+
+    def __init__(self, span: "Span", meters: _Meters, common: Attributes, clock: Clock) -> None:
+        self._span = span
+        self._meters = meters
+        self._common = common
+        self._clock = clock
+        self._started = clock.monotonic()
+        self._heard = False
+
+    def heard(self, batch: Sequence[LLMEvent]) -> None:
+        """Measure the time to the first events, unless they are the last."""
+        if self._heard or isinstance(batch[-1], ErrorEvent):
+            return
+        self._heard = True
+        waited_s = self._clock.monotonic() - self._started
+        self._span.set_attribute("gen_ai.response.time_to_first_chunk", waited_s)
+        self._meters.first_chunk.record(waited_s, self._common, self._context)
+
+    def end(self, outcome: Outcome, usage: Usage | None) -> None:
+        """Measure the whole call, and end the span."""
+        from opentelemetry.trace import StatusCode
+
+        attributes = outcome_attributes(outcome, usage)
+        self._span.set_attributes(attributes)
+        kept = ("gen_ai.response.model", "error.type")
+        common = {**self._common, **{k: attributes[k] for k in kept if k in attributes}}
+        self._meters.duration.record(self._clock.monotonic() - self._started, common, self._context)
+        common.pop("error.type", None)
+        if usage is not None:
+            self._count("input", usage.input_tokens, common)
+            self._count("output", usage.output_tokens, common)
+        if outcome.error is not None:
+            self._span.set_status(StatusCode.ERROR, type(outcome.error).__name__)
+        self._span.end()
+
+    def _count(self, kind: str, tokens: int | None, common: Attributes) -> None:
+        if tokens is not None:
+            attributes = {**common, "gen_ai.token.type": kind}
+            self._meters.tokens.record(tokens, attributes, self._context)
+
+    @property
+    def _context(self) -> "Context":
+        """The span's context, by which exemplars of the measurements lead to it."""
+        from opentelemetry.trace import set_span_in_context
+
+        return set_span_in_context(self._span)

@@ -1,0 +1,64 @@
+"""A token bucket: a level that refills with time, and may be taken from in advance."""
+
+import math
+
+from attrs import define
+
+
+@define
+class TokenBucket:
+    """So much can be taken at once, and so much a second after that.
+
+    Times are seconds of one monotonic clock. What is taken beyond the level is owed: those
+    who come later wait until it is paid back, so that nobody is overtaken.
+    """
+
+    capacity: float
+    rate: float
+    """What comes back each second."""
+    level: float
+    at: float
+    """When the level was so."""
+    until: float = math.inf
+    """From then on the bucket limits nothing."""
+
+    def wait_s(self, amount: float, now: float) -> float:
+        """Return how long to wait before *amount* may be used; more than all counts as all."""
+        missing = min(amount, self.capacity) - self._level_at(now)
+        if missing <= 0 or now >= self.until:
+            return 0.0
+        refilled = missing / self.rate if self.rate > 0 else math.inf
+        return min(refilled, self.until - now)
+
+    def take(self, amount: float, now: float) -> None:
+        """Take *amount*, whether it is there or not; less than nothing gives it back."""
+        self.level = min(self._level_at(now) - min(amount, self.capacity), self.capacity)
+        self.at = max(now, self.at)
+
+    def _level_at(self, now: float) -> float:
+        return min(self.capacity, self.level + self.rate * max(0.0, now - self.at))
+
+
+def per_minute(count: float, now: float) -> TokenBucket:
+    """Return a full bucket of *count* that refills within a minute."""
+    return TokenBucket(capacity=count, rate=count / 60, level=count, at=now)
+
+
+def stated(
+    limit: int | None, remaining: int | None, reset_s: float | None, waiting: float, now: float
+) -> TokenBucket | None:
+    """Return the bucket that a server says we have: *remaining* of *limit*, full in *reset_s*.
+
+    *waiting* is what we shall use of it without having sent it yet. None if it does not say
+    enough, or the time is over.
+    """
+    if remaining is None or reset_s is None or reset_s <= 0:
+        return None
+    rate = 0.0 if limit is None else max(0, limit - remaining) / reset_s
+    return TokenBucket(
+        capacity=math.inf if limit is None else limit,
+        rate=rate,
+        level=remaining - waiting,
+        at=now,
+        until=now + reset_s,
+    )

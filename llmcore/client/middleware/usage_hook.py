@@ -1,0 +1,63 @@
+"""Telling what each call consumed: once, whichever way it ended."""
+
+from collections.abc import Callable
+
+from attrs import frozen
+
+from llmcore.client.event_stream import EventStream
+from llmcore.client.middleware.chain import Next
+from llmcore.client.middleware.outcome import Outcome
+from llmcore.client.middleware.pricing import Price, cost_of_call, listed_price
+from llmcore.client.middleware.target import Target, target_of
+from llmcore.schema.errors import LLMError
+from llmcore.schema.request import LLMRequest
+from llmcore.schema.usage import Usage
+
+
+@frozen(kw_only=True)
+class CallUsage:
+    """What one call consumed."""
+
+    provider: str
+    model: str
+    """The model that was asked for."""
+    usage: Usage | None
+    """`estimated` where the answer broke off; None if none began."""
+    cost_usd: float | None
+    """None if the price is not known."""
+    error: LLMError | None = None
+    from_cache: bool = False
+
+    @classmethod
+    def of(cls, request: LLMRequest, target: Target, outcome: Outcome, price: Price) -> "CallUsage":
+        """Work out what a call to *target* consumed."""
+        usage = outcome.usage_of(request)
+        return cls(
+            provider=target.provider,
+            model=target.model,
+            usage=usage,
+            cost_usd=cost_of_call(price, target, outcome.response, usage),
+            error=outcome.error,
+            from_cache=outcome.from_cache,
+        )
+
+
+class UsageHook:
+    """Calls *hook* exactly once for each call: finished, failed, closed early or dropped.
+
+    A dropped stream is one that nobody read to its end or closed; its hook runs in whatever
+    thread that shows, so that a hook has to be quick and must not wait for locks.
+    """
+
+    def __init__(self, hook: Callable[[CallUsage], None], *, price: Price = listed_price) -> None:
+        self._hook = hook
+        self._price = price
+
+    def __call__(self, request: LLMRequest, next: Next) -> EventStream:
+        """Run the call, and tell the hook at its end."""
+        target = target_of(request, next)
+        return next(request).watch(
+            end=lambda result: self._hook(
+                CallUsage.of(request, target, Outcome.of(result), self._price)
+            )
+        )

@@ -1,0 +1,261 @@
+"""Responses over WebSockets: each turn of a conversation sends only what is new.
+
+A message of the server is passed on as one server-sent event, so framing, protocol and fold are
+those of HTTP. Where no socket can be opened the request goes by HTTP, which a Diagnostic says.
+Once the server may have begun to answer, nothing is sent a second time.
+"""
+
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from types import MappingProxyType
+
+import anyio
+from attrs import evolve
+
+from llmcore.client.pool import PerLoop
+from llmcore.client.timeouts import Timeouts
+from llmcore.client.transport import Exchange, OpensSockets, Transport
+from llmcore.client.websocket_pool import PooledSocket, SocketPool
+from llmcore.protocols.openai_responses.continuation import (
+    PREVIOUS_NOT_FOUND,
+    TOO_OLD,
+    Memory,
+    Turn,
+    ending,
+    error_code,
+)
+from llmcore.routes.http_request import HttpRequest, redact
+from llmcore.routes.transport import WebSocket
+from llmcore.schema import json
+from llmcore.schema.diagnostics import Diagnostic
+from llmcore.schema.errors import LLMError, NetworkError, RequestTimeoutError, StreamError
+
+_BODYS_OWN = frozenset(
+    {"accept", "accept-encoding", "connection", "content-length", "content-type"}
+)
+"""Headers that describe the body of a request, or its connection; a handshake has neither."""
+_HEADERS: Mapping[str, str] = MappingProxyType({"content-type": "text/event-stream"})
+_TOO_BIG = "1009"
+"""The close code for a message that the server refuses to read."""
+
+
+class WebSocketTransport:
+    """Carries `POST /responses` over sockets that stay open, all else over *http*.
+
+    `clock` tells the age of sockets, in seconds.
+    """
+
+    def __init__(
+        self,
+        spec: WebSocket,
+        *,
+        http: Transport,
+        opener: OpensSockets,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._http = http
+        self._pools: PerLoop[SocketPool] = PerLoop(
+            lambda: SocketPool(opener, spec, clock), _close_pool
+        )
+
+    async def send(self, request: HttpRequest, timeouts: Timeouts) -> Exchange:
+        """Send *request* and wait for the first word of the answer.
+
+        Raises NetworkError if the socket breaks before it.
+        """
+        body = json.loads(request.body) if request.method == "POST" else None
+        if not isinstance(body, dict):  # such as the GET that resumes a background response
+            return await self._http.send(request, timeouts)
+        if body.get("background"):
+            why = "a WebSocket carries no background responses"
+            return await self._by_http(request, timeouts, why)
+        turn = Turn.of(body)
+        try:
+            return await self._by_socket(handshake_of(request), turn, timeouts)
+        except _NotBegunError as refusal:
+            if not turn.generates:  # HTTP knows no such request
+                raise refusal.reason from refusal.reason.__cause__
+            why = redact(refusal.reason.message, request.secrets)
+            return await self._by_http(request, timeouts, why)
+
+    async def aclose(self) -> None:
+        """Close this event loop's sockets."""
+        await self._pools.aclose()
+
+    async def _by_socket(
+        self, handshake: HttpRequest, turn: Turn, timeouts: Timeouts
+    ) -> "WebSocketExchange":
+        pool = await self._pools.get()
+        exchange = await self._begun(pool, handshake, turn, timeouts)
+        if exchange.refused_by(TOO_OLD):  # it was opened elsewhere, or clocks differ
+            await exchange.aclose()
+            exchange = await self._begun(pool, handshake, turn, timeouts, new=True)
+        return exchange
+
+    async def _begun(
+        self,
+        pool: SocketPool,
+        handshake: HttpRequest,
+        turn: Turn,
+        timeouts: Timeouts,
+        *,
+        new: bool = False,
+    ) -> "WebSocketExchange":
+        try:
+            taken = await pool.take(handshake, turn, timeouts, new=new)
+        except (NetworkError, RequestTimeoutError) as error:
+            raise _NotBegunError(error) from error
+        exchange = WebSocketExchange(pool, taken, turn)
+        try:
+            await exchange.begin()
+        except NetworkError as error:
+            await exchange.aclose()
+            if error.error_code == _TOO_BIG:
+                raise _NotBegunError(error) from error
+            raise
+        except BaseException:
+            await exchange.aclose()
+            raise
+        return exchange
+
+    async def _by_http(
+        self, request: HttpRequest, timeouts: Timeouts, why: str
+    ) -> "FallbackExchange":
+        note = Diagnostic(
+            "websocket-fallback", "model", action="changed", message=f"sent by HTTP: {why}"
+        )
+        return FallbackExchange(await self._http.send(request, timeouts), (note,))
+
+
+class WebSocketExchange:
+    """One answer on its way over a socket, in the shape of server-sent events."""
+
+    status = 200
+    headers = _HEADERS
+    limits_reads = False
+
+    def __init__(self, pool: SocketPool, taken: PooledSocket, turn: Turn) -> None:
+        self._pool = pool
+        self._taken = taken
+        self._turn = turn
+        self._first: Sequence[bytes] = ()
+        self._ended = False
+        self._reusable = False
+        self._cut: StreamError | None = None
+        self._closed = False
+        self._memory: Memory | None = None
+
+    async def begin(self) -> None:
+        """Send the request and wait for the first messages.
+
+        If the server has forgotten what was to be continued, everything is sent.
+        """
+        memory, self._taken.memory = self._taken.memory, None
+        if memory is None or not self._turn.continues(memory):
+            await self._send(self._turn.whole())
+            return
+        await self._send(self._turn.rest(memory))
+        if self.refused_by(PREVIOUS_NOT_FOUND):
+            await self._send(self._turn.whole())
+
+    def refused_by(self, code: str) -> bool:
+        """Return whether the answer is an error of this code and nothing else."""
+        return error_code(ending(self._first[0])) == code
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """Iterate over the answer. StreamError if the socket closes before it is complete."""
+        messages = self._first
+        try:
+            while True:
+                chunk = self._taken_in(messages)
+                if chunk:
+                    yield chunk
+                if self._cut is not None:
+                    raise self._cut
+                if self._ended:
+                    return
+                messages = await self._received()
+        finally:
+            await self.aclose()
+
+    async def aclose(self) -> None:
+        """Give the socket back if the answer has ended well; else close it. Idempotent."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._reusable:
+            self._pool.release(self._taken, self._memory)
+            return
+        with anyio.CancelScope(shield=True):
+            await self._pool.discard(self._taken)
+
+    async def _send(self, message: bytes) -> None:
+        await self._taken.socket.send(message)
+        self._first = await self._taken.socket.receive()
+
+    async def _received(self) -> Sequence[bytes]:
+        try:
+            return await self._taken.socket.receive()
+        except NetworkError as error:
+            message = f"{error.message} before the answer was complete"
+            raise StreamError(message, error_code=error.error_code, cause=error) from error
+
+    def _taken_in(self, messages: Sequence[bytes]) -> bytes:
+        """Return *messages* as server-sent events, up to the one that ends the answer."""
+        events = []
+        for number, message in enumerate(messages, 1):
+            event = ending(message)
+            if error_code(event) == TOO_OLD:
+                self._cut = StreamError("the WebSocket grew too old in the middle of the answer")
+                break
+            events.append(b"data: " + message.translate(_ONE_LINE) + b"\n\n")
+            if event is not None:
+                self._ended = True
+                self._reusable = not any(map(ending, messages[number:]))
+                self._memory = self._turn.remembered(event)
+                break
+        return b"".join(events)
+
+
+_ONE_LINE = bytes.maketrans(b"\r\n", b"  ")
+"""JSON has line ends only where blanks will do; an event's data would end at them."""
+
+
+class FallbackExchange:
+    """An answer that came by HTTP, with what there is to say about that."""
+
+    def __init__(self, inner: Exchange, diagnostics: tuple[Diagnostic, ...]) -> None:
+        self._inner = inner
+        self.diagnostics = diagnostics
+        self.status = inner.status
+        self.headers = inner.headers
+        self.limits_reads = inner.limits_reads
+
+    def chunks(self) -> AsyncIterator[bytes]:
+        """Iterate over the body."""
+        return self._inner.chunks()
+
+    async def aclose(self) -> None:
+        """Free the connection."""
+        await self._inner.aclose()
+
+
+class _NotBegunError(Exception):
+    """The server has certainly not begun to answer."""
+
+    def __init__(self, reason: LLMError) -> None:
+        super().__init__(str(reason))
+        self.reason = reason
+
+
+def handshake_of(request: HttpRequest) -> HttpRequest:
+    """Return the request that opens a socket for *request*, with the same credentials."""
+    kept = {name: value for name, value in request.headers.items() if name not in _BODYS_OWN}
+    scheme, _, rest = request.url.partition("://")
+    url = f"{scheme.replace('http', 'ws')}://{rest}"
+    return evolve(request, method="GET", url=url, headers=kept, body=b"")
+
+
+async def _close_pool(pool: SocketPool) -> None:
+    with anyio.CancelScope(shield=True):
+        await pool.aclose()

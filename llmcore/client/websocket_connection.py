@@ -1,0 +1,294 @@
+"""One WebSocket (RFC 6455): the frames are `websockets`' own, the connection is httpcore's.
+
+`websockets` is used without its I/O, so that sockets run on asyncio and trio alike. The handshake
+is an HTTP request like any other, with the same proxies and certificates.
+"""
+
+import contextlib
+import functools
+import logging
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import anyio
+from attrs import evolve
+
+from llmcore.client.http import translate
+from llmcore.client.http_options import HttpOptions
+from llmcore.client.loop_task import LoopTask
+from llmcore.client.timeouts import Timeouts
+from llmcore.routes.http_request import HttpRequest
+from llmcore.routes.transport import WebSocket
+from llmcore.schema.errors import (
+    ConfigurationError,
+    LLMError,
+    NetworkError,
+    RequestTimeoutError,
+    StreamError,
+)
+
+if TYPE_CHECKING:
+    import httpcore
+    from websockets.client import ClientProtocol
+
+    from llmcore.client.connections import Connections
+
+_READ_BYTES = 65536
+_CLOSING_S = 1.0
+"""How long writing the close frame may take."""
+_MOST_IDLE = 100
+"""More messages that belong to no answer are not read."""
+_GLANCE_S = 0.001
+"""How long to look for what came meanwhile: whatever is here already is found in no time."""
+
+
+class WebSocketDialer:
+    """Opens WebSockets: by the proxies and with the certificates that count for HTTP."""
+
+    def __init__(self, options: HttpOptions | None = None) -> None:
+        self._options = options or HttpOptions()
+
+    async def open_socket(
+        self, request: HttpRequest, timeouts: Timeouts, spec: WebSocket
+    ) -> "WebSocketConnection":
+        """Open a socket; ConfigurationError if the extra is not installed."""
+        from llmcore.client.connections import Connections
+
+        core = _core(request, spec)
+        connections = Connections(tls=self._options.tls_context, proxy_for=self._options.proxy_for)
+        try:
+            with anyio.fail_after(timeouts.connect):
+                stream = await _upgrade(connections, request, core, timeouts)
+        except TimeoutError as error:
+            await _abandon(connections)
+            message = f"{_origin(request)} opened no WebSocket in time"
+            raise RequestTimeoutError(message, error_code="connect", cause=error) from error
+        except BaseException as error:
+            await _abandon(connections)
+            raise _opening_error(error, request) from error
+        return WebSocketConnection(core, stream, connections, _origin(request))
+
+
+class WebSocketConnection:
+    """An open WebSocket: text messages in both directions, pings answered."""
+
+    def __init__(
+        self,
+        core: "ClientProtocol",
+        stream: "httpcore.AsyncNetworkStream",
+        connections: "Connections",
+        origin: str,
+    ) -> None:
+        self._core = core
+        self._stream = stream
+        self._connections = connections
+        self._origin = origin
+        self._pieces: list[bytes] | None = None
+        """The frames of a message that has begun."""
+        self._writing = False
+        self._closed = False
+        self._attendant: LoopTask | None = None
+        self._broken = False
+        self._came: list[bytes] = []
+        """What came while the socket rested."""
+
+    async def send(self, message: bytes) -> None:
+        """Send one text message."""
+        try:
+            self._core.send_text(message)
+            await self._flush()
+        except Exception as error:
+            raise self._translated(error) from error
+
+    async def receive(self) -> Sequence[bytes]:
+        """Return the text messages that have come, at least one."""
+        while True:
+            messages = await self._read()
+            if messages:
+                return messages
+
+    def rest(self) -> None:
+        """Answer pings, and notice if the server closes, until `settle` or `aclose`."""
+        if self._attendant is None:
+            self._attendant = LoopTask(self._attend)
+
+    async def settle(self) -> Sequence[bytes] | None:
+        """Return what came while the socket rested; None if it is of no more use."""
+        await self._wake()
+        with anyio.move_on_after(_GLANCE_S):
+            await self._attend()
+        messages, self._came = self._came, []
+        between = not self._pieces and not self._core.reader.buffer and not self._writing
+        usable = self._is_open() and between and not self._broken
+        return messages if usable else None
+
+    async def _attend(self) -> None:
+        """Read what comes, until the socket is of no more use: `settle` tells."""
+        with contextlib.suppress(LLMError):
+            while len(self._came) < _MOST_IDLE:
+                self._came += await self._read()
+        self._broken = True
+
+    async def _wake(self) -> None:
+        attendant, self._attendant = self._attendant, None
+        if attendant is not None:
+            await attendant.stop()
+
+    async def aclose(self) -> None:
+        """Say good-bye, unless in the middle of a message, and close the connection."""
+        if self._closed:
+            return
+        self._closed = True
+        with anyio.CancelScope(shield=True):
+            await self._wake()
+            if self._is_open() and not self._writing:
+                self._core.send_close(1000)
+                with anyio.move_on_after(_CLOSING_S), contextlib.suppress(Exception):
+                    await self._flush()
+            with contextlib.suppress(Exception):  # one that is broken is closed as well
+                await self._stream.aclose()
+            await _abandon(self._connections)
+
+    def _is_open(self) -> bool:
+        return self._core.state.name == "OPEN" and self._core.parser_exc is None
+
+    async def _read(self) -> list[bytes]:
+        """Read once and return the messages that this completed."""
+        if not self._is_open():
+            raise self._close_error()
+        try:
+            data = await self._stream.read(_READ_BYTES)
+            if data:
+                self._core.receive_data(data)
+            else:
+                self._core.receive_eof()
+            messages = self._messages(self._core.events_received())
+            await self._flush()
+        except Exception as error:
+            raise self._translated(error) from error
+        if not messages and not self._is_open():
+            raise self._close_error()
+        return messages
+
+    def _messages(self, frames: Sequence[Any]) -> list[bytes]:
+        """Join frames to messages. StreamError for a binary one, and for text that is none."""
+        from websockets.frames import Opcode
+
+        messages: list[bytes] = []
+        for frame in frames:
+            if frame.opcode is Opcode.BINARY:
+                raise StreamError(f"{self._origin} sent a binary message, which means nothing here")
+            if frame.opcode is Opcode.TEXT:
+                self._pieces = []
+            if frame.opcode in (Opcode.TEXT, Opcode.CONT) and self._pieces is not None:
+                self._pieces.append(bytes(frame.data))
+                if frame.fin:
+                    messages.append(_text(b"".join(self._pieces)))
+                    self._pieces = None
+        return messages
+
+    async def _flush(self) -> None:
+        data = b"".join(self._core.data_to_send())
+        if data:
+            self._writing = True  # stays so if this is cut off, since half a frame may be out
+            await self._stream.write(data)
+            self._writing = False
+
+    def _translated(self, error: Exception) -> Exception:
+        if isinstance(error, LLMError):
+            return error
+        names = [kind.__name__ for kind in type(error).__mro__]
+        if "WebSocketException" in names:  # sent after the server had closed
+            return self._close_error()
+        return NetworkError(
+            f"the WebSocket to {self._origin} broke: {error or type(error).__name__}", cause=error
+        )
+
+    def _close_error(self) -> LLMError:
+        """Return why the socket is closed: what we found fault with, or what the server said."""
+        core = self._core
+        if core.parser_exc is not None and not isinstance(core.parser_exc, EOFError):
+            too_big = type(core.parser_exc).__name__ == "PayloadTooBig"
+            message = f"{self._origin} broke the WebSocket protocol: {core.parser_exc}"
+            return StreamError(message, retryable=not too_big, cause=core.parser_exc)
+        if core.close_rcvd is None:
+            return NetworkError(f"the WebSocket to {self._origin} was cut")
+        code, reason = core.close_rcvd.code, core.close_rcvd.reason
+        message = f"{self._origin} closed the WebSocket ({code}{': ' if reason else ''}{reason})"
+        return NetworkError(message, error_code=str(code))
+
+
+# -- the handshake ------------------------------------------------------------------------------
+
+
+def _core(request: HttpRequest, spec: WebSocket) -> "ClientProtocol":
+    """Return the state machine of one socket. It logs nothing: it would log our credentials."""
+    try:
+        from websockets.client import ClientProtocol
+        from websockets.extensions.permessage_deflate import ClientPerMessageDeflateFactory
+        from websockets.uri import parse_uri
+    except ImportError as error:
+        message = "WebSockets need the extra `websocket`: pip install 'llmcore-routes[websocket]'"
+        raise ConfigurationError(message, cause=error) from error
+    deflate = ClientPerMessageDeflateFactory(compress_settings={"memLevel": 5})
+    return ClientProtocol(
+        parse_uri(request.url),
+        extensions=[deflate] if spec.compression else None,
+        max_size=spec.max_message_bytes,
+        logger=_silent_logger(),
+    )
+
+
+@functools.cache
+def _silent_logger() -> logging.Logger:
+    return logging.Logger("llmcore.silent", logging.CRITICAL + 1)
+
+
+async def _upgrade(
+    connections: "Connections", request: HttpRequest, core: "ClientProtocol", timeouts: Timeouts
+) -> "httpcore.AsyncNetworkStream":
+    """Send the handshake and return the connection. Raises NetworkError if it was refused."""
+    own = dict(core.connect().headers.raw_items())
+    del own["Host"]
+    url = f"http{request.url.removeprefix('ws')}"
+    native = evolve(request, url=url, headers={**request.headers, **own})
+    answer = await connections.send(native, timeouts)
+    if answer.upgraded is None:
+        message = f"{_origin(request)} opened no WebSocket: HTTP {answer.status}"
+        raise NetworkError(message, status_code=answer.status)
+    lines = "".join(f"{name}: {value}\r\n" for name, value in answer.headers.items())
+    core.receive_data(f"HTTP/1.1 101 Switching Protocols\r\n{lines}\r\n".encode("latin-1"))
+    core.events_received()
+    if core.handshake_exc is not None:
+        message = f"{_origin(request)} opened no WebSocket: {core.handshake_exc}"
+        raise NetworkError(message, cause=core.handshake_exc)
+    return answer.upgraded
+
+
+def _opening_error(error: BaseException, request: HttpRequest) -> BaseException:
+    """Return what kept a socket from being opened, as ours; cancellation stays as it is."""
+    if isinstance(error, LLMError) or not isinstance(error, Exception):
+        return error
+    if type(error).__module__.startswith("httpcore"):
+        where = _origin(request)
+        return NetworkError(f"the connection to {where} failed: {error}", cause=error)
+    return translate(error, request)
+
+
+async def _abandon(connections: "Connections") -> None:
+    with anyio.CancelScope(shield=True), contextlib.suppress(Exception):
+        await connections.aclose()
+
+
+def _origin(request: HttpRequest) -> str:
+    parts = urlsplit(request.url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+
+
+def _text(message: bytes) -> bytes:
+    try:
+        message.decode()
+    except UnicodeDecodeError as error:
+        raise StreamError("a WebSocket message is not UTF-8", cause=error) from error
+    return message

@@ -1,0 +1,199 @@
+"""From events to the contract's deltas. Clock and ids are arguments: the fold is pure."""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, TypeAlias
+
+from attrs import evolve
+
+from llmcore.schema.deltas import (
+    DeltaDone,
+    DeltaError,
+    DeltaPayload,
+    DeltaStart,
+    DeltaText,
+    DeltaThinking,
+    DeltaToolCallArgs,
+    DeltaToolCallEnd,
+    DeltaToolCallStart,
+    DeltaUsage,
+    MessageDelta,
+)
+from llmcore.schema.events import (
+    ErrorEvent,
+    Finish,
+    FinishReason,
+    LLMEvent,
+    ReasoningDelta,
+    StepFinish,
+    StepStart,
+    StreamStart,
+    TextDelta,
+    ToolInputDelta,
+    ToolInputEnd,
+    ToolInputStart,
+    ToolResult,
+)
+from llmcore.schema.usage import Usage
+
+Clock: TypeAlias = Callable[[], str]
+"""Says what time it is, as ISO 8601 text."""
+
+Ids: TypeAlias = Callable[[], str]
+"""Makes an id that nobody has."""
+
+
+def to_deltas(
+    events: Iterable[LLMEvent],
+    run_id: str,
+    clock: Clock,
+    ids: Ids,
+    *,
+    taken: Collection[str] = (),
+) -> Iterator[MessageDelta]:
+    """Yield the deltas of *events*, which are an answer's as the client gives them.
+
+    A tool loop's events give one stream of deltas per step, one after the other, with `seq`
+    rising over all of them. A call id that the run has already (*taken*, or an earlier
+    step's) is replaced by a new one. Events that break off give a stream without an end.
+    """
+    fold = DeltaFold(run_id, clock, ids, taken=taken)
+    for event in events:
+        yield from fold.process(event)
+
+
+class DeltaFold:
+    """Makes deltas event by event; equal to `to_deltas` over the same events.
+
+    Calls that the provider ran itself, sources, files and native events have no kind of
+    delta: they are in the response, and in the entry that is made from it.
+    """
+
+    def __init__(self, run_id: str, clock: Clock, ids: Ids, *, taken: Collection[str] = ()) -> None:
+        self._run_id = run_id
+        self._clock = clock
+        self._ids = ids
+        self._taken = set(taken)
+        self._seq = 0
+        self._call_ids: dict[str, str] = {}
+        """The step's calls: the provider's id and the one in the deltas."""
+        self._start: DeltaStart | None = None
+        self._step: StepFinish | None = None
+        self._open = False
+        """Whether a stream of deltas has begun and not ended."""
+
+    def process(self, event: LLMEvent) -> Sequence[MessageDelta]:
+        """Return the deltas of *event*: none, one or a few."""
+        handler = self._HANDLERS.get(type(event))
+        if handler is None:
+            return ()
+        return [self._delta(payload) for payload in handler(self, event)]
+
+    def _delta(self, payload: DeltaPayload) -> MessageDelta:
+        self._seq += 1
+        return MessageDelta(
+            run_id=self._run_id, seq=self._seq, payload=payload, timestamp=self._clock()
+        )
+
+    # -- deltas: the per-token path
+
+    def _text(self, event: TextDelta) -> Sequence[DeltaPayload]:
+        return (DeltaText(event.text),) if event.text else ()
+
+    def _reasoning(self, event: ReasoningDelta) -> Sequence[DeltaPayload]:
+        return (DeltaThinking(event.text),) if event.text else ()
+
+    def _tool_input(self, event: ToolInputDelta) -> Sequence[DeltaPayload]:
+        call_id = self._call_ids.get(event.id)
+        return (DeltaToolCallArgs(call_id, event.text),) if call_id and event.text else ()
+
+    # -- tool calls
+
+    def _tool_start(self, event: ToolInputStart) -> Sequence[DeltaPayload]:
+        if event.provider_executed:
+            return ()
+        call_id = self._ids() if not event.id or event.id in self._taken else event.id
+        self._taken.add(call_id)
+        self._call_ids[event.id] = call_id
+        return (DeltaToolCallStart(call_id, event.name),)
+
+    def _tool_end(self, event: ToolInputEnd) -> Sequence[DeltaPayload]:
+        call_id = self._call_ids.get(event.id)
+        return (DeltaToolCallEnd(call_id),) if call_id else ()
+
+    # -- the frame around them
+
+    def _stream_start(self, event: StreamStart) -> Sequence[DeltaPayload]:
+        return self._begin(DeltaStart(event.model, event.request_id or event.id or self._ids()))
+
+    def _step_start(self, event: StepStart) -> Sequence[DeltaPayload]:
+        if not event.step or self._start is None:
+            return ()
+        done = self._end_step()
+        self._call_ids.clear()
+        return (*done, *self._begin(evolve(self._start, request_id=self._ids())))
+
+    def _step_finish(self, event: StepFinish) -> Sequence[DeltaPayload]:
+        self._step = event
+        return ()
+
+    def _tool_result(self, event: ToolResult) -> Sequence[DeltaPayload]:
+        return () if event.provider_executed else self._end_step()
+
+    def _finish(self, event: Finish) -> Sequence[DeltaPayload]:
+        usage = self._step.usage if self._step and self._step.usage else event.usage
+        return self._end(event.finish_reason, usage)
+
+    def _error(self, event: ErrorEvent) -> Sequence[DeltaPayload]:
+        error = event.error
+        model_id = self._start.model_id if self._start else ""
+        start = self._begin(DeltaStart(model_id, error.request_id or self._ids()))
+        usage = error.partial.usage if error.partial else None
+        failed = DeltaError(type(error).__name__, error.message, error.retryable)
+        return (*start, *_usage(usage), failed)
+
+    def _begin(self, start: DeltaStart) -> Sequence[DeltaPayload]:
+        """Begin a stream of deltas, unless one is open."""
+        if self._open:
+            return ()
+        self._open = True
+        self._start = start
+        return (start,)
+
+    def _end_step(self) -> Sequence[DeltaPayload]:
+        """End the stream of a step of which all has been said; the tool loop goes on."""
+        step = self._step
+        return () if step is None else self._end(step.finish_reason, step.usage)
+
+    def _end(self, reason: FinishReason, usage: Usage | None) -> Sequence[DeltaPayload]:
+        if not self._open:
+            return ()
+        self._open, self._step = False, None
+        return (*_usage(usage), DeltaDone(reason.reason))
+
+    _HANDLERS: ClassVar[Mapping[type, Callable[[Any, Any], Sequence[DeltaPayload]]]] = {
+        TextDelta: _text,
+        ReasoningDelta: _reasoning,
+        ToolInputDelta: _tool_input,
+        ToolInputStart: _tool_start,
+        ToolInputEnd: _tool_end,
+        StreamStart: _stream_start,
+        StepStart: _step_start,
+        StepFinish: _step_finish,
+        ToolResult: _tool_result,
+        Finish: _finish,
+        ErrorEvent: _error,
+    }
+
+
+def _usage(usage: Usage | None) -> Sequence[DeltaPayload]:
+    return () if usage is None else (contract_usage(usage),)
+
+
+def contract_usage(usage: Usage) -> DeltaUsage:
+    """Return *usage* as the contract counts it."""
+    return DeltaUsage(
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        total_tokens=usage.total_tokens,
+        cost=usage.cost_usd,
+    )

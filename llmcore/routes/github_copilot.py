@@ -1,0 +1,243 @@
+"""GitHub Copilot: the models of a Copilot subscription. The provider's id is `github-copilot`.
+
+The API has no public reference. What is known of it, read November 2026: the source of the
+editor's own extension (https://github.com/microsoft/vscode-copilot-chat: headers, endpoints,
+token), https://github.com/ericc-ch/copilot-api/issues/155 (pictures by URL are refused),
+https://github.com/BerriAI/litellm/issues/30071 (ids of items change in every event).
+Credentials: the login that `llmcore login github-copilot` keeps, or the token in
+GITHUB_COPILOT_TOKEN. A GitHub token is exchanged for a short-lived one of Copilot's, which also
+says where the account's API is.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Literal, Self
+
+from attrs import evolve, frozen
+from returns.result import Failure, Result
+
+from llmcore.protocols import openai_chat, openai_responses
+from llmcore.protocols.openai_chat.dialect import COMPATIBLE
+from llmcore.protocols.openai_responses import ResponsesDialect
+from llmcore.protocols.protocol import Built, Protocol
+from llmcore.routes.auth import Auth, AuthContext, CredentialSource, Fetch
+from llmcore.routes.base_url import checked_base_url
+from llmcore.routes.endpoint import Endpoint
+from llmcore.routes.github_credentials import (
+    EDITOR_HEADERS,
+    GITHUB_API_URL,
+    LOGIN_COMMAND,
+    PROVIDER,
+    CopilotAccess,
+    CopilotLogin,
+    is_github_token,
+)
+from llmcore.routes.http_request import HttpRequest
+from llmcore.routes.route import Route, RouteDefaults
+from llmcore.schema.content import ContentPart, ImagePart, ToolResultPart
+from llmcore.schema.diagnostics import Diagnostic
+from llmcore.schema.errors import AuthenticationError, ConfigurationError, LLMError
+from llmcore.schema.messages import Message
+from llmcore.schema.model import Model
+from llmcore.schema.request import LLMRequest
+
+BASE_URL: Final = "https://api.githubcopilot.com"
+
+CHAT: Final = evolve(
+    COMPATIBLE,
+    image_urls=False,  # "external image URLs are not supported"
+    parallel_tool_calls=False,
+)
+RESPONSES: Final = ResponsesDialect(
+    item_ids="reasoning",
+    plain_models=openai_responses.OPENAI.plain_models,
+    fixed_sampling=openai_responses.OPENAI.fixed_sampling,
+    fixed_sampling_with_effort=openai_responses.OPENAI.fixed_sampling_with_effort,
+)
+_INTENT: Final = {"openai-intent": "conversation-edits"}
+_RESPONSES_MODELS: Final = re.compile(r"gpt-([5-9]|[12]\d)(?!\d|-mini)")
+_MEMORY: Final = ("previous_response_id", "conversation", "background")
+"""Options of Responses for what the provider stores; Copilot stores nothing."""
+
+
+# -- signing
+
+
+def _auth_of(source: Fetch | CredentialSource, *, moves: bool) -> Auth:
+    """Sign by what *source* fetches; with *moves*, at the address that it names."""
+
+    def sign(request: HttpRequest, context: AuthContext) -> Result[HttpRequest, LLMError]:
+        if not context.token:
+            message = f"not logged in to GitHub Copilot: run `{LOGIN_COMMAND}`"
+            return Failure(AuthenticationError(message))
+        access = CopilotAccess.from_token(context.token)
+        if moves and access.base_url:
+            path = request.url.removeprefix(BASE_URL)
+            request = evolve(request, url=access.base_url.rstrip("/") + path)
+        return Auth.bearer(access.token).sign(request, context)
+
+    return Auth(id=PROVIDER, sign=sign, fetch=source)
+
+
+# -- what goes with each request
+
+
+def initiator(messages: Sequence[Message]) -> Literal["user", "agent"]:
+    """Return who asks: the user where the last message is theirs, else an agent at work.
+
+    Instructions in the conversation do not count.
+    """
+    said = [message.role for message in messages if message.role not in ("system", "developer")]
+    return "agent" if said and said[-1] != "user" else "user"
+
+
+def shows_pictures(messages: Sequence[Message]) -> bool:
+    """Return whether a picture is in any of *messages*, or in what a tool returned."""
+    return any(_is_picture(part) for message in messages for part in message.content)
+
+
+def _is_picture(part: ContentPart) -> bool:
+    if isinstance(part, ToolResultPart):
+        return any(isinstance(inner, ImagePart) for inner in part.parts)
+    return isinstance(part, ImagePart)
+
+
+def _of_copilot(protocol: Protocol[Any, Any, Any]) -> Protocol[Any, Any, Any]:
+    """Return *protocol* with the headers that depend on the messages, and without a memory."""
+    inner = protocol.body.build
+
+    def build(request: LLMRequest, streaming: bool) -> Result[Built[Any], LLMError]:
+        headers: dict[str, str] = {"x-initiator": initiator(request.messages)}
+        if shows_pictures(request.messages):
+            headers["copilot-vision-request"] = "true"
+        asked, notes = _without_memory(request)
+
+        def finish(built: Built[Any]) -> Built[Any]:
+            return evolve(
+                built,
+                headers={**built.headers, **headers},
+                diagnostics=(*notes, *built.diagnostics),
+            )
+
+        return inner(asked, streaming).map(finish)
+
+    return evolve(protocol, body=evolve(protocol.body, build=build))
+
+
+def _without_memory(request: LLMRequest) -> tuple[LLMRequest, tuple[Diagnostic, ...]]:
+    """Return *request* without options that refer to stored answers, and what was left out."""
+    kept, notes = {}, []
+    for provider, options in request.provider_options.items():
+        kept[provider] = {k: v for k, v in options.items() if k not in _MEMORY}
+        for name in options.keys() & set(_MEMORY):
+            path = f"provider_options.{provider}.{name}"
+            why = f"GitHub Copilot stores no answers, so {name} was left out"
+            notes.append(Diagnostic("unsupported-parameter", path, action="dropped", message=why))
+    notes.sort(key=lambda note: note.path)
+    return (evolve(request, provider_options=kept) if notes else request), tuple(notes)
+
+
+_CHAT: Final = _of_copilot(openai_chat.make(CHAT))
+_RESPONSES: Final = _of_copilot(openai_responses.make(RESPONSES))
+
+
+# -- the facade
+
+
+@frozen(kw_only=True)
+class GithubCopilot:
+    """GitHub Copilot, configured."""
+
+    chat_route: Route
+
+    @classmethod
+    def configure(
+        cls,
+        *,
+        token: str | None = None,
+        token_provider: Fetch | None = None,
+        auth: Auth | None = None,
+        base_url: str | None = None,
+        github_api_url: str = GITHUB_API_URL,
+        integration_id: str = "vscode-chat",
+        headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
+        defaults: RouteDefaults | None = None,
+    ) -> Self:
+        """Configure GitHub Copilot; everything has a default.
+
+        `token` is GitHub's (`gho_...`, `ghu_...`), which is exchanged at `github_api_url`, or
+        Copilot's own (`tid=...`), which is sent as it is; `token_provider` is awaited for a token
+        of Copilot's before each request; give one of these two or `auth`. Without them it is
+        GITHUB_COPILOT_TOKEN, or the login that `llmcore login github-copilot` keeps. Without
+        `base_url` the exchanged token says where the API is.
+        """
+        below = defaults or RouteDefaults()
+        own = {**EDITOR_HEADERS, **_INTENT, "copilot-integration-id": integration_id}
+        return cls(
+            chat_route=Route.make(
+                id=f"{PROVIDER}-chat",
+                provider=PROVIDER,
+                protocol=_CHAT,
+                endpoint=Endpoint.path(
+                    "/chat/completions",
+                    base_url=BASE_URL if base_url is None else checked_base_url(base_url),
+                    query=query,
+                ),
+                auth=_chosen_auth(
+                    token,
+                    token_provider,
+                    auth,
+                    api_url=checked_base_url(github_api_url),
+                    moves=base_url is None,
+                ),
+                defaults=evolve(below, headers={**own, **below.headers, **(headers or {})}),
+            )
+        )
+
+    @property
+    def responses_route(self) -> Route:
+        """The route to `POST /responses`, configured alike."""
+        return self.chat_route.with_(
+            id=f"{PROVIDER}-responses",
+            protocol=_RESPONSES,
+            endpoint=evolve(self.chat_route.endpoint, target="/responses"),
+        )
+
+    def chat(self, model_id: str) -> Model:
+        """Return the model *model_id*, reached over Chat Completions."""
+        return self.chat_route.model(model_id)
+
+    def responses(self, model_id: str) -> Model:
+        """Return the model *model_id*, reached over Responses."""
+        return self.responses_route.model(model_id)
+
+    def model(self, model_id: str) -> Model:
+        """Return the model *model_id*, over the API that serves it.
+
+        Responses for `gpt-5` and later, but for `gpt-5-mini`; Chat Completions for all others.
+        """
+        return (self.responses if _RESPONSES_MODELS.match(model_id) else self.chat)(model_id)
+
+
+def _chosen_auth(
+    token: str | None,
+    token_provider: Fetch | None,
+    auth: Auth | None,
+    *,
+    api_url: str,
+    moves: bool,
+) -> Auth:
+    if sum(given is not None for given in (token, token_provider, auth)) > 1:
+        raise ConfigurationError("give either token or token_provider or auth, and not two of them")
+    if auth is not None:
+        return auth
+    if token_provider is not None:
+        return _auth_of(token_provider, moves=moves)
+    if token is None:
+        return _auth_of(CopilotLogin(), moves=moves)
+    if not token.strip():
+        raise ConfigurationError(f"token is empty: give one, or run `{LOGIN_COMMAND}`")
+    if is_github_token(token):
+        return _auth_of(CopilotLogin(token=token, api_url=api_url), moves=moves)
+    return Auth.bearer(token)

@@ -1,0 +1,130 @@
+"""Deltas: an answer as it comes, in the frozen form of the message contract.
+
+A stream of deltas is `start`, then text, thinking and tool calls as they are written, then
+`usage` where it is known, and at last exactly one of `done` and `error`. `seq` rises all the
+way. `llmcore.folds.deltas` makes them from events and assembles them into an entry.
+"""
+
+from typing import ClassVar, TypeAlias, Union
+
+from attrs import field, frozen
+
+from llmcore.schema.json import JsonObject, plain_object
+
+
+@frozen
+class DeltaStart:
+    """The answer begins."""
+
+    kind: ClassVar[str] = "start"
+    model_id: str
+    """Empty where the call failed before any model answered."""
+    request_id: str
+
+
+@frozen
+class DeltaText:
+    """More text."""
+
+    kind: ClassVar[str] = "text"
+    text_delta: str
+
+
+@frozen
+class DeltaThinking:
+    """More thinking."""
+
+    kind: ClassVar[str] = "thinking"
+    text_delta: str
+
+
+@frozen
+class DeltaToolCallStart:
+    """The model begins to write a tool call."""
+
+    kind: ClassVar[str] = "tool_call_start"
+    tool_call_id: str
+    tool_name: str
+
+
+@frozen
+class DeltaToolCallArgs:
+    """More of a call's arguments, as text."""
+
+    kind: ClassVar[str] = "tool_call_args"
+    tool_call_id: str
+    args_text_delta: str
+
+
+@frozen
+class DeltaToolCallEnd:
+    """A call is whole: its arguments can be parsed."""
+
+    kind: ClassVar[str] = "tool_call_end"
+    tool_call_id: str
+
+
+@frozen(kw_only=True)
+class DeltaUsage:
+    """Tokens so far; a later `usage` replaces what it counts. None: the provider did not say."""
+
+    kind: ClassVar[str] = "usage"
+    input_tokens: int | None = field(metadata={"required": True})
+    output_tokens: int | None = field(metadata={"required": True})
+    total_tokens: int | None = field(metadata={"required": True})
+    cost: float | None = None
+    """In US dollars, as the provider stated it."""
+
+
+@frozen
+class DeltaDone:
+    """The answer is whole."""
+
+    kind: ClassVar[str] = "done"
+    finish_reason: str
+
+
+@frozen
+class DeltaError:
+    """The answer failed: it gives no message."""
+
+    kind: ClassVar[str] = "error"
+    error_code: str
+    message: str | None = None
+    retryable: bool | None = None
+
+
+DeltaPayload: TypeAlias = Union[
+    DeltaStart,
+    DeltaText,
+    DeltaThinking,
+    DeltaToolCallStart,
+    DeltaToolCallArgs,
+    DeltaToolCallEnd,
+    DeltaUsage,
+    DeltaDone,
+    DeltaError,
+]
+"""What a delta says; its `kind` is the contract's word for it."""
+
+
+def _raw(value: object) -> JsonObject | None:
+    return None if value is None else plain_object(value)
+
+
+@frozen(kw_only=True)
+class MessageDelta:
+    """One step of an answer."""
+
+    run_id: str
+    seq: int
+    payload: DeltaPayload
+    timestamp: str
+    """When it came, as ISO 8601 text."""
+    provider_raw: JsonObject | None = field(default=None, converter=_raw, repr=False)
+    """What the provider said, for debugging; nothing depends on it."""
+
+    @property
+    def kind(self) -> str:
+        """The contract's word for what it says."""
+        return self.payload.kind

@@ -1,0 +1,187 @@
+"""Entries: a conversation as it is kept, in the frozen form of the message contract.
+
+`llmcore.schema.messages` is what is said to providers, with all they need; an entry is the
+smaller form that applications store, exchange and read in ten years. `meta` holds what the
+parts have no words for. `llmcore.sessions` has the JSON, the conversions and the stores.
+"""
+
+from collections.abc import Iterable
+from typing import ClassVar, Final, Literal, TypeAlias, Union, get_args
+
+from attrs import field, frozen
+
+from llmcore.schema.content import is_local
+from llmcore.schema.contract_errors import (
+    ContractError,
+    MalformedError,
+    RolePartError,
+    ToolResultCountError,
+    UnknownKindError,
+)
+from llmcore.schema.json import JsonObject, plain_object
+
+CONTRACT_VERSION: Final = 1
+"""The version of the contract, which every entry and delta states in JSON."""
+
+EntryRole = Literal["system", "user", "assistant", "tool"]
+
+
+@frozen
+class EntryText:
+    """Words."""
+
+    kind: ClassVar[str] = "text"
+    text: str
+
+
+@frozen
+class EntryThinking:
+    """The model's thinking, as far as it is shown."""
+
+    kind: ClassVar[str] = "thinking"
+    text: str
+
+
+@frozen
+class EntryToolCall:
+    """A call of one of the caller's tools.
+
+    `raw_args_text` is what the model wrote where that is no JSON object; `arguments` is
+    then empty.
+    """
+
+    kind: ClassVar[str] = "tool_call"
+    tool_call_id: str
+    tool_name: str
+    arguments: JsonObject = field(converter=plain_object)
+    raw_args_text: str | None = field(default=None, kw_only=True)
+
+
+@frozen(kw_only=True)
+class EntryImage:
+    """A picture: its bytes in base64, or its URL."""
+
+    kind: ClassVar[str] = "image"
+    mime_type: str
+    """`image/*` where nobody said which."""
+    data: str | None = field(default=None, repr=lambda data: f"<{len(data or '')} characters>")
+    url: str | None = None
+
+    def __attrs_post_init__(self) -> None:
+        if (self.data is None) == (self.url is None):
+            raise MalformedError("an image has either data or url, and not both")
+        if self.url is not None and is_local(self.url):
+            raise MalformedError("an image's url is no path: name local files in a file_ref")
+
+
+@frozen
+class EntryFileRef:
+    """A file, by its path on the machine of whoever wrote the entry."""
+
+    kind: ClassVar[str] = "file_ref"
+    path: str
+    mime_type: str | None = field(default=None, kw_only=True)
+    size: int | None = field(default=None, kw_only=True)
+    """In bytes."""
+
+
+ResultPart: TypeAlias = Union[EntryText, EntryImage, EntryFileRef]
+"""What a tool's result can hold besides text and an object."""
+
+ResultContent: TypeAlias = Union[str, JsonObject, tuple[ResultPart, ...]]
+
+
+def _result_content(value: object) -> ResultContent:
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, list | tuple):
+        return plain_object(value)
+    for part in value:
+        if not isinstance(part, get_args(ResultPart)):
+            raise RolePartError(f"a tool_result cannot hold a {_kind_of(part)} part")
+    return tuple(value)
+
+
+@frozen
+class EntryToolResult:
+    """What a tool returned: text, a JSON object, or parts."""
+
+    kind: ClassVar[str] = "tool_result"
+    tool_call_id: str
+    content: ResultContent = field(converter=_result_content)
+    is_error: bool = field(default=False, kw_only=True)
+
+
+EntryPart: TypeAlias = Union[
+    EntryText, EntryThinking, EntryToolCall, EntryToolResult, EntryImage, EntryFileRef
+]
+"""One part of an entry; its `kind` is the contract's word for it."""
+
+PARTS_OF_ROLE: Final[dict[EntryRole, tuple[type[EntryPart], ...]]] = {
+    "system": (EntryText, EntryThinking),
+    "user": (EntryText, EntryImage, EntryFileRef),
+    "assistant": (EntryText, EntryThinking, EntryToolCall),
+    "tool": (EntryToolResult,),
+}
+"""What each role can hold; a tool entry holds exactly one part."""
+
+
+def _parts(value: Iterable[EntryPart]) -> tuple[EntryPart, ...]:
+    return tuple(value)
+
+
+@frozen(kw_only=True)
+class MessageEntry:
+    """One stored message. The order of its parts is meaning.
+
+    Raises a ContractError for what its role cannot hold.
+    """
+
+    run_id: str
+    """The conversation it belongs to."""
+    role: EntryRole
+    parts: tuple[EntryPart, ...] = field(converter=_parts)
+    timestamp: str
+    """When it was said, as ISO 8601 text."""
+    meta: JsonObject = field(factory=dict, converter=plain_object)
+    """Usage, traces, approvals, and under `llmcore` what its parts have no words for."""
+
+    def __attrs_post_init__(self) -> None:
+        error = self._fault()
+        if error is not None:
+            raise error
+
+    def _fault(self) -> ContractError | None:
+        if self.role not in PARTS_OF_ROLE:
+            roles = ", ".join(PARTS_OF_ROLE)
+            return UnknownKindError(f"role {self.role!r} is not one of {roles}", run_id=self.run_id)
+        for part in self.parts:
+            if not isinstance(part, PARTS_OF_ROLE[self.role]):
+                message = f"a {self.role} entry cannot hold a {_kind_of(part)} part"
+                return RolePartError(message, run_id=self.run_id)
+        if self.role == "tool" and len(self.parts) != 1:
+            return ToolResultCountError(
+                f"a tool entry holds exactly one tool_result, not {len(self.parts)}",
+                run_id=self.run_id,
+            )
+        return None
+
+    @property
+    def text(self) -> str:
+        """All text of the entry, joined with nothing between."""
+        return "".join(part.text for part in self.parts if isinstance(part, EntryText))
+
+    @property
+    def tool_calls(self) -> tuple[EntryToolCall, ...]:
+        """The calls in it, in order."""
+        return tuple(part for part in self.parts if isinstance(part, EntryToolCall))
+
+    @property
+    def tool_result(self) -> EntryToolResult | None:
+        """The result that a tool entry holds; None for other roles."""
+        part = self.parts[0] if self.role == "tool" else None
+        return part if isinstance(part, EntryToolResult) else None
+
+
+def _kind_of(part: object) -> str:
+    return str(getattr(part, "kind", type(part).__name__))

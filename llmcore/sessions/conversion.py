@@ -1,0 +1,236 @@
+"""Between `Message` and entries, losing nothing on the way.
+
+What an entry's parts have no words for (signatures, encrypted reasoning, citations, native
+data, documents, who said it) is in `meta.llmcore`, so that `to_messages(to_entries(messages))`
+is *messages*, and a stored conversation goes on with any provider:
+
+- `message`: fields of the message besides its content; `role` where the contract has not it
+- `content`: the layout of `part_layout`
+- `group`: [index, count] where one message became several entries, as one of several tool
+  results does
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any, cast
+
+from attrs import evolve, frozen
+
+from llmcore.folds.assembly import answer_meta
+from llmcore.folds.deltas import contract_usage
+from llmcore.schema.codec import from_json, to_json
+from llmcore.schema.content import (
+    ContentPart,
+    ReasoningPart,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
+from llmcore.schema.contract_errors import MalformedError
+from llmcore.schema.entries import PARTS_OF_ROLE, EntryRole, MessageEntry
+from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.schema.messages import Message
+from llmcore.schema.response import LLMResponse
+from llmcore.sessions.part_layout import CallNames, Layout, lay_out, restore
+
+_KEY = "llmcore"
+_ROLE_OF: dict[str, EntryRole] = {
+    "system": "system",
+    "developer": "system",
+    "user": "user",
+    "assistant": "assistant",
+}
+
+
+def to_entries(
+    messages: Iterable[Message],
+    *,
+    run_id: str,
+    timestamp: str,
+    after: Iterable[MessageEntry] = (),
+    meta: JsonObject | None = None,
+) -> tuple[MessageEntry, ...]:
+    """Return *messages* as the next entries of a run; each gets *meta* besides its own.
+
+    Give the entries that the run has already as *after*: a call id that they use is said
+    differently in the new ones (providers number calls anew in each answer, and in a run they
+    are unique), and results go to the latest call of their id.
+    """
+    names = _names(after)
+    return tuple(
+        entry
+        for message in messages
+        for entry in _entries(message, run_id, timestamp, names, meta or {})
+    )
+
+
+def answer_entries(
+    response: LLMResponse,
+    *,
+    run_id: str,
+    timestamp: str,
+    after: Iterable[MessageEntry] = (),
+) -> tuple[MessageEntry, ...]:
+    """Return the answer as the next entries of a run, with model, usage and finish reason."""
+    usage = None if response.usage is None else contract_usage(response.usage)
+    request_id = response.request_id or response.id
+    meta = answer_meta(response.model, request_id, response.finish_reason.reason, usage)
+    return to_entries(
+        [response.message], run_id=run_id, timestamp=timestamp, after=after, meta=meta
+    )
+
+
+def to_messages(entries: Iterable[MessageEntry]) -> tuple[Message, ...]:
+    """Return the messages that *entries* are; entries of others read as they stand.
+
+    Raises MalformedError for a `meta.llmcore` that does not fit its entry.
+    """
+    return tuple(map(_message, _groups(entries)))
+
+
+# -- from messages
+
+
+def _entries(
+    message: Message, run_id: str, timestamp: str, names: CallNames, meta: JsonObject
+) -> Iterator[MessageEntry]:
+    pieces = _pieces(message)
+    said = _said_of(message, pieces[0].role)
+    for index, piece in enumerate(pieces):
+        laid_out = lay_out(piece.content, PARTS_OF_ROLE[piece.role], names)
+        mark: dict[str, JsonValue] = {}
+        if said and not index:
+            mark["message"] = said
+        if laid_out.layout is not None:
+            mark["content"] = laid_out.layout
+        if len(pieces) > 1:
+            mark["group"] = [index, len(pieces)]
+        yield MessageEntry(
+            run_id=run_id,
+            role=piece.role,
+            parts=laid_out.parts,
+            timestamp=timestamp,
+            meta={**meta, _KEY: mark} if mark else meta,
+        )
+
+
+@frozen
+class _Piece:
+    """What of a message becomes one entry."""
+
+    role: EntryRole
+    content: tuple[ContentPart, ...]
+
+
+def _pieces(message: Message) -> tuple[_Piece, ...]:
+    """Return a tool message's results each by itself; other messages are one piece."""
+    if message.role != "tool":
+        return (_Piece(_ROLE_OF[message.role], message.content),)
+    pieces: list[_Piece] = []
+    for own, parts in groupby(message.content, key=_is_result):
+        if own:
+            pieces.extend(_Piece("tool", (part,)) for part in parts)
+        else:
+            pieces.append(_Piece("user", tuple(parts)))
+    return tuple(pieces) or (_Piece("user", ()),)
+
+
+def _is_result(part: ContentPart) -> bool:
+    return isinstance(part, ToolResultPart) and not part.provider_executed
+
+
+def _said_of(message: Message, role: EntryRole) -> dict[str, JsonValue]:
+    """Return the message's fields besides its content; its role if the entry's is another."""
+    bare = cast("dict[str, JsonValue]", to_json(evolve(message, content=())))
+    ignored = {"content"} | ({"role"} if message.role == role else set())
+    return {name: value for name, value in bare.items() if name not in ignored}
+
+
+def _names(after: Iterable[MessageEntry]) -> CallNames:
+    """Return how calls are named after the entries *after*."""
+    taken: set[str] = set()
+    latest: dict[str, str] = {}
+
+    def enter(native: str, unique: str) -> str:
+        taken.add(unique)
+        latest[native] = unique
+        return unique
+
+    def of_call(native: str) -> str:
+        unique, number = native, 2
+        while unique in taken:
+            unique, number = f"{native}~{number}", number + 1
+        return enter(native, unique)
+
+    for entry in after:
+        if entry.tool_calls:
+            for native, call in zip(_native_ids(entry), entry.tool_calls, strict=True):
+                enter(native, call.tool_call_id)
+    return CallNames(of_call, lambda native: latest.get(native, native))
+
+
+def _native_ids(entry: MessageEntry) -> list[str]:
+    """Return the ids that the provider gave the calls of *entry*."""
+    calls = (part for part in _content(entry) if isinstance(part, ToolCallPart))
+    return [call.id for call in calls if not call.provider_executed]
+
+
+# -- to messages
+
+
+def _groups(entries: Iterable[MessageEntry]) -> Iterator[Sequence[MessageEntry]]:
+    """Put the entries together that were one message; a run may be read from its middle."""
+    group: list[MessageEntry] = []
+    following: tuple[int, int] | None = None
+    for entry in entries:
+        index, count = _group_of(entry)
+        if group and (index, count) != following:
+            yield group
+            group = []
+        group.append(entry)
+        following = (index + 1, count)
+        if index + 1 >= count:
+            yield group
+            group = []
+    if group:
+        yield group
+
+
+def _message(group: Sequence[MessageEntry]) -> Message:
+    first = group[0]
+    said = _mark(first).get("message", {})
+    if not isinstance(said, Mapping):
+        raise _misfit()
+    role = "tool" if any(entry.role == "tool" for entry in group) else first.role
+    bare = from_json(Message, {"role": role, **said, "content": []})
+    content = tuple(part for entry in group for part in _content(entry))
+    return evolve(bare, content=content)
+
+
+def _content(entry: MessageEntry) -> tuple[ContentPart, ...]:
+    layout = _mark(entry).get("content")
+    if layout is not None and not isinstance(layout, list):
+        raise _misfit()
+    parts = restore(entry.parts, cast("Layout", layout))
+    if entry.role != "system":
+        return parts
+    return tuple(TextPart(part.text) if isinstance(part, ReasoningPart) else part for part in parts)
+
+
+def _mark(entry: MessageEntry) -> Mapping[str, Any]:
+    mark = entry.meta.get(_KEY, {})
+    if not isinstance(mark, Mapping):
+        raise _misfit()
+    return mark
+
+
+def _group_of(entry: MessageEntry) -> tuple[int, int]:
+    """Return the entry's place in its message, and of how many."""
+    group = _mark(entry).get("group", [0, 1])
+    if not (isinstance(group, list) and len(group) == 2 and all(type(n) is int for n in group)):
+        raise _misfit()
+    return group[0], group[1]
+
+
+def _misfit() -> MalformedError:
+    return MalformedError("meta.llmcore is not as llmcore writes it: remove it, or restore it")

@@ -1,0 +1,64 @@
+"""Export and import: one entry a line, as JSON.
+
+Lines of several runs may follow one another in a file; each run's are in order.
+"""
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+
+from attrs import evolve
+
+from llmcore.schema.contract_errors import ContractError
+from llmcore.schema.entries import MessageEntry
+from llmcore.sessions.store import SessionStore
+from llmcore.sessions.wire import entry_from_text, entry_to_text
+
+_PAGE = 500
+"""How many entries are read at once."""
+
+
+def to_lines(entries: Iterable[MessageEntry]) -> Iterator[str]:
+    """Yield each of *entries* as a line of JSON, without its end."""
+    return map(entry_to_text, entries)
+
+
+def from_lines(lines: Iterable[str]) -> Iterator[MessageEntry]:
+    """Yield the entry of each line; blank lines are skipped.
+
+    Raises a ContractError that names the line.
+    """
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            yield entry_from_text(line)
+        except ContractError as error:
+            error.message = f"line {number}: {error.message}"
+            raise
+
+
+async def export_lines(store: SessionStore, run_id: str) -> list[str]:
+    """Return run *run_id* of *store* as lines of JSON; none if there is no such run."""
+    lines: list[str] = []
+    while True:
+        page = await store.read(run_id, after=len(lines), limit=_PAGE)
+        lines.extend(to_lines(stored.entry for stored in page))
+        if len(page) < _PAGE:
+            return lines
+
+
+async def import_entries(
+    store: SessionStore, entries: Iterable[MessageEntry], *, run_id: str | None = None
+) -> dict[str, int]:
+    """Append *entries* to new runs of *store*; return how many entries each has.
+
+    Each run is appended whole or not at all. With *run_id* all go into one run of that id.
+    Raises SeqConflictError for a run that the store has already, and a ContractError for
+    entries that break a rule.
+    """
+    if run_id is not None:
+        entries = [evolve(entry, run_id=run_id) for entry in entries]
+    runs: dict[str, list[MessageEntry]] = {}
+    for name, group in groupby(entries, key=lambda entry: entry.run_id):
+        runs.setdefault(name, []).extend(group)
+    return {name: await store.append(name, run, expected_seq=0) for name, run in runs.items()}

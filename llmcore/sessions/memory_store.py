@@ -1,0 +1,120 @@
+"""Runs in memory: for tests, and for conversations that need not outlive the process."""
+
+import time
+from collections.abc import Sequence
+from threading import Lock
+from typing import Self
+
+import anyio.lowlevel
+from attrs import define, field
+from returns.pipeline import is_successful
+
+from llmcore.schema.entries import MessageEntry
+from llmcore.sessions.run_rules import check_next
+from llmcore.sessions.store import (
+    RunInfo,
+    Seconds,
+    StoredEntry,
+    check_range,
+    check_ttl,
+    conflict,
+    texts_of,
+)
+
+
+@define
+class _Run:
+    """One run's entries, and which of its calls have results."""
+
+    entries: list[MessageEntry] = field(factory=list)
+    answered: dict[str, bool] = field(factory=dict)
+    expires_at: float | None = None
+
+
+class MemoryStore:
+    """A SessionStore that ends with the process.
+
+    A run is forgotten *ttl_s* seconds after it was last appended to.
+    """
+
+    def __init__(self, *, ttl_s: float | None = None, clock: Seconds = time.time) -> None:
+        self._ttl_s = check_ttl(ttl_s)
+        self._clock = clock
+        self._runs: dict[str, _Run] = {}
+        self._lock = Lock()
+
+    async def append(
+        self, run_id: str, entries: Sequence[MessageEntry], *, expected_seq: int | None = None
+    ) -> int:
+        """Append *entries*, all or none; see `SessionStore.append`."""
+        texts_of(run_id, entries)  # what other stores refuse is refused here too
+        await anyio.lowlevel.checkpoint()
+        with self._lock:
+            self._forget_expired()
+            run = self._runs.get(run_id, _Run())
+            if expected_seq is not None and expected_seq != len(run.entries):
+                raise conflict(run_id, expected_seq, len(run.entries))
+            checked = check_next(run_id, entries, run.answered)
+            if not is_successful(checked):
+                raise checked.failure()
+            if entries:
+                run.entries.extend(entries)
+                run.answered.update(checked.unwrap())
+                run.expires_at = None if self._ttl_s is None else self._clock() + self._ttl_s
+                self._runs[run_id] = run
+            return len(run.entries)
+
+    async def read(
+        self, run_id: str, *, after: int = 0, limit: int | None = None
+    ) -> tuple[StoredEntry, ...]:
+        """Return the entries behind *after*; see `SessionStore.read`."""
+        check_range(after, limit)
+        await anyio.lowlevel.checkpoint()
+        with self._lock:
+            self._forget_expired()
+            entries = self._runs.get(run_id, _Run()).entries
+            end = len(entries) if limit is None else after + limit
+            return tuple(
+                StoredEntry(seq, entry) for seq, entry in enumerate(entries[after:end], after + 1)
+            )
+
+    async def runs(self) -> tuple[RunInfo, ...]:
+        """Return all runs, by their ids."""
+        await anyio.lowlevel.checkpoint()
+        with self._lock:
+            self._forget_expired()
+            return tuple(
+                RunInfo(
+                    run_id=run_id,
+                    last_seq=len(run.entries),
+                    started_at=run.entries[0].timestamp,
+                    updated_at=run.entries[-1].timestamp,
+                )
+                for run_id, run in sorted(self._runs.items())
+            )
+
+    async def delete(self, run_id: str) -> bool:
+        """Forget run *run_id*; False if there was none."""
+        await anyio.lowlevel.checkpoint()
+        with self._lock:
+            self._forget_expired()
+            return self._runs.pop(run_id, None) is not None
+
+    async def aclose(self) -> None:
+        """Do nothing: there is nothing to let go of."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.aclose()
+
+    def _forget_expired(self) -> None:
+        now = self._clock()
+        gone = [
+            run_id
+            for run_id, run in self._runs.items()
+            if run.expires_at is not None and run.expires_at <= now
+        ]
+        for run_id in gone:
+            del self._runs[run_id]

@@ -1,0 +1,144 @@
+"""What a store of conversations does, whatever it keeps them in."""
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Protocol, Self, TypeAlias
+
+from attrs import define, frozen
+
+from llmcore.schema.contract_errors import MixedRunError
+from llmcore.schema.entries import MessageEntry
+from llmcore.schema.errors import InvalidRequestError, LLMError
+from llmcore.sessions.wire import entry_to_text
+
+MAX_RUN_ID_LENGTH = 512
+"""In characters."""
+
+Seconds: TypeAlias = Callable[[], float]
+"""A clock: seconds since 1970. `time.time`, if nobody gives another."""
+
+
+@frozen
+class StoredEntry:
+    """An entry and its place in its run, counted from 1 without gaps."""
+
+    seq: int
+    entry: MessageEntry
+
+
+@frozen(kw_only=True)
+class RunInfo:
+    """One run of a store."""
+
+    run_id: str
+    last_seq: int
+    """How many entries it has."""
+    started_at: str
+    """The timestamp of its first entry."""
+    updated_at: str
+    """The timestamp of its last entry."""
+
+
+class SessionStore(Protocol):
+    """Keeps the entries of runs, in order.
+
+    What `append` has returned for is kept, and all entries of one call or none of them. Runs
+    are appended to from several tasks, threads and processes at once; each call's entries
+    stay together. Every method may raise SessionStoreError.
+    """
+
+    async def append(
+        self, run_id: str, entries: Sequence[MessageEntry], *, expected_seq: int | None = None
+    ) -> int:
+        """Append *entries* to run *run_id* and return the last one's seq.
+
+        Raises a ContractError for entries that break a rule of the run, and SeqConflictError
+        if the run does not end at *expected_seq*; nothing is then appended.
+        """
+        ...
+
+    async def read(
+        self, run_id: str, *, after: int = 0, limit: int | None = None
+    ) -> tuple[StoredEntry, ...]:
+        """Return the entries behind seq *after*, at most *limit*; none of an unknown run."""
+        ...
+
+    async def runs(self) -> tuple[RunInfo, ...]:
+        """Return all runs, by their ids."""
+        ...
+
+    async def delete(self, run_id: str) -> bool:
+        """Forget run *run_id*; False if there was none."""
+        ...
+
+    async def aclose(self) -> None:
+        """Let go of files and connections. Idempotent."""
+        ...
+
+    async def __aenter__(self) -> Self:
+        """Return the store itself."""
+        ...
+
+    async def __aexit__(self, *exc: object) -> None:
+        """Close the store."""
+        ...
+
+
+class SessionStoreError(LLMError):
+    """The store could not be read or written; `retryable` where it was only busy."""
+
+
+@define(auto_exc=False, eq=False, repr=False, kw_only=True)
+class SeqConflictError(SessionStoreError):
+    """Somebody else has appended to the run since it was read."""
+
+    expected_seq: int | None = None
+    actual_seq: int | None = None
+
+
+def conflict(run_id: str, expected: int, actual: int) -> SeqConflictError:
+    """Return the error for a run that does not end where the caller thinks."""
+    return SeqConflictError(
+        f"session {run_id!r} ends at {actual}, not at {expected}: read it again",
+        expected_seq=expected,
+        actual_seq=actual,
+    )
+
+
+def texts_of(run_id: str, entries: Sequence[MessageEntry]) -> list[str]:
+    """Return *entries* as the JSON texts that are kept.
+
+    Raises InvalidRequestError for an unusable id, MixedRunError for an entry of another run.
+    """
+    check_run_id(run_id)
+    for entry in entries:
+        if entry.run_id != run_id:
+            message = f"an entry of run {entry.run_id!r} cannot be appended to {run_id!r}"
+            raise MixedRunError(message, run_id=run_id)
+    return [entry_to_text(entry) for entry in entries]
+
+
+def check_run_id(run_id: str) -> None:
+    """Raise InvalidRequestError unless *run_id* can name a run."""
+    if not run_id or len(run_id) > MAX_RUN_ID_LENGTH or not run_id.isprintable():
+        raise InvalidRequestError(
+            f"a session's id is 1 to {MAX_RUN_ID_LENGTH} printable characters"
+        )
+
+
+def check_range(after: int, limit: int | None) -> None:
+    """Raise InvalidRequestError for a range that holds nothing by mistake."""
+    if after < 0 or (limit is not None and limit < 1):
+        raise InvalidRequestError("after is 0 or more, limit 1 or more")
+
+
+def check_ttl(ttl_s: float | None) -> float | None:
+    """Return *ttl_s*; InvalidRequestError if it is no time."""
+    if ttl_s is not None and not 0 < ttl_s < 1e10:
+        raise InvalidRequestError("ttl_s is a number of seconds above 0")
+    return ttl_s
+
+
+def utc_now() -> str:
+    """Return the time of the machine's clock as entries state it, such as 2026-11-22T12:00:00Z."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

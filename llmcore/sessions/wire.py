@@ -1,0 +1,215 @@
+"""Entries and deltas as JSON: camelCase, versioned, and strict both ways.
+
+What is written satisfies the contract's JSON Schema, and only that is read.
+"""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, TypeVar, get_args
+
+from attrs import fields
+
+from llmcore.schema import json
+from llmcore.schema.contract_errors import (
+    ContractVersionError,
+    MalformedError,
+    RolePartError,
+    UnknownKindError,
+)
+from llmcore.schema.deltas import DeltaPayload, MessageDelta
+from llmcore.schema.entries import (
+    CONTRACT_VERSION,
+    PARTS_OF_ROLE,
+    EntryPart,
+    EntryToolResult,
+    MessageEntry,
+    ResultPart,
+)
+from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.sessions.contract_schema import is_required, shape_schema, wire_name
+
+_T = TypeVar("_T")
+
+MAX_ENTRY_BYTES = 64 * 1024 * 1024
+"""The longest JSON text of an entry that is written or read."""
+
+_PARTS = {kind.kind: kind for kind in get_args(EntryPart)}
+_PAYLOADS = {kind.kind: kind for kind in get_args(DeltaPayload)}
+_SHOWN = 300
+"""How much of a schema's complaint is quoted."""
+
+
+def to_wire(value: MessageEntry | MessageDelta) -> JsonObject:
+    """Return *value* as JSON data."""
+    if isinstance(value, MessageDelta):
+        return _delta_to_wire(value)
+    data: dict[str, Any] = {
+        "contractVersion": CONTRACT_VERSION,
+        "runId": value.run_id,
+        "role": value.role,
+        "parts": [_part_to_wire(part) for part in value.parts],
+        "timestamp": value.timestamp,
+    }
+    return {**data, "meta": value.meta} if value.meta else data
+
+
+def _delta_to_wire(delta: MessageDelta) -> JsonObject:
+    data: dict[str, Any] = {
+        "contractVersion": CONTRACT_VERSION,
+        "runId": delta.run_id,
+        "seq": delta.seq,
+        "kind": delta.kind,
+        "payload": _payload_to_wire(delta.payload),
+        "timestamp": delta.timestamp,
+    }
+    return data if delta.provider_raw is None else {**data, "providerRaw": delta.provider_raw}
+
+
+def _part_to_wire(part: EntryPart) -> JsonObject:
+    payload = _payload_to_wire(part)
+    if isinstance(part, EntryToolResult) and isinstance(part.content, tuple):
+        payload["content"] = [_part_to_wire(inner) for inner in part.content]
+    return {"kind": part.kind, "payload": payload}
+
+
+def _payload_to_wire(payload: EntryPart | DeltaPayload) -> dict[str, Any]:
+    named = ((one, getattr(payload, one.name)) for one in fields(type(payload)))
+    return {
+        wire_name(one.name): value for one, value in named if value is not None or is_required(one)
+    }
+
+
+def entry_from_wire(data: JsonValue) -> MessageEntry:
+    """Return the entry that *data* is.
+
+    Raises MalformedError (ContractVersionError, UnknownKindError) for what has not the
+    contract's form, RolePartError and ToolResultCountError for parts that the role cannot hold.
+    """
+    given = _checked(data, "Message")
+    return MessageEntry(
+        run_id=given["runId"],
+        role=given["role"],
+        parts=[_part_from_wire(part) for part in given["parts"]],
+        timestamp=given["timestamp"],
+        meta=given.get("meta", {}),
+    )
+
+
+def delta_from_wire(data: JsonValue) -> MessageDelta:
+    """Return the delta that *data* is; raises as `entry_from_wire` does."""
+    given = _checked(data, "MessageDelta")
+    return MessageDelta(
+        run_id=given["runId"],
+        seq=int(given["seq"]),
+        payload=_payload_from_wire(_PAYLOADS[given["kind"]], given["payload"]),
+        timestamp=given["timestamp"],
+        provider_raw=given.get("providerRaw"),
+    )
+
+
+def _part_from_wire(data: Mapping[str, Any]) -> EntryPart:
+    kind, payload = data["kind"], data["payload"]
+    if kind == EntryToolResult.kind and isinstance(payload["content"], list):
+        content = tuple(_part_from_wire(inner) for inner in payload["content"])
+        payload = {**payload, "content": content}
+    part: EntryPart = _payload_from_wire(_PARTS[kind], payload)
+    return part
+
+
+def _payload_from_wire(kind: type[_T], data: Mapping[str, Any]) -> _T:
+    names = {wire_name(one.name): one.name for one in fields(kind)}  # type: ignore[arg-type]
+    return kind(**{names[name]: value for name, value in data.items()})
+
+
+# -- text
+
+
+def entry_to_text(entry: MessageEntry) -> str:
+    """Return *entry* as one line of JSON.
+
+    Raises MalformedError or InvalidRequestError for what could not be read again: half a
+    surrogate pair, more than 128 levels of nesting, more than MAX_ENTRY_BYTES.
+    """
+    data = to_wire(entry)
+    json.plain(data, "the entry")
+    _check_shape(data, "Message")
+    text = json.dumps(data)
+    if len(text) > MAX_ENTRY_BYTES:
+        message = f"the entry has {len(text)} bytes of JSON; at most {MAX_ENTRY_BYTES} are kept"
+        raise InvalidRequestError(message)
+    return text.decode()
+
+
+def entry_from_text(text: str | bytes) -> MessageEntry:
+    """Return the entry that a line of JSON spells; raises as `entry_from_wire` does."""
+    if len(text) > MAX_ENTRY_BYTES:
+        raise MalformedError(f"an entry of more than {MAX_ENTRY_BYTES} bytes")
+    try:
+        data = json.loads_exact(text.decode() if isinstance(text, bytes) else text)
+    except ValueError as error:
+        raise MalformedError(f"an entry is one line of JSON: {error}") from error
+    return entry_from_wire(data)
+
+
+# -- checks, each with its own error
+
+
+def _checked(data: JsonValue, name: str) -> Mapping[str, Any]:
+    if not isinstance(data, Mapping):
+        raise MalformedError(f"a {name} is a JSON object")
+    version = data.get("contractVersion")
+    if type(version) is not int:
+        raise MalformedError(f"a {name} states its contractVersion, a number")
+    if version != CONTRACT_VERSION:
+        message = f"contractVersion {version} is not {CONTRACT_VERSION}, which is read here"
+        raise ContractVersionError(message)
+    _check_kinds(data, name)
+    _check_shape(data, name)
+    return data
+
+
+def _check_kinds(data: Mapping[str, Any], name: str) -> None:
+    if name == "MessageDelta":
+        _known(data, "kind", _PAYLOADS)
+        return
+    _known(data, "role", PARTS_OF_ROLE)
+    for part in _parts_of(data.get("parts")):
+        _known(part, "kind", _PARTS)
+        payload = part.get("payload")
+        inner = payload.get("content") if isinstance(payload, Mapping) else None
+        for result_part in _parts_of(inner if part["kind"] == EntryToolResult.kind else None):
+            _known(result_part, "kind", _PARTS)
+            if _PARTS[result_part["kind"]] not in get_args(ResultPart):
+                raise RolePartError(f"a tool_result cannot hold a {result_part['kind']} part")
+
+
+def _parts_of(value: object) -> list[Mapping[str, Any]]:
+    items = value if isinstance(value, list | tuple) else []
+    return [item for item in items if isinstance(item, Mapping)]
+
+
+def _known(data: Mapping[str, Any], name: str, words: Mapping[Any, object]) -> None:
+    word = data.get(name)
+    if isinstance(word, str) and word not in words:
+        message = f"{name} {word[:_SHOWN]!r} is not one of {', '.join(words)}"
+        raise UnknownKindError(message)
+    if not isinstance(word, str):
+        raise MalformedError(f"{name} is missing, or is no text")
+
+
+def _check_shape(data: JsonObject, name: str) -> None:
+    try:
+        fault = next(_validator(name).iter_errors(data), None)
+    except UnicodeEncodeError as error:
+        raise MalformedError(f"text with half a surrogate pair cannot be kept: {error}") from error
+    if fault is not None:
+        where = "".join(f"[{step!r}]" for step in fault.instance_path)
+        raise MalformedError(f"no {name}: {where or '$'}: {fault.message[:_SHOWN]}")
+
+
+@cache
+def _validator(name: str) -> Any:
+    import jsonschema_rs
+
+    return jsonschema_rs.validator_for(shape_schema(name))

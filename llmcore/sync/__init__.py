@@ -1,0 +1,25 @@
+"""The library for code that is not asynchronous: the same functions and client, blocking.
+
+    from llmcore import sync
+
+    with sync.stream("gpt-5.2", "Hi", provider="openai") as events:
+        for text in events.text_stream:
+            print(text, end="")
+
+They may be used inside of a running event loop, such as a notebook's, from any thread, and after
+a fork. In reading order: `calls` and `client` (what callers use), `streams` (what they get),
+`pulling` (reading a stream from outside), `background` (the event loop).
+"""
+
+from llmcore.sync.background import shutdown as shutdown
+from llmcore.sync.calls import SyncSettings as SyncSettings
+from llmcore.sync.calls import generate as generate
+from llmcore.sync.calls import generate_object as generate_object
+from llmcore.sync.calls import retry as retry
+from llmcore.sync.calls import set_default_client as set_default_client
+from llmcore.sync.calls import stream as stream
+from llmcore.sync.calls import stream_object as stream_object
+from llmcore.sync.client import Client as Client
+from llmcore.sync.streams import EventStream as EventStream
+from llmcore.sync.streams import StreamObjectResult as StreamObjectResult
+from llmcore.sync.streams import StreamResult as StreamResult

@@ -1,0 +1,205 @@
+"""The event loop that blocking calls run on: one for the process, in a thread of its own.
+
+It is made by the first call, and again by the first call after a fork or a `shutdown`. Work runs
+in a copy of the context of whoever waits for it. Closing the loop, at the latest when the
+interpreter ends, closes every connection that was opened on it.
+
+asyncio's own calls are used instead of a blocking portal: a portal waits for a call to have
+begun, which costs two more thread switches each time and cannot be interrupted cleanly.
+"""
+
+import asyncio
+import atexit
+import os
+import threading
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import Any, Generic, TypeVar
+
+from llmcore.schema.errors import AbortError, ConfigurationError
+
+_T = TypeVar("_T")
+
+_ENDED = "the event loop of llmcore.sync was shut down"
+
+
+class _Job(Generic[_T]):
+    """A call: a task over there, and somebody who waits for it here."""
+
+    def __init__(self, work: Callable[[], Awaitable[_T]]) -> None:
+        self.outcome: Future[_T] = Future()
+        self._work = work
+        self._task: asyncio.Task[_T] | None = None
+
+    def start(self) -> None:
+        """Begin, on the loop."""
+        self._task = asyncio.get_running_loop().create_task(self._run())
+        self._task.add_done_callback(self._finish)
+
+    def cancel(self) -> None:
+        """Give up, on the loop."""
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _run(self) -> _T:
+        return await self._work()
+
+    def _finish(self, task: "asyncio.Task[_T]") -> None:
+        if task.cancelled():
+            self.fail(AbortError(_ENDED))
+        elif (error := task.exception()) is not None:
+            self.fail(error)
+        elif not self.outcome.done():
+            self.outcome.set_result(task.result())
+
+    def fail(self, error: BaseException) -> None:
+        """End with *error*, if it has not ended."""
+        if not self.outcome.done():
+            self.outcome.set_exception(error)
+
+
+class Background:
+    """An event loop in a thread."""
+
+    def __init__(self) -> None:
+        self._jobs: set[_Job[Any]] = set()
+        self._kept: set[asyncio.Task[None]] = set()
+        self._ready = threading.Event()
+        self._open = True
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stop: asyncio.Event | None = None
+        # A daemon, as are the threads that it starts, since nothing else ends it if the
+        # interpreter waits for threads before it tells anyone that it is going to end.
+        self._thread = threading.Thread(target=self._serve, name="llmcore.sync", daemon=True)
+        self._thread.start()
+        self._ready.wait()
+
+    @property
+    def alive(self) -> bool:
+        """Whether calls can be made."""
+        return self._open and self._thread.is_alive()
+
+    def run(self, work: Callable[[], Awaitable[_T]]) -> _T:
+        """Await *work* over there and return its result, or raise its error.
+
+        Whatever interrupts the waiting, such as Ctrl-C, cancels the work and is raised once it
+        has ended.
+        """
+        if threading.get_ident() == self._thread.ident:
+            raise ConfigurationError(
+                "a blocking call from inside of llmcore's own event loop would wait for itself: "
+                "use the asynchronous functions in asynchronous tools and in callbacks"
+            )
+        job = _Job(work)
+        self._jobs.add(job)
+        try:
+            self._call_soon(job.start)
+            return job.outcome.result()
+        except BaseException:
+            if not job.outcome.done():  # it was raised here, not over there
+                self._call_soon(job.cancel)
+                job.outcome.exception()
+            raise
+        finally:
+            self._jobs.discard(job)
+
+    def run_later(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Have *work* done without waiting for it, from whatever thread this is."""
+        if self.alive:
+            self._call_soon(lambda: self._keep(work))
+
+    def stop(self) -> None:
+        """Cancel what runs, close what is open, and end the thread. Idempotent."""
+        if self._stop is not None and self.alive:
+            self._call_soon(self._stop.set)
+        self._thread.join()
+
+    def _call_soon(self, function: Callable[[], object]) -> None:
+        assert self._loop is not None  # noqa: S101  (set before __init__ returns)
+        try:
+            self._loop.call_soon_threadsafe(function)
+        except RuntimeError as error:  # it has been closed in the meantime
+            raise AbortError(_ENDED) from error
+
+    def _keep(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Run *work* on the loop, which by itself would not hold on to its tasks."""
+
+        async def run() -> None:
+            await work()
+
+        task = asyncio.get_running_loop().create_task(run())
+        self._kept.add(task)
+        task.add_done_callback(self._kept.discard)
+
+    def _serve(self) -> None:
+        # A tool that raises SystemExit ends the loop, as it is with asyncio: its caller gets it.
+        with suppress(SystemExit, KeyboardInterrupt):
+            try:
+                with asyncio.Runner() as runner:
+                    self._run(runner)
+            except RuntimeError:
+                # Closing its executor takes a thread, which Python 3.12 no longer starts when
+                # it is about to end. Everything else is closed by then.
+                if self._stop is None or not self._stop.is_set():
+                    raise
+            finally:
+                self._ready.set()
+                for job in tuple(self._jobs):
+                    job.fail(AbortError(_ENDED))
+
+    def _run(self, runner: asyncio.Runner) -> None:
+        try:
+            runner.run(self._main())
+        finally:
+            self._open = False
+
+    async def _main(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._stop = asyncio.Event()
+        self._ready.set()
+        await self._stop.wait()
+
+
+# -- the one of this process
+
+_lock = threading.Lock()
+_current: Background | None = None
+
+
+def background() -> Background:
+    """Return this process's event loop; start it if there is none."""
+    global _current  # noqa: PLW0603  (one for the process is the point)
+    with _lock:
+        if _current is None or not _current.alive:
+            _current = Background()
+        return _current
+
+
+def shutdown() -> None:
+    """End the event loop and close its connections; calls that run raise AbortError.
+
+    The next call starts a new one. The interpreter does this when it ends.
+    """
+    global _current
+    with _lock:
+        ending, _current = _current, None
+    if ending is not None:
+        ending.stop()
+
+
+def _forget() -> None:
+    """Start afresh in a forked child: threads stay behind, and so does whoever held the lock."""
+    global _current, _lock, _parents  # noqa: PLW0603
+    _lock = threading.Lock()
+    _parents, _current = (*_parents, _current), None
+
+
+_parents: tuple[Background | None, ...] = ()
+"""Loops of the processes above. Their connections are not this one's to close."""
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
+
+# After all threads that are no daemons: until then there may be calls.
+atexit.register(shutdown)

@@ -1,0 +1,121 @@
+"""The client, blocking."""
+
+from collections.abc import Mapping, Sequence
+from typing import Self
+
+from returns.result import Result
+
+from llmcore.client import client as asynchronous
+from llmcore.client.http import HttpClient
+from llmcore.client.http_options import HttpOptions
+from llmcore.client.middleware.chain import Middleware
+from llmcore.client.timeouts import Timeouts
+from llmcore.client.transport import Transport
+from llmcore.routes.route import PreparedRequest
+from llmcore.routes.tool_choice import ToolChoiceMode
+from llmcore.schema.errors import LLMError
+from llmcore.schema.model import Model
+from llmcore.schema.request import LLMRequest
+from llmcore.schema.response import LLMResponse
+from llmcore.sync.background import background
+from llmcore.sync.streams import EventStream
+
+
+class Client:
+    """Runs requests and waits for them: `llmcore.Client`, whose arguments it takes, blocking.
+
+    Safe for concurrent use from several threads, and inside of a running event loop. Close it,
+    or use it as a context manager.
+    """
+
+    def __init__(
+        self,
+        *,
+        providers: Mapping[str, asynchronous.ModelSource] | None = None,
+        default_provider: str | None = None,
+        middleware: Sequence[Middleware] = (),
+        http: HttpClient | HttpOptions | None = None,
+        transport: Transport | None = None,
+        timeouts: Timeouts | None = None,
+        environ: Mapping[str, str] | None = None,
+    ) -> None:
+        self.asynchronous = asynchronous.Client(
+            providers=providers,
+            default_provider=default_provider,
+            middleware=middleware,
+            http=http,
+            transport=transport,
+            timeouts=timeouts,
+            environ=environ,
+        )
+        """The client that does the work; whatever else uses it shares its settings."""
+
+    @classmethod
+    def of(cls, client: asynchronous.Client) -> Self:
+        """Return a blocking view of *client*."""
+        view = cls.__new__(cls)
+        view.asynchronous = client
+        return view
+
+    @classmethod
+    def from_env(
+        cls,
+        *,
+        default_provider: str | None = None,
+        middleware: Sequence[Middleware] = (),
+        http: HttpClient | HttpOptions | None = None,
+        transport: Transport | None = None,
+        timeouts: Timeouts | None = None,
+        environ: Mapping[str, str] | None = None,
+    ) -> Self:
+        """Return a client of every provider whose variables are set; the first is the default."""
+        return cls.of(
+            asynchronous.Client.from_env(
+                default_provider=default_provider,
+                middleware=middleware,
+                http=http,
+                transport=transport,
+                timeouts=timeouts,
+                environ=environ,
+            )
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections and stop what was started. Idempotent."""
+        background().run(self.asynchronous.aclose)
+
+    def prepare(
+        self, request: LLMRequest, *, streaming: bool = False
+    ) -> Result[PreparedRequest, LLMError]:
+        """Return the exact native request: method, URL, headers, body, diagnostics."""
+        return self.asynchronous.prepare(request, streaming=streaming)
+
+    def supports_tool_choice(
+        self, mode: ToolChoiceMode, model: Model | str, *, provider: str | None = None
+    ) -> bool:
+        """Return whether *model* can be told the tool choice *mode*."""
+        return self.asynchronous.supports_tool_choice(mode, model, provider=provider)
+
+    def generate(
+        self, request: LLMRequest, *, timeouts: Timeouts | None = None
+    ) -> Result[LLMResponse, LLMError]:
+        """Run *request* and return the response, or the error."""
+        return background().run(lambda: self.asynchronous.generate(request, timeouts=timeouts))
+
+    def complete(self, request: LLMRequest, *, timeouts: Timeouts | None = None) -> LLMResponse:
+        """Run *request* and return the response; raises the error."""
+        return background().run(lambda: self.asynchronous.complete(request, timeouts=timeouts))
+
+    def stream(self, request: LLMRequest, *, timeouts: Timeouts | None = None) -> EventStream:
+        """Return the events of *request*; it is sent when the first one is asked for."""
+        return EventStream(self.asynchronous.stream(request, timeouts=timeouts))
+
+    def events(self, request: LLMRequest, *, timeouts: Timeouts | None = None) -> EventStream:
+        """Return the events of *request*, which is answered in one piece: not streamed."""
+        return EventStream(self.asynchronous.events(request, timeouts=timeouts))

@@ -1,0 +1,75 @@
+"""The table of providers in `docs/providers.md`, made from the code.
+
+    python scripts/provider_table.py
+
+writes it into the page; a test says when that is due.
+"""  # noqa: INP001  (a script, not a package)
+
+from pathlib import Path
+from typing import Any, Final
+
+from llmcore.routes.providers import PROVIDERS, ProviderEntry
+
+PAGE: Final = Path(__file__).parents[1] / "docs" / "providers.md"
+BEGIN: Final = "<!-- table: made by scripts/provider_table.py -->\n"
+END: Final = "<!-- end of table -->\n"
+
+EXAMPLE: Final = {
+    "AWS_REGION": "us-east-1",
+    "CLOUDFLARE_ACCOUNT_ID": "ACCOUNT",
+    "GOOGLE_CLOUD_PROJECT": "my-project",
+}
+"""An environment for base URLs that are made of it."""
+ARGUMENTS: Final[dict[str, dict[str, Any]]] = {"azure": {"resource_name": "RESOURCE"}}
+"""What providers cannot do without."""
+
+
+def table() -> str:
+    """Return the whole table."""
+    head = ["Facade", "Id", "Protocols", "Environment", "Base URL", "Notes"]
+    rows = [head, ["---"] * len(head), *(row(entry) for entry in PROVIDERS)]
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in rows)
+
+
+def row(entry: ProviderEntry) -> list[str]:
+    """Return the cells of *entry*."""
+    name = entry.home.partition(":")[2]
+    notes = [entry.note] if entry.note else []
+    if entry.login is not None:
+        notes.append(f"or `{entry.login}`")
+    return [
+        f"[`{name}`]({entry.docs})",
+        f"`{entry.id}`",
+        ", ".join(entry.protocols),
+        "<br>".join(f"`{name}`" for name in variables(entry)) or "none",
+        f"`{base_url(entry)}`",
+        ", ".join(notes),
+    ]
+
+
+def variables(entry: ProviderEntry) -> list[str]:
+    """Return the variables that configure *entry*, keys first."""
+    names = [*entry.key_variables, *entry.other_switches]
+    names += [*entry.read_later, *(name for _, name in entry.settings)]
+    return names if entry.base_url_variable is None else [*names, entry.base_url_variable]
+
+
+def base_url(entry: ProviderEntry) -> str:
+    """Return where *entry* is, with examples for what depends on an account."""
+    model = entry.load()(**ARGUMENTS.get(entry.id, {})).model("m")
+    route: Any = model.route
+    where = route.endpoint.base_url
+    return str(where(EXAMPLE) if callable(where) else where)
+
+
+def page(old: str) -> str:
+    """Return *old*, its table replaced."""
+    before, begin, rest = old.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"{PAGE.name} has no place for the table: {BEGIN!r} to {END!r}")
+    return f"{before}{begin}\n{table()}\n{end}{after}"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(PAGE.read_text()))

@@ -1,0 +1,93 @@
+"""Who may ask, and how often."""
+
+import pytest
+
+from llmcore.bridge import access
+from llmcore.bridge.access import Keys, Rates, names_this_machine
+
+
+@pytest.mark.parametrize(
+    ("headers", "admitted"),
+    [
+        ({"authorization": "Bearer sk-one"}, True),
+        ({"authorization": "bearer  sk-two "}, True),
+        ({"x-api-key": "sk-one"}, True),
+        ({"api-key": "sk-two"}, True),
+        ({"authorization": "Bearer placeholder", "x-api-key": "sk-one"}, True),
+        ({"authorization": "Basic sk-one"}, False),
+        ({"authorization": "Bearer sk-on"}, False),
+        ({"authorization": "Bearer sk-one\udcff"}, False),
+        ({"authorization": "Bearer"}, False),
+        ({}, False),
+    ],
+)
+def test_a_key_must_be_shown(headers: dict[str, str], admitted: bool) -> None:
+    """In any of the headers that clients use for it."""
+    assert (Keys(("sk-one", "sk-two")).caller(headers, "1.2.3.4") is not None) is admitted
+
+
+def test_callers_are_told_apart_and_their_keys_not_kept() -> None:
+    """What one key stored, another does not see."""
+    keys = Keys(("sk-one", "sk-two"))
+    one = keys.caller({"x-api-key": "sk-one"}, "a")
+    two = keys.caller({"x-api-key": "sk-two"}, "a")
+
+    assert one is not None
+    assert two is not None
+    assert one.owner != two.owner
+    assert "sk-one" not in repr(one) + repr(keys)
+
+
+def test_without_keys_everybody_is_admitted() -> None:
+    """They are counted by their address."""
+    caller = Keys(()).caller({}, "10.0.0.1")
+
+    assert caller is not None
+    assert caller.counted_as == "10.0.0.1"
+
+
+@pytest.mark.parametrize(
+    ("host", "ours"),
+    [
+        ("localhost:8787", True),
+        ("127.0.0.1", True),
+        ("[::1]:80", True),
+        ("evil.example:8787", False),
+        ("bridge.lan", True),
+        ("", False),
+        ("[", False),
+    ],
+)
+def test_which_host_names_are_answered(host: str, ours: bool) -> None:
+    """A page of another name, led to this address, is not."""
+    assert names_this_machine(host, ("bridge.lan",)) is ours
+
+
+def test_a_minutes_requests_are_let_through_and_then_one_at_a_time() -> None:
+    """The bucket fills steadily."""
+    now = [0.0]
+    rates = Rates(60, clock=lambda: now[0])
+
+    assert [rates.wait_s("a") for _ in range(60)] == [0.0] * 60
+    assert rates.wait_s("a") == pytest.approx(1.0)
+    assert rates.wait_s("b") == 0.0
+    now[0] = 1.0
+    assert rates.wait_s("a") == 0.0
+    assert rates.wait_s("a") == pytest.approx(1.0)
+
+
+def test_no_limit_counts_nobody() -> None:
+    """0 switches it off."""
+    rates = Rates(0)
+
+    assert [rates.wait_s("a") for _ in range(1000)] == [0.0] * 1000
+
+
+def test_the_callers_remembered_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The one not seen for longest is forgotten, and may ask anew."""
+    monkeypatch.setattr(access, "MAX_CALLERS", 2)
+    rates = Rates(1, clock=lambda: 0.0)
+
+    assert [rates.wait_s(name) for name in ("a", "b", "c")] == [0.0, 0.0, 0.0]
+    assert rates.wait_s("c") > 0
+    assert rates.wait_s("a") == 0.0

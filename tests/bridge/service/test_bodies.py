@@ -1,0 +1,127 @@
+"""Bodies: sizes, codings, and what is no JSON object."""
+
+import gzip
+import zlib
+from collections.abc import AsyncIterator, Sequence
+
+import anyio
+import pytest
+import zstandard
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from llmcore.bridge.bodies import read_object
+from llmcore.bridge.errors import BridgeError
+from llmcore.schema.json import JsonObject
+
+BODY = b'{"model":"m","input":"Hi"}'
+VALUE = {"model": "m", "input": "Hi"}
+JSON = {"content-type": "application/json"}
+
+
+async def chunks(pieces: Sequence[bytes]) -> AsyncIterator[bytes]:
+    for piece in pieces:
+        yield piece
+
+
+async def read(data: bytes, *, limit: int = 1 << 20, **headers: str) -> JsonObject:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return await read_object(chunks([data]), {**JSON, **named}, limit=limit, seconds=5)
+
+
+def raw_deflate(data: bytes) -> bytes:
+    machine = zlib.compressobj(wbits=-15)
+    return machine.compress(data) + machine.flush()
+
+
+CODED = {
+    "gzip": gzip.compress(BODY),
+    "x-gzip": gzip.compress(BODY),
+    "deflate": zlib.compress(BODY),
+    "Deflate": raw_deflate(BODY),
+    "zstd": zstandard.compress(BODY),
+    "identity": BODY,
+    "gzip, zstd": zstandard.compress(gzip.compress(BODY)),
+}
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("encoding", CODED)
+async def test_codings_are_undone(encoding: str) -> None:
+    """gzip, both forms of deflate, zstd, and two on top of each other."""
+    assert await read(CODED[encoding], content_encoding=encoding) == VALUE
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("size", [10, 300_000])
+async def test_large_bodies_are_read_like_small_ones(size: int) -> None:
+    """They go through a thread."""
+    body = b'{"input":"' + b"x" * size + b'"}'
+
+    assert await read(body) == {"input": "x" * size}
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("data", "headers", "status", "says"),
+    [
+        (b"{", {}, 400, "byte 1"),
+        ('{"é": nope}'.encode(), {}, 400, "byte 7"),
+        (b'{"a": "\xff"}', {}, 400, "byte 7: not UTF-8"),
+        (b"[1]", {}, 400, "must be a JSON object"),
+        (b"", {}, 400, "byte 0"),
+        (b"x" * 2000, {}, 413, "1000 bytes"),
+        (BODY, {"content_length": "1001"}, 413, "1000 bytes"),
+        (gzip.compress(b" " * 100_000), {"content_encoding": "gzip"}, 413, "1000 bytes"),
+        (zlib.compress(b" " * 100_000), {"content_encoding": "deflate"}, 413, "1000"),
+        (zstandard.compress(b" " * 100_000), {"content_encoding": "zstd"}, 413, "1000"),
+        (b"junk", {"content_encoding": "gzip"}, 400, "no gzip data"),
+        (gzip.compress(BODY)[:-9], {"content_encoding": "gzip"}, 400, "too early"),
+        (gzip.compress(BODY) + b"x", {"content_encoding": "gzip"}, 400, "follows"),
+        (b"junk", {"content_encoding": "deflate"}, 400, "no deflate data"),
+        (b"junkjunk", {"content_encoding": "zstd"}, 400, "no zstd data"),
+        (zstandard.compress(BODY)[:6], {"content_encoding": "zstd"}, 400, "too early"),
+        (BODY, {"content_encoding": "br"}, 415, "'br'"),
+        (BODY, {"content_encoding": "gzip, gzip, gzip"}, 415, "more than two"),
+        (BODY, {"content_type": "text/plain"}, 415, "text/plain"),
+        (BODY, {"content_type": ""}, 415, "not given"),
+    ],
+)
+async def test_what_is_refused(
+    data: bytes, headers: dict[str, str], status: int, says: str
+) -> None:
+    """With the status that says whose fault it is, and where."""
+    with pytest.raises(BridgeError, match=says) as caught:
+        await read(data, limit=1000, **headers)
+
+    assert caught.value.status == status
+
+
+@pytest.mark.anyio
+async def test_a_body_that_does_not_arrive_is_given_up() -> None:
+    """408 once its time has run out."""
+
+    async def stalled() -> AsyncIterator[bytes]:
+        yield b"{"
+        await anyio.sleep(60)
+
+    with pytest.raises(BridgeError, match=r"within 0\.05 seconds") as caught:
+        await read_object(stalled(), JSON, limit=1000, seconds=0.05)
+
+    assert caught.value.status == 408
+
+
+@settings(max_examples=60)
+@given(data=st.binary(max_size=200), encoding=st.sampled_from(["", "gzip", "deflate", "zstd"]))
+def test_no_bytes_break_the_reader(data: bytes, encoding: str) -> None:
+    """Whatever comes is an object or an error of the client's."""
+
+    async def attempt() -> None:
+        statuses: list[int] = []
+        try:
+            await read(data, content_encoding=encoding)
+        except BridgeError as error:
+            statuses.append(error.status)
+        assert statuses in ([], [400])
+
+    anyio.run(attempt)

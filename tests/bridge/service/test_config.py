@@ -1,0 +1,115 @@
+"""What the environment and a `.env` file say."""
+
+from pathlib import Path
+
+import pytest
+
+from llmcore.bridge.config import Settings, is_loopback, read_environment, settings_from
+from llmcore.schema.errors import ConfigurationError
+
+
+def test_nothing_set_is_a_gateway_for_this_machine() -> None:
+    """The defaults listen on loopback and keep responses in SQLite."""
+    settings = settings_from({})
+
+    assert (settings.host, settings.upstream, settings.is_public) == (
+        "127.0.0.1",
+        "openrouter",
+        False,
+    )
+    assert settings.state.backend == "sqlite"
+
+
+def test_every_variable_arrives() -> None:
+    """Each of them changes what it names."""
+    settings = settings_from(
+        {
+            "OPENBRIDGE_HOST": "0.0.0.0",
+            "OPENBRIDGE_PORT": "9000",
+            "OPENBRIDGE_LOG_LEVEL": "DEBUG",
+            "OPENBRIDGE_UPSTREAM": "groq",
+            "OPENBRIDGE_MODEL_MAP_PATH": "/etc/map.json",
+            "OPENBRIDGE_CLIENT_API_KEY": "one, two",
+            "OPENBRIDGE_STATE_BACKEND": "redis",
+            "OPENBRIDGE_REDIS_URL": "redis://x",
+            "OPENBRIDGE_STATE_TTL_SECONDS": "60",
+            "OPENBRIDGE_RATE_LIMIT_PER_MINUTE": "5",
+            "OPENBRIDGE_TOTAL_SECONDS": "9.5",
+            "OPENBRIDGE_RETRY_WITHOUT": "none",
+            "OPENBRIDGE_CHECK_STREAM": "true",
+            "OPENBRIDGE_STRUCTURED_OUTPUT": "degrade",
+        }
+    )
+
+    assert settings.client_api_keys == ("one", "two")
+    assert settings.model_map_path == Path("/etc/map.json")
+    assert (settings.state.backend, settings.state.ttl_s) == ("redis", 60)
+    assert (settings.limits.rate_per_minute, settings.limits.total_s) == (5, 9.5)
+    assert (settings.retry_without, settings.check_stream) == ((), True)
+    assert (settings.log_level, settings.structured_output) == ("debug", "degrade")
+
+
+@pytest.mark.parametrize(
+    ("environ", "says"),
+    [
+        ({"OPENBRIDGE_HOST": "0.0.0.0"}, "OPENBRIDGE_CLIENT_API_KEY"),
+        ({"OPENBRIDGE_HOST": "bridge.example"}, "OPENBRIDGE_CLIENT_API_KEY"),
+        ({"OPENBRIDGE_PORT": "many"}, "OPENBRIDGE_PORT='many' is no number"),
+        ({"OPENBRIDGE_PORT": "-1"}, "at least 0"),
+        ({"OPENBRIDGE_IDLE_SECONDS": "nan"}, "OPENBRIDGE_IDLE_SECONDS"),
+        ({"OPENBRIDGE_STATE_BACKEND": "disk"}, "sqlite, memory, redis"),
+        ({"OPENBRIDGE_STATE_BACKEND": "redis"}, "OPENBRIDGE_REDIS_URL"),
+        ({"OPENBRIDGE_CHECK_STREAM": "perhaps"}, "neither true nor false"),
+        ({"OPENBRIDGE_UPSTREAM": "openai-compatible"}, "OPENBRIDGE_UPSTREAM_BASE_URL"),
+        ({"OPENBRIDGE_MODEL_MAP": "x"}, "unknown: OPENBRIDGE_MODEL_MAP "),
+    ],
+)
+def test_what_makes_no_sense_is_refused(environ: dict[str, str], says: str) -> None:
+    """The error names the variable."""
+    with pytest.raises(ConfigurationError, match=says):
+        settings_from(environ)
+
+
+@pytest.mark.parametrize(
+    ("host", "ours"),
+    [
+        ("127.0.0.1", True),
+        ("127.8.8.8", True),
+        ("localhost", True),
+        ("::1", True),
+        ("[::1]", True),
+        ("0.0.0.0", False),
+        ("::", False),
+        ("192.168.1.5", False),
+        ("example.com", False),
+    ],
+)
+def test_which_addresses_are_this_machines_alone(host: str, ours: bool) -> None:
+    """Names other than localhost could be anybody's."""
+    assert is_loopback(host) is ours
+
+
+def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
+    """`.env` fills in what is not set."""
+    (tmp_path / ".env").write_text("OPENBRIDGE_PORT=1\nOPENROUTER_API_KEY='k # x'\nEMPTY\n")
+
+    found = read_environment({"OPENBRIDGE_PORT": "2"}, tmp_path)
+
+    assert found == {"OPENBRIDGE_PORT": "2", "OPENROUTER_API_KEY": "k # x"}
+
+
+def test_a_named_file_must_be_there(tmp_path: Path) -> None:
+    """A typing error in its name would otherwise start a gateway without keys."""
+    named = {"OPENBRIDGE_ENV_FILE": str(tmp_path / "missing.env")}
+
+    with pytest.raises(ConfigurationError, match=r"missing\.env"):
+        read_environment(named, tmp_path)
+
+
+def test_secrets_are_not_in_the_repr() -> None:
+    """Settings can be logged."""
+    settings = Settings(
+        client_api_keys=("sk-client",), seal_key="sk-seal", environ={"K": "sk-upstream"}
+    )
+
+    assert "sk-" not in repr(settings)

@@ -1,0 +1,99 @@
+"""Names that clients use, and who answers to them."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from llmcore.bridge.model_map import ModelMap, Target, model_map_from, read_model_map
+from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.json import JsonValue
+
+MAP: JsonValue = {
+    "models": {
+        "gpt-5.5": "openrouter/openai/gpt-5.5",
+        "fast": {"provider": "groq", "model": "llama"},
+    },
+    "prefixes": {
+        "claude-": {"provider": "anthropic"},
+        "claude-old-": {"provider": "bedrock", "model": "claude-v2"},
+        "gpt-": {"provider": "openrouter", "add": "openai/"},
+        "local/": {"provider": "local", "strip": True},
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "target"),
+    [
+        ("gpt-5.5", Target("openrouter", "openai/gpt-5.5")),
+        ("fast", Target("groq", "llama")),
+        ("claude-opus-5", Target("anthropic", "claude-opus-5")),
+        ("claude-old-x", Target("bedrock", "claude-v2")),
+        ("gpt-4", Target("openrouter", "openai/gpt-4")),
+        ("local/tiny", Target("local", "tiny")),
+        ("other", Target("openai", "other")),
+    ],
+)
+def test_who_answers(name: str, target: Target) -> None:
+    """A name of its own wins, then the longest prefix, then the upstream."""
+    assert model_map_from(MAP, "openai").resolve(name) == target
+
+
+def test_other_names_can_be_refused_or_taken() -> None:
+    """`otherwise` says what becomes of them."""
+    refusing = model_map_from({"otherwise": "refuse"}, "openai")
+    taking = model_map_from({"otherwise": "groq/llama"}, "openai")
+
+    assert refusing.resolve("x") is None
+    assert taking.resolve("x") == Target("groq", "llama")
+    assert (refusing.providers, taking.providers) == (frozenset(), frozenset({"groq"}))
+
+
+def test_without_a_file_everything_passes() -> None:
+    """The upstream gets the names as they are."""
+    assert read_model_map(None, "openai") == ModelMap(upstream="openai")
+    assert model_map_from(MAP, "openai").providers == {
+        "openrouter",
+        "groq",
+        "anthropic",
+        "bedrock",
+        "local",
+        "openai",
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("[]", "no JSON object"),
+        ("{", "map.json"),
+        ('{"model": {}}', "unknown model"),
+        ('{"models": {"a": "b"}}', "models.a is 'b', not provider/model"),
+        ('{"models": {"a": {"provider": "x"}}}', "models.a.model must be a text"),
+        ('{"prefixes": {"a": {"provider": "x", "strip": 1}}}', "neither true nor false"),
+        ('{"prefixes": {"a": {"provider": "x", "to": 1}}}', "unknown to"),
+        ('{"otherwise": 3}', "otherwise"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(tmp_path: Path, text: str, says: str) -> None:
+    """The error names the file and the place in it."""
+    path = tmp_path / "map.json"
+    path.write_text(text)
+
+    with pytest.raises(ConfigurationError, match=says):
+        read_model_map(path, "openai")
+
+
+def test_a_map_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    """A gateway without its map would send names nobody knows."""
+    with pytest.raises(ConfigurationError, match="cannot be read"):
+        read_model_map(tmp_path / "none.json", "openai")
+
+
+def test_a_file_is_read(tmp_path: Path) -> None:
+    """It holds what `model_map_from` takes."""
+    path = tmp_path / "map.json"
+    path.write_text(json.dumps(MAP))
+
+    assert read_model_map(path, "openai") == model_map_from(MAP, "openai")

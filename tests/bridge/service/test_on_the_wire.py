@@ -1,0 +1,298 @@
+"""The gateway on a real socket: who leaves, who is silent, who breaks off."""
+
+import http.client
+import json
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx
+import pytest
+from attrs import evolve
+
+from llmcore.bridge.config import Limits
+from tests.bridge_service import (
+    events_of,
+    listening,
+    refused,
+    settings_for,
+    streamed,
+    text_of,
+    tool_script,
+)
+from tests.loopback import (
+    DONE,
+    Loopback,
+    chat_chunk,
+    chat_handler,
+    chat_stream,
+    chat_whole,
+    serve,
+)
+
+ASK = {"model": "m-1", "input": "Hi"}
+
+
+@pytest.fixture
+def upstream() -> Iterator[Loopback]:
+    with serve(chat_handler) as running:
+        yield running
+
+
+def until(check: Callable[[], bool], seconds: float) -> bool:
+    """Wait until *check* holds; whether it did within *seconds*."""
+    deadline = time.monotonic() + seconds
+    while not check():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def metrics(url: str) -> str:
+    return httpx.get(f"{url.removesuffix('/v1')}/metrics").text
+
+
+def post(url: str, body: Any) -> httpx.Response:
+    return httpx.post(f"{url}/responses", json=body, timeout=30)
+
+
+# -- Leaving
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("begun", [True, False])
+def test_a_client_that_goes_away_cancels_the_upstream(
+    upstream: Loopback, stream: bool, begun: bool
+) -> None:
+    """Within a second: before the first event and after it, streamed and whole."""
+    first: list[bytes | float] = [chat_chunk(delta={"content": "Hel"})] if begun else []
+    upstream.handler = lambda _: streamed([*first, 30.0, DONE])
+    with listening(settings_for(upstream.url)) as url:
+        host, _, port = url.removeprefix("http://").removesuffix("/v1").partition(":")
+        connection = http.client.HTTPConnection(host, int(port), timeout=10)
+        connection.request(
+            "POST",
+            "/v1/responses",
+            json.dumps({**ASK, "stream": stream}),
+            {"content-type": "application/json"},
+        )
+        if stream and begun:
+            assert connection.getresponse().readline().startswith(b"event: response.created")
+        assert until(lambda: bool(upstream.received), 5)
+        time.sleep(0.1)
+        left = time.monotonic()
+        connection.sock.shutdown(socket.SHUT_RDWR)
+        connection.close()
+
+        assert until(lambda: bool(upstream.disconnects), 5)
+        assert upstream.disconnects[0] - left < 1.0
+
+
+def test_many_that_leave_free_their_places(upstream: Loopback) -> None:
+    """The gateway is no fuller after them than before."""
+    upstream.handler = lambda r: (
+        streamed([chat_chunk(delta={"content": "x"}), 30.0])
+        if b"stay" in r.body
+        else chat_handler(r)
+    )
+    settings = evolve(settings_for(upstream.url), limits=Limits(max_running=20))
+    with listening(settings) as url:
+        for _ in range(3):
+            with httpx.Client() as client:
+                for _ in range(20):
+                    body = {**ASK, "input": "stay", "stream": True}
+                    request = client.build_request("POST", f"{url}/responses", json=body)
+                    assert client.send(request, stream=True).status_code == 200
+            assert until(lambda: "openbridge_running_answers 0.0" in metrics(url), 5)
+
+        assert post(url, ASK).status_code == 200
+
+
+# -- Silence
+
+
+def test_a_silent_upstream_is_bridged_by_comments(upstream: Loopback) -> None:
+    """The stream begins, then comments; what follows is whole."""
+    upstream.handler = lambda _: streamed([0.5, *chat_stream(), 0.3])
+    with listening(evolve(settings_for(upstream.url), keep_alive_s=0.1)) as url:
+        answer = post(url, {**ASK, "stream": True})
+
+    body = answer.content.decode()
+    assert body.startswith("event: response.created")
+    assert body.count(": keep-alive\n") >= 2
+    assert ": keep-alive\n\n" not in body
+    events = events_of(body)
+    assert [event["sequence_number"] for event in events] == list(range(len(events)))
+    assert text_of(events[-1]["response"]) == "Hello"
+
+
+def test_a_failure_after_the_first_comment_is_a_failed_response(upstream: Loopback) -> None:
+    """The head is sent by then."""
+    answer_later = streamed([0.4, b'data: {"error": {"message": "no luck", "code": 500}}\n\n'])
+    upstream.handler = lambda _: answer_later
+    with listening(evolve(settings_for(upstream.url), keep_alive_s=0.1)) as url:
+        answer = post(url, {**ASK, "stream": True})
+
+    assert answer.status_code == 200
+    types = [event["type"] for event in events_of(answer.content)]
+    assert types == ["response.created", "response.in_progress", "response.failed"]
+
+
+def test_an_upstream_that_stalls_is_given_up(upstream: Loopback) -> None:
+    """Its keep-alives do not count; the stream ends as failed."""
+    upstream.handler = lambda _: streamed(
+        [chat_chunk(delta={"content": "x"}), *([b": ping\n\n", 0.05] * 40)]
+    )
+    settings = evolve(settings_for(upstream.url), limits=Limits(idle_s=0.3))
+    with listening(settings) as url:
+        started = time.monotonic()
+        answer = post(url, {**ASK, "stream": True})
+
+    last = events_of(answer.content)[-1]
+    assert last["type"] == "response.failed"
+    assert "idle" in last["response"]["error"]["message"]
+    assert time.monotonic() - started < 2
+
+
+# -- Breaking off
+
+
+TEXT = chat_stream(["Hel", "lo", " you"])
+CALLS = tool_script(("call_1", "one", '{"a": 1}'), ("call_2", "two", '{"b": 2}'))
+CUTS = [
+    (name, n) for name, script in (("text", TEXT), ("calls", CALLS)) for n in range(len(script))
+]
+
+
+@pytest.fixture(scope="module")
+def cut_url() -> Iterator[tuple[Loopback, str]]:
+    with serve(chat_handler) as running, listening(settings_for(running.url)) as url:
+        yield running, url
+
+
+@pytest.mark.parametrize(("name", "number"), CUTS)
+@pytest.mark.parametrize("torn", [False, True])
+def test_an_upstream_that_dies_gives_a_terminal_event(
+    cut_url: tuple[Loopback, str], name: str, number: int, torn: bool
+) -> None:
+    """After each of its events and in the middle of each: the stream has an end, and says so."""
+    upstream, url = cut_url
+    script = TEXT if name == "text" else CALLS
+    sent: list[bytes | float] = list(script[:number])
+    following = script[number]
+    assert isinstance(following, bytes)
+    if torn:
+        sent.append(following[: len(following) // 2])
+    upstream.handler = lambda _: streamed(sent, cut=True)
+    tools: Any = [{"type": "function", "name": n, "parameters": {}} for n in ("one", "two")]
+
+    answer = post(url, {**ASK, "stream": True, "tools": tools})
+
+    finished = number > len(script) - 3  # its finish reason had come
+    if answer.status_code != 200:
+        assert answer.status_code == 502
+        assert number <= 1
+        return
+    events = events_of(answer.content)
+    terminal = [e for e in events if e["type"].split(".")[1] in ("completed", "failed")]
+    assert terminal == [events[-1]]
+    assert events[-1]["type"] == "response.failed" or finished
+    assert events[-1]["response"]["output"] is not None
+
+
+def test_the_checker_found_nothing_wrong_in_all_of_that(cut_url: tuple[Loopback, str]) -> None:
+    """The grammar of Responses streams held, whatever broke."""
+    assert "openbridge_stream_violations_total 0.0" in metrics(cut_url[1])
+
+
+def test_an_upstream_that_is_refused_before_its_stream(upstream: Loopback) -> None:
+    """A whole answer to a streamed question is folded just the same."""
+    data = chat_whole("Not streamed")
+    upstream.handler = lambda _: streamed(
+        [data], headers={"content-type": "application/json"}, length=len(data)
+    )
+    with listening(settings_for(upstream.url)) as url:
+        answer = post(url, {**ASK, "stream": True})
+
+    assert text_of(events_of(answer.content)[-1]["response"]) == "Not streamed"
+
+
+# -- The next request
+
+
+def test_the_next_request_finds_what_was_just_completed(upstream: Loopback) -> None:
+    """It is stored before the event that says so is sent."""
+    with listening(settings_for(upstream.url)) as url:
+        for _ in range(5):
+            with httpx.stream("POST", f"{url}/responses", json={**ASK, "stream": True}) as stream:
+                for line in stream.iter_lines():
+                    if '"response.completed"' in line and line.startswith("data: "):
+                        made = json.loads(line[6:])["response"]["id"]
+                        again = {**ASK, "previous_response_id": made}
+                        assert post(url, again).status_code == 200
+                        break
+
+
+# -- HTTP
+
+
+def test_headers_are_limited(upstream: Loopback) -> None:
+    """More of them than the limit is refused."""
+    settings = evolve(settings_for(upstream.url), limits=Limits(max_header_bytes=4096))
+    with listening(settings) as url:
+        answer = httpx.get(f"{url}/models", headers={"x-long": "x" * 10_000})
+
+    assert answer.status_code == 431
+    assert answer.json()["error"]["code"] == "headers_too_large"
+
+
+def test_a_websocket_gets_426(upstream: Loopback) -> None:
+    """On a real upgrade, with the compression that clients offer."""
+    headers = {
+        "connection": "Upgrade",
+        "upgrade": "websocket",
+        "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
+        "sec-websocket-version": "13",
+        "sec-websocket-extensions": "permessage-deflate",
+        "openai-beta": "responses_websockets=2026-02-06",
+    }
+    with listening(settings_for(upstream.url)) as url:
+        answer = httpx.get(f"{url}/responses", headers=headers)
+
+    assert answer.status_code == 426
+
+
+def test_fifty_streams_at_once_are_all_whole(upstream: Loopback) -> None:
+    """Nobody gets another's events."""
+
+    def handler(received: Any) -> Any:
+        words = json.loads(received.body)["messages"][0]["content"].split()
+        return streamed(chat_stream(words, pause=0.01))
+
+    upstream.handler = handler
+    found: dict[int, str] = {}
+    with listening(settings_for(upstream.url)) as url:
+
+        def one(number: int) -> None:
+            body = {**ASK, "input": f"a{number} b{number} c{number}", "stream": True}
+            found[number] = text_of(events_of(post(url, body).content)[-1]["response"])
+
+        threads = [threading.Thread(target=one, args=(number,)) for number in range(50)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+
+    assert found == {n: f"a{n}b{n}c{n}" for n in range(50)}
+
+
+def test_a_refusal_has_no_stream(upstream: Loopback) -> None:
+    """A plain error with its own content type, also on a real socket."""
+    upstream.handler = lambda _: refused(400, "no")
+    with listening(settings_for(upstream.url)) as url:
+        answer = post(url, {**ASK, "stream": True})
+
+    assert (answer.status_code, answer.headers["content-type"]) == (400, "application/json")

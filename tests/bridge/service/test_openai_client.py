@@ -1,0 +1,193 @@
+"""The official `openai` client against a running gateway."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import openai
+import pytest
+from attrs import evolve
+from openai import OpenAI
+from pydantic import BaseModel
+
+from tests.bridge_service import listening, refused, settings_for, streamed, tool_script
+from tests.loopback import Loopback, Received, chat_handler, chat_stream, serve
+
+
+@pytest.fixture
+def upstream() -> Iterator[Loopback]:
+    with serve(chat_handler) as running:
+        yield running
+
+
+@pytest.fixture
+def client(upstream: Loopback) -> Iterator[OpenAI]:
+    settings = evolve(settings_for(upstream.url), client_api_keys=("sk-client",))
+    with (
+        listening(settings) as url,
+        OpenAI(base_url=url, api_key="sk-client", max_retries=0) as made,
+    ):
+        yield made
+
+
+def messages(upstream: Loopback) -> Any:
+    body: Any = upstream.received[-1].json
+    return body["messages"]
+
+
+TOOL: Any = {
+    "type": "function",
+    "name": "get_weather",
+    "description": "Get the weather.",
+    "parameters": {
+        "type": "object",
+        "properties": {"city": {"type": "string"}},
+        "required": ["city"],
+        "additionalProperties": False,
+    },
+    "strict": True,
+}
+
+
+def calls_then_text(received: Received) -> Any:
+    """Call the tool until its result is there."""
+    body: Any = received.json
+    if body["messages"][-1]["role"] == "tool":
+        return streamed(chat_stream(["It is ", "sunny."]))
+    return streamed(tool_script(("call_1", "get_weather", '{"city": "Rome"}')))
+
+
+def test_create(client: OpenAI) -> None:
+    """A whole response, with usage and our request id."""
+    response = client.responses.create(model="m-1", input="Hi")
+
+    assert response.output_text == "Hello"
+    assert response.usage is not None
+    assert (response.usage.input_tokens, response.usage.total_tokens) == (3, 5)
+    assert response._request_id is not None
+    assert response._request_id.startswith("req_")
+
+
+def test_stream(client: OpenAI) -> None:
+    """Deltas, and a final response that they add up to."""
+    with client.responses.stream(model="m-1", input="Hi") as stream:
+        deltas = [event.delta for event in stream if event.type == "response.output_text.delta"]
+        final = stream.get_final_response()
+
+    assert deltas == ["Hel", "lo"]
+    assert (final.output_text, final.status) == ("Hello", "completed")
+
+
+def test_raw_events(client: OpenAI) -> None:
+    """`create(stream=True)`."""
+    types = [event.type for event in client.responses.create(model="m", input="x", stream=True)]
+
+    assert types[0] == "response.created"
+    assert types[-1] == "response.completed"
+
+
+class City(BaseModel):
+    name: str
+    country: str
+
+
+def test_parse(upstream: Loopback, client: OpenAI) -> None:
+    """A schema goes up, an object comes back."""
+    upstream.handler = lambda _: streamed(chat_stream(['{"name":"Rome",', '"country":"Italy"}']))
+
+    response = client.responses.parse(model="m-1", input="Which city?", text_format=City)
+
+    body: Any = upstream.received[0].json
+    assert response.output_parsed == City(name="Rome", country="Italy")
+    assert body["response_format"]["json_schema"]["name"] == "City"
+
+
+@pytest.mark.parametrize("stored", [True, False])
+def test_the_loop_of_tools(upstream: Loopback, client: OpenAI, stored: bool) -> None:
+    """By `previous_response_id`, or with all items sent again."""
+    upstream.handler = calls_then_text
+    asked: Any = [{"role": "user", "content": "Weather in Rome?"}]
+    first = client.responses.create(model="m-1", input=asked, tools=[TOOL], store=stored)
+    call = first.output[0]
+    assert call.type == "function_call"
+    assert json.loads(call.arguments) == {"city": "Rome"}
+    result: Any = {"type": "function_call_output", "call_id": call.call_id, "output": "sunny"}
+
+    if stored:
+        second = client.responses.create(
+            model="m-1", input=[result], tools=[TOOL], previous_response_id=first.id
+        )
+    else:
+        again = [*asked, *(item.model_dump() for item in first.output), result]
+        second = client.responses.create(model="m-1", input=again, tools=[TOOL], store=False)
+
+    assert second.output_text == "It is sunny."
+    assert [message["role"] for message in messages(upstream)] == ["user", "assistant", "tool"]
+    assert messages(upstream)[2] == {
+        "role": "tool",
+        "tool_call_id": "call_1",
+        "content": "sunny",
+    }
+
+
+def test_the_loop_of_tools_streamed(upstream: Loopback, client: OpenAI) -> None:
+    """The arguments come in pieces and are whole at the end."""
+    upstream.handler = calls_then_text
+    with client.responses.stream(model="m-1", input="Weather?", tools=[TOOL]) as stream:
+        deltas = [e.delta for e in stream if e.type == "response.function_call_arguments.delta"]
+        final = stream.get_final_response()
+
+    call = final.output[0]
+    assert call.type == "function_call"
+    assert json.loads("".join(deltas)) == json.loads(call.arguments) == {"city": "Rome"}
+
+
+def test_what_is_stored(client: OpenAI) -> None:
+    """retrieve, input_items.list over its pages, delete."""
+    made = client.responses.create(
+        model="m-1", input=[{"role": "user", "content": f"{n}"} for n in range(5)]
+    )
+
+    assert client.responses.retrieve(made.id).output_text == "Hello"
+    items = list(client.responses.input_items.list(made.id, limit=2, order="asc"))
+    assert len(items) == 5
+    client.responses.delete(made.id)
+    with pytest.raises(openai.NotFoundError):
+        client.responses.retrieve(made.id)
+
+
+def test_models(upstream: Loopback, client: OpenAI) -> None:
+    """Any name that passes can be retrieved; the upstream's own are listed."""
+    data = b'{"object": "list", "data": [{"id": "m-1", "object": "model"}]}'
+    kind = {"content-type": "application/json"}
+    upstream.handler = lambda _: streamed([data], headers=kind, length=len(data))
+
+    assert client.models.retrieve("any").id == "any"
+    assert [model.id for model in client.models.list()] == ["m-1"]
+
+
+def test_errors_become_the_clients_own(upstream: Loopback, client: OpenAI) -> None:
+    """Each class by its status, with code and parameter."""
+    with pytest.raises(openai.BadRequestError) as missing:
+        client.responses.create(model="m-1", input="x", previous_response_id="resp_no")
+    assert missing.value.code == "previous_response_not_found"
+    with pytest.raises(openai.AuthenticationError):
+        client.with_options(api_key="wrong").responses.create(model="m-1", input="x")
+    upstream.handler = lambda _: refused(429, "slow down")
+    with pytest.raises(openai.RateLimitError):
+        client.responses.create(model="m-1", input="x")
+    upstream.handler = lambda _: refused(500, "broken")
+    with pytest.raises(openai.InternalServerError):
+        client.responses.create(model="m-1", input="x", stream=True)
+
+
+def test_keep_alives_are_no_events(upstream: Loopback) -> None:
+    """The client's reader skips them."""
+    upstream.handler = lambda _: streamed([0.3, *chat_stream(), 0.2])
+    settings = evolve(settings_for(upstream.url), keep_alive_s=0.05)
+    with (
+        listening(settings) as url,
+        OpenAI(base_url=url, api_key="x") as client,
+        client.responses.stream(model="m-1", input="Hi") as stream,
+    ):
+        assert stream.get_final_response().output_text == "Hello"

@@ -1,0 +1,182 @@
+"""`openbridge serve` as a process: signals, configuration, two of them on one Redis."""
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.bridge_process import PROGRAM, Gateway, environ, gateway
+from tests.bridge_service import UPSTREAM_KEY, events_of, streamed, text_of
+from tests.loopback import chat_handler, chat_stream, serve
+from tests.redis_process import running_redis
+
+ASK = {"model": "m-1", "input": "Hi"}
+
+
+def openrouter(url: str) -> dict[str, str]:
+    return {"OPENROUTER_API_KEY": UPSTREAM_KEY, "OPENROUTER_BASE_URL": f"{url}/v1"}
+
+
+def post(gateway: Gateway, body: Mapping[str, Any]) -> httpx.Response:
+    return httpx.post(f"{gateway.url}/responses", json=body, timeout=30)
+
+
+def test_openrouter_is_the_upstream_and_sqlite_the_store(tmp_path: Path) -> None:
+    """A key is all it needs; responses outlive the process."""
+    with serve(chat_handler) as upstream:
+        named = {
+            **openrouter(upstream.url),
+            "OPENROUTER_HTTP_REFERER": "https://app.example",
+            "OPENROUTER_X_TITLE": "App",
+        }
+        with gateway(tmp_path, **named) as first:
+            made = post(first, ASK).json()
+        with gateway(tmp_path, **named) as second:
+            again = post(second, {**ASK, "previous_response_id": made["id"]}).json()
+
+    received = upstream.received[0]
+    assert received.headers["authorization"] == f"Bearer {UPSTREAM_KEY}"
+    assert received.headers["http-referer"] == "https://app.example"
+    assert "App" in received.headers.values()
+    assert (text_of(made), text_of(again)) == ("Hello", "Hello")
+    assert len(json.loads(upstream.received[1].body)["messages"]) == 3
+    assert (tmp_path / ".local/share/llmcore/openbridge.sqlite3").exists()
+    assert UPSTREAM_KEY not in json.dumps(first.lines + second.lines)
+
+
+def test_a_dotenv_file_configures_it(tmp_path: Path) -> None:
+    """The file in the folder it is started in."""
+    with serve(chat_handler) as upstream:
+        lines = [f"{name}={value}" for name, value in openrouter(upstream.url).items()]
+        (tmp_path / ".env").write_text("\n".join([*lines, "OPENBRIDGE_STATE_BACKEND=memory"]))
+        with gateway(tmp_path) as running:
+            assert text_of(post(running, ASK).json()) == "Hello"
+
+
+@pytest.mark.parametrize("which", [signal.SIGTERM, signal.SIGINT])
+def test_running_streams_are_finished_first(tmp_path: Path, which: signal.Signals) -> None:
+    """A signal stops the listening; the answers under way come to their end."""
+    with (
+        serve(lambda _: streamed(chat_stream(["a", "b", "c"], pause=0.4))) as upstream,
+        gateway(tmp_path, **openrouter(upstream.url)) as running,
+    ):
+        body = {**ASK, "stream": True}
+        with httpx.stream("POST", f"{running.url}/responses", json=body) as stream:
+            pieces = stream.iter_bytes()
+            received = next(pieces)
+            running.process.send_signal(which)
+            received += b"".join(pieces)
+        code = running.process.wait(10)
+
+    last = events_of(received)[-1]
+    assert (last["type"], text_of(last["response"])) == ("response.completed", "abc")
+    assert code == (130 if which is signal.SIGINT else -which)
+
+
+def test_streams_that_outlast_the_patience_are_told(tmp_path: Path) -> None:
+    """They end as failed, not in the middle."""
+    with serve(lambda _: streamed(chat_stream(["a"] * 200, pause=0.1))) as upstream:
+        named = {**openrouter(upstream.url), "OPENBRIDGE_SHUTDOWN_SECONDS": "1"}
+        with gateway(tmp_path, **named) as running:
+            body = {**ASK, "stream": True}
+            with httpx.stream("POST", f"{running.url}/responses", json=body) as stream:
+                pieces = stream.iter_bytes()
+                received = next(pieces)
+                running.process.terminate()
+                received += b"".join(pieces)
+
+    assert events_of(received)[-1]["type"] == "response.failed"
+
+
+@pytest.mark.parametrize(
+    ("variables", "says"),
+    [
+        ({}, "OPENROUTER_API_KEY"),
+        ({"OPENROUTER_API_KEY": "k", "OPENBRIDGE_HOST": "0.0.0.0"}, "OPENBRIDGE_CLIENT_API_KEY"),
+        ({"OPENBRIDGE_UPSTREAM": "nobody"}, "no provider 'nobody'"),
+        ({"OPENBRIDGE_UPSTREAM": "anthropic"}, "ANTHROPIC_API_KEY"),
+        ({"OPENBRIDGE_MODEL_MAP_PATH": "missing.json"}, "missing.json"),
+    ],
+)
+def test_what_cannot_work_is_said_at_once(
+    tmp_path: Path, variables: dict[str, str], says: str
+) -> None:
+    """One line on stderr, and the exit code of a wrong configuration."""
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, "serve", "--port", "0"],
+        capture_output=True,
+        check=False,
+        text=True,
+        cwd=tmp_path,
+        env=environ(tmp_path, **variables),
+        timeout=30,
+    )
+
+    assert (done.returncode, done.stdout) == (9, "")
+    assert says in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_two_gateways_share_a_redis(tmp_path: Path) -> None:
+    """A conversation moves between them; without Redis they say so, and recover."""
+    with running_redis(tmp_path) as redis, serve(chat_handler) as upstream:
+        named = {
+            **openrouter(upstream.url),
+            "OPENBRIDGE_STATE_BACKEND": "redis",
+            "OPENBRIDGE_REDIS_URL": redis.url,
+        }
+        with gateway(tmp_path, **named) as one, gateway(tmp_path, **named) as two:
+            made = post(one, ASK).json()
+            moved = post(two, {**ASK, "previous_response_id": made["id"]}).json()
+            back = post(one, {**ASK, "previous_response_id": moved["id"], "stream": True})
+            item = {"type": "item_reference", "id": moved["output"][0]["id"]}
+            by_item = post(one, {"model": "m-1", "input": [item, {"role": "user", "content": "x"}]})
+
+            redis.stop()
+            down = [post(one, body) for body in (ASK, {**ASK, "stream": True})]
+            continued = post(two, {**ASK, "previous_response_id": made["id"]})
+            unstored = post(two, {**ASK, "store": False})
+            asked_meanwhile = len(upstream.received)
+            redis.start()
+            recovered = post(two, ASK)
+            found = httpx.get(f"{one.url}/responses/{recovered.json()['id']}")
+
+    assert len(json.loads(upstream.received[2].body)["messages"]) == 5
+    assert events_of(back.content)[-1]["type"] == "response.completed"
+    assert by_item.status_code == 200
+    assert [answer.status_code for answer in (*down, continued)] == [503] * 3
+    assert down[0].json()["error"]["code"] == "state_unavailable"
+    assert unstored.status_code == 200
+    assert asked_meanwhile == 5  # the four before, and the one that needs no store
+    assert (recovered.status_code, found.status_code) == (200, 200)
+
+
+def test_a_store_that_fails_in_the_middle_fails_the_response(tmp_path: Path) -> None:
+    """The client hears of it in place of the completion, and nothing half-written is left."""
+    with running_redis(tmp_path) as redis:
+
+        def handler(received: object) -> Any:
+            redis.stop()
+            return streamed(chat_stream())
+
+        with serve(handler) as upstream:
+            named = {
+                **openrouter(upstream.url),
+                "OPENBRIDGE_STATE_BACKEND": "redis",
+                "OPENBRIDGE_REDIS_URL": redis.url,
+            }
+            with gateway(tmp_path, **named) as running:
+                answer = post(running, {**ASK, "stream": True})
+                last = events_of(answer.content)[-1]
+                redis.start()
+                got = httpx.get(f"{running.url}/responses/{last['response']['id']}")
+
+    assert last["type"] == "response.failed"
+    assert "store" in last["response"]["error"]["message"]
+    assert got.status_code == 404

@@ -1,0 +1,142 @@
+"""Counting and listing: requests beside those that generate."""
+
+import json
+from typing import Any
+
+import pytest
+from attrs import evolve
+
+from llmcore.bridge.config import Settings
+from llmcore.bridge.model_map import ModelMap, Target
+from llmcore.bridge.upstream import Upstreams, upstreams_from
+from llmcore.schema.errors import AuthenticationError, ConfigurationError
+from llmcore.schema.messages import Message
+from llmcore.schema.request import LLMRequest
+from llmcore.testing.script import ScriptedTransport, scripted
+
+pytestmark = pytest.mark.anyio
+
+KEYS = {
+    "ANTHROPIC_API_KEY": "key-a",
+    "OPENAI_API_KEY": "key-o",
+    "GEMINI_API_KEY": "key-g",
+    "OPENROUTER_API_KEY": "key-r",
+    "LLAMACPP_BASE_URL": "http://llama/v1",
+    "AWS_BEARER_TOKEN_BEDROCK": "key-b",
+    "AWS_REGION": "us-east-1",
+    "GOOGLE_CLOUD_PROJECT": "p",
+}
+
+
+def upstreams(provider: str, transport: ScriptedTransport) -> Upstreams:
+    settings = Settings(upstream=provider, environ=KEYS)
+    return upstreams_from(settings, ModelMap(upstream=provider), transport=transport)
+
+
+def asking(found: Upstreams, provider: str) -> LLMRequest:
+    model = found.client.providers[provider].model("m-1")
+    return LLMRequest(model=model, messages=(Message.user("Hi"),))
+
+
+@pytest.mark.parametrize(
+    ("provider", "url", "answer", "key"),
+    [
+        (
+            "anthropic",
+            "https://api.anthropic.com/v1/messages/count_tokens",
+            {"input_tokens": 7},
+            "key-a",
+        ),
+        (
+            "openai",
+            "https://api.openai.com/v1/responses/input_tokens",
+            {"input_tokens": 7},
+            "key-o",
+        ),
+        (
+            "google",
+            "https://generativelanguage.googleapis.com/v1beta/models/m-1:countTokens",
+            {"totalTokens": 7},
+            "key-g",
+        ),
+        (
+            "llamacpp",
+            "http://llama/v1/chat/completions/input_tokens",
+            {"input_tokens": 7},
+            None,
+        ),
+    ],
+)
+async def test_who_can_count(provider: str, url: str, answer: Any, key: str | None) -> None:
+    """Each by its own path, signed as its other requests, without what only generation takes."""
+    transport = scripted(answer)
+    found = upstreams(provider, transport)
+
+    assert await found.count_tokens(asking(found, provider)) == 7
+    request = transport.requests[0]
+    assert (request.method, request.url) == ("POST", url)
+    assert key is None or any(key in value for value in request.headers.values())
+    assert "max_tokens" not in json.loads(request.body)
+    assert b"Hi" in request.body
+
+
+@pytest.mark.parametrize("provider", ["openrouter", "bedrock", "vertex"])
+async def test_who_cannot_count(provider: str) -> None:
+    """Nothing is sent."""
+    transport = scripted()
+    found = upstreams(provider, transport)
+
+    assert await found.count_tokens(asking(found, provider)) is None
+    assert transport.requests == []
+
+
+@pytest.mark.parametrize(
+    ("provider", "url"),
+    [
+        ("openrouter", "https://openrouter.ai/api/v1/models"),
+        ("anthropic", "https://api.anthropic.com/v1/models"),
+        ("openai", "https://api.openai.com/v1/models"),
+    ],
+)
+async def test_models_are_listed(provider: str, url: str) -> None:
+    """By a GET beside the path that generates; what is no model is passed over."""
+    transport = scripted({"data": [{"id": "a"}, {"id": 3}, "b", {"id": "c"}]})
+    found = upstreams(provider, transport)
+
+    assert await found.models(provider) == ("a", "c")
+    assert (transport.requests[0].method, transport.requests[0].url) == ("GET", url)
+    assert transport.requests[0].body == b""
+
+
+@pytest.mark.parametrize("provider", ["bedrock", "vertex"])
+async def test_who_has_no_list(provider: str) -> None:
+    """Nothing is sent."""
+    assert await upstreams(provider, scripted()).models(provider) == ()
+
+
+async def test_a_refusal_is_an_error_without_the_key() -> None:
+    """Even where the upstream quotes it."""
+    transport = scripted((401, {}, {"error": {"message": "wrong: key-o"}}))
+    found = upstreams("openai", transport)
+
+    with pytest.raises(AuthenticationError) as caught:
+        await found.count_tokens(asking(found, "openai"))
+    assert "key-o" not in str(caught.value)
+
+
+def test_every_provider_of_the_map_must_be_configured() -> None:
+    """Not only the upstream: the first request would fail otherwise."""
+    model_map = ModelMap(upstream="openai", models={"x": Target("groq", "y")})
+
+    with pytest.raises(ConfigurationError, match="GROQ_API_KEY"):
+        upstreams_from(Settings(upstream="openai", environ=KEYS), model_map)
+
+
+def test_openrouter_takes_its_attribution() -> None:
+    """The variables that name the application."""
+    environ = {**KEYS, "OPENROUTER_HTTP_REFERER": "https://a", "OPENROUTER_X_TITLE": "A"}
+    settings = evolve(Settings(), environ=environ)
+    found = upstreams_from(settings, ModelMap(upstream="openrouter"), transport=scripted())
+    prepared = found.client.prepare(asking(found, "openrouter")).unwrap()
+
+    assert prepared.headers["http-referer"] == "https://a"

@@ -1,0 +1,240 @@
+"""Looking models up."""
+
+import subprocess
+import sys
+from datetime import date
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from llmcore.catalog import get_latest_model, get_model_info, list_models
+from llmcore.catalog.model_names import names_of
+from llmcore.catalog.records import catalog
+from llmcore.routes.providers import PROVIDERS
+from llmcore.schema.errors import ConfigurationError
+
+NAMED = [
+    ("anthropic", "claude-opus-4-6"),
+    ("anthropic", "claude-sonnet-4-5"),
+    ("anthropic", "claude-opus-5"),
+    ("anthropic", "claude-3-haiku"),
+    ("openai", "gpt-5.2"),
+    ("openai", "gpt-5.2-mini"),
+    ("openai", "gpt-5.2-codex"),
+    ("openai", "gpt-6-sol"),
+    ("openai", "gpt-4o"),
+    ("google", "gemini-3-pro-preview"),
+    ("google", "gemini-3-flash-preview"),
+    ("google", "gemini-3.8-flash"),
+    ("google", "gemini-2.5-flash"),
+]
+
+
+@pytest.mark.parametrize(("provider", "model_id"), NAMED)
+def test_models_that_people_ask_for_are_there(provider: str, model_id: str) -> None:
+    """The current ones, and older ones that are still served, each under its maker."""
+    found = get_model_info(model_id)
+
+    assert found is not None
+    assert (found.provider, found.id) == (provider, model_id)
+    assert found in list_models(provider)
+
+
+def test_a_record_says_what_is_known() -> None:
+    """Limits, capabilities, prices and dates are values; nothing is a string to be parsed."""
+    found = get_model_info("claude-sonnet-4-5")
+
+    assert found is not None
+    assert found.display_name == "Claude Sonnet 4.5"
+    assert (found.context_window, found.max_output) == (200_000, 64_000)
+    assert found.supports_tools
+    assert found.supports_vision
+    assert found.supports_reasoning
+    assert found.release_date == date(2025, 9, 29)
+    assert (found.input_price, found.output_price) == (3, 15)
+    assert (found.cache_read_price, found.cache_write_price) == (0.3, 3.75)
+    assert found.prices is not None
+    assert found.prices.standard.cache_write_1h == 6
+    assert [step.above_tokens for step in found.prices.long_context] == [200_000]
+
+
+def test_what_nobody_tells_is_unknown() -> None:
+    """A model of which there are no facts is there, and says None, not no."""
+    found = get_model_info("gpt-5.2-mini")
+
+    assert found is not None
+    assert (found.supports_tools, found.context_window, found.prices) == (None, None, None)
+    assert found.input_price is found.output_price is found.cache_read_price is None
+
+
+@pytest.mark.parametrize(
+    ("given_id", "provider", "expected"),
+    [
+        ("claude-sonnet-4-5-20250929", "anthropic", "claude-sonnet-4-5"),
+        ("claude-sonnet-4.5", "anthropic", "claude-sonnet-4-5"),
+        ("CLAUDE-Sonnet-4-5", "anthropic", "claude-sonnet-4-5"),
+        ("claude-3-7-sonnet-20250219", "anthropic", "claude-3-7-sonnet-latest"),
+        ("gpt-5.2-2025-12-11", "openai", "gpt-5.2"),
+        ("gpt-5.2-20251211", "openai", "gpt-5.2"),
+        ("openai/gpt-5.2", "openai", "gpt-5.2"),
+        ("gpt-4o-2024-05-13", "openai", "gpt-4o-2024-05-13"),
+        ("gpt-4o-2024-08-06", "openai", "gpt-4o"),
+        ("models/gemini-2.5-pro", "google", "gemini-2.5-pro"),
+        ("publishers/google/models/gemini-2.5-pro", "vertex", "gemini-2.5-pro"),
+        ("claude-sonnet-4-5@20250929", "vertex", "claude-sonnet-4-5"),
+        ("claude-opus-4-6@default", "vertex", "claude-opus-4-6"),
+        ("openai/gpt-5.2", "openrouter", "openai/gpt-5.2"),
+        ("openai/gpt-5.2-20251211", "openrouter", "openai/gpt-5.2"),
+        ("gpt-5.2-2025-12-11", "azure", "gpt-5.2"),
+        ("accounts/fireworks/models/deepseek-v3p2", "fireworks", "deepseek-v3p2"),
+        (
+            "us.anthropic.claude-sonnet-4-5-20250929-v1:0",
+            "bedrock",
+            "anthropic.claude-sonnet-4-5-20250929-v1:0",
+        ),
+        ("eu.anthropic.claude-opus-4-6-v1", "bedrock", "anthropic.claude-opus-4-6-v1:0"),
+        (
+            "global.anthropic.claude-opus-4-6-v1",
+            "bedrock",
+            "global.anthropic.claude-opus-4-6-v1:0",
+        ),
+        (
+            "arn:aws:bedrock:us-east-1:1:inference-profile/us.anthropic.claude-haiku-4-5-20251001-v1:0",
+            "bedrock",
+            "anthropic.claude-haiku-4-5-20251001-v1:0",
+        ),
+    ],
+)
+def test_dated_and_prefixed_ids_find_their_model(
+    given_id: str, provider: str, expected: str
+) -> None:
+    """What clouds, routers and snapshots put round an id does not hide it."""
+    found = get_model_info(given_id, provider)
+
+    assert found is not None
+    assert found.id == expected
+
+
+@pytest.mark.parametrize(
+    ("given_id", "provider"),
+    [
+        ("gpt-9", "openai"),
+        ("gpt-4o-unheard-of", "openai"),
+        ("gpt-5.2", "anthropic"),
+        ("gpt-5.2", "nobody"),
+        ("gpt-5.2:free", "openrouter"),
+        ("arn:aws:bedrock:us-east-1:1:application-inference-profile/abc123", "bedrock"),
+        ("", "openai"),
+        ("-20250929", "anthropic"),
+    ],
+)
+def test_other_ids_are_not_guessed_at(given_id: str, provider: str) -> None:
+    """The beginning of an id is not the id."""
+    assert get_model_info(given_id, provider) is None
+
+
+@pytest.mark.parametrize(
+    ("given_id", "provider"),
+    [
+        ("gpt-5.2", "openai"),
+        ("openai/gpt-5.2", "openai"),
+        ("openai:gpt-5.2", "openai"),
+        ("openrouter/openai/gpt-5.2", "openrouter"),
+        ("us.anthropic.claude-sonnet-4-5-20250929-v1:0", "bedrock"),
+        ("anthropic/claude-sonnet-4.5", "anthropic"),
+        ("z-ai/glm-4.6", "openrouter"),
+    ],
+)
+def test_an_id_alone_means_its_makers_model(given_id: str, provider: str) -> None:
+    """A provider before it selects; otherwise makers come before those who only serve."""
+    found = get_model_info(given_id)
+
+    assert found is not None
+    assert found.provider == provider
+
+
+def test_an_unknown_id_is_none() -> None:
+    """The catalog is advice, and has none."""
+    assert get_model_info("my-own-finetune") is None
+
+
+def test_every_provider_of_the_catalog_is_one_of_ours() -> None:
+    """Ids of providers are those that clients are configured with."""
+    assert {model.provider for model in list_models()} <= {entry.id for entry in PROVIDERS}
+
+
+def test_listing() -> None:
+    """All, one provider's, or none of a provider that is not there."""
+    whole = list_models()
+
+    assert len(whole) == len(catalog().records)
+    assert {m.provider for m in list_models("google")} == {"google"}
+    assert list_models("nobody") == ()
+
+
+def test_the_latest_model_is_the_one_released_last() -> None:
+    """Of those that are known to be able, and that their provider has not given up."""
+    latest = get_latest_model("google", "reasoning")
+
+    assert latest is not None
+    able = [m for m in list_models("google") if m.supports_reasoning and not m.deprecated]
+    assert latest.release_date == max(m.release_date for m in able if m.release_date)
+    assert all(
+        found is not None and getattr(found, f"supports_{capability}")
+        for capability in ("reasoning", "vision", "tools", "structured_output")
+        for found in [get_latest_model("openai", capability)]
+    )
+    assert get_latest_model("nobody") is None
+
+
+def test_the_latest_of_one_day_is_the_stronger() -> None:
+    """GPT-6 Sol and Luna came together; the dearer one is taken."""
+    latest = get_latest_model("openai")
+
+    assert latest is not None
+    rivals = [m for m in list_models("openai") if m.release_date == latest.release_date]
+    assert latest.output_price == max(m.output_price or 0 for m in rivals)
+
+
+def test_a_capability_that_is_none_is_told() -> None:
+    """A typo is not an empty answer."""
+    with pytest.raises(ConfigurationError, match="structured_output"):
+        get_latest_model("openai", "tolls")  # type: ignore[arg-type]
+
+
+def test_nothing_is_read_before_the_first_look_up() -> None:
+    """Importing the library, a client and the catalog opens no data file."""
+    code = (
+        "import sys; opened = []\n"
+        "sys.addaudithook(lambda name, args: opened.append(args[0]) if name == 'open' else None)\n"
+        "import llmcore, llmcore.client.client, llmcore.catalog\n"
+        "assert not [one for one in opened if str(one).endswith('.json')], opened\n"
+        "assert llmcore.catalog.get_model_info('gpt-5.2') is not None\n"
+        "assert [one for one in opened if str(one).endswith('models.json')]\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+@settings(max_examples=60)
+@given(st.text(max_size=40), st.sampled_from(["openai", "bedrock", "vertex", ""]))
+def test_any_text_has_names(text: str, provider: str) -> None:
+    """Each is tried once, the text itself first."""
+    names = list(names_of(text, provider))
+
+    assert len(names) == len(set(names))
+    assert names[:1] == ([text.lower()] if text else [])
+
+
+@settings(max_examples=60)
+@given(st.sampled_from([r for r in catalog().records if "/" not in r["id"]]))
+def test_every_id_and_alias_leads_to_its_record(record: dict[str, object]) -> None:
+    """An id finds its own record; an alias finds one that has it, or the id that it is."""
+    provider = str(record["provider"])
+    found = get_model_info(str(record["id"]), provider)
+    assert found is not None
+    assert found.id == record["id"]
+    for alias in found.aliases:
+        other = get_model_info(alias, provider)
+        assert other is not None
+        assert alias in {*other.aliases, other.id.lower()}

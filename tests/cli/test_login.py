@@ -1,0 +1,87 @@
+"""`llmcore login` and `llmcore logout`, against a stand-in for GitHub."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import anyio
+import pytest
+
+from llmcore.cli import main
+from llmcore.client.github_login import login_file, read_login
+from tests.github_loopback import Github, answer, github
+
+
+@pytest.fixture
+def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Github]:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.delenv("LLMCORE_CONFIG_DIR", raising=False)
+    with github() as running:
+        running.code = {"interval": 1}
+        yield running
+
+
+def login(stand_in: Github) -> int:
+    command = ["login", "github-copilot", "--github-url", stand_in.url, "--api-url", stand_in.url]
+    return main(command)
+
+
+def test_logging_in_and_out(stand_in: Github, capsys: pytest.CaptureFixture[str]) -> None:
+    """It says what to enter where, and keeps the login; then it is gone."""
+    assert login(stand_in) == 0
+    shown = capsys.readouterr()
+    kept = read_login(os.environ)
+
+    assert "https://github.com/login/device" in shown.out
+    assert "ABCD-1234" in shown.out
+    assert str(login_file(os.environ)) in shown.out
+    assert "gho_new" not in shown.out + shown.err
+    assert kept is not None
+    assert (kept.github_token, kept.api_url) == ("gho_new", stand_in.url)
+    assert kept.exchanged is not None
+    assert main(["logout", "github-copilot"]) == 0
+    assert read_login(os.environ) is None
+    assert main(["logout", "github-copilot"]) == 0
+    assert "there was no login" in capsys.readouterr().out
+
+
+def test_an_account_without_copilot(stand_in: Github, capsys: pytest.CaptureFixture[str]) -> None:
+    """The login is not kept; the reason is GitHub's, the exit code that of no access."""
+    stand_in.exchange = answer({"message": "Copilot is not enabled"}, 403)
+
+    assert login(stand_in) == 3
+    assert "Copilot is not enabled" in capsys.readouterr().err
+    assert read_login(os.environ) is None
+
+
+def test_a_login_that_is_refused(stand_in: Github, capsys: pytest.CaptureFixture[str]) -> None:
+    """One line says so."""
+    stand_in.polls = [{"error": "access_denied"}]
+
+    assert login(stand_in) == 3
+    assert "refused in the browser" in capsys.readouterr().err
+
+
+def test_a_place_where_nothing_can_be_kept(
+    stand_in: Github, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is a matter of configuration."""
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "file"))
+
+    assert login(stand_in) == 9
+
+
+def test_the_api_stands_beside_github(stand_in: Github, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where only GitHub's own address is given, as for an enterprise."""
+    asked: list[str] = []
+
+    def run(_function: object, github_url: str, api_url: str, client_id: str) -> object:
+        asked.extend((github_url, api_url, client_id))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(anyio, "run", run)
+
+    assert main(["login", "github-copilot", "--github-url", "https://acme.ghe.com/"]) == 130
+    assert asked[:2] == ["https://acme.ghe.com", "https://api.acme.ghe.com"]
+    assert stand_in.forms == []

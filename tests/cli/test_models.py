@@ -1,0 +1,44 @@
+"""`llmcore models`."""
+
+import json
+
+import pytest
+
+from llmcore.cli import main
+
+
+def test_models_are_listed_with_what_they_can_do(capsys: pytest.CaptureFixture[str]) -> None:
+    """A line each, aligned, with a head."""
+    assert main(["models", "--provider", "anthropic"]) == 0
+
+    head, *lines = capsys.readouterr().out.splitlines()
+    assert head.split()[:2] == ["MODEL", "RELEASED"]
+    opus = next(line for line in lines if line.startswith("anthropic:claude-opus-4-6 "))
+    assert opus.split()[1:6] == ["2026-02-05", "1,000,000", "128,000", "5", "25"]
+    assert opus.endswith("reasoning, vision, tools, structured_output")
+    assert all(line.startswith("anthropic:") for line in lines)
+
+
+def test_models_are_printed_as_json_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    """As the catalog has them, those that have every capability asked for."""
+    capabilities = ["--capability", "tools", "--capability", "vision"]
+    assert main(["models", "--provider", "openai", *capabilities, "--json"]) == 0
+
+    records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert {"gpt-5.2", "gpt-5.2-codex"} <= {record["id"] for record in records}
+    assert all(record["supports_tools"] and record["supports_vision"] for record in records)
+
+
+def test_deprecated_models_are_marked(capsys: pytest.CaptureFixture[str]) -> None:
+    """They still answer, for now."""
+    assert main(["models", "--provider", "google"]) == 0
+
+    lines = capsys.readouterr().out.splitlines()
+    pro = next(line for line in lines if line.startswith("google:gemini-3-pro-preview "))
+    assert pro.endswith("(deprecated)")
+
+
+def test_no_model_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    """A script notices a provider that is misspelled."""
+    assert main(["models", "--provider", "nobody"]) == 1
+    assert "no model" in capsys.readouterr().err

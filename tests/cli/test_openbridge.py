@@ -1,0 +1,104 @@
+"""`openbridge replay`: recorded requests, run again."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from llmcore.cli.openbridge import main
+from llmcore.testing import cassette_file
+from llmcore.testing.cassette import (
+    Cassette,
+    Interaction,
+    Metadata,
+    RecordedRequest,
+    RecordedResponse,
+)
+from tests.loopback import chat_handler, chat_stream, serve
+
+BODY: Any = {"model": "m-1", "input": "Hi", "stream": True, "store": False}
+
+
+def written(path: Path, url: str, request: bytes, response: bytes, kind: str) -> Path:
+    """Write a cassette of one exchange."""
+    interaction = Interaction(
+        request=RecordedRequest(method="POST", url=url, body=request),
+        response=RecordedResponse(headers={"content-type": kind}, body=response),
+    )
+    cassette = Cassette(metadata=Metadata(name="x"), interactions=(interaction,))
+    path.write_text(cassette_file.dumps(cassette))
+    return path
+
+
+def printed(capsys: pytest.CaptureFixture[str]) -> list[Any]:
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Start in an empty folder, without anybody's variables."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("OPENROUTER_API_KEY", raising=False)
+
+
+def test_a_body_against_recorded_answers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing is configured, nothing is connected to."""
+    (tmp_path / "body.json").write_text(json.dumps(BODY))
+    script = b"".join(item for item in chat_stream() if isinstance(item, bytes))
+    answers = written(
+        tmp_path / "answers.json",
+        "http://x/v1/chat/completions",
+        b"{}",
+        script,
+        "text/event-stream",
+    )
+
+    assert main(["replay", "body.json", "--answers", str(answers)]) == 0
+    events = printed(capsys)
+    assert events[0]["type"] == "response.created"
+    assert events[-1]["type"] == "response.completed"
+
+
+def test_a_cassette_of_requests_against_an_upstream(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a client once sent, to whoever is configured now."""
+    requests = written(
+        tmp_path / "requests.json",
+        "http://gateway/v1/responses",
+        json.dumps(BODY).encode(),
+        b"{}",
+        "application/json",
+    )
+    with serve(chat_handler) as upstream:
+        monkeypatch.setenv("OPENROUTER_API_KEY", "k")
+        monkeypatch.setenv("OPENROUTER_BASE_URL", f"{upstream.url}/v1")
+        assert main(["replay", str(requests)]) == 0
+
+    assert printed(capsys)[-1]["type"] == "response.completed"
+
+
+def test_a_request_that_fails_is_an_exit_code(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The error is printed as a client would read it."""
+    body = {**BODY, "previous_response_id": "resp_1"}
+    (tmp_path / "body.json").write_text(json.dumps(body))
+    answers = written(tmp_path / "answers.json", "http://x", b"{}", b"", "text/event-stream")
+
+    assert main(["replay", "body.json", "--answers", str(answers)]) == 1
+    assert printed(capsys)[0]["error"]["code"] == "previous_response_not_found"
+
+
+@pytest.mark.parametrize(("text", "says"), [("[]", "no JSON object"), ("{", "cannot be read")])
+def test_files_that_hold_no_request(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, says: str
+) -> None:
+    """They are named."""
+    (tmp_path / "body.json").write_text(text)
+
+    assert main(["replay", "body.json"]) == 5
+    assert says in capsys.readouterr().err

@@ -1,0 +1,188 @@
+"""Falling back to other models."""
+
+from typing import Any
+
+import anyio
+import pytest
+from attrs import evolve
+
+from llmcore import (
+    AbortError,
+    AuthenticationError,
+    ConfigurationError,
+    InvalidRequestError,
+    LLMError,
+    Middleware,
+    NetworkError,
+    NotFoundError,
+    OverloadedError,
+    RateLimitError,
+    StreamError,
+)
+from llmcore.client.middleware.circuit_breaker import CircuitBreaker
+from llmcore.client.middleware.fallback import Alternative, Fallback
+from llmcore.folds.grammar import violations
+from tests.client.middleware.middleware_scenes import (
+    CUT,
+    INVALID,
+    LIMITED,
+    OTHER,
+    OVERLOADED,
+    WANTED,
+    answer,
+    client_of,
+    run,
+)
+from tests.loopback import chat_chunk
+
+pytestmark = pytest.mark.anyio
+
+both = pytest.mark.parametrize("streaming", [False, True])
+
+
+@both
+@pytest.mark.parametrize(
+    ("failure", "name"),
+    [
+        (OVERLOADED, "OverloadedError"),
+        ((500, {}, {}), "ServerError"),
+        (LIMITED, "RateLimitError"),
+        ((404, {}, {"error": {"message": "no such model"}}), "NotFoundError"),
+        (NetworkError("gone"), "NetworkError"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+async def test_the_next_model_is_asked(streaming: bool, failure: Any, name: str) -> None:
+    """And the answer says so."""
+    client, transport = client_of([Fallback("n")], failure, answer(streaming))
+    response = (await run(client, streaming)).unwrap()
+
+    assert response.text == "Hello"
+    assert [body["model"] for body in bodies(transport)] == ["m", "n"]
+    (note,) = response.diagnostics
+    assert (note.code, note.path, note.action) == ("model-fallback", "model", "changed")
+    assert "loop/m failed" in note.message
+    assert name in note.message
+
+
+def bodies(transport: Any) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = transport.bodies
+    return found
+
+
+@pytest.mark.parametrize("asked", ["m", WANTED.model], ids=["by name", "configured"])
+@pytest.mark.parametrize(
+    ("alternative", "url", "model"),
+    [
+        ("n", "https://api.example.com/v1/chat/completions", "n"),
+        (("other", "o"), "https://o.example.com/chat/completions", "o"),
+        (OTHER.model("p"), "https://o.example.com/chat/completions", "p"),
+    ],
+)
+async def test_models_are_named_in_three_ways(
+    asked: Any, alternative: Alternative, url: str, model: str
+) -> None:
+    """An id of the same provider, a provider and an id, a configured model."""
+    client, transport = client_of([Fallback(alternative)], OVERLOADED, answer(False))
+    await run(client, False, evolve(WANTED, model=asked))
+
+    assert (transport.requests[1].url, bodies(transport)[1]["model"]) == (url, model)
+
+
+@both
+@pytest.mark.parametrize(
+    ("failure", "kind"),
+    [
+        (INVALID, InvalidRequestError),
+        ((401, {}, {}), AuthenticationError),
+        (AbortError("stop"), AbortError),
+    ],
+)
+async def test_some_errors_are_final(streaming: bool, failure: Any, kind: type[LLMError]) -> None:
+    """Another model would say the same, or nobody wants an answer any more."""
+    client, transport = client_of([Fallback("n")], failure)
+    result = await run(client, streaming)
+
+    assert type(result.failure()) is kind
+    assert len(transport.requests) == 1
+
+
+async def test_once_something_was_said_there_is_no_way_back() -> None:
+    """The stream has begun, so its failure is the outcome."""
+    client, transport = client_of([Fallback("n", on=[StreamError])], [CUT])
+    result = await run(client, True)
+
+    assert isinstance(result.failure(), StreamError)
+    assert len(transport.requests) == 1
+
+
+async def test_a_stream_that_only_started_has_said_nothing() -> None:
+    """The first chunk names the answer; the overload comes after it."""
+    overloaded = b'data: {"error": {"message": "overloaded", "code": 503}}\n\n'
+    empty = chat_chunk(delta={"role": "assistant", "content": ""})
+    client, transport = client_of([Fallback("n")], [empty, overloaded], answer(True))
+    async with client.stream(WANTED) as stream:
+        events = [event async for event in stream]
+        response = (await stream.result()).unwrap()
+
+    assert len(transport.requests) == 2
+    assert violations(events) == []
+    assert response.text == "Hello"
+    assert [note.code for note in response.diagnostics] == ["model-fallback"]
+
+
+@both
+async def test_if_all_fail_the_last_error_tells_of_the_others(streaming: bool) -> None:
+    """In its notes."""
+    client, _ = client_of([Fallback("n", "o")], OVERLOADED, NetworkError("gone"), LIMITED)
+    error = (await run(client, streaming)).failure()
+
+    assert isinstance(error, RateLimitError)
+    first, second = error.__notes__
+    assert "loop/m failed" in first
+    assert "OverloadedError" in first
+    assert "loop/n failed" in second
+
+
+@both
+async def test_a_good_answer_is_passed_on_as_it_is(streaming: bool) -> None:
+    """Every event, in order, without a note."""
+    plain, _ = client_of([], answer(streaming))
+    client, _ = client_of([Fallback("n")], answer(streaming))
+    wanted = plain.stream(WANTED) if streaming else plain.events(WANTED)
+    got = client.stream(WANTED) if streaming else client.events(WANTED)
+
+    assert [event async for event in got] == [event async for event in wanted]
+    assert await got.result() == await wanted.result()
+
+
+async def test_closing_while_it_waits_makes_no_other_attempt() -> None:
+    """The attempt that runs is closed."""
+    client, transport = client_of([Fallback("n")], [(b"", 1000)], answer(True))
+    stream = client.stream(WANTED)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(stream.result)
+        await anyio.sleep(0.01)
+        await stream.aclose()
+
+    assert len(transport.requests) == 1
+
+
+async def test_a_provider_that_is_down_is_passed_over() -> None:
+    """A circuit breaker inside fails fast, and the next model is asked at once."""
+    middleware: list[Middleware] = [Fallback(("other", "o")), CircuitBreaker(failures=1)]
+    client, transport = client_of(middleware, OVERLOADED, *[answer(False)] * 2)
+    await run(client, False)
+    response = (await run(client, False)).unwrap()
+
+    assert [body["model"] for body in bodies(transport)] == ["m", "o", "o"]
+    assert "circuit-open" in response.diagnostics[0].message
+
+
+def test_fallbacks_that_make_no_sense_are_refused() -> None:
+    """No model, or going on after an abort."""
+    with pytest.raises(ConfigurationError):
+        Fallback()
+    with pytest.raises(ConfigurationError):
+        Fallback("n", on=[LLMError])
+    Fallback("n", on=[OverloadedError, NotFoundError])

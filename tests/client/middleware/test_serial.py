@@ -1,0 +1,94 @@
+"""State that is changed from several places at once."""
+
+import gc
+import threading
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from llmcore.client.middleware.serial import Serial, Waiter
+
+pytestmark = pytest.mark.anyio
+
+
+def test_a_change_within_a_change_runs_after_it() -> None:
+    """A finaliser that strikes in the middle neither waits nor sees a half-made change."""
+    serial, seen = Serial(), list[str]()
+
+    def outer() -> None:
+        seen.append("outer begins")
+        serial.run(lambda: seen.append("inner"))
+        seen.append("outer ends")
+
+    serial.run(outer)
+
+    assert seen == ["outer begins", "outer ends", "inner"]
+
+
+def test_threads_do_not_lose_changes() -> None:
+    """Read, add and write back is safe."""
+    serial, counts = Serial(), {"n": 0}
+
+    def add() -> None:
+        counts["n"] = counts["n"] + 1
+
+    def many() -> None:
+        for _ in range(2000):
+            serial.run(add)
+
+    threads = [threading.Thread(target=many) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    serial.run(lambda: None)
+    assert counts["n"] == 8000
+
+
+async def test_an_answer_comes_back_also_from_another_thread() -> None:
+    """Who asks while another thread is at it waits for it."""
+    serial, inside, leave = Serial(), threading.Event(), threading.Event()
+
+    def slow() -> None:
+        inside.set()
+        leave.wait(5)
+
+    thread = threading.Thread(target=lambda: serial.run(slow))
+    thread.start()
+    inside.wait(5)
+    answers: list[int] = []
+    async with anyio.create_task_group() as tasks:
+
+        async def ask() -> None:
+            answers.append(await serial.ask(lambda: 42))
+
+        tasks.start_soon(ask)
+        await anyio.lowlevel.checkpoint()
+        leave.set()
+    thread.join()
+
+    assert answers == [42]
+
+
+async def test_another_thread_can_wake_a_task() -> None:
+    """And waking somebody whose loop is gone does nothing."""
+    waiter = Waiter()
+    thread = threading.Thread(target=waiter.wake)
+    thread.start()
+    with anyio.fail_after(5):
+        await waiter.wait()
+    thread.join()
+
+
+def test_waking_after_the_loop_has_ended_does_nothing() -> None:
+    """A finaliser may come late."""
+    kept: list[Waiter] = []
+
+    async def make() -> None:
+        kept.append(Waiter())
+
+    anyio.run(make)
+    gc.collect()
+    kept[0].wake()

@@ -1,0 +1,105 @@
+"""What a client puts down as the cost of an answer."""
+
+import json
+
+import pytest
+from returns.result import Success
+
+from llmcore import Client, OpenAI, OpenRouter, from_json, generate, request, to_json
+from llmcore.schema.model import Model
+from llmcore.schema.response import LLMResponse
+from llmcore.testing import scripted
+from tests.generation_wire import client_of, text_of
+from tests.loopback import DONE, chat_chunk, sse
+
+pytestmark = pytest.mark.anyio
+
+
+def answer_by(model: str, **usage: object) -> list[bytes]:
+    """Return the script of a streamed answer by *model* that took *usage*."""
+    last = {"id": "chatcmpl-1", "model": model, "choices": [], "usage": usage}
+    first = json.loads(chat_chunk(delta={"content": "Hi"}).removeprefix(b"data: "))
+    return [sse({**first, "model": model}), chat_chunk(finish_reason="stop"), sse(last), DONE]
+
+
+COUNTS = {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100}
+
+
+def openai() -> Model:
+    """Return a model that has a price."""
+    return OpenAI.configure(api_key="k").chat("gpt-5.2")
+
+
+async def test_an_answer_says_what_it_cost() -> None:
+    """By the model that answered, at list price, streamed or not."""
+    client = Client(transport=scripted(answer_by("gpt-5.2-2025-12-11", **COUNTS)))
+
+    async with client.stream(request(model=openai(), prompt="Hi")) as stream:
+        outcome = await stream.result()
+
+    assert isinstance(outcome, Success)
+    assert outcome.unwrap().cost == pytest.approx((1000 * 1.75 + 100 * 14) / 1e6)
+
+
+async def test_the_providers_own_figure_is_the_cost() -> None:
+    """OpenRouter states it."""
+    client = Client(transport=scripted(answer_by("openai/gpt-5.2", **COUNTS, cost=0.125)))
+    model = OpenRouter.configure(api_key="k").model("openai/gpt-5.2")
+
+    async with client.stream(request(model=model, prompt="Hi")) as stream:
+        response = (await stream.result()).unwrap()
+
+    assert response.cost == 0.125
+
+
+async def test_a_model_nobody_knows_costs_none() -> None:
+    """And the answer is an answer all the same."""
+    client = Client(transport=scripted(answer_by("m-1", **COUNTS)))
+
+    async with client.stream(request(model=openai(), prompt="Hi")) as stream:
+        response = (await stream.result()).unwrap()
+
+    assert (response.text, response.cost) == ("Hi", None)
+
+
+async def test_a_cost_goes_through_json_and_makes_no_difference() -> None:
+    """It is part of the response's JSON; two answers are equal whatever they cost."""
+    client = Client(transport=scripted(answer_by("gpt-5.2", **COUNTS)))
+    async with client.stream(request(model=openai(), prompt="Hi")) as stream:
+        response = (await stream.result()).unwrap()
+
+    again = from_json(LLMResponse, to_json(response))
+
+    assert again.cost == response.cost is not None
+    assert again == response
+
+
+async def test_a_run_costs_what_its_steps_cost() -> None:
+    """All of them together."""
+    call = {
+        "index": 0,
+        "id": "c1",
+        "type": "function",
+        "function": {"name": "look", "arguments": "{}"},
+    }
+    first = [chat_chunk(delta={"tool_calls": [call]}), chat_chunk(finish_reason="tool_calls")]
+    usage = sse({"id": "chatcmpl-1", "model": "gpt-5.2", "choices": [], "usage": COUNTS})
+    named = [part.replace(b'"m-1"', b'"gpt-5.2"') for part in (*first, usage, DONE)]
+    client = Client(transport=scripted(named, answer_by("gpt-5.2", **COUNTS)))
+
+    def look() -> str:
+        """Look."""
+        return "seen"
+
+    result = await generate(openai(), "Hi", tools=[look], client=client)
+
+    step = (1000 * 1.75 + 100 * 14) / 1e6
+    assert [one.cost for one in result.steps] == [pytest.approx(step)] * 2
+    assert result.cost == pytest.approx(2 * step)
+
+
+async def test_a_run_with_a_step_of_unknown_cost_has_none() -> None:
+    """A sum without it would be wrong."""
+    client, _ = client_of(text_of())
+
+    assert (await generate(openai(), "Hi", client=client)).cost is None

@@ -1,0 +1,249 @@
+"""Events become the contract's deltas."""
+
+from collections.abc import Iterable, Iterator
+from itertools import count
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from returns.pipeline import is_successful
+
+from llmcore.folds.assembly import assemble
+from llmcore.folds.deltas import DeltaFold, to_deltas
+from llmcore.folds.response import collect
+from llmcore.folds.segments import complete_segments
+from llmcore.schema import events
+from llmcore.schema.contract_errors import FailedAnswerError, UnfinishedStreamError
+from llmcore.schema.deltas import (
+    DeltaDone,
+    DeltaError,
+    DeltaPayload,
+    DeltaStart,
+    DeltaText,
+    DeltaThinking,
+    DeltaToolCallArgs,
+    DeltaToolCallEnd,
+    DeltaToolCallStart,
+    DeltaUsage,
+    MessageDelta,
+)
+from llmcore.schema.entries import EntryText, EntryToolCall
+from llmcore.schema.errors import RateLimitError
+from llmcore.schema.events import LLMEvent
+from llmcore.schema.usage import Usage
+from llmcore.sessions.wire import delta_from_wire, to_wire
+from tests.strategies import framed, laws, streams
+
+USAGE = Usage.make(input_tokens=3, output_tokens=2, cost_usd=0.25)
+STOP = events.FinishReason("stop", "end_turn")
+
+
+def deltas(found: Iterable[LLMEvent], taken: Iterable[str] = ()) -> list[MessageDelta]:
+    """Return the deltas of *found*, with a clock and ids that count."""
+    ticks, ids = count(), count(1)
+    return list(
+        to_deltas(
+            found,
+            "run-1",
+            lambda: f"2026-11-22T12:00:{next(ticks):02}Z",
+            lambda: f"id-{next(ids)}",
+            taken=[*taken],
+        )
+    )
+
+
+def payloads(found: Iterable[LLMEvent]) -> list[DeltaPayload]:
+    return [delta.payload for delta in deltas(found)]
+
+
+def test_an_answer_becomes_deltas() -> None:
+    """Text, thinking and calls as they come; usage and the reason at the end."""
+    stream = complete_segments(
+        framed(
+            [
+                events.ReasoningStart("r"),
+                events.ReasoningDelta("r", "Hm."),
+                events.ReasoningEnd("r", signature="sig"),
+                events.TextStart("t"),
+                events.TextDelta("t", "Hel"),
+                events.TextDelta("t", ""),
+                events.TextDelta("t", "lo"),
+                events.TextEnd("t"),
+                events.ToolInputStart("c", "look"),
+                events.ToolInputDelta("c", '{"a":'),
+                events.ToolInputDelta("c", "1}"),
+                events.ToolInputEnd("c"),
+            ],
+            start=events.StreamStart(provider="acme", model="m-1", request_id="req-9"),
+            step_finish=events.StepFinish(finish_reason=STOP, usage=USAGE),
+        )
+    )
+
+    assert payloads(stream) == [
+        DeltaStart("m-1", "req-9"),
+        DeltaThinking("Hm."),
+        DeltaText("Hel"),
+        DeltaText("lo"),
+        DeltaToolCallStart("c", "look"),
+        DeltaToolCallArgs("c", '{"a":'),
+        DeltaToolCallArgs("c", "1}"),
+        DeltaToolCallEnd("c"),
+        DeltaUsage(input_tokens=3, output_tokens=2, total_tokens=5, cost=0.25),
+        DeltaDone("stop"),
+    ]
+    assert [delta.seq for delta in deltas(stream)] == list(range(1, 11))
+    assert deltas(stream)[0].timestamp == "2026-11-22T12:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("start", "request_id"),
+    [
+        (events.StreamStart(provider="a", model="m", id="resp-1", request_id="req-1"), "req-1"),
+        (events.StreamStart(provider="a", model="m", id="resp-1"), "resp-1"),
+        (events.StreamStart(provider="a", model="m"), "id-1"),
+    ],
+)
+def test_every_answer_has_a_request_id(start: events.StreamStart, request_id: str) -> None:
+    """The provider's, the response's, or one that is made."""
+    assert payloads([start]) == [DeltaStart("m", request_id)]
+
+
+def test_an_error_ends_the_stream() -> None:
+    """Its class is the code, and nothing is a message."""
+    stream: list[LLMEvent] = [
+        events.StreamStart(provider="acme", model="m-1"),
+        events.TextStart("t"),
+        events.TextDelta("t", "Hal"),
+        events.ErrorEvent(RateLimitError("slow down", error_code="429x")),
+    ]
+
+    assert payloads(stream)[-1] == DeltaError("RateLimitError", "slow down", True)
+    assert isinstance(assemble(deltas(stream)).failure(), FailedAnswerError)
+
+
+def test_an_error_before_the_answer_is_a_stream_too() -> None:
+    """A call that failed at once starts with no model."""
+    error = events.ErrorEvent(RateLimitError("slow down", request_id="req-1"))
+
+    assert payloads([error]) == [
+        DeltaStart("", "req-1"),
+        DeltaError("RateLimitError", "slow down", True),
+    ]
+
+
+def test_calls_of_the_provider_itself_are_nobodys_to_run() -> None:
+    """They have no deltas."""
+    stream = complete_segments(
+        framed(
+            [
+                events.ToolInputStart("s", "web_search", provider_executed=True),
+                events.ToolInputDelta("s", "{}"),
+                events.ToolInputEnd("s"),
+            ]
+        )
+    )
+
+    assert [delta.kind for delta in deltas(stream)] == ["start", "done"]
+
+
+def call(id_: str) -> list[LLMEvent]:
+    return [events.ToolInputStart(id_, "look"), events.ToolInputEnd(id_)]
+
+
+def test_a_call_id_of_the_run_is_not_used_again() -> None:
+    """Providers count calls anew in each answer; in a run their ids are unique."""
+    found = deltas(complete_segments(framed(call("call_0"))), taken=["call_0"])
+
+    (made,) = assemble(found).unwrap().tool_calls
+    assert made.tool_call_id.startswith("id-")
+
+
+def looped() -> Iterator[LLMEvent]:
+    """Yield what a tool loop of two steps says."""
+    reason = events.FinishReason("tool_calls")
+    yield events.StreamStart(provider="acme", model="m-1", request_id="req-1")
+    yield events.StepStart(0)
+    yield from call("c")
+    yield events.StepFinish(finish_reason=reason, usage=USAGE)
+    yield events.ToolResult("c", "21 degrees")
+    yield events.StepStart(1)
+    yield from call("c")
+    yield from (events.TextStart("t"), events.TextDelta("t", "Warm."), events.TextEnd("t"))
+    yield events.StepFinish(finish_reason=STOP, step=1, usage=USAGE)
+    yield events.Finish(finish_reason=STOP, usage=USAGE + USAGE)
+
+
+def test_each_step_of_a_tool_loop_is_a_stream() -> None:
+    """They follow one another, `seq` rising, and each gives its own entry and usage."""
+    found = deltas(complete_segments(looped()))
+    second = next(n for n, delta in enumerate(found) if n and delta.kind == "start")
+    first, then = assemble(found[:second]).unwrap(), assemble(found[second:]).unwrap()
+
+    assert first.parts == (EntryToolCall("c", "look", {}),)
+    assert then.parts == (EntryToolCall("id-2", "look", {}), EntryText("Warm."))
+    assert first.meta["usage"] == then.meta["usage"]
+    assert (first.meta["finishReason"], then.meta["finishReason"]) == ("tool_calls", "stop")
+    assert [delta.seq for delta in found] == list(range(1, len(found) + 1))
+
+
+def test_a_loop_that_fails_between_steps_keeps_the_step() -> None:
+    """What was whole stays whole; the error is a stream of its own."""
+    stream = [*list(complete_segments(looped()))[:7], events.ErrorEvent(RateLimitError("no"))]
+    found = deltas(stream)
+    second = next(n for n, delta in enumerate(found) if n and delta.kind == "start")
+
+    assert is_successful(assemble(found[:second]))
+    assert isinstance(assemble(found[second:]).failure(), FailedAnswerError)
+
+
+def test_a_loop_that_ends_with_results_has_said_all() -> None:
+    """The stream of its last step has ended; `Finish` adds nothing."""
+    stream = list(complete_segments(looped()))
+    results = next(n for n, e in enumerate(stream) if isinstance(e, events.ToolResult))
+    found = deltas([*stream[: results + 1], stream[-1]])
+
+    assert [delta.kind for delta in found][-2:] == ["usage", "done"]
+    assert is_successful(assemble(found))
+
+
+@laws
+@given(streams(may_fail=False))
+def test_the_entry_says_what_the_response_says(stream: list[LLMEvent]) -> None:
+    """Text, refusals and the caller's calls are the same by either way."""
+    response = collect(stream).unwrap()
+    entry = assemble(deltas(stream)).unwrap()
+
+    said = "".join(e.text for e in stream if isinstance(e, events.TextDelta))
+    assert entry.text == said
+    calls = {call.id: call for call in response.tool_calls}
+    assert [made.tool_call_id for made in entry.tool_calls] == list(calls)
+    for made in entry.tool_calls:
+        wanted = calls[made.tool_call_id]
+        assert made.tool_name == wanted.name
+        if wanted.kind == "function":
+            given_ = made.arguments if made.raw_args_text is None else made.raw_args_text
+            assert given_ == wanted.arguments
+
+
+@laws
+@given(streams(), st.data())
+def test_streams_end_as_their_events_do(stream: list[LLMEvent], data: st.DataObject) -> None:
+    """A failed answer fails, one that breaks off is unfinished, and JSON keeps every delta."""
+    found = deltas(stream)
+    assert [delta_from_wire(to_wire(delta)) for delta in found] == found
+    assert is_successful(assemble(found)) == isinstance(stream[-1], events.Finish)
+
+    cut = data.draw(st.integers(1, len(stream)))
+    if not isinstance(stream[cut - 1], events.Finish | events.ErrorEvent):
+        assert isinstance(assemble(deltas(stream[:cut])).failure(), UnfinishedStreamError)
+
+
+@laws
+@given(streams())
+def test_event_by_event_is_the_same(stream: list[LLMEvent]) -> None:
+    """The incremental form gives the deltas of the whole."""
+    ids = count(1)
+    fold = DeltaFold("run-1", lambda: "t", lambda: f"id-{next(ids)}")
+    one_by_one = [delta.payload for event in stream for delta in fold.process(event)]
+
+    assert one_by_one == payloads(stream)

@@ -1,0 +1,74 @@
+"""Results as values: they cross processes, and are copied, whole."""
+
+import copy
+import pickle
+from collections.abc import Callable
+from typing import Any, assert_type
+
+import pytest
+from attrs import frozen
+
+from llmcore.generation.generate import generate
+from llmcore.generation.objects import generate_object
+from llmcore.generation.results import GenerateResult
+from llmcore.generation.tool import tool
+from llmcore.schema.codec import from_json, to_json
+from tests.generation_wire import any_model, calls_of, client_of, text_of
+
+pytestmark = pytest.mark.anyio
+
+COPIES: dict[str, Callable[[Any], Any]] = {
+    **{
+        f"pickle {number}": lambda it, number=number: pickle.loads(pickle.dumps(it, number))  # type: ignore[misc]
+        for number in range(pickle.HIGHEST_PROTOCOL + 1)
+    },
+    "copy": copy.copy,
+    "deepcopy": copy.deepcopy,
+}
+
+
+@frozen
+class City:
+    name: str
+
+
+@tool
+def look(city: str) -> str:
+    """Look at the weather."""
+    return f"sunny in {city}"
+
+
+@pytest.mark.parametrize("way", COPIES)
+async def test_the_result_of_a_run_is_copied_whole(way: str) -> None:
+    """Steps, messages, results of tools and usage included."""
+    client, _ = client_of(calls_of(("c1", "look", {"city": "A"})), text_of())
+    result = await generate(any_model(), "Hi", tools=[look], client=client)
+
+    other: GenerateResult = COPIES[way](result)
+
+    assert other == result
+    assert other.steps[0].tool_results == result.steps[0].tool_results
+    assert other.total_usage == result.total_usage
+    assert other.response.usage is not None
+    assert other.response.usage.raw == result.response.usage.raw  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("way", COPIES)
+async def test_the_object_comes_along(way: str) -> None:
+    """As its type."""
+    client, _ = client_of(text_of('{"name": "Uruk"}'))
+    result = await generate_object(any_model(), "Hi", schema=City, client=client)
+
+    assert COPIES[way](result).output == City("Uruk")
+
+
+async def test_the_type_of_the_object_is_known() -> None:
+    """To type checkers, and when a result is read from JSON."""
+    client, _ = client_of(text_of('{"name": "Uruk"}'))
+    result = await generate_object(any_model(), "Hi", schema=City, client=client)
+    assert_type(result.output, City)
+
+    data = to_json(result)
+
+    assert from_json(GenerateResult[City], data).output == City("Uruk")
+    assert from_json(GenerateResult, data).output == {"name": "Uruk"}

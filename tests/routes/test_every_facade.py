@@ -1,0 +1,55 @@
+"""No provider is forgotten: each has its requests shown, and a name at the front door."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from llmcore.routes.providers import PROVIDERS, ProviderEntry
+
+SNAPSHOTS = Path(__file__).with_name("__snapshots__")
+OWN_FILES = {
+    "cloudflare-ai-gateway": "test_cloudflare.ambr",
+    "github-copilot": "test_github_copilot.ambr",
+    "vertex": "test_vertex.ambr",
+}
+"""Providers whose tests have a module of their own."""
+
+everyone = pytest.mark.parametrize("entry", PROVIDERS, ids=lambda entry: entry.id)
+
+
+def shown(test: str) -> set[str]:
+    """Return the ids of providers that *test* has a snapshot of."""
+    found: set[str] = set()
+    for file in ("test_facades.ambr", "test_native_facades.ambr"):
+        names = re.findall(rf"^# name: {test}\[(.+)\]$", (SNAPSHOTS / file).read_text(), re.M)
+        found |= {entry.id for entry in PROVIDERS for name in names if is_of(name, entry.id)}
+    for provider, file in OWN_FILES.items():
+        if f"# name: {test}[" in (SNAPSHOTS / file).read_text():
+            found.add(provider)
+    return found
+
+
+def is_of(name: str, provider: str) -> bool:
+    """Return whether a snapshot called *name* is of *provider*."""
+    return (
+        name == provider or re.fullmatch(rf"{provider}-(model|chat|responses).*", name) is not None
+    )
+
+
+@everyone
+@pytest.mark.parametrize("test", ["test_a_text_request", "test_a_tools_request"])
+def test_its_requests_are_shown(entry: ProviderEntry, test: str) -> None:
+    """The exact native request: text alone, and a loop with tools."""
+    assert entry.id in shown(test)
+
+
+@everyone
+def test_it_takes_what_all_take(entry: ProviderEntry) -> None:
+    """Every argument has a default, and nothing is asked of the environment."""
+    arguments = {"azure": {"resource_name": "r"}}.get(entry.id, {})
+    model = entry.load()(**arguments).model("m")
+
+    assert model.provider == entry.id
+    assert re.fullmatch(r"[a-z0-9-]+", entry.id)
+    assert (entry.login is None) == (entry.id != "github-copilot")

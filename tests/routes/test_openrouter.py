@@ -1,0 +1,101 @@
+"""OpenRouter's facade: `llmcore/routes/openrouter.py`."""
+
+from typing import Any
+
+import pytest
+
+from llmcore.routes.openrouter import OpenRouter, OpenRouterRouting
+from llmcore.routes.route import RouteDefaults
+from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.json import JsonObject
+from llmcore.schema.request import request
+from tests.prepared import SECRET, prepare
+
+ROUTING = OpenRouterRouting(
+    order=["anthropic", "amazon-bedrock"],
+    allow_fallbacks=False,
+    require_parameters=True,
+    data_collection="deny",
+    zdr=True,
+    quantizations=["bf16"],
+    sort="throughput",
+    max_price={"prompt": 1, "completion": 2.5},
+)
+
+
+def body_of(options: dict[str, JsonObject] | None = None, **settings: Any) -> JsonObject:
+    """Return the body of a greeting."""
+    model = OpenRouter.configure(api_key=SECRET, **settings).model("anthropic/claude-sonnet-4.5")
+    return prepare(request(model=model, prompt="Hi", provider_options=options)).body
+
+
+def test_the_application_is_named() -> None:
+    """Its address and title are headers."""
+    model = OpenRouter.configure(
+        api_key=SECRET, referer="https://app.example", title="App", headers={"x-a": "1"}
+    ).model("m")
+    ready = prepare(request(model=model, prompt="Hi"))
+
+    assert ready.headers["http-referer"] == "https://app.example"
+    assert ready.headers["x-openrouter-title"] == "App"
+    assert ready.headers["x-a"] == "1"
+
+
+def test_routing_fallbacks_and_plugins() -> None:
+    """They stand in the body under their native names; what is unset is not sent."""
+    body = body_of(routing=ROUTING, fallback_models=["openai/gpt-5.2"], plugins=[{"id": "web"}])
+
+    assert body["provider"] == {
+        "order": ["anthropic", "amazon-bedrock"],
+        "allow_fallbacks": False,
+        "require_parameters": True,
+        "data_collection": "deny",
+        "zdr": True,
+        "quantizations": ["bf16"],
+        "sort": "throughput",
+        "max_price": {"prompt": 1, "completion": 2.5},
+    }
+    assert body["model"] == "anthropic/claude-sonnet-4.5"
+    assert body["models"] == ["openai/gpt-5.2"]
+    assert body["plugins"] == [{"id": "web"}]
+
+
+def test_without_options_nothing_of_it_is_sent() -> None:
+    """Nor is the deprecated switch for usage, which comes anyway."""
+    for routing in (None, OpenRouterRouting()):
+        assert not {"provider", "models", "plugins", "usage"} & body_of(routing=routing).keys()
+
+
+def test_a_request_has_the_last_word() -> None:
+    """Its own options are laid over those of the defaults, and these over what is configured."""
+    defaults = RouteDefaults(
+        provider_options={"openrouter": {"provider": {"sort": "price", "zdr": False}}}
+    )
+    own: dict[str, JsonObject] = {"openrouter": {"provider": {"zdr": True}, "models": ["x/y"]}}
+    body = body_of(own, routing=ROUTING, fallback_models=["a/b"], defaults=defaults)
+    provider: Any = body["provider"]
+
+    assert (provider["sort"], provider["zdr"]) == ("price", True)
+    assert provider["order"] == ["anthropic", "amazon-bedrock"]
+    assert body["models"] == ["x/y"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({"sort": "cheapest"}, "sort"),
+        ({"data_collection": "never"}, "data_collection"),
+        ({"order": "anthropic"}, r"\['anthropic'\]"),
+        ({"only": "anthropic"}, r"\['anthropic'\]"),
+    ],
+)
+def test_wrong_routing(settings: dict[str, Any], named: str) -> None:
+    """It is refused at once, by name."""
+    with pytest.raises(ConfigurationError, match=named):
+        OpenRouterRouting(**settings)
+
+
+def test_one_fallback_model_is_still_a_sequence() -> None:
+    """A bare text would be taken letter by letter."""
+    with pytest.raises(ConfigurationError, match="sequence"):
+        OpenRouter.configure(fallback_models="openai/gpt-5.2")

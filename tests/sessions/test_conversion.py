@@ -1,0 +1,282 @@
+"""Messages as entries and back: nothing is lost."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from attrs import evolve
+from hypothesis import given
+from hypothesis import strategies as st
+from returns.pipeline import is_successful
+
+from llmcore.schema import content as c
+from llmcore.schema import entries as e
+from llmcore.schema.contract_errors import MalformedError
+from llmcore.schema.errors import LLMError
+from llmcore.schema.messages import Message, Origin
+from llmcore.schema.response import LLMResponse
+from llmcore.sessions.conversion import answer_entries, to_entries, to_messages
+from llmcore.sessions.run_rules import check_run
+from llmcore.sessions.wire import entry_from_text, entry_to_text
+from tests.strategies import laws, messages, responses
+from tests.strategies_contract import NOON, RUN, entry, single_entries
+
+
+def entries_of(*said: Message) -> tuple[e.MessageEntry, ...]:
+    return to_entries(said, run_id=RUN, timestamp=NOON)
+
+
+def kept(entries: Sequence[e.MessageEntry]) -> list[e.MessageEntry]:
+    """Return *entries* as they come back from a store."""
+    return [entry_from_text(entry_to_text(one)) for one in entries]
+
+
+@laws
+@given(st.lists(messages(), max_size=3))
+def test_every_conversation_survives_its_entries(said: list[Message]) -> None:
+    """Messages -> entries -> JSON -> entries -> messages are the same messages."""
+    entries = entries_of(*said)
+
+    assert tuple(kept(entries)) == entries
+    assert to_messages(kept(entries)) == tuple(said)
+
+
+@laws
+@given(st.lists(messages(), max_size=2), st.lists(messages(), max_size=2))
+def test_a_conversation_can_be_stored_bit_by_bit(
+    first: list[Message], second: list[Message]
+) -> None:
+    """What is appended later, with other ids for its calls if need be, comes back all the same."""
+    before = entries_of(*first)
+    after = to_entries(second, run_id=RUN, timestamp=NOON, after=before)
+
+    assert to_messages(kept([*before, *after])) == (*first, *second)
+    calls = [call.tool_call_id for one in (*before, *after) for call in one.tool_calls]
+    assert len(set(calls)) == len(calls)
+
+
+PICTURE = b"\x89PNG"
+PLAIN: list[tuple[Message, e.MessageEntry]] = [
+    (Message.system("Be brief."), entry("system", e.EntryText("Be brief."))),
+    (
+        Message.user("Look", c.ImagePart(data=PICTURE, media_type="image/png")),
+        entry(
+            "user", e.EntryText("Look"), e.EntryImage(mime_type="image/png", data="iVBORw==")
+        ),
+    ),
+    (
+        Message.user(c.DocumentPart(path="a"), c.ImagePart(path="b.png", media_type="image/png")),
+        entry("user", e.EntryFileRef("a"), e.EntryFileRef("b.png", mime_type="image/png")),
+    ),
+    (
+        Message.assistant(
+            c.ReasoningPart("Hm."), "Yes.", c.ToolCallPart("call_1", "look", {"at": 1})
+        ),
+        entry(
+            "assistant",
+            e.EntryThinking("Hm."),
+            e.EntryText("Yes."),
+            e.EntryToolCall("call_1", "look", {"at": 1}),
+        ),
+    ),
+    (
+        Message.assistant(c.ToolCallPart("call_1", "look", '{"at":')),
+        entry("assistant", e.EntryToolCall("call_1", "look", {}, raw_args_text='{"at":')),
+    ),
+    (Message.tool("call_1", "done"), entry("tool", e.EntryToolResult("call_1", "done"))),
+    (
+        Message.tool("call_1", {"parts": ["x"]}, is_error=True),
+        entry("tool", e.EntryToolResult("call_1", {"parts": ["x"]}, is_error=True)),
+    ),
+    (
+        Message.tool("call_1", [c.TextPart("x"), c.ImagePart(url="https://x/y.png")]),
+        entry(
+            "tool",
+            e.EntryToolResult(
+                "call_1",
+                (e.EntryText("x"), e.EntryImage(mime_type="image/*", url="https://x/y.png")),
+            ),
+        ),
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("message", "said"), PLAIN)
+def test_what_the_contract_has_words_for_is_said_in_them(
+    message: Message, said: e.MessageEntry
+) -> None:
+    """The usual conversation needs no `meta` at all, in either direction."""
+    assert entries_of(message) == (said,)
+    assert to_messages([said]) == (message,)
+
+
+def test_signatures_and_native_data_are_in_meta() -> None:
+    """Text stands in the parts only; beside it is what the provider wants back."""
+    message = Message.assistant(
+        c.ReasoningPart("Hm.", signature="c2ln"),
+        c.ProviderPart("acme", {"native": 1}),
+        c.TextPart("Yes.", citations=(c.Citation(url="https://x"),)),
+        origin=Origin(provider="acme", model="m-1"),
+    )
+    (one,) = entries_of(message)
+
+    assert one.parts == (e.EntryThinking("Hm."), e.EntryText("Yes."))
+    assert one.meta == {
+        "llmcore": {
+            "message": {"origin": {"provider": "acme", "model": "m-1"}},
+            "content": [
+                {"set": {"signature": "c2ln"}},
+                {"whole": {"type": "provider", "provider": "acme", "data": {"native": 1}}},
+                {"set": {"citations": [{"url": "https://x"}]}},
+            ],
+        }
+    }
+
+
+def test_each_result_of_a_message_is_an_entry() -> None:
+    """What was one message comes back as one; what was two, as two."""
+    results = [c.ToolResultPart(f"call_{n}", "x") for n in range(3)]
+    together, alone = Message("tool", (*results, "And?")), Message("tool", (results[0],))
+    entries = entries_of(together, alone)
+
+    assert [one.role for one in entries] == ["tool", "tool", "tool", "user", "tool"]
+    assert to_messages(entries) == (together, alone)
+    assert to_messages(entries[1:3]) == (Message("tool", tuple(results[1:])),)
+    assert to_messages([entries[0], entries[4]]) == (Message("tool", (results[0],)), alone)
+    assert to_messages(entries[:2]) == (Message("tool", tuple(results[:2])),)
+
+
+def test_what_the_provider_ran_itself_is_no_call_of_ours() -> None:
+    """Nobody who reads the contract runs it again, and its result needs no entry."""
+    searched = Message.assistant(
+        c.ToolCallPart("s", "web_search", {}, provider_executed=True),
+        c.ToolResultPart("s", "found", provider_executed=True),
+        "Found.",
+    )
+    (one,) = entries_of(searched)
+
+    assert one.parts == (e.EntryText("Found."),)
+    assert is_successful(check_run([one]))
+    assert to_messages([one]) == (searched,)
+
+
+def test_ids_that_providers_use_again_are_unique_in_a_run() -> None:
+    """Results go to the latest call of their id, also in a later append."""
+    turn = (
+        Message.assistant(c.ToolCallPart("call_0", "look", {})),
+        Message.tool("call_0", "x"),
+    )
+    first = entries_of(*turn, *turn)
+    call = to_entries(turn[:1], run_id=RUN, timestamp=NOON, after=first)
+    result = to_entries(turn[1:], run_id=RUN, timestamp=NOON, after=[*first, *call])
+    whole = [*first, *call, *result]
+
+    calls = [made.tool_call_id for one in whole for made in one.tool_calls]
+    assert calls == ["call_0", "call_0~2", "call_0~3"]
+    assert is_successful(check_run(whole))
+    assert to_messages(kept(whole)) == turn * 3
+
+
+@laws
+@given(responses())
+def test_an_answer_says_what_it_cost(response: LLMResponse) -> None:
+    """Model, usage and the reason are in `meta`; the message is whole."""
+    entries = answer_entries(response, run_id=RUN, timestamp=NOON)
+
+    assert to_messages(kept(entries)) == (response.message,)
+    (one,) = entries
+    assert one.meta["finishReason"] == response.finish_reason.reason
+    assert one.meta["modelId"] == response.model
+    assert ("usage" in one.meta) == (response.usage is not None)
+
+
+def test_meta_of_the_caller_stands_beside_ours() -> None:
+    """Traces and approvals are for applications to write."""
+    message = Message.user("Hi", name="Ada")
+    (one,) = to_entries([message], run_id=RUN, timestamp=NOON, meta={"trace": {"id": "t-1"}})
+
+    assert one.meta == {"trace": {"id": "t-1"}, "llmcore": {"message": {"name": "Ada"}}}
+    assert to_messages([one]) == (message,)
+
+
+# -- entries of others
+
+
+@laws
+@given(single_entries())
+def test_entries_of_others_read_as_they_stand(one: e.MessageEntry) -> None:
+    """Whoever wrote them: a message comes of each, with its words, or a typed error."""
+    bare = evolve(one, meta={})
+    try:
+        (message,) = to_messages([bare])
+    except LLMError:
+        assert any(isinstance(part, e.EntryImage) for part in bare.parts)
+        return
+    assert message.role == bare.role
+    if bare.role != "system":
+        assert message.text == bare.text
+    assert len(message.content) == len(bare.parts)
+
+
+def test_thinking_in_instructions_is_text() -> None:
+    """The contract allows it there; a message does not."""
+    assert to_messages([entry("system", e.EntryThinking("Hm."))]) == (Message.system("Hm."),)
+
+
+@pytest.mark.parametrize(
+    "mark",
+    [
+        7,
+        {"content": {}},
+        {"content": []},
+        {"content": [None, None]},
+        {"content": ["x"]},
+        {"content": [{"set": 1}]},
+        {"content": [{"set": {"type": "video"}}]},
+        {"content": [{"whole": {"type": "text"}}, None]},
+        {"message": []},
+        {"message": {"role": "emperor"}},
+        {"message": {"colour": "red"}},
+        {"group": 2},
+        {"group": ["a", "b"]},
+    ],
+)
+def test_a_meta_that_does_not_fit_is_told(mark: Any) -> None:
+    """Nothing is made of half of it."""
+    broken = evolve(entry("user", e.EntryText("Hi")), meta={"llmcore": mark})
+    with pytest.raises(LLMError):
+        to_messages([broken])
+
+
+def test_a_result_stays_a_result() -> None:
+    """A layout does not make text of it."""
+    mark = {"llmcore": {"content": [{"set": {"type": "text"}}]}}
+    broken = evolve(entry("tool", e.EntryToolResult("c", "x")), meta=mark)
+    with pytest.raises(LLMError):
+        to_messages([broken])
+
+
+@pytest.mark.parametrize(
+    ("mime_type", "kind"),
+    [("image/png", c.ImagePart), ("audio/wav", c.AudioPart), (None, c.DocumentPart)],
+)
+def test_files_of_others_are_what_their_type_says(mime_type: str | None, kind: type) -> None:
+    """Pictures, sound, and everything else."""
+    (message,) = to_messages([entry("user", e.EntryFileRef("f", mime_type=mime_type))])
+
+    assert message.content == (kind(path="f", media_type=mime_type),)
+
+
+def test_a_picture_that_is_no_base64_is_told() -> None:
+    """Others may write anything."""
+    with pytest.raises(MalformedError, match="base64"):
+        to_messages([entry("user", e.EntryImage(mime_type="image/png", data="%%%"))])
+
+
+def test_big_results_are_said_once() -> None:
+    """A list, which the contract has no word for, is wrapped and not copied."""
+    (one,) = entries_of(Message.tool("c", list(range(1000))))
+
+    assert len(json.dumps(one.meta)) < 100
+    assert one.tool_result == e.EntryToolResult("c", {"value": list(range(1000))})

@@ -1,0 +1,142 @@
+"""The Redis store, against real servers, and without one."""
+
+import subprocess
+import sys
+
+import anyio
+import pytest
+import redis
+
+from llmcore.schema.entries import EntryText, EntryToolCall, EntryToolResult
+from llmcore.schema.errors import ConfigurationError
+from llmcore.sessions.redis_store import RedisStore
+from llmcore.sessions.store import SessionStoreError
+from tests.strategies_contract import RUN, entry
+
+pytestmark = pytest.mark.anyio
+
+HELLO = entry("user", EntryText("Hello"))
+
+
+WRITER = """
+import sys, anyio
+from llmcore.schema.entries import EntryText, MessageEntry
+from llmcore.sessions.redis_store import RedisStore
+
+url, prefix, name = sys.argv[1:]
+
+def said(text):
+    return MessageEntry(run_id="run-1", role="user", parts=[EntryText(text)], timestamp="t")
+
+async def main():
+    async with RedisStore(url, prefix=prefix) as store:
+        for number in range(15):
+            await store.append("run-1", [said(f"{name}{number}{half}") for half in "ab"])
+
+anyio.run(main)
+"""
+"""Appends pairs of entries."""
+
+
+async def texts_and_delete(url: str, prefix: str) -> list[str]:
+    async with RedisStore(url, prefix=prefix) as store:
+        found = [one.entry.text for one in await store.read(RUN)]
+        await store.delete(RUN)
+    return found
+
+
+def test_several_processes_write_at_once(redis_url: str) -> None:
+    """No append is lost, and none is torn."""
+    names = ["x", "y", "z"]
+    processes = [
+        subprocess.Popen([sys.executable, "-c", WRITER, redis_url, "many", name]) for name in names
+    ]
+    assert [process.wait() for process in processes] == [0, 0, 0]
+    found = anyio.run(texts_and_delete, redis_url, "many")
+
+    pairs = list(zip(found[::2], found[1::2], strict=True))
+    assert all(first[:-1] == second[:-1] for first, second in pairs)
+    assert sorted(first[:-1] for first, _ in pairs) == sorted(
+        f"{name}{number}" for name in names for number in range(15)
+    )
+
+
+async def test_a_time_to_live_is_the_servers(redis_url: str) -> None:
+    """Both keys of a run end together; a store without one keeps what it appends to."""
+    call = entry("assistant", EntryToolCall("c", "look", {}))
+    async with RedisStore(redis_url, prefix="ttl", ttl_s=500) as store:
+        await store.append(RUN, [call])
+    with redis.Redis.from_url(redis_url) as client:
+        keys = sorted(client.keys("ttl:*"))
+        assert keys == [b"ttl:{run-1}:calls", b"ttl:{run-1}:entries"]
+        assert all(490 < client.ttl(key) <= 500 for key in keys)
+        async with RedisStore(redis_url, prefix="ttl") as store:
+            await store.append(RUN, [entry("tool", EntryToolResult("c", "x"))])
+        assert all(client.ttl(key) == -1 for key in keys)
+        async with RedisStore(redis_url, prefix="ttl") as store:
+            await store.delete(RUN)
+        assert client.keys("ttl:*") == []
+
+
+async def test_prefixes_keep_stores_apart(redis_url: str) -> None:
+    """Two applications on one server."""
+    async with RedisStore(redis_url, prefix="one") as one, RedisStore(redis_url, prefix="tw*") as b:
+        await one.append(RUN, [HELLO])
+        assert await b.runs() == ()
+        await one.delete(RUN)
+
+
+async def test_nobody_there_is_a_passing_error(tmp_path: object) -> None:
+    """A server that is down may come back; the URL's password is nowhere."""
+    async with RedisStore("redis://:hunter2@127.0.0.1:1/0", timeout_s=1) as store:
+        with pytest.raises(SessionStoreError, match="cannot be used") as told:
+            await store.read(RUN)
+    assert told.value.retryable
+    assert "hunter2" not in f"{store!r} {told.value!r} {told.value}"
+
+
+async def test_an_append_that_nobody_confirmed_is_told(
+    redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may have happened: trying it again would repeat it, so it is not called retryable."""
+
+    def broken(*_: object, **__: object) -> None:
+        raise redis.ConnectionError("cut")
+
+    async with RedisStore(redis_url, prefix="cut") as store:
+        monkeypatch.setattr("redis.client.Pipeline.execute", broken)
+        with pytest.raises(SessionStoreError, match="may be there or not") as told:
+            await store.append(RUN, [HELLO])
+    assert not told.value.retryable
+
+
+async def test_a_run_that_others_never_leave_is_busy(
+    redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever always loses the race gives up after a while; nothing was appended."""
+
+    def lost(*_: object, **__: object) -> None:
+        raise redis.WatchError("changed")
+
+    async with RedisStore(redis_url, prefix="busy") as store:
+        monkeypatch.setattr("redis.client.Pipeline.execute", lost)
+        monkeypatch.setattr("llmcore.sessions.redis_store._PATIENCE_S", 0.05)
+        with pytest.raises(SessionStoreError, match="busy") as told:
+            await store.append(RUN, [HELLO])
+    assert told.value.retryable
+
+
+@pytest.mark.parametrize("url", ["http://x", "redis://:pa/ss@host:6379", "nonsense"])
+def test_a_bad_url_is_told_without_its_secrets(url: str) -> None:
+    """Even where the password is what makes it bad."""
+    with pytest.raises(ConfigurationError, match="URL") as told:
+        RedisStore(url)
+    assert "pa" not in str(told.value).split(": ", 1)[0]
+    assert told.value.__cause__ is None
+
+
+def test_a_missing_client_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The store is optional."""
+    monkeypatch.setitem(sys.modules, "redis", None)
+    with pytest.raises(ConfigurationError, match=r"llmcore-routes\[redis\]"):
+        RedisStore()

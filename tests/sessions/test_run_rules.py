@@ -1,0 +1,88 @@
+"""Rules across a run: each has its error."""
+
+from collections.abc import Callable
+
+import pytest
+from attrs import evolve
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from returns.pipeline import is_successful
+
+from llmcore.schema import contract_errors as errors
+from llmcore.schema.entries import EntryToolCall, EntryToolResult, MessageEntry
+from llmcore.sessions.run_rules import call_ids, check_next, check_run
+from tests.strategies import laws
+from tests.strategies_contract import RUN, entry, runs
+
+Run = list[MessageEntry]
+
+
+def a_call(run: Run) -> str:
+    return next(call.tool_call_id for one in run for call in one.tool_calls)
+
+
+def result(id_: str) -> MessageEntry:
+    return entry("tool", EntryToolResult(id_, "x"))
+
+
+def call_again(run: Run) -> Run:
+    return [*run, entry("assistant", EntryToolCall(a_call(run), "again", {}))]
+
+
+def call_twice_in_one(run: Run) -> Run:
+    call = EntryToolCall("new", "look", {})
+    return [*run, entry("assistant", call, call)]
+
+
+def result_before_its_call(run: Run) -> Run:
+    moved = [one for one in run if one.tool_result and one.tool_result.tool_call_id == a_call(run)]
+    return [*moved, *(one for one in run if one not in moved)]
+
+
+MUTATIONS: list[tuple[Callable[[Run], Run], type[errors.ContractError]]] = [
+    (call_again, errors.DuplicateToolCallError),
+    (call_twice_in_one, errors.DuplicateToolCallError),
+    (lambda run: [*run, result(a_call(run))], errors.SecondToolResultError),
+    (lambda run: [*run, result("?" * 9)], errors.UntracedToolResultError),
+    (result_before_its_call, errors.UntracedToolResultError),
+    (lambda run: [*run, evolve(run[0], run_id="another")], errors.MixedRunError),
+]
+
+
+@laws
+@given(runs())
+def test_valid_runs_are_accepted(run: Run) -> None:
+    """Parallel calls, late results, any order."""
+    assert is_successful(check_run(run))
+
+
+@pytest.mark.parametrize(("mutate", "error"), MUTATIONS)
+@settings(laws, max_examples=25)
+@given(run=runs(calls=1))
+def test_each_mutation_has_its_error(
+    run: Run, mutate: Callable[[Run], Run], error: type[errors.ContractError]
+) -> None:
+    """One broken rule in an otherwise valid run is told as that rule."""
+    failure = check_run(mutate(run)).failure()
+
+    assert type(failure) is error
+    assert failure.run_id == RUN
+
+
+@laws
+@given(runs(), st.data())
+def test_a_run_can_be_checked_in_pieces(run: Run, data: st.DataObject) -> None:
+    """What stores remember of the calls is all that the next entries need."""
+    cut = data.draw(st.integers(0, len(run)))
+    known = check_next(RUN, run[:cut], {}).unwrap()
+    rest = run[cut:]
+    named = {id_: known[id_] for id_ in call_ids(rest) if id_ in known}
+
+    assert is_successful(check_next(RUN, rest, named))
+    whole = {**known, **check_next(RUN, rest, named).unwrap()}
+    assert whole == check_next(RUN, run, {}).unwrap()
+
+
+def test_an_empty_run_breaks_nothing() -> None:
+    """Nothing was said yet."""
+    assert is_successful(check_run([]))

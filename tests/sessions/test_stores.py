@@ -1,0 +1,275 @@
+"""What every store does, each in its own kind of storage."""
+
+import threading
+from pathlib import Path
+
+import anyio
+import pytest
+from attrs import evolve
+
+from llmcore.schema import contract_errors as errors
+from llmcore.schema.entries import EntryText, EntryToolCall, EntryToolResult, MessageEntry
+from llmcore.schema.errors import InvalidRequestError
+from llmcore.sessions.memory_store import MemoryStore
+from llmcore.sessions.sqlite_store import SQLiteStore
+from llmcore.sessions.store import RunInfo, SeqConflictError, SessionStore, StoredEntry
+from tests.sessions.conftest import MakeStore
+from tests.strategies_contract import NOON, RUN, entry
+
+pytestmark = pytest.mark.anyio
+
+
+def said(text: str, run_id: str = RUN) -> MessageEntry:
+    return entry("user", EntryText(text), run_id=run_id)
+
+
+def called(id_: str) -> MessageEntry:
+    return entry("assistant", EntryToolCall(id_, "look", {}))
+
+
+def answered(id_: str) -> MessageEntry:
+    return entry("tool", EntryToolResult(id_, "x"))
+
+
+async def texts(store: SessionStore, **options: int) -> list[str]:
+    return [stored.entry.text for stored in await store.read(RUN, **options)]
+
+
+async def test_entries_come_back_in_order(make_store: MakeStore) -> None:
+    """Each has its place, counted from 1 without gaps."""
+    async with make_store() as store:
+        assert await store.append(RUN, [said("a"), said("b")]) == 2
+        assert await store.append(RUN, [said("c")]) == 3
+
+        assert await store.read(RUN) == tuple(
+            StoredEntry(seq, said(text)) for seq, text in enumerate("abc", 1)
+        )
+        assert await store.read("unknown") == ()
+
+
+async def test_reading_can_be_resumed(make_store: MakeStore) -> None:
+    """Whoever has read up to a seq asks for what is behind it."""
+    async with make_store() as store:
+        await store.append(RUN, [said(text) for text in "abcde"])
+
+        assert await texts(store, after=3) == ["d", "e"]
+        assert await texts(store, after=1, limit=2) == ["b", "c"]
+        assert await texts(store, after=9) == []
+        with pytest.raises(InvalidRequestError):
+            await store.read(RUN, after=-1)
+        with pytest.raises(InvalidRequestError):
+            await store.read(RUN, limit=0)
+
+
+async def test_long_runs_are_read_whole(make_store: MakeStore) -> None:
+    """Also those of more entries than one page."""
+    async with make_store() as store:
+        await store.append(RUN, [said(str(n)) for n in range(1203)])
+
+        assert await texts(store) == [str(n) for n in range(1203)]
+        assert len(await store.read(RUN, after=100, limit=1000)) == 1000
+
+
+async def test_another_store_sees_what_was_kept(make_store: MakeStore) -> None:
+    """A second connection, and one after the first was closed."""
+    async with make_store() as store:
+        await store.append(RUN, [called("c")])
+        if type(store).__name__ == "MemoryStore":
+            return
+        async with make_store() as other:
+            await other.append(RUN, [answered("c")])
+        assert len(await store.read(RUN)) == 2
+    async with make_store() as later:
+        assert len(await later.read(RUN)) == 2
+        with pytest.raises(errors.SecondToolResultError):
+            await later.append(RUN, [answered("c")])
+
+
+BROKEN: list[tuple[list[MessageEntry], type[errors.ContractError]]] = [
+    ([called("known")], errors.DuplicateToolCallError),
+    ([answered("known"), answered("known")], errors.SecondToolResultError),
+    ([answered("unknown")], errors.UntracedToolResultError),
+    ([answered("done")], errors.SecondToolResultError),
+    ([evolve(said("x"), run_id="another")], errors.MixedRunError),
+]
+
+
+@pytest.mark.parametrize(("entries", "error"), BROKEN)
+async def test_rules_of_the_run_are_kept(
+    make_store: MakeStore, entries: list[MessageEntry], error: type[errors.ContractError]
+) -> None:
+    """What breaks one is refused with its error, and nothing of the append is kept."""
+    async with make_store() as store:
+        await store.append(RUN, [called("known"), called("done"), answered("done")])
+
+        with pytest.raises(error) as told:
+            await store.append(RUN, [said("before"), *entries])
+        assert type(told.value) is error
+        assert len(await store.read(RUN)) == 3
+        assert await store.append(RUN, [answered("known")]) == 4
+
+
+async def test_calls_and_results_may_come_in_one_append(make_store: MakeStore) -> None:
+    """Parallel calls, results in another order, more of them than one query takes."""
+    names = [f"call_{n}" for n in range(700)]
+    async with make_store() as store:
+        both = [*map(called, names), *map(answered, reversed(names[:-1]))]
+        await store.append(RUN, both)
+        assert await store.append(RUN, [answered(names[-1])]) == 1400
+
+
+async def test_the_expected_end_is_checked(make_store: MakeStore) -> None:
+    """Whoever was slower is told, and where the run ends now."""
+    async with make_store() as store:
+        assert await store.append(RUN, [said("a")], expected_seq=0) == 1
+        with pytest.raises(SeqConflictError) as told:
+            await store.append(RUN, [said("b")], expected_seq=0)
+        assert (told.value.expected_seq, told.value.actual_seq) == (0, 1)
+        assert await store.append(RUN, [said("c")], expected_seq=1) == 2
+        assert await texts(store) == ["a", "c"]
+
+
+async def test_nothing_to_append_is_nothing(make_store: MakeStore) -> None:
+    """No run comes of it."""
+    async with make_store() as store:
+        assert await store.append(RUN, []) == 0
+        assert await store.runs() == ()
+
+
+async def test_runs_are_listed_and_deleted(make_store: MakeStore) -> None:
+    """By their ids, which may be anything printable."""
+    names = ["a", "b:{x}", "c}d", "ü *"]
+    async with make_store() as store:
+        for name in reversed(names):
+            await store.append(name, [said("x", run_id=name)])
+        last = evolve(said("y", run_id="a"), timestamp="2027-01-01T00:00:00Z")
+        await store.append("a", [last])
+
+        assert (await store.runs())[0] == RunInfo(
+            run_id="a", last_seq=2, started_at=NOON, updated_at=last.timestamp
+        )
+        assert [run.run_id for run in await store.runs()] == names
+        assert await store.delete("b:{x}")
+        assert not await store.delete("b:{x}")
+        assert [run.run_id for run in await store.runs()] == ["a", "c}d", "ü *"]
+
+
+async def test_a_deleted_run_begins_anew(make_store: MakeStore) -> None:
+    """Its calls are forgotten too."""
+    async with make_store() as store:
+        await store.append(RUN, [called("c")])
+        await store.delete(RUN)
+        assert await store.append(RUN, [called("c"), answered("c")]) == 2
+
+
+@pytest.mark.parametrize("run_id", ["", "a\nb", "x" * 513])
+async def test_unusable_ids_are_refused(make_store: MakeStore, run_id: str) -> None:
+    """Before anything is kept."""
+    async with make_store() as store:
+        with pytest.raises(InvalidRequestError, match="id"):
+            await store.append(run_id, [said("x", run_id=run_id)])
+
+
+async def test_runs_expire(make_store: MakeStore) -> None:
+    """Some time after the last append, whole, and with their calls."""
+    async with make_store(ttl_s=0.2) as store:
+        await store.append(RUN, [called("c")])
+        for _ in range(400):
+            if not await store.read(RUN):
+                break
+            await anyio.sleep(0.05)
+        assert await store.runs() == ()
+        assert not await store.delete(RUN)
+        assert await store.append(RUN, [called("c")]) == 1
+
+
+@pytest.mark.parametrize("kind", [MemoryStore, SQLiteStore])
+async def test_each_append_gives_a_run_its_time_again(kind: type, tmp_path: Path) -> None:
+    """What is used is not forgotten."""
+    now = [1000.0]
+    place = [tmp_path / "sessions.db"] if kind is SQLiteStore else []
+    async with kind(*place, ttl_s=60, clock=lambda: now[0]) as store:
+        await store.append(RUN, [said("a")])
+        now[0] += 59
+        await store.append(RUN, [said("b")])
+        now[0] += 59
+        assert len(await store.read(RUN)) == 2
+        now[0] += 1
+        assert await store.read(RUN) == ()
+        assert await store.append(RUN, [said("c")]) == 1
+
+
+@pytest.mark.parametrize("ttl_s", [0, -1, float("nan"), float("inf")])
+def test_a_time_to_live_is_a_time(make_store: MakeStore, ttl_s: float) -> None:
+    """Nothing is kept for no time, or for ever by mistake."""
+    with pytest.raises(InvalidRequestError, match="ttl_s"):
+        make_store(ttl_s=ttl_s)
+
+
+async def test_writers_of_one_run_do_not_tear_each_other(make_store: MakeStore) -> None:
+    """Tasks and threads append at once; each append stays together and none is lost."""
+    async with make_store() as store:
+
+        async def write(name: str) -> None:
+            for number in range(8):
+                await store.append(RUN, [said(f"{name}{number}{half}") for half in "ab"])
+
+        async with anyio.create_task_group() as group:
+            for name in "xyz":
+                group.start_soon(write, name)
+        found = await texts(store)
+
+    pairs = list(zip(found[::2], found[1::2], strict=True))
+    assert all(first[:-1] == second[:-1] for first, second in pairs)
+    for name in "xyz":
+        own = [first[:-1] for first, _ in pairs if first.startswith(name)]
+        assert own == [f"{name}{number}" for number in range(8)]
+
+
+async def test_only_one_of_two_continues_a_run(make_store: MakeStore) -> None:
+    """Who thinks that the run ends where it no longer does, loses, and all others win once."""
+    wins: list[int] = []
+    async with make_store() as store:
+
+        async def race() -> None:
+            for number in range(10):
+                try:
+                    await store.append(RUN, [said("x")], expected_seq=number)
+                except SeqConflictError:
+                    continue
+                wins.append(number)
+
+        async with anyio.create_task_group() as group:
+            for _ in range(3):
+                group.start_soon(race)
+        assert sorted(wins) == list(range(len(await store.read(RUN))))
+
+
+def test_a_store_serves_several_event_loops(make_store: MakeStore) -> None:
+    """Each thread with a loop of its own; nothing is bound to the first."""
+    store = make_store()
+
+    def work(backend: str) -> None:
+        anyio.run(store.append, RUN, [said(backend)], backend=backend)
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in ("asyncio", "trio")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    async def check() -> None:
+        async with store:
+            assert sorted(await texts(store)) == ["asyncio", "trio"]
+
+    anyio.run(check)
+
+
+async def test_a_cancelled_append_has_happened_or_not(make_store: MakeStore) -> None:
+    """It is never half there, and the store goes on."""
+    async with make_store() as store:
+        with anyio.move_on_after(0):
+            await store.append(RUN, [said("a"), said("b")])
+        assert len(await store.read(RUN)) in {0, 2}
+        await store.append(RUN, [said("c")])
+        assert (await texts(store))[-1] == "c"
