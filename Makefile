@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
 
-.PHONY: demo test test-all lint format bench docs docs-table catalog record clean
+.PHONY: demo test test-all lint format bench soak docs docs-table catalog record clean
 
 demo: $(STAMP)-local
 	@$(BIN)/llmcore local install
@@ -37,6 +37,9 @@ format: $(STAMP)-dev
 
 bench: $(STAMP)-dev
 	$(BIN)/python -m benchmarks
+
+soak: $(STAMP)-dev ## minutes of streams that end in every way; SECONDS=600 for longer
+	$(BIN)/python -m benchmarks.soak --seconds $(or $(SECONDS),120)
 
 docs: $(STAMP)-docs ## build the site into site/, every link checked
 	$(BIN)/zensical build --strict

@@ -156,6 +156,14 @@ class ToolCallPart:
     provider_executed: bool = field(default=False, kw_only=True)
     provider_metadata: ProviderMetadata = _metadata()
 
+    def __attrs_post_init__(self) -> None:
+        if (
+            self.kind == "function"
+            and isinstance(self.arguments, str)
+            and not self.arguments.strip()
+        ):
+            object.__setattr__(self, "arguments", {})  # no arguments, as some servers write them
+
     @property
     def is_valid(self) -> bool:
         """Whether the arguments are what the tool's kind takes: an object, or a string."""

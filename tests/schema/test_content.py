@@ -265,3 +265,10 @@ def test_native_marks_count_too(metadata: Any, ttl: str | None) -> None:
 def test_what_has_no_metadata_is_not_marked() -> None:
     """Tools and strings can be asked, too."""
     assert cache_ttl("text") is None
+
+
+@pytest.mark.parametrize("arguments", [None, "", " \n", {}])
+def test_no_arguments_are_an_empty_object(arguments: Any) -> None:
+    """However a server or a stored conversation writes that a call has none."""
+    assert ToolCallPart("call_1", "look", arguments).arguments == {}
+    assert ToolCallPart("call_1", "write", "", kind="custom").arguments == ""

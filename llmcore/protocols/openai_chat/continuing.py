@@ -31,6 +31,7 @@ class _Chunk(msgspec.Struct):
     x_groq: Any = None
 
 
+_FIRST: Final = (0, None)
 _read: Final = msgspec.json.Decoder(_Chunk).decode
 
 
@@ -45,7 +46,9 @@ def continued(state: State, frame: Frame) -> LLMEvent | None:
         (choice,) = chunk.choices
         delta = choice.delta
         value = delta[hot]
-        if not value or choice.finish_reason or choice.index or chunk.usage:
+        if not value or choice.finish_reason or choice.index not in _FIRST:
+            return None
+        if chunk.usage is not None:
             return None
         if len(delta) > 1:
             for key, other in delta.items():
