@@ -162,11 +162,6 @@ def test_a_call_knows_whether_its_arguments_fit_its_kind(part: ToolCallPart, val
     assert part.is_valid is valid
 
 
-def test_no_arguments_are_an_empty_object() -> None:
-    """Some models say null where there are none."""
-    assert ToolCallPart("c1", "f", None).arguments == {}
-
-
 # -- tool results
 
 
