@@ -4,8 +4,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
+CLIENTS := tests/clients/js
 
-.PHONY: demo test test-all lint format bench soak docs docs-table catalog record clean
+.PHONY: demo test test-all test-clients lint format bench soak docs docs-table catalog record clean
 
 demo: $(STAMP)-local
 	@$(BIN)/llmcore local install
@@ -24,6 +25,15 @@ test-all: $(STAMP)-dev ## the tests on every supported Python of this machine
 	  .venv-$$version/bin/python -m pip install --quiet --editable '.[local,dev]' || exit 1; \
 	  .venv-$$version/bin/python -m pytest || exit 1; \
 	done
+
+test-clients: $(STAMP)-dev $(CLIENTS)/node_modules/.package-lock.json ## npm's openai, the AI SDK and Codex against the gateway
+	@$(BIN)/llmcore local install
+	$(BIN)/python -m pytest tests/clients
+
+$(CLIENTS)/node_modules/.package-lock.json: $(CLIENTS)/package-lock.json
+	@command -v npm > /dev/null || { echo "npm is missing: install Node.js 20 or newer" >&2; exit 1; }
+	npm ci --prefix $(CLIENTS) --ignore-scripts --no-audit --no-fund --loglevel=error
+	@touch $@
 
 lint: $(STAMP)-dev
 	$(BIN)/ruff check .
@@ -70,4 +80,4 @@ $(STAMP)-dev: pyproject.toml
 	@touch $@
 
 clean:
-	rm -rf $(VENV) .venv-* site dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-* $(CLIENTS)/node_modules site .cache dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

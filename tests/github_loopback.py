@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl
 
 from attrs import define, field
 
-from tests.loopback import Answer, Loopback, Received, chat_handler
+from tests.loopback import Answer, Handler, Loopback, Received, chat_handler
 
 
 def answer(document: object, status: int = 200) -> Answer:
@@ -28,6 +28,7 @@ class Github:
     exchange: Answer | None = None
     """The answer to exchanges; without it they bring `tid=1`, `tid=2`..."""
     refresh_in: float = 1500
+    chat: Handler = chat_handler
     exchanges: list[Received] = field(factory=list)
     forms: list[dict[str, str]] = field(factory=list)
     chats: list[Received] = field(factory=list)
@@ -46,7 +47,7 @@ class Github:
                 return self.exchange or self._exchanged()
             case _:
                 self.chats.append(received)
-                return chat_handler(received)
+                return self.chat(received)
 
     def _device_code(self, received: Received) -> Answer:
         self.forms.append(dict(parse_qsl(received.body.decode())))

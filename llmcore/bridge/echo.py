@@ -30,6 +30,8 @@ _DEFAULTS: Final[Mapping[str, Any]] = {
     "user": None,
 }
 _IF_GIVEN: Final = ("prompt_cache_retention",)
+_SECRETS: Final = frozenset({"authorization", "headers"})
+"""What a client gives a server to show an MCP server; each request brings it anew."""
 _FORMAT_DEFAULTS: Final = {"description": None, "strict": False}
 
 
@@ -68,7 +70,7 @@ def _text(wanted: Mapping[str, Any]) -> JsonObject:
 
 def _tool(tool: Mapping[str, Any]) -> JsonObject:
     if tool.get("type") != "function":
-        return tool
+        return {name: value for name, value in tool.items() if name not in _SECRETS}
     function = {**mapping(tool.get("function")), **tool}
     function.pop("function", None)
     return {"description": None, "parameters": {}, "strict": True, **function}

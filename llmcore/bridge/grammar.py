@@ -4,7 +4,7 @@
     ( output_item.added
         message:    ( content_part.added  deltas  annotations  done  content_part.done )*
         reasoning:  ( reasoning_summary_part.added  deltas  done  reasoning_summary_part.done
-                    | deltas  done )*
+                    | content_part.added  deltas  done  content_part.done )*
         calls:      deltas  done
       output_item.done )*
     response.completed | response.incomplete | response.failed
@@ -54,6 +54,13 @@ _WHERE: Final = {
     "response.custom_tool_call_input": "custom_tool_call",
 }
 """In which item a text stands."""
+_PART_WHERE: Final = {
+    "output_text": ("message", False),
+    "refusal": ("message", False),
+    "reasoning_text": ("reasoning", False),
+    "summary_text": ("reasoning", True),
+}
+"""In which item a part stands, and whether in its summary."""
 
 
 def violations(events: Iterable[Mapping[str, Any]], *, complete: bool = True) -> list[str]:
@@ -210,8 +217,7 @@ class Checker:
     def _text(self, name: str, what: str, event: Mapping[str, Any]) -> None:
         if name in _PART_INDEX:
             self._number(_PART_INDEX[name], event)
-            bare = name == "response.reasoning_text"
-            self._expect(bare or self._part_open, "no part is open")
+            self._expect(self._part_open, "no part is open")
         self._expect(self._said is None, "its text was done")
         if what == "delta":
             text = event.get("delta")
@@ -222,15 +228,14 @@ class Checker:
         self._expect(said == "".join(self._deltas), "is not what its deltas said")
         self._deltas = []
         self._said = str(said)
-        if name == "response.reasoning_text":
-            self._parts.append({"type": "reasoning_text", "text": self._said})
-            self._said = None
 
     def _part(self, name: str, what: str, event: Mapping[str, Any]) -> None:
         summary = name == "response.reasoning_summary_part"
         self._number("summary_index" if summary else "content_index", event)
         part = mapping(event.get("part"))
         text = part.get("refusal" if part.get("type") == "refusal" else "text")
+        where = _PART_WHERE.get(str(part.get("type")))
+        self._expect(where == (mapping(self._item).get("type"), summary), "is another item's part")
         if what == "added":
             self._expect(not self._part_open, "another part is open")
             self._expect(text == "", "it begins with text")

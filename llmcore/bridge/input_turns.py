@@ -12,6 +12,14 @@ from attrs import evolve
 
 from llmcore.bridge.answer_state import AnswerReader, Echo, HostedItem
 from llmcore.bridge.call_items import call_part
+from llmcore.bridge.compaction import ITEM as COMPACTION
+from llmcore.bridge.compaction import (
+    TRIGGER,
+    carried_summary,
+    summary_message,
+    summary_wish,
+    wants_compaction,
+)
 from llmcore.bridge.errors import invalid
 from llmcore.bridge.hosted_tools import RESPONSES
 from llmcore.bridge.input_content import read_content
@@ -56,8 +64,8 @@ _HOSTED: Final[Mapping[str, str | None]] = {
     "web_search_call": None,
 }
 """Items about tools that a provider ran, and which field is what the tool returned."""
-_UNREADABLE: Final = frozenset({"compaction", "compaction_trigger", "program", "program_output"})
-"""Items that stand for much of a conversation, and that only OpenAI's server can read."""
+_UNREADABLE: Final = frozenset({COMPACTION, TRIGGER, "program", "program_output"})
+"""Items that only the server can read that made them, or that ask OpenAI's for something."""
 
 
 class TurnReader:
@@ -77,6 +85,7 @@ class TurnReader:
         self._policy = policy
         self._native = protocol_id == RESPONSES
         self._notes = notes
+        self._sealer = sealer
         self._run = AnswerReader(sealer, notes)
         self._messages: list[Message] = []
         self._calls: dict[str, ToolCallPart] = {}
@@ -85,14 +94,15 @@ class TurnReader:
 
     def read(self, items: Sequence[Item]) -> tuple[Message, ...]:
         """Return the messages that *items* are. BridgeError for what cannot be understood."""
-        for index, item in enumerate(items):
+        asks = wants_compaction(items) and not self._native
+        for index, item in enumerate(items[:-1] if asks else items):
             path = f"input[{index}]"
             try:
                 self._read(item, path)
             except InvalidRequestError as error:
                 raise invalid(f"{path}: {error.message}", path) from error
         self._end_run()
-        return tuple(self._messages)
+        return (*self._messages, summary_wish()) if asks else tuple(self._messages)
 
     def _read(self, item: Item, path: str) -> None:
         type_ = str(item.get("type"))
@@ -108,8 +118,12 @@ class TurnReader:
         elif is_output(item):
             self._end_run()
             self._messages.append(Message("tool", (result_part(item, self._calls, path),)))
+        elif type_ == COMPACTION and (summary := carried_summary(item, self._sealer)):
+            self._end_run()
+            self._messages.append(summary_message(summary))
         elif type_ in _HOSTED or (type_ in _UNREADABLE and self._native):
-            self._run.add(HostedItem(native=item, path=path))
+            native = {"type": TRIGGER} if type_ == TRIGGER else item  # it has no id of its own
+            self._run.add(HostedItem(native=native, path=path))
         elif type_ not in _NO_WORDS:
             self._read_other(item, type_, path)
 
@@ -145,12 +159,13 @@ class TurnReader:
 
     def _read_other(self, item: Item, type_: str, path: str) -> None:
         if type_ in _UNREADABLE:
-            raise invalid(
-                f"{path}: only OpenAI's server can read a {type_} item. "
-                "Send the items that it stands for.",
-                path,
-                "unsupported_item",
+            why = (
+                f"a {TRIGGER} must be the last item."
+                if type_ == TRIGGER
+                else f"only the server that made a {type_} item can read it. Send the items that "
+                "it stands for."
             )
+            raise invalid(f"{path}: {why}", path, "unsupported_item")
         call_id = string(item.get("call_id"))
         if type_.endswith("_call") and call_id is None:
             self._run.add(HostedItem(native=item, path=path))

@@ -9,6 +9,8 @@ from typing import Any
 
 LOGGER = logging.getLogger("llmcore.bridge")
 
+_MAX_FACT_CHARS = 2000
+
 REQUEST_ID: ContextVar[str | None] = ContextVar("openbridge_request_id", default=None)
 """Our id of the request that is being answered."""
 
@@ -23,8 +25,12 @@ _LEVELS = {
 def log(level: int, event: str, **facts: object) -> None:
     """Log that *event* happened, with what is known of it; facts that are None are left out."""
     if LOGGER.isEnabledFor(level):
-        known = {name: value for name, value in facts.items() if value is not None}
+        known = {name: _cut(value) for name, value in facts.items() if value is not None}
         LOGGER.log(level, event, extra={"facts": known})
+
+
+def _cut(value: object) -> object:
+    return value[:_MAX_FACT_CHARS] if isinstance(value, str) else value
 
 
 class JsonFormatter(logging.Formatter):
@@ -45,7 +51,7 @@ class JsonFormatter(logging.Formatter):
             line.update(facts)
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
-        return json.dumps(line, ensure_ascii=False, default=str)
+        return json.dumps(line, default=str)  # ASCII: nobody's line ends, no codes of terminals
 
 
 def set_up(level: str) -> None:
@@ -58,3 +64,10 @@ def set_up(level: str) -> None:
         logger.propagate = name == "uvicorn.error"
         logger.setLevel(_LEVELS[level])
     logging.getLogger("uvicorn.access").disabled = True
+    logging.getLogger("uvicorn.error").addFilter(_is_no_advice)
+
+
+def _is_no_advice(record: logging.LogRecord) -> bool:
+    """Return whether a record of uvicorn is news; that WebSockets are refused is on purpose."""
+    message = record.getMessage()
+    return not message.startswith(("Unsupported upgrade", "No supported WebSocket"))

@@ -1,12 +1,20 @@
 """Responses kept in this process's memory: gone when it ends, bounded in number and size."""
 
+import secrets
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 from attrs import frozen
 
-from llmcore.bridge.store import Record, packed, packed_item, unpacked, unpacked_item
+from llmcore.bridge.store import (
+    SEALING_KEY_BYTES,
+    Record,
+    packed,
+    packed_item,
+    unpacked,
+    unpacked_items,
+)
 from llmcore.schema.json import JsonObject
 
 
@@ -42,6 +50,7 @@ class MemoryStore:
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
         self._home_of_item: dict[str, str] = {}
         self._bytes = 0
+        self._sealing_key = secrets.token_bytes(SEALING_KEY_BYTES)
 
     async def check(self) -> None:
         """Memory is always there."""
@@ -68,12 +77,15 @@ class MemoryStore:
         self._forget(response_id)
         return True
 
-    async def item(self, item_id: str, owner: str) -> JsonObject | None:
-        """Return an output item of *owner*."""
-        kept = self._live(self._home_of_item.get(item_id, ""))
-        if kept is None or item_id not in kept.items:
-            return None
-        return unpacked_item(kept.items[item_id], owner)
+    async def items(self, names: Sequence[str], owner: str) -> Mapping[str, JsonObject]:
+        """Return those output items of *owner* that there still are, by their ids."""
+        homes = ((name, self._live(self._home_of_item.get(name, ""))) for name in names)
+        found = [(name, kept.items[name]) for name, kept in homes if kept and name in kept.items]
+        return unpacked_items(found, owner)
+
+    async def sealing_key(self) -> bytes:
+        """Return a key that ends with the process, as everything here does."""
+        return self._sealing_key
 
     async def aclose(self) -> None:
         """Forget everything."""

@@ -231,22 +231,3 @@ def _is_json(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def picture_item(item_id: str, result: str, media_type: str | None) -> Item:
-    """Return the item of a picture that the model drew without calling a tool."""
-    form = (media_type or "image/png").partition("/")[2].partition("+")[0]
-    return {
-        "id": item_id,
-        "type": "image_generation_call",
-        "status": "completed",
-        "result": result,
-        **({"output_format": form} if form in ("png", "webp", "jpeg", "gif", "svg") else {}),
-    }
-
-
-def native_item(data: Any, provider: str) -> Item | None:
-    """Return an item that the upstream's own Responses API made, such as a compaction."""
-    native = mapping(data)
-    is_item = string(native.get("type")) and string(native.get("id"))
-    return dict(native) if provider == "openai" and is_item else None

@@ -150,6 +150,7 @@ class ReasoningItem:
         kind = "reasoning_summary" if in_summary else "reasoning"
         self._delta_type: Final = f"response.{kind}_text.delta"
         self._done_type: Final = f"response.{kind}_text.done"
+        self._around: Final = "reasoning_summary_part" if in_summary else "content_part"
         self._part_type: Final = "summary_text" if in_summary else "reasoning_text"
         writer.item_added(self._item({}))
 
@@ -169,11 +170,9 @@ class ReasoningItem:
         }
 
     def _part(self, which: str, text: str) -> None:
-        """Say where a part of the summary begins or ends; other texts have no such events."""
-        if self._in_summary:
-            part = {"type": self._part_type, "text": text}
-            type_ = f"response.reasoning_summary_part.{which}"
-            self._writer.write(type_, **self._place(), part=part)
+        """Say where a part begins or ends; clients that add up deltas need to be told."""
+        part = {"type": self._part_type, "text": text}
+        self._writer.write(f"response.{self._around}.{which}", **self._place(), part=part)
 
     def begin(self) -> None:
         """Begin a part, unless one is open."""

@@ -76,6 +76,29 @@ _WORDS: Final[Mapping[type, str]] = {
 }
 
 
+_TYPES: Final[Mapping[str, type]] = {
+    "background": bool,
+    "max_tool_calls": int,
+    "metadata": dict,
+    "previous_response_id": str,
+    "safety_identifier": str,
+    "service_tier": str,
+    "truncation": str,
+    "user": str,
+}
+"""Fields that nothing else reads by their type, and that every response repeats."""
+
+
+def check_types(body: Body) -> None:
+    """Raise BridgeError for a field that a response could not repeat."""
+    for name, kind in _TYPES.items():
+        read(body, name, kind)
+    for name, value in mapping(body.get("metadata")).items():
+        if not isinstance(value, str):
+            place = f"metadata.{name[:100]}"
+            raise invalid(f"{place} must be a text.", place, "invalid_type")
+
+
 # -- fields of our own request
 
 

@@ -43,5 +43,6 @@ class TranslationPolicy:
     """Parameters, by their names in the request to the bridge, that are left out in one more try
     if the upstream refuses the request and names them. See `retry_without`."""
     registered_tools: tuple[RegisteredTool, ...] = ()
+    max_tools: int = 1000
     max_items: int = 20_000
     """Input items at most, those of a stored conversation not counted."""

@@ -1,23 +1,25 @@
 """Responses kept in Redis, which several gateways on several machines share.
 
-Keys are `openbridge:response:<id>` and `openbridge:item:<id>`. Redis forgets them at the end of
-their time to live.
+Keys are `openbridge:response:<id>` and `openbridge:item:<id>`, which Redis forgets at the end of
+their time to live, and `openbridge:sealing-key`.
 """
 
 import math
-from collections.abc import Callable
+import secrets
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import anyio
 import anyio.to_thread
 
 from llmcore.bridge.store import (
+    SEALING_KEY_BYTES,
     Record,
     StateUnavailableError,
     packed,
     packed_item,
     unpacked,
-    unpacked_item,
+    unpacked_items,
 )
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.json import JsonObject
@@ -25,6 +27,7 @@ from llmcore.schema.json import JsonObject
 _T = TypeVar("_T")
 
 PREFIX = "openbridge:"
+_SEALING_KEY = f"{PREFIX}sealing-key"
 _CONNECT_S = 2.0
 _ANSWER_S = 5.0
 _THREADS = 32
@@ -58,8 +61,12 @@ class RedisStore:
 
     async def get(self, response_id: str) -> Record | None:
         """Return the record; None if there is none, or no more."""
-        data = await self._run(lambda redis: redis.get(_response(response_id)))
-        return None if data is None else unpacked(data)
+
+        def read(redis: Any) -> Record | None:
+            data = redis.get(_response(response_id))
+            return None if data is None else unpacked(data)
+
+        return await self._run(read)
 
     async def delete(self, response_id: str) -> bool:
         """Forget the record and its items; whether there was one."""
@@ -76,10 +83,25 @@ class RedisStore:
         await self._run(forget)
         return True
 
-    async def item(self, item_id: str, owner: str) -> JsonObject | None:
-        """Return an output item of *owner*; None if there is none, or no more."""
-        data = await self._run(lambda redis: redis.get(_item(item_id)))
-        return None if data is None else unpacked_item(data, owner)
+    async def items(self, names: Sequence[str], owner: str) -> Mapping[str, JsonObject]:
+        """Return those output items of *owner* that there still are, by their ids."""
+        if not names:
+            return {}
+
+        def read(redis: Any) -> Mapping[str, JsonObject]:
+            found = zip(names, redis.mget(list(map(_item, names))), strict=True)
+            return unpacked_items([(name, data) for name, data in found if data], owner)
+
+        return await self._run(read)
+
+    async def sealing_key(self) -> bytes:
+        """Return the key of all gateways of this Redis; it has no end of time."""
+
+        def read(redis: Any) -> bytes:
+            redis.set(_SEALING_KEY, secrets.token_bytes(SEALING_KEY_BYTES), nx=True)
+            return bytes(redis.get(_SEALING_KEY))
+
+        return await self._run(read)
 
     async def aclose(self) -> None:
         """Close the connections."""

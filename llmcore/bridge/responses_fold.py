@@ -11,18 +11,17 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Final
 
 from llmcore.bridge.answer_record import AnswerRecord, part_of
-from llmcore.bridge.answer_state import Shown
+from llmcore.bridge.compaction import Summary, compaction_item, summary_message
 from llmcore.bridge.conversation import Conversation
 from llmcore.bridge.errors import response_error
 from llmcore.bridge.event_writer import Event, EventWriter
-from llmcore.bridge.hosted_items import LIFECYCLE, picture
 from llmcore.bridge.input_items import NewId
-from llmcore.bridge.output_calls import CallItem, HostedItem, native_item, picture_item
+from llmcore.bridge.output_calls import CallItem, HostedItem
 from llmcore.bridge.output_items import MessageItem, OpenItem, ReasoningItem
-from llmcore.bridge.response_usage import usage_of
+from llmcore.bridge.response_frame import ResponseFrame, Sources
 from llmcore.bridge.segment_order import SegmentOrder
+from llmcore.bridge.standalone_items import show_file, show_item, show_native
 from llmcore.bridge.translate import ENCRYPTED_REASONING, Translation
-from llmcore.protocols.loose_json import mapping, string
 from llmcore.protocols.notes import Notes
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import LLMError, StreamError
@@ -50,7 +49,6 @@ from llmcore.schema.events import (
 )
 from llmcore.schema.json import JsonObject
 from llmcore.schema.messages import Origin
-from llmcore.schema.usage import Usage
 
 _KINDS: Final[Mapping[type, str]] = {
     TextDelta: "text",
@@ -58,7 +56,6 @@ _KINDS: Final[Mapping[type, str]] = {
     ToolInputDelta: "tool",
 }
 _INCOMPLETE: Final = {"length": "max_output_tokens", "content_filter": "content_filter"}
-_TIERS: Final = frozenset({"auto", "default", "flex", "scale", "priority"})
 
 
 class ResponsesFold:
@@ -72,8 +69,6 @@ class ResponsesFold:
     ) -> None:
         self._translation = translation
         self._policy = translation.policy
-        self._id = response_id
-        self._created_at = created_at
         self._new_id = new_id
         self._writer = EventWriter()
         self._notes = Notes()
@@ -82,20 +77,19 @@ class ResponsesFold:
         self._record = AnswerRecord(
             response_id, translation.seal, sealing=self._show_state or translation.store
         )
+        self._summary = Summary() if translation.compacts else None
         self._item: OpenItem | None = None
         self._text_start: TextStart | None = None
         self._input_text = ""
         self._refused = False
         self._provider = ""
-        self._usage: Usage | None = None
-        self._tier: str | None = None
-        self._cited: set[str | None] = set()
-        self._sources: list[Source] = []
+        self._frame = ResponseFrame(response_id, created_at, translation.echo)
+        self._sources = Sources()
         self._told: list[Diagnostic] = list(translation.diagnostics)
         self._reason: FinishReason | None = None
         self.error: LLMError | None = None
         """Why the response failed, if it did."""
-        self.response: JsonObject = self._snapshot("in_progress")
+        self.response: JsonObject = self._frame.response("in_progress", ())
         """The response object: as it begins, and once the terminal event is written, whole."""
         self.ended = False
         """Whether the terminal event was written: nothing comes after it."""
@@ -110,6 +104,8 @@ class ResponsesFold:
 
     def step(self, event: LLMEvent) -> list[Event]:
         """Return the events that *event* amounts to. None come after a terminal one."""
+        if self._summary is not None and self._summary.takes(event):
+            return []
         kind = _KINDS.get(type(event))
         if kind is not None:
             made = self._delta_of_live(kind, event)
@@ -135,6 +131,9 @@ class ResponsesFold:
     def conversation(self) -> Conversation:
         """Return the conversation up to this response, to be kept under its id."""
         translation = self._translation
+        if self._summary is not None:
+            only = summary_message(self._summary.text)
+            return Conversation(model=str(translation.echo.get("model") or ""), messages=(only,))
         message = self._record.message
         return Conversation(
             model=str(translation.echo.get("model") or ""),
@@ -227,7 +226,7 @@ class ResponsesFold:
 
     def _end_text(self, event: TextEnd) -> None:
         self._refused = self._refused or event.refusal
-        self._cited |= {cited.url or cited.document_id for cited in event.citations}
+        self._sources.cite(event.citations)
         start, self._text_start = self._text_start, None
         if start is None and isinstance(self._item, MessageItem):
             self._item.end(event)
@@ -297,40 +296,23 @@ class ResponsesFold:
             self._item.file(event)
             return
         self._close_item()
-        part = part_of(event)
-        result = picture(event)
-        if result is None or not str(event.media_type).startswith("image/"):
-            why = "a file that is no picture has no form here; it stays in the conversation"
-            self._notes.dropped("file-dropped", f"output[{self._writer.index}]", why)
-            self._record.show(part)
-            return
-        item = picture_item(self._new_id("ig"), result, event.media_type)
-        self._show_native(item, "image_generation_call")
-        if part is not None:
-            self._record.add(Shown(parts=(part,), item_type="image_generation_call"))
+        show_file(event, self._new_id, self._writer, self._record, self._notes)
 
     def _provider_event(self, event: ProviderEvent) -> None:
         part = part_of(event)
-        if part is None:  # a notification
-            return
-        self._close_item()
-        item = native_item(event.data, event.provider)
-        if item is None:
-            self._record.show(part)
-            return
-        self._show_native(item, str(item["type"]))
-        self._record.add(Shown(parts=(part,), item_type=str(item["type"])))
+        if part is not None:  # else it is a notification
+            self._close_item()
+            show_native(event, part, self._writer, self._record)
 
-    def _show_native(self, item: dict[str, Any], type_: str) -> None:
-        begun = {**item, "status": "in_progress"} if "status" in item else item
-        self._writer.item_added({**begun, "result": None} if "result" in item else begun)
-        for name in LIFECYCLE.get(type_, ()):
-            place = {"item_id": item["id"], "output_index": self._writer.index}
-            self._writer.write(f"response.{type_}.{name}", **place)
-        self._writer.item_done(item)
+    def _show_summary(self, summary: str) -> None:
+        if summary:
+            item = compaction_item(self._new_id("cmp"), summary, self._translation.seal)
+            show_item(item, self._writer)
+        else:
+            self._failed(ErrorEvent(StreamError("the upstream wrote no summary")))
 
     def _source(self, event: Source) -> None:
-        self._sources.append(event)
+        self._sources.add(event)
 
     # -- the frame
 
@@ -345,7 +327,9 @@ class ResponsesFold:
         for one in self._order.end():
             self._HANDLERS[type(one)](self, one)
         self._reason = event.finish_reason
-        self._usage = event.usage
+        self._frame.usage = event.usage
+        if self._summary is not None:
+            self._show_summary(self._summary.text)
         cut = event.finish_reason.reason in _INCOMPLETE and not self._refused
         self._close_item("incomplete" if cut else "completed")
         if self._record.needs_carrier:
@@ -354,10 +338,8 @@ class ResponsesFold:
 
     def _finish(self, event: Finish) -> None:
         self._told += event.diagnostics
-        self._usage = self._usage or event.usage
-        tier = string(mapping(event.provider_metadata.get("openai")).get("service_tier"))
-        self._tier = tier if tier in _TIERS else None
-        self._note_sources()
+        self._frame.finish(event)
+        self._sources.note(self._notes)
         reason = event.finish_reason
         incomplete = _INCOMPLETE.get(reason.reason)
         if reason.reason == "error":
@@ -371,41 +353,18 @@ class ResponsesFold:
                 self._notes.noted("finish-reason", "status", why)
             self._end("completed")
 
-    def _note_sources(self) -> None:
-        for source in self._sources:
-            name = source.url or string(
-                mapping(source.provider_metadata.get("openai")).get("file_id")
-            )
-            if name not in self._cited:
-                why = f"the source {name} is cited nowhere, and there is no other place for it"
-                self._notes.dropped("source-dropped", "output", why)
-
     def _failed(self, event: ErrorEvent) -> None:
         self.error = event.error
         partial = event.error.partial.usage if event.error.partial else None
         if partial is not None and not partial.estimated:
-            self._usage = partial
+            self._frame.usage = partial
         self._item = None  # what is not whole must not be taken for an answer
         self._end("failed", error=response_error(event.error))
 
     def _end(self, status: str, **fields: Any) -> None:
-        self.response = {**self._snapshot(status), **fields}
+        self.response = self._frame.response(status, self._writer.output, **fields)
         self._writer.write(f"response.{status}", response=self.response)
         self.ended = True
-
-    def _snapshot(self, status: str) -> JsonObject:
-        return {
-            "id": self._id,
-            "object": "response",
-            "created_at": self._created_at,
-            "status": status,
-            "error": None,
-            "incomplete_details": None,
-            **self._translation.echo,
-            **({"service_tier": self._tier} if self._tier else {}),
-            "output": list(self._writer.output),
-            "usage": usage_of(self._usage),
-        }
 
     def _number(self, made: Event) -> None:
         fields = {k: v for k, v in made.items() if k not in ("type", "sequence_number")}

@@ -1,13 +1,11 @@
 """Opaque state as text: what goes out in `encrypted_content` and comes back with the next request.
 
-A seal is `ob1.` and base64url of a check and compressed JSON. With a key the check is an HMAC
-(nobody else can make one); without, a digest (it shows damage, not forgery). The content is not
-encrypted: it is what the upstream told this same client.
+A seal is `ob1.` and base64url of an HMAC and compressed JSON: only who has the key can make one.
+The content is not encrypted: it is what the upstream told this same client.
 """
 
 import base64
 import binascii
-import hashlib
 import hmac
 import zlib
 from typing import Final
@@ -27,7 +25,7 @@ _MAX_BYTES: Final = 32 * 1024 * 1024
 class Sealer:
     """Seals and unseals with one key, which all bridges that share clients must share."""
 
-    key: bytes | None = field(default=None, repr=False)
+    key: bytes = field(repr=False)
 
     def seal(self, state: JsonValue) -> str:
         """Return *state* as text."""
@@ -44,8 +42,6 @@ class Sealer:
         return json.loads(_unpacked(packed))
 
     def _check(self, packed: bytes) -> bytes:
-        if self.key is None:
-            return hashlib.blake2b(packed, digest_size=_CHECK_BYTES).digest()
         return hmac.digest(self.key, packed, "sha256")[:_CHECK_BYTES]
 
 

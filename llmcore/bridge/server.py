@@ -46,9 +46,11 @@ def uvicorn_config(app: "ASGIApp", settings: Settings) -> "Config":
     """Return how uvicorn is to serve *app*."""
     import uvicorn
 
+    from llmcore.bridge.timed_heads import timed_heads
+
     return uvicorn.Config(
         app,
-        http="h11",  # it alone limits the size of headers
+        http=timed_heads(settings.limits.body_s),
         ws="none",  # an upgrade is then a GET, which we refuse in words
         lifespan="on",
         log_config=None,

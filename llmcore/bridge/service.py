@@ -2,10 +2,13 @@
 
 import logging
 import secrets
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
 from typing import TypeVar
 
 import anyio
+import anyio.to_thread
 from attrs import frozen
 from returns.pipeline import is_successful
 
@@ -34,6 +37,7 @@ from llmcore.bridge.translate import Translation, required_references, translate
 from llmcore.bridge.turn import Parts, Turn, state_unavailable
 from llmcore.bridge.upstream import Upstreams, upstreams_from
 from llmcore.client.transport import Transport
+from llmcore.protocols.loose_json import mapping
 from llmcore.routes.route import Route
 from llmcore.schema.errors import LLMError
 from llmcore.schema.json import JsonObject
@@ -42,10 +46,11 @@ from llmcore.version import VERSION
 
 _T = TypeVar("_T")
 
+_THREAD_ABOVE_ITEMS = 400
+"""Of input and conversation: about ten milliseconds of work."""
+
 _LIST_FOR_S = 60.0
 """How long the upstream's list of models is used again."""
-
-_MAX_REFERENCES = 500
 
 
 def new_id(prefix: str) -> str:
@@ -77,7 +82,7 @@ class Service:
         self._model_map = model_map
         self._upstreams = upstreams
         self._store = store
-        self._sealer = Sealer(None if settings.seal_key is None else settings.seal_key.encode())
+        self._sealer = None if settings.seal_key is None else Sealer(settings.seal_key.encode())
         self._policy = _policy(settings, registered_tools)
         self._parts = Parts(
             settings=settings,
@@ -119,8 +124,9 @@ class Service:
 
     # -- Creating
 
-    def admit(self) -> None:
-        """Count an answer as running; 503 if there are too many. `release` undoes it."""
+    @contextmanager
+    def admitted(self) -> Iterator[None]:
+        """Count a request with a body as under way for the block; 503 if there are too many."""
         if self._running >= self.settings.limits.max_running:
             raise BridgeError(
                 status=503,
@@ -131,11 +137,11 @@ class Service:
             )
         self._running += 1
         self.metrics.running.set(self._running)
-
-    def release(self) -> None:
-        """Count an answer as ended."""
-        self._running -= 1
-        self.metrics.running.set(self._running)
+        try:
+            yield
+        finally:
+            self._running -= 1
+            self.metrics.running.set(self._running)
 
     async def create(self, body: JsonObject, caller: Caller) -> Turn:
         """Return the answer to *body*, to be run; nothing was sent yet."""
@@ -175,7 +181,7 @@ class Service:
         if not isinstance(name, str) or not name:
             raise invalid("model must name a model", "model", "missing_required_parameter")
         target = self._model_map.resolve(name)
-        if target is None:
+        if target is None or not _is_safe(target.model):
             raise _no_model(name)
         try:
             return target, self._upstreams.client.providers[target.provider].model(target.model)
@@ -186,18 +192,21 @@ class Service:
         self, body: JsonObject, caller: Caller, target: Target, model: Model
     ) -> Translation:
         previous, items = await self._references(body, caller)
+        sealer = await self._key_holder()
         route = model.route
-        result = translate(
+        step = partial(
+            translate,
             body,
             previous=previous,
             find_item=items.get,
             model=model,
             provider=target.provider,
             policy=self._policy,
-            seal=self._sealer,
+            seal=sealer,
             protocol_id=route.protocol.id if isinstance(route, Route) else None,
             new_id=new_id,
         )
+        result = await _off_the_loop(step, body.get("input"), previous and previous.messages)
         if is_successful(result):
             return result.unwrap()
         raise result.failure()
@@ -212,17 +221,19 @@ class Service:
             record = await self._record(wanted.previous_response_id, caller)
             if record is None or record.conversation is None:
                 raise previous_response_not_found(wanted.previous_response_id)
-            previous = self._conversation(record)
+            said = mapping(record.conversation).get("messages")
+            previous = await _off_the_loop(partial(self._conversation, record), said)
         names = tuple(dict.fromkeys((*wanted.items, *wanted.hints)))
-        if len(wanted.items) > _MAX_REFERENCES:
-            message = f"input refers to more than {_MAX_REFERENCES} stored items"
-            raise invalid(message, "input")
-        items: dict[str, JsonObject] = {}
-        for name in names[:_MAX_REFERENCES]:
-            item = await self._from_store(self._store.item(name, caller.owner))
-            if item is not None:
-                items[name] = item
-        return previous, items
+        if len(names) > self._policy.max_items:
+            raise invalid(f"input has more than {self._policy.max_items} items", "input")
+        ours = [name for name in names if name.isascii()]
+        return previous, await self._from_store(self._store.items(ours, caller.owner))
+
+    async def _key_holder(self) -> Sealer:
+        """Return what seals, with the configured key or the one that the store keeps."""
+        if self._sealer is None:
+            self._sealer = Sealer(await self._from_store(self._store.sealing_key()))
+        return self._sealer
 
     def _conversation(self, record: Record) -> Conversation:
         try:
@@ -278,6 +289,8 @@ class Service:
         return record
 
     async def _record(self, response_id: str, caller: Caller) -> Record | None:
+        if not response_id.isascii():  # none that we made
+            return None
         record = await self._from_store(self._store.get(response_id))
         return record if record is not None and record.owner == caller.owner else None
 
@@ -315,7 +328,7 @@ class Service:
         if listed is None or listed.until < now:
             try:
                 ids = await self._upstreams.models(provider)
-            except (LLMError, TimeoutError) as error:
+            except LLMError as error:
                 log(logging.WARNING, "models_not_listed", provider=provider, error=str(error))
                 ids = ()
             listed = _Listed(now + _LIST_FOR_S, ids)
@@ -351,6 +364,13 @@ class Service:
         }
 
 
+async def _off_the_loop(step: Callable[[], _T], *lists: object) -> _T:
+    """Run *step* in a thread if it has long *lists* to go through, so that streams go on."""
+    if sum(len(one) for one in lists if isinstance(one, list | tuple)) <= _THREAD_ABOVE_ITEMS:
+        return step()
+    return await anyio.to_thread.run_sync(step)
+
+
 def _policy(settings: Settings, tools: tuple[RegisteredTool, ...]) -> TranslationPolicy:
     return TranslationPolicy(
         hosted_tools=settings.hosted_tools,
@@ -360,6 +380,11 @@ def _policy(settings: Settings, tools: tuple[RegisteredTool, ...]) -> Translatio
         retry_without=settings.retry_without,
         registered_tools=tools,
     )
+
+
+def _is_safe(model: str) -> bool:
+    """Return whether a model's name, which some upstreams have in their paths, stays in place."""
+    return model.isprintable() and not {".", ".."} & set(model.split("/"))
 
 
 def _no_model(name: str) -> BridgeError:

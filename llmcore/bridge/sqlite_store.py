@@ -2,11 +2,12 @@
 
 import contextlib
 import os
+import secrets
 import sqlite3
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -14,13 +15,15 @@ import anyio
 import anyio.to_thread
 
 from llmcore.bridge.store import (
+    SEALING_KEY_BYTES,
     Record,
     StateUnavailableError,
     packed,
     packed_item,
     unpacked,
-    unpacked_item,
+    unpacked_items,
 )
+from llmcore.schema import json
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.json import JsonObject
 
@@ -36,6 +39,7 @@ create table if not exists items (
     id text primary key, response_id text not null, data blob not null
 ) without rowid;
 create index if not exists items_by_response on items (response_id);
+create table if not exists secrets (name text primary key, value blob not null) without rowid;
 """
 _PURGE_EVERY_S = 300.0
 _BUSY_S = 5.0
@@ -96,15 +100,14 @@ class SqliteStore:
     async def get(self, response_id: str) -> Record | None:
         """Return the record; None if there is none, or no more."""
 
-        def read(db: sqlite3.Connection) -> bytes | None:
+        def read(db: sqlite3.Connection) -> Record | None:
             found = db.execute(
                 "select data from responses where id = ? and expires > ?",
                 (response_id, self._clock()),
             ).fetchone()
-            return None if found is None else bytes(found[0])
+            return None if found is None else unpacked(found[0])
 
-        data = await self._run(read)
-        return None if data is None else unpacked(data)
+        return await self._run(read)
 
     async def delete(self, response_id: str) -> bool:
         """Forget the record and its items; whether there was one."""
@@ -120,19 +123,30 @@ class SqliteStore:
 
         return await self._run(forget)
 
-    async def item(self, item_id: str, owner: str) -> JsonObject | None:
-        """Return an output item of *owner*; None if there is none, or no more."""
+    async def items(self, names: Sequence[str], owner: str) -> Mapping[str, JsonObject]:
+        """Return those output items of *owner* that there still are, by their ids."""
 
-        def read(db: sqlite3.Connection) -> bytes | None:
+        def read(db: sqlite3.Connection) -> Mapping[str, JsonObject]:
             found = db.execute(
-                "select items.data from items join responses on responses.id = response_id "
-                "where items.id = ? and expires > ?",
-                (item_id, self._clock()),
-            ).fetchone()
-            return None if found is None else bytes(found[0])
+                "select items.id, items.data from items "
+                "join responses on responses.id = response_id "
+                "where items.id in (select value from json_each(?)) and expires > ?",
+                (json.dumps(names).decode(), self._clock()),
+            )
+            return unpacked_items(found, owner)
 
-        data = await self._run(read)
-        return None if data is None else unpacked_item(data, owner)
+        return await self._run(read) if names else {}
+
+    async def sealing_key(self) -> bytes:
+        """Return the key of all processes that share the file."""
+
+        def read(db: sqlite3.Connection) -> bytes:
+            made = secrets.token_bytes(SEALING_KEY_BYTES)
+            db.execute("insert or ignore into secrets values ('sealing', ?)", (made,))
+            found = db.execute("select value from secrets where name = 'sealing'").fetchone()
+            return bytes(found[0])
+
+        return await self._run(read)
 
     async def aclose(self) -> None:
         """Close the file."""
@@ -155,7 +169,8 @@ class SqliteStore:
 
     def _open(self) -> sqlite3.Connection:
         self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))
+        with contextlib.suppress(FileExistsError):  # closing it would end our locks on it
+            os.close(os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         db = sqlite3.connect(
             self._path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False
         )

@@ -5,7 +5,7 @@ that can be referred to at once or not at all.
 """
 
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from attrs import field, frozen
@@ -14,6 +14,7 @@ from llmcore.schema import json
 from llmcore.schema.json import JsonObject, JsonValue
 
 _VERSION = b"\x01"
+SEALING_KEY_BYTES = 32
 MAX_RECORD_BYTES = 256 * 1024 * 1024
 """A record that says it is larger than this is not read."""
 
@@ -60,8 +61,12 @@ class Store(Protocol):
         """Forget the record and its items; whether there was one."""
         ...
 
-    async def item(self, item_id: str, owner: str) -> JsonObject | None:
-        """Return an output item of *owner*; None if there is none, or no more."""
+    async def items(self, names: Sequence[str], owner: str) -> Mapping[str, JsonObject]:
+        """Return those output items of *owner* that there still are, by their ids."""
+        ...
+
+    async def sealing_key(self) -> bytes:
+        """Return the key of all who share this store, made by the first who asks."""
         ...
 
     async def aclose(self) -> None:
@@ -109,6 +114,12 @@ def unpacked_item(data: bytes, owner: str) -> JsonObject | None:
     value = _unpacked(data)
     item = value.get("item")
     return item if value.get("owner") == owner and isinstance(item, Mapping) else None
+
+
+def unpacked_items(found: Iterable[tuple[str, bytes]], owner: str) -> dict[str, JsonObject]:
+    """Return the items that *found* holds by their ids, but for those of others than *owner*."""
+    items = {name: unpacked_item(data, owner) for name, data in found}
+    return {name: item for name, item in items.items() if item is not None}
 
 
 def _packed(value: JsonValue) -> bytes:

@@ -12,6 +12,7 @@ from llmcore.bridge.tool_offer import OfferedTool, ToolOffer
 from llmcore.protocols.loose_json import dicts, mapping, string
 from llmcore.schema.tools import ToolChoice
 
+_MAX_ALLOWED = 1000
 _PARAM = "tool_choice"
 _MODES = {"auto": ToolChoice.auto, "none": ToolChoice.none, "required": ToolChoice.required}
 
@@ -48,10 +49,15 @@ def _mode(mode: object, offer: ToolOffer) -> ToolChoice | None:
 
 def _allowed(native: Mapping[str, Any], offer: ToolOffer) -> tuple[OfferedTool, ...]:
     wanted = dicts(native.get("tools"))
+    if len(wanted) > _MAX_ALLOWED:
+        raise invalid(f"tool_choice names more than {_MAX_ALLOWED} tools.", _PARAM)
+    allowed: set[int] = set()
     for one in wanted:
-        if not any(_is_meant(one, tool) for tool in offer.tools):
+        meant = {number for number, tool in enumerate(offer.tools) if _is_meant(one, tool)}
+        if not meant:
             raise invalid(f"tool_choice allows {_words(one)}, which is not in tools.", _PARAM)
-    return tuple(tool for tool in offer.tools if any(_is_meant(one, tool) for one in wanted))
+        allowed |= meant
+    return tuple(offer.tools[number] for number in sorted(allowed))
 
 
 def _find(native: Mapping[str, Any], offer: ToolOffer) -> OfferedTool | None:

@@ -114,6 +114,8 @@ class ToolCollector:
                 param=path,
                 code="tool_name_conflict",
             )
+        if len(self._tools) >= self._policy.max_tools and key not in self._tools:
+            raise invalid(f"At most {self._policy.max_tools} tools are taken.", "tools")
         self._tools[key] = tool
         if tool.entry:
             self._upstream.add(tool.entry.upstream)

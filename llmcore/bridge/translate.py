@@ -6,9 +6,11 @@ from typing import Any, Final
 from attrs import frozen
 from returns.result import Failure, Result, Success
 
+from llmcore.bridge.compaction import wants_compaction
 from llmcore.bridge.conversation import Conversation
 from llmcore.bridge.echo import echoed
 from llmcore.bridge.errors import BridgeError, invalid, previous_response_not_found
+from llmcore.bridge.hosted_tools import RESPONSES
 from llmcore.bridge.input_items import (
     FindItem,
     NewId,
@@ -19,6 +21,7 @@ from llmcore.bridge.input_items import (
 )
 from llmcore.bridge.input_turns import TurnReader
 from llmcore.bridge.parameters import (
+    check_types,
     provider_options,
     read,
     read_cache,
@@ -79,6 +82,8 @@ class Translation:
     store: bool = True
     include: frozenset[str] = frozenset()
     """What the client wants shown besides the usual."""
+    compacts: bool = False
+    """Whether the answer is a summary, to be sent as a `compaction` item."""
 
     @property
     def structured(self) -> bool:
@@ -107,6 +112,7 @@ def translate(
     """
     notes = Notes()
     try:
+        check_types(body)
         if string(body.get("previous_response_id")) and previous is None:
             return Failure(previous_response_not_found(str(body["previous_response_id"])))
         refuse_unsupported(body)
@@ -146,7 +152,8 @@ class _Translator:
     def translation(self, model: Model | str, provider: str | None) -> Translation:
         body = self._body
         offer = self._offer()
-        choice, allowed = choose(body.get("tool_choice"), offer)
+        compacts = self._protocol_id != RESPONSES and wants_compaction(self._items)
+        choice, allowed = choose("none" if compacts else body.get("tool_choice"), offer)
         registry = offer.registry.over(self._tools_before)
         messages = (*self._before, *self._read_turns(registry))
         instructions = read(body, "instructions", str)
@@ -161,7 +168,7 @@ class _Translator:
             tool_choice=choice,
             parallel_tool_calls=read(body, "parallel_tool_calls", bool) if allowed.tools else None,
             generation=read_generation(body),
-            response_format=read_format(body),
+            response_format=None if compacts else read_format(body),
             reasoning=read_reasoning(body),
             cache=read_cache(body),
             provider_options=provider_options(body, self._protocol_id, self._notes),
@@ -178,6 +185,7 @@ class _Translator:
             stream=read(body, "stream", bool) or False,
             store=read(body, "store", bool) is not False,
             include=self._include(),
+            compacts=compacts,
         )
 
     def _offer(self) -> ToolOffer:

@@ -82,6 +82,8 @@ class Turn:
         self._request: LLMRequest = translation.request
         self._call = self._new_call()
         self._announced = False
+        self._unsent: list[Event] = []
+        """Events that were written and not handed out yet."""
         self._begun = False
         self._ended = False
         self._asked_at = 0.0
@@ -144,7 +146,10 @@ class Turn:
             return ()
         self._ended = True
         self._count("failed")
-        return self._checked([*self.announce(), *self._fold.close(error)])
+        events = [*self.announce(), *self._unsent]
+        if self._fold.ended:
+            events[-1] = _failed_instead(events[-1], error)
+        return [*events, *self._checked(self._fold.close(error))]
 
     async def aclose(self) -> None:
         """Hang up on the upstream, if it is still at work."""
@@ -211,23 +216,33 @@ class Turn:
                     pass
 
     async def _folded(self, batch: Sequence[LLMEvent]) -> Sequence[Event]:
-        events = [*self.announce()]
-        folded: list[Event] = []
+        unsent = self._unsent
+        unsent += self.announce()
         for event in batch:
-            folded.extend(self._fold.step(event))
-        events += self._checked(folded)
+            unsent += self._checked(self._fold.step(event))
         if not batch or isinstance(batch[-1], Finish | ErrorEvent):
-            self._ended = True
-            events = await self._kept(events)
-            self._count(str(self._fold.response.get("status")))
-            self._parts.metrics.count_tokens(self.provider, self._fold.response.get("usage"))
-        return events
+            await self._end()
+        self._unsent = []
+        return unsent
 
-    async def _kept(self, events: list[Event]) -> list[Event]:
+    async def _end(self) -> None:
         """Store the response if it is to be; if that fails, so does the response."""
+        self._parts.metrics.count_tokens(self.provider, self._fold.response.get("usage"))
+        kept = await self._is_kept()
+        self._ended = True
+        self._count(str(self._fold.response.get("status")) if kept else "failed")
+        if kept:
+            return
+        if not self._translation.stream:
+            raise state_unavailable()
+        if self._fold.error is None:
+            self._unsent[-1] = _failed_instead(self._unsent[-1], state_unavailable())
+
+    async def _is_kept(self) -> bool:
+        """Store the response if it is to be; whether all is well."""
         unseen = self._fold.error is not None and not self._translation.stream
         if not self._translation.store or unseen:
-            return events
+            return True
         try:
             await self._parts.store.put(self._record())
         except StateUnavailableError as error:
@@ -235,11 +250,9 @@ class Turn:
         except Exception:  # noqa: BLE001  a fault of ours: not stored is not stored
             LOGGER.exception("state_write_failed")
         else:
-            return events
+            return True
         self._parts.metrics.state_errors.inc()
-        if not self._translation.stream:
-            raise state_unavailable()
-        return [*events[:-1], _failed_instead(events[-1])]
+        return False
 
     def _record(self) -> Record:
         failed = self._fold.error is not None
@@ -284,10 +297,9 @@ def _plain_failure(batch: Sequence[LLMEvent]) -> LLMError | None:
     return last.error if silent else None
 
 
-def _failed_instead(event: Event) -> Event:
-    """Return the event that ends a stream whose response could not be stored."""
-    told = state_unavailable()
+def _failed_instead(event: Event, why: BridgeError | LLMError) -> Event:
+    """Return the event that ends a stream in place of *event*, which did so."""
     response: Any = event.get("response")
-    error = {"code": SERVER_ERROR, "message": told.message}
+    error = {"code": SERVER_ERROR, "message": why.message}
     failed = {**response, "status": "failed", "error": error, "incomplete_details": None}
     return {**event, "type": "response.failed", "response": failed}

@@ -1,11 +1,7 @@
-"""The way to the models: whose they are, and requests that are no generation.
-
-A transport of our own carries all of it, so that counting tokens and listing models use the
-connections, and the one embedded server, of the answers.
-"""
+"""The way to the models: whose they are, and requests that are no generation."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 import anyio
@@ -16,17 +12,13 @@ from llmcore.bridge.config import Settings
 from llmcore.bridge.model_map import ModelMap
 from llmcore.client.client import Client, ModelSource
 from llmcore.client.environment import provider_entries
-from llmcore.client.http import HttpTransport
-from llmcore.client.local_server import LocalServers
 from llmcore.client.timeouts import Timeouts
 from llmcore.client.transport import Exchange, Transport
-from llmcore.client.transports import addressed
 from llmcore.protocols.errors import error_from_response
 from llmcore.routes.http_request import HttpRequest, redact
 from llmcore.routes.route import PreparedRequest, Route
-from llmcore.routes.transport import EmbeddedServer
 from llmcore.schema import json
-from llmcore.schema.errors import ConfigurationError, LLMError, StreamError
+from llmcore.schema.errors import ConfigurationError, LLMError, RequestTimeoutError, StreamError
 from llmcore.schema.json import JsonObject, JsonValue
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
@@ -39,43 +31,19 @@ _MAX_ANSWER_BYTES = 8 * 1024 * 1024
 _ASIDE_S = 30.0
 """For counting and listing, which are no generation."""
 
-_EMBEDDED_HOST = "local"
 _CHAT_PATH = "/chat/completions"
 _RESPONSES_PATH = "/responses"
 
 
-class UpstreamTransport:
-    """Carries requests over HTTP, those to the embedded model to the one server of it."""
-
-    def __init__(self, environ: Mapping[str, str], embedded: EmbeddedServer | None) -> None:
-        self._http = HttpTransport()
-        self._embedded = embedded
-        self._servers = LocalServers(environ)
-
-    async def send(self, request: HttpRequest, timeouts: Timeouts) -> Exchange:
-        """Send *request*, and start the embedded model if it is for that."""
-        if self._embedded is not None and urlsplit(request.url).hostname == _EMBEDDED_HOST:
-            http, base_url, key = await self._servers.running(self._embedded)
-            return await http.send(addressed(request, base_url, key), timeouts)
-        return await self._http.send(request, timeouts)
-
-    async def aclose(self) -> None:
-        """Close the connections and stop the embedded model."""
-        await self._http.aclose()
-        await self._servers.aclose()
-
-
-@frozen(kw_only=True)
+@frozen
 class Upstreams:
-    """A client of every configured provider, and what it sends by."""
+    """A client of every configured provider, and what it is asked besides answers."""
 
     client: Client
-    transport: Transport
 
     async def aclose(self) -> None:
-        """Close both."""
+        """Close the client."""
         await self.client.aclose()
-        await self.transport.aclose()
 
     async def count_tokens(self, request: LLMRequest) -> int | None:
         """Return how many tokens the upstream counts in *request*; None if it cannot count.
@@ -128,21 +96,25 @@ class Upstreams:
 
     async def _answer(self, request: HttpRequest, prepared: PreparedRequest) -> JsonObject:
         provider = prepared.request.provider_id
-        with anyio.fail_after(_ASIDE_S):
-            exchange = await self.transport.send(request, self.client.timeouts)
-            try:
-                body = await _whole(exchange)
-            finally:
-                await exchange.aclose()
+        try:
+            with anyio.fail_after(_ASIDE_S):
+                exchange = await self.client.send(evolve(prepared, http=request))
+                try:
+                    body = await _whole(exchange)
+                finally:
+                    await exchange.aclose()
+        except TimeoutError as error:
+            message = f"no answer within {_ASIDE_S:g} seconds"
+            raise RequestTimeoutError(message, provider=provider, cause=error) from error
         if exchange.status >= 300:
-            error = error_from_response(
+            refusal = error_from_response(
                 provider=provider or "upstream",
                 status=exchange.status,
                 headers=exchange.headers,
                 body=body,
             )
-            error.message = redact(error.message, request.secrets)
-            raise error
+            refusal.message = redact(refusal.message, request.secrets)
+            raise refusal
         return _object(body, provider)
 
 
@@ -238,13 +210,12 @@ def upstreams_from(
     ConfigurationError for a provider that is not configured, naming the variables.
     """
     providers = {name: _provider(name, settings) for name in sorted(model_map.providers)}
-    transport = transport or UpstreamTransport(settings.environ, _embedded(providers))
     limits = settings.limits
     timeouts = Timeouts(first_event=limits.first_event_s, idle=limits.idle_s, total=limits.total_s)
     client = Client(
         providers=providers, transport=transport, timeouts=timeouts, environ=settings.environ
     )
-    return Upstreams(client=client, transport=transport)
+    return Upstreams(client)
 
 
 def _provider(name: str, settings: Settings) -> ModelSource:
@@ -286,9 +257,3 @@ def _openrouter(environ: Mapping[str, str]) -> ModelSource:
         referer=environ.get("OPENROUTER_HTTP_REFERER", "").strip() or None,
         title=environ.get("OPENROUTER_X_TITLE", "").strip() or None,
     )
-
-
-def _embedded(providers: Mapping[str, ModelSource]) -> EmbeddedServer | None:
-    local: Any = providers.get("local")
-    transport = local.chat_route.transport if local is not None else None
-    return transport if isinstance(transport, EmbeddedServer) else None

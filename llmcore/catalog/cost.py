@@ -84,6 +84,8 @@ def _rates_at(prices: Prices, at: datetime) -> Rates:
 
 
 def _within(hours: Hours, now: time) -> bool:
+    if hours.end <= hours.start:  # over midnight
+        return now >= hours.start or now < hours.end
     return hours.start <= now < hours.end
 
 

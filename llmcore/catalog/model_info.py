@@ -31,7 +31,10 @@ class LongContext:
 
 @frozen
 class Hours:
-    """The rates at certain hours of every day: from *start* on, before *end*, UTC."""
+    """The rates at certain hours of every day: from *start* on, before *end*, UTC.
+
+    An end that is no later than the start is the next day's.
+    """
 
     start: time
     end: time

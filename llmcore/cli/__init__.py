@@ -8,6 +8,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from io import TextIOWrapper
 
 from llmcore.cli import ask, local, login, models, prepare, providers, sessions
 from llmcore.cli.exit_codes import exit_code, explain
@@ -20,6 +21,9 @@ _INTERRUPTED = 130
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line *argv* and return its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # a terminal that lacks a character shows its number
+            stream.reconfigure(errors="backslashreplace")
     args = _parser().parse_args(argv)
     try:
         code: int = args.run(args)

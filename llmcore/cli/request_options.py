@@ -4,6 +4,7 @@ import argparse
 import sys
 
 from llmcore.client.client import Client
+from llmcore.client.environment import provider_entries
 from llmcore.schema.content import ImagePart
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError
 from llmcore.schema.messages import Message
@@ -74,12 +75,27 @@ def _model(args: argparse.Namespace, client: Client) -> tuple[Model | str, str |
         if args.model:
             raise InvalidRequestError("give either --local or --model, and not both")
         return Local.configure().model(), None
+    provider, colon, model_id = (args.model or "").partition(":")
+    if colon and provider not in client.providers:
+        model = _by_login(provider, model_id, client)
+        if model is not None:
+            return model, None
     if not client.providers:
         raise ConfigurationError(_NO_PROVIDER)
     if not args.model:
         known = ", ".join(client.providers)
         raise ConfigurationError(f"which model? Give --model PROVIDER:ID (configured: {known})")
-    provider, colon, model_id = args.model.partition(":")
     if not colon:
         return args.model, client.default_provider
     return model_id, provider
+
+
+def _by_login(provider: str, model_id: str, client: Client) -> Model | None:
+    """Return a model of a provider that a login does for; None if it is no such provider.
+
+    Whether somebody has logged in is seen when the request is sent.
+    """
+    for entry in provider_entries():
+        if entry.id == provider and entry.login is not None:
+            return entry.from_environ(client.environ).model(model_id)
+    return None

@@ -5,6 +5,7 @@ import json
 import os
 import sys
 from collections.abc import Awaitable, Callable, Iterable
+from io import TextIOWrapper
 from typing import TypeAlias
 
 import anyio
@@ -110,6 +111,8 @@ def _unknown(*names: str) -> int:
 def _write(lines: Iterable[str], path: str | None) -> None:
     text = "".join(f"{line}\n" for line in lines)
     if path is None:
+        if isinstance(sys.stdout, TextIOWrapper):
+            sys.stdout.reconfigure(encoding="utf-8")  # which JSON is, whatever the terminal speaks
         sys.stdout.write(text)
         return
     try:

@@ -2,9 +2,11 @@
 
 In reading order: `client` (what callers use), `event_stream` (what a call gives), `call` (one call
 over a transport), `transport` (the interface, and which transport runs which route),
-`http` (httpx and whatever has its interface), `pool` (one connection pool an event loop),
+`http` (over our own `connections` or a client with httpx's interface; with `network`,
+`decompression`, `http_options` and `proxies`), `pool` (one connection pool an event loop),
 `websocket` (Responses over sockets that stay open: `websocket_pool`, `websocket_connection`,
-`loop_task`), `timeouts`, `middleware`, `credentials` (tokens that are fetched), `environment`
-(providers by their variables), `media_files` (local paths), `embedded` and `model_files` (the
-built-in local model).
+`loop_task`), `timeouts`, `middleware`, `credentials` (tokens that are fetched; GitHub's are had by
+`github_api`, `github_device_flow`, `github_login` and `github_copilot`), `cost`, `environment`
+(providers by their variables), `media_files` (local paths), `user_folders`, `local_server`,
+`embedded` and `model_files` (the built-in local model).
 """

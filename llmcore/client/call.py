@@ -23,6 +23,7 @@ from llmcore.schema import json
 from llmcore.schema.errors import (
     InvalidRequestError,
     LLMError,
+    NetworkError,
     RequestTimeoutError,
     StreamError,
 )
@@ -36,6 +37,7 @@ _LINGERING_SECONDS = 0.05
 _LINGERING_BYTES = 64 * 1024
 """How much is read after a whole answer, at most."""
 
+_UNAUTHORIZED = 401
 _REQUEST_IDS = ("x-request-id", "request-id", "x-amzn-requestid", "apim-request-id", "cf-ray")
 
 _T = TypeVar("_T")
@@ -48,6 +50,8 @@ class Outgoing:
     prepared: PreparedRequest
     route: Route
     transport: Transport
+    refused: Callable[[], bool] = lambda: False
+    """Takes in that its credentials were refused; whether there may be others next time."""
 
 
 class Call:
@@ -167,15 +171,12 @@ class Call:
         limits = (limit for limit in (self._timeouts.step, self._timeouts.total) if limit)
         self._end = started + min(limits, default=math.inf)
         self._await_event(self._timeouts.first_event)
-        ready = await self._prepare(None if self._cut is None else self._cut.cursor)
-        if not is_successful(ready):
-            return ready.failure()
-        outgoing = ready.unwrap()
+        outgoing, exchange = await self._exchanged()
+        if exchange.status == _UNAUTHORIZED and outgoing.refused():
+            await exchange.aclose()
+            outgoing, exchange = await self._exchanged()
         prepared, route = outgoing.prepared, outgoing.route
-        self._sent = prepared.http
-        self._provider = route.provider
         self._limit = route.defaults.max_response_bytes
-        exchange = await outgoing.transport.send(prepared.http, self._timeouts)
         self._exchange = exchange
         self._chunks = cast("AsyncGenerator[bytes, None]", exchange.chunks())
         if exchange.status >= 300:
@@ -194,13 +195,24 @@ class Call:
         )
         return None
 
+    async def _exchanged(self) -> tuple[Outgoing, Exchange]:
+        """Prepare the request and send it."""
+        ready = await self._prepare(None if self._cut is None else self._cut.cursor)
+        if not is_successful(ready):
+            raise ready.failure()
+        outgoing = ready.unwrap()
+        self._sent = outgoing.prepared.http
+        self._provider = outgoing.route.provider
+        return outgoing, await outgoing.transport.send(self._sent, self._timeouts)
+
     async def _error_of(self, exchange: Exchange, route: Route) -> LLMError:
         body = bytearray()
         assert self._chunks is not None  # noqa: S101  (set by _open)
-        async for chunk in self._chunks:
-            body += chunk
-            if len(body) > MAX_ERROR_BYTES:
-                break
+        with contextlib.suppress(NetworkError):  # the status says enough
+            async for chunk in self._chunks:
+                body += chunk
+                if len(body) > MAX_ERROR_BYTES:
+                    break
         return error_from_response(
             provider=route.provider,
             status=exchange.status,
@@ -215,8 +227,8 @@ class Call:
             if events or chunk is None:
                 self._unscoped = (
                     self._exchange is not None
-                    and self._exchange.limits_reads
                     and math.isinf(self._end)
+                    and self._exchange.limit_reads(self._timeouts.idle)
                 )
                 self._waiting_for = "idle"
                 self._await_event(self._timeouts.idle)

@@ -21,11 +21,12 @@ from llmcore.client.http_options import HttpOptions
 from llmcore.client.media_files import load_files, names_files
 from llmcore.client.middleware.chain import Middleware, Next, compose
 from llmcore.client.timeouts import Timeouts
-from llmcore.client.transport import Transport
+from llmcore.client.transport import Exchange, Transport
 from llmcore.client.transports import Transports
 from llmcore.routes.auth import TOKEN_TO_COME, AuthContext
 from llmcore.routes.route import PreparedRequest, Route
 from llmcore.routes.tool_choice import ToolChoiceMode, takes_tool_choice
+from llmcore.routes.transport import Http, WebSocket
 from llmcore.schema.changed import changed
 from llmcore.schema.errors import ConfigurationError, LLMError
 from llmcore.schema.json import ProviderMetadata
@@ -140,10 +141,25 @@ class Client:
         if not is_successful(resolved):
             return Failure(resolved.failure())
         try:
-            loaded = load_files(request)
+            loaded, model = load_files(request), resolved.unwrap()
+            return self._prepare(loaded, model, streaming=streaming, token=TOKEN_TO_COME)
         except LLMError as error:
             return Failure(error)
-        return self._prepare(loaded, resolved.unwrap(), streaming=streaming, token=TOKEN_TO_COME)
+
+    async def send(self, prepared: PreparedRequest) -> Exchange:
+        """Send a prepared request, or one made of it, over the connections of its route.
+
+        For what is no generation, such as counting tokens. The body is yours to read, and the
+        exchange to close; a status is no error. Raises LLMError where nothing came. A token that
+        would be fetched is not.
+        """
+        model = prepared.request.model
+        assert isinstance(model, Model)  # noqa: S101  (a prepared request has its model)
+        route = _route(model)
+        if isinstance(route.transport, WebSocket):
+            route = route.with_(transport=Http())
+        transport, ready = await self._transports.ready(route, prepared)
+        return await transport.send(ready.http, self.timeouts)
 
     def supports_tool_choice(
         self, mode: ToolChoiceMode, model: Model | str, *, provider: str | None = None
@@ -253,7 +269,14 @@ class Client:
         if not is_successful(prepared):
             return Failure(prepared.failure())
         transport, request_ready = await self._transports.ready(route, prepared.unwrap())
-        return Success(Outgoing(prepared=request_ready, route=route, transport=transport))
+        return Success(
+            Outgoing(
+                prepared=request_ready,
+                route=route,
+                transport=transport,
+                refused=lambda: self._credentials.refused(route.auth, token),
+            )
+        )
 
     def _prepare(
         self, request: LLMRequest, model: Model, *, streaming: bool, token: str | None

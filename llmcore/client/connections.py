@@ -5,13 +5,15 @@ for an API call, and costs as much again as sending the request.
 """
 
 import re
-import zlib
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
+import anyio
 import httpcore
 
+from llmcore.client.decompression import Inflated
+from llmcore.client.network import Backend, Stream
 from llmcore.client.timeouts import Timeouts
 from llmcore.routes.http_request import HttpRequest
 
@@ -56,7 +58,7 @@ class Connections:
         """Send *request*; return once the headers have come. Raises httpcore's exceptions."""
         limits = {
             "connect": timeouts.connect,
-            "read": None,
+            "read": timeouts.connect if request.body else None,  # until then, of a proxy
             "write": timeouts.first_event,
             "pool": timeouts.first_event,
         }
@@ -65,12 +67,18 @@ class Connections:
             request.method,
             url,
             headers=_headers(request, url),
-            content=_Body(request.body),
+            content=_Body(request.body, limits),
             extensions={"timeout": limits},
         )
         place = (url.scheme, url.host, url.port)
         pool = self._pool_of.get(place) or self._pool(request.url, place)
-        return Response(await pool.handle_async_request(native), limits)
+        try:
+            return Response(await pool.handle_async_request(native))
+        except BaseException as error:
+            await _close_unused(pool)
+            if isinstance(error, httpcore.ReadTimeout) and limits["read"] is not None:
+                raise httpcore.ConnectTimeout("the proxy opened no tunnel") from error
+            raise
 
     async def aclose(self) -> None:
         """Close every connection."""
@@ -95,16 +103,17 @@ class Connections:
             keepalive_expiry=KEPT_SECONDS,
             http2=self._http2,
             uds=self._socket,
+            network_backend=Backend(),
         )
 
     def _proxy(self, proxy: str) -> httpcore.Proxy:
         parts = urlsplit(proxy)
-        port = f":{parts.port}" if parts.port else ""
+        host = parts.netloc.rpartition("@")[2]  # port and brackets included
         auth = None
         if parts.username is not None:
             auth = (unquote(parts.username), unquote(parts.password or ""))
         return httpcore.Proxy(
-            f"{parts.scheme}://{parts.hostname}{port}",
+            f"{parts.scheme}://{host}",
             auth=auth,
             ssl_context=self._tls() if parts.scheme == "https" else None,
         )
@@ -113,44 +122,67 @@ class Connections:
 class Response:
     """A response whose headers have come."""
 
-    def __init__(self, native: httpcore.Response, limits: dict[str, float | None]) -> None:
+    def __init__(self, native: httpcore.Response) -> None:
         self._native = native
-        self._limits = limits
+        self._network = native.extensions.get("network_stream")
         self.status = native.status
         self.headers: Mapping[str, str] = _decoded(native.headers)
 
     @property
     def upgraded(self) -> httpcore.AsyncNetworkStream | None:
         """The bare connection, after the server switched to another protocol (status 101)."""
-        stream = self._native.extensions.get("network_stream") if self.status == 101 else None
-        return stream if isinstance(stream, httpcore.AsyncNetworkStream) else None
+        switched = self.status == 101 and isinstance(self._network, httpcore.AsyncNetworkStream)
+        return self._network if switched else None
 
     def limit_reads(self, seconds: float | None) -> bool:
-        """Let no read of the body take longer; httpcore reads its limits anew for the body."""
-        self._limits["read"] = seconds
+        """Let no read of the body take longer from now on.
+
+        False for HTTP/2: its connection is read by whoever comes first, for all.
+        """
+        shared = self._native.extensions.get("http_version") == b"HTTP/2"
+        if shared or not isinstance(self._network, Stream):
+            return False
+        self._network.read_limit = seconds
         return True
 
     def body(self) -> AsyncIterator[bytes]:
         """Iterate over the body as it comes, decompressed."""
         encoding = self.headers.get("content-encoding", "").strip().lower()
         stream: Any = self._native.stream
-        return inflated(stream, encoding) if encoding not in ("", "identity") else aiter(stream)
+        return Inflated(stream, encoding) if encoding not in ("", "identity") else aiter(stream)
 
     async def aclose(self) -> None:
         """Give the connection back, or cut it if the body was not read to its end."""
+        if isinstance(self._network, Stream):
+            self._network.read_limit = None
         await self._native.aclose()
+
+
+async def _close_unused(pool: httpcore.AsyncConnectionPool) -> None:
+    """Close connections that were opened for a request which was cancelled before it used them.
+
+    httpcore forgets them, open. One that another request is just about to use may be among them;
+    that request then gets another one.
+    """
+    with anyio.CancelScope(shield=True):
+        for connection in pool.connections:
+            if ", NEW, " in connection.info():
+                await connection.aclose()
 
 
 class _Body:
     """A request's body, as httpcore asks for it.
 
-    What httpcore makes of bytes is a generator, which nobody closes when sending is cancelled.
+    What httpcore makes of bytes is a generator, which nobody closes when sending is cancelled. When
+    it is asked for, there is a connection: the limit for reads that open one is lifted.
     """
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, limits: dict[str, float | None]) -> None:
         self._data = data
+        self._limits = limits
 
     def __aiter__(self) -> "_Pieces":
+        self._limits["read"] = None
         return _Pieces((self._data,))
 
 
@@ -169,39 +201,17 @@ class _Pieces:
         raise StopAsyncIteration
 
 
-async def inflated(body: AsyncIterable[bytes], encoding: str) -> AsyncIterator[bytes]:
-    """Decompress *body*: each piece as soon as it can be read. ValueError for what it cannot be."""
-    if encoding not in _WINDOWS:
-        raise ValueError(f"the body is compressed by {encoding!r}, which was not asked for")
-    inflate = zlib.decompressobj(_WINDOWS[encoding])
-    async for piece in body:
-        if inflate.eof:
-            raise ValueError("there is more after the end of the compressed body")
-        text = inflate.decompress(piece)
-        if text:
-            yield text
-    if not inflate.eof:
-        raise ValueError("the compressed body ends too early")
-
-
-_WINDOWS = {
-    "gzip": zlib.MAX_WBITS | 16,
-    "x-gzip": zlib.MAX_WBITS | 16,
-    "deflate": zlib.MAX_WBITS,
-}
-"""How zlib is told each format."""
-
-
 def _headers(request: HttpRequest, url: httpcore.URL) -> list[tuple[bytes, bytes]]:
     """Return the headers on the wire: ours, and those that HTTP itself needs."""
     host = url.host if b":" not in url.host else b"[%b]" % url.host
     default = {b"http": 80, b"https": 443}.get(url.scheme)
     authority = host if url.port in (None, default) else b"%b:%d" % (host, url.port)
-    headers = [(b"host", authority)]
-    headers += [(k.encode("ascii"), v.encode()) for k, v in request.headers.items()]
+    headers = [(k.encode("ascii"), v.encode()) for k, v in request.headers.items()]
+    if "host" not in request.headers:
+        headers.insert(0, (b"host", authority))
     if "accept-encoding" not in request.headers:
         headers.append(_COMPRESSED)
-    if request.body:
+    if request.body or request.method == "POST":
         headers.append((b"content-length", b"%d" % len(request.body)))
     return headers
 

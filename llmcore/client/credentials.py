@@ -5,7 +5,7 @@ A function of the caller's is awaited; a `CredentialSource`, which is data, is i
 
 from collections.abc import Mapping
 from threading import Lock
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import anyio.to_thread
 
@@ -22,6 +22,15 @@ class Tokens(Protocol):
 
     def token(self) -> str:
         """Return a token that is valid at this moment. Blocks; safe from several threads."""
+        ...
+
+
+@runtime_checkable
+class Renewable(Protocol):
+    """A source that can get another token before the one it has expires."""
+
+    def refused(self, token: str) -> bool:
+        """Use *token*, which was refused, no more; whether another may be had."""
         ...
 
 
@@ -44,8 +53,14 @@ class Credentials:
             chain = self._chains.get(fetch) or self._chains.setdefault(
                 fetch, _interpreter(fetch, environ, self._options)
             )
-            return await anyio.to_thread.run_sync(chain.token)
+            return await anyio.to_thread.run_sync(chain.token, abandon_on_cancel=True)
         return await fetch()
+
+    def refused(self, auth: Auth, token: str | None) -> bool:
+        """Take in that a server refused *token* of *auth*; whether another may be had."""
+        fetch = auth.fetch
+        chain = self._chains.get(fetch) if isinstance(fetch, CredentialSource) else None
+        return token is not None and isinstance(chain, Renewable) and chain.refused(token)
 
 
 def _interpreter(

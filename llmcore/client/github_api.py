@@ -5,8 +5,9 @@ authorizing-oauth-apps#device-flow. The exchange has no public document; what is
 the source of https://github.com/microsoft/vscode-copilot-chat.
 """
 
-from collections.abc import Mapping
-from typing import Final
+import contextlib
+from collections.abc import AsyncGenerator, Mapping
+from typing import Final, cast
 from urllib.parse import urlencode
 
 import anyio
@@ -69,14 +70,13 @@ async def _ask(transport: HttpTransport, request: HttpRequest) -> Reply:
     try:
         with anyio.fail_after(_SECONDS):
             exchange = await transport.send(request, _LIMITS)
-            try:
-                body = b""
-                async for chunk in exchange.chunks():
+            body = b""
+            chunks = cast("AsyncGenerator[bytes, None]", exchange.chunks())
+            async with contextlib.aclosing(chunks):
+                async for chunk in chunks:
                     body += chunk
                     if len(body) > _MAX_BYTES:
                         raise NetworkError(f"the answer of {request.url} is too long")
-            finally:
-                await exchange.aclose()
     except TimeoutError as error:
         message = f"{request.url} did not answer within {_SECONDS:g} seconds"
         raise RequestTimeoutError(message, error_code="total", cause=error) from error

@@ -59,14 +59,27 @@ class CopilotTokens:
         self._options = options
         self._clock = clock
         self._had: dict[str, ExchangedToken] = {}
+        self._refused: str | None = None
+        """The token that Copilot refused last, whatever GitHub said of its time."""
 
     def token(self) -> str:
         """Return access that is good at this moment. Blocks; safe from several threads."""
         with _EXCHANGING:
             return self._access().to_token()
 
+    def refused(self, token: str) -> bool:
+        """Use *token*, which Copilot refused, no more; whether it can be exchanged anew."""
+        given = self._given()
+        if given and not is_github_token(given):
+            return False
+        self._refused = CopilotAccess.from_token(token).token
+        return True
+
+    def _given(self) -> str:
+        return self._source.token or self._environ.get(TOKEN_VARIABLE, "").strip()
+
     def _access(self) -> CopilotAccess:
-        given = self._source.token or self._environ.get(TOKEN_VARIABLE, "").strip()
+        given = self._given()
         if not given:
             return self._of_login()
         if not is_github_token(given):
@@ -94,6 +107,7 @@ class CopilotTokens:
         A token that should be refreshed but cannot be is used while it is good.
         """
         known = [one for one in (stored, self._had.get(github_token)) if one is not None]
+        known = [one for one in known if one.access.token != self._refused]
         latest = max(known, key=lambda one: one.refresh_at, default=None)
         now = self._clock()
         if latest is not None and now < latest.refresh_at:

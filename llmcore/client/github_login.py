@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,9 +9,10 @@ from typing import Self
 
 from attrs import field, frozen
 
+from llmcore.client.user_folders import config_dir
 from llmcore.routes.github_credentials import LOGIN_COMMAND, PROVIDER, CopilotAccess
 from llmcore.schema import json
-from llmcore.schema.errors import AuthenticationError, ConfigurationError
+from llmcore.schema.errors import AuthenticationError
 from llmcore.schema.json import JsonObject, JsonValue
 
 
@@ -58,36 +58,6 @@ class StoredLogin:
     api_url: str
     """Where it is exchanged."""
     exchanged: ExchangedToken | None = None
-
-
-def config_dir(environ: Mapping[str, str], platform: str = sys.platform) -> Path:
-    """Return the folder of llmcore's settings. It may not exist yet.
-
-    `LLMCORE_CONFIG_DIR` names it; else it is `llmcore` in `XDG_CONFIG_HOME`, or in the
-    platform's own place for settings.
-    """
-    if own := environ.get("LLMCORE_CONFIG_DIR"):
-        return Path(own).expanduser()
-    xdg = Path(environ.get("XDG_CONFIG_HOME", ""))
-    if xdg.is_absolute():
-        return xdg / "llmcore"
-    if platform == "win32":
-        roaming = environ.get("APPDATA")
-        return (Path(roaming) if roaming else _home(environ) / "AppData/Roaming") / "llmcore"
-    if platform == "darwin":
-        return _home(environ) / "Library" / "Application Support" / "llmcore"
-    return _home(environ) / ".config" / "llmcore"
-
-
-def _home(environ: Mapping[str, str]) -> Path:
-    named = environ.get("HOME") or environ.get("USERPROFILE")
-    if named:
-        return Path(named)
-    try:
-        return Path.home()
-    except RuntimeError as error:
-        message = "there is no home directory to keep a login in: set LLMCORE_CONFIG_DIR"
-        raise ConfigurationError(message, cause=error) from error
 
 
 def login_file(environ: Mapping[str, str]) -> Path:

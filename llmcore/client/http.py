@@ -62,7 +62,7 @@ class Answer(Protocol):
         ...
 
     def limit_reads(self, seconds: float | None, /) -> bool:
-        """Let no read of the body take longer; False where that cannot be had."""
+        """Let no read of the body take longer from now on; False where that cannot be had."""
         ...
 
     def body(self) -> AsyncIterator[bytes]:
@@ -98,11 +98,13 @@ class HttpTransport:
         for _ in range(MAX_REDIRECTS + 1):
             try:
                 answer = await connections.send(request, timeouts)
+            except LLMError:
+                raise
             except Exception as error:
                 raise translate(error, request) from error
             location = answer.headers.get("location")
             if answer.status not in _REDIRECTS or not location:
-                return HttpExchange(answer, request, limits_reads=answer.limit_reads(timeouts.idle))
+                return HttpExchange(answer, request)
             await answer.aclose()
             request = _redirected(request, location)
         raise NetworkError(f"more than {MAX_REDIRECTS} redirects, the last to {request.safe_url}")
@@ -115,12 +117,15 @@ class HttpTransport:
 class HttpExchange:
     """A response, its transport's exceptions translated."""
 
-    def __init__(self, answer: Answer, request: HttpRequest, *, limits_reads: bool) -> None:
+    def __init__(self, answer: Answer, request: HttpRequest) -> None:
         self._answer = answer
         self._request = request
-        self.limits_reads = limits_reads
         self.status = answer.status
         self.headers = answer.headers
+
+    def limit_reads(self, seconds: float | None) -> bool:
+        """Let no read of the body take longer from now on; False where that cannot be had."""
+        return self._answer.limit_reads(seconds)
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """Iterate over the body, decompressed. Closes the response, however it is left."""
@@ -202,19 +207,23 @@ async def _unwind(body: AsyncIterator[bytes]) -> None:
 
 
 def _redirected(request: HttpRequest, location: str) -> HttpRequest:
-    target = urljoin(request.url, location)
-    before, after = urlsplit(request.url), urlsplit(target)
+    try:
+        target = urljoin(request.url, location)
+        before, after = urlsplit(request.url), urlsplit(target)
+    except ValueError as error:
+        raise NetworkError("redirected to what is no URL", cause=error) from error
     if after.scheme not in ("http", "https"):
-        raise NetworkError(f"redirected to {after.scheme}:, which is not HTTP")
+        raise NetworkError(f"redirected to {after.scheme}:, which is not HTTP", retryable=False)
     same = (before.scheme, before.netloc) == (after.scheme, after.netloc)
     if before.scheme == "https" and after.scheme != "https":
-        raise NetworkError("redirected from https to http; refused")
+        raise NetworkError("redirected from https to http; refused", retryable=False)
     moved = evolve(request, url=target)
     return moved if same else moved.without_credentials()
 
 
 _TRANSPORT_FAULTS = frozenset(
-    {"TransportError", "InvalidURL", "NetworkError", "ProtocolError", "ProxyError"}
+    {"RequestError", "InvalidURL", "NetworkError", "ProtocolError", "ProxyError"}
+    | {"UnsupportedProtocol", "ConnectionNotAvailable"}
 )
 _TIMEOUT_NAMES = {"ConnectTimeout": "connect", "PoolTimeout": "pool", "WriteTimeout": "write"}
 

@@ -23,6 +23,7 @@ from typing import IO
 
 from attrs import frozen
 
+from llmcore.client.user_folders import cache_dir
 from llmcore.schema.errors import ConfigurationError
 
 Report = Callable[[str], None]
@@ -81,37 +82,6 @@ class ModelFile:
 
 
 # -- Places
-
-
-def cache_dir(environ: Mapping[str, str], platform: str = sys.platform) -> Path:
-    """Return the folder for everything llmcore keeps between runs. It may not exist yet.
-
-    `LLMCORE_CACHE_DIR` names it; else it is `llmcore` in `XDG_CACHE_HOME`, or in the
-    platform's own place for caches. A relative `XDG_CACHE_HOME` counts as absent, as the
-    XDG specification says.
-    """
-    if own := environ.get("LLMCORE_CACHE_DIR"):
-        return Path(own).expanduser()
-    xdg = Path(environ.get("XDG_CACHE_HOME", ""))
-    if xdg.is_absolute():
-        return xdg / "llmcore"
-    if platform == "win32":
-        local = environ.get("LOCALAPPDATA")
-        return (Path(local) if local else _home(environ) / "AppData/Local") / "llmcore" / "Cache"
-    if platform == "darwin":
-        return _home(environ) / "Library" / "Caches" / "llmcore"
-    return _home(environ) / ".cache" / "llmcore"
-
-
-def _home(environ: Mapping[str, str]) -> Path:
-    named = environ.get("HOME") or environ.get("USERPROFILE")
-    if named:
-        return Path(named)
-    try:
-        return Path.home()
-    except RuntimeError as error:
-        message = "there is no home directory to keep a cache in: set LLMCORE_CACHE_DIR"
-        raise ConfigurationError(message, cause=error) from error
 
 
 def _models_dir(environ: Mapping[str, str]) -> Path:

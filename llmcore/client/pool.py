@@ -4,9 +4,11 @@ Connections belong to the event loop that opened them, but one client may be use
 several loops: in turn (`asyncio.run` again and again), or at once, from threads. So each
 loop gets its own pool. An asynchronous generator, which every loop closes when it
 shuts down, closes the pool in time; nothing is left to a finaliser.
+
+Each step on the pools is one operation on a dictionary, which threads do not tear. So there is
+no lock that a forked child could inherit while a thread of its parent held it.
 """
 
-import threading
 import weakref
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Generic, TypeVar
@@ -23,36 +25,30 @@ class PerLoop(Generic[_T]):
         self._make = make
         self._close = close
         self._leases: dict[object, tuple[_T, AsyncGenerator[_T, None]]] = {}
-        self._lock = threading.Lock()
 
     async def get(self) -> _T:
         """Return this loop's own one."""
         loop = _running_loop()
-        with self._lock:
-            lease = self._leases.get(loop)
+        lease = self._leases.get(loop)
         if lease is None:
             generator = _lease(self._make(), self._close, weakref.ref(self), loop)
             lease = await anext(generator), generator
-            with self._lock:
-                lease = self._leases.setdefault(loop, lease)
+            lease = self._leases.setdefault(loop, lease)
         return lease[0]
 
     async def aclose(self) -> None:
         """Close this loop's own one; others are closed by their loops."""
-        with self._lock:
-            lease = self._leases.pop(_running_loop(), None)
+        lease = self._leases.pop(_running_loop(), None)
         if lease is not None:
             await lease[1].aclose()
 
     def __len__(self) -> int:
         """Return how many loops have one."""
-        with self._lock:
-            return len(self._leases)
+        return len(self._leases)
 
     def forget(self, loop: object) -> None:
         """Make a new one when *loop* asks again."""
-        with self._lock:
-            self._leases.pop(loop, None)
+        self._leases.pop(loop, None)
 
 
 async def _lease(

@@ -27,12 +27,10 @@ class Exchange(Protocol):
         """The response headers, lower case."""
         ...
 
-    @property
-    def limits_reads(self) -> bool:
-        """Whether a read that takes longer than the idle limit ends by itself.
+    def limit_reads(self, seconds: float | None, /) -> bool:
+        """Let no read of the body take longer from now on; False where that cannot be had.
 
-        It is then a RequestTimeoutError of the code `read`, and the caller need not
-        watch each read.
+        One that does is a RequestTimeoutError of the code `read`; the caller need not watch each.
         """
         ...
 

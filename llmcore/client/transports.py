@@ -31,8 +31,8 @@ class Transports:
     ) -> None:
         self._given = transport
         self._options = http if isinstance(http, HttpOptions) else HttpOptions()
-        given = None if isinstance(http, HttpOptions) else http
-        self._http = HttpTransport(given, options=self._options)
+        self._client = None if isinstance(http, HttpOptions) else http
+        self._http = HttpTransport(self._client, options=self._options)
         self._http2: HttpTransport | None = None
         self._environ = environ
         self._local: LocalServers | None = None
@@ -50,7 +50,7 @@ class Transports:
         if isinstance(spec, EmbeddedServer):
             transport, base_url, key = await self._local_servers().running(spec)
             return transport, evolve(prepared, http=addressed(prepared.http, base_url, key))
-        if isinstance(spec, Http) and spec.http2:
+        if isinstance(spec, Http) and spec.http2 and self._client is None:
             self._http2 = self._http2 or HttpTransport(options=evolve(self._options, http2=True))
             return self._http2, prepared
         return self._http, prepared

@@ -132,7 +132,6 @@ class WebSocketExchange:
 
     status = 200
     headers = _HEADERS
-    limits_reads = False
 
     def __init__(self, pool: SocketPool, taken: PooledSocket, turn: Turn) -> None:
         self._pool = pool
@@ -161,6 +160,10 @@ class WebSocketExchange:
     def refused_by(self, code: str) -> bool:
         """Return whether the answer is an error of this code and nothing else."""
         return error_code(ending(self._first[0])) == code
+
+    def limit_reads(self, _seconds: float | None) -> bool:
+        """Leave it to the caller: a socket is read for more than one answer."""
+        return False
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """Iterate over the answer. StreamError if the socket closes before it is complete."""
@@ -229,7 +232,10 @@ class FallbackExchange:
         self.diagnostics = diagnostics
         self.status = inner.status
         self.headers = inner.headers
-        self.limits_reads = inner.limits_reads
+
+    def limit_reads(self, seconds: float | None) -> bool:
+        """Let no read of the body take longer from now on, if that can be had."""
+        return self._inner.limit_reads(seconds)
 
     def chunks(self) -> AsyncIterator[bytes]:
         """Iterate over the body."""

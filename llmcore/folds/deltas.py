@@ -149,6 +149,7 @@ class DeltaFold:
         start = self._begin(DeltaStart(model_id, error.request_id or self._ids()))
         usage = error.partial.usage if error.partial else None
         failed = DeltaError(type(error).__name__, error.message, error.retryable)
+        self._open, self._step = False, None
         return (*start, *_usage(usage), failed)
 
     def _begin(self, start: DeltaStart) -> Sequence[DeltaPayload]:

@@ -4,6 +4,7 @@ A client keeps one connection pool for each event loop, so that this one serves
 `asyncio.run` again and again, threads, and trio alike.
 """
 
+import os
 import threading
 
 from llmcore.client.client import Client
@@ -29,3 +30,13 @@ def default_client() -> Client:
         if _client is None:
             _client = Client.from_env()
         return _client
+
+
+def _unlock() -> None:
+    """Start a forked child with a lock of its own: whoever held it stayed behind."""
+    global _lock  # noqa: PLW0603
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_unlock)

@@ -22,6 +22,7 @@ from llmcore.generation.abort import AbortController, cancelling
 from llmcore.generation.conditions import any_holds
 from llmcore.generation.execution import StepTools, ToolSetting, unanswered
 from llmcore.generation.model_call import ModelCall
+from llmcore.generation.rejected_reasoning import without_proofs
 from llmcore.generation.results import GenerateResult, StepResult, total_usage
 from llmcore.generation.settings import NextStep, Plan, definitions_of
 from llmcore.schema.content import ToolCallPart
@@ -184,6 +185,7 @@ class Run:
             self._policy,
             live=self._live,
             deadline=self._deadline,
+            without_proofs=lambda: self._attempt(without_proofs(request), limits),
         )
         self._phase = self._read
         return ()

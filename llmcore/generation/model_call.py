@@ -8,6 +8,7 @@ from returns.pipeline import is_successful
 from returns.result import Result
 
 from llmcore.client.event_stream import EventStream
+from llmcore.generation.rejected_reasoning import is_rejected_reasoning
 from llmcore.generation.retry import RetryPolicy, next_delay
 from llmcore.schema.errors import LLMError, StreamError
 from llmcore.schema.events import ErrorEvent, Finish, LLMEvent, StepStart, StreamStart
@@ -29,6 +30,7 @@ class ModelCall:
         *,
         live: bool,
         deadline: float = math.inf,
+        without_proofs: Callable[[], EventStream] | None = None,
     ) -> None:
         self.requests = 0
         """How many attempts were made."""
@@ -36,6 +38,8 @@ class ModelCall:
         self._policy = policy
         self._live = live
         self._deadline = deadline
+        self._without_proofs = without_proofs if policy.drop_rejected_reasoning else None
+        """The attempt that says the same without encrypted reasoning, until it is made."""
         self._stream: EventStream | None = None
         self._held: list[LLMEvent] = []
         self._shown = False
@@ -90,14 +94,29 @@ class ModelCall:
         """Wait and make way for another attempt, if there is to be one."""
         if self._shown:
             return False
-        left = self._deadline - anyio.current_time()
-        delay = await next_delay(self._policy, error, self.requests - 1, within=left)
-        if delay is None or self._closed:
+        if not self._says_less(error):
+            left = self._deadline - anyio.current_time()
+            delay = await next_delay(self._policy, error, self.requests - 1, within=left)
+            if delay is None:
+                return False
+        if self._closed:
             return False
         if self._stream is not None:
             await self._stream.aclose()
         self._stream = None
         self._held.clear()
+        return True
+
+    def _says_less(self, error: LLMError) -> bool:
+        """Let the next attempt be without encrypted reasoning, if that is what was rejected."""
+        attempt = self.requests - 1
+        if self._without_proofs is None or attempt >= self._policy.max_retries:
+            return False
+        if not is_rejected_reasoning(error):
+            return False
+        self._attempt, self._without_proofs = self._without_proofs, None
+        if self._policy.on_retry is not None:
+            self._policy.on_retry(error, attempt, 0.0)
         return True
 
     def _released(self, batch: Sequence[LLMEvent]) -> Sequence[LLMEvent]:

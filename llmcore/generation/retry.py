@@ -50,6 +50,9 @@ class RetryPolicy:
     retry_timeouts: bool = False
     """Whether to send again what ran into one of our own time limits: the first request may
     have been answered, and billed, all the same."""
+    drop_rejected_reasoning: bool = True
+    """Whether to ask once more, at once, without encrypted reasoning that the provider says it
+    cannot read, as after a change of account or deployment; counted as a retry."""
     on_retry: OnRetry | None = None
 
     def delay(self, error: LLMError, attempt: int, chance: float = 0.5) -> float | None:

@@ -235,7 +235,7 @@ def _chosen_auth(
     if token_provider is not None:
         return _auth_of(token_provider, moves=moves)
     if token is None:
-        return _auth_of(CopilotLogin(), moves=moves)
+        return _auth_of(CopilotLogin(api_url=api_url), moves=moves)
     if not token.strip():
         raise ConfigurationError(f"token is empty: give one, or run `{LOGIN_COMMAND}`")
     if is_github_token(token):

@@ -1,10 +1,15 @@
 """One HTTP request as a value, with its secrets marked."""
 
+import re
 from collections.abc import Mapping
-from typing import Self
+from types import MappingProxyType
+from typing import Final, Self
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from attrs import evolve, field, frozen
+from returns.result import Failure, Result, Success
+
+from llmcore.schema.errors import InvalidRequestError, LLMError
 
 REDACTED = "[redacted]"
 
@@ -88,7 +93,8 @@ class HttpRequest:
     def without_credentials(self) -> Self:
         """Return the request without its secrets, as another host may see it."""
         scheme, host, path, query, fragment = urlsplit(self.url)
-        kept = [(k, v) for k, v in parse_qsl(query) if k not in self.secret_query]
+        pairs = parse_qsl(query, keep_blank_values=True)
+        kept = [(k, v) for k, v in pairs if k not in self.secret_query]
         return evolve(
             self,
             url=urlunsplit((scheme, host, path, urlencode(kept), fragment)),
@@ -102,6 +108,37 @@ class HttpRequest:
             f"HttpRequest({self.method} {self.safe_url}, headers={self.safe_headers}, "
             f"body=<{len(self.body)} bytes>)"
         )
+
+
+_NAME: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9a-z]+")
+_NOT_IN_VALUES: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]")
+_FRAMING: Final = frozenset({"content-length", "transfer-encoding"})
+
+
+def sendable(
+    request: HttpRequest, checked: Mapping[str, str] = MappingProxyType({})
+) -> Result[HttpRequest, LLMError]:
+    """Return *request* if HTTP can carry its headers (RFC 9110, 5), else an InvalidRequestError.
+
+    It names the header and never its value. Those that stand in *checked*, too, are known to be good.
+    """
+    for name, value in request.headers.items():
+        fault = None if checked.get(name) is value else _fault(name, value)
+        if fault is not None:
+            return Failure(InvalidRequestError(f"the header {name!r} cannot be sent: {fault}"))
+    return Success(request)
+
+
+def _fault(name: str, value: object) -> str | None:
+    if not _NAME.fullmatch(name):
+        return "its name holds characters that no name of a header has"
+    if name in _FRAMING:
+        return "it follows from the body; leave it out"
+    if not isinstance(value, str):
+        return f"its value is of the type {type(value).__name__}, not a text"
+    if _NOT_IN_VALUES.search(value):
+        return "its value holds line ends or control characters"
+    return "its value begins or ends with white space" if value != value.strip(" \t") else None
 
 
 def with_query(url: str, query: Mapping[str, str]) -> str:

@@ -19,7 +19,7 @@ from llmcore.protocols.protocol import Built, Protocol
 from llmcore.routes.auth import Auth, AuthContext
 from llmcore.routes.endpoint import Endpoint, EndpointContext
 from llmcore.routes.framing import Framing
-from llmcore.routes.http_request import HttpRequest, with_query
+from llmcore.routes.http_request import HttpRequest, sendable, with_query
 from llmcore.routes.transport import Http, TransportSpec
 from llmcore.schema import json
 from llmcore.schema.changed import changed
@@ -195,7 +195,7 @@ class Route:
 
         def finish(url: str) -> Result[PreparedRequest, LLMError]:
             unsigned = HttpRequest(method="GET", url=with_query(url, rest.query), headers=headers)
-            return self.auth.sign(unsigned, context).map(lambda signed: evolve(cut, http=signed))
+            return self._signed(unsigned, context).map(lambda signed: evolve(cut, http=signed))
 
         return evolve(self.endpoint, target=f"/{rest.path}").url(where).bind(finish)
 
@@ -218,7 +218,7 @@ class Route:
                 headers=self._headers(request, built, streaming),
                 body=json.dumps(body),
             )
-            return self.auth.sign(unsigned, context).map(
+            return self._signed(unsigned, context).map(
                 lambda signed: PreparedRequest(
                     http=signed,
                     body=body,
@@ -229,6 +229,10 @@ class Route:
             )
 
         return self.endpoint.url(where).bind(finish)
+
+    def _signed(self, unsigned: HttpRequest, context: AuthContext) -> Result[HttpRequest, LLMError]:
+        signed = sendable(unsigned).bind(lambda good: self.auth.sign(good, context))
+        return signed.bind(lambda whole: sendable(whole, checked=unsigned.headers))
 
     def _headers(
         self, request: LLMRequest, built: Built[Any], streaming: bool

@@ -85,8 +85,9 @@ class EntryFileRef:
     """In bytes."""
 
 
-ResultPart: TypeAlias = Union[EntryText, EntryImage, EntryFileRef]
-"""What a tool's result can hold besides text and an object."""
+ResultPart: TypeAlias = Union[EntryText, EntryThinking, EntryImage, EntryFileRef]
+"""What a tool's result can hold besides text and an object: any part but calls and results,
+which stand in entries of their own, where the rules of the run see them."""
 
 ResultContent: TypeAlias = Union[str, JsonObject, tuple[ResultPart, ...]]
 

@@ -4,5 +4,5 @@ The values are in `llmcore.schema.entries` and `llmcore.schema.deltas`, the fold
 deltas and assemble them in `llmcore.folds`. In reading order: `contract_schema` (the JSON
 Schema) and `wire` (JSON in and out), `run_rules` (what holds across a run), `part_layout` and
 `conversion` (to `Message` and back, losing nothing), `store` (the interface), `memory_store`,
-`sqlite_store` (the default), `redis_store`, and `jsonl` (export and import).
+`sqlite_connection` and `sqlite_store` (the default), `redis_store`, and `jsonl` (export, import).
 """

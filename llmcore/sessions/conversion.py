@@ -54,7 +54,8 @@ def to_entries(
 
     Give the entries that the run has already as *after*: a call id that they use is said
     differently in the new ones (providers number calls anew in each answer, and in a run they
-    are unique), and results go to the latest call of their id.
+    are unique), and results go to the latest call of their id. Raises MalformedError as
+    `to_messages` does.
     """
     names = _names(after)
     return tuple(
@@ -164,7 +165,10 @@ def _names(after: Iterable[MessageEntry]) -> CallNames:
 
     for entry in after:
         if entry.tool_calls:
-            for native, call in zip(_native_ids(entry), entry.tool_calls, strict=True):
+            natives = _native_ids(entry)
+            if len(natives) != len(entry.tool_calls):
+                raise _misfit()
+            for native, call in zip(natives, entry.tool_calls, strict=True):
                 enter(native, call.tool_call_id)
     return CallNames(of_call, lambda native: latest.get(native, native))
 

@@ -16,6 +16,7 @@ from llmcore.sessions.store import (
     Seconds,
     StoredEntry,
     check_range,
+    check_run_id,
     check_ttl,
     conflict,
     texts_of,
@@ -68,7 +69,7 @@ class MemoryStore:
         self, run_id: str, *, after: int = 0, limit: int | None = None
     ) -> tuple[StoredEntry, ...]:
         """Return the entries behind *after*; see `SessionStore.read`."""
-        check_range(after, limit)
+        check_range(run_id, after, limit)
         await anyio.lowlevel.checkpoint()
         with self._lock:
             self._forget_expired()
@@ -95,6 +96,7 @@ class MemoryStore:
 
     async def delete(self, run_id: str) -> bool:
         """Forget run *run_id*; False if there was none."""
+        check_run_id(run_id)
         await anyio.lowlevel.checkpoint()
         with self._lock:
             self._forget_expired()

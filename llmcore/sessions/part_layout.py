@@ -43,6 +43,7 @@ from llmcore.schema.entries import (
     EntryToolCall,
     EntryToolResult,
     ResultContent,
+    ResultPart,
 )
 from llmcore.schema.json import JsonValue
 
@@ -234,8 +235,14 @@ def _misfit() -> MalformedError:
 
 def _plain_content(content: ResultContent) -> object:
     if isinstance(content, tuple):
-        return tuple(cast("ToolOutputPart", plain_part(part)) for part in content)
+        return tuple(map(_plain_output, content))
     return content
+
+
+def _plain_output(part: ResultPart) -> ToolOutputPart:
+    """Return what a part of a result reads as; a tool's thinking is its text."""
+    plain = TextPart(part.text) if isinstance(part, EntryThinking) else plain_part(part)
+    return cast("ToolOutputPart", plain)
 
 
 def _plain_image(part: EntryImage) -> ImagePart:

@@ -8,7 +8,7 @@ setting (`appendfsync`).
 
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from threading import Lock
@@ -82,14 +82,13 @@ class RedisStore:
         If the connection breaks before the server has confirmed, nobody knows: the
         SessionStoreError says so. With *expected_seq* trying again is safe even then.
         """
-        texts = texts_of(run_id, entries)
-        return await self._run(partial(self._append, run_id, entries, texts, expected_seq))
+        return await self._run(partial(self._append, run_id, tuple(entries), expected_seq))
 
     async def read(
         self, run_id: str, *, after: int = 0, limit: int | None = None
     ) -> tuple[StoredEntry, ...]:
         """Return the entries behind *after*; see `SessionStore.read`."""
-        check_range(after, limit)
+        check_range(run_id, after, limit)
         return await self._run(partial(self._read, run_id, after, limit))
 
     async def runs(self) -> tuple[RunInfo, ...]:
@@ -130,11 +129,11 @@ class RedisStore:
         self,
         run_id: str,
         entries: Sequence[MessageEntry],
-        texts: Sequence[str],
         expected_seq: int | None,
     ) -> int:
         import redis
 
+        texts = texts_of(run_id, entries)
         deadline = time.monotonic() + _PATIENCE_S
         while True:
             with self._client.pipeline() as pipe:
@@ -169,9 +168,16 @@ class RedisStore:
             raise checked.failure()
         if not entries:
             return last
+        self._queue(pipe, keys, texts, checked.unwrap())
+        _execute(pipe)
+        return last + len(texts)
+
+    def _queue(
+        self, pipe: Any, keys: _Keys, texts: Sequence[str], answered: Mapping[str, bool]
+    ) -> None:
         pipe.multi()
         pipe.rpush(keys.entries, *texts)
-        calls = {id_: int(done) for id_, done in checked.unwrap().items()}
+        calls = {id_: int(done) for id_, done in answered.items()}
         if calls:
             pipe.hset(keys.calls, mapping=calls)
         for key in (keys.entries, keys.calls):
@@ -179,8 +185,6 @@ class RedisStore:
                 pipe.persist(key)
             else:
                 pipe.pexpire(key, max(1, round(self._ttl_s * 1000)))
-        _execute(pipe)
-        return last + len(texts)
 
     def _read(self, run_id: str, after: int, limit: int | None) -> tuple[StoredEntry, ...]:
         key = self._keys(run_id).entries

@@ -9,24 +9,24 @@ serves any event loop.
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from threading import Lock
 from typing import Self, TypeVar
 
 import anyio.to_thread
 from returns.pipeline import is_successful
 
 from llmcore.schema.entries import MessageEntry
+from llmcore.schema.errors import ConfigurationError
 from llmcore.sessions.run_rules import call_ids, check_next
+from llmcore.sessions.sqlite_connection import Connection, transaction
 from llmcore.sessions.store import (
     RunInfo,
     Seconds,
-    SessionStoreError,
     StoredEntry,
     check_range,
+    check_run_id,
     check_ttl,
     conflict,
     texts_of,
@@ -35,37 +35,8 @@ from llmcore.sessions.wire import entry_from_text
 
 _T = TypeVar("_T")
 
-SCHEMA_VERSION = 1
-"""What the file says in `user_version`."""
-
-_PATIENCE_S = 30.0
-"""How long a writer waits for the others."""
-
 _IDS_A_QUERY = 500
 """SQLite takes 999 parameters a statement in its older builds."""
-
-_TABLES = """
-CREATE TABLE runs (
-    run_id TEXT PRIMARY KEY,
-    last_seq INTEGER NOT NULL,
-    started_at TEXT NOT NULL,
-    updated_at TEXT NOT NULL,
-    expires_at REAL
-);
-CREATE TABLE entries (
-    run_id TEXT NOT NULL REFERENCES runs ON DELETE CASCADE,
-    seq INTEGER NOT NULL,
-    entry TEXT NOT NULL,
-    PRIMARY KEY (run_id, seq)
-);
-CREATE TABLE tool_calls (
-    run_id TEXT NOT NULL REFERENCES runs ON DELETE CASCADE,
-    tool_call_id TEXT NOT NULL,
-    answered INTEGER NOT NULL,
-    PRIMARY KEY (run_id, tool_call_id)
-) WITHOUT ROWID;
-CREATE INDEX runs_by_expiry ON runs (expires_at) WHERE expires_at IS NOT NULL;
-"""
 
 
 class SQLiteStore:
@@ -82,11 +53,11 @@ class SQLiteStore:
         ttl_s: float | None = None,
         clock: Seconds = time.time,
     ) -> None:
-        self._path = Path(path)
+        self._path = _file(path)
         self._ttl_s = check_ttl(ttl_s)
         self._clock = clock
-        self._writer = _Connection(self._path)
-        self._reader = _Connection(self._path)
+        self._writer = Connection(self._path)
+        self._reader = Connection(self._path)
 
     def __repr__(self) -> str:
         return f"SQLiteStore({str(self._path)!r})"
@@ -95,24 +66,18 @@ class SQLiteStore:
         self, run_id: str, entries: Sequence[MessageEntry], *, expected_seq: int | None = None
     ) -> int:
         """Append *entries*, all or none; see `SessionStore.append`."""
-        texts = texts_of(run_id, entries)
-
-        def write(db: sqlite3.Connection) -> int:
-            with _transaction(db):
-                self._forget_expired(db)
-                return self._append(db, run_id, entries, texts, expected_seq)
-
-        return await self._run(self._writer, write)
+        work = partial(self._write, run_id, tuple(entries), expected_seq)
+        return await anyio.to_thread.run_sync(work)
 
     async def read(
         self, run_id: str, *, after: int = 0, limit: int | None = None
     ) -> tuple[StoredEntry, ...]:
         """Return the entries behind *after*; see `SessionStore.read`."""
-        check_range(after, limit)
+        check_range(run_id, after, limit)
         values = (run_id, after, self._clock(), -1 if limit is None else limit)
 
         def fetch(db: sqlite3.Connection) -> tuple[StoredEntry, ...]:
-            rows = db.execute(_READ, values)
+            rows = db.execute(_READ, values).fetchall()  # which ends the reading transaction
             return tuple(StoredEntry(seq, entry_from_text(text)) for seq, text in rows)
 
         return await self._run(self._reader, fetch)
@@ -130,9 +95,10 @@ class SQLiteStore:
 
     async def delete(self, run_id: str) -> bool:
         """Forget run *run_id*; False if there was none."""
+        check_run_id(run_id)
 
         def remove(db: sqlite3.Connection) -> bool:
-            with _transaction(db):
+            with transaction(db):
                 self._forget_expired(db)
                 return db.execute("DELETE FROM runs WHERE run_id = ?", (run_id,)).rowcount > 0
 
@@ -150,8 +116,18 @@ class SQLiteStore:
         with anyio.CancelScope(shield=True):
             await self.aclose()
 
-    async def _run(self, connection: "_Connection", work: Callable[[sqlite3.Connection], _T]) -> _T:
+    async def _run(self, connection: Connection, work: Callable[[sqlite3.Connection], _T]) -> _T:
         return await anyio.to_thread.run_sync(partial(connection.run, work))
+
+    def _write(self, run_id: str, entries: Sequence[MessageEntry], expected_seq: int | None) -> int:
+        texts = texts_of(run_id, entries)  # here, since a picture's takes milliseconds
+
+        def write(db: sqlite3.Connection) -> int:
+            with transaction(db):
+                self._forget_expired(db)
+                return self._append(db, run_id, entries, texts, expected_seq)
+
+        return self._writer.run(write)
 
     def _append(
         self,
@@ -183,6 +159,13 @@ class SQLiteStore:
         db.execute("DELETE FROM runs WHERE expires_at <= ?", (self._clock(),))
 
 
+def _file(path: str | os.PathLike[str]) -> Path:
+    """Return *path* as it is from here, wherever the process goes later."""
+    if os.fspath(path) in ("", ":memory:"):
+        raise ConfigurationError("an SQLiteStore is a file: take a MemoryStore for no file")
+    return Path(path).absolute()
+
+
 _READ = """SELECT seq, entry FROM entries JOIN runs USING (run_id)
     WHERE run_id = ? AND seq > ? AND (expires_at IS NULL OR expires_at > ?)
     ORDER BY seq LIMIT ?"""
@@ -205,107 +188,3 @@ def _answered(db: sqlite3.Connection, run_id: str, ids: Sequence[str]) -> dict[s
             WHERE run_id = ? AND tool_call_id IN ({marks})"""  # noqa: S608 -- question marks only
         found.update((id_, bool(done)) for id_, done in db.execute(query, (run_id, *some)))
     return found
-
-
-@contextmanager
-def _transaction(db: sqlite3.Connection) -> Iterator[None]:
-    """Hold the write lock of the file; commit at the end, roll back on an exception."""
-    db.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        db.execute("COMMIT")
-    except BaseException:
-        if db.in_transaction:
-            db.execute("ROLLBACK")
-        raise
-
-
-class _Connection:
-    """One connection, opened at first use, for one thread at a time."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._lock = Lock()
-        self._db: sqlite3.Connection | None = None
-
-    def run(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
-        """Return what *work* does with the connection. Raises SessionStoreError."""
-        with self._lock:
-            try:
-                if self._db is None:
-                    self._db = _opened(self._path)
-                return work(self._db)
-            except (sqlite3.Error, OSError) as error:
-                raise self._failed(error) from error
-
-    def close(self) -> None:
-        """Close the connection, if there is one."""
-        with self._lock:
-            db, self._db = self._db, None
-            if db is not None:
-                db.close()
-
-    def _failed(self, error: Exception) -> SessionStoreError:
-        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-        busy = code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-        message = f"the sessions in {self._path} cannot be used: {error}"
-        return SessionStoreError(message, retryable=busy, cause=error)
-
-
-def _opened(path: Path) -> sqlite3.Connection:
-    """Return a connection to the file, which is made if it is not there."""
-    _made(path)
-    db = sqlite3.connect(path, timeout=_PATIENCE_S, isolation_level=None, check_same_thread=False)
-    try:
-        _prepare(db, path)
-    except BaseException:
-        db.close()
-        raise
-    return db
-
-
-def _made(path: Path) -> None:
-    """Make the file, readable for its owner only; SQLite gives its companions the same mode."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-
-
-def _prepare(db: sqlite3.Connection, path: Path) -> None:
-    _to_wal(db)
-    db.execute("PRAGMA synchronous = FULL")
-    db.execute("PRAGMA fullfsync = ON")  # where fsync alone leaves data in the drive's cache
-    db.execute("PRAGMA foreign_keys = ON")
-    version = _version(db)
-    if version == 0:
-        with _transaction(db):
-            version = _version(db)  # another process may have been faster
-            if version == 0:
-                for statement in _TABLES.split(";"):
-                    db.execute(statement)
-                db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-                version = SCHEMA_VERSION
-    if version != SCHEMA_VERSION:
-        raise SessionStoreError(
-            f"{path} has version {version}; this llmcore reads version {SCHEMA_VERSION}"
-        )
-
-
-def _version(db: sqlite3.Connection) -> int:
-    with closing(db.execute("PRAGMA user_version")) as cursor:
-        version: int = cursor.fetchone()[0]
-    return version
-
-
-def _to_wal(db: sqlite3.Connection) -> None:
-    """Put the file into WAL mode, which SQLite does not wait for where others open it too."""
-    deadline = time.monotonic() + _PATIENCE_S
-    while True:
-        try:
-            db.execute("PRAGMA journal_mode = WAL").fetchone()
-        except sqlite3.OperationalError as error:
-            busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
-            if not busy or time.monotonic() > deadline:
-                raise
-            time.sleep(0.01)
-        else:
-            return

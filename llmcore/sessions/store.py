@@ -6,13 +6,17 @@ from typing import Protocol, Self, TypeAlias
 
 from attrs import define, frozen
 
-from llmcore.schema.contract_errors import MixedRunError
+from llmcore.schema.contract_errors import MalformedError, MixedRunError
 from llmcore.schema.entries import MessageEntry
 from llmcore.schema.errors import InvalidRequestError, LLMError
+from llmcore.sessions.run_rules import call_ids
 from llmcore.sessions.wire import entry_to_text
 
 MAX_RUN_ID_LENGTH = 512
 """In characters."""
+
+_MOST = 2**53
+"""The highest seq that every store can be asked for."""
 
 Seconds: TypeAlias = Callable[[], float]
 """A clock: seconds since 1970. `time.time`, if nobody gives another."""
@@ -108,14 +112,20 @@ def conflict(run_id: str, expected: int, actual: int) -> SeqConflictError:
 def texts_of(run_id: str, entries: Sequence[MessageEntry]) -> list[str]:
     """Return *entries* as the JSON texts that are kept.
 
-    Raises InvalidRequestError for an unusable id, MixedRunError for an entry of another run.
+    Raises InvalidRequestError for an unusable id, MixedRunError for an entry of another run,
+    MalformedError for half a surrogate pair in what stores look for and compare.
     """
     check_run_id(run_id)
     for entry in entries:
         if entry.run_id != run_id:
             message = f"an entry of run {entry.run_id!r} cannot be appended to {run_id!r}"
             raise MixedRunError(message, run_id=run_id)
-    return [entry_to_text(entry) for entry in entries]
+    texts = [entry_to_text(entry) for entry in entries]
+    for name in (*call_ids(entries), *(entry.timestamp for entry in entries)):
+        if any("\ud800" <= char <= "\udfff" for char in name):
+            message = f"half a surrogate pair in a timestamp or toolCallId: {name!r}"
+            raise MalformedError(message, run_id=run_id)
+    return texts
 
 
 def check_run_id(run_id: str) -> None:
@@ -126,10 +136,11 @@ def check_run_id(run_id: str) -> None:
         )
 
 
-def check_range(after: int, limit: int | None) -> None:
+def check_range(run_id: str, after: int, limit: int | None) -> None:
     """Raise InvalidRequestError for a range that holds nothing by mistake."""
-    if after < 0 or (limit is not None and limit < 1):
-        raise InvalidRequestError("after is 0 or more, limit 1 or more")
+    check_run_id(run_id)
+    if not 0 <= after <= _MOST or not (limit is None or 1 <= limit <= _MOST):
+        raise InvalidRequestError(f"after is 0 or more, limit 1 or more, both at most {_MOST}")
 
 
 def check_ttl(ttl_s: float | None) -> float | None:

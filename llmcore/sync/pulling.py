@@ -74,9 +74,14 @@ class _Held:
         inside = asyncio.Event()
         self._task = asyncio.create_task(self._hold(inside))
         entered = asyncio.create_task(inside.wait())
-        await asyncio.wait({entered, self._task}, return_when=asyncio.FIRST_COMPLETED)
-        if not inside.is_set():
+        try:
+            await asyncio.wait({entered, self._task}, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:  # Ctrl-C: nobody would leave what is entered now
+            self._task.cancel()
+            raise
+        finally:
             entered.cancel()
+        if not inside.is_set():
             await self._task
 
     async def _hold(self, inside: asyncio.Event) -> None:

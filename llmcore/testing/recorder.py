@@ -129,10 +129,13 @@ class RecordedExchange:
     def __init__(self, inner: Exchange, track: "_Track") -> None:
         self.status = inner.status
         self.headers = inner.headers
-        self.limits_reads = inner.limits_reads
         self._inner = inner
         self._track = track
         self._closed = False
+
+    def limit_reads(self, seconds: float | None) -> bool:
+        """Let no read of the body take longer from now on, if that can be had."""
+        return self._inner.limit_reads(seconds)
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """Iterate over the body as it comes."""

@@ -8,8 +8,9 @@ from openai.types.responses import Response
 from openai.types.responses.response_stream_event import ResponseStreamEvent
 from pydantic import BaseModel
 
-_KNOWN_EXTRAS = {"store"}
-"""Fields that the real server sends and the package has no name for."""
+_KNOWN_EXTRAS = {"store", "search_content_types"}
+"""Fields that the package has no name for: the real server sends the first, and Codex the second
+in a tool, which responses repeat."""
 _KNOWN_CODES = {"context_length_exceeded", "insufficient_quota"}
 """Error codes that the real server sends in responses, and clients read, beyond the package's."""
 

@@ -33,6 +33,7 @@ TYPES = [
     "code_interpreter_call",
     "image_generation_call",
     "compaction",
+    "compaction_trigger",
     "configuration_update",
     "additional_tools",
     "item_reference",

@@ -167,3 +167,23 @@ def test_one_event_at_a_time() -> None:
 def test_no_event_at_all_is_no_stream() -> None:
     """A terminal event is due."""
     assert violations([]) == ["no terminal event"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        without("content_part.added"),
+        without("reasoning_text.delta"),
+        without("reasoning_text.done"),
+        without("content_part.done"),
+        having("content_part.added", part={"type": "output_text", "text": ""}),
+        having("content_part.done", part={"type": "reasoning_text", "text": "other"}),
+        item_having("output_item.done", content=[]),
+    ],
+)
+def test_thinking_in_content_is_checked_too(change: Callable[[Events], Events]) -> None:
+    """It is framed as the parts of a message are."""
+    events = folded(stream(thought("hm"))).events
+
+    assert violations(events) == []
+    assert violations(change(copy.deepcopy(events)))

@@ -149,6 +149,20 @@ def test_thinking_is_summary_if_one_is_asked_for_else_content() -> None:
     assert raw.output[0]["content"] == [{"type": "reasoning_text", "text": "hm"}]
 
 
+def test_thinking_in_content_is_framed_as_parts() -> None:
+    """Clients that add up deltas refuse a text of which they were told no part."""
+    made = folded(stream(thought("h", "m")))
+
+    assert made.types[3:8] == [
+        "content_part.added",
+        "reasoning_text.delta",
+        "reasoning_text.delta",
+        "reasoning_text.done",
+        "content_part.done",
+    ]
+    assert made.of("content_part.added")[0]["part"] == {"type": "reasoning_text", "text": ""}
+
+
 def test_state_is_sealed_only_where_it_is_asked_for() -> None:
     """The store keeps it in any case."""
     events = stream(thought("hm", signature="sig"))

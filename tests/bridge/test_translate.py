@@ -483,3 +483,40 @@ def test_too_many_items_are_refused() -> None:
     assert (
         refused({"input": [{"role": "user", "content": "x"}] * 2}, policy=policy).param == "input"
     )
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("previous_response_id", 5),
+        ("metadata", "x"),
+        ("metadata", {"a": 5}),
+        ("user", 5),
+        ("safety_identifier", [1]),
+        ("max_tool_calls", "x"),
+        ("service_tier", 1),
+        ("truncation", {}),
+        ("background", 0),
+    ],
+)
+def test_a_field_of_another_type_is_refused(field: str, value: Any) -> None:
+    """The response would repeat it, and a conversation would be lost without a word."""
+    error = refused({"input": "x", field: value})
+
+    assert (error.status, error.code) == (400, "invalid_type")
+    assert (error.param or "").startswith(field)
+
+
+def test_what_opens_an_mcp_server_is_not_repeated() -> None:
+    """Responses are kept, and shown again."""
+    tool = {
+        "type": "mcp",
+        "server_label": "a",
+        "server_url": "https://a.example",
+        "authorization": "SECRET",
+        "headers": {"x-key": "SECRET"},
+    }
+    made = translated({"input": "x", "tools": [tool]}, protocol_id="openai-responses")
+
+    assert "SECRET" not in str(made.echo)
+    assert "SECRET" in str(made.request.tools[0].options)  # type: ignore[union-attr]

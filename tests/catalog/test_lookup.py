@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from llmcore.catalog import get_latest_model, get_model_info, list_models
+from llmcore.catalog.model_info import ModelInfo, Prices, Rates
 from llmcore.catalog.model_names import names_of
 from llmcore.catalog.records import catalog
 from llmcore.routes.providers import PROVIDERS
@@ -173,13 +174,24 @@ def test_listing() -> None:
     assert list_models("nobody") == ()
 
 
-def test_the_latest_model_is_the_one_released_last() -> None:
-    """Of those that are known to be able, and that their provider has not given up."""
-    latest = get_latest_model("google", "reasoning")
+@pytest.mark.parametrize(
+    ("provider", "model_id"),
+    [("anthropic", "claude-fable-5-2"), ("google", "gemini-4-argon"), ("openai", "gpt-6-astra")],
+)
+def test_the_latest_model_is_what_a_maker_has_to_offer(provider: str, model_id: str) -> None:
+    """Not a small one that came a little later, nor a dearer one of an older generation."""
+    latest = get_latest_model(provider)
 
     assert latest is not None
-    able = [m for m in list_models("google") if m.supports_reasoning and not m.deprecated]
-    assert latest.release_date == max(m.release_date for m in able if m.release_date)
+    assert latest.id == model_id
+
+
+def test_the_latest_model_can_do_what_is_asked() -> None:
+    """Of those that are known to be able, and that their provider has not given up."""
+    latest = get_latest_model("google", "structured_output")
+
+    assert latest is not None
+    assert not latest.deprecated
     assert all(
         found is not None and getattr(found, f"supports_{capability}")
         for capability in ("reasoning", "vision", "tools", "structured_output")
@@ -188,13 +200,41 @@ def test_the_latest_model_is_the_one_released_last() -> None:
     assert get_latest_model("nobody") is None
 
 
-def test_the_latest_of_one_day_is_the_stronger() -> None:
-    """GPT-6 Sol and Luna came together; the dearer one is taken."""
-    latest = get_latest_model("openai")
+def known(model_id: str, day: str | None, price: float, *, deprecated: bool = False) -> ModelInfo:
+    """Return a model of which there is little to say."""
+    return ModelInfo(
+        id=model_id,
+        provider="acme",
+        display_name=model_id,
+        release_date=None if day is None else date.fromisoformat(day),
+        prices=Prices(standard=Rates(input=1, output=price)),
+        deprecated=deprecated,
+    )
 
-    assert latest is not None
-    rivals = [m for m in list_models("openai") if m.release_date == latest.release_date]
-    assert latest.output_price == max(m.output_price or 0 for m in rivals)
+
+@pytest.mark.parametrize(
+    ("models", "expected"),
+    [
+        ([known("large", "2026-09-21", 20), known("small", "2026-10-07", 1)], "large"),
+        ([known("old", "2026-09-06", 50), known("new", "2026-10-07", 1)], "new"),
+        ([known("old", "2026-09-07", 50), known("new", "2026-10-07", 1)], "old"),
+        ([known("6", "2026-09-22", 10), known("6.1", "2026-09-29", 10)], "6.1"),
+        ([known("gone", "2026-10-07", 9, deprecated=True), known("here", None, 1)], "here"),
+        ([known("gone", "2026-10-07", 9, deprecated=True)], "gone"),
+        ([known("undated", None, 99), known("dated", "2020-01-01", 1)], "dated"),
+        ([known("a", None, 1), known("b", None, 2)], "b"),
+    ],
+)
+def test_the_latest_of_a_generation_is_the_strongest(
+    models: list[ModelInfo], expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The one of the highest price of those that came within a month of the newest."""
+    monkeypatch.setattr("llmcore.catalog.lookup.list_models", lambda _provider: tuple(models))
+    for _ in models:
+        models.append(models.pop(0))
+        latest = get_latest_model("acme")
+        assert latest is not None
+        assert latest.id == expected
 
 
 def test_a_capability_that_is_none_is_told() -> None:
@@ -238,3 +278,10 @@ def test_every_id_and_alias_leads_to_its_record(record: dict[str, object]) -> No
         other = get_model_info(alias, provider)
         assert other is not None
         assert alias in {*other.aliases, other.id.lower()}
+
+
+def test_gemini_is_googles() -> None:
+    """Its API's own name means the same provider."""
+    assert list_models("gemini") == list_models("google")
+    assert get_latest_model("gemini") == get_latest_model("google") is not None
+    assert get_model_info("gemini-3-pro-preview", "gemini") is not None

@@ -1,5 +1,6 @@
 """`llmcore login` and `llmcore logout`, against a stand-in for GitHub."""
 
+import io
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,7 +9,9 @@ import anyio
 import pytest
 
 from llmcore.cli import main
+from llmcore.client.client import Client
 from llmcore.client.github_login import login_file, read_login
+from llmcore.routes.providers import PROVIDERS
 from tests.github_loopback import Github, answer, github
 
 
@@ -85,3 +88,33 @@ def test_the_api_stands_beside_github(stand_in: Github, monkeypatch: pytest.Monk
     assert main(["login", "github-copilot", "--github-url", "https://acme.ghe.com/"]) == 130
     assert asked[:2] == ["https://acme.ghe.com", "https://api.acme.ghe.com"]
     assert stand_in.forms == []
+
+
+def test_a_login_is_all_that_asking_needs(
+    stand_in: Github, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No variable names the provider, and none is configured."""
+    for entry in PROVIDERS:
+        for name in entry.switches:
+            monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    ask = ["ask", "-q", "-m", "github-copilot:gpt-4.1", "Hi"]
+
+    assert main(ask) == 3
+    assert "llmcore login github-copilot" in capsys.readouterr().err
+    assert login(stand_in) == 0
+    capsys.readouterr()
+    assert main(ask) == 0
+    assert capsys.readouterr().out == "Hello\n"
+    assert len(stand_in.chats) == 1
+
+
+def test_other_providers_still_want_their_key(
+    stand_in: Github, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A login does for its own provider only."""
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    monkeypatch.setattr("llmcore.cli.ask.make_client", Client)
+
+    assert main(["ask", "-m", "openai:gpt-5.2", "Hi"]) == 9
+    assert "no provider is configured" in capsys.readouterr().err

@@ -16,7 +16,8 @@ import jsonschema  # type: ignore[import-untyped]
 import pytest
 
 from llmcore.cli import main
-from llmcore.cli.session_file import data_dir, open_store
+from llmcore.cli.session_file import open_store
+from llmcore.client.user_folders import data_dir
 from llmcore.schema.entries import EntryText
 from llmcore.schema.errors import ConfigurationError
 from llmcore.sessions.contract_schema import contract_schema
@@ -343,3 +344,19 @@ def test_the_variable_names_a_file_or_a_server() -> None:
     assert "x.db" in repr(open_store({"LLMCORE_SESSIONS": "x.db"}))
     home = open_store({"HOME": "/h", "XDG_DATA_HOME": ""})
     assert os.path.join(".local", "share") in repr(home) or sys.platform != "linux"
+
+
+def test_any_text_can_be_shown_anywhere(place: Path, tmp_path: Path) -> None:
+    """A terminal without the character gets its number; exported lines are UTF-8 there too."""
+    file = tmp_path / "trip.jsonl"
+    file.write_text(line("user", {"kind": "text", "payload": {"text": "→ \ud800 ü"}}))
+    environ = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+
+    def said(*args: str) -> bytes:
+        command = [sys.executable, "-m", "llmcore.cli", "sessions", *args]
+        return subprocess.run(command, capture_output=True, check=True, env=environ).stdout
+
+    said("import", str(file))
+    assert said("show", "trip") == b"user: \\u2192 \\ud800 \\xfc\n"
+    exported = json.loads(said("export", "trip").decode("utf-8"))
+    assert exported["parts"][0]["payload"]["text"] == "→ \ud800 ü"

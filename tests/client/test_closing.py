@@ -123,6 +123,7 @@ async def test_nothing_grows_with_the_number_of_calls(server: Loopback) -> None:
     """After streams that end well, badly, early and not at all, no object is left over."""
     server.handler = moody
     model = model_at(server.url)
+    batches = 10  # more than the six requests of a call cancelled last, whose frames may still be
 
     async def batch(client: Client) -> None:
         for prompt in ("answer", "refuse", "cut", "stall"):
@@ -147,8 +148,8 @@ async def test_nothing_grows_with_the_number_of_calls(server: Loopback) -> None:
         for _ in range(3):  # caches fill
             await batch(client)
         before = census()
-        for _ in range(10):
+        for _ in range(batches):
             await batch(client)
         grown = census() - before
 
-    assert {name: count for name, count in grown.items() if count >= 10} == {}
+    assert {name: count for name, count in grown.items() if count >= batches} == {}

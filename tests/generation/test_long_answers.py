@@ -33,7 +33,6 @@ class Slow:
         self.pieces = pieces
         self.requests: list[HttpRequest] = []
         self.status = 200
-        self.limits_reads = False
         kind = "text/event-stream" if streamed else "application/json"
         self.headers: Mapping[str, str] = {"content-type": kind}
 
@@ -42,6 +41,9 @@ class Slow:
         self.requests.append(sent)
         await anyio.sleep(self.pause_s)
         return self
+
+    def limit_reads(self, _seconds: float | None) -> bool:
+        return False
 
     async def chunks(self) -> AsyncIterator[bytes]:
         for piece in self.pieces:

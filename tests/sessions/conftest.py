@@ -13,7 +13,7 @@ from llmcore.sessions.memory_store import MemoryStore
 from llmcore.sessions.redis_store import RedisStore
 from llmcore.sessions.sqlite_store import SQLiteStore
 from llmcore.sessions.store import SessionStore
-from tests.redis_servers import running, server_programs
+from tests.redis_servers import running_redis, server_programs
 
 MakeStore: TypeAlias = Callable[..., SessionStore]
 
@@ -48,7 +48,7 @@ def started() -> Iterator[Callable[[str], str]]:
 
         def url_of(name: str) -> str:
             if name not in urls:
-                urls[name] = servers.enter_context(running(_PROGRAMS[name]))
+                urls[name] = servers.enter_context(running_redis(_PROGRAMS[name])).url
             return urls[name]
 
         yield url_of

@@ -219,6 +219,14 @@ def test_entries_of_others_read_as_they_stand(one: e.MessageEntry) -> None:
     assert len(message.content) == len(bare.parts)
 
 
+def test_thinking_in_results_is_text() -> None:
+    """The contract allows any part there; providers take what a tool said as its output."""
+    parts = (e.EntryThinking("Hm."), e.EntryText("21"))
+    (message,) = to_messages([entry("tool", e.EntryToolResult("c", parts))])
+
+    assert message == Message.tool("c", [c.TextPart("Hm."), c.TextPart("21")])
+
+
 def test_thinking_in_instructions_is_text() -> None:
     """The contract allows it there; a message does not."""
     assert to_messages([entry("system", e.EntryThinking("Hm."))]) == (Message.system("Hm."),)
@@ -247,6 +255,17 @@ def test_a_meta_that_does_not_fit_is_told(mark: Any) -> None:
     broken = evolve(entry("user", e.EntryText("Hi")), meta={"llmcore": mark})
     with pytest.raises(LLMError):
         to_messages([broken])
+
+
+@pytest.mark.parametrize(
+    "item", [{"set": {"provider_executed": True}}, {"set": {"type": "text", "text": "x"}}]
+)
+def test_going_on_after_calls_that_meta_hides_is_told(item: dict[str, Any]) -> None:
+    """Which id the provider gave them is then nobody's guess."""
+    call = entry("assistant", e.EntryToolCall("c", "look", {}))
+    broken = evolve(call, meta={"llmcore": {"content": [item]}})
+    with pytest.raises(LLMError):
+        to_entries([Message.user("Hi")], run_id=RUN, timestamp=NOON, after=[broken])
 
 
 def test_a_result_stays_a_result() -> None:

@@ -14,7 +14,9 @@ import anyio
 import pytest
 
 from llmcore.schema.entries import EntryText, MessageEntry
-from llmcore.sessions.sqlite_store import SCHEMA_VERSION, SQLiteStore
+from llmcore.schema.errors import ConfigurationError
+from llmcore.sessions.sqlite_connection import SCHEMA_VERSION
+from llmcore.sessions.sqlite_store import SQLiteStore
 from llmcore.sessions.store import SessionStoreError
 from tests.strategies_contract import RUN, entry
 
@@ -140,7 +142,7 @@ async def test_a_busy_file_is_a_passing_error(
     path: Path, locked: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Readers do not wait for the writer; another writer waits, and is then told."""
-    monkeypatch.setattr("llmcore.sessions.sqlite_store._PATIENCE_S", 0.05)
+    monkeypatch.setattr("llmcore.sessions.sqlite_connection._PATIENCE_S", 0.05)
     async with SQLiteStore(path) as store:
         assert len(await store.read(RUN)) == 1
         with pytest.raises(SessionStoreError, match="locked") as told:
@@ -152,7 +154,7 @@ async def test_a_file_that_another_program_holds_is_busy(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where it is not yet in WAL mode, for which SQLite itself does not wait."""
-    monkeypatch.setattr("llmcore.sessions.sqlite_store._PATIENCE_S", 0.05)
+    monkeypatch.setattr("llmcore.sessions.sqlite_connection._PATIENCE_S", 0.05)
     path.parent.mkdir()
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
         db.execute("BEGIN EXCLUSIVE")
@@ -199,3 +201,105 @@ async def test_a_closed_store_opens_again(path: Path) -> None:
     assert len(await store.read(RUN)) == 1
     await store.aclose()
     assert "sessions.db" in repr(store)
+
+
+ONE_MORE = """
+import sys, anyio
+from llmcore.schema.entries import EntryText, MessageEntry
+from llmcore.sessions.sqlite_store import SQLiteStore
+
+async def main():
+    said = MessageEntry(run_id="run-1", role="user", parts=[EntryText("other")], timestamp="t")
+    async with SQLiteStore(sys.argv[1]) as store:
+        await store.append("run-1", [said])
+
+anyio.run(main)
+"""
+"""Appends one entry and closes the file."""
+
+
+async def test_a_process_that_leaves_takes_nothing_with_it(path: Path) -> None:
+    """It is not the last one: the log that others still write to stays where it is."""
+    async with SQLiteStore(path) as store:
+        await store.append(RUN, [said("a")])
+        assert len(await store.read(RUN)) == 1  # a second connection to the same file
+        command = [sys.executable, "-c", ONE_MORE, str(path)]
+        assert (await anyio.run_process(command)).returncode == 0
+        assert path.with_name("sessions.db-wal").exists()
+        assert await store.append(RUN, [said("b")]) == 3
+        assert await store.append(RUN, [said("c")]) == 4
+        async with SQLiteStore(path) as another:
+            found = [one.entry.text for one in await another.read(RUN)]
+    assert found == ["a", "other", "b", "c"]
+
+
+FORKING = """
+import os, sys, anyio
+from llmcore.schema.entries import EntryText, MessageEntry
+from llmcore.sessions.sqlite_store import SQLiteStore
+
+store = SQLiteStore(sys.argv[1])
+
+def append(text):
+    said = MessageEntry(run_id="run-1", role="user", parts=[EntryText(text)], timestamp="t")
+    anyio.run(store.append, "run-1", [said])
+
+append("before")
+anyio.run(store.read, "run-1")
+(tell_parent, parent_told), (tell_child, child_told) = os.pipe()[::-1], os.pipe()[::-1]
+pid = os.fork()
+if pid == 0:
+    append("child")
+    os.write(tell_parent, b"x")
+    os.read(child_told, 1)
+    append("child again")
+    os._exit(0)
+os.read(parent_told, 1)
+append("parent")
+anyio.run(store.aclose)
+os.write(tell_child, b"x")
+assert os.waitpid(pid, 0)[1] == 0
+"""
+"""Two processes append to a store that was open before one was forked from the other."""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_store_may_be_open_when_the_process_forks(path: Path) -> None:
+    """Parent and child have a connection of their own; nothing acknowledged is lost."""
+    subprocess.run([sys.executable, "-c", FORKING, str(path)], check=True, timeout=60)
+
+    async def texts() -> list[str]:
+        async with SQLiteStore(path) as store:
+            return [one.entry.text for one in await store.read(RUN)]
+
+    assert anyio.run(texts) == ["before", "child", "parent", "child again"]
+
+
+async def test_a_relative_path_means_one_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The one it named when the store was made, wherever the process goes."""
+    monkeypatch.chdir(tmp_path)
+    async with SQLiteStore("sessions.db") as store:
+        await store.append(RUN, [said("a")])
+        (tmp_path / "elsewhere").mkdir()
+        monkeypatch.chdir(tmp_path / "elsewhere")
+        assert len(await store.read(RUN)) == 1
+
+
+@pytest.mark.parametrize("path", ["", ":memory:"])
+def test_no_file_is_no_store(path: str) -> None:
+    """Reader and writer would each have a database of its own."""
+    with pytest.raises(ConfigurationError, match="MemoryStore"):
+        SQLiteStore(path)
+
+
+def test_another_programs_database_is_left_alone(path: Path) -> None:
+    """No table is added to it, and its mode is not changed."""
+    path.parent.mkdir()
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute("CREATE TABLE theirs (x)")
+    before = path.read_bytes()
+    with pytest.raises(SessionStoreError, match="another program"):
+        anyio.run(append_one, path)
+    assert path.read_bytes() == before

@@ -57,8 +57,9 @@ async def test_reading_can_be_resumed(make_store: MakeStore) -> None:
         assert await texts(store, after=9) == []
         with pytest.raises(InvalidRequestError):
             await store.read(RUN, after=-1)
-        with pytest.raises(InvalidRequestError):
-            await store.read(RUN, limit=0)
+        for wrong in ({"limit": 0}, {"after": 2**70}, {"limit": 2**70}):
+            with pytest.raises(InvalidRequestError):
+                await store.read(RUN, **wrong)
 
 
 async def test_long_runs_are_read_whole(make_store: MakeStore) -> None:
@@ -162,12 +163,29 @@ async def test_a_deleted_run_begins_anew(make_store: MakeStore) -> None:
         assert await store.append(RUN, [called("c"), answered("c")]) == 2
 
 
-@pytest.mark.parametrize("run_id", ["", "a\nb", "x" * 513])
+@pytest.mark.parametrize("run_id", ["", "a\nb", "x" * 513, "\ud800"])
 async def test_unusable_ids_are_refused(make_store: MakeStore, run_id: str) -> None:
-    """Before anything is kept."""
+    """Before anything is kept, and alike by all that take one."""
     async with make_store() as store:
         with pytest.raises(InvalidRequestError, match="id"):
             await store.append(run_id, [said("x", run_id=run_id)])
+        with pytest.raises(InvalidRequestError, match="id"):
+            await store.read(run_id)
+        with pytest.raises(InvalidRequestError, match="id"):
+            await store.delete(run_id)
+
+
+@pytest.mark.parametrize(
+    "broken", [called("\ud800"), answered("\udc00"), evolve(said("x"), timestamp="\ud800")]
+)
+async def test_half_a_character_where_stores_compare_is_refused(
+    make_store: MakeStore, broken: MessageEntry
+) -> None:
+    """By every store alike: not each can keep it there."""
+    async with make_store() as store:
+        with pytest.raises(errors.MalformedError, match="surrogate"):
+            await store.append(RUN, [said("before"), broken])
+        assert await store.read(RUN) == ()
 
 
 async def test_runs_expire(make_store: MakeStore) -> None:

@@ -144,8 +144,9 @@ BAD_ENTRIES: list[tuple[dict[str, Any], type[errors.ContractError], str]] = [
         "tool_result", toolCallId="c", isError=False, content=[part("video", url="x")])]),
      errors.UnknownKindError, "video"),
     (changed(ENTRY, role="tool", parts=[part(
-        "tool_result", toolCallId="c", isError=False, content=[part("thinking", text="x")])]),
-     errors.RolePartError, "thinking"),
+        "tool_result", toolCallId="c", isError=False,
+        content=[part("tool_call", toolCallId="d", toolName="look", arguments={})])]),
+     errors.RolePartError, "tool_call"),
 ]  # fmt: skip
 
 

@@ -16,7 +16,10 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from llmcore import AbortError, Model, request, sync
+from llmcore import Client as AsyncClient
+from llmcore.generation.default_client import default_client
 from llmcore.sync.background import background
+from llmcore.sync.pulling import Connection
 from tests.generation_wire import SSE, calls_of, model_at, text_of
 from tests.loopback import Answer, Loopback, chat_chunk, chat_handler, serve
 
@@ -81,6 +84,38 @@ def test_an_interrupt_cancels_the_call(
     assert sync.generate(model, "Hi").text == "Hello"
 
 
+def test_what_is_entered_when_the_interrupt_comes_is_left_again() -> None:
+    """Nobody else could: the caller's `with` block never began."""
+    seen: list[str] = []
+
+    class Entering:
+        async def __aenter__(self) -> None:
+            seen.append("entering")
+            try:
+                await asyncio.sleep(10)
+            finally:
+                seen.append("left")
+
+        async def __aexit__(self, *exc: object) -> None:
+            seen.append("exited")
+
+        async def aclose(self) -> None:
+            seen.append("closed")
+
+    def interrupt() -> None:
+        assert eventually(lambda: seen == ["entering"])
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    interrupter = threading.Thread(target=interrupt)
+    interrupter.start()
+    with pytest.raises(KeyboardInterrupt):
+        Connection(Entering()).enter()
+    interrupter.join()
+
+    assert eventually(lambda: seen == ["entering", "left"])
+    sync.shutdown()
+
+
 def test_a_tool_that_exits_ends_the_call_only(server: Loopback, model: Model) -> None:
     """asyncio lets SystemExit end the loop; the caller gets it, and the next call a new loop."""
     left = [calls_of(("a", "leave", {})), text_of()]
@@ -134,6 +169,77 @@ def test_calls_work_after_a_fork(server: Loopback, model: Model) -> None:
     assert in_child(lambda: list(sync.stream(model, "Hi").text_stream) == ["Hel", "lo"]) == 0
     assert sync.generate(model, "Hi").text == "Hello"
     assert background() is before
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_fork_may_come_at_any_moment(server: Loopback, model: Model) -> None:
+    """Also while other threads are in the middle of calls with the same client."""
+    client, asked = sync.Client(), request(model=model, prompt="Hi")
+    client.complete(asked)
+    done = threading.Event()
+
+    def ask_on() -> None:
+        while not done.is_set():
+            client.complete(asked)
+
+    askers = [threading.Thread(target=ask_on) for _ in range(3)]
+    for asker in askers:
+        asker.start()
+    try:
+        for _ in range(5):
+            assert in_child(lambda: client.complete(asked).text == "Hello") == 0
+    finally:
+        done.set()
+        for asker in askers:
+            asker.join()
+        client.close()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_fork_may_come_while_the_default_client_is_made(
+    server: Loopback, model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The child makes one of its own; nobody there would let go of the lock."""
+    sync.set_default_client(None)
+    forked, made = threading.Event(), AsyncClient()
+
+    def from_env() -> AsyncClient:
+        if os.getpid() == parent:
+            forked.wait(30)
+        return made
+
+    parent = os.getpid()
+    monkeypatch.setattr("llmcore.generation.default_client.Client.from_env", from_env)
+    asking = threading.Thread(target=default_client)
+    asking.start()
+    try:
+        assert in_child(lambda: default_client() is made) == 0
+    finally:
+        forked.set()
+        asking.join()
+        sync.set_default_client(None)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.parametrize("calls", [0, 1])
+def test_a_child_may_end_like_any_program(server: Loopback, calls: int) -> None:
+    """By sys.exit, whether or not it has called: at once, quietly, with its own exit code."""
+    code = f"""
+        import os, sys, warnings
+        warnings.simplefilter('ignore', DeprecationWarning)  # threads and forks, since 3.12
+        sync.generate(model, 'Hi')
+        pid = os.fork()
+        if pid == 0:
+            for _ in range({calls}):
+                sync.generate(model, 'Hi')
+            sys.exit(7)
+        print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), sync.generate(model, 'Hi').text)
+    """
+
+    ended = run_program(code, server.url)
+
+    noise = [line for line in ended.stderr.splitlines() if not line.startswith("Executing <")]
+    assert (ended.returncode, ended.stdout, noise) == (0, "7 Hello\n", [])
 
 
 def _ask(url: str, answers: "multiprocessing.SimpleQueue[str]") -> None:

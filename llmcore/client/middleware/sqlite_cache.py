@@ -5,7 +5,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -123,7 +123,8 @@ class SqliteCache:
             yield connection
 
     def _prepare(self) -> None:
-        os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
+        with suppress(FileExistsError):  # closing it would end our locks on it
+            os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         with closing(sqlite3.connect(self.path, timeout=_BUSY_S)) as connection:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.executescript(_SCHEMA)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import anyio
 import httpx
 import pytest
 import zstandard
@@ -15,6 +16,7 @@ from attrs import evolve
 
 from llmcore.bridge.app import make_app
 from llmcore.bridge.config import Limits, Settings
+from llmcore.bridge.grammar import violations
 from llmcore.bridge.memory_store import MemoryStore
 from llmcore.bridge.responses_fold import ResponsesFold
 from llmcore.bridge.service import Service
@@ -444,11 +446,10 @@ async def test_too_many_requests_are_told_when_to_come_back(settings: Settings) 
 async def test_a_full_gateway_says_so(settings: Settings) -> None:
     """503 with retry-after; nothing is sent upstream."""
     service = Service.from_settings(evolve(settings, limits=Limits(max_running=1)))
-    service.admit()
     transport = httpx.ASGITransport(app=make_app(service))
     async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
-        answer = await client.post("/v1/responses", json=ASK)
-        service.release()
+        with service.admitted():
+            answer = await client.post("/v1/responses", json=ASK)
         after = await client.post("/v1/responses", json=ASK)
     await service.aclose()
 
@@ -649,9 +650,52 @@ async def test_a_fault_in_a_stream_has_an_end(
 
     assert "inside story" not in answer.text
     if late:
-        assert events_of(answer.content)[-1]["type"] == "response.failed"
+        events = events_of(answer.content)
+        assert events[-1]["type"] == "response.failed"
+        assert violations(events) == []
     else:
         assert answer.status_code == 500
+
+
+async def test_an_answer_that_is_stopped_while_it_is_stored_has_an_end(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All that was said, and that it failed."""
+    storing = anyio.Event()
+    sent_: list[Any] = []
+
+    async def endless(*_: object) -> None:
+        storing.set()
+        await anyio.sleep_forever()
+
+    async def send(message: Any) -> None:
+        sent_.append(message)
+
+    body = iter([{"type": "http.request", "body": json.dumps({**ASK, "stream": True}).encode()}])
+
+    async def receive() -> Any:
+        for message in body:
+            return message
+        return await anyio.sleep_forever()
+
+    monkeypatch.setattr(MemoryStore, "put", endless)
+    headers = [(b"host", b"localhost"), (b"content-type", b"application/json")]
+    scope = {"type": "http", "method": "POST", "path": "/v1/responses", "query_string": b""}
+    service = Service.from_settings(settings)
+    app: Any = make_app(service)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(app, {**scope, "headers": headers}, receive, send)
+        await storing.wait()
+        tasks.cancel_scope.cancel()
+    await service.aclose()
+
+    events = events_of(b"".join(message.get("body", b"") for message in sent_))
+    assert events[-1]["type"] == "response.failed"
+    assert violations(events) == []
+    assert "shutting down" in events[-1]["response"]["error"]["message"]
+    assert sent_[-1]["more_body"] is False
+    told = service.metrics.exposition().decode()
+    assert 'answers_total{outcome="failed",provider="openai-compatible"} 1.0' in told
 
 
 async def test_a_tool_type_of_ones_own(

@@ -56,6 +56,7 @@ def test_every_variable_arrives() -> None:
         ({"OPENBRIDGE_HOST": "bridge.example"}, "OPENBRIDGE_CLIENT_API_KEY"),
         ({"OPENBRIDGE_PORT": "many"}, "OPENBRIDGE_PORT='many' is no number"),
         ({"OPENBRIDGE_PORT": "-1"}, "at least 0"),
+        ({"OPENBRIDGE_PORT": "70000"}, "at most 65535"),
         ({"OPENBRIDGE_IDLE_SECONDS": "nan"}, "OPENBRIDGE_IDLE_SECONDS"),
         ({"OPENBRIDGE_STATE_BACKEND": "disk"}, "sqlite, memory, redis"),
         ({"OPENBRIDGE_STATE_BACKEND": "redis"}, "OPENBRIDGE_REDIS_URL"),

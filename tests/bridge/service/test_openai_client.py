@@ -7,11 +7,12 @@ from typing import Any
 import openai
 import pytest
 from attrs import evolve
-from openai import OpenAI
+from openai import AsyncOpenAI, OpenAI
 from pydantic import BaseModel
+from websockets.exceptions import InvalidStatus
 
 from tests.bridge_service import listening, refused, settings_for, streamed, tool_script
-from tests.loopback import Loopback, Received, chat_handler, chat_stream, serve
+from tests.loopback import Loopback, Received, chat_chunk, chat_handler, chat_stream, serve
 
 
 @pytest.fixture
@@ -154,6 +155,63 @@ def test_what_is_stored(client: OpenAI) -> None:
     client.responses.delete(made.id)
     with pytest.raises(openai.NotFoundError):
         client.responses.retrieve(made.id)
+
+
+def test_thinking_travels_encrypted(client: OpenAI, upstream: Loopback) -> None:
+    """Without a store: all items go back, and the upstream gets its own thinking again."""
+    script = [chat_chunk(delta={"reasoning_content": "Look first."}), *chat_stream()]
+    upstream.handler = lambda _: streamed(script)
+    asked: Any = [{"role": "user", "content": "Hi"}]
+    fields: Any = {"store": False, "include": ["reasoning.encrypted_content"]}
+    first = client.responses.create(model="m-1", input=asked, **fields)
+    again = [*asked, *(item.model_dump() for item in first.output), *asked]
+    client.responses.create(model="m-1", input=again, **fields)
+
+    thought, message = first.output
+    assert thought.type == "reasoning"
+    assert thought.encrypted_content
+    assert message.type == "message"
+    assert [one["role"] for one in messages(upstream)] == ["user", "assistant", "user"]
+    assert "Look first." not in messages(upstream)[1]["content"]
+
+
+def test_what_is_not_here(client: OpenAI) -> None:
+    """Said clearly: tokens that nobody can count, background answers, unknown paths."""
+    made = client.responses.create(model="m-1", input="Hi")
+
+    with pytest.raises(openai.APIStatusError, match="no way to count") as counting:
+        client.responses.input_tokens.count(model="m-1", input="Hi")
+    with pytest.raises(openai.APIStatusError, match="background") as cancelling:
+        client.responses.cancel(made.id)
+    with pytest.raises(openai.NotFoundError, match="no POST /v1/embeddings"):
+        client.embeddings.create(model="m-1", input="Hi")
+    assert (counting.value.status_code, cancelling.value.status_code) == (501, 501)
+
+
+def test_a_web_socket_is_refused(client: OpenAI) -> None:
+    """`responses.connect()` reads the 426."""
+    with pytest.raises(InvalidStatus) as refusal, client.responses.connect():
+        pass
+
+    assert refusal.value.response.status_code == 426
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])  # the client sleeps and locks with it
+async def test_the_asynchronous_client(upstream: Loopback) -> None:
+    """create, stream and parse."""
+    with listening(settings_for(upstream.url)) as url:
+        async with AsyncOpenAI(base_url=url, api_key="x", max_retries=0) as client:
+            whole = await client.responses.create(model="m-1", input="Hi")
+            async with client.responses.stream(model="m-1", input="Hi") as stream:
+                types = [event.type async for event in stream]
+                final = await stream.get_final_response()
+            upstream.handler = lambda _: streamed(chat_stream(['{"name":"a","country":"b"}']))
+            parsed = await client.responses.parse(model="m-1", input="Hi", text_format=City)
+
+    assert (whole.output_text, final.output_text) == ("Hello", "Hello")
+    assert types[-1] == "response.completed"
+    assert parsed.output_parsed == City(name="a", country="b")
 
 
 def test_models(upstream: Loopback, client: OpenAI) -> None:

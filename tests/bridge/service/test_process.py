@@ -14,7 +14,7 @@ import pytest
 from tests.bridge_process import PROGRAM, Gateway, environ, gateway
 from tests.bridge_service import UPSTREAM_KEY, events_of, streamed, text_of
 from tests.loopback import chat_handler, chat_stream, serve
-from tests.redis_process import running_redis
+from tests.redis_servers import running_redis
 
 ASK = {"model": "m-1", "input": "Hi"}
 
@@ -125,7 +125,7 @@ def test_what_cannot_work_is_said_at_once(
 
 def test_two_gateways_share_a_redis(tmp_path: Path) -> None:
     """A conversation moves between them; without Redis they say so, and recover."""
-    with running_redis(tmp_path) as redis, serve(chat_handler) as upstream:
+    with running_redis() as redis, serve(chat_handler) as upstream:
         named = {
             **openrouter(upstream.url),
             "OPENBRIDGE_STATE_BACKEND": "redis",
@@ -159,7 +159,7 @@ def test_two_gateways_share_a_redis(tmp_path: Path) -> None:
 
 def test_a_store_that_fails_in_the_middle_fails_the_response(tmp_path: Path) -> None:
     """The client hears of it in place of the completion, and nothing half-written is left."""
-    with running_redis(tmp_path) as redis:
+    with running_redis() as redis:
 
         def handler(received: object) -> Any:
             redis.stop()
@@ -180,3 +180,17 @@ def test_a_store_that_fails_in_the_middle_fails_the_response(tmp_path: Path) -> 
     assert last["type"] == "response.failed"
     assert "store" in last["response"]["error"]["message"]
     assert got.status_code == 404
+
+
+def test_the_log_of_answers_that_clients_took_whole(tmp_path: Path) -> None:
+    """A line for each, and none about clients that went away or libraries that are not there."""
+    upgrade = {"connection": "Upgrade", "upgrade": "websocket"}
+    with serve(chat_handler) as upstream, gateway(tmp_path, **openrouter(upstream.url)) as running:
+        post(running, ASK)
+        post(running, {**ASK, "stream": True})
+        httpx.get(f"{running.url}/responses", headers=upgrade)
+
+    told = [(line["event"], line.get("status")) for line in running.lines]
+    after = told[told.index(("Application startup complete.", None)) + 1 :]
+    assert after[:3] == [("request", 200), ("request", 200), ("request", 426)]
+    assert "client_gone" not in dict(told)

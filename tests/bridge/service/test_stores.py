@@ -2,7 +2,7 @@
 
 import sqlite3
 import stat
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from llmcore.bridge.sqlite_store import SqliteStore, data_dir
 from llmcore.bridge.store import Record, StateUnavailableError, Store, packed, packed_item, unpacked
 from llmcore.bridge.stores import store_for
 from llmcore.schema.errors import ConfigurationError
-from tests.redis_process import RedisProcess, running_redis
+from tests.redis_servers import RedisServer, running_redis
 
 RECORD = Record(
     id="resp_1",
@@ -30,8 +30,8 @@ RECORD = Record(
 
 
 @pytest.fixture(scope="module")
-def redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisProcess]:
-    with running_redis(tmp_path_factory.mktemp("redis")) as running:
+def redis() -> Iterator[RedisServer]:
+    with running_redis() as running:
         yield running
 
 
@@ -63,9 +63,10 @@ async def test_what_is_put_can_be_got(settings: Settings) -> None:
         got = await store.get("resp_1")
         assert got is not None
         assert evolve(got, items=RECORD.items) == RECORD
-        assert await store.item("msg_1", "me") == RECORD.items["msg_1"]
+        assert await store.items(["msg_2", "msg_1"], "me") == RECORD.items
+        assert await store.items([], "me") == {}
         assert await store.get("resp_2") is None
-        assert await store.item("msg_2", "me") is None
+        assert await store.items(["msg_2"], "me") == {}
 
 
 @pytest.mark.anyio
@@ -74,7 +75,7 @@ async def test_items_are_their_owners_only(settings: Settings) -> None:
     async with opened(settings) as store:
         await store.put(RECORD)
 
-        assert await store.item("msg_1", "somebody") is None
+        assert await store.items(["msg_1"], "somebody") == {}
 
 
 @pytest.mark.anyio
@@ -86,7 +87,7 @@ async def test_what_is_deleted_is_gone(settings: Settings) -> None:
         assert await store.delete("resp_1") is True
         assert await store.delete("resp_1") is False
         assert await store.get("resp_1") is None
-        assert await store.item("msg_1", "me") is None
+        assert await store.items(["msg_1"], "me") == {}
 
 
 @pytest.mark.anyio
@@ -109,7 +110,7 @@ async def test_what_is_old_is_forgotten(settings: Settings) -> None:
         await anyio.sleep(0.2)
 
         assert await store.get("resp_1") is None
-        assert await store.item("msg_1", "me") is None
+        assert await store.items(["msg_1"], "me") == {}
         assert await store.delete("resp_1") is False
 
 
@@ -123,6 +124,26 @@ async def test_many_at_once(settings: Settings) -> None:
 
         found = [await store.get(f"many_{number}") for number in range(40)]
         assert [one.id for one in found if one] == [f"many_{number}" for number in range(40)]
+
+
+@pytest.mark.anyio
+async def test_all_who_share_a_store_have_one_sealing_key(settings: Settings) -> None:
+    """Whoever asks first makes it, and it is nobody else's."""
+    keys: list[bytes] = []
+    async with opened(settings) as store:
+        one = store if settings.state.backend == "memory" else store_for(settings)
+        async with anyio.create_task_group() as tasks:
+            for either in (store, one, store):
+                tasks.start_soon(_add, keys, either.sealing_key)
+        await one.aclose()
+
+    assert len(set(keys)) == 1
+    assert len(keys[0]) == 32
+    assert await MemoryStore(ttl_s=1, max_entries=1, max_bytes=1).sealing_key() not in keys
+
+
+async def _add(keys: list[bytes], ask: Callable[[], Awaitable[bytes]]) -> None:
+    keys.append(await ask())
 
 
 # -- memory
@@ -142,7 +163,7 @@ async def test_memory_is_bounded_in_number() -> None:
 
     kept = [number for number in range(5) if await store.get(f"resp_{number}")]
     assert kept == [2, 3, 4]
-    assert await store.item("msg_0", "me") is None
+    assert await store.items(["msg_0"], "me") == {}
 
 
 @pytest.mark.anyio
@@ -231,9 +252,9 @@ def test_without_a_home_the_path_must_be_given() -> None:
 
 
 @pytest.mark.anyio
-async def test_redis_that_is_down_is_a_clear_error_and_comes_back(tmp_path: Path) -> None:
+async def test_redis_that_is_down_is_a_clear_error_and_comes_back() -> None:
     """Nothing half-written is left from the time it was away."""
-    with running_redis(tmp_path) as server:
+    with running_redis() as server:
         store = RedisStore(server.url, ttl_s=60)
         await store.put(RECORD)
         server.stop()

@@ -9,7 +9,7 @@ from attrs import evolve
 from llmcore.bridge.config import Settings
 from llmcore.bridge.model_map import ModelMap, Target
 from llmcore.bridge.upstream import Upstreams, upstreams_from
-from llmcore.schema.errors import AuthenticationError, ConfigurationError
+from llmcore.schema.errors import AuthenticationError, ConfigurationError, RequestTimeoutError
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
 from llmcore.testing.script import ScriptedTransport, scripted
@@ -122,6 +122,38 @@ async def test_a_refusal_is_an_error_without_the_key() -> None:
     with pytest.raises(AuthenticationError) as caught:
         await found.count_tokens(asking(found, "openai"))
     assert "key-o" not in str(caught.value)
+
+
+async def test_an_upstream_that_is_silent_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As an error of the upstream's, not of ours."""
+    monkeypatch.setattr("llmcore.bridge.upstream._ASIDE_S", 0.05)
+    found = upstreams("openai", scripted([("{}", 60_000.0)]))
+
+    with pytest.raises(RequestTimeoutError, match="within"):
+        await found.count_tokens(asking(found, "openai"))
+
+
+async def test_one_embedded_server_answers_counts_and_lists(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The client's own; a second one would load the model again."""
+    started = 0
+    transport = scripted({"data": [{"id": "a"}]}, {"input_tokens": 7})
+
+    async def running(*_: object) -> Any:
+        nonlocal started
+        started += 1
+        return transport, "http://embedded", "key"
+
+    monkeypatch.setattr("llmcore.client.local_server.LocalServers.running", running)
+    settings = Settings(upstream="local", environ={})
+    found = upstreams_from(settings, ModelMap(upstream="local"))
+
+    assert await found.models("local") == ("a",)
+    assert await found.count_tokens(asking(found, "local")) == 7
+    assert {request.url.split("/")[2] for request in transport.requests} == {"embedded"}
+    assert started == 2
+    await found.aclose()
 
 
 def test_every_provider_of_the_map_must_be_configured() -> None:

@@ -1,0 +1,111 @@
+"""Where things of a user are kept on this machine: caches, settings, data.
+
+A relative path in an `XDG_...` variable counts as absent, as the XDG specification says.
+"""
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from attrs import frozen
+
+from llmcore.schema.errors import ConfigurationError
+
+_NAME = "llmcore"
+
+
+@frozen(kw_only=True)
+class _Kind:
+    """One kind of folder, and where each platform has it."""
+
+    what: str
+    own_variable: str
+    """Names the folder itself, or what is in it."""
+    xdg_variable: str
+    unix: str
+    mac: str
+    windows_variable: str
+    windows: str
+    windows_folder: str
+
+
+_CACHE = _Kind(
+    what="a cache",
+    own_variable="LLMCORE_CACHE_DIR",
+    xdg_variable="XDG_CACHE_HOME",
+    unix=".cache",
+    mac="Library/Caches",
+    windows_variable="LOCALAPPDATA",
+    windows="AppData/Local",
+    windows_folder="llmcore/Cache",
+)
+_CONFIG = _Kind(
+    what="a login",
+    own_variable="LLMCORE_CONFIG_DIR",
+    xdg_variable="XDG_CONFIG_HOME",
+    unix=".config",
+    mac="Library/Application Support",
+    windows_variable="APPDATA",
+    windows="AppData/Roaming",
+    windows_folder="llmcore",
+)
+_DATA = _Kind(
+    what="sessions",
+    own_variable="LLMCORE_SESSIONS",
+    xdg_variable="XDG_DATA_HOME",
+    unix=".local/share",
+    mac="Library/Application Support",
+    windows_variable="LOCALAPPDATA",
+    windows="AppData/Local",
+    windows_folder="llmcore/Data",
+)
+
+
+def cache_dir(environ: Mapping[str, str], platform: str = sys.platform) -> Path:
+    """Return the folder for what can be had again. It may not exist yet.
+
+    `LLMCORE_CACHE_DIR` names it; else it is `llmcore` in `XDG_CACHE_HOME`, or in the platform's own
+    place for caches.
+    """
+    own = environ.get(_CACHE.own_variable)
+    return Path(own).expanduser() if own else _folder(_CACHE, environ, platform)
+
+
+def config_dir(environ: Mapping[str, str], platform: str = sys.platform) -> Path:
+    """Return the folder of settings and logins. It may not exist yet.
+
+    `LLMCORE_CONFIG_DIR` names it; else it is `llmcore` in `XDG_CONFIG_HOME`, or in the platform's
+    own place for settings.
+    """
+    own = environ.get(_CONFIG.own_variable)
+    return Path(own).expanduser() if own else _folder(_CONFIG, environ, platform)
+
+
+def data_dir(environ: Mapping[str, str], platform: str = sys.platform) -> Path:
+    """Return the folder for what the user keeps. It may not exist yet.
+
+    It is `llmcore` in `XDG_DATA_HOME`, or in the platform's own place for data.
+    """
+    return _folder(_DATA, environ, platform)
+
+
+def _folder(kind: _Kind, environ: Mapping[str, str], platform: str) -> Path:
+    xdg = Path(environ.get(kind.xdg_variable, ""))
+    if xdg.is_absolute():
+        return xdg / _NAME
+    if platform == "win32":
+        named = environ.get(kind.windows_variable)
+        root = Path(named) if named else _home(environ, kind) / kind.windows
+        return root / kind.windows_folder
+    return _home(environ, kind) / (kind.mac if platform == "darwin" else kind.unix) / _NAME
+
+
+def _home(environ: Mapping[str, str], kind: _Kind) -> Path:
+    named = environ.get("HOME") or environ.get("USERPROFILE")
+    if named:
+        return Path(named)
+    try:
+        return Path.home()
+    except RuntimeError as error:
+        message = f"there is no home directory to keep {kind.what} in: set {kind.own_variable}"
+        raise ConfigurationError(message, cause=error) from error

@@ -1,0 +1,40 @@
+"""Encrypted reasoning that the provider cannot read, taken out of a conversation.
+
+It is good only for the account, organisation and deployment it came from. After a change of
+those the provider refuses the whole conversation (OpenAI: 400 `invalid_encrypted_content`).
+"""
+
+from attrs import evolve
+
+from llmcore.schema.content import ContentPart, ReasoningPart
+from llmcore.schema.errors import LLMError
+from llmcore.schema.messages import Message
+from llmcore.schema.request import LLMRequest
+
+_REJECTED = frozenset({"invalid_encrypted_content"})
+
+
+def is_rejected_reasoning(error: LLMError) -> bool:
+    """Return whether *error* says that encrypted reasoning cannot be read."""
+    return error.error_code in _REJECTED
+
+
+def without_proofs(request: LLMRequest) -> LLMRequest:
+    """Return *request*, its reasoning without encrypted data, signatures and item ids.
+
+    The text of it stays; what of that the provider does not take back, history repair drops,
+    and says so in a Diagnostic.
+    """
+    return evolve(request, messages=tuple(map(_readable, request.messages)))
+
+
+def _readable(message: Message) -> Message:
+    if not any(isinstance(part, ReasoningPart) for part in message.content):
+        return message
+    return evolve(message, content=tuple(map(_without_proof, message.content)))
+
+
+def _without_proof(part: ContentPart) -> ContentPart:
+    if not isinstance(part, ReasoningPart):
+        return part
+    return evolve(part, signature=None, encrypted=None, provider_metadata={})

@@ -1,0 +1,282 @@
+"""What a hostile or broken client can cost: memory, places, lines of the log."""
+
+import io
+import json
+import logging
+import socket
+import threading
+import time
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import httpx
+import pytest
+from attrs import evolve
+
+from llmcore.bridge import service as service_module
+from llmcore.bridge import translate as translate_module
+from llmcore.bridge.app import make_app
+from llmcore.bridge.config import Limits, Settings
+from llmcore.bridge.logs import LOGGER, JsonFormatter
+from llmcore.bridge.service import Service
+from tests.bridge_service import asked, listening, settings_for, streamed
+from tests.loopback import Loopback, chat_chunk, chat_handler, serve
+
+ASK = {"model": "m-1", "input": "Hi"}
+
+
+@pytest.fixture
+def upstream() -> Iterator[Loopback]:
+    with serve(chat_handler) as running:
+        yield running
+
+
+@pytest.fixture
+def settings(upstream: Loopback) -> Settings:
+    return settings_for(upstream.url)
+
+
+# -- Memory
+
+
+@pytest.mark.anyio
+async def test_made_up_methods_are_counted_as_one(settings: Settings) -> None:
+    """Each name of a metric's label is kept for ever."""
+    async with asked(settings) as client:
+        for number in range(20):
+            await client.request(f"METHOD{number}", "/v1/models")
+        lines = (await client.get("/metrics")).text.splitlines()
+
+    counted = [line for line in lines if line.startswith("openbridge_requests_total")]
+    assert next(line for line in counted if 'method="other"' in line).endswith(" 20.0")
+    assert not any("METHOD" in line for line in counted)
+
+
+@pytest.mark.anyio
+async def test_a_body_of_millions_of_empty_lists_is_refused(settings: Settings) -> None:
+    """As values they would be twenty times as large as the body is."""
+    body = b'{"model": "m-1", "input": [' + b"[]," * 1_500_000 + b"[]]}"
+    async with asked(settings) as client:
+        headers = {"content-type": "application/json"}
+        answer = await client.post("/v1/responses", content=body, headers=headers)
+
+    assert (answer.status_code, answer.json()["error"]["code"]) == (413, "body_too_large")
+    assert "lists" in answer.json()["error"]["message"]
+
+
+@pytest.mark.anyio
+async def test_a_full_gateway_reads_no_bodies(settings: Settings) -> None:
+    """They would all be in memory at once."""
+    service = Service.from_settings(evolve(settings, limits=Limits(max_running=1)))
+    read = 0
+
+    async def body() -> AsyncIterator[bytes]:
+        nonlocal read
+        for _ in range(3):
+            read += 1
+            yield b" "
+
+    transport = httpx.ASGITransport(app=make_app(service))
+    async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+        with service.admitted():
+            headers = {"content-type": "application/json"}
+            answers = [
+                await client.post(path, content=body(), headers=headers)
+                for path in ("/v1/responses", "/v1/responses/input_tokens")
+            ]
+    await service.aclose()
+
+    assert [answer.status_code for answer in answers] == [503, 503]
+    assert read == 0
+
+
+@pytest.mark.anyio
+async def test_a_refused_request_gives_its_place_back(settings: Settings) -> None:
+    """Whatever it is refused for."""
+    async with asked(evolve(settings, limits=Limits(max_running=1))) as client:
+        for body in ({}, {"model": "m-1"}, {**ASK, "previous_response_id": "resp_none"}):
+            assert (await client.post("/v1/responses", json=body)).status_code == 400
+        assert (await client.post("/v1/responses", json=ASK)).status_code == 200
+
+
+@pytest.mark.anyio
+async def test_thousands_of_tools_are_refused(settings: Settings) -> None:
+    """Finding the allowed ones among them would take minutes."""
+    tools = [{"type": "function", "name": f"t{n}", "parameters": {}} for n in range(5000)]
+    async with asked(settings) as client:
+        answer = await client.post("/v1/responses", json={**ASK, "tools": tools})
+
+    assert (answer.status_code, answer.json()["error"]["param"]) == (400, "tools")
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("model", ["../../files", "a/../b", ".", "m\n1", "m\x00"])
+async def test_a_model_cannot_leave_its_place_in_a_path(
+    upstream: Loopback, settings: Settings, model: str
+) -> None:
+    """Some upstreams have its name in their addresses, which are asked with our key."""
+    async with asked(settings) as client:
+        answer = await client.post("/v1/responses", json={**ASK, "model": model})
+
+    assert (answer.status_code, answer.json()["error"]["code"]) == (404, "model_not_found")
+    assert upstream.received == []
+
+
+@pytest.mark.anyio
+async def test_long_conversations_are_read_beside_the_loop(
+    upstream: Loopback, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their translation takes a while, in which other streams go on."""
+    loop_thread, threads = threading.get_ident(), []
+    translate = translate_module.translate
+
+    def noted(*args: Any, **fields: Any) -> Any:
+        threads.append(threading.get_ident())
+        return translate(*args, **fields)
+
+    monkeypatch.setattr(service_module, "translate", noted)
+    said = [{"role": role, "content": "x"} for _ in range(250) for role in ("user", "assistant")]
+    async with asked(settings) as client:
+        first = (await client.post("/v1/responses", json={**ASK, "input": said})).json()
+        again = {**ASK, "previous_response_id": first["id"]}
+        assert (await client.post("/v1/responses", json=again)).status_code == 200
+        assert (await client.post("/v1/responses", json=ASK)).status_code == 200
+
+    sent: Any = upstream.received[1].json
+    assert len(sent["messages"]) == 502
+    assert [one == loop_thread for one in threads] == [False, False, True]
+
+
+# -- Connections
+
+
+def connected(url: str) -> socket.socket:
+    host, _, port = url.removeprefix("http://").removesuffix("/v1").partition(":")
+    return socket.create_connection((host, int(port)), timeout=10)
+
+
+def seconds_until_closed(client: socket.socket, *, drip: bytes = b"") -> float:
+    started = time.monotonic()
+    client.settimeout(0.05)
+    while time.monotonic() - started < 8:
+        try:
+            if drip:
+                client.sendall(drip)
+            if not client.recv(65536):
+                break
+        except TimeoutError:
+            continue
+        except OSError:
+            break
+    return time.monotonic() - started
+
+
+HEAD = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n"
+
+
+@pytest.mark.parametrize("before", [b"", HEAD, HEAD + b"\r\n" + HEAD])
+@pytest.mark.parametrize("drip", [b"", b"a: b\r\n"])
+def test_a_head_that_never_ends_is_given_up(settings: Settings, before: bytes, drip: bytes) -> None:
+    """From the first byte or later, also after an answer; others are answered meanwhile."""
+    slow = evolve(settings, limits=Limits(body_s=0.5))
+    with listening(slow) as url, connected(url) as client:
+        client.sendall(before)
+        if b"\r\n\r\n" in before:
+            time.sleep(0.2)
+        assert seconds_until_closed(client, drip=drip if before else b"") < 4
+
+
+def test_a_connection_that_waits_for_the_next_request_is_kept(settings: Settings) -> None:
+    """That it is silent between two requests is no fault of its."""
+    with listening(evolve(settings, limits=Limits(body_s=0.3))) as url, httpx.Client() as client:
+        address = url.removesuffix("/v1") + "/healthz"
+        sockets = []
+        for _ in range(2):
+            with client.stream("GET", address) as answer:
+                sockets.append(answer.extensions["network_stream"].get_extra_info("client_addr"))
+                answer.read()
+            time.sleep(0.8)
+    assert sockets[0] == sockets[1]
+
+
+def test_a_client_that_does_not_read_gives_its_place_back(
+    upstream: Loopback, settings: Settings
+) -> None:
+    """Its connection is open, and nothing more goes into it."""
+    upstream.handler = lambda _: streamed([chat_chunk(delta={"content": "x" * 60_000})] * 400)
+    limits = Limits(send_s=0.5)
+    settings = evolve(settings, limits=limits, keep_alive_s=0.0)
+    with listening(settings) as url, connected(url) as client:
+        body = json.dumps({**ASK, "stream": True, "store": False}).encode()
+        client.sendall(
+            b"POST /v1/responses HTTP/1.1\r\nhost: localhost\r\n"
+            b"content-type: application/json\r\ncontent-length: %d\r\n\r\n%b" % (len(body), body)
+        )
+        assert running(url, 1, 5)
+        assert running(url, 0, 8)
+
+
+def running(url: str, count: int, seconds: float) -> bool:
+    """Wait until so many answers are under way; whether they were within *seconds*."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        metrics = httpx.get(f"{url.removesuffix('/v1')}/metrics").text
+        if f"openbridge_running_answers {count}.0" in metrics:
+            return True
+        time.sleep(0.02)
+    return False
+
+
+# -- The log
+
+
+@pytest.fixture
+def log() -> Iterator[io.StringIO]:
+    stream = io.StringIO()
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(JsonFormatter())
+    level = LOGGER.level
+    LOGGER.addHandler(handler)
+    LOGGER.setLevel(logging.INFO)
+    yield stream
+    LOGGER.removeHandler(handler)
+    LOGGER.setLevel(level)
+
+
+NASTY = "m\r\n{}\u2028\x85\x1b[31m\x9b31m\ud800"
+
+
+@pytest.mark.anyio
+async def test_no_client_writes_lines_of_the_log(settings: Settings, log: io.StringIO) -> None:
+    """Line ends and the codes of terminals are escaped, what is long is cut."""
+    body = json.dumps({**ASK, "model": NASTY + "x" * 100_000}).encode()
+    async with asked(settings) as client:
+        headers: Any = {
+            "content-type": b"application/json",
+            "x-request-id": "\x85\x9b".encode("latin-1") + b"y" * 5000,
+        }
+        await client.post("/v1/responses", content=body, headers=headers)
+
+    text = log.getvalue()
+    assert text.isascii()
+    assert text.isprintable() or text.replace("\n", "").isprintable()
+    lines = text.splitlines()
+    assert all(len(line) < 5000 for line in lines)
+    assert json.loads(lines[-1])["event"] == "request"
+    assert "'m\r\n{}" in json.loads(lines[-1])["error"]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("name", ["\ud800", "resp_é", "\x00"])
+async def test_ids_that_nobody_made_are_not_found(settings: Settings, name: str) -> None:
+    """Whatever they are made of."""
+    reference = {"type": "item_reference", "id": name}
+    bodies: list[dict[str, Any]] = [{"previous_response_id": name}, {"input": [reference]}]
+    headers = {"content-type": "application/json"}
+    async with asked(settings) as client:
+        answers = [
+            await client.post("/v1/responses", content=json.dumps({**ASK, **b}), headers=headers)
+            for b in bodies
+        ]
+
+    assert [answer.status_code for answer in answers] == [400, 404]

@@ -1,0 +1,105 @@
+"""What clients keep sealed for the gateway: only the gateways of one store can write it."""
+
+import base64
+import hashlib
+import hmac
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attrs import evolve
+
+from llmcore.bridge.config import Settings
+from llmcore.bridge.seal import PREFIX
+from llmcore.schema import json
+from llmcore.schema.json import JsonObject
+from tests.bridge_service import asked, settings_for, sqlite_state, streamed
+from tests.loopback import DONE, Loopback, chat_chunk, chat_handler, chat_stream, serve
+
+pytestmark = pytest.mark.anyio
+
+ASK = {"model": "m-1", "store": False, "include": ["reasoning.encrypted_content"]}
+THOUGHT: list[dict[str, Any]] = [
+    {"type": "reasoning.encrypted", "data": "OPAQUE", "format": "x", "index": 0}
+]
+THINKING = [
+    chat_chunk(delta={"reasoning_details": THOUGHT}),
+    *chat_stream(["Hello"])[:-1],
+    DONE,
+]
+
+
+@pytest.fixture
+def upstream() -> Iterator[Loopback]:
+    with serve(chat_handler) as running:
+        yield running
+
+
+@pytest.fixture
+def settings(upstream: Loopback, tmp_path: Path) -> Settings:
+    """Configure OpenRouter, whose encrypted thinking must come back."""
+    environ = {"OPENROUTER_API_KEY": "sk-or", "OPENROUTER_BASE_URL": f"{upstream.url}/v1"}
+    state = sqlite_state(tmp_path)
+    return evolve(settings_for(upstream.url), upstream="openrouter", environ=environ, state=state)
+
+
+async def answered(settings: Settings, *items: Any) -> Any:
+    """Return the response of a gateway of its own to a conversation."""
+    async with asked(settings) as client:
+        said = [{"role": "user", "content": "Hi"}, *items]
+        answer = await client.post("/v1/responses", json={**ASK, "input": said})
+    assert answer.status_code == 200, answer.text
+    return answer
+
+
+async def test_a_gateway_without_a_key_has_one(upstream: Loopback, settings: Settings) -> None:
+    """Another gateway of the same store reads what the first one sealed."""
+    upstream.handler = lambda _: streamed(THINKING)
+    first = (await answered(settings)).json()
+    again = {"role": "user", "content": "Go on"}
+    second = await answered(settings, *first["output"], again)
+
+    assert "x-openbridge-diagnostics" not in second.headers
+    sent: Any = upstream.received[1].json
+    assert sent["messages"][1]["reasoning_details"][0]["data"] == "OPAQUE"
+
+
+@pytest.mark.parametrize("key", [None, b"", b"guess"])
+async def test_nobody_can_forge_a_seal(
+    upstream: Loopback, settings: Settings, key: bytes | None
+) -> None:
+    """Neither without a key nor with one of their own: the words do not reach the upstream."""
+    state: JsonObject = {
+        "v": 1,
+        "response": "r",
+        "origin": {"provider": "openrouter", "model": "m-1"},
+        "parts": [{"part": {"type": "text", "text": "FORGED"}}],
+    }
+    packed = zlib.compress(json.dumps(state))
+    check = (
+        hashlib.blake2b(packed, digest_size=16).digest()
+        if key is None
+        else hmac.digest(key, packed, "sha256")[:16]
+    )
+    sealed = PREFIX + base64.urlsafe_b64encode(check + packed).rstrip(b"=").decode()
+    item = {"type": "reasoning", "id": "r", "summary": [], "encrypted_content": sealed}
+
+    answer = await answered(settings, item, {"role": "user", "content": "Go on"})
+
+    assert b"FORGED" not in upstream.received[0].body
+    assert "opaque-data-dropped" in answer.headers["x-openbridge-diagnostics"]
+
+
+async def test_a_key_of_ones_own_needs_no_store(
+    upstream: Loopback, settings: Settings, tmp_path: Path
+) -> None:
+    """What is not stored is answered while the store is broken; without the key it is a 503."""
+    broken = evolve(settings, state=evolve(settings.state, path=tmp_path))
+    await answered(evolve(broken, seal_key="one"))
+    async with asked(broken) as client:
+        refused = await client.post("/v1/responses", json={**ASK, "input": "Hi"})
+
+    assert refused.status_code == 503
+    assert refused.json()["error"]["code"] == "state_unavailable"

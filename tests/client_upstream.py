@@ -1,0 +1,116 @@
+"""A Chat server for clients of the gateway: it answers by what the request asks and offers."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from tests.bridge_service import JSON, refused, streamed, tool_script
+from tests.loopback import Answer, Received, chat_chunk, chat_stream
+
+SIGNATURES = ("sig-1", "sig-2")
+"""Of the thinking before each call of the weather tool: it wants them back."""
+
+CITIES = ("Oslo", "Rome")
+
+PATCH = """\
+*** Begin Patch
+*** Add File: made.txt
++héllo from a patch
+*** Update File: old.txt
+@@
+-before
++after
+*** End Patch
+"""
+
+COMMAND = "printf 'from a command' > made.txt && cat made.txt"
+
+SCRIPT = f"""\
+const done = await tools.exec_command({{cmd: {json.dumps(COMMAND)}}});
+text(done.output);
+"""
+
+
+def answer(received: Received) -> Answer:
+    """Answer any request of the tests' clients."""
+    if received.path.endswith("/models"):
+        data = b'{"object": "list", "data": [{"id": "m-1", "object": "model"}]}'
+        return Answer([data], headers=JSON, length=len(data))
+    body: Any = received.json
+    asked = last_question(body)
+    if "fail with" in asked:
+        return refused(int(asked.rsplit(" ", 1)[-1]), "as you wish", headers={"x-request-id": "up"})
+    if "break off" in asked:
+        return streamed([chat_chunk(delta={"content": "Hel"})], cut=True)
+    if "Write a summary" in asked:
+        return streamed([*_thought(0), *chat_stream(["They said ", "hello."])])
+    if "response_format" in body:
+        return streamed(chat_stream(['{"yes":', " true}"]))
+    results = results_since_question(body)
+    if call := _call(body, asked, len(results)):
+        return streamed(call)
+    return streamed(chat_stream(["That is: ", *results] if results else ["Hel", "lo"]))
+
+
+def last_question(body: Any) -> str:
+    """Return what the user said last."""
+    users = [text_of(one) for one in body["messages"] if one["role"] == "user"]
+    return users[-1] if users else ""
+
+
+def results_since_question(body: Any) -> Sequence[str]:
+    """Return the results of tools that came after what the user said last."""
+    found: list[str] = []
+    for message in body["messages"]:
+        if message["role"] == "user":
+            found = []
+        elif message["role"] == "tool":
+            found.append(text_of(message))
+    return found
+
+
+def text_of(message: Any) -> str:
+    """Return a message's text, however it is written."""
+    content = message.get("content") or ""
+    if isinstance(content, str):
+        return content
+    return "".join(part.get("text", "") for part in content)
+
+
+def offered(body: Any, name: str) -> str | None:
+    """Return the function that stands for a tool, None if it is not offered."""
+    names = [tool["function"]["name"] for tool in body.get("tools", ())]
+    return next((one for one in names if one == name or one.endswith(f"__{name}")), None)
+
+
+def _call(body: Any, asked: str, results: int) -> list[bytes | float] | None:
+    """Return the call that the question is for, None if it was made."""
+    if "weather" in asked and offered(body, "get_weather") and results < len(CITIES):
+        arguments = json.dumps({"city": CITIES[results]})
+        return [*_thought(results), *tool_script((f"call_{results}", "get_weather", arguments))]
+    if results:
+        return None
+    for word, tool, given in _CALLS:
+        name = offered(body, tool)
+        if word in asked and name:
+            return tool_script(("call_0", name, json.dumps(given)))
+    return tool_script(("call_0", "no_such_tool", "{}")) if "unknown" in asked else None
+
+
+_CALLS: tuple[tuple[str, str, dict[str, str]], ...] = (
+    ("command", "exec_command", {"cmd": COMMAND}),
+    ("command", "exec", {"input": SCRIPT}),
+    ("patch", "apply_patch", {"input": PATCH}),
+)
+"""What a question asks for, the tool that does it, and the arguments."""
+
+
+def _thought(turn: int) -> list[bytes | float]:
+    """Return thinking as OpenRouter streams it, signed at its end."""
+    form = {"type": "reasoning.text", "format": "anthropic-claude-v1", "index": 0}
+    words = {**form, "text": f"{CITIES[turn]} next."}
+    signed = {**form, "text": "", "signature": SIGNATURES[turn]}
+    return [
+        chat_chunk(delta={"reasoning": words["text"], "reasoning_details": [words]}),
+        chat_chunk(delta={"reasoning_details": [signed]}),
+    ]

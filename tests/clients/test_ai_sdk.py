@@ -1,0 +1,149 @@
+"""npm's `ai` with `@ai-sdk/openai` and `@ai-sdk/open-responses` against `openbridge serve`."""
+
+from typing import Any
+
+import pytest
+
+from tests.bridge_process import Gateway
+from tests.client_gateway import Bridge
+from tests.client_programs import scene
+from tests.client_upstream import CITIES, SIGNATURES
+
+PROVIDERS = ["openai", "open-responses"]
+TEXT = 'That is: {"weather":"Oslo: sunny"}{"weather":"Rome: sunny"}'
+
+both = pytest.mark.parametrize("provider", PROVIDERS)
+
+
+def ask(bridge: Bridge, name: str, provider: str = "openai") -> Any:
+    return scene("ai_sdk", name, bridge.url, PROVIDER=provider)
+
+
+def sent(bridge: Bridge, index: int = -1) -> Any:
+    return bridge.upstream.received[index].json
+
+
+def signatures(bridge: Bridge) -> list[str]:
+    """Return the signatures that the last request brought back to the upstream."""
+    return [
+        detail["signature"]
+        for message in sent(bridge)["messages"]
+        for detail in message.get("reasoning_details", ())
+        if "signature" in detail
+    ]
+
+
+@both
+def test_create(bridge: Bridge, provider: str) -> None:
+    """`generateText`, instructions included."""
+    made = ask(bridge, "create", provider)
+
+    assert (made["text"], made["reason"]) == ("Hello", "stop")
+    assert made["usage"]["totalTokens"] == 5
+    assert [one["role"] for one in sent(bridge)["messages"]] == ["system", "user"]
+
+
+@both
+def test_stream(bridge: Bridge, provider: str) -> None:
+    """`streamText`; its checks of every event pass."""
+    made = ask(bridge, "stream", provider)
+
+    assert (made["deltas"], made["text"], made["reason"]) == ("Hello", "Hello", "stop")
+    assert made["types"].count("text-delta") == 2
+
+
+@both
+def test_object(bridge: Bridge, provider: str) -> None:
+    """`Output.object` becomes a schema that the upstream holds to."""
+    assert ask(bridge, "object", provider) == {"object": {"yes": True}}
+    assert sent(bridge)["response_format"]["type"] == "json_schema"
+
+
+@pytest.mark.recorded_as("ai_sdk_tools", "@ai-sdk/openai")
+def test_tools(bridge: Bridge) -> None:
+    """As the package does it by itself: it refers to stored items, and thinking goes back."""
+    made = ask(bridge, "tools")
+
+    assert (made["called"], made["text"]) == (list(CITIES), TEXT)
+    assert signatures(bridge) == list(SIGNATURES)
+
+
+@pytest.mark.recorded_as("ai_sdk_tools_without_store", "@ai-sdk/openai")
+def test_tools_without_store(bridge: Bridge) -> None:
+    """`store: false`: the thinking travels encrypted."""
+    made = ask(bridge, "tools_without_store")
+
+    assert (made["called"], made["text"]) == (list(CITIES), TEXT)
+    assert signatures(bridge) == list(SIGNATURES)
+
+
+@pytest.mark.recorded_as("open_responses_tools", "@ai-sdk/open-responses")
+def test_tools_of_open_responses(bridge: Bridge) -> None:
+    """It sends everything again, and asks for nothing encrypted."""
+    made = ask(bridge, "tools", "open-responses")
+
+    assert (made["called"], made["text"]) == (list(CITIES), TEXT)
+
+
+@pytest.mark.parametrize(
+    ("provider", "shown"),
+    [("openai", "tool-input-delta"), ("open-responses", "reasoning-delta")],
+)
+def test_tools_streamed(bridge: Bridge, provider: str, shown: str) -> None:
+    """Over three turns; one package shows arguments in pieces, the other bare thinking."""
+    made = ask(bridge, "tools_streamed", provider)
+
+    assert (made["called"], made["text"]) == (list(CITIES), TEXT)
+    assert {shown, "text-delta", "tool-result"} <= set(made["types"])
+
+
+def test_thinking_is_streamed_as_a_summary(bridge: Bridge) -> None:
+    """If the request asks for a summary, `@ai-sdk/openai` shows it while it comes."""
+    made = ask(bridge, "reasoning_streamed")
+
+    assert made["thoughts"] == "Oslo next.Rome next."
+    assert signatures(bridge) == list(SIGNATURES)
+
+
+@pytest.mark.recorded_as("ai_sdk_options", "@ai-sdk/openai")
+def test_many_options(bridge: Bridge) -> None:
+    """Every option that the package has a name for is taken."""
+    assert ask(bridge, "many_options") == {"text": "Hello"}
+
+
+def test_previous_response(bridge: Bridge) -> None:
+    """`previousResponseId` brings the conversation."""
+    assert ask(bridge, "previous_response") == {"first": "Hello", "second": "Hello"}
+    roles = [one["role"] for one in sent(bridge)["messages"]]
+    assert roles == ["user", "assistant", "user"]
+
+
+@pytest.mark.parametrize(
+    ("provider", "words"),
+    # the second reads words only of errors whose `param` is a string, which OpenAI's are not
+    [("openai", "as you wish"), ("open-responses", "Too Many Requests")],
+)
+def test_errors(bridge: Bridge, provider: str, words: str) -> None:
+    """The upstream's status and words arrive."""
+    failed = ask(bridge, "errors", provider)
+
+    assert {name: one["status"] for name, one in failed.items()} == {"limited": 429, "broken": 502}
+    assert words in failed["limited"]["message"]
+
+
+@both
+@pytest.mark.parametrize("name", ["create", "stream"])
+def test_the_local_model_talks(local: Gateway, provider: str, name: str) -> None:
+    """With nothing configured but the embedded model."""
+    made = scene("ai_sdk", name, local.url, model="smollm2", PROVIDER=provider)
+
+    assert made["text"]
+    assert made["reason"] in ("stop", "length")
+
+
+@both
+def test_the_local_model_keeps_to_a_schema(local: Gateway, provider: str) -> None:
+    """`Output.object` on the embedded model."""
+    made = scene("ai_sdk", "object", local.url, model="smollm2", PROVIDER=provider)
+
+    assert isinstance(made["object"]["yes"], bool)
