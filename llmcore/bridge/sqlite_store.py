@@ -4,7 +4,6 @@ import contextlib
 import os
 import secrets
 import sqlite3
-import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +23,6 @@ from llmcore.bridge.store import (
     unpacked_items,
 )
 from llmcore.schema import json
-from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.json import JsonObject
 
 _T = TypeVar("_T")
@@ -43,27 +41,6 @@ create table if not exists secrets (name text primary key, value blob not null) 
 """
 _PURGE_EVERY_S = 300.0
 _BUSY_S = 5.0
-
-
-def data_dir(environ: Mapping[str, str], platform: str = sys.platform) -> Path:
-    """Return the user's folder for data of llmcore that is not a cache. It may not exist yet.
-
-    `llmcore` in `XDG_DATA_HOME`, or in the platform's own place; ConfigurationError if there
-    is no home directory.
-    """
-    xdg = Path(environ.get("XDG_DATA_HOME", ""))
-    if xdg.is_absolute():
-        return xdg / "llmcore"
-    named = environ.get("HOME") or environ.get("USERPROFILE")
-    if not named:
-        message = "there is no home directory to keep responses in: set OPENBRIDGE_STATE_PATH"
-        raise ConfigurationError(message)
-    if platform == "win32":
-        local = environ.get("LOCALAPPDATA")
-        return (Path(local) if local else Path(named) / "AppData/Local") / "llmcore"
-    if platform == "darwin":
-        return Path(named) / "Library" / "Application Support" / "llmcore"
-    return Path(named) / ".local" / "share" / "llmcore"
 
 
 class SqliteStore:

@@ -1,9 +1,12 @@
 """The store that the settings ask for."""
 
+from pathlib import Path
+
 from llmcore.bridge.config import Settings
 from llmcore.bridge.memory_store import MemoryStore
-from llmcore.bridge.sqlite_store import SqliteStore, data_dir
+from llmcore.bridge.sqlite_store import SqliteStore
 from llmcore.bridge.store import Store
+from llmcore.client.user_folders import data_dir
 
 
 def store_for(settings: Settings) -> Store:
@@ -11,8 +14,7 @@ def store_for(settings: Settings) -> Store:
     state = settings.state
     match state.backend:
         case "sqlite":
-            path = state.path or data_dir(settings.environ) / "openbridge.sqlite3"
-            return SqliteStore(path, ttl_s=state.ttl_s)
+            return SqliteStore(state.path or _default_path(settings), ttl_s=state.ttl_s)
         case "memory":
             return MemoryStore(
                 ttl_s=state.ttl_s, max_entries=state.max_entries, max_bytes=state.max_bytes
@@ -21,3 +23,7 @@ def store_for(settings: Settings) -> Store:
             from llmcore.bridge.redis_store import RedisStore
 
             return RedisStore(state.redis_url or "", ttl_s=state.ttl_s)
+
+
+def _default_path(settings: Settings) -> Path:
+    return data_dir(settings.environ, variable="OPENBRIDGE_STATE_PATH") / "openbridge.sqlite3"

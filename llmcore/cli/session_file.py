@@ -19,4 +19,6 @@ def open_store(environ: Mapping[str, str]) -> SessionStore:
         return RedisStore(place)
     from llmcore.sessions.sqlite_store import SQLiteStore
 
-    return SQLiteStore(Path(place).expanduser() if place else data_dir(environ) / "sessions.db")
+    if place:
+        return SQLiteStore(Path(place).expanduser())
+    return SQLiteStore(data_dir(environ, variable="LLMCORE_SESSIONS") / "sessions.db")

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from llmcore.schema.errors import ConfigurationError
 
@@ -50,8 +50,8 @@ _CONFIG = _Kind(
     windows_folder="llmcore",
 )
 _DATA = _Kind(
-    what="sessions",
-    own_variable="LLMCORE_SESSIONS",
+    what="data",
+    own_variable="XDG_DATA_HOME",
     xdg_variable="XDG_DATA_HOME",
     unix=".local/share",
     mac="Library/Application Support",
@@ -81,12 +81,15 @@ def config_dir(environ: Mapping[str, str], platform: str = sys.platform) -> Path
     return Path(own).expanduser() if own else _folder(_CONFIG, environ, platform)
 
 
-def data_dir(environ: Mapping[str, str], platform: str = sys.platform) -> Path:
+def data_dir(
+    environ: Mapping[str, str], platform: str = sys.platform, *, variable: str = "XDG_DATA_HOME"
+) -> Path:
     """Return the folder for what the user keeps. It may not exist yet.
 
-    It is `llmcore` in `XDG_DATA_HOME`, or in the platform's own place for data.
+    It is `llmcore` in `XDG_DATA_HOME`, or in the platform's own place for data. *variable* is what
+    a user without a home directory is told to set.
     """
-    return _folder(_DATA, environ, platform)
+    return _folder(evolve(_DATA, own_variable=variable), environ, platform)
 
 
 def _folder(kind: _Kind, environ: Mapping[str, str], platform: str) -> Path:

@@ -335,7 +335,7 @@ def test_without_a_home_one_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> Non
 
     monkeypatch.setattr(Path, "home", nowhere)
     with pytest.raises(ConfigurationError, match="LLMCORE_SESSIONS"):
-        data_dir({}, "linux")
+        open_store({})
 
 
 def test_the_variable_names_a_file_or_a_server() -> None:

@@ -49,7 +49,7 @@ def test_where_settings_are(environ: Mapping[str, str], platform: str, expected:
     [
         (cache_dir, "LLMCORE_CACHE_DIR"),
         (config_dir, "LLMCORE_CONFIG_DIR"),
-        (data_dir, "LLMCORE_SESSIONS"),
+        (data_dir, "XDG_DATA_HOME"),
     ],
 )
 def test_without_a_home_the_error_names_the_variable(

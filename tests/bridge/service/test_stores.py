@@ -13,7 +13,7 @@ from attrs import evolve
 from llmcore.bridge.config import Settings, State
 from llmcore.bridge.memory_store import MemoryStore
 from llmcore.bridge.redis_store import RedisStore
-from llmcore.bridge.sqlite_store import SqliteStore, data_dir
+from llmcore.bridge.sqlite_store import SqliteStore
 from llmcore.bridge.store import Record, StateUnavailableError, Store, packed, packed_item, unpacked
 from llmcore.bridge.stores import store_for
 from llmcore.schema.errors import ConfigurationError
@@ -228,24 +228,22 @@ async def test_a_file_that_cannot_be_used_is_a_clear_error(tmp_path: Path) -> No
         await store.aclose()
 
 
-@pytest.mark.parametrize(
-    ("environ", "platform", "path"),
-    [
-        ({"XDG_DATA_HOME": "/data", "HOME": "/h"}, "linux", "/data/llmcore"),
-        ({"XDG_DATA_HOME": "relative", "HOME": "/h"}, "linux", "/h/.local/share/llmcore"),
-        ({"HOME": "/h"}, "darwin", "/h/Library/Application Support/llmcore"),
-        ({"USERPROFILE": "/u", "LOCALAPPDATA": "/l"}, "win32", "/l/llmcore"),
-    ],
-)
-def test_where_the_file_is(environ: dict[str, str], platform: str, path: str) -> None:
+def test_where_the_file_is(tmp_path: Path) -> None:
     """In the user's own folder for data."""
-    assert data_dir(environ, platform) == Path(path)
+    settings = Settings(environ={"XDG_DATA_HOME": str(tmp_path)}, state=State(backend="sqlite"))
+
+    assert str(tmp_path / "llmcore" / "openbridge.sqlite3") in repr(vars(store_for(settings)))
 
 
-def test_without_a_home_the_path_must_be_given() -> None:
+def test_without_a_home_the_path_must_be_given(monkeypatch: pytest.MonkeyPatch) -> None:
     """There is no good place to guess."""
+
+    def nowhere() -> Path:
+        raise RuntimeError("no home")
+
+    monkeypatch.setattr(Path, "home", nowhere)
     with pytest.raises(ConfigurationError, match="OPENBRIDGE_STATE_PATH"):
-        data_dir({})
+        store_for(Settings(environ={}, state=State(backend="sqlite")))
 
 
 # -- redis
