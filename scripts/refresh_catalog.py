@@ -85,6 +85,8 @@ def records_of(provider: str, models: Iterable[Any], day: date) -> Iterator[Reco
     """Yield the records of *provider* from its *models* in genai-prices, at prices of *day*."""
     foreign = _FOREIGN.get(provider)
     for model in models:
+        if model.id.endswith("-"):  # the price of whatever begins so, no model
+            continue
         if _NOT_CHAT.search(model.id.lower()) or (foreign and foreign.search(model.id)):
             continue
         id_ = model.id.removeprefix("regional.")
