@@ -10,11 +10,11 @@ from typing import Any, Protocol, runtime_checkable
 import anyio.to_thread
 
 from llmcore.client.http_options import HttpOptions
-from llmcore.routes.auth import Auth, CredentialSource
+from llmcore.routes.auth import Auth, CredentialSource, Fetch
 from llmcore.routes.github_credentials import CopilotLogin
 from llmcore.routes.google_credentials import GoogleCredentials
 from llmcore.routes.sigv4 import AwsCredentialChain, AwsCredentials
-from llmcore.schema.errors import AuthenticationError, ConfigurationError
+from llmcore.schema.errors import AuthenticationError, ConfigurationError, LLMError
 
 
 class Tokens(Protocol):
@@ -54,13 +54,24 @@ class Credentials:
                 fetch, _interpreter(fetch, environ, self._options)
             )
             return await anyio.to_thread.run_sync(chain.token, abandon_on_cancel=True)
-        return await fetch()
+        return await _provided(fetch)
 
     def refused(self, auth: Auth, token: str | None) -> bool:
         """Take in that a server refused *token* of *auth*; whether another may be had."""
         fetch = auth.fetch
         chain = self._chains.get(fetch) if isinstance(fetch, CredentialSource) else None
         return token is not None and isinstance(chain, Renewable) and chain.refused(token)
+
+
+async def _provided(fetch: Fetch) -> str:
+    """Return what the caller's own function says; an AuthenticationError if it fails."""
+    try:
+        return await fetch()
+    except LLMError:
+        raise
+    except Exception as error:
+        message = f"the token provider failed with a {type(error).__name__}"
+        raise AuthenticationError(message, cause=error) from error
 
 
 def _interpreter(

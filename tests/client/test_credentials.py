@@ -84,6 +84,19 @@ async def test_functions_are_awaited_each_time() -> None:
     assert await credentials.token(Auth.token(fetch), {}) == "two"
 
 
+async def test_a_function_that_fails_is_an_authentication_error() -> None:
+    """Whatever it raises; what it said may hold a secret and stays in the cause."""
+
+    async def fail() -> str:
+        raise KeyError("sk-secret")
+
+    with pytest.raises(AuthenticationError, match="KeyError") as caught:
+        await Credentials().token(Auth.token(fail), {})
+
+    assert "sk-secret" not in str(caught.value)
+    assert isinstance(caught.value.cause, KeyError)
+
+
 @pytest.mark.parametrize(
     ("profile", "found"),
     [
