@@ -1,6 +1,7 @@
 """WebSockets in cassettes: recorded from a real server, replayed without one."""
 
 from collections.abc import Iterable
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,7 @@ async def recorded(answers: Any, *texts: str) -> tuple[Cassette, list[LLMRespons
     """Return the cassette of a conversation with a server, and what was said."""
     with sockets(answers) as server:
         recorder = Recorder(HttpTransport(), META)
-        async with Client(transport=recorder) as client:
+        async with aclosing(recorder), Client(transport=recorder) as client:
             said = await talk(client, ask(server.url), *texts)
         return recorder.cassette, said
 
@@ -99,7 +100,7 @@ async def test_a_replaced_socket_is_replaced_again() -> None:
 
     with sockets(closes) as server:
         recorder = Recorder(HttpTransport(), META)
-        async with Client(transport=recorder) as client:
+        async with aclosing(recorder), Client(transport=recorder) as client:
             (first,) = await talk(client, ask(server.url))
             await anyio.sleep(0.1)
             more = (*ask().messages, first.message, Message.user("More"))
@@ -123,7 +124,7 @@ async def test_a_refused_socket_and_its_fallback_are_replayed() -> None:
 
     with serve(handler) as server:
         recorder = Recorder(HttpTransport(), META)
-        async with Client(transport=recorder) as client:
+        async with aclosing(recorder), Client(transport=recorder) as client:
             said = await talk(client, ask(f"{server.url}/v1"))
     player = Player(loads(dumps(recorder.cassette)))
     async with Client(transport=player) as client:
@@ -144,7 +145,7 @@ async def test_a_broken_answer_breaks_again() -> None:
 
     with sockets(breaks) as server:
         recorder = Recorder(HttpTransport(), META)
-        async with Client(transport=recorder) as client:
+        async with aclosing(recorder), Client(transport=recorder) as client:
             first = (await client.stream(ask(server.url)).result()).failure()
     player = Player(loads(dumps(recorder.cassette)))
     async with Client(transport=player) as client:
@@ -244,7 +245,7 @@ async def test_the_recorder_knows_the_keys_of_handshakes(tmp_path: Path) -> None
     """A server that quotes ours keeps the cassette from being written."""
     with sockets(says(f"Your key is {KEY}.")) as server:
         recorder = Recorder(HttpTransport(), META)
-        async with Client(transport=recorder) as client:
+        async with aclosing(recorder), Client(transport=recorder) as client:
             await talk(client, ask(server.url))
 
     with pytest.raises(SecretFoundError):
