@@ -282,7 +282,8 @@ class Client:
         self, request: LLMRequest, model: Model, *, streaming: bool, token: str | None
     ) -> Result[PreparedRequest, LLMError]:
         """Return the native request of *request*, whose model and files are there."""
-        resolved = changed(request, model=model, provider=None)
+        known = request.model is model and request.provider is None
+        resolved = request if known else changed(request, model=model, provider=None)
         return _route(model).prepare(resolved, streaming=streaming, context=self._context(token))
 
     def _context(self, token: str | None) -> AuthContext:

@@ -125,6 +125,8 @@ class Response:
     def __init__(self, native: httpcore.Response) -> None:
         self._native = native
         self._network = native.extensions.get("network_stream")
+        self._shared = native.extensions.get("http_version") == b"HTTP/2"
+        """Whether others read from the same connection."""
         self.status = native.status
         self.headers: Mapping[str, str] = _decoded(native.headers)
 
@@ -139,8 +141,7 @@ class Response:
 
         False for HTTP/2: its connection is read by whoever comes first, for all.
         """
-        shared = self._native.extensions.get("http_version") == b"HTTP/2"
-        if shared or not isinstance(self._network, Stream):
+        if self._shared or not isinstance(self._network, Stream):
             return False
         self._network.read_limit = seconds
         return True
@@ -153,9 +154,16 @@ class Response:
 
     async def aclose(self) -> None:
         """Give the connection back, or cut it if the body was not read to its end."""
-        if isinstance(self._network, Stream):
-            self._network.read_limit = None
-        await self._native.aclose()
+        if self._shared or not isinstance(self._network, Stream):
+            await self._native.aclose()
+            return
+        self._network.read_limit = None
+        try:
+            await self._native.aclose()
+        except BaseException:  # a task of asyncio's was cancelled in the middle of it
+            with anyio.CancelScope(shield=True):
+                await self._network.aclose()
+            raise
 
 
 async def _close_unused(pool: httpcore.AsyncConnectionPool) -> None:

@@ -207,6 +207,8 @@ class ResponseDecoder:
 
     def _with_context(self, start: StreamStart) -> StreamStart:
         context = self._context
+        if not (context.diagnostics or context.rate_limit or context.request_id):
+            return start
         return changed(
             start,
             diagnostics=(*context.diagnostics, *start.diagnostics),

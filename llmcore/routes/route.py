@@ -51,12 +51,12 @@ class RouteDefaults:
         options = dict(self.provider_options)
         for provider, values in request.provider_options.items():
             options[provider] = merge_json(options.get(provider, {}), values, keep_none=True)
-        return changed(
-            request,
-            generation=_filled(request.generation, self.generation),
-            provider_options=options,
-            http=request.http.over(self.http),
-        )
+        generation = _filled(request.generation, self.generation)
+        http = request.http.over(self.http)
+        if options == request.provider_options and generation is request.generation:
+            if http is request.http:
+                return request
+        return changed(request, generation=generation, provider_options=options, http=http)
 
 
 _GENERATION = tuple(option.name for option in fields(GenerationOptions))

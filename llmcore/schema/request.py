@@ -39,9 +39,11 @@ def _messages(value: Iterable[Message]) -> tuple[Message, ...]:
     return _only(tuple(value), (Message,), "messages are Message values")
 
 
+_TOOLS: tuple[type, ...] = get_args(ToolSpec)
+
+
 def _tools(value: Iterable[ToolSpec]) -> tuple[ToolSpec, ...]:
-    kinds = get_args(ToolSpec)
-    return _only(tuple(value), kinds, "tools are ToolDefinition, CustomTool or HostedTool values")
+    return _only(tuple(value), _TOOLS, "tools are ToolDefinition, CustomTool or HostedTool values")
 
 
 def _metadata(value: Mapping[str, str]) -> Mapping[str, str]:
