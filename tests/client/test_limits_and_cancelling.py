@@ -218,18 +218,18 @@ async def test_closing_from_another_task_ends_the_read(server: Loopback) -> None
 
 
 async def test_many_cancels_do_not_use_up_the_pool(server: Loopback) -> None:
-    """After 200 abandoned streams on 5 connections the next call works."""
+    """After 1,000 abandoned streams on 10 connections the next call works."""
     server.handler = scripted(endless)
-    limits = httpx.Limits(max_connections=5)
+    limits = httpx.Limits(max_connections=10)
     async with httpx.AsyncClient(limits=limits) as http, Client(http=http) as client:
 
         async def abandon() -> None:
             async with client.stream(request(model=model_at(server), prompt="Hi")) as stream:
                 await anext(stream)
 
-        for _ in range(40):
+        for _ in range(100):
             async with anyio.create_task_group() as group:
-                for _ in range(5):
+                for _ in range(10):
                     group.start_soon(abandon)
         server.handler = scripted(chat_stream)
         result = await client.stream(request(model=model_at(server), prompt="Hi")).result()
