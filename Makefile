@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
 CLIENTS := tests/clients/js
 
-.PHONY: demo test test-all test-clients lint format bench soak docs docs-table catalog record clean
+.PHONY: demo test test-all test-clients fuzz lint format bench soak docs docs-table catalog record clean
 
 demo: $(STAMP)-local
 	@$(BIN)/llmcore local install
@@ -25,6 +25,9 @@ test-all: $(STAMP)-dev ## the tests on every supported Python of this machine
 	  .venv-$$version/bin/python -m pip install --quiet --editable '.[local,dev]' || exit 1; \
 	  .venv-$$version/bin/python -m pytest || exit 1; \
 	done
+
+fuzz: $(STAMP)-dev ## the property tests with other examples each time; make test has the same ones always
+	$(BIN)/python -m pytest -m hypothesis --hypothesis-profile=explore
 
 test-clients: $(STAMP)-dev $(CLIENTS)/node_modules/.package-lock.json ## npm's openai, the AI SDK and Codex against the gateway
 	@$(BIN)/llmcore local install

@@ -90,8 +90,8 @@ def _native_item(
 
 
 def picture(file: File) -> str | None:
-    """Return a file as the base64 of `image_generation_call`."""
-    return None if file.data is None else base64.b64encode(file.data).decode()
+    """Return a file as the base64 of `image_generation_call`; None if it has no bytes."""
+    return base64.b64encode(file.data).decode() if file.data else None
 
 
 def _search(call: ToolCall, result: ToolResult | None) -> dict[str, Any]:

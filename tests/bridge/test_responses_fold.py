@@ -437,6 +437,15 @@ def test_a_drawn_picture_is_an_item_and_comes_back() -> None:
     assert again.messages[1:] == made.conversation.messages[1:]
 
 
+def test_a_picture_without_bytes_is_kept_and_not_shown() -> None:
+    """A client could not draw it; the conversation stays what the upstream said."""
+    made = folded(stream(text("Look:"), File(id="f", media_type="image/png", data=b"")))
+
+    assert "image_generation_call" not in [item["type"] for item in made.output]
+    assert [one.code for one in made.fold.diagnostics] == ["file-dropped"]
+    assert made.conversation.messages[-1].content[-1] == ImagePart(data=b"", media_type="image/png")
+
+
 def test_native_data_without_a_form_is_kept_and_not_shown() -> None:
     """It is sealed, and comes back."""
     translation = translated({**ASK, **ENCRYPTED})

@@ -160,6 +160,15 @@ def test_nothing_open_nothing_continued(case: Case) -> None:
     assert read(case.protocol.stream.initial(ASKED), _frame(case.event)) is None
 
 
+def test_usage_in_the_choice_is_not_lost() -> None:
+    """Some servers count there; the short way leaves such a chunk to the long one."""
+    case = CASES["chat text"]
+    event = json.loads(json.dumps(case.event))
+    event["choices"][0]["usage"] = {"prompt_tokens": 1}
+
+    assert _continued(case, _frame(event)) is None
+
+
 ODD = st.sampled_from(
     [None, "", "x", 0, 1, True, -1, 0.5, [], [1], {}, {"a": 1}, "text_delta", [{"index": 0}]]
 )

@@ -81,6 +81,9 @@ def test_reading_gives_a_value_or_a_value_error(data: bytes | str) -> None:
         ('{"a": 1e999}', {"a": None}),
         ('"\\ud83d"', "\ud83d"),
         (b'{"a": [true, null]}', {"a": [True, None]}),
+        (b'{"wei": 123456789012345678901234567890}', {"wei": 123456789012345678901234567890}),
+        (b"[NaN, -9223372036854775809]", [None, -9223372036854775809]),
+        ("[" + "1" * 5000 + "]", [None]),
     ],
 )
 def test_reading_takes_what_servers_write(text: bytes | str, value: JsonValue) -> None:

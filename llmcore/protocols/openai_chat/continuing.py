@@ -19,6 +19,7 @@ class _Choice(msgspec.Struct):
     index: Any = None
     finish_reason: Any = None
     logprobs: Any = None
+    usage: Any = None
     error: Any = None
 
 
@@ -48,7 +49,7 @@ def continued(state: State, frame: Frame) -> LLMEvent | None:
         value = delta[hot]
         if not value or choice.finish_reason or choice.index not in _FIRST:
             return None
-        if chunk.usage is not None:
+        if chunk.usage is not None or choice.usage is not None:
             return None
         if len(delta) > 1:
             for key, other in delta.items():
