@@ -32,6 +32,15 @@ SERVICE: Final = "bedrock"
 KEY_VARIABLE: Final = "AWS_BEARER_TOKEN_BEDROCK"
 REGION_VARIABLES: Final = ("AWS_REGION", "AWS_DEFAULT_REGION")
 _REGION: Final = re.compile(r"[a-z]{2,}(-[a-z]+)+-\d+")
+_DOMAINS: Final = {
+    "cn-": "amazonaws.com.cn",
+    "eusc-": "amazonaws.eu",
+    "us-iso-": "c2s.ic.gov",
+    "us-isob-": "sc2s.sgov.gov",
+    "us-isof-": "csp.hci.ic.gov",
+    "eu-isoe-": "cloud.adc-e.uk",
+}
+"""Domains of the regions that begin so. Source: `partitions.json` of botocore 1.44."""
 
 
 @frozen(kw_only=True)
@@ -129,5 +138,6 @@ def _checked(region: str, source: str) -> str:
 
 def _base_url(region_of: RegionOf, environ: Mapping[str, str]) -> str:
     region = region_of(environ)
-    domain = "amazonaws.com.cn" if region.startswith("cn-") else "amazonaws.com"
+    domains = (domain for start, domain in _DOMAINS.items() if region.startswith(start))
+    domain = next(domains, "amazonaws.com")
     return f"https://bedrock-runtime.{region}.{domain}"

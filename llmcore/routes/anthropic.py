@@ -26,6 +26,7 @@ from llmcore.schema.model import Model
 PROVIDER: Final = "anthropic"
 BASE_URL: Final = "https://api.anthropic.com"
 VERSION: Final = "2023-06-01"
+"""Not the latest: `2026-10-21` takes no sampling parameters, whatever the model."""
 
 AUTH: Final = Auth.first_of(
     Auth.env("ANTHROPIC_API_KEY", header="x-api-key", prefix=""),

@@ -1,6 +1,7 @@
 """Baseten's Model APIs; a dedicated deployment is another `base_url`.
 
-Document, read November 2026: https://docs.baseten.co/reference/inference-api/chat-completions.
+Documents, read November 2026: https://docs.baseten.co/reference/inference-api/chat-completions and
+its `llm-openapi-spec.json`, https://docs.baseten.co/inference/model-apis/reasoning.
 Key: BASETEN_API_KEY.
 """
 
@@ -9,7 +10,7 @@ from attrs import evolve, frozen
 from llmcore.protocols.openai_chat.dialect import COMPATIBLE
 from llmcore.routes.chat_provider import ChatProvider, Profile
 
-DIALECT = evolve(COMPATIBLE, strict_tools=False)
+DIALECT = evolve(COMPATIBLE, audio_formats=frozenset({"wav", "mp3"}))
 
 
 @frozen

@@ -1,7 +1,8 @@
 """Cerebras.
 
 Documents, read November 2026: https://inference-docs.cerebras.ai/api-reference/chat-completions,
-https://inference-docs.cerebras.ai/capabilities/reasoning. Key: CEREBRAS_API_KEY.
+https://inference-docs.cerebras.ai/capabilities/image-inputs,
+https://pypi.org/project/cerebras-cloud-sdk/1.91.0/ (`types/chat`). Key: CEREBRAS_API_KEY.
 """
 
 from attrs import evolve, frozen
@@ -12,6 +13,7 @@ from llmcore.routes.chat_provider import ChatProvider, Profile
 DIALECT = evolve(
     COMPATIBLE,
     max_tokens_field="max_completion_tokens",
+    image_urls=False,
     strict_schemas=True,
     prompt_cache_key=True,
     unsupported=COMPATIBLE.unsupported | {"top_k", "prompt_cache_retention"},

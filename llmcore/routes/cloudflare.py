@@ -2,8 +2,9 @@
 
 Documents, read November 2026:
 https://developers.cloudflare.com/workers-ai/configuration/open-ai-compatibility,
-https://developers.cloudflare.com/ai-gateway/chat-completion (one API for all upstreams),
-https://developers.cloudflare.com/ai-gateway/providers (each upstream's own API),
+https://developers.cloudflare.com/ai-gateway/usage/chat-completion (one API for all upstreams: "will
+continue to work", though deprecated for Workers AI's own URL, which takes `openai/...` too),
+https://developers.cloudflare.com/ai-gateway/usage/providers (each upstream's own API),
 https://developers.cloudflare.com/ai-gateway/configuration/authentication.
 Account: CLOUDFLARE_ACCOUNT_ID. Key of Workers AI: CLOUDFLARE_API_TOKEN. Key of the gateway, if it
 asks for one: CF_AIG_TOKEN.

@@ -1,8 +1,9 @@
 """DeepInfra.
 
-Document, read November 2026: https://docs.deepinfra.com/chat/overview and the API page of any
-model, such as https://deepinfra.com/deepseek-ai/DeepSeek-R1/api. Key: DEEPINFRA_API_KEY, or
-DEEPINFRA_TOKEN.
+Documents, read November 2026: https://docs.deepinfra.com/chat/overview, .../chat/tool-calling,
+.../chat/structured-outputs, .../chat/reasoning, .../chat/log-probs,
+.../chat/prompt-cache-retention and .../api-reference/openai-chat-completions-1.
+Key: DEEPINFRA_API_KEY, or DEEPINFRA_TOKEN.
 """
 
 from attrs import evolve, frozen
@@ -14,7 +15,11 @@ DIALECT = evolve(
     COMPATIBLE,
     strict_tools=False,
     parallel_tool_calls=False,
-    tool_choice_modes=frozenset({"auto", "none"}),  # "a particular function ... not supported"
+    tool_choice_modes=frozenset({"auto", "none"}),  # the only ones listed as supported
+    strict_schemas=True,
+    prompt_cache_key=True,
+    unsupported=COMPATIBLE.unsupported  # log probabilities: only from their native API
+    | {"logprobs", "top_logprobs", "prompt_cache_retention"},
 )
 
 

@@ -1,7 +1,9 @@
 """DeepSeek.
 
 Documents, read November 2026: https://api-docs.deepseek.com/api/create-chat-completion,
-https://api-docs.deepseek.com/guides/thinking_mode. Key: DEEPSEEK_API_KEY.
+https://api-docs.deepseek.com/guides/thinking_mode; for pictures, what
+https://github.com/langgenius/dify-official-plugins/pull/3868 quotes of .../guides/vision.
+Key: DEEPSEEK_API_KEY.
 """
 
 from attrs import evolve, frozen
@@ -11,7 +13,6 @@ from llmcore.routes.chat_provider import ChatProvider, Profile
 
 DIALECT = evolve(
     COMPATIBLE,
-    images=False,
     response_formats=frozenset({"json"}),  # no json_schema: .../guides/json_mode
     strict_tools=False,  # only below https://api.deepseek.com/beta: .../guides/tool_calls
     parallel_tool_calls=False,

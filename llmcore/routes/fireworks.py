@@ -1,7 +1,8 @@
 """Fireworks AI.
 
-Documents, read November 2026: https://docs.fireworks.ai/api-reference/post-chatcompletions,
-https://docs.fireworks.ai/guides/reasoning. Key: FIREWORKS_API_KEY.
+Documents, read November 2026: https://docs.fireworks.ai/guides/reasoning,
+https://pypi.org/project/fireworks-ai/1.2.30/ (`types/chat`), made from the API reference. Fields it
+does not know are errors ("Extra inputs are not permitted"). Key: FIREWORKS_API_KEY.
 """
 
 from attrs import evolve, frozen

@@ -18,7 +18,6 @@ from returns.result import Failure, Result
 
 from llmcore.protocols import openai_chat, openai_responses
 from llmcore.protocols.openai_chat.dialect import COMPATIBLE
-from llmcore.protocols.openai_responses import ResponsesDialect
 from llmcore.protocols.protocol import Built, Protocol
 from llmcore.routes.auth import Auth, AuthContext, CredentialSource, Fetch
 from llmcore.routes.base_url import checked_base_url
@@ -48,12 +47,7 @@ CHAT: Final = evolve(
     image_urls=False,  # "external image URLs are not supported"
     parallel_tool_calls=False,
 )
-RESPONSES: Final = ResponsesDialect(
-    item_ids="reasoning",
-    plain_models=openai_responses.OPENAI.plain_models,
-    fixed_sampling=openai_responses.OPENAI.fixed_sampling,
-    fixed_sampling_with_effort=openai_responses.OPENAI.fixed_sampling_with_effort,
-)
+RESPONSES: Final = evolve(openai_responses.OPENAI, item_ids="reasoning")
 _INTENT: Final = {"openai-intent": "conversation-edits"}
 _RESPONSES_MODELS: Final = re.compile(r"gpt-([5-9]|[12]\d)(?!\d|-mini)")
 _MEMORY: Final = ("previous_response_id", "conversation", "background")

@@ -24,7 +24,7 @@ API_VERSION: Final = "v1beta"
 BASE_URL: Final = f"https://generativelanguage.googleapis.com/{API_VERSION}"
 
 AUTH: Final = Auth.env("GEMINI_API_KEY", "GOOGLE_API_KEY", header="x-goog-api-key", prefix="")
-"""How to sign where neither `api_key` nor `auth` was given."""
+"""How to sign where neither `api_key` nor `auth` was given. Google's libraries turn these round."""
 
 
 @frozen(kw_only=True)

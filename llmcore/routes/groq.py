@@ -1,8 +1,7 @@
 """Groq.
 
-Documents, read November 2026: https://console.groq.com/docs/api-reference#chat-create,
-https://console.groq.com/docs/openai (unsupported fields: 400),
-https://console.groq.com/docs/reasoning. Key: GROQ_API_KEY.
+Documents, read November 2026: https://console.groq.com/docs/reasoning,
+https://pypi.org/project/groq/1.7.0/ (`types/chat`), made from the API reference. Key: GROQ_API_KEY.
 
 Qwen models think in `<think>` tags, which stay text unless the request says
 `provider_options={"groq": {"reasoning_format": "parsed"}}`.
@@ -17,7 +16,7 @@ DIALECT = evolve(
     COMPATIBLE,
     max_tokens_field="max_completion_tokens",
     developer_role=True,
-    names=False,
+    names=False,  # in the SDK's types; 400 by the list of console.groq.com/docs/openai, as quoted
     unsupported=COMPATIBLE.unsupported
     | {"top_k", "logprobs", "top_logprobs", "presence_penalty", "frequency_penalty"},
     reasoning_field="reasoning",

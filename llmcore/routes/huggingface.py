@@ -1,7 +1,8 @@
 """Hugging Face's Inference Providers router. A model's id may end in `:provider`.
 
-Document, read November 2026:
-https://huggingface.co/docs/inference-providers/tasks/chat-completion. Key: HF_TOKEN.
+Documents, read November 2026:
+https://huggingface.co/docs/inference-providers/tasks/chat-completion,
+https://pypi.org/project/huggingface-hub/2.4.0/ (`chat_completion`). Key: HF_TOKEN.
 """
 
 from attrs import evolve, frozen
@@ -15,6 +16,8 @@ DIALECT = evolve(
     parallel_tool_calls=False,
     strict_schemas=True,
     unsupported=COMPATIBLE.unsupported | {"top_k"},
+    # No document states a parameter; those of the provider behind go by `provider_options`.
+    reasoning_effort="none",
 )
 
 

@@ -12,10 +12,9 @@ from llmcore.routes.chat_provider import ChatProvider, Profile
 
 DIALECT = evolve(
     COMPATIBLE,
-    audio_formats=frozenset({"wav", "mp3"}),
+    audio_formats=frozenset({"wav", "mp3", "flac"}),
     strict_tools=False,
     named_tool_choice="required",  # an object is read as `auto`
-    reasoning_effort="none",
     reasoning_replay="accepted",
 )
 

@@ -1,6 +1,8 @@
 """LM Studio's server.
 
-Document, read November 2026: https://lmstudio.ai/docs/developer/openai-compat; what it refuses:
+Documents, read November 2026: https://lmstudio.ai/docs/developer/openai-compat/chat-completions,
+.../openai-compat/tools, .../openai-compat/structured-output,
+https://lmstudio.ai/docs/developer/api-changelog (`tool_choice`, `stream_options`); what it refuses:
 https://github.com/lmstudio-ai/lmstudio-bug-tracker/issues/670 (`tool_choice` as an object).
 Key, where the server asks for one: LM_API_TOKEN.
 """
@@ -18,6 +20,7 @@ DIALECT = evolve(
     named_tool_choice="required",
     response_formats=frozenset({"json_schema"}),  # "must be 'json_schema' or 'text'"
     unsupported=COMPATIBLE.unsupported | {"logprobs", "top_logprobs"},
+    reasoning_effort="reasoning_effort",  # taken, but in the documents of Responses only
 )
 
 

@@ -1,8 +1,9 @@
 """Mistral AI.
 
-Documents, read November 2026: https://docs.mistral.ai/api/#tag/chat,
-https://docs.mistral.ai/capabilities/reasoning/. Fields it does not know are errors
-("Extra inputs are not permitted"). Key: MISTRAL_API_KEY.
+Documents, read November 2026: https://docs.mistral.ai/inference/conversations/reasoning,
+https://pypi.org/project/mistralai/3.7.0/ (`client/models`),
+https://pypi.org/project/mistral-common/1.13.1/ (`validator`: call ids, order of roles). Fields it
+does not know are errors ("Extra inputs are not permitted"). Key: MISTRAL_API_KEY.
 """
 
 from attrs import evolve, frozen

@@ -1,6 +1,7 @@
 """Ollama, on this machine or, as `base_url="https://ollama.com/v1"` with a key, in its cloud.
 
-Document, read November 2026: https://docs.ollama.com/api/openai-compatibility.
+Documents, read November 2026: https://docs.ollama.com/api/openai-compatibility,
+https://github.com/ollama/ollama/blob/main/openai/openai.go.
 Key, where one is needed: OLLAMA_API_KEY.
 """
 
@@ -11,6 +12,7 @@ from llmcore.routes.chat_provider import ChatProvider, Profile
 
 DIALECT = evolve(
     COMPATIBLE,
+    names=False,  # of tools only
     image_urls=False,
     strict_tools=False,
     parallel_tool_calls=False,

@@ -2,7 +2,8 @@
 
 Documents, read November 2026: https://platform.openai.com/docs/api-reference/authentication
 (organization and project), https://platform.openai.com/docs/api-reference/chat,
-https://platform.openai.com/docs/api-reference/responses.
+https://platform.openai.com/docs/api-reference/responses,
+https://developers.openai.com/api/docs/guides/deployment-checklist (what models take).
 Key: OPENAI_API_KEY.
 """
 

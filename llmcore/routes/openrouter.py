@@ -3,7 +3,7 @@
 Documents, read November 2026:
 https://openrouter.ai/docs/api/api-reference/chat/create-a-chat-completion,
 https://openrouter.ai/docs/guides/routing/provider-selection, https://openrouter.ai/docs/guides/
-routing/model-fallbacks, https://openrouter.ai/docs/use-cases/reasoning-tokens,
+routing/model-fallbacks, https://openrouter.ai/docs/guides/best-practices/reasoning-tokens,
 https://openrouter.ai/docs/use-cases/usage-accounting (always on, and with it the cost),
 https://openrouter.ai/docs/app-attribution, https://openrouter.ai/docs/features/prompt-caching.
 Key: OPENROUTER_API_KEY.
@@ -41,7 +41,7 @@ DIALECT = ChatDialect(
 
 # -- routing
 
-Sort = Literal["price", "throughput", "latency"]
+Sort = Literal["price", "throughput", "latency", "exacto"]
 DataCollection = Literal["allow", "deny"]
 
 

@@ -1,7 +1,8 @@
 """Perplexity's Sonar, which searches before it answers.
 
-Document, read November 2026: https://docs.perplexity.ai/api-reference/sonar-post.
-Key: PERPLEXITY_API_KEY.
+Documents, read November 2026: https://docs.perplexity.ai/api-reference/sonar-post (as the types of
+the `perplexityai` package state it), https://docs.perplexity.ai/guides/chat-completions-guide,
+https://docs.perplexity.ai/faq/faq. Key: PERPLEXITY_API_KEY.
 """
 
 from attrs import evolve, frozen
@@ -19,6 +20,7 @@ DIALECT = evolve(
     response_formats=frozenset({"json_schema"}),
     unsupported=COMPATIBLE.unsupported | {"seed"},
     stream_usage=False,  # every chunk says the usage so far
+    think_tags=True,  # sonar-reasoning-pro writes its thinking so, before JSON as well
 )
 
 

@@ -3,8 +3,10 @@
 Documents, read November 2026:
 https://docs.cloud.google.com/vertex-ai/generative-ai/docs/model-reference/inference,
 https://docs.cloud.google.com/vertex-ai/generative-ai/docs/learn/locations (hosts),
-https://cloud.google.com/vertex-ai/generative-ai/docs/start/express-mode (keys),
-https://platform.claude.com/docs/en/build-with-claude/claude-on-vertex-ai.
+https://cloud.google.com/vertex-ai/generative-ai/docs/start/express-mode/
+vertex-ai-express-mode-api-reference (keys),
+https://platform.claude.com/docs/en/build-with-claude/claude-on-vertex-ai and
+https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages.
 Credentials: those that google-auth finds (GOOGLE_APPLICATION_CREDENTIALS, `gcloud auth
 application-default login`, metadata servers), for which the `vertex` extra is installed.
 Project: GOOGLE_CLOUD_PROJECT. Location: GOOGLE_CLOUD_LOCATION, else `global`.
@@ -123,10 +125,9 @@ def _claude_body(body: Any) -> JsonObject:
     return {"anthropic_version": CLAUDE_VERSION, **own}
 
 
-_CLAUDE: Final = evolve(
-    anthropic_messages.protocol,
-    body=evolve(anthropic_messages.protocol.body, to_json=_claude_body),
-)
+# mid-conversation system messages: "available on the Claude API and Claude Platform on AWS" only
+_MESSAGES: Final = anthropic_messages.make(system_messages=False)
+_CLAUDE: Final = evolve(_MESSAGES, body=evolve(_MESSAGES.body, to_json=_claude_body))
 
 
 def _auth(api_key: str | None, auth: Auth | None, service_account_file: str | None) -> Auth:

@@ -1,8 +1,8 @@
 """vLLM's own server.
 
-Documents, read November 2026: https://docs.vllm.ai/en/latest/serving/openai_compatible_server/,
-https://docs.vllm.ai/en/latest/features/reasoning_outputs/. Key, where the server asks for
-one: VLLM_API_KEY.
+Documents, read November 2026: https://docs.vllm.ai/en/latest/features/tool_calling/,
+https://pypi.org/project/vllm/0.33.0/ (`entrypoints/openai/chat_completion/protocol.py`,
+`renderers/chat_utils`). Key, where the server asks for one: VLLM_API_KEY.
 """
 
 from attrs import evolve, frozen
@@ -12,10 +12,10 @@ from llmcore.routes.chat_provider import ChatProvider, Profile
 
 DIALECT = evolve(
     COMPATIBLE,
+    max_tokens_field="max_completion_tokens",
     videos=True,
     audio_formats=frozenset({"wav", "mp3", "flac", "ogg"}),
-    strict_tools=False,
-    reasoning_field="reasoning",  # "reasoning used to be called reasoning_content"
+    reasoning_field="reasoning",
     reasoning_replay="accepted",
 )
 

@@ -25,8 +25,9 @@ DIALECT = evolve(
     COMPATIBLE,
     max_tokens_field="max_completion_tokens",
     strict_tools=False,  # accepted for compatibility only
-    unsupported=COMPATIBLE.unsupported  # 400 from every current model
-    | {"top_k", "presence_penalty", "frequency_penalty", "stop"},
+    unsupported=COMPATIBLE.unsupported  # the penalties: 400 from every current model
+    | {"top_k", "presence_penalty", "frequency_penalty"},
+    no_stop=r"(?!grok-4\.20.*-non-reasoning).*",  # "cannot be used with reasoning models"
     reasoning_by_model=((_ALWAYS_THE_SAME, "none"),),
 )
 

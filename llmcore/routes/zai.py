@@ -1,7 +1,8 @@
 """Z.ai, which makes GLM. The coding plan is `base_url="https://api.z.ai/api/coding/paas/v4"`.
 
 Documents, read November 2026: https://docs.z.ai/api-reference/llm/chat-completion,
-https://docs.z.ai/guides/capabilities/thinking-mode. Key: ZAI_API_KEY.
+https://docs.z.ai/guides/capabilities/thinking-mode,
+https://docs.z.ai/guides/capabilities/function-calling. Key: ZAI_API_KEY.
 """
 
 from attrs import evolve, frozen
@@ -15,7 +16,7 @@ DIALECT = evolve(
     videos=True,
     strict_tools=False,
     parallel_tool_calls=False,
-    tool_choice_modes=frozenset({"auto"}),
+    tool_choice_modes=frozenset({"auto"}),  # "only supports `auto`"
     response_formats=frozenset({"json"}),
     unsupported=COMPATIBLE.unsupported
     | {"top_k", "presence_penalty", "frequency_penalty", "logprobs", "top_logprobs"},

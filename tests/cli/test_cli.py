@@ -72,7 +72,7 @@ def test_ask_takes_stdin_system_and_options(
     body = server.received[0].json
     assert isinstance(body, dict)
     assert "stream" not in body or body["stream"] is False
-    assert (body["max_tokens"], body["temperature"]) == (7, 0.5)
+    assert (body["max_completion_tokens"], body["temperature"]) == (7, 0.5)
     assert body["messages"][0] == {"role": "system", "content": "Be brief."}
     assert body["messages"][1]["content"][0] == {"type": "text", "text": "Read:\n\nsome text"}
     assert body["messages"][1]["content"][1]["type"] == "image_url"

@@ -61,6 +61,8 @@ def test_ids_profiles_and_arns(model: str, segment: str) -> None:
             "bedrock-runtime.us-gov-west-1.amazonaws.com",
         ),
         ("cn-north-1", {}, "bedrock-runtime.cn-north-1.amazonaws.com.cn"),
+        ("eusc-de-east-1", {}, "bedrock-runtime.eusc-de-east-1.amazonaws.eu"),
+        ("us-isob-east-1", {}, "bedrock-runtime.us-isob-east-1.sc2s.sgov.gov"),
     ],
 )
 def test_the_region_makes_the_host(region: str | None, environ: dict[str, str], host: str) -> None:

@@ -7,15 +7,17 @@ from returns.pipeline import is_successful
 from returns.result import Result
 
 from llmcore.routes.auth import AuthContext
+from llmcore.routes.perplexity import Perplexity
 from llmcore.routes.providers import PROVIDERS
 from llmcore.routes.route import PreparedRequest, Route
-from llmcore.schema.content import ImagePart, ReasoningPart, ToolCallPart
+from llmcore.schema.content import AudioPart, ImagePart, ReasoningPart, ToolCallPart
 from llmcore.schema.errors import InvalidRequestError, LLMError, UnsupportedToolChoiceError
 from llmcore.schema.messages import Message, Origin
 from llmcore.schema.model import Model
 from llmcore.schema.options import CachePolicy, GenerationOptions, ResponseFormat
 from llmcore.schema.request import request
 from llmcore.schema.tools import ToolChoice, ToolDefinition
+from tests.chat_wire import response, streamed, text_chunks
 
 ENTRIES = {entry.id: entry for entry in PROVIDERS}
 TOOLS = [ToolDefinition("get_weather", "The weather."), ToolDefinition("get_time", "The time.")]
@@ -52,6 +54,7 @@ def prepared(name: str, **given: Any) -> PreparedRequest:
         ("mistral:m", {"seed": 7}, "random_seed", 7),
         ("groq:m", {"seed": 7}, "seed", 7),
         ("groq:m", {"max_tokens": 7}, "max_completion_tokens", 7),
+        ("vllm:m", {"max_tokens": 7}, "max_completion_tokens", 7),
         ("mistral:m", {"max_tokens": 7}, "max_tokens", 7),
         ("together:m", {"logprobs": True}, "logprobs", 1),
         ("together:m", {"top_logprobs": 3}, "logprobs", 3),
@@ -62,7 +65,13 @@ def prepared(name: str, **given: Any) -> PreparedRequest:
         ("openrouter:m", {"top_k": 5}, "top_k", 5),
         ("moonshot:moonshot-v1-8k", {"temperature": 0.3}, "temperature", 0.3),
         ("moonshot:kimi-k3", {"temperature": 0.3}, "temperature", None),
+        ("deepinfra:m", {"logprobs": True}, "logprobs", None),
         ("xai:grok-4.6", {"stop": "x"}, "stop", None),
+        ("xai:grok-4-fast-non-reasoning", {"stop": "x"}, "stop", None),
+        ("xai:grok-4.20-0309-reasoning", {"stop": "x"}, "stop", None),
+        ("xai:grok-4.20-0309-non-reasoning", {"stop": "x"}, "stop", ["x"]),
+        ("xai:grok-4.20-non-reasoning", {"stop": "x"}, "stop", ["x"]),
+        ("xai:grok-4.20-non-reasoning", {"presence_penalty": 0.5}, "presence_penalty", None),
     ],
 )
 def test_parameters(name: str, options: dict[str, Any], field: str, value: object) -> None:
@@ -90,7 +99,9 @@ def test_usage_in_streams_is_asked_for_where_it_must_be(name: str, sent: bool) -
     assert ("stream_options" in prepared(name).body) is sent
 
 
-@pytest.mark.parametrize("name", ["mistral:m", "cerebras:m", "moonshot:m", "openrouter:m"])
+@pytest.mark.parametrize(
+    "name", ["mistral:m", "cerebras:m", "deepinfra:m", "moonshot:m", "openrouter:m"]
+)
 def test_a_cache_key_without_a_retention(name: str) -> None:
     """The key is sent; the retention, which only OpenAI has, is reported."""
     ready = prepared(name, cache=CachePolicy(key="k", retention="24h"))
@@ -138,7 +149,10 @@ def test_a_cache_key_without_a_retention(name: str) -> None:
         ("xai:grok-4-0709", "high", {}),
         ("xai:grok-3", "high", {}),
         ("xai:grok-code-fast-1", "high", {}),
-        ("llamacpp:m", "high", {}),
+        ("llamacpp:m", "high", {"reasoning_effort": "high"}),
+        ("baseten:m", "high", {"reasoning_effort": "high"}),
+        ("huggingface:m", "high", {}),
+        ("local:m", "high", {}),
     ],
 )
 def test_how_thinking_is_asked_for(name: str, effort: str, sent: dict[str, Any]) -> None:
@@ -292,6 +306,26 @@ def test_a_strict_request_is_not_changed() -> None:
     assert "think" in error.message
 
 
+@pytest.mark.parametrize(
+    ("name", "kept"),
+    [
+        ("openai:m", True),
+        ("baseten:m", True),
+        ("vllm:m", True),
+        ("huggingface:m", False),
+        ("ollama:m", False),
+        ("llamacpp:m", False),
+    ],
+)
+def test_strict_functions(name: str, kept: bool) -> None:
+    """The server holds calls to their schema, or cannot be told to, which is reported."""
+    ready = prepared(name, tools=[ToolDefinition("get_time", "The time.", strict=True)])
+    tools: Any = ready.body["tools"]
+
+    assert tools[0]["function"].get("strict") is (True if kept else None)
+    assert [note.path for note in ready.diagnostics] == ([] if kept else ["tools[0].strict"])
+
+
 def test_call_ids_fit() -> None:
     """Mistral takes nine letters and digits; a call and its result keep the same one."""
     history = [
@@ -314,7 +348,13 @@ def test_call_ids_fit() -> None:
 
 @pytest.mark.parametrize(
     ("name", "kept"),
-    [("openai:m", True), ("cerebras:m", True), ("groq:m", False), ("mistral:m", False)],
+    [
+        ("openai:m", True),
+        ("cerebras:m", True),
+        ("groq:m", False),
+        ("mistral:m", False),
+        ("ollama:m", False),
+    ],
 )
 def test_names_of_speakers(name: str, kept: bool) -> None:
     """They are sent where they are taken, and reported where not."""
@@ -331,8 +371,10 @@ def test_names_of_speakers(name: str, kept: bool) -> None:
         ("openai:m", True, True),
         ("xai:m", True, True),
         ("ollama:m", False, True),
+        ("cerebras:m", False, True),
         ("lmstudio:m", False, True),
-        ("deepseek:m", False, False),
+        ("moonshot:m", False, True),
+        ("deepseek:m", True, True),
         ("local:m", False, False),
     ],
 )
@@ -344,6 +386,28 @@ def test_pictures(name: str, url: bool, data: bool) -> None:
 
         assert ("image_url" in str(ready.body)) is taken
         assert bool(ready.diagnostics) is not taken
+
+
+@pytest.mark.parametrize(
+    ("name", "form", "kept"),
+    [
+        ("openai:m", "mpeg", True),
+        ("openai:m", "flac", False),
+        ("baseten:m", "wav", True),
+        ("baseten:m", "flac", False),
+        ("llamacpp:m", "flac", True),
+        ("llamacpp:m", "ogg", False),
+        ("vllm:m", "ogg", True),
+        ("mistral:m", "wav", False),
+    ],
+)
+def test_sound(name: str, form: str, kept: bool) -> None:
+    """In the formats that the server reads; the loss of others is reported."""
+    sound = AudioPart(url=f"data:audio/{form};base64,AAAA")
+    ready = prepared(name, prompt=None, messages=[Message.user("What is this?", sound)])
+
+    assert ("input_audio" in str(ready.body)) is kept
+    assert bool(ready.diagnostics) is not kept
 
 
 @pytest.mark.parametrize(
@@ -382,3 +446,12 @@ def test_perplexity_hears_both_sides_in_turn() -> None:
     assert [one["role"] for one in messages] == ["system", "user", "assistant", "user"]
     assert "One." in messages[1]["content"]
     assert "Two." in messages[1]["content"]
+
+
+def test_perplexity_thinks_in_tags() -> None:
+    """What stands between them at the head of an answer is thinking, and not part of its JSON."""
+    chunks = text_chunks("<think>Oslo, of course.</th", 'ink>\n\n{"city": "Oslo"}')
+    answer = response(streamed(chunks, dialect=Perplexity.profile.dialect))
+
+    assert answer.reasoning == "Oslo, of course."
+    assert answer.text == '{"city": "Oslo"}'

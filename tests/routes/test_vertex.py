@@ -11,6 +11,7 @@ from llmcore.routes.providers import PROVIDERS
 from llmcore.routes.route import Route
 from llmcore.routes.vertex import Vertex
 from llmcore.schema.errors import AuthenticationError, ConfigurationError
+from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest, request
 from tests.prepared import SECRET, WEATHER, failure, prepare, shown
@@ -105,6 +106,16 @@ def test_an_address_of_ones_own() -> None:
 
     assert ready.url == "https://h/v1/publishers/anthropic/models/c:rawPredict?a=1&b=2"
     assert ready.headers["x-a"] == "1"
+
+
+def test_claude_takes_no_instructions_among_the_messages() -> None:
+    """Those of Anthropic's own API do, but not on this platform."""
+    said = [Message.user("Hi"), Message.assistant("Hi."), Message.user("So?"), Message.system("Ok")]
+    asked = request(model=VERTEX.claude("claude-opus-5"), messages=said)
+
+    messages: Any = prepare(asked).body["messages"]
+
+    assert [message["role"] for message in messages] == ["user", "assistant", "user"]
 
 
 def test_google_credentials() -> None:

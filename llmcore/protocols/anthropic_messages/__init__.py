@@ -10,25 +10,35 @@ building the request: `body`, `thinking`, `answer_format`, `messages`, `seating`
 `content`, `native_blocks`, `usage`, `stream`.
 """
 
+from functools import partial
+
 from llmcore.protocols.anthropic_messages import body, stream
 from llmcore.protocols.anthropic_messages.body import METADATA_KEY, PROTOCOL_ID, Body
 from llmcore.protocols.anthropic_messages.continuing import continued
 from llmcore.protocols.anthropic_messages.state import Event, State
 from llmcore.protocols.protocol import BodyBuilder, Protocol, StreamMachine
 
-protocol: Protocol[Body, Event, State] = Protocol(
-    id=PROTOCOL_ID,
-    metadata_key=METADATA_KEY,
-    body=BodyBuilder(build=body.from_request, to_json=body.to_json),
-    stream=StreamMachine(
-        decode=stream.decode,
-        initial=stream.initial,
-        step=stream.step,
-        continued=continued,
-        halt=stream.halt,
-        terminal=stream.terminal,
-    ),
-    whole=stream.whole,
-)
 
-__all__ = ["METADATA_KEY", "PROTOCOL_ID", "Body", "Event", "State", "protocol"]
+def make(*, system_messages: bool = True) -> Protocol[Body, Event, State]:
+    """Return the protocol for a platform; not all take instructions among the messages."""
+    return Protocol(
+        id=PROTOCOL_ID,
+        metadata_key=METADATA_KEY,
+        body=BodyBuilder(
+            build=partial(body.from_request, system_messages=system_messages), to_json=body.to_json
+        ),
+        stream=StreamMachine(
+            decode=stream.decode,
+            initial=stream.initial,
+            step=stream.step,
+            continued=continued,
+            halt=stream.halt,
+            terminal=stream.terminal,
+        ),
+        whole=stream.whole,
+    )
+
+
+protocol: Protocol[Body, Event, State] = make()
+
+__all__ = ["METADATA_KEY", "PROTOCOL_ID", "Body", "Event", "State", "make", "protocol"]

@@ -40,11 +40,18 @@ _OURS: Final = frozenset({"auto_cache", "structured_output", *betas.OPTION_NAMES
 """Provider options that are for us, and no fields of the body."""
 
 
-def from_request(request: LLMRequest, stream: bool) -> Result[Built[Body], LLMError]:
-    """Build the body of *request*; streamed and whole ones differ only in `stream`."""
+def from_request(
+    request: LLMRequest, stream: bool, *, system_messages: bool = True
+) -> Result[Built[Body], LLMError]:
+    """Build the body of *request*; streamed and whole ones differ only in `stream`.
+
+    Without *system_messages* no instructions stand among the messages, whatever the model takes.
+    """
     notes = Notes()
+    rules = rules_of(request.model_id)
+    rules = evolve(rules, system_messages=rules.system_messages and system_messages)
     try:
-        built = _lower(request, stream, notes)
+        built = _lower(request, rules, stream, notes)
     except LLMError as error:
         return Failure(error)
     return Success(built)
@@ -55,9 +62,8 @@ def to_json(body: Body) -> JsonObject:
     return types.write(body)
 
 
-def _lower(request: LLMRequest, stream: bool, notes: Notes) -> Built[Body]:
+def _lower(request: LLMRequest, rules: ModelRules, stream: bool, notes: Notes) -> Built[Body]:
     options = request.options_for(METADATA_KEY, request.provider_id)
-    rules = rules_of(request.model_id)
     tools = lower_tools(request, rules, _keys(request), notes)
     reasoning = lower_reasoning(request.reasoning, request.generation.max_tokens, rules, notes)
     reasoning = _asked_natively(reasoning, request, options)

@@ -113,8 +113,10 @@ def _refuses_forced_tools(line: str, version: Version) -> bool:
 
 
 def _takes_system_messages(line: str, version: Version) -> bool:
-    since = {"fable": (5, 0), "mythos": (5, 0), "opus": (4, 8), "sonnet": (5, 5)}.get(line)
-    return since is not None and version >= since
+    # Haiku, which that page does not name:
+    # https://openrouter.ai/docs/cookbook/evaluate-and-optimize/model-migrations/claude-5-5
+    since = {"fable": (5, 0), "mythos": (5, 0), "opus": (4, 8)}.get(line, (5, 5))
+    return bool(line) and version >= since
 
 
 def _computer(line: str, version: Version) -> str:

@@ -24,7 +24,7 @@ from llmcore.protocols.protocol import Built
 from llmcore.protocols.tool_schema import SchemaTarget, project
 from llmcore.schema.errors import LLMError
 from llmcore.schema.json import JsonObject, JsonValue
-from llmcore.schema.options import ResponseFormat, merge_json
+from llmcore.schema.options import GenerationOptions, ResponseFormat, merge_json
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import HostedTool
 
@@ -158,9 +158,7 @@ def lower_generation(request: LLMRequest, rules: ModelRules, notes: Notes, wante
     options = request.generation
     asked = options.logprobs is not False and options.top_logprobs is not None
     fields: Body = {
-        "temperature": options.temperature,
-        "topP": options.top_p,
-        "topK": options.top_k,
+        **_lower_sampling(options, rules, notes),
         "maxOutputTokens": options.max_tokens,
         "stopSequences": list(options.stop) or None,
         "seed": options.seed,
@@ -172,6 +170,17 @@ def lower_generation(request: LLMRequest, rules: ModelRules, notes: Notes, wante
         "thinkingConfig": lower_thinking(request.reasoning, rules, notes) or None,
     }
     return {name: value for name, value in fields.items() if value is not None}
+
+
+def _lower_sampling(options: GenerationOptions, rules: ModelRules, notes: Notes) -> Body:
+    fields = {"temperature": "temperature", "top_p": "topP", "top_k": "topK"}
+    asked = {name: getattr(options, name) for name in fields}
+    given = {name: value for name, value in asked.items() if value is not None}
+    if rules.sampling:
+        return {fields[name]: value for name, value in given.items()}
+    for name in given:
+        notes.dropped("unsupported-parameter", f"generation.{name}", "the model ignores it")
+    return {}
 
 
 def _lower_metadata(request: LLMRequest, dialect: GeminiDialect, notes: Notes) -> Body:

@@ -1,6 +1,9 @@
 """Gemini: what the model generations take.
 
-Sources, read November 2026: https://ai.google.dev/gemini-api/docs/thinking (levels, budgets),
+Sources, read November 2026: https://ai.google.dev/gemini-api/docs/thinking (budgets),
+https://docs.cloud.google.com/gemini-enterprise-agent-platform/models/guides/gemini-4-hydrogen and
+its neighbours, one for each model (levels),
+https://ai.google.dev/gemini-api/docs/generate-content/whats-new-gemini-3.6 (sampling),
 https://ai.google.dev/gemini-api/docs/thought-signatures (which models check them),
 https://ai.google.dev/gemini-api/docs/function-calling (media in function responses),
 https://ai.google.dev/gemini-api/docs/structured-output (JSON beside tools, since 3).
@@ -18,6 +21,9 @@ _VERSION: Final = re.compile(r"gemini-(\d+)(?:[.-](\d))?(?![\d])")
 _CURRENT: Final = (3, 0)
 """What an alias is taken for at least."""
 
+LEVELS: Final = ("MINIMAL", "LOW", "MEDIUM", "HIGH", "XHIGH")
+"""All values of `thinkingLevel`, least first."""
+
 Thinking = Literal["level", "budget", "none"]
 
 
@@ -29,10 +35,14 @@ class ModelRules:
     """By which field it is told how much to think."""
     levels: tuple[str, ...] = ()
     """Values of `thinkingLevel`, least first."""
+    takes_budget: bool = True
+    """Whether it takes a budget instead of a level, for compatibility."""
     budgets: tuple[int, int] = (0, 0)
     """The least and the largest `thinkingBudget`, in tokens."""
     thinks_always: bool = False
     """Whether a budget of 0 is refused."""
+    sampling: bool
+    """Whether temperature, `topP` and `topK` count; if not, they are ignored."""
     checks_signatures: bool
     """Whether the first function call of a step must have a thought signature."""
     json_schema: bool
@@ -54,7 +64,9 @@ def rules_of(model_id: str) -> ModelRules:
         thinking=_thinking(name, version),
         levels=_levels(name, version),
         budgets=_budgets(name),
+        takes_budget=version < (4, 0) and not name.startswith("gemma-"),
         thinks_always="-pro" in name,
+        sampling=version < (3, 6) and "gemini-3.5-flash-lite" not in name,
         checks_signatures=modern and "gemini" in name,
         json_schema=version >= (2, 0),
         json_beside_tools=modern,
@@ -77,11 +89,16 @@ def _thinking(name: str, version: tuple[int, int]) -> Thinking:
 
 
 def _levels(name: str, version: tuple[int, int]) -> tuple[str, ...]:
-    if "-pro" not in name:
-        return ("MINIMAL", "LOW", "MEDIUM", "HIGH")
-    if version == (3, 0) and "gemini-3" in name:
+    if name.startswith("gemma-") or "-flash-image" in name:
+        # of Gemma no document says so: https://github.com/earendil-works/pi/issues/2812
+        return ("MINIMAL", "HIGH")
+    if "-pro" in name and version == (3, 0) and "gemini-3" in name:
         return ("LOW", "HIGH")
-    return ("LOW", "MEDIUM", "HIGH")
+    if "hydrogen" in name:
+        return ("LOW", "MEDIUM", "HIGH", "XHIGH")
+    if "gemini" not in name or ("gemini-3" in name and "-pro" not in name and version < (3, 7)):
+        return ("MINIMAL", "LOW", "MEDIUM", "HIGH")
+    return ("LOW", "MEDIUM", "HIGH")  # also what an alias surely takes
 
 
 def _budgets(name: str) -> tuple[int, int]:

@@ -7,14 +7,13 @@ https://ai.google.dev/gemini-api/docs/openai (thinking).
 
 from typing import Any, Final, TypeAlias
 
-from llmcore.protocols.gemini.models import ModelRules
+from llmcore.protocols.gemini.models import LEVELS, ModelRules
 from llmcore.protocols.notes import Notes
 from llmcore.schema.options import ReasoningOptions
 
 Native: TypeAlias = dict[str, Any]
 
 _EFFORTS: Final = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
-_LEVELS: Final = ("MINIMAL", "LOW", "MEDIUM", "HIGH")
 _TOKENS: Final = {"minimal": 1_024, "low": 1_024, "medium": 8_192, "high": 24_576}
 _AUTOMATIC: Final = -1
 """The budget that leaves it to the model."""
@@ -41,7 +40,11 @@ def _lower_level(wanted: ReasoningOptions, rules: ModelRules, notes: Notes) -> N
     if wanted.effort is None:
         if wanted.budget_tokens is None:
             return {}
-        return {"thinkingBudget": wanted.budget_tokens}  # taken for compatibility
+        if rules.takes_budget:
+            return {"thinkingBudget": wanted.budget_tokens}
+        why = "the model takes an effort, not a number of tokens"
+        notes.dropped("unsupported-parameter", "reasoning.budget_tokens", why)
+        return {}
     if wanted.budget_tokens is not None:
         why = "the model takes a level or a budget: the effort is sent"
         notes.dropped("unsupported-parameter", "reasoning.budget_tokens", why)
@@ -57,7 +60,8 @@ def _level(effort: str, rules: ModelRules) -> str:
     if effort not in _EFFORTS:
         return effort.upper()
     wanted = max(_EFFORTS.index(effort) - 1, 0)
-    return next((level for level in rules.levels if _LEVELS.index(level) >= wanted), "HIGH")
+    enough = (level for level in rules.levels if LEVELS.index(level) >= wanted)
+    return next(enough, rules.levels[-1])
 
 
 def _lower_budget(wanted: ReasoningOptions, rules: ModelRules, notes: Notes) -> Native:

@@ -166,19 +166,21 @@ def lower_reasoning(request: LLMRequest, dialect: ChatDialect, notes: Notes) -> 
 def _reasoning_beside_tools(
     request: LLMRequest, dialect: ChatDialect, notes: Notes
 ) -> ReasoningOptions | None:
-    """Return how to think; some models must not while a tool call is forced on them.
+    """Return how to think; some models must not while tools are offered or forced on them.
 
     The servers' own words: "Thinking mode does not support this tool_choice" (DeepSeek,
     https://github.com/deepseek-ai/DeepSeek-V3/issues/1376), "tool_choice 'specified' is
     incompatible with thinking enabled" (Moonshot).
     """
-    wanted, choice = request.reasoning, request.tool_choice
-    off = wanted is not None and wanted.effort == "none"
-    if off or choice is None or choice.mode not in ("required", "named"):
+    wanted, choice, model = request.reasoning, request.tool_choice, request.model_id
+    effort = wanted.effort if wanted else None
+    forced = choice is not None and choice.mode in ("required", "named")
+    if effort != "none" and forced and dialect.thinks_not_when_forced(model):
+        why = f"{model} can be forced to call a tool only while it does not think"
+    elif request.tools and dialect.thinks_not_beside_tools(model, effort):
+        why = f"{model} takes tools only while it does not think, over Chat Completions"
+    else:
         return wanted
-    if not dialect.thinks_not_when_forced(request.model_id):
-        return wanted
-    why = f"{request.model_id} can be forced to call a tool only while it does not think"
     notes.changed("reasoning-turned-off", "reasoning", why)
     return ReasoningOptions(effort="none")
 
@@ -201,9 +203,12 @@ def _effort_or_off(wanted: ReasoningOptions) -> tuple[Body, set[str]]:
 def _openrouter(wanted: ReasoningOptions) -> tuple[Body, set[str]]:
     """Return OpenRouter's object: an effort or a budget, never both.
 
-    Source: https://openrouter.ai/docs/use-cases/reasoning-tokens
+    Sources: https://openrouter.ai/docs/guides/best-practices/reasoning-tokens,
+    https://openrouter.ai/docs/client-sdks/typescript/models/chatrequestreasoning (`summary`)
     """
-    shown = {} if wanted.summary is None else {"exclude": wanted.summary == "none"}
+    shown: Body = {} if wanted.summary is None else {"summary": wanted.summary}
+    if wanted.summary == "none":
+        shown = {"exclude": True}
     if wanted.budget_tokens is not None:
         amount: Body = {"max_tokens": wanted.budget_tokens}
         return {"reasoning": amount | shown}, {"budget_tokens", "summary"}
@@ -290,10 +295,12 @@ _PATHS: Final = {
 
 def _supported(body: Body, request: LLMRequest, dialect: ChatDialect, notes: Notes) -> Body:
     """Return *body* without what the server or the model rejects."""
-    effort = request.reasoning.effort if request.reasoning else None
+    asked = request.reasoning.effort if request.reasoning else None
     rejected = dialect.unsupported
-    if dialect.fixes_sampling(request.model_id, effort):
+    if dialect.fixed_sampling.rejects(request.model_id, body.get("reasoning_effort", asked)):
         rejected |= SAMPLING
+    if dialect.rejects_stop(request.model_id):
+        rejected |= {"stop"}
     if body.get("temperature") == 1:
         rejected -= {"temperature"}  # the one value that every model takes
     for name in body:

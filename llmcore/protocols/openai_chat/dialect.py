@@ -9,7 +9,9 @@ from typing import Final, Literal
 
 from attrs import frozen
 
+from llmcore.protocols import sampling
 from llmcore.protocols.call_ids import OPENAI_CHAT, CallIdRule
+from llmcore.protocols.sampling import FixedSampling, fits
 
 ReasoningReplay = Literal["forbidden", "accepted", "required"]
 ReasoningField = Literal["reasoning_content", "reasoning", "reasoning_details", "content"]
@@ -58,7 +60,7 @@ class ChatDialect:
 
     images: bool = True
     image_urls: bool = True
-    """Whether pictures may be given by https URL."""
+    """Whether pictures and videos may be given by https URL."""
     audio_formats: frozenset[str] = frozenset({"wav", "mp3"})
     """Which formats of sound are taken."""
     files: bool = True
@@ -95,10 +97,10 @@ class ChatDialect:
     seed_field: Literal["seed", "random_seed"] = "seed"
     logprob_count: bool = False
     """Whether `logprobs` is the number of alternatives to show and not a switch."""
-    fixed_sampling: str = ""
-    """Models (a pattern for the whole id) that reject sampling parameters."""
-    fixed_sampling_with_effort: str = ""
-    """Models that reject them unless the reasoning effort is `none`, given that one is set."""
+    fixed_sampling: FixedSampling = FixedSampling()
+    """Models that reject sampling parameters."""
+    no_stop: str = ""
+    """Models (a pattern for the whole id) that reject `stop`."""
     stream_usage: bool = True
     """Whether `stream_options: {include_usage}` is taken (and needed to get usage)."""
 
@@ -113,6 +115,8 @@ class ChatDialect:
     """Models (patterns for the whole id; the first that fits counts) that take another one."""
     forced_calls_stop_thinking: str = ""
     """Models that may be forced to call a tool only while they do not think."""
+    tools_stop_thinking: str = ""
+    """Models that may be offered tools only while they do not think."""
     reasoning_field: ReasoningField = "reasoning_content"
     """In which field of an assistant message thinking goes back; `content` means parts of
     type `thinking`, as Mistral has them."""
@@ -134,13 +138,9 @@ class ChatDialect:
         """Whether thinking goes back as parts of the content."""
         return self.reasoning_field == "content" and self.reasoning_replay != "forbidden"
 
-    def fixes_sampling(self, model: str, effort: str | None) -> bool:
-        """Return whether *model* rejects sampling parameters."""
-        if self.fixed_sampling and re.fullmatch(self.fixed_sampling, model):
-            return True
-        if effort in (None, "none") or not self.fixed_sampling_with_effort:
-            return False
-        return re.fullmatch(self.fixed_sampling_with_effort, model) is not None
+    def rejects_stop(self, model: str) -> bool:
+        """Return whether *model* rejects stop sequences."""
+        return fits(self.no_stop, model)
 
     def reasoning_control(self, model: str) -> ReasoningControl:
         """Return which parameter asks *model* for thinking."""
@@ -151,19 +151,27 @@ class ChatDialect:
 
     def thinks_not_when_forced(self, model: str) -> bool:
         """Return whether *model* must not think in order to be forced to call a tool."""
-        pattern = self.forced_calls_stop_thinking
-        return bool(pattern) and re.fullmatch(pattern, model) is not None
+        return fits(self.forced_calls_stop_thinking, model)
+
+    def thinks_not_beside_tools(self, model: str, effort: str | None) -> bool:
+        """Return whether *model* would think, but must not in order to be offered tools."""
+        # such models take sampling parameters exactly while they do not think
+        return fits(self.tools_stop_thinking, model) and self.fixed_sampling.rejects(model, effort)
 
     def caches_on_request(self, model: str) -> bool:
         """Return whether *model* caches only what it is asked to, and the server takes that."""
-        return bool(self.auto_cache_models) and bool(re.fullmatch(self.auto_cache_models, model))
+        return fits(self.auto_cache_models, model)
 
 
 OPENAI = ChatDialect(
-    # https://platform.openai.com/docs/guides/latest-model ("parameter compatibility"),
-    # https://learn.microsoft.com/azure/ai-foundry/openai/how-to/reasoning ("not supported")
-    fixed_sampling=r"o[134](-.*)?|gpt-5(-(mini|nano|pro|codex).*|-\d.*)?",
-    fixed_sampling_with_effort=r"gpt-5\.\d.*",
+    fixed_sampling=sampling.OPENAI,
+    # "Not supported with latest reasoning models": the documents name o3 and o4-mini alone, but
+    # see https://github.com/huggingface/smolagents/issues/1893 and pull 1868
+    no_stop=r"o3(-(?!mini).*)?|o4-mini.*|gpt-(5(?!-chat)|[6-9]|[12]\d).*",
+    # https://developers.openai.com/api/docs/guides/deployment-checklist ("support function calling
+    # in Chat Completions only with reasoning_effort: none"),
+    # https://github.com/openai/openai-openapi/issues/541
+    tools_stop_thinking=r"gpt-5\.[4-9].*|gpt-6-(sol|luna).*",
 )
 COMPATIBLE = ChatDialect(
     max_tokens_field="max_tokens",

@@ -199,7 +199,8 @@ def _lower_said(part: ContentPart, path: str, target: Target, notes: Notes) -> l
         case RefusalPart(text=text) if not dialect.refusal_field:
             return [{"type": "text", "text": text}]
         case ReasoningPart(text=text) if text and dialect.thinks_in_content:
-            return [{"type": "thinking", "thinking": [{"type": "text", "text": text}]}]
+            proof = {"signature": part.signature} if part.signature else {}
+            return [{"type": "thinking", "thinking": [{"type": "text", "text": text}], **proof}]
         case ProviderPart() if not _is_of_message(part, target):
             return lower_part(part, path, dialect, target.keys, notes)
         case _:

@@ -143,6 +143,8 @@ def _lower_video(part: DocumentPart, path: str, dialect: ChatDialect, notes: Not
     url = media.data_url(part) or media.remote_url(part)
     if not dialect.videos or url is None:
         return omitted("a video", path, "the server takes none", notes, part.name or part.title)
+    if not dialect.image_urls and not media.is_data_url(url):
+        return omitted("a video", path, "the server takes no URLs; give its bytes", notes, url)
     return {"type": "video_url", "video_url": {"url": url}}
 
 

@@ -65,8 +65,11 @@ def _words(value: Any) -> str:
 
 
 def thinking_part(part: Chunk) -> Chunk:
-    """Return Mistral's content part `thinking` as the delta it amounts to."""
+    """Return Mistral's content part `thinking` as the delta it amounts to.
+
+    Source: the `mistralai` package, 3.7.0, `client/models/thinkchunk` ("signature").
+    """
     inner = part.get("thinking")
-    if isinstance(inner, str):
-        return {"reasoning": inner}
-    return {"reasoning": "".join(_words(piece.get("text")) for piece in dicts(inner))}
+    text = inner if isinstance(inner, str) else "".join(_words(p.get("text")) for p in dicts(inner))
+    signature = _words(part.get("signature"))
+    return {"reasoning": text, "signature": signature} if signature else {"reasoning": text}

@@ -104,7 +104,7 @@ def lower_include(request: LLMRequest, target: Target, notes: Notes) -> list[str
     if not (request.generation.logprobs or request.generation.top_logprobs):
         return included
     effort = request.reasoning.effort if request.reasoning else None
-    if target.dialect.fixes_sampling(request.model_id, effort):
+    if target.dialect.fixed_sampling.rejects(request.model_id, effort):
         why = f"{request.model_id} gives no log probabilities"
         notes.dropped("unsupported-parameter", "generation.logprobs", why)
         return included
@@ -209,7 +209,7 @@ def _supported(body: Body, request: LLMRequest, dialect: ResponsesDialect, notes
     """Return *body* without what the server or the model rejects."""
     effort = request.reasoning.effort if request.reasoning else None
     rejected = dialect.unsupported
-    if dialect.fixes_sampling(request.model_id, effort):
+    if dialect.fixed_sampling.rejects(request.model_id, effort):
         rejected |= SAMPLING
     if body.get("temperature") == 1:
         rejected -= {"temperature"}  # the one value that every model takes

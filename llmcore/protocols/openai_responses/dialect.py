@@ -9,6 +9,9 @@ from typing import Final, Literal
 
 from attrs import frozen
 
+from llmcore.protocols import sampling
+from llmcore.protocols.sampling import FixedSampling
+
 PROTOCOL_ID: Final = "openai-responses"
 METADATA_KEY: Final = "openai"
 
@@ -29,29 +32,17 @@ class ResponsesDialect:
     plain_models: str = ""
     """Models (a pattern, searched in the id) that do not reason and reject
     `include: ["reasoning.encrypted_content"]`."""
-    fixed_sampling: str = ""
-    """Models (a pattern for the whole id) that reject sampling parameters."""
-    fixed_sampling_with_effort: str = ""
-    """Models that reject them unless the reasoning effort is `none`, given that one is set."""
+    fixed_sampling: FixedSampling = FixedSampling()
+    """Models that reject sampling parameters."""
 
     def encrypts_reasoning(self, model: str) -> bool:
         """Return whether *model* can be asked for encrypted reasoning."""
         return not (self.plain_models and re.search(self.plain_models, model))
-
-    def fixes_sampling(self, model: str, effort: str | None) -> bool:
-        """Return whether *model* rejects sampling parameters."""
-        if self.fixed_sampling and re.fullmatch(self.fixed_sampling, model):
-            return True
-        if effort in (None, "none") or not self.fixed_sampling_with_effort:
-            return False
-        return re.fullmatch(self.fixed_sampling_with_effort, model) is not None
 
 
 OPENAI = ResponsesDialect(
     # "Encrypted content is not supported with this model":
     # https://github.com/pydantic/pydantic-ai/issues/2865 and 3326; an unknown name may reason
     plain_models=r"(^|[^a-z0-9])(gpt-3|gpt-4|chatgpt-|gpt-5-chat)",
-    # https://developers.openai.com/api/docs/guides/latest-model ("parameter compatibility")
-    fixed_sampling=r"o[134](-.*)?|gpt-5(-(mini|nano|pro|codex).*|-\d.*)?",
-    fixed_sampling_with_effort=r"gpt-5\.\d.*",
+    fixed_sampling=sampling.OPENAI,
 )

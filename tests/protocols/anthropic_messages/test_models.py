@@ -66,7 +66,7 @@ def test_efforts_by_model(model: str, highest: str | None) -> None:
         ("claude-opus-5", "none", True, True, True),
         ("claude-opus-5-5", "none", False, True, True),
         ("claude-sonnet-5-5", "none", False, True, True),
-        ("claude-haiku-5-5", "none", True, True, False),
+        ("claude-haiku-5-5", "none", True, True, True),
         ("qwen3-coder", "all", True, False, False),
     ],
 )

@@ -76,6 +76,28 @@ def test_generation_options(options: GenerationOptions, expected: object) -> Non
     assert body(evolve(ASKED, generation=options)).get("generationConfig", {}) == expected
 
 
+@pytest.mark.parametrize(
+    ("model", "counts"),
+    [
+        ("gemini-3.5-flash", True),
+        ("gemini-3.5-flash-lite", False),
+        ("gemini-3.6-flash", False),
+        ("gemini-4-argon", False),
+        ("gemini-flash-latest", True),
+        ("gemma-4-31b-it", True),
+    ],
+)
+def test_sampling_that_the_model_ignores_is_left_out(model: str, counts: bool) -> None:
+    """And said to be."""
+    generation = GenerationOptions(temperature=0.5, top_p=0.9, top_k=3, seed=7)
+    asked = evolve(ASKED, model=Model(model, "google"), generation=generation)
+    names = ["temperature", "topP", "topK", "seed"] if counts else ["seed"]
+    paths = ["generation.temperature", "generation.top_p", "generation.top_k"]
+
+    assert list(body(asked)["generationConfig"]) == names
+    assert [path for _, path in codes(asked)] == ([] if counts else paths)
+
+
 def test_metadata_becomes_labels_where_there_are_labels() -> None:
     """Vertex AI has labels; the Gemini API refuses them."""
     asked = evolve(ASKED, metadata={"team": "a"})

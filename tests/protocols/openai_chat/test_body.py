@@ -176,6 +176,11 @@ def test_unsupported_parameters_are_dropped_loudly() -> None:
         ("gpt-5.2", None, False),
         ("gpt-5.2", "none", False),
         ("gpt-5.2", "high", True),
+        ("gpt-5.2-pro", None, True),
+        ("gpt-5.5", None, True),
+        ("gpt-5.6-luna", "none", False),
+        ("gpt-6-astra", None, True),
+        ("gpt-6.1-sol", "low", True),
     ],
 )
 def test_reasoning_models_take_no_sampling(model: str, effort: str | None, fixed: bool) -> None:
@@ -184,6 +189,50 @@ def test_reasoning_models_take_no_sampling(model: str, effort: str | None, fixed
 
     assert ("temperature" in body(asked)) is not fixed
     assert (("unsupported-parameter", "generation.temperature") in codes(asked)) is fixed
+
+
+@pytest.mark.parametrize(
+    ("model", "taken"),
+    [
+        ("gpt-4.1", True),
+        ("gpt-5-chat-latest", True),
+        ("o3-mini", True),
+        ("o3", False),
+        ("o4-mini-2025-04-16", False),
+        ("gpt-5-nano", False),
+        ("gpt-6-sol", False),
+    ],
+)
+def test_reasoning_models_take_no_stop_sequences(model: str, taken: bool) -> None:
+    """They refuse the whole request over one."""
+    asked = evolve(_asked(model), generation=GenerationOptions(stop=("END",)))
+
+    assert ("stop" in body(asked)) is taken
+    assert codes(asked) == ([] if taken else [("unsupported-parameter", "generation.stop")])
+
+
+@pytest.mark.parametrize(
+    ("model", "effort", "sent", "turned_off"),
+    [
+        ("gpt-5.2", "high", "high", False),
+        ("gpt-5.4", None, None, False),
+        ("gpt-5.4", "high", "none", True),
+        ("gpt-5.6-terra", None, "none", True),
+        ("gpt-6-luna", "none", "none", False),
+        ("gpt-6-astra", "low", "low", False),
+    ],
+)
+def test_some_models_take_tools_only_while_they_do_not_think(
+    model: str, effort: str | None, sent: str | None, turned_off: bool
+) -> None:
+    """Thinking is turned off, and said to be; sampling counts again with it."""
+    tools = [ToolDefinition("look", "Looks.", SCHEMA)]
+    asked = _asked(model, reasoning_effort=effort, temperature=0.5, tools=tools)
+    native = body(asked)
+
+    assert native.get("reasoning_effort") == sent
+    assert ("reasoning-turned-off" in dict(codes(asked))) is turned_off
+    assert ("temperature" in native) is (sent in (None, "none"))
 
 
 def test_the_default_temperature_is_taken_by_all() -> None:
@@ -303,6 +352,12 @@ BUDGET = ReasoningOptions(budget_tokens=2048)
             "reasoning",
             ReasoningOptions(summary="none"),
             {"reasoning": {"enabled": True, "exclude": True}},
+            [],
+        ),
+        (
+            "reasoning",
+            ReasoningOptions(effort="low", summary="detailed"),
+            {"reasoning": {"effort": "low", "summary": "detailed"}},
             [],
         ),
         ("thinking", ReasoningOptions(effort="none"), {"thinking": {"type": "disabled"}}, []),

@@ -238,6 +238,10 @@ def test_media_has_its_native_form(part: ContentPart, native: dict[str, Any]) ->
         (DocumentPart(url="https://a.example/b.pdf"), OPENAI),
         (DocumentPart(data=PDF), COMPATIBLE),
         (DocumentPart(url="https://a.example/b.mp4"), OPENAI),
+        (
+            DocumentPart(url="https://a.example/b.mp4"),
+            evolve(OPENAI, videos=True, image_urls=False),
+        ),
         (ProviderPart("anthropic", {"type": "search_result"}), OPENAI),
     ],
 )
@@ -452,11 +456,11 @@ def test_thinking_goes_back_as_content() -> None:
     dialect = evolve(COMPATIBLE, reasoning_replay="accepted", reasoning_field="content")
 
     native = _replayed(dialect, ReasoningPart("Hm."), TextPart("a"))
+    signed = _replayed(dialect, ReasoningPart("Hm.", signature="sig"), TextPart("a"))
 
-    assert native["content"] == [
-        {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]},
-        {"type": "text", "text": "a"},
-    ]
+    thinking = {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}
+    assert native["content"] == [thinking, {"type": "text", "text": "a"}]
+    assert signed["content"][0] == {**thinking, "signature": "sig"}
 
 
 DETAILS = evolve(OPENAI, reasoning_replay="accepted", reasoning_field="reasoning_details")

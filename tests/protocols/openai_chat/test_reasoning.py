@@ -99,12 +99,20 @@ def test_encrypted_thinking_is_kept_and_not_shown() -> None:
     assert part.provider_metadata == {"openai": {"reasoning_details": [detail]}}
 
 
-def test_a_signature_ends_up_on_its_part() -> None:
+@pytest.mark.parametrize(
+    "signed",
+    [
+        lambda piece: {"signature": piece},
+        lambda piece: {"content": [{"type": "thinking", "thinking": [], "signature": piece}]},
+    ],
+    ids=["beside the thinking", "Mistral's parts"],
+)
+def test_a_signature_ends_up_on_its_part(signed: Any) -> None:
     """A signature that comes in pieces, after the text it signs, is one."""
     chunks = [
         chunk({"reasoning": "Hm."}),
-        chunk({"signature": "ab"}),
-        chunk({"signature": "cd"}),
+        chunk(signed("ab")),
+        chunk(signed("cd")),
         chunk({"content": "Done."}, "stop"),
     ]
 

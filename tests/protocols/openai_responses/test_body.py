@@ -333,6 +333,9 @@ SAMPLED: dict[str, tuple[str, str | None, bool]] = {
     "effort": ("gpt-5.2", "low", False),
     "no effort": ("gpt-5.2", "none", True),
     "effort unset": ("gpt-5.2", None, True),
+    "thinks unless told not to": ("gpt-5.6-sol", None, False),
+    "told not to": ("gpt-6-luna", "none", True),
+    "cannot be told": ("gpt-6.1-sol", None, False),
     "plain model": ("gpt-4.1", None, True),
 }
 
