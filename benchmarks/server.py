@@ -1,6 +1,7 @@
 """A server in a process of its own that streams made-up answers.
 
-The path says what: `/text/1000/8` streams 1000 text events of Chat Completions, 8 to a write;
+The path says what: `/text/1000/8` streams 1000 text events of Chat Completions, 8 to a write, and
+`/text/1000/0` one to a write with a pause after each, so that no read brings more than one;
 `/tools/...` puts them into the arguments of one tool call; `/responses/...`, `/messages/...` and
 `/gemini/...` speak those protocols; `/plain/2000` is a whole Chat answer of 2000 characters.
 What follows in the path is left to the client.
@@ -181,7 +182,7 @@ def writes(path: str) -> list[bytes]:
     if path not in _made:
         _, kind, count, *per_write = path.split("/")
         every = events(kind, int(count))
-        size = int(per_write[0]) if per_write else 1
+        size = int(per_write[0]) or 1 if per_write else 1
         groups = [b"".join(every[i : i + size]) for i in range(0, len(every), size)]
         _made[path] = [b"%x\r\n%b\r\n" % (len(group), group) for group in groups]
     return _made[path]
@@ -208,12 +209,12 @@ async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
                 b"transfer-encoding: chunked\r\n\r\n"
                 % (AWS if path.startswith("/converse/") else b"text/event-stream")
             )
-            paced = path.endswith("/1")
+            pause = {"0": 0.0003, "1": 0}.get(path.rpartition("/")[2])
             for data in writes(path):
                 writer.write(data)
                 await writer.drain()
-                if paced:
-                    await asyncio.sleep(0)
+                if pause is not None:
+                    await asyncio.sleep(pause)
             writer.write(b"0\r\n\r\n")
             await writer.drain()
     except (asyncio.IncompleteReadError, ConnectionError):
