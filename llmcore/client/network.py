@@ -11,6 +11,8 @@ from typing import Any
 import httpcore
 import sniffio
 
+from llmcore.client.asyncio_network import AsyncioBackend
+
 
 class Stream(httpcore.AsyncNetworkStream):
     """A connection. `read_limit`, in seconds, takes the place of httpcore's limit for reads."""
@@ -69,8 +71,8 @@ class Backend(httpcore.AsyncNetworkBackend):
 
     def __init__(self) -> None:
         trio = sniffio.current_async_library() == "trio"
-        # Any: httpcore has classes without methods in the place of those that are not installed.
-        inner: Any = httpcore.TrioBackend() if trio else httpcore.AnyIOBackend()
+        # Any: httpcore has a class without methods in the place of one that is not installed.
+        inner: Any = httpcore.TrioBackend() if trio else AsyncioBackend()
         self._inner: httpcore.AsyncNetworkBackend = inner
 
     async def connect_tcp(

@@ -3,6 +3,7 @@
 On trio, an asynchronous generator that nobody closed is a warning, and so an error here.
 """
 
+import contextlib
 import gc
 import random
 import socket
@@ -141,7 +142,7 @@ async def test_nothing_grows_with_the_number_of_calls(server: Loopback) -> None:
             async with stream(model, **given) as running:
                 async for _ in running:
                     break
-            with anyio.move_on_after(0.001):
+            with contextlib.suppress(LLMError), anyio.move_on_after(0.001):
                 await generate(model, **given)
 
     async with Client() as client:
