@@ -4,18 +4,12 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from returns.result import Success
-
-from llmcore.folds.grammar import violations
-from llmcore.folds.response import collect
 from llmcore.protocols.anthropic_messages import protocol
-from llmcore.routes.decoding import decode_response
 from llmcore.routes.framing import Framing
-from llmcore.schema.errors import LLMError
-from llmcore.schema.events import ErrorEvent, LLMEvent
+from llmcore.schema.events import LLMEvent
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest, request
-from llmcore.schema.response import LLMResponse
+from tests.protocol_wire import ProtocolWire, pieces
 
 MODEL = "claude-sonnet-4-5"
 NEWEST = "claude-opus-5"
@@ -96,11 +90,6 @@ def end(reason: str | None = "end_turn", usage: Any = None, **fields: Any) -> li
     ]
 
 
-def pieces(said: str, size: int = 4) -> list[str]:
-    """Return *said* in pieces of *size* characters."""
-    return [said[at : at + size] for at in range(0, len(said), size)]
-
-
 def stream_of(document: Mapping[str, Any], size: int = 4) -> list[dict[str, Any]]:
     """Return the events that would have brought *document*, as the API sends them."""
     usage = document.get("usage")
@@ -151,6 +140,9 @@ def _block_events(index: int, block: Mapping[str, Any], size: int) -> list[dict[
 
 # -- what our code makes of them
 
+_WIRE = ProtocolWire(protocol, Framing.sse(), "text/event-stream")
+built, body, codes, refused = _WIRE.built, _WIRE.body, _WIRE.codes, _WIRE.refused
+
 
 def sse(events: Iterable[Mapping[str, Any]]) -> bytes:
     """Return *events* as server-sent events."""
@@ -168,56 +160,15 @@ def streamed(
 ) -> list[LLMEvent]:
     """Return what a stream amounts to; it always obeys the grammar."""
     body = events if isinstance(events, bytes) else sse(events)
-    return _decoded([body] if cut is None else cut, asked, streaming=True)
+    return _WIRE.streamed([body] if cut is None else cut, asked)
 
 
 def whole(document: Any, asked: LLMRequest = ASKED) -> list[LLMEvent]:
     """Return what a body amounts to that was not streamed; it always obeys the grammar."""
-    body = document if isinstance(document, bytes) else json.dumps(document).encode()
-    return _decoded([body], asked, streaming=False)
-
-
-def _decoded(chunks: Sequence[bytes], asked: LLMRequest, *, streaming: bool) -> list[LLMEvent]:
-    media_type = "text/event-stream" if streaming else "application/json"
-    events = decode_response(
-        protocol,
-        Framing.sse(),
-        asked,
-        status=200,
-        headers={"content-type": media_type},
-        chunks=chunks,
-        streaming=streaming,
-    )
-    problems = violations(events)
-    assert not problems, problems
-    return events
-
-
-def response(events: Iterable[LLMEvent]) -> LLMResponse:
-    """Return the response that *events* amount to."""
-    return collect(events).unwrap()
-
-
-def error(events: Sequence[LLMEvent]) -> LLMError:
-    """Return the error that *events* end with."""
-    last = events[-1]
-    assert isinstance(last, ErrorEvent), last
-    return last.error
+    return _WIRE.whole(document, asked)
 
 
 # -- bodies
-
-
-def built(asked: LLMRequest, *, stream: bool = False) -> Any:
-    """Return the body of *asked* with its diagnostics and headers."""
-    result = protocol.body.build(asked, stream)
-    assert isinstance(result, Success), result
-    return result.unwrap()
-
-
-def body(asked: LLMRequest, *, stream: bool = False) -> dict[str, Any]:
-    """Return the body of *asked* as JSON data."""
-    return dict(protocol.body.to_json(built(asked, stream=stream).body))
 
 
 def unmarked(value: Any) -> Any:
@@ -231,14 +182,3 @@ def messages(asked: LLMRequest) -> list[dict[str, Any]]:
     """Return the body's messages without cache marks."""
     found: list[dict[str, Any]] = unmarked(body(asked)["messages"])
     return found
-
-
-def codes(asked: LLMRequest) -> list[tuple[str, str]]:
-    """Return code and path of each diagnostic of *asked*."""
-    return [(note.code, note.path) for note in built(asked).diagnostics]
-
-
-def refused(asked: LLMRequest) -> LLMError:
-    """Return why no body can be built of *asked*."""
-    failure: LLMError = protocol.body.build(asked, False).failure()
-    return failure

@@ -6,19 +6,13 @@ from struct import pack
 from typing import Any
 from zlib import crc32
 
-from returns.result import Success
-
-from llmcore.folds.grammar import violations
-from llmcore.folds.response import collect
 from llmcore.protocols.bedrock_converse import protocol
-from llmcore.routes.decoding import decode_response
 from llmcore.routes.framing import Framing
-from llmcore.schema.errors import LLMError
-from llmcore.schema.events import ErrorEvent, LLMEvent
+from llmcore.schema.events import LLMEvent
 from llmcore.schema.messages import Message, Origin
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest, request
-from llmcore.schema.response import LLMResponse
+from tests.protocol_wire import ProtocolWire, pieces
 
 CLAUDE = "us.anthropic.claude-sonnet-4-5-20250929-v1:0"
 CLAUDE_46 = "us.anthropic.claude-sonnet-4-6"
@@ -97,11 +91,6 @@ def end(reason: str = "end_turn", **fields: Any) -> list[Event]:
     """Return the two events that end an answer."""
     metadata = {"usage": USAGE, "metrics": {"latencyMs": 100}, "p": "a", **fields}
     return [("messageStop", {"stopReason": reason, "p": "abc"}), ("metadata", metadata)]
-
-
-def pieces(said: str, size: int = 4) -> list[str]:
-    """Return *said* in pieces of *size* characters."""
-    return [said[at : at + size] for at in range(0, len(said), size)]
 
 
 def stream_of(whole_body: Mapping[str, Any], size: int = 4) -> list[Event]:
@@ -195,6 +184,9 @@ def frames(events: Iterable[Event]) -> bytes:
 
 # -- what our code makes of them
 
+_WIRE = ProtocolWire(protocol, Framing.aws_event_stream(), "application/vnd.amazon.eventstream")
+built, body, codes, refused = _WIRE.built, _WIRE.body, _WIRE.codes, _WIRE.refused
+
 
 def streamed(
     events: Iterable[Event] | bytes,
@@ -204,56 +196,15 @@ def streamed(
 ) -> list[LLMEvent]:
     """Return what a stream amounts to; it always obeys the grammar."""
     body = events if isinstance(events, bytes) else frames(events)
-    return _decoded([body] if cut is None else cut, asked, streaming=True)
+    return _WIRE.streamed([body] if cut is None else cut, asked)
 
 
 def whole(given: Any, asked: LLMRequest = ASKED) -> list[LLMEvent]:
     """Return what a body amounts to that was not streamed; it always obeys the grammar."""
-    body = given if isinstance(given, bytes) else json.dumps(given).encode()
-    return _decoded([body], asked, streaming=False)
-
-
-def _decoded(chunks: Sequence[bytes], asked: LLMRequest, *, streaming: bool) -> list[LLMEvent]:
-    media_type = "application/vnd.amazon.eventstream" if streaming else "application/json"
-    events = decode_response(
-        protocol,
-        Framing.aws_event_stream(),
-        asked,
-        status=200,
-        headers={"content-type": media_type},
-        chunks=chunks,
-        streaming=streaming,
-    )
-    problems = violations(events)
-    assert not problems, problems
-    return events
-
-
-def response(events: Iterable[LLMEvent]) -> LLMResponse:
-    """Return the response that *events* amount to."""
-    return collect(events).unwrap()
-
-
-def error(events: Sequence[LLMEvent]) -> LLMError:
-    """Return the error that *events* end with."""
-    last = events[-1]
-    assert isinstance(last, ErrorEvent), last
-    return last.error
+    return _WIRE.whole(given, asked)
 
 
 # -- bodies
-
-
-def built(asked: LLMRequest, *, stream: bool = False) -> Any:
-    """Return the body of *asked* with its diagnostics."""
-    result = protocol.body.build(asked, stream)
-    assert isinstance(result, Success), result
-    return result.unwrap()
-
-
-def body(asked: LLMRequest, *, stream: bool = False) -> dict[str, Any]:
-    """Return the body of *asked* as JSON data."""
-    return dict(protocol.body.to_json(built(asked, stream=stream).body))
 
 
 def unmarked(value: Any) -> Any:
@@ -273,14 +224,3 @@ def messages(asked: LLMRequest) -> list[dict[str, Any]]:
     """Return the body's messages without cache points."""
     found: list[dict[str, Any]] = unmarked(body(asked)["messages"])
     return found
-
-
-def codes(asked: LLMRequest, *, stream: bool = False) -> list[tuple[str, str]]:
-    """Return code and path of each diagnostic of *asked*."""
-    return [(note.code, note.path) for note in built(asked, stream=stream).diagnostics]
-
-
-def refused(asked: LLMRequest) -> LLMError:
-    """Return why no body can be built of *asked*."""
-    failure: LLMError = protocol.body.build(asked, False).failure()
-    return failure

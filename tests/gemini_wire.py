@@ -47,6 +47,11 @@ def chunk(*parts: dict[str, Any], finish: str | None = None, **envelope: Any) ->
     }
 
 
+def decoded(chunk: Any) -> Any:
+    """Return *chunk* as a frame of it is decoded."""
+    return gemini.protocol.stream.decode(("", json.dumps(chunk).encode()))
+
+
 def text_chunks(*texts: str, finish: str | None = "STOP") -> list[dict[str, Any]]:
     """Return a whole answer of text, its end in the last piece."""
     *first, last = texts

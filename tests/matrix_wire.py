@@ -136,8 +136,6 @@ class Column:
     """Fields for the effort "low", with 4000 tokens at most."""
     options: JsonObject
     """A provider option of its own, which is sent as it is."""
-    tool_notes: tuple[str, ...] = ()
-    """Diagnostics of a request that offers `weather`."""
     caches_by_mark: bool = False
     """Whether the request marks what is to be cached."""
 
@@ -568,11 +566,6 @@ def _converse_turn(said: Said, results: Sequence[str]) -> list[Any]:
     return [{"role": "assistant", "content": uses}, {"role": "user", "content": answers}]
 
 
-def _without_closing(schema: JsonObject) -> JsonObject:
-    """Return *schema* as Converse takes it: not closed to other properties at the root."""
-    return {name: item for name, item in schema.items() if name != "additionalProperties"}
-
-
 _POINT = {"cachePoint": {"type": "default"}}
 _BEDROCK_PATH = f"/model/{bedrock_wire.CLAUDE.replace(':', '%3A')}"
 
@@ -627,7 +620,7 @@ BEDROCK = Column(
                     "toolSpec": {
                         "name": "weather",
                         "description": "Tell the weather in a city.",
-                        "inputSchema": {"json": _without_closing(schema)},
+                        "inputSchema": {"json": schema},
                     }
                 },
                 _POINT,
@@ -642,7 +635,6 @@ BEDROCK = Column(
         "additionalModelRequestFields": {"thinking": {"type": "enabled", "budget_tokens": 2048}},
     },
     options={"performanceConfig": {"latency": "optimized"}},
-    tool_notes=("schema-keyword-dropped",),
     caches_by_mark=True,
 )
 

@@ -260,7 +260,7 @@ def single_events() -> st.SearchStrategy[LLMEvent]:
     """Any event by itself."""
     return st.one_of(
         stream_starts(),
-        st.builds(events.StepStart, counts()),
+        st.builds(events.StepStart, counts(), answer=maybe(stream_starts())),
         st.builds(events.TextStart, ids(), refusal=st.booleans()),
         st.builds(events.TextDelta, ids(), texts(), logprobs()),
         text_ends(),

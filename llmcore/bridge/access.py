@@ -58,7 +58,7 @@ def _shown(headers: Mapping[str, str]) -> list[bytes]:
     scheme, _, token = headers.get("authorization", "").partition(" ")
     bearer = token.strip() if scheme.lower() == "bearer" else ""
     given = (bearer, headers.get("x-api-key", ""), headers.get("api-key", ""))
-    return [text.encode("utf-8", "surrogateescape") for text in given if text]
+    return [text.encode("latin-1", "replace") for text in given if text]  # the bytes that came
 
 
 def _digest(key: str) -> str:
@@ -75,7 +75,7 @@ def names_this_machine(host: str, allowed: tuple[str, ...]) -> bool:
         name = urlsplit(f"//{host}").hostname or ""
     except ValueError:
         return False
-    return is_loopback(name) or name in allowed
+    return is_loopback(name) or name in map(str.lower, allowed)
 
 
 @define

@@ -31,6 +31,7 @@ from llmcore.bridge.errors import BridgeError, envelope
 from llmcore.bridge.logs import LOGGER, REQUEST_ID, log
 from llmcore.bridge.metrics import CONTENT_TYPE
 from llmcore.bridge.service import Service
+from llmcore.bridge.turn import Turn
 from llmcore.schema import json
 from llmcore.schema.json import JsonObject, JsonValue
 
@@ -79,6 +80,7 @@ class _Endpoints:
             Route(f"{prefix}/responses", self.create, methods=["POST"]),
             Route(f"{prefix}/responses", self.upgrade, methods=["GET"]),
             Route(f"{prefix}/responses/input_tokens", self.input_tokens, methods=["POST"]),
+            Route(f"{prefix}/responses/compact", self.compact, methods=["POST"]),
             Route(one, self.get, methods=["GET"]),
             Route(one, self.delete, methods=["DELETE"]),
             Route(f"{one}/input_items", self.input_items, methods=["GET"]),
@@ -97,10 +99,19 @@ class _Endpoints:
 
     async def create(self, request: Request) -> Response:
         """`POST /responses`."""
+        return await self._answered(request, self._service.create)
+
+    async def compact(self, request: Request) -> Response:
+        """`POST /responses/compact`."""
+        return await self._answered(request, self._service.compact)
+
+    async def _answered(
+        self, request: Request, call: Callable[[JsonObject, Caller], Awaitable[Turn]]
+    ) -> Response:
         with ExitStack() as place:
             place.enter_context(self._service.admitted())
             body = await self._body(request)
-            turn = await self._service.create(body, _caller(request))
+            turn = await call(body, _caller(request))
             held = place.pop_all()  # given back once the answer has ended
         facts = _facts(request.scope)
         facts.update(model=body.get("model"), provider=turn.provider, response_id=turn.id)

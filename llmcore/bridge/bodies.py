@@ -5,11 +5,12 @@ from collections.abc import AsyncIterator, Mapping
 
 import anyio
 import anyio.to_thread
+import msgspec
 import orjson
 
 from llmcore.bridge.errors import BridgeError
 from llmcore.schema import json
-from llmcore.schema.json import JsonObject
+from llmcore.schema.json import JsonObject, JsonValue
 
 _THREAD_ABOVE_BYTES = 128 * 1024
 """Larger bodies are decompressed and parsed in a thread, so that others' streams go on."""
@@ -75,7 +76,7 @@ async def _received(
     chunks: AsyncIterator[bytes], headers: Mapping[str, str], limit: int, seconds: float
 ) -> bytes:
     declared = headers.get("content-length", "")
-    if declared.isdigit() and int(declared) > limit:
+    if declared.isascii() and declared.isdigit() and int(declared[:20]) > limit:
         raise _too_large(limit)
     body = bytearray()
     with anyio.move_on_after(seconds):
@@ -153,7 +154,7 @@ def _parsed(data: bytes) -> JsonObject:
             "brackets in its texts; that is the limit here",
         )
     try:
-        value = json.loads(data)
+        value = _strictly(data)
     except ValueError as error:
         raise _not_json(data, error) from error
     if not isinstance(value, dict):
@@ -163,6 +164,15 @@ def _parsed(data: bytes) -> JsonObject:
             code="invalid_json",
             message="the body must be a JSON object",
         )
+    return value
+
+
+def _strictly(data: bytes) -> JsonValue:
+    """Return the JSON in *data*: numbers that are none are a fault of the client's, not null."""
+    try:
+        value: JsonValue = msgspec.json.decode(data)
+    except (ValueError, RecursionError):  # also for halves of emoji, and long integers
+        value = json.loads_exact(data.decode("utf-8-sig"))
     return value
 
 

@@ -50,6 +50,11 @@ def summary_message(summary: str) -> Message:
     return Message.user(_INTRODUCTION + summary)
 
 
+def is_summary(message: Message) -> bool:
+    """Return whether *message* is such a stand-in."""
+    return message.role == "user" and message.text.startswith(_INTRODUCTION)
+
+
 def compaction_item(item_id: str, summary: str, sealer: Sealer) -> dict[str, Any]:
     """Return the item that carries *summary*."""
     sealed = sealer.seal({"v": _VERSION, ITEM: summary})

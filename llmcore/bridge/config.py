@@ -58,10 +58,10 @@ class State:
     """The SQLite file; None is the user's data folder."""
     redis_url: str | None = field(default=None, repr=False)
     ttl_s: float = 30 * 24 * 3600.0
-    max_entries: int = 10_000
-    """Of the memory backend."""
-    max_bytes: int = 256 * 1024 * 1024
-    """Of the memory backend."""
+    max_entries: int | None = None
+    """Responses in memory or SQLite; None is the backend's own bound."""
+    max_bytes: int | None = None
+    """Of responses in memory or SQLite, packed; None is the backend's own bound."""
 
 
 @frozen(kw_only=True)
@@ -145,7 +145,14 @@ def settings_from(environ: Mapping[str, str]) -> Settings:
     unknown `OPENBRIDGE_` variable, and for a public address without a client key.
     """
     read = _Variables(environ)
-    settings = Settings(
+    settings = _settings(read)
+    read.refuse_unknown()
+    _check(settings)
+    return settings
+
+
+def _settings(read: "_Variables") -> Settings:
+    return Settings(
         host=read.text("HOST") or "127.0.0.1",
         port=read.number("PORT", 8787, int, least=0, most=65535),
         log_level=_one_of(read, "LOG_LEVEL", "info", LogLevel),
@@ -167,11 +174,8 @@ def settings_from(environ: Mapping[str, str]) -> Settings:
         tools_path=read.path("TOOLS_PATH"),
         retry_without=read.words("RETRY_WITHOUT", RETRY_WITHOUT),
         check_stream=read.flag("CHECK_STREAM"),
-        environ=dict(environ),
+        environ=dict(read.environ),
     )
-    read.refuse_unknown()
-    _check(settings)
-    return settings
 
 
 def _limits(read: "_Variables") -> Limits:
@@ -208,8 +212,16 @@ def _check(settings: Settings) -> None:
             f"OPENBRIDGE_HOST={settings.host} can be reached from other machines: set "
             "OPENBRIDGE_CLIENT_API_KEY, or listen on 127.0.0.1"
         )
-    if settings.state.backend == "redis" and not settings.state.redis_url:
+    state = settings.state
+    if state.backend == "redis" and not state.redis_url:
         raise ConfigurationError("OPENBRIDGE_STATE_BACKEND=redis needs OPENBRIDGE_REDIS_URL")
+    if settings.state.backend == "redis" and (
+        settings.state.max_entries or settings.state.max_bytes
+    ):
+        raise ConfigurationError(
+            "OPENBRIDGE_STATE_MAX_ENTRIES and OPENBRIDGE_STATE_MAX_BYTES bound sqlite and memory: "
+            "leave them out, and set maxmemory in Redis"
+        )
     if settings.upstream == "openai-compatible" and not settings.upstream_base_url:
         raise ConfigurationError(
             "OPENBRIDGE_UPSTREAM=openai-compatible needs OPENBRIDGE_UPSTREAM_BASE_URL"
@@ -220,13 +232,13 @@ class _Variables:
     """Reads `OPENBRIDGE_` variables and remembers which it knows."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
-        self._environ = environ
+        self.environ = environ
         self._known = {"OPENBRIDGE_ENV_FILE"}
 
     def text(self, name: str) -> str | None:
         """Return the variable's text; None if it is absent or blank."""
         self._known.add(f"OPENBRIDGE_{name}")
-        return self._environ.get(f"OPENBRIDGE_{name}", "").strip() or None
+        return self.environ.get(f"OPENBRIDGE_{name}", "").strip() or None
 
     def words(self, name: str, default: tuple[str, ...] = ()) -> tuple[str, ...]:
         """Return what stands between commas; `none` is the empty list."""
@@ -274,7 +286,7 @@ class _Variables:
 
     def refuse_unknown(self) -> None:
         """Raise ConfigurationError for a variable that nothing reads, such as a misspelt one."""
-        ours = {name for name in self._environ if name.startswith("OPENBRIDGE_")}
+        ours = {name for name in self.environ if name.startswith("OPENBRIDGE_")}
         if unknown := sorted(ours - self._known):
             known = ", ".join(sorted(self._known))
             raise ConfigurationError(f"unknown: {', '.join(unknown)} (known: {known})")

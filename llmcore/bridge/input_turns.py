@@ -53,6 +53,8 @@ _ROLES: Final[Mapping[object, Role]] = {
 }
 _NO_WORDS: Final = frozenset({"additional_tools", "configuration_update"})
 """Items that change the request and say nothing."""
+_NAMED: Final = frozenset({"function_call", "custom_tool_call"})
+"""Calls that say which tool they call; that of others is their type."""
 _HOSTED: Final[Mapping[str, str | None]] = {
     "code_interpreter_call": "outputs",
     "file_search_call": "results",
@@ -151,7 +153,7 @@ class TurnReader:
                 self._run.add(ReasoningPart(text))
 
     def _called(self, call: ToolCallPart, item: Item, path: str) -> None:
-        plain = item.get("type") in ("function_call", "custom_tool_call")
+        plain = item.get("type") in _NAMED
         self._run.add(call if plain else HostedItem(native=item, path=path, call=call))
         self._calls[call.id] = call
         if (item_id := string(item.get("id"))) is not None:
@@ -166,6 +168,8 @@ class TurnReader:
                 "it stands for."
             )
             raise invalid(f"{path}: {why}", path, "unsupported_item")
+        if type_ in _NAMED:
+            raise invalid(f"{path}: a call needs the name of its tool.", f"{path}.name")
         call_id = string(item.get("call_id"))
         if type_.endswith("_call") and call_id is None:
             self._run.add(HostedItem(native=item, path=path))

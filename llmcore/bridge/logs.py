@@ -55,9 +55,17 @@ class JsonFormatter(logging.Formatter):
 
 
 def set_up(level: str) -> None:
-    """Let the gateway's and the HTTP server's logs go to stderr as JSON, from *level* on."""
+    """Let the gateway's and the HTTP server's logs go to stderr as JSON, from *level* on.
+
+    What other libraries warn of goes there too, unless the program has a place for it.
+    """
     handler = logging.StreamHandler()
     handler.setFormatter(JsonFormatter())
+    others = logging.getLogger()
+    if not others.handlers:
+        others.addHandler(handler)
+        others.setLevel(max(logging.WARNING, _LEVELS[level]))
+        logging.captureWarnings(True)
     for name in ("llmcore", "uvicorn", "uvicorn.error"):
         logger = logging.getLogger(name)
         logger.handlers = [handler] if name != "uvicorn.error" else []

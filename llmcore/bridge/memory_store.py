@@ -5,13 +5,14 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 
+import anyio.to_thread
 from attrs import frozen
 
 from llmcore.bridge.store import (
     SEALING_KEY_BYTES,
     Record,
     packed,
-    packed_item,
+    packed_items,
     unpacked,
     unpacked_items,
 )
@@ -30,7 +31,9 @@ class _Kept:
 
 
 class MemoryStore:
-    """A store in memory. What is oldest goes first when a bound is reached.
+    """A store in memory. Threads pack and unpack, which takes a while for large records.
+
+    What is oldest goes first when a bound is reached.
 
     A record that is larger than `max_bytes` on its own is kept until the next one comes.
     """
@@ -57,9 +60,9 @@ class MemoryStore:
 
     async def put(self, record: Record) -> None:
         """Keep *record*, and forget others if there is no room."""
+        data, items = await anyio.to_thread.run_sync(_packed, record)
+        kept = _Kept(data, items, self._clock() + self._ttl_s)
         self._forget(record.id)
-        items = {name: packed_item(item, record.owner) for name, item in record.items.items()}
-        kept = _Kept(packed(record), items, self._clock() + self._ttl_s)
         self._make_room(kept.size)
         self._kept[record.id] = kept
         self._bytes += kept.size
@@ -68,7 +71,7 @@ class MemoryStore:
     async def get(self, response_id: str) -> Record | None:
         """Return the record; None if there is none."""
         kept = self._live(response_id)
-        return None if kept is None else unpacked(kept.data)
+        return None if kept is None else await anyio.to_thread.run_sync(unpacked, kept.data)
 
     async def delete(self, response_id: str) -> bool:
         """Forget the record; whether there was one."""
@@ -117,3 +120,7 @@ class MemoryStore:
         for name in kept.items:
             if self._home_of_item.get(name) == response_id:
                 del self._home_of_item[name]
+
+
+def _packed(record: Record) -> tuple[bytes, dict[str, bytes]]:
+    return packed(record), packed_items(record)

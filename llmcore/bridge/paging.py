@@ -1,5 +1,6 @@
 """Pages of a list, as the API's listings give them."""
 
+import re
 from collections.abc import Mapping, Sequence
 
 from llmcore.bridge.errors import invalid
@@ -37,6 +38,6 @@ def page(items: Sequence[JsonObject], query: Mapping[str, str]) -> JsonObject:
 
 
 def _limit(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= _MAX_PAGE:
+    if not re.fullmatch(r"[0-9]{1,3}", text) or not 1 <= int(text) <= _MAX_PAGE:
         raise invalid(f"limit is {text[:40]!r}, not a number from 1 to {_MAX_PAGE}", "limit")
     return int(text)

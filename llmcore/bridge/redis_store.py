@@ -17,7 +17,7 @@ from llmcore.bridge.store import (
     Record,
     StateUnavailableError,
     packed,
-    packed_item,
+    packed_items,
     unpacked,
     unpacked_items,
 )
@@ -50,10 +50,9 @@ class RedisStore:
 
         def write(redis: Any) -> None:
             data = packed(record)
-            items = {name: packed_item(item, record.owner) for name, item in record.items.items()}
             with redis.pipeline(transaction=True) as transaction:
                 transaction.set(_response(record.id), data, px=self._ttl_ms)
-                for name, item in items.items():
+                for name, item in packed_items(record).items():
                     transaction.set(_item(name), item, px=self._ttl_ms)
                 transaction.execute()
 

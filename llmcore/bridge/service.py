@@ -2,17 +2,16 @@
 
 import logging
 import secrets
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import TypeVar
 
-import anyio
-import anyio.to_thread
-from attrs import frozen
+from attrs import evolve
 from returns.pipeline import is_successful
 
 from llmcore.bridge.access import Caller
+from llmcore.bridge.compact_request import as_response_request, compacted, user_items
 from llmcore.bridge.config import Settings
 from llmcore.bridge.conversation import Conversation
 from llmcore.bridge.errors import (
@@ -26,6 +25,7 @@ from llmcore.bridge.errors import (
 from llmcore.bridge.logs import log
 from llmcore.bridge.metrics import Metrics
 from llmcore.bridge.model_map import ModelMap, Target, read_model_map
+from llmcore.bridge.model_names import ModelNames
 from llmcore.bridge.paging import page
 from llmcore.bridge.policy import RegisteredTool, TranslationPolicy
 from llmcore.bridge.seal import Sealer
@@ -36,8 +36,10 @@ from llmcore.bridge.tools_file import read_tools
 from llmcore.bridge.translate import Translation, required_references, translate
 from llmcore.bridge.turn import Parts, Turn, state_unavailable
 from llmcore.bridge.upstream import Upstreams, upstreams_from
+from llmcore.client.large_requests import MANY, is_large, off_the_loop
 from llmcore.client.transport import Transport
 from llmcore.protocols.loose_json import mapping
+from llmcore.protocols.notes import Notes
 from llmcore.routes.route import Route
 from llmcore.schema.errors import LLMError
 from llmcore.schema.json import JsonObject
@@ -46,22 +48,10 @@ from llmcore.version import VERSION
 
 _T = TypeVar("_T")
 
-_THREAD_ABOVE_ITEMS = 400
-"""Of input and conversation: about ten milliseconds of work."""
-
-_LIST_FOR_S = 60.0
-"""How long the upstream's list of models is used again."""
-
 
 def new_id(prefix: str) -> str:
     """Return an id that nobody can guess, such as `resp_0f3a...`."""
     return f"{prefix}_{secrets.token_hex(24)}"
-
-
-@frozen
-class _Listed:
-    until: float
-    ids: Sequence[str]
 
 
 class Service:
@@ -79,7 +69,7 @@ class Service:
     ) -> None:
         self.settings = settings
         self.metrics = metrics or Metrics()
-        self._model_map = model_map
+        self._names = ModelNames(model_map, upstreams)
         self._upstreams = upstreams
         self._store = store
         self._sealer = None if settings.seal_key is None else Sealer(settings.seal_key.encode())
@@ -93,7 +83,6 @@ class Service:
             new_id=new_id,
         )
         self._running = 0
-        self._listed: dict[str, _Listed] = {}
 
     @classmethod
     def from_settings(
@@ -147,9 +136,24 @@ class Service:
         """Return the answer to *body*, to be run; nothing was sent yet."""
         target, model = self._model(body)
         translation = await self._translated(body, caller, target, model)
-        self._check_structured(translation)
+        await self._check_structured(translation)
         if translation.store:
             await self._from_store(self._store.check())
+        return self._turn(translation, caller, target)
+
+    async def compact(self, body: JsonObject, caller: Caller) -> Turn:
+        """Return the answer to *body*, which asks for a shorter conversation; nothing was sent."""
+        target, model = self._model(body)
+        asked = as_response_request(body)
+        translation = await self._translated(asked, caller, target, model)
+        notes = Notes()
+        said = user_items(translation, new_id, notes)
+        told = evolve(translation, diagnostics=(*translation.diagnostics, *notes.entries))
+        turn = self._turn(told, caller, target)
+        turn.form = partial(compacted, said=said)
+        return turn
+
+    def _turn(self, translation: Translation, caller: Caller, target: Target) -> Turn:
         return Turn(
             self._parts,
             translation,
@@ -180,9 +184,7 @@ class Service:
         name = body.get("model")
         if not isinstance(name, str) or not name:
             raise invalid("model must name a model", "model", "missing_required_parameter")
-        target = self._model_map.resolve(name)
-        if target is None or not _is_safe(target.model):
-            raise _no_model(name)
+        target = self._names.target(name)
         try:
             return target, self._upstreams.client.providers[target.provider].model(target.model)
         except LLMError as error:
@@ -206,7 +208,8 @@ class Service:
             protocol_id=route.protocol.id if isinstance(route, Route) else None,
             new_id=new_id,
         )
-        result = await _off_the_loop(step, body.get("input"), previous and previous.messages)
+        long = _are_long(body.get("input"), previous and previous.messages)
+        result = await off_the_loop(step, large=long)
         if is_successful(result):
             return result.unwrap()
         raise result.failure()
@@ -222,7 +225,8 @@ class Service:
             if record is None or record.conversation is None:
                 raise previous_response_not_found(wanted.previous_response_id)
             said = mapping(record.conversation).get("messages")
-            previous = await _off_the_loop(partial(self._conversation, record), said)
+            read = partial(self._conversation, record)
+            previous = await off_the_loop(read, large=_are_long(said))
         names = tuple(dict.fromkeys((*wanted.items, *wanted.hints)))
         if len(names) > self._policy.max_items:
             raise invalid(f"input has more than {self._policy.max_items} items", "input")
@@ -242,11 +246,13 @@ class Service:
             log(logging.ERROR, "conversation_unreadable", response_id=record.id, error=str(error))
             raise previous_response_not_found(record.id) from error
 
-    def _check_structured(self, translation: Translation) -> None:
+    async def _check_structured(self, translation: Translation) -> None:
         """Refuse a schema that the upstream would not hold the answer to, if that is the policy."""
         if self._policy.structured_output != "error" or not translation.structured:
             return
-        prepared = self._upstreams.client.prepare(translation.request, streaming=True)
+        request = translation.request
+        step = partial(self._upstreams.client.prepare, request, streaming=True)
+        prepared = await off_the_loop(step, large=is_large(request))
         if not is_successful(prepared):
             raise from_llm_error(prepared.failure())
         lost = structured_output_lost(prepared.unwrap().diagnostics)
@@ -306,34 +312,11 @@ class Service:
 
     async def models(self) -> JsonObject:
         """Return the models that clients may name: the map's, and the upstream's own."""
-        names = dict.fromkeys(self._model_map.models)
-        if self._model_map.passes:
-            names |= dict.fromkeys(await self._upstream_models(self._model_map.upstream))
-        return {"object": "list", "data": [self._listing(name) for name in names]}
+        return await self._names.all()
 
     async def model(self, name: str) -> JsonObject:
         """Return one model; 404 if no provider answers to that name."""
-        if self._model_map.resolve(name) is None:
-            raise _no_model(name)
-        return self._listing(name)
-
-    def _listing(self, name: str) -> JsonObject:
-        target = self._model_map.resolve(name)
-        owner = "openbridge" if target is None else target.provider
-        return {"id": name, "object": "model", "created": 0, "owned_by": owner}
-
-    async def _upstream_models(self, provider: str) -> Sequence[str]:
-        now = anyio.current_time()
-        listed = self._listed.get(provider)
-        if listed is None or listed.until < now:
-            try:
-                ids = await self._upstreams.models(provider)
-            except LLMError as error:
-                log(logging.WARNING, "models_not_listed", provider=provider, error=str(error))
-                ids = ()
-            listed = _Listed(now + _LIST_FOR_S, ids)
-            self._listed[provider] = listed
-        return listed.ids
+        return self._names.one(name)
 
     async def health(self) -> JsonObject:
         """Return that we are here, and whether the store is."""
@@ -350,7 +333,7 @@ class Service:
             "name": "openbridge",
             "version": VERSION,
             "upstream": settings.upstream,
-            "models": sorted(self._model_map.models),
+            "models": self._names.mapped,
             "state": {"backend": settings.state.backend, "ttl_seconds": settings.state.ttl_s},
             "client_key_required": bool(settings.client_api_keys),
             "hosted_tools": settings.hosted_tools,
@@ -364,11 +347,8 @@ class Service:
         }
 
 
-async def _off_the_loop(step: Callable[[], _T], *lists: object) -> _T:
-    """Run *step* in a thread if it has long *lists* to go through, so that streams go on."""
-    if sum(len(one) for one in lists if isinstance(one, list | tuple)) <= _THREAD_ABOVE_ITEMS:
-        return step()
-    return await anyio.to_thread.run_sync(step)
+def _are_long(*lists: object) -> bool:
+    return sum(len(one) for one in lists if isinstance(one, list | tuple)) > MANY
 
 
 def _policy(settings: Settings, tools: tuple[RegisteredTool, ...]) -> TranslationPolicy:
@@ -379,18 +359,4 @@ def _policy(settings: Settings, tools: tuple[RegisteredTool, ...]) -> Translatio
         reasoning_text=settings.reasoning_text,
         retry_without=settings.retry_without,
         registered_tools=tools,
-    )
-
-
-def _is_safe(model: str) -> bool:
-    """Return whether a model's name, which some upstreams have in their paths, stays in place."""
-    return model.isprintable() and not {".", ".."} & set(model.split("/"))
-
-
-def _no_model(name: str) -> BridgeError:
-    return BridgeError(
-        status=404,
-        message=f"The model '{name[:200]}' does not exist here: see GET /v1/models",
-        code="model_not_found",
-        param="model",
     )

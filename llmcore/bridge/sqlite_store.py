@@ -1,4 +1,8 @@
-"""Responses kept in a SQLite file, which several processes of one machine may share."""
+"""Responses kept in a SQLite file, which several processes of one machine may share.
+
+The file is bounded: every write makes room for what it writes. The sums that this takes are kept
+in the file, so that a write costs the same whatever there is.
+"""
 
 import contextlib
 import os
@@ -7,6 +11,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -18,7 +23,7 @@ from llmcore.bridge.store import (
     Record,
     StateUnavailableError,
     packed,
-    packed_item,
+    packed_items,
     unpacked,
     unpacked_items,
 )
@@ -27,64 +32,99 @@ from llmcore.schema.json import JsonObject
 
 _T = TypeVar("_T")
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 _SCHEMA = """
 create table if not exists responses (
-    id text primary key, data blob not null, expires real not null
+    id text primary key, data blob not null, expires real not null, size integer not null
 ) without rowid;
-create index if not exists responses_by_expiry on responses (expires);
+create index if not exists responses_by_age on responses (expires, size);
 create table if not exists items (
     id text primary key, response_id text not null, data blob not null
 ) without rowid;
 create index if not exists items_by_response on items (response_id);
 create table if not exists secrets (name text primary key, value blob not null) without rowid;
+create table held (entries integer not null, bytes integer not null);
+insert into held select count(*), coalesce(sum(size), 0) from responses;
 """
-_PURGE_EVERY_S = 300.0
+_FROM_VERSION_1 = """
+drop index responses_by_expiry;
+alter table responses add column size integer not null default 0;
+update responses set size = length(data) + coalesce(
+    (select sum(length(items.data)) from items where response_id = responses.id), 0
+);
+"""
+_FORGOTTEN_PER_WRITE = 64
+"""At most: a bound that was set lower is reached over several writes."""
 _BUSY_S = 5.0
+_THREADS = 32
+"""They may all wait for a file that another program has locked."""
 
 
 class SqliteStore:
-    """A store in one SQLite file, opened on first use. Only its owner may read the file."""
+    """A store in one SQLite file, opened on first use. Only its owner may read the file.
 
-    def __init__(self, path: Path, *, ttl_s: float, clock: Callable[[], float] = time.time) -> None:
+    What is oldest goes first when a bound is reached, as does what is past its time. A record
+    that is larger than `max_bytes` on its own is kept until the next one comes.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        ttl_s: float,
+        max_entries: int,
+        max_bytes: int,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
         self._path = path
         self._ttl_s = ttl_s
+        self._max_entries = max_entries
+        self._max_bytes = max_bytes
         self._clock = clock
         self._lock = threading.Lock()
+        self._threads = anyio.CapacityLimiter(_THREADS)
         self._connection: sqlite3.Connection | None = None
-        self._purged = float("-inf")
 
     async def check(self) -> None:
         """Return if the file can be opened and written."""
         await self._run(lambda db: db.execute("begin immediate").connection.rollback())
 
     async def put(self, record: Record) -> None:
-        """Write *record* and its items in one transaction."""
+        """Write *record* and its items in one transaction, and forget others if need be."""
+        await self._in_thread(partial(self._put, record))
+
+    def _put(self, record: Record) -> None:
+        data = packed(record)  # before the lock: large ones take a while
+        items = packed_items(record)
+        size = len(data) + sum(map(len, items.values()))
 
         def write(db: sqlite3.Connection) -> None:
-            data = packed(record)
-            items = [(n, record.id, packed_item(i, record.owner)) for n, i in record.items.items()]
             now = self._clock()
             db.execute("begin immediate")
-            self._purge(db, now)
             _forget(db, record.id)
-            row = (record.id, data, now + self._ttl_s)
-            db.execute("insert into responses values (?, ?, ?)", row)
-            db.executemany("insert or replace into items values (?, ?, ?)", items)
+            self._make_room(db, size, now)
+            row = (record.id, data, now + self._ttl_s, size)
+            db.execute("insert into responses (id, data, expires, size) values (?, ?, ?, ?)", row)
+            db.executemany(
+                "insert or replace into items values (?, ?, ?)",
+                [(name, record.id, item) for name, item in items.items()],
+            )
+            db.execute("update held set entries = entries + 1, bytes = bytes + ?", (size,))
 
-        await self._run(write)
+        self._locked(write)
 
     async def get(self, response_id: str) -> Record | None:
         """Return the record; None if there is none, or no more."""
+        return await self._in_thread(partial(self._get, response_id))
 
-        def read(db: sqlite3.Connection) -> Record | None:
-            found = db.execute(
-                "select data from responses where id = ? and expires > ?",
-                (response_id, self._clock()),
-            ).fetchone()
-            return None if found is None else unpacked(found[0])
+    def _get(self, response_id: str) -> Record | None:
+        def read(db: sqlite3.Connection) -> tuple[bytes] | None:
+            query = "select data from responses where id = ? and expires > ?"
+            row: tuple[bytes] | None = db.execute(query, (response_id, self._clock())).fetchone()
+            return row
 
-        return await self._run(read)
+        found = self._locked(read)
+        return None if found is None else unpacked(found[0])
 
     async def delete(self, response_id: str) -> bool:
         """Forget the record and its items; whether there was one."""
@@ -132,17 +172,23 @@ class SqliteStore:
 
     async def _run(self, step: Callable[[sqlite3.Connection], _T]) -> _T:
         """Run *step* in a thread, in a transaction of its own if it begins one."""
-        return await anyio.to_thread.run_sync(self._locked, step)
+        return await self._in_thread(partial(self._locked, step))
+
+    async def _in_thread(self, step: Callable[[], _T]) -> _T:
+        return await anyio.to_thread.run_sync(step, limiter=self._threads)
 
     def _locked(self, step: Callable[[sqlite3.Connection], _T]) -> _T:
-        with self._lock:
-            try:
-                db = self._connection or self._open()
-                with db:
-                    return step(db)
-            except (sqlite3.Error, OSError) as error:
-                message = f"the response store {self._path} does not work: {error}"
-                raise StateUnavailableError(message) from error
+        if not self._lock.acquire(timeout=_BUSY_S):
+            raise StateUnavailableError(f"the response store {self._path} is locked")
+        try:
+            db = self._connection or self._open()
+            with db:
+                return step(db)
+        except (sqlite3.Error, OSError) as error:
+            message = f"the response store {self._path} does not work: {error}"
+            raise StateUnavailableError(message) from error
+        finally:
+            self._lock.release()
 
     def _open(self) -> sqlite3.Connection:
         self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -152,24 +198,29 @@ class SqliteStore:
             self._path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False
         )
         try:
-            _check_version(db.execute("pragma user_version").fetchone()[0])
+            _version(db)  # before anything of a file that may not be ours is changed
             db.execute("pragma journal_mode = wal")
             db.execute("pragma synchronous = normal")
-            db.executescript(_SCHEMA)
-            db.execute(f"pragma user_version = {SCHEMA_VERSION}")
+            _set_up(db)
         except BaseException:
             db.close()
             raise
         self._connection = db
         return db
 
-    def _purge(self, db: sqlite3.Connection, now: float) -> None:
-        if now - self._purged < _PURGE_EVERY_S:
-            return
-        self._purged = now
-        expired = "select id from responses where expires <= ?"
-        db.execute(f"delete from items where response_id in ({expired})", (now,))  # noqa: S608
-        db.execute("delete from responses where expires <= ?", (now,))
+    def _make_room(self, db: sqlite3.Connection, size: int, now: float) -> None:
+        """Forget what is past its time, and what there is no room for beside *size* bytes more."""
+        entries, held = db.execute("select entries, bytes from held").fetchone()
+        oldest = db.execute(
+            "select id, expires, size from responses order by expires limit ?",
+            (_FORGOTTEN_PER_WRITE,),
+        ).fetchall()
+        for name, expires, its_size in oldest:
+            full = entries >= self._max_entries or held + size > self._max_bytes
+            if not full and expires > now:
+                return
+            _forget(db, name)
+            entries, held = entries - 1, held - its_size
 
     def _close(self) -> None:
         with self._lock, contextlib.suppress(sqlite3.Error):
@@ -179,11 +230,32 @@ class SqliteStore:
 
 
 def _forget(db: sqlite3.Connection, response_id: str) -> None:
-    db.execute("delete from items where response_id = ?", (response_id,))
-    db.execute("delete from responses where id = ?", (response_id,))
+    """Take a response out, if it is there, and what it counts for."""
+    row = db.execute("select size from responses where id = ?", (response_id,)).fetchone()
+    if row is not None:
+        db.execute("delete from items where response_id = ?", (response_id,))
+        db.execute("delete from responses where id = ?", (response_id,))
+        db.execute("update held set entries = entries - 1, bytes = bytes - ?", row)
 
 
-def _check_version(version: int) -> None:
-    if version not in (0, SCHEMA_VERSION):
+def _set_up(db: sqlite3.Connection) -> None:
+    """Make the tables, or an older version's into ours; only one process of several does it."""
+    if _version(db) == SCHEMA_VERSION:
+        return
+    db.execute("begin immediate")
+    with db:
+        version = _version(db)  # which another process may have changed meanwhile
+        if version == SCHEMA_VERSION:
+            return
+        script = (_FROM_VERSION_1 if version == 1 else "") + _SCHEMA
+        for statement in script.split(";"):
+            db.execute(statement)
+        db.execute(f"pragma user_version = {SCHEMA_VERSION}")
+
+
+def _version(db: sqlite3.Connection) -> int:
+    version: int = db.execute("pragma user_version").fetchone()[0]
+    if version not in (0, 1, SCHEMA_VERSION):
         message = "a newer version wrote the response store: set OPENBRIDGE_STATE_PATH"
         raise StateUnavailableError(message)
+    return version

@@ -104,6 +104,11 @@ def unpacked(data: bytes) -> Record:
         raise _damaged() from error
 
 
+def packed_items(record: Record) -> dict[str, bytes]:
+    """Return what can be referred to of *record* as bytes, by id."""
+    return {name: packed_item(item, record.owner) for name, item in record.items.items()}
+
+
 def packed_item(item: JsonObject, owner: str) -> bytes:
     """Return an output item of *owner* as bytes."""
     return _packed({"owner": owner, "item": item})

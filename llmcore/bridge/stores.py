@@ -1,24 +1,34 @@
 """The store that the settings ask for."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
-from llmcore.bridge.config import Settings
+from llmcore.bridge.config import Settings, StateBackend
 from llmcore.bridge.memory_store import MemoryStore
 from llmcore.bridge.sqlite_store import SqliteStore
 from llmcore.bridge.store import Store
 from llmcore.client.user_folders import data_dir
 
+_MIB: Final = 1024 * 1024
+_BOUNDS: Final[Mapping[StateBackend, tuple[int, int]]] = {
+    "memory": (10_000, 256 * _MIB),
+    "sqlite": (100_000, 4096 * _MIB),
+}
+"""How many responses, and how many bytes of them, a backend keeps if the settings do not say."""
+
 
 def store_for(settings: Settings) -> Store:
     """Return the store; nothing is opened yet. ConfigurationError if a part is missing."""
     state = settings.state
+    most, most_bytes = _BOUNDS.get(state.backend, (0, 0))
+    entries, size = state.max_entries or most, state.max_bytes or most_bytes
     match state.backend:
         case "sqlite":
-            return SqliteStore(state.path or _default_path(settings), ttl_s=state.ttl_s)
+            path = state.path or _default_path(settings)
+            return SqliteStore(path, ttl_s=state.ttl_s, max_entries=entries, max_bytes=size)
         case "memory":
-            return MemoryStore(
-                ttl_s=state.ttl_s, max_entries=state.max_entries, max_bytes=state.max_bytes
-            )
+            return MemoryStore(ttl_s=state.ttl_s, max_entries=entries, max_bytes=size)
         case "redis":
             from llmcore.bridge.redis_store import RedisStore
 

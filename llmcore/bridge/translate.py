@@ -75,6 +75,8 @@ class Translation:
     """What every form of the response repeats of the request."""
     messages: tuple[Message, ...]
     """The whole conversation, without instructions: what is kept if the answer is."""
+    before: tuple[Message, ...] = ()
+    """Of these, what `previous_response_id` brought."""
     policy: TranslationPolicy
     seal: Sealer
     diagnostics: tuple[Diagnostic, ...] = ()
@@ -110,14 +112,10 @@ def translate(
     upstream speaks: it decides which native tools and parameters have a place. *new_id* makes
     a whole id from a prefix.
     """
-    notes = Notes()
     try:
-        check_types(body)
-        if string(body.get("previous_response_id")) and previous is None:
-            return Failure(previous_response_not_found(str(body["previous_response_id"])))
-        refuse_unsupported(body)
+        _check(body, previous)
         items = read_items(body.get("input"), find_item, new_id, policy.max_items)
-        translator = _Translator(body, items, previous, policy, seal, protocol_id, notes)
+        translator = _Translator(body, items, previous, policy, seal, protocol_id, Notes())
         return Success(translator.translation(model, provider))
     except BridgeError as error:
         return Failure(error)
@@ -125,6 +123,14 @@ def translate(
         return Failure(invalid(error.message))
     except RecursionError:
         return Failure(invalid("The request is nested too deeply."))
+
+
+def _check(body: JsonObject, previous: Conversation | None) -> None:
+    check_types(body)
+    wanted = string(body.get("previous_response_id"))
+    if wanted and previous is None:
+        raise previous_response_not_found(wanted)
+    refuse_unsupported(body)
 
 
 class _Translator:
@@ -153,13 +159,41 @@ class _Translator:
         body = self._body
         offer = self._offer()
         compacts = self._protocol_id != RESPONSES and wants_compaction(self._items)
-        choice, allowed = choose("none" if compacts else body.get("tool_choice"), offer)
         registry = offer.registry.over(self._tools_before)
         messages = (*self._before, *self._read_turns(registry))
+        include = self._include()
+        return Translation(
+            request=self._request(model, provider, offer, messages, compacts=compacts),
+            registry=registry,
+            input_items=shown_items(tuple(self._items)),
+            echo=echoed(body),
+            messages=messages,
+            before=self._before,
+            policy=self._policy,
+            seal=self._seal,
+            diagnostics=tuple(self._notes.entries),
+            stream=read(body, "stream", bool) or False,
+            store=read(body, "store", bool) is not False,
+            include=include,
+            compacts=compacts,
+        )
+
+    def _request(
+        self,
+        model: Model | str,
+        provider: str | None,
+        offer: ToolOffer,
+        messages: tuple[Message, ...],
+        *,
+        compacts: bool,
+    ) -> LLMRequest:
+        body = self._body
+        choice, allowed = choose("none" if compacts else body.get("tool_choice"), offer)
         instructions = read(body, "instructions", str)
-        if not messages and not instructions:
+        nothing = len(messages) == compacts  # the wish for a summary says nothing
+        if nothing and (compacts or not instructions):
             raise invalid("The request says nothing: input is empty.", "input")
-        request = LLMRequest(
+        return LLMRequest(
             model=model,
             provider=provider,
             messages=messages,
@@ -172,20 +206,6 @@ class _Translator:
             reasoning=read_reasoning(body),
             cache=read_cache(body),
             provider_options=provider_options(body, self._protocol_id, self._notes),
-        )
-        return Translation(
-            request=request,
-            registry=registry,
-            input_items=shown_items(tuple(self._items)),
-            echo=echoed(body),
-            messages=messages,
-            policy=self._policy,
-            seal=self._seal,
-            diagnostics=tuple(self._notes.entries),
-            stream=read(body, "stream", bool) or False,
-            store=read(body, "store", bool) is not False,
-            include=self._include(),
-            compacts=compacts,
         )
 
     def _offer(self) -> ToolOffer:

@@ -26,6 +26,7 @@ from llmcore.bridge.store import Record, StateUnavailableError, Store
 from llmcore.bridge.translate import Translation
 from llmcore.client.client import Client
 from llmcore.client.event_stream import EventStream
+from llmcore.client.large_requests import is_large, off_the_loop
 from llmcore.generation.model_call import ModelCall
 from llmcore.generation.retry import RetryPolicy
 from llmcore.schema.diagnostics import Diagnostic
@@ -58,6 +59,9 @@ class Parts:
 
 class Turn:
     """An answer under way. Nothing is sent upstream before the first events are asked for."""
+
+    form: Callable[[JsonObject], JsonObject] | None = None
+    """What a whole answer is made into, where it is no response object."""
 
     def __init__(
         self, parts: Parts, translation: Translation, *, response_id: str, owner: str, provider: str
@@ -138,7 +142,7 @@ class Turn:
             pass
         if self._fold.error is not None:
             raise from_llm_error(self._fold.error)
-        return self.response
+        return self.response if self.form is None else self.form(self.response)
 
     def failed_events(self, error: LLMError) -> Sequence[Event]:
         """Return the events that end an announced stream with *error*; none if it has ended."""
@@ -244,7 +248,8 @@ class Turn:
         if not self._translation.store or unseen:
             return True
         try:
-            await self._parts.store.put(self._record())
+            record = await off_the_loop(self._record, large=is_large(self._request))
+            await self._parts.store.put(record)
         except StateUnavailableError as error:
             log(logging.ERROR, "state_write_failed", error=str(error))
         except Exception:  # noqa: BLE001  a fault of ours: not stored is not stored

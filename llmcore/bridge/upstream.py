@@ -1,6 +1,7 @@
 """The way to the models: whose they are, and requests that are no generation."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -12,6 +13,7 @@ from llmcore.bridge.config import Settings
 from llmcore.bridge.model_map import ModelMap
 from llmcore.client.client import Client, ModelSource
 from llmcore.client.environment import provider_entries
+from llmcore.client.large_requests import is_large, off_the_loop
 from llmcore.client.timeouts import Timeouts
 from llmcore.client.transport import Exchange, Transport
 from llmcore.protocols.errors import error_from_response
@@ -50,7 +52,8 @@ class Upstreams:
 
         Raises LLMError where it can and fails.
         """
-        prepared = self._prepared(request)
+        step = partial(self._prepared, request)
+        prepared = await off_the_loop(step, large=is_large(request))
         aside = _counting(_route(request), prepared)
         if aside is None or self._fetches_token(request):
             return None

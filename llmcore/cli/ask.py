@@ -14,6 +14,7 @@ from returns.result import Result
 
 from llmcore.cli.conversation import Conversation, self_contained
 from llmcore.cli.exit_codes import exit_code, explain
+from llmcore.cli.json_streams import json_output
 from llmcore.cli.request_options import add_request_options, make_client, read_request
 from llmcore.cli.session_file import open_store
 from llmcore.client.client import Client
@@ -78,7 +79,7 @@ async def _answer(
     client: Client, request: LLMRequest, args: argparse.Namespace
 ) -> tuple[int, Result[LLMResponse, LLMError]]:
     """Print the answer as it comes, and return the exit code and the whole of it."""
-    printer = _JsonPrinter(sys.stdout) if args.json else _Printer(sys.stdout, quiet=args.quiet)
+    printer = _JsonPrinter(json_output()) if args.json else _Printer(sys.stdout, quiet=args.quiet)
     async with client, _events(client, request, streaming=args.stream) as stream:
         async for event in stream:
             printer.show(event)

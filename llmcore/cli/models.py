@@ -7,6 +7,7 @@ from typing import get_args
 from llmcore.catalog.lookup import Capability
 from llmcore.catalog.model_info import ModelInfo
 from llmcore.catalog.records import catalog, model_from
+from llmcore.cli.json_streams import json_output
 from llmcore.schema import json
 
 _HEADS = ("MODEL", "RELEASED", "CONTEXT", "OUTPUT", "IN $/M", "OUT $/M", "CAN")
@@ -40,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
         return 1
     if args.json:
         for record in records:
-            print(json.dumps(record).decode())
+            print(json.dumps(record).decode(), file=json_output())
     else:
         _print_table([_HEADS, *(_row(model_from(record)) for record in records)])
     return 0

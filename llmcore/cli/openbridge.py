@@ -16,6 +16,7 @@ from attrs import evolve
 
 from llmcore.bridge.config import Settings, State, read_environment, settings_from
 from llmcore.cli.exit_codes import exit_code, explain
+from llmcore.cli.json_streams import json_output
 from llmcore.client.transport import Transport
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError, LLMError
 from llmcore.schema.json import JsonObject
@@ -149,7 +150,7 @@ async def _run_one(service: "Service", body: JsonObject, caller: "Caller") -> bo
 
 
 def _print(value: JsonObject) -> None:
-    print(json.dumps(value, ensure_ascii=False))
+    print(json.dumps(value, ensure_ascii=False), file=json_output())
 
 
 def _requests(path: Path) -> list[JsonObject]:

@@ -7,6 +7,7 @@ import sys
 
 from returns.pipeline import is_successful
 
+from llmcore.cli.json_streams import json_output
 from llmcore.cli.request_options import add_request_options, make_client, read_request
 from llmcore.routes.route import PreparedRequest
 
@@ -26,7 +27,7 @@ def run(args: argparse.Namespace) -> int:
     if not is_successful(prepared):
         raise prepared.failure()
     request = prepared.unwrap()
-    print(as_curl(request) if args.curl else as_json(request))
+    print(as_curl(request) if args.curl else as_json(request), file=json_output())
     for diagnostic in request.diagnostics:
         print(f"note: {diagnostic}", file=sys.stderr)
     return 0

@@ -3,8 +3,11 @@
 import argparse
 import os
 from collections.abc import Mapping
+from pathlib import Path
 
 from llmcore.client.environment import provider_entries
+from llmcore.client.github_login import login_file
+from llmcore.routes.github_credentials import PROVIDER
 from llmcore.routes.providers import ProviderEntry
 
 
@@ -19,9 +22,17 @@ def run(_args: argparse.Namespace) -> int:
     entries = provider_entries()
     width = max(len(entry.id) for entry in entries)
     for entry in entries:
-        mark = "✓" if entry.is_configured(os.environ) else " "
-        print(f"{mark} {entry.id:{width}}  {describe(entry, os.environ)}")
+        ready = entry.is_configured(os.environ) or login_of(entry, os.environ) is not None
+        print(f"{'✓' if ready else ' '} {entry.id:{width}}  {describe(entry, os.environ)}")
     return 0
+
+
+def login_of(entry: ProviderEntry, environ: Mapping[str, str]) -> Path | None:
+    """Return the file of the login that is kept for *entry*; None if there is none."""
+    if entry.id != PROVIDER:
+        return None
+    path = login_file(environ)
+    return path if path.is_file() else None
 
 
 def describe(entry: ProviderEntry, environ: Mapping[str, str]) -> str:
@@ -29,6 +40,9 @@ def describe(entry: ProviderEntry, environ: Mapping[str, str]) -> str:
     found = [name for name in entry.switches if environ.get(name, "").strip()]
     if found:
         return f"configured by {found[0]}"
+    login = login_of(entry, environ)
+    if login is not None:
+        return f"configured by the login in {login}"
     if not entry.switches:
         return "needs nothing: --local" if entry.id == "local" else "needs no key"
     usual = f"set {' or '.join(entry.switches)}"

@@ -45,9 +45,7 @@ def read_request(args: argparse.Namespace, client: Client) -> LLMRequest:
 
     Raises InvalidRequestError without a question, ConfigurationError without anybody to ask.
     """
-    text = " ".join(args.prompt)
-    if not sys.stdin.isatty():
-        text = "\n\n".join(part for part in (text, sys.stdin.read().strip()) if part)
+    text = "\n\n".join(part for part in (" ".join(args.prompt), _stdin()) if part)
     if not text and not args.image:
         raise InvalidRequestError("there is nothing to ask: give a prompt, or text on stdin")
     pictures = [_picture(source) for source in args.image]
@@ -63,6 +61,19 @@ def read_request(args: argparse.Namespace, client: Client) -> LLMRequest:
     )
 
 
+def _stdin() -> str:
+    """Return the text on stdin; none of a terminal's."""
+    if sys.stdin.isatty():
+        return ""
+    try:
+        text = sys.stdin.read()
+        text.encode()  # half a surrogate pair stands for a byte that is no text
+    except UnicodeError as error:
+        message = f"stdin is no {sys.stdin.encoding} text: convert it first, such as by iconv"
+        raise InvalidRequestError(message, cause=error) from error
+    return text.strip()
+
+
 def _picture(source: str) -> ImagePart:
     remote = source.startswith(("http://", "https://", "data:"))
     return ImagePart(url=source) if remote else ImagePart(path=source)
@@ -76,6 +87,10 @@ def _model(args: argparse.Namespace, client: Client) -> tuple[Model | str, str |
             raise InvalidRequestError("give either --local or --model, and not both")
         return Local.configure().model(), None
     provider, colon, model_id = (args.model or "").partition(":")
+    if colon and not (provider.strip() and model_id.strip()):
+        raise InvalidRequestError(
+            f"--model is PROVIDER:ID, such as openai:gpt-5.2, not {args.model!r}"
+        )
     if colon and provider not in client.providers:
         model = _by_login(provider, model_id, client)
         if model is not None:

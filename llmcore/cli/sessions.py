@@ -3,13 +3,14 @@
 import argparse
 import json
 import os
+import stat
 import sys
 from collections.abc import Awaitable, Callable, Iterable
-from io import TextIOWrapper
 from typing import TypeAlias
 
 import anyio
 
+from llmcore.cli.json_streams import json_input, json_output
 from llmcore.cli.session_file import open_store
 from llmcore.schema.entries import (
     EntryFileRef,
@@ -82,9 +83,11 @@ async def _show(store: SessionStore, args: argparse.Namespace) -> int:
 async def _export(store: SessionStore, args: argparse.Namespace) -> int:
     names = args.names or [found.run_id for found in await store.runs()]
     exported = {name: await export_lines(store, name) for name in names}
-    _write([line for lines in exported.values() for line in lines], args.output)
     missing = [name for name, lines in exported.items() if not lines]
-    return _unknown(*missing) if missing else 0
+    if missing:  # before an older export is overwritten
+        return _unknown(*missing)
+    _write([line for lines in exported.values() for line in lines], args.output)
+    return 0
 
 
 async def _import(store: SessionStore, args: argparse.Namespace) -> int:
@@ -111,22 +114,22 @@ def _unknown(*names: str) -> int:
 def _write(lines: Iterable[str], path: str | None) -> None:
     text = "".join(f"{line}\n" for line in lines)
     if path is None:
-        if isinstance(sys.stdout, TextIOWrapper):
-            sys.stdout.reconfigure(encoding="utf-8")  # which JSON is, whatever the terminal speaks
-        sys.stdout.write(text)
+        json_output().write(text)
         return
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with open(descriptor, "w", encoding="utf-8") as file:
+            if stat.S_ISREG(os.fstat(descriptor).st_mode):
+                os.chmod(path, 0o600)  # it may have been there, for others too
             file.write(text)
     except OSError as error:
         raise InvalidRequestError(f"cannot write {path}: {error.strerror}", cause=error) from error
 
 
 def _lines(path: str) -> list[str]:
-    if path == "-":
-        return list(sys.stdin)
     try:
+        if path == "-":
+            return list(json_input())
         with open(path, encoding="utf-8") as file:
             return list(file)
     except (OSError, UnicodeDecodeError) as error:
@@ -142,7 +145,9 @@ def describe(part: EntryPart) -> str:
         case EntryThinking(text=text):
             return f"[thinking: {text}]" if text else ""
         case EntryToolCall(tool_name=name):
-            return f"→ {name}({part.raw_args_text or json.dumps(part.arguments)})"
+            return (
+                f"→ {name}({part.raw_args_text or json.dumps(part.arguments, ensure_ascii=False)})"
+            )
         case EntryToolResult(content=content):
             mark = "failed: " if part.is_error else ""
             if isinstance(content, str):

@@ -7,6 +7,7 @@ Retrying, tool loops and everything else that takes several calls is built on to
 import os
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Protocol, Self
 
 import anyio.to_thread
@@ -18,6 +19,7 @@ from llmcore.client.credentials import Credentials
 from llmcore.client.event_stream import EventStream
 from llmcore.client.http import HttpClient
 from llmcore.client.http_options import HttpOptions
+from llmcore.client.large_requests import is_large, off_the_loop
 from llmcore.client.media_files import load_files, names_files
 from llmcore.client.middleware.chain import Middleware, Next, compose
 from llmcore.client.timeouts import Timeouts
@@ -68,6 +70,7 @@ class Client:
         environ: Mapping[str, str] | None = None,
     ) -> None:
         self.providers: Mapping[str, ModelSource] = dict(providers or {})
+        default_provider = self._own_name(default_provider)
         if default_provider is not None and default_provider not in self.providers:
             known = ", ".join(self.providers) or "none"
             message = (
@@ -212,7 +215,7 @@ class Client:
         model = request.model
         if isinstance(model, Model) and model.route is not None:
             return Success(model)
-        provider = request.provider_id or self.default_provider
+        provider = self._own_name(request.provider_id or self.default_provider)
         known = ", ".join(self.providers) or "none"
         if provider is None:
             message = (
@@ -227,6 +230,15 @@ class Client:
             return Success(self.providers[provider].model(request.model_id))
         except LLMError as error:
             return Failure(error)
+
+    def _own_name(self, provider: str | None) -> str | None:
+        """Return the name under which *provider* is configured here, if only another one is."""
+        if provider is None or provider in self.providers:
+            return provider
+        from llmcore.routes.providers import OTHER_NAMES  # a long table
+
+        other = OTHER_NAMES.get(provider, provider)
+        return other if other in self.providers else provider
 
     def _call(
         self, request: LLMRequest, *, streaming: bool, timeouts: Timeouts | None
@@ -262,7 +274,8 @@ class Client:
                 request = await anyio.to_thread.run_sync(load_files, request)
             except LLMError as error:
                 return Failure(error)
-        prepared = self._prepare(request, model, streaming=streaming, token=token)
+        step = partial(self._prepare, request, model, streaming=streaming, token=token)
+        prepared = await off_the_loop(step, large=is_large(request))
         if cursor is not None:
             context = self._context(token)
             prepared = prepared.bind(lambda whole: route.resume(whole, cursor, context))

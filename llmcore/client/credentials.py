@@ -9,6 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import anyio.to_thread
 
+from llmcore.client.forking import start_anew_after_fork
 from llmcore.client.http_options import HttpOptions
 from llmcore.routes.auth import Auth, CredentialSource, Fetch
 from llmcore.routes.github_credentials import CopilotLogin
@@ -96,6 +97,11 @@ class GoogleTokens:
 
     def __init__(self, source: GoogleCredentials) -> None:
         self._source = source
+        self.start_anew()
+        start_anew_after_fork(self)
+
+    def start_anew(self) -> None:
+        """Look again: what was found may have been refreshing, under locks of its own."""
         self._lock = Lock()
         self._found: Any = None
 
@@ -136,6 +142,11 @@ class AwsChain:
 
     def __init__(self, source: AwsCredentialChain) -> None:
         self._profile = source.profile
+        self.start_anew()
+        start_anew_after_fork(self)
+
+    def start_anew(self) -> None:
+        """Look again: what was found may have been refreshing, under locks of its own."""
         self._lock = Lock()
         self._found: Any = None
 

@@ -33,7 +33,8 @@ def _loaded(point: EntryPoint) -> ProviderEntry:
     try:
         entry = point.load()
     except Exception as error:  # code of others: whatever it raises, say whose it is
-        raise ConfigurationError(f"{where} cannot be loaded", cause=error) from error
+        message = f"{where} cannot be loaded: {type(error).__name__}: {error}"
+        raise ConfigurationError(message, cause=error) from error
     if not isinstance(entry, ProviderEntry):
         raise ConfigurationError(f"{where} is a {type(entry).__name__}, not a ProviderEntry")
     return entry

@@ -1,6 +1,7 @@
 """Tokens for GitHub Copilot's API: had for a token of GitHub's, and again before they expire."""
 
 import logging
+import os
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -35,7 +36,7 @@ from llmcore.schema.errors import (
 from llmcore.schema.json import JsonValue
 
 _LOG = logging.getLogger(__name__)
-_EXCHANGING: Final = Lock()
+_exchanging = Lock()
 """One exchange at a time in this process: who waits finds the other's token."""
 _MIN_SECONDS: Final = 30.0
 _USUAL_SECONDS: Final = 1500.0
@@ -64,7 +65,7 @@ class CopilotTokens:
 
     def token(self) -> str:
         """Return access that is good at this moment. Blocks; safe from several threads."""
-        with _EXCHANGING:
+        with _exchanging:
             return self._access().to_token()
 
     def refused(self, token: str) -> bool:
@@ -201,3 +202,13 @@ def _base_url(named: JsonValue, api_url: str) -> str | None:
     if urlsplit(url).scheme != "https" and urlsplit(api_url).scheme == "https":
         raise StreamError("GitHub's answer names an unencrypted address", provider=PROVIDER)
     return url
+
+
+def _unlock() -> None:
+    """Start a forked child with a lock of its own: whoever held it stayed behind."""
+    global _exchanging  # noqa: PLW0603
+    _exchanging = Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_unlock)

@@ -66,16 +66,17 @@ def _loaded(part: ContentPart) -> ContentPart:
 def _read(part: ToolOutputPart) -> ToolOutputPart:
     if not isinstance(part, _MEDIA) or part.path is None:
         return part
-    path = Path(part.path).expanduser()
+    path = Path(part.path)
     try:
+        path = path.expanduser()
         size = path.stat().st_size
         if size > MAX_FILE_BYTES:
             raise InvalidRequestError(
                 f"{path} has {size} bytes; at most {MAX_FILE_BYTES} can be sent"
             )
         data = path.read_bytes()
-    except OSError as error:
-        message = f"cannot read {path}: {error.strerror or error}"
+    except (OSError, RuntimeError, ValueError) as error:  # no such user; a zero byte in the path
+        message = f"cannot read {path}: {getattr(error, 'strerror', None) or error}"
         raise InvalidRequestError(message, cause=error) from error
     changes: dict[str, object] = {"path": None, "data": data}
     if part.media_type is None:

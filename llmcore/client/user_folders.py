@@ -68,7 +68,7 @@ def cache_dir(environ: Mapping[str, str], platform: str = sys.platform) -> Path:
     place for caches.
     """
     own = environ.get(_CACHE.own_variable)
-    return Path(own).expanduser() if own else _folder(_CACHE, environ, platform)
+    return named_path(own, _CACHE.own_variable) if own else _folder(_CACHE, environ, platform)
 
 
 def config_dir(environ: Mapping[str, str], platform: str = sys.platform) -> Path:
@@ -78,7 +78,7 @@ def config_dir(environ: Mapping[str, str], platform: str = sys.platform) -> Path
     own place for settings.
     """
     own = environ.get(_CONFIG.own_variable)
-    return Path(own).expanduser() if own else _folder(_CONFIG, environ, platform)
+    return named_path(own, _CONFIG.own_variable) if own else _folder(_CONFIG, environ, platform)
 
 
 def data_dir(
@@ -90,6 +90,18 @@ def data_dir(
     a user without a home directory is told to set.
     """
     return _folder(evolve(_DATA, own_variable=variable), environ, platform)
+
+
+def named_path(text: str, variable: str) -> Path:
+    """Return the path that *variable* holds, with `~` and `~user` as the folders they are.
+
+    ConfigurationError for a user that this machine has not.
+    """
+    try:
+        return Path(text).expanduser()
+    except RuntimeError as error:
+        message = f"{variable} names a home directory that is not here: {text!r}"
+        raise ConfigurationError(message, cause=error) from error
 
 
 def _folder(kind: _Kind, environ: Mapping[str, str], platform: str) -> Path:

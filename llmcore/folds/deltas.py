@@ -123,14 +123,19 @@ class DeltaFold:
     # -- the frame around them
 
     def _stream_start(self, event: StreamStart) -> Sequence[DeltaPayload]:
-        return self._begin(DeltaStart(event.model, event.request_id or event.id or self._ids()))
+        return self._begin(self._start_of(event))
 
     def _step_start(self, event: StepStart) -> Sequence[DeltaPayload]:
         if not event.step or self._start is None:
             return ()
         done = self._end_step()
         self._call_ids.clear()
-        return (*done, *self._begin(evolve(self._start, request_id=self._ids())))
+        if event.answer is None:
+            return (*done, *self._begin(evolve(self._start, request_id=self._ids())))
+        return (*done, *self._begin(self._start_of(event.answer)))
+
+    def _start_of(self, answer: StreamStart) -> DeltaStart:
+        return DeltaStart(answer.model, answer.request_id or answer.id or self._ids())
 
     def _step_finish(self, event: StepFinish) -> Sequence[DeltaPayload]:
         self._step = event
@@ -145,8 +150,8 @@ class DeltaFold:
 
     def _error(self, event: ErrorEvent) -> Sequence[DeltaPayload]:
         error = event.error
-        model_id = self._start.model_id if self._start else ""
-        start = self._begin(DeltaStart(model_id, error.request_id or self._ids()))
+        # Of an answer that never began nobody said which model it would have been.
+        start = self._begin(DeltaStart("", error.request_id or self._ids()))
         usage = error.partial.usage if error.partial else None
         failed = DeltaError(type(error).__name__, error.message, error.retryable)
         self._open, self._step = False, None

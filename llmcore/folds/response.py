@@ -235,6 +235,9 @@ class Accumulator:
             self._sources.clear()
             self._diagnostics.clear()
             self._usage = None
+            if event.answer is not None:
+                told = self._start.diagnostics if self._start is not None else ()
+                self._start = evolve(event.answer, diagnostics=(*told, *event.answer.diagnostics))
 
     def _step_finish(self, event: StepFinish) -> None:
         self._usage = event.usage

@@ -1,22 +1,23 @@
 """Aborting a call from anywhere: another task, another thread, a signal handler."""
 
-import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 
 import anyio
-import sniffio
 
+from llmcore.client.loop_calls import loop_caller
 from llmcore.schema.errors import AbortError
 
 
 class AbortSignal:
     """Says whether to stop. Made by an `AbortController`."""
 
+    # There is no lock: a signal handler may abort in the middle of any of this, in the same
+    # thread. A listener is called by whoever takes it out, which is a single step.
+
     def __init__(self) -> None:
-        self._lock = threading.Lock()
         self._reason: str | None = None
-        self._listeners: list[Callable[[], None]] = []
+        self._listeners: dict[object, Callable[[], None]] = {}
 
     @property
     def aborted(self) -> bool:
@@ -38,26 +39,25 @@ class AbortSignal:
 
         If the signal was aborted before, it is called at once.
         """
-        with self._lock:
-            if self._reason is None:
-                self._listeners.append(listener)
-                return lambda: self._remove(listener)
-        listener()
-        return lambda: None
+        ticket = object()
+        self._listeners[ticket] = listener
+        if self.aborted:
+            self._tell()
+        return lambda: self._remove(ticket)
 
-    def _remove(self, listener: Callable[[], None]) -> None:
-        with self._lock:
-            if listener in self._listeners:
-                self._listeners.remove(listener)
+    def _remove(self, ticket: object) -> None:
+        self._listeners.pop(ticket, None)
 
     def _abort(self, reason: str) -> None:
-        with self._lock:
-            if self._reason is not None:
-                return
+        if self._reason is None:
             self._reason = reason
-            listeners, self._listeners = self._listeners, []
-        for listener in listeners:
-            listener()
+        self._tell()
+
+    def _tell(self) -> None:
+        """Call all listeners, also after one that raises, in the order they came."""
+        with ExitStack() as calls, suppress(KeyError):  # the last one to be taken goes first
+            while True:
+                calls.callback(self._listeners.popitem()[1])
 
 
 class AbortController:
@@ -77,7 +77,7 @@ def cancelling(scope: anyio.CancelScope, signal: AbortSignal | None) -> Iterator
     if signal is None:
         yield
         return
-    call_soon = _loop_caller()
+    call_soon = loop_caller()
 
     def cancel() -> None:
         with suppress(RuntimeError):  # the loop ended in the same moment: nothing to cancel
@@ -88,14 +88,3 @@ def cancelling(scope: anyio.CancelScope, signal: AbortSignal | None) -> Iterator
         yield
     finally:
         forget()
-
-
-def _loop_caller() -> Callable[[Callable[[], object]], object]:
-    """Return how another thread has the running event loop call a function."""
-    if sniffio.current_async_library() == "trio":
-        import trio
-
-        return trio.lowlevel.current_trio_token().run_sync_soon
-    import asyncio
-
-    return asyncio.get_running_loop().call_soon_threadsafe

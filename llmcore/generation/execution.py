@@ -6,6 +6,7 @@ from typing import Literal, TypeAlias, Union
 
 import anyio
 import anyio.to_thread
+import sniffio
 from attrs import field, frozen
 
 from llmcore.generation.abort import AbortController, AbortSignal
@@ -211,13 +212,20 @@ class _Run:
                 return _succeeded(call, value)
         except ToolFailure as failure:
             return _failed(call, str(failure))
-        except Exception as error:
-            self.setting.signal.throw_if_aborted()
-            if self.setting.errors == "raise":
-                raise _fatal(call.name, error) from error
-            return _failed(call, f"{type(error).__name__}: {error}")
+        except Exception as error:  # noqa: BLE001  (whatever it is, the model is told, or the caller)
+            return self._raised(call, error)
+        except anyio.get_cancelled_exc_class() as error:
+            if _is_cancelled_here():
+                raise
+            return self._raised(call, error)
         assert scope.cancelled_caught  # noqa: S101  (nothing else leaves the block)
         return _failed(call, f"the tool took longer than {limit:g} seconds")
+
+    def _raised(self, call: ToolCallPart, error: BaseException) -> Outcome:
+        self.setting.signal.throw_if_aborted()
+        if self.setting.errors == "raise":
+            raise _fatal(call.name, error) from error
+        return _failed(call, f"{type(error).__name__}: {error}")
 
     async def _called(self, tool: Tool, call: ToolCallPart, keywords: dict[str, object]) -> object:
         assert tool.handler is not None  # noqa: S101  (passive tools are not run)
@@ -282,7 +290,17 @@ def _failed(call: ToolCallPart, problem: str) -> Outcome:
     return Outcome(call, result, problem)
 
 
-def _fatal(name: str, error: Exception) -> LLMError:
+def _is_cancelled_here() -> bool:
+    """Return whether it is this task that ends, and not one of its own that a tool awaited."""
+    if sniffio.current_async_library() == "trio":
+        return True
+    import asyncio
+
+    task = asyncio.current_task()
+    return task is None or task.cancelling() > 0
+
+
+def _fatal(name: str, error: BaseException) -> LLMError:
     if isinstance(error, LLMError):
         return error
     return LLMError(f"the tool {name!r} raised {type(error).__name__}: {error}", cause=error)

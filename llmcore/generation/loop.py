@@ -69,6 +69,7 @@ class Run:
         self._tools: StepTools | None = None
         self._early: list[LLMEvent] = []  # what happened before StreamStart, to be told after it
         self._started = False
+        self._answer: StreamStart | None = None  # of a later step, until its StepStart tells it
         self._finish: Finish | None = None
         self._complete = False
         self._diagnostics: list[Diagnostic] = []
@@ -176,7 +177,7 @@ class Run:
         step = self._next_step()
         if self._plan.prepare_step is not None:
             changed = self._plan.prepare_step(step)
-            step = (await changed if isawaitable(changed) else changed) or step
+            step = _prepared(await changed if isawaitable(changed) else changed, step)
         self._step = step
         request = self._request_of(step)
         limits = evolve(self._timeouts, total=None)
@@ -322,18 +323,22 @@ class Run:
         )
 
     def _told(self, events: Iterable[LLMEvent]) -> list[LLMEvent]:
-        """Return a step's *events* as they stand in the run: numbered, and begun once."""
+        """Return a step's *events* as they stand in the run: numbered, and begun once.
+
+        What the `StreamStart` of a later step says, its `StepStart` does.
+        """
         number = len(self.steps)
         told: list[LLMEvent] = []
         for event in events:
             if type(event) not in _FRAME:  # nearly all of them: asked first, and quickly
                 told.append(event)
             elif isinstance(event, StepStart):
-                told.append(StepStart(number))
+                told.append(StepStart(number, answer=self._answer))
             elif isinstance(event, StepFinish):
                 told.append(evolve(event, step=number))
             elif isinstance(event, StreamStart) and self._started:
                 self._diagnostics.extend(event.diagnostics)
+                self._answer = evolve(event, diagnostics=())
             else:
                 self._started = True
                 told += [event, *self._early]
@@ -341,6 +346,15 @@ class Run:
 
 
 _FRAME = {StreamStart, StepStart, StepFinish}
+
+
+def _prepared(changed: NextStep | None, step: NextStep) -> NextStep:
+    if changed is None:
+        return step
+    if not isinstance(changed, NextStep):
+        message = f"prepare_step returns a NextStep or None, not a {type(changed).__name__}"
+        raise InvalidRequestError(f"{message}: change it by evolve(step, ...)")
+    return changed
 
 
 def _all_decided(calls: Iterable[ToolCallPart]) -> None:

@@ -8,10 +8,11 @@ from returns.pipeline import is_successful
 from returns.result import Result
 
 from llmcore.client.event_stream import EventStream
+from llmcore.folds.beginnings import says_something
 from llmcore.generation.rejected_reasoning import is_rejected_reasoning
 from llmcore.generation.retry import RetryPolicy, next_delay
 from llmcore.schema.errors import LLMError, StreamError
-from llmcore.schema.events import ErrorEvent, Finish, LLMEvent, StepStart, StreamStart
+from llmcore.schema.events import ErrorEvent, Finish, LLMEvent
 from llmcore.schema.response import LLMResponse
 
 
@@ -55,7 +56,7 @@ class ModelCall:
         while True:
             batch = await self._read()
             last = batch[-1]
-            self._shown = self._shown or (self._live and _says_something(batch))
+            self._shown = self._shown or (self._live and says_something(batch))
             if isinstance(last, ErrorEvent) and await self._repeats(last.error):
                 continue
             if self._shown or isinstance(last, Finish | ErrorEvent):
@@ -124,8 +125,3 @@ class ModelCall:
             return batch
         held, self._held = self._held, []
         return [*held, *batch]
-
-
-def _says_something(batch: Sequence[LLMEvent]) -> bool:
-    """Return whether *batch* says more than that there is an answer, or none."""
-    return not all(isinstance(event, StreamStart | StepStart | ErrorEvent) for event in batch)

@@ -55,6 +55,8 @@ class ObjectSchema:
         InvalidRequestError for what is no JSON Schema, ConfigurationError for a type that
         JSON does not have.
         """
+        if given is None:
+            raise InvalidRequestError("schema is a JSON Schema or a type, not None")
         if not isinstance(given, Mapping):
             return cls(schema=schema_of(given), type=given, name=_name_of(given))
         schema = plain_object(given)

@@ -27,8 +27,8 @@ Sleep: TypeAlias = Callable[[float], Awaitable[None]]
 
 def _at_least(least: float) -> "Callable[[object, Attribute[Any], float], None]":
     def check(_policy: object, attribute: "Attribute[Any]", value: float) -> None:
-        if not value >= least:
-            raise ConfigurationError(f"{attribute.name} must be at least {least}, not {value}")
+        if not isinstance(value, int | float) or not value >= least:
+            raise ConfigurationError(f"{attribute.name} must be at least {least}, not {value!r}")
 
     return check
 

@@ -19,6 +19,13 @@ from llmcore.generation.default_client import default_client
 from llmcore.generation.execution import AnyTool, ToolErrors
 from llmcore.generation.results import StepResult
 from llmcore.generation.retry import RetryPolicy
+from llmcore.generation.setting_checks import (
+    are_functions,
+    is_a,
+    is_count,
+    is_function,
+    sequence_of,
+)
 from llmcore.generation.tool import Tool, tool
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import JsonObject
@@ -38,9 +45,9 @@ ToolInput: TypeAlias = Union[AnyTool, Callable[..., object]]
 """A tool, or a function to make one of."""
 
 
-def tools_of(given: Sequence[ToolInput]) -> tuple[AnyTool, ...]:
+def tools_of(given: Sequence[ToolInput] | None) -> tuple[AnyTool, ...]:
     """Return *given* with functions made tools; InvalidRequestError if two share a name."""
-    made = tuple(_tool(one) for one in given)
+    made = tuple(_tool(one) for one in sequence_of("tools", given))
     names = [name for name in (getattr(one, "name", None) for one in made) if name]
     twice = {name for name in names if names.count(name) > 1}
     if twice:
@@ -84,7 +91,7 @@ class RunSettings(TypedDict, total=False):
     system: SystemInput | None
     provider: str | None
     """Where to look up a model that is given by its id."""
-    tools: Sequence[ToolInput]
+    tools: Sequence[ToolInput] | None
     tool_choice: ToolChoice | None
     parallel_tool_calls: bool | None
     max_tool_rounds: int
@@ -134,14 +141,16 @@ def definitions_of(tools: Sequence[AnyTool]) -> tuple[ToolSpec, ...]:
 def _conditions(
     given: StopCondition | Sequence[StopCondition] | None,
 ) -> tuple[StopCondition, ...]:
-    if given is None:
-        return ()
-    return (given,) if callable(given) else tuple(given)
+    return (given,) if callable(given) else sequence_of("stop_when", given)
 
 
-def _not_negative(_plan: object, _attribute: object, rounds: int) -> None:
-    if rounds < 0:
-        raise InvalidRequestError(f"max_tool_rounds is {rounds}; 0 means that no tool is run")
+_A_MODEL = is_a(Model, str, instead="a Model or a model's id", optional=False)
+_A_CHOICE = is_a(ToolChoice, instead="a ToolChoice, such as ToolChoice.auto()")
+_A_FORMAT = is_a(ResponseFormat, instead="a ResponseFormat, such as ResponseFormat.json()")
+_A_POLICY = is_a(RetryPolicy, instead="a RetryPolicy")
+_A_LIMIT = is_a(int, float, Timeouts, instead="seconds or a Timeouts")
+_A_SIGNAL = is_a(AbortSignal, instead="the signal of an AbortController")
+_A_CLIENT = is_a(Client, instead="an llmcore.Client")
 
 
 def _send_or_raise(_plan: object, _attribute: object, value: str) -> None:
@@ -153,22 +162,24 @@ def _send_or_raise(_plan: object, _attribute: object, value: str) -> None:
 class Plan:
     """A run that has not begun. Contradictions are InvalidRequestErrors."""
 
-    model: Model | str
+    model: Model | str = field(validator=_A_MODEL)
     prompt: str | None = None
     messages: Sequence[Message] | None = None
     system: SystemInput | None = None
     provider: str | None = None
     tools: tuple[AnyTool, ...] = field(default=(), converter=tools_of)
-    tool_choice: ToolChoice | None = None
+    tool_choice: ToolChoice | None = field(default=None, validator=_A_CHOICE)
     parallel_tool_calls: bool | None = None
-    max_tool_rounds: int = field(default=1, validator=_not_negative)
-    stop_when: tuple[StopCondition, ...] = field(default=(), converter=_conditions)
-    prepare_step: PrepareStep | None = None
-    repair_tool_call: RepairToolCall | None = None
+    max_tool_rounds: int = field(default=1, validator=is_count)
+    stop_when: tuple[StopCondition, ...] = field(
+        default=(), converter=_conditions, validator=are_functions
+    )
+    prepare_step: PrepareStep | None = field(default=None, validator=is_function)
+    repair_tool_call: RepairToolCall | None = field(default=None, validator=is_function)
     tool_errors: ToolErrors = field(default="send", validator=_send_or_raise)
     tool_context: object = None
     approvals: Mapping[str, bool] | None = None
-    response_format: ResponseFormat | None = None
+    response_format: ResponseFormat | None = field(default=None, validator=_A_FORMAT)
     temperature: float | None = None
     top_p: float | None = None
     max_tokens: int | None = None
@@ -182,10 +193,10 @@ class Plan:
     http: HttpOverlay | None = None
     strict: bool = False
     max_retries: int | None = None
-    retry_policy: RetryPolicy | None = None
-    timeout: float | Timeouts | None = None
-    abort_signal: AbortSignal | None = None
-    client: Client | None = None
+    retry_policy: RetryPolicy | None = field(default=None, validator=_A_POLICY)
+    timeout: float | Timeouts | None = field(default=None, validator=_A_LIMIT)
+    abort_signal: AbortSignal | None = field(default=None, validator=_A_SIGNAL)
+    client: Client | None = field(default=None, validator=_A_CLIENT)
 
     def request(self) -> LLMRequest:
         """Return the request of the first step."""

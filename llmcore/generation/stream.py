@@ -86,7 +86,7 @@ class StreamResult:
 
     async def result(self) -> GenerateResult:
         """Read what is left and return the result of the run; raises its error."""
-        self._batch = ()
+        self._batch, self._next = (), 0
         while await self._run.next_batch():
             pass
         return self._run.result()

@@ -5,15 +5,21 @@ States are values, so that appending to a tuple would copy all that came before,
 
 from typing import Any
 
-from attrs import field, frozen
+import msgspec
 
 
-@frozen(eq=False)
-class Chain:
-    """A list that grows at its head, so that appending copies nothing."""
+class Chain(msgspec.Struct, frozen=True, eq=False):
+    """A list that grows at its head, so that appending copies nothing.
+
+    A Struct, which is made in a third of the time: there is one for each token.
+    """
 
     value: Any
-    rest: "Chain | None" = field(repr=False)
+    rest: "Chain | None"
+
+    def __repr__(self) -> str:
+        """Return the last value only: chains are as long as answers."""
+        return f"Chain({self.value!r}, ...)"
 
 
 def unchain(chain: Chain | None) -> list[Any]:

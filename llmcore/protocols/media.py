@@ -229,7 +229,8 @@ def _decoded(url: str) -> bytes:
         raise InvalidRequestError("a data: URL needs a comma before its data")
     if not header.lower().replace(" ", "").endswith(";base64"):
         return unquote_to_bytes(payload)
-    text = re.sub(r"\s", "", unquote(payload)).rstrip("=").replace("-", "+").replace("_", "/")
+    text = "".join(unquote(payload).split())  # without line breaks, faster than by expression
+    text = text.rstrip("=").replace("-", "+").replace("_", "/")
     try:
         return base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
     except binascii.Error as error:

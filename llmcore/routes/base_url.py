@@ -33,7 +33,8 @@ def _split(base_url: str) -> SplitResult:
         )
     try:
         parts = urlsplit(base_url)
-        if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0:
+        named = parts.hostname and not any(map(str.isspace, parts.netloc))
+        if parts.scheme in ("http", "https") and named and parts.port != 0:
             return parts
     except ValueError:  # brackets or a port that make no sense
         pass

@@ -53,9 +53,9 @@ class RouteDefaults:
             options[provider] = merge_json(options.get(provider, {}), values, keep_none=True)
         generation = _filled(request.generation, self.generation)
         http = request.http.over(self.http)
-        if options == request.provider_options and generation is request.generation:
-            if http is request.http:
-                return request
+        same = options == request.provider_options and generation is request.generation
+        if same and http is request.http:
+            return request
         return changed(request, generation=generation, provider_options=options, http=http)
 
 
@@ -110,6 +110,13 @@ class RouteChanges(TypedDict, total=False):
     defaults: RouteDefaults
 
 
+def _is_auth(_route: "Route", _attribute: object, auth: Any) -> None:
+    if not isinstance(auth, Auth):
+        kind = type(auth).__name__  # and not the value, which may be a key
+        message = f"auth is an Auth such as Auth.bearer(key), not a {kind}: a key alone is api_key"
+        raise ConfigurationError(message)
+
+
 @frozen(kw_only=True)
 class Route:
     """A way to a provider's models."""
@@ -118,7 +125,7 @@ class Route:
     provider: str
     protocol: Protocol[Any, Any, Any] = field(repr=lambda protocol: protocol.id)
     endpoint: Endpoint
-    auth: Auth
+    auth: Auth = field(validator=_is_auth)
     framing: Framing = field(repr=lambda framing: framing.id)
     transport: TransportSpec = Http()
     defaults: RouteDefaults = RouteDefaults()
@@ -142,7 +149,7 @@ class Route:
             provider=provider,
             protocol=protocol,
             endpoint=endpoint,
-            auth=auth or Auth.none(),
+            auth=Auth.none() if auth is None else auth,
             framing=framing or Framing.sse(),
             transport=transport or Http(),
             defaults=defaults or RouteDefaults(),

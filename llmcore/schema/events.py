@@ -11,7 +11,8 @@
 
 Ids tie deltas to their segment; the end event carries the segment's whole value, which is
 what its deltas add up to. A segment's id is its own for the length of a step. After a
-`ToolError` comes a `ToolResult`.
+`ToolError` comes a `ToolResult`. A run with tools has several steps and one `StreamStart`:
+who answers a later step, its `StepStart` says.
 `llmcore.folds.grammar` checks these rules.
 """
 
@@ -102,6 +103,9 @@ class StepStart:
 
     type: ClassVar[EventType] = EventType.STEP_START
     step: int = 0
+    answer: StreamStart | None = field(default=None, kw_only=True)
+    """What `StreamStart` says of the first step, said of a later one: which model answers, and
+    its ids. Its diagnostics come with `Finish`."""
 
 
 @frozen

@@ -1,5 +1,6 @@
 """How an answer is to be generated, apart from what is said."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Literal, Self
 
@@ -29,6 +30,12 @@ class GenerationOptions:
     frequency_penalty: float | None = None
     logprobs: bool | None = None
     top_logprobs: int | None = None
+
+    def __attrs_post_init__(self) -> None:
+        for name in ("temperature", "top_p", "presence_penalty", "frequency_penalty"):
+            value = getattr(self, name)
+            if isinstance(value, float) and not math.isfinite(value):
+                raise InvalidRequestError(f"{name} is {value}, which JSON cannot say")
 
 
 def _optional_schema(value: JsonObject | None) -> JsonObject | None:

@@ -100,6 +100,7 @@ HostedToolKind = Literal[
     "image_generation",
     "tool_search",
     "memory",
+    "maps",
     "raw",
 ]
 
@@ -228,6 +229,11 @@ class HostedTool:
         return cls._of("memory", options)
 
     @classmethod
+    def maps(cls, *, user_location: JsonObject | None = None, **options: JsonValue) -> Self:
+        """Look up places on a map, near a `latitude` and `longitude` if given."""
+        return cls._of("maps", options, user_location=user_location)
+
+    @classmethod
     def raw(cls, provider: str, definition: JsonObject) -> Self:
         """Pass *definition* to *provider* as it is."""
         return cls(kind="raw", options=definition, provider=provider)
@@ -250,6 +256,9 @@ class ToolChoice:
     tool_name: str | None = None
 
     def __attrs_post_init__(self) -> None:
+        if self.mode not in ("auto", "none", "required", "named"):
+            modes = "'auto', 'none', 'required' or 'named'"
+            raise InvalidRequestError(f"the mode of a tool choice is {modes}, not {self.mode!r}")
         if (self.mode == "named") != (self.tool_name is not None):
             raise InvalidRequestError("tool_name goes with the mode 'named', and only with it")
 

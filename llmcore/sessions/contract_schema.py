@@ -44,12 +44,19 @@ def contract_schema() -> JsonObject:
 
 @cache
 def shape_schema(name: str) -> dict[str, Any]:
-    """Return the schema of a `Message` or a `MessageDelta` alone, without the rules of roles.
+    """Return the schema of a `Message`, a `MessageDelta` or a part alone (`part_shape` names it).
 
-    Readers check those themselves, so that each broken rule has its own error.
+    It has not the rules of roles: readers check those themselves, so that each broken rule has
+    its own error.
     """
-    shapes = {"Message": _message(), "MessageDelta": _delta()}
-    return {"$ref": f"#/$defs/{name}", "$defs": {name: shapes[name], **_definitions()}}
+    shapes = {"Message": _message(), "MessageDelta": _delta(), **_definitions()}
+    return {"$ref": f"#/$defs/{name}", "$defs": shapes}
+
+
+@cache
+def part_shape(kind: str) -> str:
+    """Return the name that the schema gives parts of *kind*: `toolCallPart` for `tool_call`."""
+    return f"{wire_name(kind)}Part"
 
 
 @cache
@@ -103,9 +110,7 @@ def _delta() -> dict[str, Any]:
 
 def _definitions() -> dict[str, Any]:
     return {
-        f"{wire_name(kind.kind)}Part": _object(
-            {"kind": {"const": kind.kind}, "payload": _payload(kind)}
-        )
+        part_shape(kind.kind): _object({"kind": {"const": kind.kind}, "payload": _payload(kind)})
         for kind in get_args(EntryPart)
     }
 
@@ -159,8 +164,8 @@ def _options(kind: Any) -> tuple[Any, ...]:
 
 
 def _any_of(union: Any) -> dict[str, Any]:
-    names = [wire_name(kind.kind) for kind in get_args(union)]
-    return {"oneOf": [{"$ref": f"#/$defs/{name}Part"} for name in names]}
+    names = [part_shape(kind.kind) for kind in get_args(union)]
+    return {"oneOf": [{"$ref": f"#/$defs/{name}"} for name in names]}
 
 
 def _object(properties: dict[str, Any], optional: Any = ()) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from llmcore.schema.content import (
 )
 from llmcore.schema.contract_errors import MalformedError
 from llmcore.schema.entries import PARTS_OF_ROLE, EntryRole, MessageEntry
+from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import JsonObject, JsonValue
 from llmcore.schema.messages import Message
 from llmcore.schema.response import LLMResponse
@@ -206,9 +207,11 @@ def _message(group: Sequence[MessageEntry]) -> Message:
     if not isinstance(said, Mapping):
         raise _misfit()
     role = "tool" if any(entry.role == "tool" for entry in group) else first.role
-    bare = from_json(Message, {"role": role, **said, "content": []})
     content = tuple(part for entry in group for part in _content(entry))
-    return evolve(bare, content=content)
+    try:
+        return evolve(from_json(Message, {"role": role, **said, "content": []}), content=content)
+    except InvalidRequestError as error:
+        raise MalformedError(f"{_misfit().message} ({error.message})") from error
 
 
 def _content(entry: MessageEntry) -> tuple[ContentPart, ...]:

@@ -3,14 +3,16 @@
 Lines of several runs may follow one another in a file; each run's are in order.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from attrs import evolve
+from returns.pipeline import is_successful
 
 from llmcore.schema.contract_errors import ContractError
 from llmcore.schema.entries import MessageEntry
-from llmcore.sessions.store import SessionStore
+from llmcore.sessions.run_rules import check_run
+from llmcore.sessions.store import SeqConflictError, SessionStore, texts_of
 from llmcore.sessions.wire import entry_from_text, entry_to_text
 
 _PAGE = 500
@@ -52,13 +54,26 @@ async def import_entries(
 ) -> dict[str, int]:
     """Append *entries* to new runs of *store*; return how many entries each has.
 
-    Each run is appended whole or not at all. With *run_id* all go into one run of that id.
-    Raises SeqConflictError for a run that the store has already, and a ContractError for
-    entries that break a rule.
+    With *run_id* all go into one run of that id. Raises SeqConflictError for a run that the
+    store has already, and a ContractError for entries that break a rule: then nothing has been
+    appended. If the store fails on the way, each run is there whole or not at all.
     """
     if run_id is not None:
         entries = [evolve(entry, run_id=run_id) for entry in entries]
     runs: dict[str, list[MessageEntry]] = {}
     for name, group in groupby(entries, key=lambda entry: entry.run_id):
         runs.setdefault(name, []).extend(group)
+    for name, run in runs.items():
+        await _check_new(store, name, run)
     return {name: await store.append(name, run, expected_seq=0) for name, run in runs.items()}
+
+
+async def _check_new(store: SessionStore, run_id: str, entries: Sequence[MessageEntry]) -> None:
+    """Raise what stands against appending *entries* as run *run_id*."""
+    texts_of(run_id, entries)
+    checked = check_run(entries)
+    if not is_successful(checked):
+        raise checked.failure()
+    if await store.read(run_id, limit=1):
+        message = f"there is a session {run_id!r} already: take another id, or delete it first"
+        raise SeqConflictError(message, expected_seq=0)

@@ -48,6 +48,7 @@ class MemoryStore:
         self, run_id: str, entries: Sequence[MessageEntry], *, expected_seq: int | None = None
     ) -> int:
         """Append *entries*, all or none; see `SessionStore.append`."""
+        entries = tuple(entries)
         texts_of(run_id, entries)  # what other stores refuse is refused here too
         await anyio.lowlevel.checkpoint()
         with self._lock:

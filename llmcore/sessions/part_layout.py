@@ -45,6 +45,7 @@ from llmcore.schema.entries import (
     ResultContent,
     ResultPart,
 )
+from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import JsonValue
 
 Layout: TypeAlias = Sequence[JsonValue] | None
@@ -201,7 +202,7 @@ def _restored(item: JsonValue, parts: Iterator[EntryPart]) -> ContentPart:
     if item is None:
         return plain
     changed = item.get("set", {})
-    if not isinstance(changed, Mapping):
+    if not isinstance(changed, Mapping) or item.keys() - {"set", "content", "wrapped"}:
         raise _misfit()
     if not isinstance(plain, ToolResultPart) or not isinstance(part, EntryToolResult):
         return _changed(plain, changed)
@@ -225,7 +226,10 @@ def _restored_content(content: ResultContent, item: Mapping[str, JsonValue]) -> 
 
 
 def _part(data: JsonValue) -> ContentPart:
-    part: ContentPart = from_json(ContentPart, data)  # type: ignore[arg-type]
+    try:
+        part: ContentPart = from_json(ContentPart, data)  # type: ignore[arg-type]
+    except InvalidRequestError as error:
+        raise MalformedError(f"{_misfit().message} ({error.message})") from error
     return part
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from threading import Lock
-from typing import Any, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 import anyio.to_thread
 from attrs import frozen
@@ -37,6 +37,9 @@ _T = TypeVar("_T")
 
 _PAGE = 500
 """How many entries, or runs, one command asks for."""
+
+_TEXT: Final = {"decode_responses": False, "encoding": "utf-8", "encoding_errors": "strict"}
+"""How the store reads and writes, whatever options a URL has for other programs."""
 
 _PATIENCE_S = 30.0
 """How long an append tries anew because others were faster."""
@@ -242,17 +245,22 @@ def _client(url: str, timeout_s: float) -> Any:
             cause=error,
         ) from error
     try:
-        return redis.Redis.from_url(
+        client = redis.Redis.from_url(
             url,
             socket_timeout=timeout_s,
             socket_connect_timeout=timeout_s,
             retry=Retry(NoBackoff(), 0),  # an append that is sent twice is there twice
         )
-    except ValueError:
+        pool: Any = client.connection_pool
+        pool.connection_kwargs.update(_TEXT)
+        pool.connection_class(**pool.connection_kwargs)  # which connects only when it is used
+    except (ValueError, TypeError):
         # Its text may quote the URL, password and all.
         raise ConfigurationError(
-            "not the URL of a Redis server: redis://[user:password@]host:port/database"
+            "not the URL of a Redis server, or with options that its client has not: "
+            "redis://[user:password@]host:port/database"
         ) from None
+    return client
 
 
 def _execute(pipe: Any) -> None:

@@ -3,11 +3,11 @@
 What is written satisfies the contract's JSON Schema, and only that is read.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any, TypeVar, get_args
 
-from attrs import fields
+from attrs import fields, frozen
 
 from llmcore.schema import json
 from llmcore.schema.contract_errors import (
@@ -27,7 +27,7 @@ from llmcore.schema.entries import (
 )
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import JsonObject, JsonValue
-from llmcore.sessions.contract_schema import is_required, shape_schema, wire_name
+from llmcore.sessions.contract_schema import is_required, part_shape, shape_schema, wire_name
 
 _T = TypeVar("_T")
 
@@ -41,17 +41,27 @@ _SHOWN = 300
 
 
 def to_wire(value: MessageEntry | MessageDelta) -> JsonObject:
-    """Return *value* as JSON data."""
+    """Return *value* as JSON data.
+
+    Raises MalformedError for a field of another type than the contract's.
+    """
     if isinstance(value, MessageDelta):
-        return _delta_to_wire(value)
+        data, name = _delta_to_wire(value), "MessageDelta"
+    else:
+        data, name = _entry_to_wire(value), "Message"
+    _check_shape(data, name)
+    return data
+
+
+def _entry_to_wire(entry: MessageEntry) -> JsonObject:
     data: dict[str, Any] = {
         "contractVersion": CONTRACT_VERSION,
-        "runId": value.run_id,
-        "role": value.role,
-        "parts": [_part_to_wire(part) for part in value.parts],
-        "timestamp": value.timestamp,
+        "runId": entry.run_id,
+        "role": entry.role,
+        "parts": [_part_to_wire(part) for part in entry.parts],
+        "timestamp": entry.timestamp,
     }
-    return {**data, "meta": value.meta} if value.meta else data
+    return {**data, "meta": entry.meta} if entry.meta else data
 
 
 def _delta_to_wire(delta: MessageDelta) -> JsonObject:
@@ -128,13 +138,16 @@ def _payload_from_wire(kind: type[_T], data: Mapping[str, Any]) -> _T:
 def entry_to_text(entry: MessageEntry) -> str:
     """Return *entry* as one line of JSON.
 
-    Raises MalformedError or InvalidRequestError for what could not be read again: half a
-    surrogate pair, more than 128 levels of nesting, more than MAX_ENTRY_BYTES.
+    Raises MalformedError for fields of wrong types, InvalidRequestError for what could not be
+    read again: more than 128 levels of nesting, numbers of more than 4300 digits, more than
+    MAX_ENTRY_BYTES.
     """
     data = to_wire(entry)
     json.plain(data, "the entry")
-    _check_shape(data, "Message")
-    text = json.dumps(data)
+    try:
+        text = json.dumps(data)
+    except ValueError as error:
+        raise InvalidRequestError(f"the entry cannot be kept: {error}", cause=error) from error
     if len(text) > MAX_ENTRY_BYTES:
         message = f"the entry has {len(text)} bytes of JSON; at most {MAX_ENTRY_BYTES} are kept"
         raise InvalidRequestError(message)
@@ -200,12 +213,47 @@ def _known(data: Mapping[str, Any], name: str, words: Mapping[Any, object]) -> N
 
 def _check_shape(data: JsonObject, name: str) -> None:
     try:
-        fault = next(_validator(name).iter_errors(data), None)
-    except UnicodeEncodeError as error:
-        raise MalformedError(f"text with half a surrogate pair cannot be kept: {error}") from error
+        fault = _first_fault(data, name)
+    except UnicodeEncodeError as error:  # the complaint would have to quote it
+        message = f"no {name}: a field is wrong, and half a surrogate pair in it: {error}"
+        raise MalformedError(message) from error
     if fault is not None:
-        where = "".join(f"[{step!r}]" for step in fault.instance_path)
+        where = "".join(f"[{step!r}]" for step in fault.path)
         raise MalformedError(f"no {name}: {where or '$'}: {fault.message[:_SHOWN]}")
+
+
+@frozen
+class _Fault:
+    """What is wrong, and where."""
+
+    path: tuple[str | int, ...]
+    message: str
+
+
+def _first_fault(data: Any, name: str) -> _Fault | None:
+    """Return what is wrong with *data* as a *name*: in a part, by the shape of the part's kind.
+
+    A schema says of a wrong part only that it is none of all the kinds.
+    """
+    error = next(_validator(name).iter_errors(data), None)
+    if error is None:
+        return None
+    path, culprit = tuple(error.instance_path), data
+    for step in path:
+        culprit = culprit[step]
+    for more, part in _places(culprit) if path else ():
+        kind = part.get("kind") if isinstance(part, Mapping) else None
+        inner = _first_fault(part, part_shape(kind)) if kind in _PARTS else None
+        if inner is not None:
+            return _Fault((*path, *more, *inner.path), inner.message)
+    return _Fault(path, error.message)
+
+
+def _places(value: Any) -> Iterable[tuple[tuple[int, ...], Any]]:
+    """Return what could be a part in *value*, a part or a list of them, and its place there."""
+    if isinstance(value, list | tuple):
+        return [((index,), item) for index, item in enumerate(value)]
+    return [((), value)]
 
 
 @cache

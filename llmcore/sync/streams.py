@@ -1,6 +1,6 @@
 """Blocking views of streams: events, text, objects."""
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import Any, Generic, Self, TypeVar
 
 from returns.result import Result
@@ -19,17 +19,12 @@ from llmcore.sync.pulling import Connection, Pulled, one_by_one
 _T = TypeVar("_T")
 
 
-class EventStream:
-    """The events of one call: `llmcore.EventStream`, blocking.
+class Reading(Generic[_T]):
+    """What all streams are: a context, an iterator, and something to close."""
 
-    It ends with exactly one terminal event and does not raise; `result()` is the outcome.
-    Leaving the `with` block closes the connection; without one, leaving the loop does.
-    """
-
-    def __init__(self, stream: events.EventStream) -> None:
-        self._stream = stream
-        self._connection = Connection(stream)
-        self._events: Pulled[LLMEvent] = Pulled(self._connection, stream.next_batch)
+    def __init__(self, connection: Connection, items: Pulled[_T]) -> None:
+        self._connection = connection
+        self._items = items
 
     def __enter__(self) -> Self:
         self._connection.enter()
@@ -38,13 +33,30 @@ class EventStream:
     def __exit__(self, *_exc: object) -> None:
         self._connection.leave()
 
-    def __iter__(self) -> Iterator[LLMEvent]:
-        return iter(self._events)
+    def __iter__(self) -> Iterator[_T]:
+        return iter(self._items)
+
+    def close(self) -> None:
+        """Close the connection, wherever the stream is, and end tools that run. Idempotent."""
+        self._connection.close()
+
+
+class EventStream(Reading[LLMEvent]):
+    """The events of one call: `llmcore.EventStream`, blocking.
+
+    It ends with exactly one terminal event and does not raise; `result()` is the outcome.
+    Leaving the `with` block closes the connection; without one, leaving the loop does.
+    """
+
+    def __init__(self, stream: events.EventStream) -> None:
+        connection = Connection(stream)
+        super().__init__(connection, Pulled(connection, stream.next_batch))
+        self._stream = stream
 
     @property
     def text_stream(self) -> Iterator[str]:
         """The text alone, as it comes; look at `result()` for how it ended."""
-        return (event.text for event in self if isinstance(event, TextDelta))
+        return _texts_of(self)
 
     @property
     def partial_response(self) -> LLMResponse:
@@ -53,19 +65,15 @@ class EventStream:
 
     def result(self) -> Result[LLMResponse, LLMError]:
         """Read what is left and return the response, or the error with `partial`."""
-        self._events.drop()
+        self._items.drop()
         return self._connection.run(self._stream.result)
-
-    def close(self) -> None:
-        """Close the connection, wherever the stream is. Idempotent."""
-        self._connection.close()
 
     def resumed(self) -> "EventStream":
         """Return a stream of the rest of this one, which was cut; see `llmcore.EventStream`."""
         return EventStream(self._stream.resumed())
 
 
-class StreamResult:
+class StreamResult(Reading[LLMEvent]):
     """The events of a run, over all of its steps: `llmcore.StreamResult`, blocking.
 
     A run that fails has an `ErrorEvent` as its last event, and then raises its error. In a
@@ -75,24 +83,14 @@ class StreamResult:
     """
 
     def __init__(self, stream: runs.StreamResult, connection: Connection | None = None) -> None:
+        connection = connection or Connection(stream)
+        super().__init__(connection, Pulled(connection, _those_that_came(stream)))
         self._stream = stream
-        self._connection = connection or Connection(stream)
-        self._events: Pulled[LLMEvent] = Pulled(self._connection, _those_that_came(stream))
-
-    def __enter__(self) -> Self:
-        self._connection.enter()
-        return self
-
-    def __exit__(self, *_exc: object) -> None:
-        self._connection.leave()
-
-    def __iter__(self) -> Iterator[LLMEvent]:
-        return iter(self._events)
 
     @property
     def text_stream(self) -> Iterator[str]:
         """The text alone, of all steps, as it comes. It raises as the events do."""
-        return (event.text for event in self if isinstance(event, TextDelta))
+        return _texts_of(self)
 
     @property
     def partial_response(self) -> LLMResponse | None:
@@ -111,19 +109,15 @@ class StreamResult:
 
     def result(self) -> GenerateResult:
         """Read what is left and return the result of the run; raises its error."""
-        self._events.drop()
+        self._items.drop()
         return self._connection.run(self._stream.result)
 
     def response(self) -> LLMResponse:
         """Read what is left and return the last response; raises the run's error."""
         return self.result().response
 
-    def close(self) -> None:
-        """Close the connection and end the tools that run. Idempotent."""
-        self._connection.close()
 
-
-class StreamObjectResult(Generic[_T]):
+class StreamObjectResult(Reading[JsonValue], Generic[_T]):
     """An object that arrives: `llmcore.StreamObjectResult`, blocking.
 
     Iterate over it for partial objects, as plain JSON, each of which contains the one before.
@@ -131,22 +125,12 @@ class StreamObjectResult(Generic[_T]):
     """
 
     def __init__(self, stream: objects.StreamObjectResult[_T]) -> None:
+        connection = Connection(stream)
+        super().__init__(connection, Pulled(connection, one_by_one(stream)))
         self._stream = stream
-        self._connection = Connection(stream)
-        self._partials: Pulled[JsonValue] = Pulled(self._connection, one_by_one(stream))
         self._elements: Pulled[Any] | None = None
-        self.stream = StreamResult(stream.stream, self._connection)
+        self.stream = StreamResult(stream.stream, connection)
         """The events. What is read here is not missed by the other views."""
-
-    def __enter__(self) -> Self:
-        self._connection.enter()
-        return self
-
-    def __exit__(self, *_exc: object) -> None:
-        self._connection.leave()
-
-    def __iter__(self) -> Iterator[JsonValue]:
-        return iter(self._partials)
 
     @property
     def element_stream(self) -> Iterator[Any]:
@@ -166,9 +150,9 @@ class StreamObjectResult(Generic[_T]):
         """Read what is left and return what `generate_object` would."""
         return self._connection.run(self._stream.result)
 
-    def close(self) -> None:
-        """Close the connection. Idempotent."""
-        self._connection.close()
+
+def _texts_of(events: Iterable[LLMEvent]) -> Iterator[str]:
+    return (event.text for event in events if isinstance(event, TextDelta))
 
 
 def _those_that_came(stream: runs.StreamResult) -> Callable[[], Awaitable[Sequence[LLMEvent]]]:

@@ -117,6 +117,14 @@ def test_what_cannot_be_read_is_refused(items: list[dict[str, Any]]) -> None:
     assert refused({"input": items}).code == "unsupported_item"
 
 
+@pytest.mark.parametrize("instructions", [None, "Be brief."])
+def test_nothing_cannot_be_made_short(instructions: str | None) -> None:
+    """A summary of it would be made up."""
+    error = refused({"input": [TRIGGER], "instructions": instructions})
+
+    assert (error.status, error.param) == (400, "input")
+
+
 def test_openai_compacts_by_itself() -> None:
     """Its own trigger and items go up as they are; what we sealed is read by us."""
     foreign = {"type": "compaction", "id": "cmp_1", "encrypted_content": "gAAAAA"}

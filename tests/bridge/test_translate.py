@@ -156,6 +156,14 @@ def test_ai_sdk_parameters() -> None:
     assert chat.echo["metadata"] == {"a": "b"}
 
 
+def test_what_cannot_be_included_is_told() -> None:
+    """Each name that there is not, once."""
+    made = asked("Hi", include=["reasoning.encrypted_content", "nothing.such"])
+
+    assert [(note.action, note.path) for note in made.diagnostics] == [("dropped", "include")]
+    assert "nothing.such" in made.diagnostics[0].message
+
+
 def test_structured_output() -> None:
     """The SDK's parse."""
     form = translated(PYTHON).request.response_format
@@ -241,6 +249,11 @@ def test_a_response_that_is_not_kept_cannot_be_continued() -> None:
         ({"input": [{"role": "user", "content": [{"type": "odd"}]}]}, "input[0].content[0].type"),
         ({"input": [{"type": "function_call", "name": "f"}]}, "input[0].call_id"),
         ({"input": [{"type": "function_call_output", "output": "x"}]}, "input[0].call_id"),
+        (
+            {"input": [{"type": "function_call", "call_id": "c", "arguments": "{}"}]},
+            "input[0].name",
+        ),
+        ({"input": [{"type": "custom_tool_call", "call_id": "c", "input": ""}]}, "input[0].name"),
         ({"input": "x", "temperature": "hot"}, "temperature"),
         ({"input": "x", "max_output_tokens": 1.5}, "max_output_tokens"),
         ({"input": "x", "stream": "yes"}, "stream"),

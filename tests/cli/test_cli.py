@@ -179,6 +179,46 @@ def test_prepare_prints_and_sends_nothing(
     assert server.received == []
 
 
+@pytest.mark.parametrize("command", [["ask", "--json"], ["prepare"], ["prepare", "--curl"]])
+def test_json_is_utf8_whatever_the_terminal_speaks(server: Loopback, command: list[str]) -> None:
+    """A terminal without the characters does not get escapes that JSON and shells have not."""
+    headers = {"content-type": "text/event-stream"}
+    server.handler = lambda _: Answer(chat_stream(["é 😀"]), headers=headers)
+    environ = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    line = [sys.executable, "-m", "llmcore.cli", *command, "-m", "vllm:m-1", "é 😀"]
+    done = subprocess.run(
+        line, capture_output=True, check=True, env=environ, stdin=subprocess.DEVNULL
+    )
+
+    assert '"é 😀"' in done.stdout.decode("utf-8")
+
+
+@pytest.mark.parametrize("model", [":m-1", "vllm:", "vllm: ", ":"])
+def test_half_a_model_is_refused(
+    server: Loopback, capsys: pytest.CaptureFixture[str], model: str
+) -> None:
+    """Neither the default provider nor an empty id stands in for what is missing."""
+    assert main(["ask", "-m", model, "Hi"]) == 5
+    assert "PROVIDER:ID" in capsys.readouterr().err
+    assert server.received == []
+
+
+def test_stdin_that_is_no_text_is_refused(server: Loopback) -> None:
+    """It is not sent in pieces, nor does the program break."""
+    for encoding in ("utf-8:strict", "utf-8:surrogateescape"):
+        done = subprocess.run(
+            [sys.executable, "-m", "llmcore.cli", "ask", "-m", "vllm:m-1", "Read:"],
+            input=b"caf\xe9",
+            capture_output=True,
+            check=False,
+            env={**os.environ, "PYTHONIOENCODING": encoding},
+        )
+        assert done.returncode == 5
+        assert b"iconv" in done.stderr
+        assert b"Traceback" not in done.stderr
+    assert server.received == []
+
+
 def test_providers_shows_who_is_configured(
     server: Loopback, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -48,6 +48,29 @@ def test_logging_in_and_out(stand_in: Github, capsys: pytest.CaptureFixture[str]
     assert "there was no login" in capsys.readouterr().out
 
 
+def test_a_login_is_seen_among_the_providers(
+    stand_in: Github, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is ticked, with its file, as long as it is kept; a variable comes first."""
+    monkeypatch.delenv("GITHUB_COPILOT_TOKEN", raising=False)
+
+    def told() -> str:
+        capsys.readouterr()
+        assert main(["providers"]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        return next(line for line in lines if line[2:].startswith("github-copilot "))
+
+    assert told().startswith("  ")
+    assert login(stand_in) == 0
+    assert told().startswith("✓ ")
+    assert str(login_file(os.environ)) in told()
+    monkeypatch.setenv("GITHUB_COPILOT_TOKEN", "t")
+    assert "GITHUB_COPILOT_TOKEN" in told()
+    monkeypatch.delenv("GITHUB_COPILOT_TOKEN")
+    assert main(["logout", "github-copilot"]) == 0
+    assert told().startswith("  ")
+
+
 def test_an_account_without_copilot(stand_in: Github, capsys: pytest.CaptureFixture[str]) -> None:
     """The login is not kept; the reason is GitHub's, the exit code that of no access."""
     stand_in.exchange = answer({"message": "Copilot is not enabled"}, 403)

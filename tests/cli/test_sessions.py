@@ -30,7 +30,7 @@ from tests.loopback import (
     chat_handler,
     serve,
 )
-from tests.strategies_contract import entry
+from tests.strategies_contract import NOON, entry
 
 ASK = ["ask", "-q", "-m", "vllm:m-1", "--session", "trip"]
 
@@ -291,7 +291,42 @@ def test_an_import_does_not_write_into_a_session(
     for code in (0, 1):
         monkeypatch.setattr("sys.stdin", io.StringIO(line("user")))
         assert main(["sessions", "import", "-"]) == code
+    assert "delete it first" in capsys.readouterr().err
     assert len(kept(capsys)) == 1
+
+
+def test_several_sessions_are_imported_together_or_not_at_all(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One that is there already, or breaks a rule, keeps the others out too: trying again works."""
+    untraced = line("tool", result("c", "x"), run_id="b")
+    for text in (line("user", run_id="b"), line("user") + line("user", run_id="b")):
+        monkeypatch.setattr("sys.stdin", io.StringIO(text))
+        main(["sessions", "import", "-"])
+    assert kept(capsys) == []
+    assert main(["sessions", "delete", "b"]) == 0
+    unkept = line("user", run_id="b").replace(NOON, "\\ud800")
+    for broken in (untraced, unkept):
+        monkeypatch.setattr("sys.stdin", io.StringIO(line("user") + broken))
+        assert main(["sessions", "import", "-"]) == 5
+        assert kept(capsys) == []
+
+
+def test_an_export_is_the_users_alone(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also over a file that others could read; an unknown session leaves the file as it was."""
+    monkeypatch.setattr("sys.stdin", io.StringIO(line("user")))
+    assert main(["sessions", "import", "-"]) == 0
+    copy = tmp_path / "copy.jsonl"
+    copy.write_text("older")
+    copy.chmod(0o644)
+
+    assert main(["sessions", "export", "trip", "nobody", "-o", str(copy)]) == 1
+    assert copy.read_text() == "older"
+    assert main(["sessions", "export", "trip", "-o", str(copy)]) == 0
+    assert stat.S_IMODE(copy.stat().st_mode) == 0o600
+    assert '"trip"' in copy.read_text("utf-8")
 
 
 def test_files_that_cannot_be_used_are_told(
@@ -342,8 +377,34 @@ def test_the_variable_names_a_file_or_a_server() -> None:
     """Teams keep their conversations in Redis."""
     assert "RedisStore" in repr(open_store({"LLMCORE_SESSIONS": "redis://localhost:1/0"}))
     assert "x.db" in repr(open_store({"LLMCORE_SESSIONS": "x.db"}))
+    assert "x.db" in repr(open_store({"LLMCORE_SESSIONS": " x.db\n"}))
+    with pytest.raises(ConfigurationError, match="redis://"):  # and no folder REDIS:
+        open_store({"LLMCORE_SESSIONS": "REDIS://localhost:1/0"})
     home = open_store({"HOME": "/h", "XDG_DATA_HOME": ""})
     assert os.path.join(".local", "share") in repr(home) or sys.platform != "linux"
+
+
+@pytest.mark.parametrize("place", ["postgres://host/x", "file:///x.db", "~no-such-user/x.db"])
+def test_other_places_are_refused(place: str) -> None:
+    """What looks like a server is not made into a folder."""
+    with pytest.raises(ConfigurationError, match="LLMCORE_SESSIONS"):
+        open_store({"LLMCORE_SESSIONS": place})
+
+
+def test_lines_are_utf8_whatever_the_terminal_speaks(place: Path) -> None:
+    """What export writes there, import reads there."""
+    environ = {**os.environ, "PYTHONIOENCODING": "latin-1", "PYTHONUTF8": "0"}
+
+    def run(*args: str, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+        command = [sys.executable, "-m", "llmcore.cli", "sessions", *args]
+        return subprocess.run(command, input=given, capture_output=True, check=False, env=environ)
+
+    text = line("user", {"kind": "text", "payload": {"text": "über 😀"}})
+    assert run("import", "-", given=text.encode()).returncode == 0
+    assert json.loads(run("export", "trip").stdout) == json.loads(text)
+    refused = run("import", "-", given=b"\xff\n")
+    assert refused.returncode == 5
+    assert b"UTF-8" in refused.stderr
 
 
 def test_any_text_can_be_shown_anywhere(place: Path, tmp_path: Path) -> None:

@@ -31,7 +31,9 @@ from llmcore import (
     request,
     to_json,
 )
+from llmcore.catalog.lookup import _OTHER_NAMES, get_latest_model
 from llmcore.folds.grammar import violations
+from llmcore.routes.providers import OTHER_NAMES
 from tests.loopback import (
     Answer,
     Loopback,
@@ -223,6 +225,34 @@ async def test_a_string_model_is_resolved_by_its_provider(server: Loopback) -> N
     assert "provider=" in error.message
     assert isinstance(unknown, ConfigurationError)
     assert "loop" in unknown.message
+
+
+async def test_gemini_is_a_name_of_google() -> None:
+    """As the catalog has it too; a provider that is configured as `gemini` comes first."""
+    asked = request(model="gemini-3-flash-preview", provider="gemini", prompt="Hi")
+    found = Client.from_env(environ={"GEMINI_API_KEY": "k"}, default_provider="gemini")
+    assert found.default_provider == "google"
+    assert found.resolve(asked).unwrap().provider == "google"
+
+    mine = OpenAICompatible.configure(name="mine", base_url="https://x", api_key="k")
+    own = Client(providers={"gemini": mine, "google": mine}, default_provider="gemini")
+    assert own.default_provider == "gemini"
+    assert own.resolve(asked).unwrap().provider == "mine"
+    assert "'gemini' is not configured" in Client().resolve(asked).failure().message
+    assert OTHER_NAMES == _OTHER_NAMES
+
+
+@pytest.mark.parametrize("provider", ["anthropic", "openai", "gemini"])
+async def test_the_latest_model_of_a_provider_is_found_by_its_name(provider: str) -> None:
+    """The same word chooses the model in the catalog and the provider of the client."""
+    keys = {"ANTHROPIC_API_KEY": "k", "OPENAI_API_KEY": "k", "GEMINI_API_KEY": "k"}
+    latest = get_latest_model(provider)
+    assert latest is not None
+
+    prepared = Client.from_env(environ=keys).prepare(
+        request(model=latest.id, provider=provider, prompt="Say hello.")
+    )
+    assert prepared.unwrap().request.provider_id == latest.provider
 
 
 async def test_a_request_read_from_json_finds_its_route_again(server: Loopback) -> None:

@@ -180,8 +180,8 @@ def test_a_package_that_is_not_configured_is_not_imported(installed: list[EntryP
 @pytest.mark.parametrize(
     ("value", "said"),
     [
-        ("acme_llmcore:MISSING", "cannot be loaded"),
-        ("no_such_package:ENTRY", "cannot be loaded"),
+        ("acme_llmcore:MISSING", "cannot be loaded: AttributeError: .*MISSING"),
+        ("no_such_package:ENTRY", "cannot be loaded: ModuleNotFoundError: .*no_such_package"),
         ("acme_llmcore:NO_ENTRY", "not a ProviderEntry"),
     ],
 )

@@ -9,6 +9,14 @@ from llmcore.client.user_folders import cache_dir, config_dir, data_dir
 from llmcore.schema.errors import ConfigurationError
 
 
+def test_a_home_that_is_not_here_is_told() -> None:
+    """By the variable that names it."""
+    with pytest.raises(ConfigurationError, match="LLMCORE_CACHE_DIR"):
+        cache_dir({"LLMCORE_CACHE_DIR": "~no-such-user/x"})
+    with pytest.raises(ConfigurationError, match="LLMCORE_CONFIG_DIR"):
+        config_dir({"LLMCORE_CONFIG_DIR": "~no-such-user/x"})
+
+
 @pytest.mark.parametrize(
     ("environ", "platform", "expected"),
     [

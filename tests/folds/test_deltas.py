@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from itertools import count
 
 import pytest
+from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 from returns.pipeline import is_successful
@@ -197,6 +198,18 @@ def test_each_step_of_a_tool_loop_is_a_stream() -> None:
     assert [delta.seq for delta in found] == list(range(1, len(found) + 1))
 
 
+def test_each_stream_names_the_model_that_answers_it() -> None:
+    """A run may change the model from step to step; each has a request of its own."""
+    other = events.StreamStart(provider="acme", model="m-2", request_id="req-2")
+    stream = [
+        evolve(event, answer=other) if event == events.StepStart(1) else event
+        for event in complete_segments(looped())
+    ]
+
+    starts = [delta.payload for delta in deltas(stream) if isinstance(delta.payload, DeltaStart)]
+    assert starts == [DeltaStart("m-1", "req-1"), DeltaStart("m-2", "req-2")]
+
+
 def test_a_loop_that_fails_between_steps_keeps_the_step() -> None:
     """What was whole stays whole; the error is a stream of its own."""
     stream = [*list(complete_segments(looped()))[:7], events.ErrorEvent(RateLimitError("no"))]
@@ -205,6 +218,7 @@ def test_a_loop_that_fails_between_steps_keeps_the_step() -> None:
 
     assert is_successful(assemble(found[:second]))
     assert isinstance(assemble(found[second:]).failure(), FailedAnswerError)
+    assert found[second].payload == DeltaStart("", "id-1")
 
 
 def test_a_loop_that_ends_with_results_has_said_all() -> None:

@@ -282,6 +282,25 @@ def test_a_response_is_its_last_steps() -> None:
     assert (response.sources, response.diagnostics, response.usage) == ((), (), None)
 
 
+def test_a_response_is_whose_step_it_is() -> None:
+    """A later step may be answered by another model; what the first one lost stays told."""
+    lost = Diagnostic("parameter-dropped", "seed", action="dropped", message="no seeds")
+    stream: list[LLMEvent] = [
+        StreamStart(provider="acme", model="m-1", id="r-1", diagnostics=(lost,)),
+        StepStart(0),
+        StepFinish(finish_reason=FinishReason("tool_calls")),
+        StepStart(1, answer=StreamStart(provider="zeta", model="m-2", id="r-2", request_id="q")),
+        StepFinish(finish_reason=STOP, step=1),
+        Finish(finish_reason=STOP),
+    ]
+
+    response = collect(stream).unwrap()
+
+    assert (response.provider, response.model, response.id) == ("zeta", "m-2", "r-2")
+    assert response.message.origin == Origin(provider="zeta", model="m-2")
+    assert (response.request_id, response.diagnostics) == ("q", (lost,))
+
+
 @pytest.mark.parametrize(
     ("counted", "expected"),
     [

@@ -1,6 +1,11 @@
 """Signals, from any thread."""
 
+import signal
+import subprocess
+import sys
 import threading
+from collections.abc import Callable
+from typing import Any
 
 import anyio
 import anyio.lowlevel
@@ -35,6 +40,79 @@ def test_listeners_are_told_once() -> None:
     controller.abort()
     controller.signal.add_listener(lambda: told.append("late"))
     assert told == ["first", "late"]
+
+
+def test_a_listener_that_raises_does_not_keep_it_from_the_others() -> None:
+    """Everything else is stopped first."""
+    controller, told = AbortController(), list[str]()
+
+    def broken() -> None:
+        raise RuntimeError("of the listener")
+
+    controller.signal.add_listener(broken)
+    controller.signal.add_listener(lambda: told.append("other"))
+    with pytest.raises(RuntimeError, match="of the listener"):
+        controller.abort()
+
+    assert (controller.signal.aborted, told) == (True, ["other"])
+
+
+class Interrupted(dict[object, Callable[[], None]]):
+    """Listeners, between any two steps of which a signal handler strikes."""
+
+    def __init__(self, handler: Callable[[], None]) -> None:
+        super().__init__()
+        self.handler = handler
+
+    def __setitem__(self, key: object, listener: Callable[[], None]) -> None:
+        self.handler()
+        super().__setitem__(key, listener)
+        self.handler()
+
+    def pop(self, *args: Any) -> Any:
+        self.handler()
+        return super().pop(*args)
+
+    def popitem(self) -> tuple[object, Callable[[], None]]:
+        taken = super().popitem()
+        self.handler()
+        return taken
+
+
+def test_a_signal_handler_may_abort_in_the_middle_of_anything() -> None:
+    """In the thread that is just adding or taking back a listener: it neither waits nor is lost."""
+    controller, told = AbortController(), list[str]()
+    controller.signal._listeners = Interrupted(controller.abort)
+    controller.signal.add_listener(lambda: told.append("added"))
+    forget = controller.signal.add_listener(lambda: told.append("late"))
+    forget()
+    assert told == ["added", "late"]
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no such timer")
+def test_a_real_signal_handler_does_not_deadlock() -> None:
+    """Struck again and again while the main thread adds and takes back listeners."""
+    ran = subprocess.run(
+        [sys.executable, "-c", STRUCK], check=False, capture_output=True, text=True, timeout=60
+    )
+    assert (ran.returncode, ran.stdout.strip()) == (0, "done"), ran.stderr[-500:]
+
+
+STRUCK = """
+import signal, time
+from llmcore import AbortController
+
+current = AbortController()
+signal.signal(signal.SIGALRM, lambda *_: current.abort())
+signal.setitimer(signal.ITIMER_REAL, 0.0005, 0.0005)
+end = time.monotonic() + 1
+while time.monotonic() < end:
+    current = AbortController()
+    for _ in range(50):
+        current.signal.add_listener(lambda: None)()
+signal.setitimer(signal.ITIMER_REAL, 0)
+print("done")
+"""
 
 
 @pytest.mark.anyio

@@ -1,5 +1,6 @@
 """The tools of one step: all at once, results in order, failures for the model."""
 
+import asyncio
 import threading
 import time
 from collections.abc import Callable
@@ -206,6 +207,24 @@ async def test_exceptions_end_the_run_if_wanted() -> None:
     assert "'divide' raised ZeroDivisionError" in tools.error.message
     assert isinstance(tools.error.cause, ZeroDivisionError)
     assert tools.results == ()
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_what_a_tool_awaited_may_be_cancelled(anyio_backend: str) -> None:
+    """A task of its own that was cancelled is its failure, not the end of the run or no result."""
+    assert anyio_backend == "asyncio"
+
+    async def look() -> None:
+        task = asyncio.ensure_future(asyncio.sleep(60))
+        task.cancel()
+        await task
+
+    result = await result_of(look)
+    assert (result.is_error, result.content) == (True, "CancelledError: ")
+
+    tools = await run(ToolSetting(tools=(tool(look),), errors="raise"), call("look", {}))
+    assert isinstance(tools.error, LLMError)
+    assert isinstance(tools.error.cause, asyncio.CancelledError)
 
 
 async def test_a_failure_is_sent_even_so() -> None:

@@ -423,6 +423,9 @@ async def test_a_function_of_ones_own_may_raise() -> None:
         await generate(MODEL, "Hi", prepare_step=refuse, client=client)
     with pytest.raises(KeyError, match="mine"):
         await generate(MODEL, "Hi", prepare_step=break_, client=client)
+    changes: Any = lambda _: {"model": "m-2"}  # noqa: E731  (no NextStep)
+    with pytest.raises(InvalidRequestError, match=r"change it by evolve\(step"):
+        await generate(MODEL, "Hi", prepare_step=changes, client=client)
 
 
 # -- retries of each call

@@ -91,12 +91,12 @@ def counted(usage: Usage | None, said: Said, column: Column) -> None:
     assert not usage.estimated
 
 
-def complete(response: LLMResponse, column: Column, notes: tuple[str, ...] = ()) -> None:
+def complete(response: LLMResponse, column: Column) -> None:
     """Check that *response* is a whole answer of *column*."""
     assert (response.finish_reason.reason, response.finish_reason.raw) == ("stop", column.stop)
     assert response.provider == column.provider
     assert response.model == (column.answered_model or column.model_id)
-    assert tuple(note.code for note in response.diagnostics) == notes
+    assert response.diagnostics == ()
 
 
 # -- text
@@ -224,7 +224,7 @@ async def test_one_tool_call(column: Column) -> None:
     assert result.pending_calls == ()
     counted(step.usage, called, column)
     assert result.total_usage.input_tokens == called.counts.input + DONE.counts.input
-    complete(result.response, column, column.tool_notes)
+    complete(result.response, column)
 
 
 async def test_parallel_tool_calls(column: Column) -> None:

@@ -108,6 +108,7 @@ def test_what_does_not_fit_says_where(schema: Any, value: Any, problem: str) -> 
     ("given_", "error"),
     [
         ({"type": "nonsense"}, InvalidRequestError),
+        (None, InvalidRequestError),
         ({"$ref": "https://example.com/schema.json"}, InvalidRequestError),
         ({"type": {1, 2}}, InvalidRequestError),
         (object, ConfigurationError),

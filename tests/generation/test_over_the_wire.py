@@ -277,18 +277,20 @@ async def test_an_abort_ends_tools(server: Loopback, entered: bool) -> None:
     """Asynchronous ones by cancelling, threads by telling them."""
     server.handler = answering(lambda: calls_of(("a", "waits", {}), ("b", "sleeps", {})))
     controller, told = AbortController(), threading.Event()
+    begun = threading.Barrier(2, action=lambda: threading.Timer(0.1, controller.abort).start())
 
     @tool
     async def waits() -> None:
+        await anyio.to_thread.run_sync(begun.wait)
         await anyio.sleep(60)
 
     @tool
     def sleeps(abort_signal: Any) -> None:
+        begun.wait()
         while not abort_signal.aborted:
             time.sleep(0.01)
         told.set()
 
-    threading.Timer(0.3, controller.abort).start()
     async with Client() as client:
         running = stream(
             model_at(server.url),

@@ -1,18 +1,22 @@
 """What `generate` and `stream` are told."""
 
 import inspect
+import re
 from typing import Any
 
 import pytest
 from attrs import fields_dict
 
+from llmcore import sync
 from llmcore.client.client import Client
 from llmcore.client.timeouts import Timeouts
+from llmcore.generation.abort import AbortController
 from llmcore.generation.generate import generate
 from llmcore.generation.retry import RetryPolicy
 from llmcore.generation.settings import Plan, Settings
 from llmcore.generation.stream import stream
 from llmcore.generation.tool import Tool
+from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.options import CachePolicy, GenerationOptions, ReasoningOptions, ResponseFormat
 from llmcore.schema.tools import HostedTool, ToolChoice, ToolDefinition
 from tests.generation_wire import any_model
@@ -95,3 +99,39 @@ def test_two_retries_are_the_default() -> None:
     """One number is enough to change it."""
     assert Plan(model=MODEL).policy() == RetryPolicy(max_retries=2)
     assert Plan(model=MODEL, max_retries=0).policy().max_retries == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "instead"),
+    [
+        ({"model": None}, "model is a Model or a model's id, not a NoneType"),
+        ({"tools": "look"}, "tools is a list of them, not a str"),
+        ({"tools": Tool("look")}, "tools is a list of them"),
+        ({"tool_choice": "auto"}, "tool_choice is a ToolChoice, such as ToolChoice.auto()"),
+        ({"max_tool_rounds": "3"}, "max_tool_rounds is a whole number from 0 on, not '3'"),
+        ({"max_tool_rounds": -1}, "max_tool_rounds is a whole number from 0 on, not -1"),
+        ({"max_tool_rounds": None}, "max_tool_rounds is a whole number from 0 on, not None"),
+        ({"stop_when": 3}, "stop_when is a list of them, not a int"),
+        ({"stop_when": [3]}, "stop_when is a function, not a int"),
+        ({"prepare_step": 3}, "prepare_step is a function, not a int"),
+        ({"repair_tool_call": 3}, "repair_tool_call is a function, not a int"),
+        ({"response_format": {}}, "response_format is a ResponseFormat, such as"),
+        ({"retry_policy": 3}, "retry_policy is a RetryPolicy, not a int"),
+        ({"timeout": "5"}, "timeout is seconds or a Timeouts, not a str"),
+        ({"abort_signal": AbortController()}, "abort_signal is the signal of an AbortController"),
+        (
+            {"client": sync.Client()},
+            "client is an llmcore.Client, not a llmcore.sync.client.Client",
+        ),
+    ],
+)
+def test_settings_of_the_wrong_kind_are_refused(given: Any, instead: str) -> None:
+    """Before anything is sent, and with what to give instead."""
+    settings = {"model": MODEL, "prompt": "Hi", **given}
+    with pytest.raises(InvalidRequestError, match=re.escape(instead)):
+        stream(**settings)
+
+
+def test_none_is_no_tools() -> None:
+    """As it is no stop condition, and none of the other settings."""
+    assert Plan(model=MODEL, prompt="Hi", tools=None).tools == ()

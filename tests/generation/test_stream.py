@@ -6,6 +6,7 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 import pytest
+from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,8 +17,10 @@ from llmcore.folds.grammar import violations
 from llmcore.folds.response import collect
 from llmcore.generation.generate import generate
 from llmcore.generation.retry import RetryPolicy
+from llmcore.generation.settings import NextStep
 from llmcore.generation.stream import StreamResult, stream
 from llmcore.generation.tool import tool
+from llmcore.routes.openai_compatible import OpenAICompatible
 from llmcore.schema.errors import (
     AbortError,
     InvalidRequestError,
@@ -126,6 +129,24 @@ async def test_steps_are_numbered_and_tools_stand_between_them(entered: bool) ->
     assert events[-1].finish_reason.reason == "stop"
 
 
+@both_ways
+async def test_each_step_says_who_answers(entered: bool) -> None:
+    """Events fold to the last response, also where `prepare_step` changes the model."""
+    other = OpenAICompatible.configure(name="other", base_url="https://o", api_key="k")
+
+    def prepare(step: NextStep) -> NextStep | None:
+        return evolve(step, model=other.model("m-2")) if step.number else None
+
+    second = [piece.replace(b'"m-1"', b'"m-2"') for piece in text_of() if isinstance(piece, bytes)]
+    client, _ = client_of(CALL, second)
+    result = stream(MODEL, "Hi", tools=[look], prepare_step=prepare, client=client)
+    events, _ = await read(result, entered=entered)
+    steps = [event.answer for event in events if isinstance(event, StepStart)]
+
+    assert [one and (one.provider, one.model) for one in steps] == [None, ("other", "m-2")]
+    assert collect(events).unwrap() == evolve(await result.response(), cost=None)
+
+
 def sorted_results(events: list[LLMEvent]) -> list[LLMEvent]:
     """Put the outcomes of a step's tools, which come as they finish, in the order of their ids."""
     runs: list[list[LLMEvent]] = [[]]
@@ -186,6 +207,16 @@ async def test_the_text_of_all_steps() -> None:
     result = stream(MODEL, "Hi", tools=[look], client=client)
 
     assert [text async for text in result.text_stream] == ["Wait. ", "Sun", "ny"]
+
+
+async def test_nothing_is_buffered_after_the_result() -> None:
+    """What had come and was not read is gone, and counts for nothing."""
+    client, _ = client_of(text_of())
+    result = stream(MODEL, "Hi", client=client)
+    await anext(result)
+    await result.result()
+
+    assert result.buffered == 0
 
 
 async def test_a_result_can_be_asked_for_in_the_middle() -> None:

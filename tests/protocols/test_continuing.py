@@ -8,7 +8,15 @@ from attrs import evolve, frozen
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from llmcore.protocols import anthropic_messages, openai_chat, openai_responses
+from llmcore.protocols import (
+    anthropic_messages,
+    bedrock_converse,
+    gemini,
+    openai_chat,
+    openai_responses,
+)
+from llmcore.protocols.chain import unchain
+from llmcore.protocols.gemini.continuing import Continuation
 from llmcore.protocols.protocol import Frame, Protocol
 from llmcore.schema.events import ReasoningDelta, TextDelta, ToolInputDelta
 from llmcore.schema.model import Model
@@ -67,6 +75,10 @@ def _block(kind: str, **fields: object) -> Event:
 
 def _more(kind: str, **fields: object) -> Event:
     return {"type": "content_block_delta", "index": 0, "delta": {"type": kind, **fields}}
+
+
+def _bedrock(kind: str, **fields: object) -> Event:
+    return {"type": f"contentBlock{kind}", "contentBlockIndex": 0, **fields}
 
 
 CREATED: Event = {"type": "response.created", "response": {"id": "r", "model": "m"}}
@@ -128,6 +140,24 @@ CASES = {
         ),
         _more("input_json_delta", partial_json="}"),
         ToolInputDelta("call_1", "}"),
+    ),
+    "converse text": Case(
+        bedrock_converse.protocol,
+        (_bedrock("Delta", delta={"text": "a"}),),
+        _bedrock("Delta", delta={"text": "b"}, p="abc"),
+        TextDelta("text_0", "b"),
+    ),
+    "converse reasoning": Case(
+        bedrock_converse.protocol,
+        (_bedrock("Delta", delta={"reasoningContent": {"text": "a"}}),),
+        _bedrock("Delta", delta={"reasoningContent": {"text": "b"}}),
+        ReasoningDelta("reasoning_0", "b"),
+    ),
+    "converse tool input": Case(
+        bedrock_converse.protocol,
+        (_bedrock("Start", start={"toolUse": {"toolUseId": "call_1", "name": "look"}}),),
+        _bedrock("Delta", delta={"toolUse": {"input": "{}"}}),
+        ToolInputDelta("call_1", "{}"),
     ),
 }
 BY_NAME = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
@@ -198,6 +228,40 @@ KEYS = st.sampled_from(
         "name",
         "thinking",
         "partial_json",
+        "contentBlockIndex",
+        "toolUse",
+        "input",
+        "",
+        "reasoningContent",
+        "signature",
+        "citation",
+        "candidates",
+        "parts",
+        "thought",
+        "thoughtSignature",
+        "usageMetadata",
+        "promptTokenCount",
+        "createTime",
+        "modelVersion",
+        "safetyRatings",
+        "groundingMetadata",
+        "avgLogprobs",
+        "finishReason",
+    ]
+)
+WAYS = st.sampled_from(
+    [
+        "choices",
+        0,
+        "delta",
+        "tool_calls",
+        "function",
+        "toolUse",
+        "reasoningContent",
+        "candidates",
+        "content",
+        "parts",
+        "usageMetadata",
     ]
 )
 
@@ -205,9 +269,7 @@ KEYS = st.sampled_from(
 @st.composite
 def changes(draw: st.DrawFn) -> tuple[list[object], str, object, bool]:
     """Draw a change: a way into the event, a key, a value, and whether the key goes instead."""
-    way = draw(
-        st.lists(st.sampled_from(["choices", 0, "delta", "tool_calls", "function"]), max_size=5)
-    )
+    way: list[object] = [*draw(st.lists(WAYS, max_size=5))]
     return way, draw(KEYS), draw(ODD), draw(st.booleans())
 
 
@@ -254,3 +316,80 @@ def test_whatever_comes_the_two_ways_agree(
             metadata = before.envelope.metadata
             after = evolve(after, envelope=evolve(after.envelope, metadata=metadata))
         assert after == before
+
+
+# -- Gemini, whose state changes with every chunk
+
+
+def _gemini(*parts: Event, **fields: object) -> Event:
+    candidate = {"content": {"parts": list(parts), "role": "model"}, "index": 0}
+    usage = {"promptTokenCount": 1, "candidatesTokenCount": 2}
+    return {"candidates": [candidate], "usageMetadata": usage, "createTime": "now", **fields}
+
+
+THINKING = _gemini({"text": "a", "thought": True})
+SPEAKING = _gemini({"text": "a"})
+BEFORE = {
+    "nothing": (),
+    "thoughts": (THINKING,),
+    "text": (THINKING, SPEAKING),
+    "a call": (SPEAKING, _gemini({"functionCall": {"name": "look", "willContinue": True}})),
+}
+CHUNKS = {
+    "text": _gemini({"text": "b"}),
+    "a thought": _gemini({"text": "b", "thought": True}),
+    "no text": _gemini({"text": ""}),
+    "two": _gemini({"text": "b"}, {"text": "c"}),
+    "signed": _gemini({"text": "b", "thoughtSignature": "c2ln"}),
+    "late usage": _gemini({"text": "b"}, usageMetadata={"trafficType": "ON_DEMAND"}),
+    "the end": _gemini(),
+}
+
+
+def _known(state: Any) -> object:
+    return state.answer, state.usage, unchain(state.said)
+
+
+def _gemini_state(before: tuple[Event, ...]) -> Any:
+    machine = gemini.protocol.stream
+    state = machine.initial(ASKED)
+    for event in before:
+        state, _ = machine.step(state, event)
+    return state
+
+
+@pytest.mark.parametrize(("before", "chunk"), [("text", "text"), ("thoughts", "a thought")])
+def test_a_continuation_of_gemini_makes_no_new_answer(before: str, chunk: str) -> None:
+    """The usual chunk is decoded as one, and what is said of the answer stays one object."""
+    machine: Any = gemini.protocol.stream
+    state = _gemini_state(BEFORE[before])
+
+    event = machine.decode(("", json.dumps(CHUNKS[chunk]).encode()))
+    after, events = machine.step(state, event)
+
+    assert isinstance(event, Continuation)
+    assert after.answer is state.answer
+    assert [one.text for one in events if isinstance(one, TextDelta | ReasoningDelta)] == ["b"]
+
+
+@pytest.mark.parametrize("before", BEFORE.values(), ids=BEFORE)
+@pytest.mark.parametrize("chunk", CHUNKS.values(), ids=CHUNKS)
+@settings(max_examples=40, deadline=None)
+@given(asked=st.lists(changes(), max_size=3))
+def test_whatever_comes_from_gemini_the_two_ways_agree(
+    before: tuple[Event, ...],
+    chunk: Event,
+    asked: list[tuple[list[object], str, object, bool]],
+) -> None:
+    """What a frame is decoded to steps as the whole chunk would: same events, same state."""
+    for change in asked:
+        chunk = _change(chunk, change)
+    machine: Any = gemini.protocol.stream
+    state = _gemini_state(before)
+    event = machine.decode(("", json.dumps(chunk).encode()))
+
+    short, said = machine.step(state, event)
+    long, whole = machine.step(state, chunk)
+
+    assert list(said) == list(whole)
+    assert _known(short) == _known(long)

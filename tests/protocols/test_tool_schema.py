@@ -404,8 +404,13 @@ def check_gemini_json_schema(schema: Schema) -> None:
 def check_bedrock(schema: Schema) -> None:
     Draft202012Validator.check_schema(schema)
     assert schema["type"] == "object"
-    assert schema.keys() <= {"type", "properties", "required"}
+    assert not schema.keys() & {"anyOf", "oneOf", "allOf"}
     assert not any("$ref" in node for node in subschemas(schema))
+
+
+def check_nova(schema: Schema) -> None:
+    check_bedrock(schema)
+    assert schema.keys() <= {"type", "properties", "required"}
 
 
 def check_allowed(node: Schema, target: SchemaTarget) -> None:
@@ -427,6 +432,7 @@ CHECKS: dict[SchemaTarget, Callable[[Schema], None]] = {
     SchemaTarget.GEMINI_OPENAPI: check_gemini_openapi,
     SchemaTarget.GEMINI_JSON_SCHEMA: check_gemini_json_schema,
     SchemaTarget.BEDROCK: check_bedrock,
+    SchemaTarget.BEDROCK_NOVA: check_nova,
     SchemaTarget.BEDROCK_STRICT: check_anthropic_strict,
 }
 LOOSE_CHECKS: dict[SchemaTarget, Callable[[Schema], None]] = {
@@ -890,7 +896,52 @@ def test_members_of_all_of_that_contradict_are_told() -> None:
     }
 
 
-def test_bedrock_roots_hold_three_keywords() -> None:
+@pytest.mark.parametrize(
+    "target",
+    [
+        SchemaTarget.OPENAI_LOOSE,
+        SchemaTarget.OPENAI_STRICT,
+        SchemaTarget.ANTHROPIC,
+        SchemaTarget.BEDROCK,
+        SchemaTarget.BEDROCK_NOVA,
+    ],
+)
+@pytest.mark.parametrize("kind", ["string", "array", "null", ["object", "null"], []])
+def test_a_root_that_is_no_object_is_told(kind: Any, target: SchemaTarget) -> None:
+    """A tool's input is an object there: what else the root was is not lost in silence."""
+    result = project({"type": kind, "properties": {}}, target, "p")
+
+    assert result.schema["type"] == "object"
+    assert codes(result) == ["schema-root-not-object"]
+    assert result.diagnostics[0].path == "p.type"
+
+
+@pytest.mark.parametrize("schema", [{}, {"properties": {}}, {"type": "object"}])
+def test_a_root_without_a_type_is_an_object(schema: Schema) -> None:
+    """Nothing else is meant."""
+    result = project(schema, SchemaTarget.OPENAI_LOOSE, "p")
+
+    assert (result.schema, codes(result)) == ({"type": "object", "properties": {}}, [])
+
+
+def test_a_constant_root_is_told_in_words() -> None:
+    """An object cannot be a number: the description says what was asked."""
+    result = project({"const": 3}, SchemaTarget.OPENAI_LOOSE, "p")
+
+    assert result.schema == {"type": "object", "description": "Always 3.", "properties": {}}
+    assert codes(result) == ["schema-keyword-described"]
+
+
+def test_bedrock_roots_hold_any_keyword() -> None:
+    """All but Amazon's own models take an object in all the words of JSON Schema."""
+    schema = {**object_of(a={"type": "string"}), "description": "D", "minProperties": 1}
+
+    result = project(schema, SchemaTarget.BEDROCK, "p")
+
+    assert (result.schema, result.diagnostics) == (schema, ())
+
+
+def test_nova_roots_hold_three_keywords() -> None:
     """Amazon's own models refuse or ignore any other; what is lost there is said."""
     schema = {
         **object_of(a={"type": "string", "$comment": "kept"}),
@@ -898,7 +949,7 @@ def test_bedrock_roots_hold_three_keywords() -> None:
         "title": "T",
     }
 
-    result = project(schema, SchemaTarget.BEDROCK, "p")
+    result = project(schema, SchemaTarget.BEDROCK_NOVA, "p")
 
     assert result.schema == object_of(a={"type": "string", "$comment": "kept"})
     assert {(entry.path, entry.action) for entry in result.diagnostics} == {
@@ -917,7 +968,7 @@ def test_properties_named_like_keywords_survive(target: SchemaTarget) -> None:
     assert all("string" in schema["type"] for schema in result.values())
 
 
-@pytest.mark.parametrize("target", [*GEMINI, SchemaTarget.BEDROCK])
+@pytest.mark.parametrize("target", [*GEMINI, SchemaTarget.BEDROCK, SchemaTarget.BEDROCK_NOVA])
 def test_references_are_inlined_with_what_stood_beside_them(target: SchemaTarget) -> None:
     """The description at the place of use wins over the definition's own."""
     schema = object_of(a={"$ref": "#/$defs/S", "description": "here"}, b={"$ref": "#/$defs/S"})
@@ -953,7 +1004,7 @@ def test_any_json_pointer_is_followed(pointer: str) -> None:
     assert result["a"] == {"type": "integer"}
 
 
-@pytest.mark.parametrize("target", [*GEMINI, SchemaTarget.BEDROCK])
+@pytest.mark.parametrize("target", [*GEMINI, SchemaTarget.BEDROCK, SchemaTarget.BEDROCK_NOVA])
 @pytest.mark.parametrize("schema", [NODE, MUTUAL, JSON_VALUE])
 def test_recursion_is_cut_and_said(schema: Schema, target: SchemaTarget) -> None:
     """The first turn of the recursion stays; the next is any object."""

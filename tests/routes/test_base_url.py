@@ -43,6 +43,7 @@ def test_what_is_kept(given_url: str, kept: str) -> None:
         ("api.example.com/v1", "https://host/v1"),
         ("ftp://h/v1", "https://host/v1"),
         ("https:///v1", "https://host/v1"),
+        ("https://my host/v1", "https://host/v1"),
         ("https://h:port/v1", "https://host/v1"),
         ("http://[::1/v1", "https://host/v1"),
         ("", "https://host/v1"),

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from llmcore.routes.providers import PROVIDERS, ProviderEntry
+from llmcore.schema.errors import ConfigurationError
 
 SNAPSHOTS = Path(__file__).with_name("__snapshots__")
 OWN_FILES = {
@@ -42,6 +43,20 @@ def is_of(name: str, provider: str) -> bool:
 def test_its_requests_are_shown(entry: ProviderEntry, test: str) -> None:
     """The exact native request: text alone, and a loop with tools."""
     assert entry.id in shown(test)
+
+
+@everyone
+@pytest.mark.parametrize("key", ["", "sk-secret"])
+def test_a_key_is_no_auth(entry: ProviderEntry, key: str) -> None:
+    """It is not taken for one, nor left out: the error says what to write, without the key."""
+    if entry.id == "local":
+        pytest.skip("it runs here, and signs nothing")
+    arguments = {"azure": {"resource_name": "r"}}.get(entry.id, {})
+
+    with pytest.raises(ConfigurationError, match="api_key") as told:
+        entry.load()(**arguments, auth=key).model("m")
+
+    assert "sk-secret" not in str(told.value)
 
 
 @everyone

@@ -147,6 +147,11 @@ def test_parameters_are_the_schema_of_an_object(schema: Any, message: str) -> No
         (HostedTool.image_generation(quality="low"), "image_generation", {"quality": "low"}),
         (HostedTool.tool_search(), "tool_search", {}),
         (HostedTool.memory(), "memory", {}),
+        (
+            HostedTool.maps(user_location={"latitude": 1, "longitude": 2}),
+            "maps",
+            {"user_location": {"latitude": 1, "longitude": 2}},
+        ),
     ],
 )
 def test_hosted_tools_hold_what_was_given(tool: HostedTool, kind: str, options: object) -> None:
@@ -189,6 +194,12 @@ def test_a_name_goes_with_the_named_choice(build: Any) -> None:
     """A choice that contradicts itself is refused."""
     with pytest.raises(InvalidRequestError, match="tool_name goes with the mode 'named'"):
         build()
+
+
+def test_a_choice_has_one_of_four_modes() -> None:
+    """A word of some provider's own would go out as it is."""
+    with pytest.raises(InvalidRequestError, match="not 'any'"):
+        ToolChoice("any")  # type: ignore[arg-type]
 
 
 @laws

@@ -241,6 +241,9 @@ def test_thinking_in_instructions_is_text() -> None:
         {"content": [None, None]},
         {"content": ["x"]},
         {"content": [{"set": 1}]},
+        {"content": [{"colour": "red"}]},
+        {"content": [{"whole": 7}, None]},
+        {"content": [{"whole": {"type": "reasoning", "text": "x"}}, None]},
         {"content": [{"set": {"type": "video"}}]},
         {"content": [{"whole": {"type": "text"}}, None]},
         {"message": []},
@@ -253,7 +256,7 @@ def test_thinking_in_instructions_is_text() -> None:
 def test_a_meta_that_does_not_fit_is_told(mark: Any) -> None:
     """Nothing is made of half of it."""
     broken = evolve(entry("user", e.EntryText("Hi")), meta={"llmcore": mark})
-    with pytest.raises(LLMError):
+    with pytest.raises(MalformedError, match=r"meta\.llmcore"):
         to_messages([broken])
 
 
@@ -272,7 +275,7 @@ def test_a_result_stays_a_result() -> None:
     """A layout does not make text of it."""
     mark = {"llmcore": {"content": [{"set": {"type": "text"}}]}}
     broken = evolve(entry("tool", e.EntryToolResult("c", "x")), meta=mark)
-    with pytest.raises(LLMError):
+    with pytest.raises(MalformedError, match=r"meta\.llmcore"):
         to_messages([broken])
 
 

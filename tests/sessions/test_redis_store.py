@@ -7,6 +7,7 @@ import anyio
 import pytest
 import redis
 
+from llmcore.schema.contract_errors import SecondToolResultError
 from llmcore.schema.entries import EntryText, EntryToolCall, EntryToolResult
 from llmcore.schema.errors import ConfigurationError
 from llmcore.sessions.redis_store import RedisStore
@@ -126,7 +127,23 @@ async def test_a_run_that_others_never_leave_is_busy(
     assert told.value.retryable
 
 
-@pytest.mark.parametrize("url", ["http://x", "redis://:pa/ss@host:6379", "nonsense"])
+@pytest.mark.parametrize("option", ["decode_responses=True", "encoding=latin-1", "protocol=3"])
+async def test_the_rules_hold_whatever_the_url_says(redis_url: str, option: str) -> None:
+    """An option that other programs share does not change what the store reads and writes."""
+    call = entry("assistant", EntryToolCall("é 😀", "look", {}))
+    result = entry("tool", EntryToolResult("é 😀", "é 😀"))
+    async with RedisStore(f"{redis_url}&{option}", prefix=option) as store:
+        await store.delete(RUN)
+        await store.append(RUN, [call, result])
+        with pytest.raises(SecondToolResultError):
+            await store.append(RUN, [result])
+        assert [stored.entry for stored in await store.read(RUN)] == [call, result]
+        assert [run.last_seq for run in await store.runs()] == [2]
+
+
+@pytest.mark.parametrize(
+    "url", ["http://x", "redis://:pa/ss@host:6379", "nonsense", "redis://:pa@host/0?novel=1"]
+)
 def test_a_bad_url_is_told_without_its_secrets(url: str) -> None:
     """Even where the password is what makes it bad."""
     with pytest.raises(ConfigurationError, match="URL") as told:

@@ -2,6 +2,7 @@
 
 import threading
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -161,6 +162,14 @@ async def test_a_deleted_run_begins_anew(make_store: MakeStore) -> None:
         await store.append(RUN, [called("c")])
         await store.delete(RUN)
         assert await store.append(RUN, [called("c"), answered("c")]) == 2
+
+
+async def test_entries_may_come_from_an_iterator(make_store: MakeStore) -> None:
+    """What can be read only once is read only once."""
+    entries: Any = iter([said("a"), said("b")])
+    async with make_store() as store:
+        assert await store.append(RUN, entries) == 2
+        assert [run.last_seq for run in await store.runs()] == [2]
 
 
 @pytest.mark.parametrize("run_id", ["", "a\nb", "x" * 513, "\ud800"])

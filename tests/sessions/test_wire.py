@@ -2,14 +2,15 @@
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import jsonschema  # type: ignore[import-untyped]
 import pytest
+from attrs import evolve
 from hypothesis import given
 
 from llmcore.schema import contract_errors as errors
-from llmcore.schema.deltas import DeltaToolCallArgs, DeltaUsage, MessageDelta
+from llmcore.schema.deltas import DeltaText, DeltaToolCallArgs, DeltaUsage, MessageDelta
 from llmcore.schema.entries import EntryText, EntryToolCall, EntryToolResult, MessageEntry
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.sessions.contract_schema import contract_schema
@@ -188,6 +189,50 @@ def test_bad_deltas_are_refused(data: dict[str, Any], error: type[errors.Contrac
     assert not VALIDATOR.is_valid(data)
 
 
+FILE_WITHOUT_PATH = {"kind": "file_ref", "payload": {"mimeType": "a/b"}}
+RESULT_OF_FILES = {"toolCallId": "c", "isError": False, "content": [FILE_WITHOUT_PATH]}
+
+
+@pytest.mark.parametrize(
+    ("role", "part", "where"),
+    [
+        ("user", {"kind": "text", "payload": {"text": 5}}, "['parts'][0]['payload']['text']: 5 is"),
+        ("user", FILE_WITHOUT_PATH, "['parts'][0]['payload']: \"path\" is a required"),
+        ("user", {"kind": "text", "payload": {"text": "a"}, "x": 1}, "['parts'][0]: Additional"),
+        ("tool", {"kind": "tool_result", "payload": RESULT_OF_FILES},
+         "['parts'][0]['payload']['content'][0]['payload']: \"path\" is a required"),
+    ],
+)  # fmt: skip
+def test_a_wrong_part_is_named_by_its_place(role: str, part: dict[str, Any], where: str) -> None:
+    """The message says what of the part is wrong, and not only that it is none of all kinds."""
+    with pytest.raises(errors.MalformedError) as told:
+        entry_from_wire({**ENTRY, "role": role, "parts": [part]})
+
+    assert where in str(told.value)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        MessageDelta(run_id="r", seq=cast("int", "4"), payload=DeltaText("a"), timestamp=NOON),
+        MessageDelta(run_id="r", seq=cast("int", 1.5), payload=DeltaText("a"), timestamp=NOON),
+        MessageDelta(run_id="r", seq=4, payload=DeltaText(cast("str", None)), timestamp=NOON),
+        MessageDelta(
+            run_id="r",
+            seq=4,
+            payload=DeltaUsage(input_tokens=1, output_tokens=1, total_tokens=2, cost=float("nan")),
+            timestamp=NOON,
+        ),
+        entry("user", EntryText(cast("str", None))),
+    ],
+    ids=["seq-text", "seq-fraction", "no-text", "cost-nan", "entry"],
+)
+def test_what_the_schema_forbids_is_not_written(wrong: MessageEntry | MessageDelta) -> None:
+    """Whoever builds a value of wrong types hears it here, and not its readers."""
+    with pytest.raises(errors.MalformedError):
+        to_wire(wrong)
+
+
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", "NaN", '{"a": 1} {"b": 2}', "[" * 5000])
 def test_text_that_is_no_entry_is_refused(text: str) -> None:
     """Whatever stands in a file."""
@@ -209,6 +254,12 @@ def test_numbers_keep_every_digit() -> None:
     value = entry("assistant", EntryToolCall("c", "add", {"n": 2**70 + 1}))
 
     assert entry_from_text(entry_to_text(value)) == value
+
+
+def test_a_number_that_nobody_could_read_is_refused() -> None:
+    """Python writes and reads integers of up to 4300 digits."""
+    with pytest.raises(InvalidRequestError, match="4300"):
+        entry_to_text(evolve(entry("user", EntryText("x")), meta={"n": 10**5000}))
 
 
 def test_half_a_character_is_kept_in_text_and_refused_in_names() -> None:

@@ -20,6 +20,7 @@ from llmcore import Client as AsyncClient
 from llmcore.generation.default_client import default_client
 from llmcore.sync.background import background
 from llmcore.sync.pulling import Connection
+from tests.forked_child import in_child
 from tests.generation_wire import SSE, calls_of, model_at, text_of
 from tests.loopback import Answer, Loopback, chat_chunk, chat_handler, serve
 
@@ -132,27 +133,6 @@ def test_a_tool_that_exits_ends_the_call_only(server: Loopback, model: Model) ->
 
 
 # -- forks
-
-
-def in_child(work: Callable[[], bool]) -> int:
-    """Return the exit status of a forked child that does *work*."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # threads and forks, since 3.12
-        pid = os.fork()
-    if pid == 0:
-        try:
-            os._exit(0 if work() else 1)
-        except BaseException:  # noqa: BLE001  (nothing may leave the child)
-            os._exit(2)
-    end = time.monotonic() + 20
-    while time.monotonic() < end:
-        done, status = os.waitpid(pid, os.WNOHANG)
-        if done:
-            return os.waitstatus_to_exitcode(status)
-        time.sleep(0.02)
-    os.kill(pid, 9)
-    os.waitpid(pid, 0)
-    return -1
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")

@@ -57,7 +57,7 @@ class CircuitBreaker:
         self._key = key
         self._clock = clock
         self._circuits: dict[Hashable, _Circuit] = {}
-        self._serial = Serial()
+        self._serial = Serial(forget=self._forget_probes)
 
     def state(self, key: Hashable) -> CircuitState:
         """Return how the circuit of *key* (by default a provider's id) is."""
@@ -93,6 +93,10 @@ class CircuitBreaker:
             each=began if permit.probe else None,
             end=lambda result: record(_verdict(Outcome.of(result).error)),
         )
+
+    def _forget_probes(self) -> None:
+        for circuit in self._circuits.values():
+            circuit.probing = False
 
 
 def _verdict(error: LLMError | None) -> bool | None:

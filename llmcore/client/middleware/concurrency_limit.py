@@ -69,7 +69,7 @@ class _Places:
         self._limit = limit
         self.held: set[_Place] = set()
         self._queue: deque[_Place] = deque()
-        self._serial = Serial()
+        self._serial = Serial(forget=self._empty)
 
     async def taken(self) -> _Place:
         """Return a place once there is one."""
@@ -85,6 +85,10 @@ class _Places:
     def leave(self, place: _Place) -> None:
         """Make room for the next one, or leave the queue."""
         self._serial.run(lambda: self._left(place))
+
+    def _empty(self) -> None:
+        self.held.clear()
+        self._queue.clear()
 
     def _entered(self, place: _Place) -> bool:
         if self._queue or len(self.held) >= self._limit:

@@ -9,6 +9,7 @@ from attrs import evolve
 from llmcore.client.event_stream import EventStream
 from llmcore.client.middleware.chain import Next
 from llmcore.client.middleware.target import Target, target_of
+from llmcore.folds.beginnings import says_something
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import (
     AbortError,
@@ -89,7 +90,7 @@ async def _failure_before_answer(stream: EventStream) -> LLMError | None:
         while not read or isinstance(read[-1], StreamStart | StepStart):
             batch = await stream.next_batch()
             read.extend(batch)
-            if not batch or _says_something(batch):
+            if not batch or says_something(batch):
                 break
     except BaseException:
         with anyio.CancelScope(shield=True):
@@ -97,13 +98,8 @@ async def _failure_before_answer(stream: EventStream) -> LLMError | None:
         raise
     stream.unread(read)
     last = read[-1] if read else None
-    silent = not _says_something(read)
+    silent = not says_something(read)
     return last.error if silent and isinstance(last, ErrorEvent) else None
-
-
-def _says_something(events: Sequence[LLMEvent]) -> bool:
-    """Return whether *events* say more than that there is an answer, or none."""
-    return not all(isinstance(event, StreamStart | StepStart | ErrorEvent) for event in events)
 
 
 def _note(target: Target, error: LLMError) -> Diagnostic:

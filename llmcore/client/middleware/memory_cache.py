@@ -6,6 +6,7 @@ from typing import Protocol
 
 from attrs import frozen
 
+from llmcore.client.forking import start_anew_after_fork
 from llmcore.client.middleware.clock import SYSTEM_CLOCK, Clock
 from llmcore.schema.errors import ConfigurationError
 
@@ -49,6 +50,12 @@ class MemoryCache:
         self._entries: OrderedDict[str, _Entry] = OrderedDict()
         self._bytes = 0
         self._lock = threading.Lock()
+        start_anew_after_fork(self)
+
+    def start_anew(self) -> None:
+        """Take over the answers; whoever held the lock stayed behind."""
+        self._lock = threading.Lock()
+        self._bytes = sum(len(entry.value) for entry in self._entries.values())
 
     def __len__(self) -> int:
         """Return how many answers are kept, those whose time is over included."""

@@ -66,7 +66,7 @@ class RateLimiter:
         self._tokens = tokens
         self._clock = clock
         self._lanes: dict[Hashable, _Lane] = {}
-        self._serial = Serial()
+        self._serial = Serial(forget=self._forget_waiting)
 
     async def __call__(self, request: LLMRequest, next: Next) -> EventStream:
         """Wait until the request may be sent, and send it."""
@@ -94,6 +94,10 @@ class RateLimiter:
             )
             lane = self._lanes.setdefault(key, lane)
         return lane
+
+    def _forget_waiting(self) -> None:
+        for lane in self._lanes.values():
+            lane.waiting_requests = lane.waiting_tokens = 0
 
     async def _wait(self, lane: "_Lane", tokens: int, target: Target) -> None:
         """Return when it is the turn of a request of so many *tokens*; RateLimitError if late."""

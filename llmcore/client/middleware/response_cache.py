@@ -54,9 +54,9 @@ class ResponseCache:
         self._ttl_s = ttl_s
         self._when = when
         self._scope = scope
-        self._serial = Serial()
         self._asked: dict[str, list[Waiter]] = {}
         """Keys that somebody is asking for, and who waits for the answer."""
+        self._serial = Serial(forget=self._asked.clear)
 
     async def __call__(self, request: LLMRequest, next: Next) -> EventStream:
         """Answer from the cache, or ask and keep the answer."""

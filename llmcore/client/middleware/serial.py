@@ -3,6 +3,8 @@
 A client may be used from several event loops and threads at once, and a stream that nobody
 closed gives back what it holds from its finaliser, which runs in the middle of anything. A lock
 would make such a finaliser wait for the very code that it interrupted; here nobody waits.
+
+A forked child starts without the calls that its parent runs.
 """
 
 import threading
@@ -13,7 +15,9 @@ from typing import TypeVar
 
 import anyio
 import anyio.lowlevel
-import sniffio
+
+from llmcore.client.forking import start_anew_after_fork
+from llmcore.client.loop_calls import loop_caller
 
 _T = TypeVar("_T")
 
@@ -21,9 +25,19 @@ _T = TypeVar("_T")
 class Serial:
     """Runs small functions one after the other, whoever asks, without ever blocking."""
 
-    def __init__(self) -> None:
+    def __init__(self, forget: Callable[[], None] | None = None) -> None:
+        """Have *forget* drop, in a forked child, what calls of its parent hold."""
         self._changes: deque[Callable[[], None]] = deque()
         self._lock = threading.Lock()
+        self._forget = forget
+        start_anew_after_fork(self)
+
+    def start_anew(self) -> None:
+        """Forget the changes that other threads were at, and what their calls held."""
+        self._changes.clear()
+        self._lock = threading.Lock()
+        if self._forget is not None:
+            self._forget()
 
     def run(self, change: Callable[[], None]) -> None:
         """Run *change*, which must not raise, once those before it have run.
@@ -58,7 +72,7 @@ class Waiter:
 
     def __init__(self) -> None:
         self._event = anyio.Event()
-        self._call_soon = _call_soon()
+        self._call_soon = loop_caller()
 
     async def wait(self) -> None:
         """Return once `wake` was called."""
@@ -68,14 +82,3 @@ class Waiter:
         """Let `wait` return. An event loop that has ended has nobody waiting."""
         with suppress(RuntimeError):
             self._call_soon(self._event.set)
-
-
-def _call_soon() -> Callable[[Callable[[], None]], object]:
-    """Return what runs a function in this task's event loop, from any thread."""
-    if sniffio.current_async_library() == "trio":
-        import trio
-
-        return trio.lowlevel.current_trio_token().run_sync_soon
-    import asyncio
-
-    return asyncio.get_running_loop().call_soon_threadsafe

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 import anyio.to_thread
 
+from llmcore.client.forking import start_anew_after_fork
 from llmcore.client.middleware.clock import SYSTEM_CLOCK, Clock
 from llmcore.client.middleware.memory_cache import check_limits
 from llmcore.schema.errors import ConfigurationError
@@ -29,17 +30,28 @@ CREATE TABLE IF NOT EXISTS answers (
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS answers_by_use ON answers (used_at DESC, size);
 CREATE INDEX IF NOT EXISTS answers_by_end ON answers (expires_at);
+CREATE TABLE IF NOT EXISTS totals (entries INTEGER NOT NULL, bytes INTEGER NOT NULL);
+INSERT INTO totals SELECT count(*), coalesce(sum(size), 0) FROM answers
+    WHERE NOT EXISTS (SELECT * FROM totals);
+CREATE TRIGGER IF NOT EXISTS count_in AFTER INSERT ON answers BEGIN
+    UPDATE totals SET entries = entries + 1, bytes = bytes + new.size;
+END;
+CREATE TRIGGER IF NOT EXISTS count_out AFTER DELETE ON answers BEGIN
+    UPDATE totals SET entries = entries - 1, bytes = bytes - old.size;
+END;
 """
+"""The totals are kept by the file itself: counting all answers at each write would take longer
+the more there are."""
 
-_PRUNE = """
+_DROP_EXPIRED = """
 DELETE FROM answers WHERE key IN (
-    SELECT key FROM (
-        SELECT key,
-               row_number() OVER newest AS entries,
-               sum(size) OVER newest AS bytes
-        FROM answers WINDOW newest AS (ORDER BY used_at DESC, key)
-    ) WHERE entries > :max_entries OR bytes > :max_bytes
+    SELECT key FROM answers WHERE expires_at <= ? ORDER BY expires_at LIMIT 100
 )
+"""
+"""A write clears away more than it brings, but not a whole cache at once."""
+
+_DROP_OLDEST = """
+DELETE FROM answers WHERE key = (SELECT key FROM answers ORDER BY used_at LIMIT 1)
 """
 
 
@@ -66,6 +78,11 @@ class SqliteCache:
         self._max_bytes = max_bytes
         self._clock = clock
         self._ready = False
+        self._lock = threading.Lock()
+        start_anew_after_fork(self)
+
+    def start_anew(self) -> None:
+        """Go on with the same file; whoever held the lock stayed behind."""
         self._lock = threading.Lock()
 
     async def get(self, key: str) -> bytes | None:
@@ -99,19 +116,19 @@ class SqliteCache:
         now = self._clock.wall()
         expires_at = None if ttl_s is None else now + ttl_s
         with self._connection() as connection:
-            connection.execute("DELETE FROM answers WHERE expires_at <= ?", (now,))
+            connection.execute(_DROP_EXPIRED, (now,))
+            connection.execute("DELETE FROM answers WHERE key = ?", (key,))
+            while not self._has_room(connection, len(value)):
+                if not connection.execute(_DROP_OLDEST).rowcount:
+                    break
             connection.execute(
-                "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?)",
+                "INSERT INTO answers VALUES (?, ?, ?, ?, ?)",
                 (key, value, len(value), expires_at, now),
             )
-            limits = {"max_entries": self._max_entries, "max_bytes": self._max_bytes}
-            if self._is_full(connection):
-                connection.execute(_PRUNE, limits)
 
-    def _is_full(self, connection: sqlite3.Connection) -> bool:
-        query = "SELECT count(*), coalesce(sum(size), 0) FROM answers"
-        entries, size = connection.execute(query).fetchone()
-        return bool(entries > self._max_entries or size > self._max_bytes)
+    def _has_room(self, connection: sqlite3.Connection, size: int) -> bool:
+        entries, taken = connection.execute("SELECT entries, bytes FROM totals").fetchone()
+        return bool(entries < self._max_entries and taken + size <= self._max_bytes)
 
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
@@ -127,5 +144,5 @@ class SqliteCache:
             os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         with closing(sqlite3.connect(self.path, timeout=_BUSY_S)) as connection:
             connection.execute("PRAGMA journal_mode = WAL")
-            connection.executescript(_SCHEMA)
+            connection.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")
         self._ready = True

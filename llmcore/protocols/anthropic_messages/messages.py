@@ -30,6 +30,7 @@ from llmcore.protocols.freeform import object_arguments
 from llmcore.protocols.history import HistoryPolicy, repair
 from llmcore.protocols.message_target import native_keys
 from llmcore.protocols.notes import Notes
+from llmcore.protocols.prefill import LAST_WORD, note_last_word
 from llmcore.schema.content import (
     AudioPart,
     ContentPart,
@@ -104,7 +105,9 @@ def lower_messages(
         *leading,
         *map(blocks.TextBlock, instructions),
     ]
-    return Lowered(system=tuple(texts), messages=tuple(_without_last_space(seated)))
+    if seated:
+        _settle_end(seated, target, repaired.paths[-1], notes)
+    return Lowered(system=tuple(texts), messages=tuple(seated))
 
 
 def _lower_system(
@@ -215,16 +218,22 @@ def _lower_call(call: ToolCallPart, path: str, target: Target, notes: Notes) -> 
     )
 
 
-def _without_last_space(messages: list[NativeMessage]) -> list[NativeMessage]:
-    """Return *messages* without white space at the end of a beginning of the answer.
+# -- a beginning of the answer
 
-    The API refuses it there: "final assistant content cannot end with trailing whitespace".
+
+def _settle_end(messages: list[NativeMessage], target: Target, path: str, notes: Notes) -> None:
+    """Make *messages* end as the model takes it where its own words come last.
+
+    Older models refuse white space at their end ("final assistant content cannot end with
+    trailing whitespace"), newer ones refuse such words. Tools that the API runs may go on.
     """
-    last = messages[-1] if messages else None
-    if last is None or last.role != "assistant" or not isinstance(last.content, tuple):
-        return messages
+    last = messages[-1]
     block = last.content[-1]
-    if not isinstance(block, blocks.TextBlock) or block.text == block.text.rstrip():
-        return messages
-    trimmed = (*last.content[:-1], evolve(block, text=block.text.rstrip()))
-    return [*messages[:-1], evolve(last, content=trimmed)]
+    if last.role != "assistant" or not isinstance(block, blocks.TextBlock):
+        return
+    if target.rules.prefill:
+        trimmed = evolve(block, text=block.text.rstrip())
+        messages[-1] = evolve(last, content=(*last.content[:-1], trimmed))
+    else:
+        note_last_word(path, notes)
+        messages.append(NativeMessage("user", (blocks.TextBlock(LAST_WORD),)))

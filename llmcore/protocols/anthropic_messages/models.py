@@ -6,7 +6,8 @@ https://platform.claude.com/docs/en/build-with-claude/thinking (types of thinkin
 https://platform.claude.com/docs/en/build-with-claude/effort (levels),
 https://platform.claude.com/docs/en/build-with-claude/structured-outputs,
 https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages and the
-migration guides under https://platform.claude.com/docs/en/models (sampling, forced tools).
+migration guides under https://platform.claude.com/docs/en/models (sampling, forced tools,
+prefill).
 
 A name that is not Claude's is another model behind a server that speaks this API: it gets
 the settings of the API's first years, which such servers imitate.
@@ -43,6 +44,8 @@ class ModelRules:
     """Whether the API holds the answer to a JSON schema."""
     strict_tools: bool = False
     """Whether the API holds tool inputs to their schemas."""
+    prefill: bool = True
+    """Whether the answer can go on from a last message of the assistant's."""
     system_messages: bool = False
     """Whether instructions may stand among the messages."""
     unsigned_thinking: bool = False
@@ -67,6 +70,7 @@ def rules_of(model_id: str) -> ModelRules:
         forced_tools=not _refuses_forced_tools(line, version),
         structured_output=version >= (4, 5),
         strict_tools=version >= (4, 5),
+        prefill=version < (4, 6),
         system_messages=_takes_system_messages(line, version),
         computer=_computer(line, version),
     )

@@ -8,11 +8,12 @@ linked where their rules stand.
 In reading order: `models` (what each model takes), `paths` (the model and the choice of a
 stream stand in the path); building the request: `body`, `reasoning`, `answer_format`,
 `messages`, `parts`, `tools`, `hosted_tools`, `caching`, `citations`; reading the answer: `state`,
-`content`, `closing`, `usage`, `stream`.
+`content`, `closing`, `continuing`, `usage`, `stream`.
 """
 
 from llmcore.protocols.bedrock_converse import body, stream
 from llmcore.protocols.bedrock_converse.body import METADATA_KEY, PROTOCOL_ID, Body
+from llmcore.protocols.bedrock_converse.continuing import continued
 from llmcore.protocols.bedrock_converse.paths import converse_path
 from llmcore.protocols.bedrock_converse.state import Event, State
 from llmcore.protocols.protocol import BodyBuilder, Protocol, StreamMachine
@@ -27,6 +28,7 @@ protocol: Protocol[Body, Event, State] = Protocol(
         step=stream.step,
         halt=stream.halt,
         terminal=stream.terminal,
+        continued=continued,
     ),
     whole=stream.whole,
 )

@@ -51,7 +51,7 @@ def plan(request: LLMRequest, metadata_key: str) -> Plan:
         format=option == "native" or (option != "tool" and rules.structured_output),
         tool=rules.forced_tools and (rules.family in _FORCED or option == "tool"),
         format_target=SchemaTarget.BEDROCK_STRICT,
-        tool_target=SchemaTarget.BEDROCK,
+        tool_target=rules.tool_schema,
     )
     return plan_answer(request.response_format, ways)
 

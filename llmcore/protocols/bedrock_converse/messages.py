@@ -30,6 +30,7 @@ from llmcore.protocols.freeform import object_arguments
 from llmcore.protocols.history import HistoryPolicy, repair
 from llmcore.protocols.message_target import native_keys
 from llmcore.protocols.notes import Notes
+from llmcore.protocols.prefill import LAST_WORD, note_last_word
 from llmcore.schema.content import (
     AudioPart,
     ContentPart,
@@ -104,8 +105,8 @@ def lower_messages(
         *({"text": text} for text in instructions),
     ]
     messages = _joined(messages)
-    if target.rules.family == "claude":
-        _trim_last_space(messages)
+    if target.rules.family == "claude" and messages:
+        _settle_end(messages, target, repaired.paths[-1], notes)
     return Lowered(system=system, messages=messages)
 
 
@@ -215,13 +216,21 @@ def _lower_call(call: ToolCallPart, path: str, notes: Notes) -> Block:
     }
 
 
-def _trim_last_space(messages: list[dict[str, Any]]) -> None:
-    """Take white space off the end of a beginning of the answer.
+# -- a beginning of the answer
 
-    Claude refuses it there: "final assistant content cannot end with trailing whitespace".
+
+def _settle_end(messages: list[dict[str, Any]], target: Target, path: str, notes: Notes) -> None:
+    """Make *messages* end as Claude takes it where its own words come last.
+
+    Older models refuse white space at their end ("final assistant content cannot end with
+    trailing whitespace"), newer ones refuse such words.
     """
-    if not messages or messages[-1]["role"] != "assistant" or not messages[-1]["content"]:
+    content = messages[-1]["content"]
+    index = len(content) - 1 - ("cachePoint" in content[-1])
+    if messages[-1]["role"] != "assistant" or not isinstance(content[index].get("text"), str):
         return
-    block = messages[-1]["content"][-1]
-    if isinstance(block.get("text"), str):
-        messages[-1]["content"][-1] = {"text": block["text"].rstrip()}
+    if target.rules.claude.prefill:
+        content[index] = {"text": content[index]["text"].rstrip()}
+    else:
+        note_last_word(path, notes)
+        messages.append({"role": "user", "content": [{"text": LAST_WORD}]})

@@ -4,7 +4,8 @@ The service passes much of a request on to the model's own vendor and refuses it
 for one field that the model does not take. Sources, read November 2026, below
 https://docs.aws.amazon.com/bedrock/latest/userguide/: prompt-caching.html,
 structured-output.html, claude-messages-adaptive-thinking.html, inference-reasoning.html; and
-https://docs.aws.amazon.com/nova/latest/nova2-userguide/extended-thinking.html.
+below https://docs.aws.amazon.com/nova/latest/: nova2-userguide/extended-thinking.html,
+userguide/tool-use-definition.html (schemas).
 
 The ARN of an application inference profile, a provisioned or an imported model does not tell
 which model it is; the provider option `base_model` does.
@@ -16,6 +17,7 @@ from typing import Final, Literal
 from attrs import field, frozen
 
 from llmcore.protocols.anthropic_messages import models as anthropic
+from llmcore.protocols.tool_schema import SchemaTarget
 
 Family = Literal["claude", "nova", "gpt-oss", "mistral", "cohere", "other", "unknown"]
 """Whose own fields a model takes; `unknown` where its id does not name it."""
@@ -43,6 +45,8 @@ class ModelRules:
     """Whether the service holds answers and strict tools to a JSON schema."""
     forced_tools: bool = True
     """Whether a tool call can be demanded; the service says so itself where a model cannot."""
+    tool_schema: SchemaTarget = SchemaTarget.BEDROCK
+    """What JSON Schema the inputs of tools can be told in."""
     thinks: bool = False
     """Whether an Amazon Nova model has extended thinking."""
 
@@ -83,7 +87,12 @@ def rules_of(model_id: str) -> ModelRules:
     if "cohere." in name:
         return ModelRules(family="cohere")
     if _OPAQUE.search(name):
-        return ModelRules(family="unknown", cache_points=_EVERYWHERE, long_cache=True)
+        return ModelRules(
+            family="unknown",
+            cache_points=_EVERYWHERE,
+            long_cache=True,
+            tool_schema=SchemaTarget.BEDROCK_NOVA,  # which every family takes
+        )
     return ModelRules(structured_output=structured)
 
 
@@ -109,5 +118,6 @@ def _nova(name: str) -> ModelRules:
         family="nova",
         cache_points=_NOT_TOOLS if caches else _NOWHERE,
         auto_cache=caches,
+        tool_schema=SchemaTarget.BEDROCK_NOVA,
         thinks="nova-2" in name,
     )

@@ -102,35 +102,10 @@ def initial(request: LLMRequest) -> State:
 def step(state: State, event: Event) -> Step:
     """Translate one event."""
     name, data = event
-    if name == "contentBlockDelta":
-        more = _continued(state, data)
-        if more is not None:
-            return state, (more,)
     try:
         return _step(state, name, data)
     except InvalidRequestError as error:  # values refuse what is nested too deeply
         return state, (unreadable(error, data),)
-
-
-def _continued(state: State, data: Native) -> LLMEvent | None:
-    """Return what a delta says that only continues its block: the per-token path.
-
-    None for one that says anything else.
-    """
-    try:
-        block = state.open[data["contentBlockIndex"]]
-        outer, inner = block.hot
-        delta = data["delta"]
-        if len(delta) != 1:
-            return None
-        text = delta[outer]
-        if inner:
-            if len(text) != 1:
-                return None
-            text = text[inner]
-    except (KeyError, TypeError):
-        return None
-    return block.emits(block.segment, text) if type(text) is str and text else None
 
 
 def _step(state: State, name: str, data: Native) -> Step:

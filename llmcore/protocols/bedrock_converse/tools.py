@@ -76,7 +76,7 @@ def _lower_own(
     strict = bool(tool.strict) and rules.structured_output
     if tool.strict and not strict:
         notes.dropped("unsupported-parameter", f"{path}.strict", "the model has no strict tools")
-    target = SchemaTarget.BEDROCK_STRICT if strict else SchemaTarget.BEDROCK
+    target = SchemaTarget.BEDROCK_STRICT if strict else rules.tool_schema
     projected = project(tool.parameters, target, f"{path}.parameters")
     notes.extend(projected.diagnostics)
     spec: dict[str, Any] = {"name": tool.name}

@@ -7,7 +7,7 @@ https://docs.cloud.google.com/vertex-ai/generative-ai/docs/model-reference/infer
 In reading order: `dialect` (where the two services differ), `models` (where the generations do);
 building the request: `body`, `messages`, `parts`, `results`, `tools`, `hosted_tools`, `thinking`;
 reading the answer: `state`, `content`, `function_calls`, `server_tools`, `grounding`, `envelope`,
-`usage`, `stream`.
+`usage`, `continuing`, `stream`.
 """
 
 from functools import partial

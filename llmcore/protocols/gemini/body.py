@@ -30,6 +30,7 @@ from llmcore.schema.tools import HostedTool
 
 PROTOCOL_ID: Final = "gemini"
 METADATA_KEY: Final = "google"
+_OPTION_KEYS: Final = ("gemini", METADATA_KEY)
 
 Body: TypeAlias = dict[str, Any]
 """A native body, its keys in a fixed order."""
@@ -74,7 +75,7 @@ def _with_options(body: Body, request: LLMRequest, notes: Notes) -> Body:
     """
     options: dict[str, JsonValue] = {}
     moved: dict[str, JsonValue] = {}
-    for name, value in request.options_for(METADATA_KEY, request.provider_id).items():
+    for name, value in request.options_for(*_OPTION_KEYS, request.provider_id).items():
         (moved if name in _GENERATION_FIELDS else options)[name] = value
     merged = merge_json(body, {"generationConfig": moved} if moved else {})
     merged = dict(merge_json(merged, options))

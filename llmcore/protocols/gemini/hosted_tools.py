@@ -1,8 +1,8 @@
 """Gemini: lowering the tools that the service runs itself.
 
 Sources, read November 2026: https://ai.google.dev/gemini-api/docs/tools and its pages on Google
-Search, URL context, file search, code execution and computer use. Google Maps and what else there
-is come as `HostedTool.raw("google", {"googleMaps": {}})`.
+Search, Google Maps, URL context, file search, code execution and computer use. What else there is
+comes as `HostedTool.raw("google", {"googleSearchRetrieval": {}})`.
 """
 
 from collections.abc import Callable
@@ -85,13 +85,24 @@ def _web_search(options: _Options, dialect: GeminiDialect) -> Hosted:
     native: Native = {}
     if blocked := options.take("blocked_domains"):
         native["excludeDomains"] = blocked
+    config = _near(options)
+    return Hosted(tool={"googleSearch": native | options.rest()}, config=config)
+
+
+def _maps(options: _Options, _dialect: GeminiDialect) -> Hosted:
+    config = _near(options)
+    return Hosted(tool={"googleMaps": options.rest()}, config=config)
+
+
+def _near(options: _Options) -> Native:
+    """Take the user's place, and return the fields of `toolConfig` that tell it."""
     config: Native = {}
     place = mapping(options.get("user_location"))
     if place.keys() >= set(_COORDINATES):
         config["retrievalConfig"] = {"latLng": {name: place[name] for name in _COORDINATES}}
         options.take("user_location")
     options.drop("user_location", why="a place is told by latitude and longitude")
-    return Hosted(tool={"googleSearch": native | options.rest()}, config=config)
+    return config
 
 
 _COORDINATES: Final = ("latitude", "longitude")
@@ -140,6 +151,7 @@ def _mcp(options: _Options, _dialect: GeminiDialect) -> Hosted:
 
 _KINDS: Final[dict[str, Callable[[_Options, GeminiDialect], Hosted]]] = {
     "web_search": _web_search,
+    "maps": _maps,
     "web_fetch": _web_fetch,
     "file_search": _file_search,
     "code_execution": _code_execution,

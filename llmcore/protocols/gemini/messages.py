@@ -23,6 +23,7 @@ from llmcore.protocols.json_text import written
 from llmcore.protocols.loose_json import mapping
 from llmcore.protocols.message_target import MessageTarget, native_keys
 from llmcore.protocols.notes import Notes
+from llmcore.protocols.prefill import LAST_WORD, note_last_word
 from llmcore.schema.content import (
     AudioPart,
     ContentPart,
@@ -88,15 +89,37 @@ def lower_messages(
     system = [{"text": part.text} for part in texts if part.text]
     ids = _given_ids(repaired.messages, target)
     contents: list[Native] = []
+    last = ""
     for message, path in zip(repaired.messages, repaired.paths, strict=True):
-        if message.role == "assistant":
-            parts = _lower_answer(message, path, target, notes)
-        else:
-            parts = _lower_user(message, path, target, ids, notes)
-        if parts:
-            role = "model" if message.role == "assistant" else "user"
-            contents.append({"role": role, "parts": parts})
+        content = _lower_message(message, path, target, ids, notes)
+        if content["parts"]:
+            contents.append(content)
+            last = path
+    if contents and not _may_end(contents[-1], target.rules):
+        note_last_word(last, notes)
+        contents.append({"role": "user", "parts": [{"text": LAST_WORD}]})
     return system, contents
+
+
+def _lower_message(
+    message: Message, path: str, target: Target, ids: frozenset[str], notes: Notes
+) -> Native:
+    if message.name:
+        notes.dropped("unsupported-parameter", f"{path}.name", "the API takes no names")
+    if message.role == "assistant":
+        return {"role": "model", "parts": _lower_answer(message, path, target, notes)}
+    return {"role": "user", "parts": _lower_user(message, path, target, ids, notes)}
+
+
+def _may_end(last: Native, rules: ModelRules) -> bool:
+    """Return whether a request may end with *last*.
+
+    "Requests ending with a model turn are not supported unless the last part is a function
+    response", newer models answer.
+    """
+    if rules.prefill or last["role"] == "user":
+        return True
+    return not last["parts"][-1].keys().isdisjoint(("functionResponse", "toolResponse"))
 
 
 def _given_ids(messages: Sequence[Message], target: Target) -> frozenset[str]:

@@ -3,7 +3,7 @@
 Sources, read November 2026: https://ai.google.dev/gemini-api/docs/thinking (budgets),
 https://docs.cloud.google.com/gemini-enterprise-agent-platform/models/guides/gemini-4-hydrogen and
 its neighbours, one for each model (levels),
-https://ai.google.dev/gemini-api/docs/generate-content/whats-new-gemini-3.6 (sampling),
+https://ai.google.dev/gemini-api/docs/generate-content/whats-new-gemini-3.6 (sampling, prefill),
 https://ai.google.dev/gemini-api/docs/thought-signatures (which models check them),
 https://ai.google.dev/gemini-api/docs/function-calling (media in function responses),
 https://ai.google.dev/gemini-api/docs/structured-output (JSON beside tools, since 3).
@@ -20,6 +20,8 @@ from attrs import frozen
 _VERSION: Final = re.compile(r"gemini-(\d+)(?:[.-](\d))?(?![\d])")
 _CURRENT: Final = (3, 0)
 """What an alias is taken for at least."""
+_NEWEST_ALIASES: Final = ("gemini-flash-latest", "gemini-flash-lite-latest")
+"""Aliases of models that refuse a prefill; `gemini-pro-latest` is 3.1 yet."""
 
 LEVELS: Final = ("MINIMAL", "LOW", "MEDIUM", "HIGH", "XHIGH")
 """All values of `thinkingLevel`, least first."""
@@ -53,6 +55,8 @@ class ModelRules:
     """Whether a function response can hold pictures and documents."""
     media_resolution: bool
     """Whether each part can say how closely to look at it."""
+    prefill: bool
+    """Whether a request may end with the model's turn, which the answer then goes on from."""
 
 
 def rules_of(model_id: str) -> ModelRules:
@@ -60,18 +64,20 @@ def rules_of(model_id: str) -> ModelRules:
     name = model_id.rsplit("/", 1)[-1].lower()
     version = _version(name)
     modern = version >= (3, 0)
+    newest = version >= (3, 6) or "gemini-3.5-flash-lite" in name
     return ModelRules(
         thinking=_thinking(name, version),
         levels=_levels(name, version),
         budgets=_budgets(name),
         takes_budget=version < (4, 0) and not name.startswith("gemma-"),
         thinks_always="-pro" in name,
-        sampling=version < (3, 6) and "gemini-3.5-flash-lite" not in name,
+        sampling=not newest,
         checks_signatures=modern and "gemini" in name,
         json_schema=version >= (2, 0),
         json_beside_tools=modern,
         media_in_results=modern and "gemini" in name,
         media_resolution=modern and "gemini" in name,
+        prefill=not newest and name not in _NEWEST_ALIASES,
     )
 
 

@@ -8,6 +8,7 @@ changes on transitions.
 from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 
+import msgspec
 from attrs import field, frozen
 
 from llmcore.protocols.answer_context import FunctionsContext
@@ -76,9 +77,8 @@ class Answer:
     raw: JsonValue = None
 
 
-@frozen
-class State:
-    """What a later chunk needs to know."""
+class State(msgspec.Struct, frozen=True):
+    """What a later chunk needs to know. A Struct, because there is a new one for each token."""
 
     answer: Answer
     usage: Chunk | None = None

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeAlias
 
 from llmcore.protocols.answer_context import FunctionsContext
-from llmcore.protocols.chain import Chain
 from llmcore.protocols.endings import cut_short, finished, no_answer, unreadable
 from llmcore.protocols.errors import error_from_body
 from llmcore.protocols.freeform import freeform_tools
@@ -24,6 +23,12 @@ from llmcore.protocols.gemini.content import (
     on_unknown,
     read_logprobs,
     without,
+)
+from llmcore.protocols.gemini.continuing import (
+    Continuation,
+    as_chunk,
+    continued,
+    read_continuation,
 )
 from llmcore.protocols.gemini.envelope import (
     map_reason,
@@ -40,7 +45,7 @@ from llmcore.protocols.gemini.server_tools import (
     on_tool_response,
 )
 from llmcore.protocols.gemini.state import Answer, Chunk, State, change, close_segment, metadata_of
-from llmcore.protocols.gemini.usage import latest, map_usage
+from llmcore.protocols.gemini.usage import map_usage
 from llmcore.protocols.loose_json import dicts, mapping
 from llmcore.protocols.protocol import Frame
 from llmcore.schema import json
@@ -50,8 +55,6 @@ from llmcore.schema.events import (
     ErrorEvent,
     LLMEvent,
     ProviderEvent,
-    ReasoningDelta,
-    TextDelta,
     TextEnd,
 )
 from llmcore.schema.json import JsonValue
@@ -59,7 +62,7 @@ from llmcore.schema.request import LLMRequest
 
 # -- frames -------------------------------------------------------------------------------
 
-Event: TypeAlias = Chunk | list[Chunk]
+Event: TypeAlias = Continuation | Chunk | list[Chunk]
 """A chunk; or several in one frame, which is how errors come before a stream of JSON."""
 
 
@@ -70,6 +73,8 @@ def decode(frame: Frame) -> Event | None:
         data = data.strip()
         if not data or data == b"[DONE]":  # some gateways add OpenAI's sentinel
             return None
+    elif name != "error" and (continuation := read_continuation(data)) is not None:
+        return continuation
     chunk = json.loads(data)
     if isinstance(chunk, dict):
         return {"error": chunk} if name == "error" and not chunk.get("error") else chunk
@@ -106,12 +111,13 @@ def initial(request: LLMRequest) -> State:
 
 def step(state: State, event: Event) -> Step:
     """Translate one frame."""
+    if isinstance(event, Continuation):
+        more = continued(state, event)
+        if more is not None:
+            return more
+        event = as_chunk(event)
     if isinstance(event, list):
         return _steps(state, event)
-    if state.answer.mode:
-        plain = _plain(state, event)
-        if plain is not None:
-            return plain
     try:
         return _step(state, event)
     except InvalidRequestError as error:  # values refuse what is nested too deeply
@@ -126,40 +132,6 @@ def _steps(state: State, chunks: list[Chunk]) -> Step:
         if events and type(events[-1]) is ErrorEvent:
             break
     return state, events
-
-
-_PLAIN_CHUNK: Final = frozenset(
-    {"candidates", "usageMetadata", "modelVersion", "responseId", "createTime"}
-)
-_PLAIN_CANDIDATE: Final = frozenset({"content", "index"})
-
-
-def _plain(state: State, chunk: Chunk) -> Step | None:
-    """Return the step of a chunk that only continues the open segment: the per-token path.
-
-    None for a chunk that says anything else.
-    """
-    answer = state.answer
-    try:
-        (candidate,) = chunk["candidates"]
-        (part,) = candidate["content"]["parts"]
-        text = part["text"]
-        if type(text) is not str or not text or candidate.get("index"):
-            return None
-        if not (_PLAIN_CHUNK.issuperset(chunk) and _PLAIN_CANDIDATE.issuperset(candidate)):
-            return None
-        thinking = answer.mode == "reasoning"
-        if len(part) != 1 + thinking or (thinking and part["thought"] is not True):
-            return None
-    except (KeyError, TypeError, ValueError, AttributeError):
-        return None
-    usage = chunk.get("usageMetadata")
-    usage = latest(state.usage, usage) if type(usage) is dict else state.usage
-    if thinking:
-        return State(answer, usage), (ReasoningDelta(answer.segment, text),)
-    if answer.mode != "text":
-        return None
-    return State(answer, usage, Chain(text, state.said)), (TextDelta(answer.segment, text),)
 
 
 def _step(state: State, chunk: Chunk) -> Step:

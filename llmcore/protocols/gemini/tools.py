@@ -46,21 +46,20 @@ def lower_tools(
     """
     functions: list[Native] = []
     hosted: list[Hosted] = []
+    config: Native = {}
     for index, tool in enumerate(request.tools):
         path = f"tools[{index}]"
         if isinstance(tool, HostedTool):
             found = lower_hosted(tool, path, dialect, keys, notes)
             hosted += [] if found is None else [found]
+            _merge(config, found, path, notes)
         else:
             functions.append(_lower_own(tool, path, rules, notes))
     tools: list[Native] = [{"functionDeclarations": functions}] if functions else []
     tools += [one.tool for one in hosted]
-    config: Native = {}
     calling = _lower_choice(request, bool(functions), bool(tools))
     if calling:
         config["functionCallingConfig"] = calling
-    for one in hosted:
-        config |= one.config
     beside = functions and any(one.runs_at_server for one in hosted)
     if beside and dialect.server_tool_parts and rules.checks_signatures:
         config["includeServerSideToolInvocations"] = True
@@ -68,6 +67,14 @@ def lower_tools(
         why = "the model decides by itself whether it calls functions in parallel"
         notes.dropped("unsupported-parameter", "parallel_tool_calls", why)
     return Lowered(tools=tools, config=config)
+
+
+def _merge(config: Native, tool: Hosted | None, path: str, notes: Notes) -> None:
+    """Add what *tool* says of `toolConfig`, which all tools share: the first counts."""
+    for name, value in tool.config.items() if tool is not None else ():
+        if config.setdefault(name, value) != value:
+            why = "the tools before it are told another place, and there is one for all"
+            notes.dropped("unsupported-parameter", f"{path}.user_location", why)
 
 
 # -- the caller's own tools

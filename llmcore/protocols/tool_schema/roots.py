@@ -13,13 +13,18 @@ from llmcore.protocols.tool_schema.walking import (
     types_of,
     without,
 )
+from llmcore.schema import json
 from llmcore.schema.json import JsonObject
 
 
 def object_root(root: JsonObject, path: str, notes: Notes) -> Schema:
     """Return *root* as an object with properties, unions at the top merged into it."""
     top = _Flattener(root, path, notes).flat(root, frozenset())
-    for keyword in ("enum", "not"):
+    if "type" in top and types_of(top) != ["object"]:
+        said = json.dumps(top["type"]).decode()
+        why = f"the root is always an object here; {said} became one"
+        notes.changed("schema-root-not-object", f"{path}.type", why)
+    for keyword in ("enum", "const", "not"):
         if keyword in top:
             top = _described(top, sentence(keyword, top[keyword]), keyword)
             notes.changed(

@@ -4,8 +4,9 @@ OpenAI: "Structured model outputs", Supported schemas; the loose mode has no lis
 errors about roots and arrays without items. Anthropic: "Structured outputs", JSON Schema
 limitations; tools without `strict` take draft 2020-12 whole, but no union at the root.
 Gemini: the API reference's `Schema` (an OpenAPI 3.0 subset) and the keyword list of
-`responseJsonSchema`. Bedrock: "Structured outputs" (Anthropic's list), and for Amazon Nova
-"Defining a tool": only `type`, `properties` and `required` at the root. Read 2026-09.
+`responseJsonSchema`. Bedrock: "Structured outputs" (Anthropic's list); "ToolInputSchema": JSON
+Schema whose root is an object; and for Amazon Nova "Defining a tool": only `type`, `properties`
+and `required` at the root. Read 2026-11.
 
 Anthropic's list has `allOf` too, but not with `$ref` in it; it is merged here, as closed
 objects that must all hold would exclude each other.
@@ -34,6 +35,8 @@ class SchemaTarget(Enum):
     """Gemini `parametersJsonSchema` and `responseJsonSchema`."""
     BEDROCK = "bedrock"
     """Bedrock Converse `toolSpec.inputSchema.json`."""
+    BEDROCK_NOVA = "bedrock-nova"
+    """The same for Amazon's own models."""
     BEDROCK_STRICT = "bedrock-strict"
     """Bedrock structured outputs (`outputConfig.textFormat`) and strict tools."""
 
@@ -194,7 +197,8 @@ RULES: dict[SchemaTarget, Rules] = {
         enum_types=(str, int, float),
         root_unions=True,
     ),
-    SchemaTarget.BEDROCK: Rules(
+    SchemaTarget.BEDROCK: Rules(references="inline"),
+    SchemaTarget.BEDROCK_NOVA: Rules(
         references="inline", root=frozenset({"type", "properties", "required"})
     ),
     SchemaTarget.BEDROCK_STRICT: _ANTHROPIC_STRICT,

@@ -26,6 +26,13 @@ def test_a_key_must_be_shown(headers: dict[str, str], admitted: bool) -> None:
     assert (Keys(("sk-one", "sk-two")).caller(headers, "1.2.3.4") is not None) is admitted
 
 
+def test_a_key_of_any_letters() -> None:
+    """Headers are bytes; clients write such keys in UTF-8."""
+    shown = "Bearer schlüssel ✓".encode().decode("latin-1")
+
+    assert Keys(("schlüssel ✓",)).caller({"authorization": shown}, "a") is not None
+
+
 def test_callers_are_told_apart_and_their_keys_not_kept() -> None:
     """What one key stored, another does not see."""
     keys = Keys(("sk-one", "sk-two"))
@@ -54,13 +61,15 @@ def test_without_keys_everybody_is_admitted() -> None:
         ("[::1]:80", True),
         ("evil.example:8787", False),
         ("bridge.lan", True),
+        ("BRIDGE.lan:8787", True),
+        ("other.lan", True),
         ("", False),
         ("[", False),
     ],
 )
 def test_which_host_names_are_answered(host: str, ours: bool) -> None:
     """A page of another name, led to this address, is not."""
-    assert names_this_machine(host, ("bridge.lan",)) is ours
+    assert names_this_machine(host, ("bridge.lan", "Other.LAN")) is ours
 
 
 def test_a_minutes_requests_are_let_through_and_then_one_at_a_time() -> None:

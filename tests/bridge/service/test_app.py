@@ -219,7 +219,13 @@ async def test_input_items_come_in_pages(settings: Settings) -> None:
         oldest = (await client.get(path, params={"order": "asc"})).json()
         wrong = [
             (await client.get(path, params=params)).status_code
-            for params in ({"limit": "0"}, {"limit": "x"}, {"order": "up"}, {"after": "msg_no"})
+            for params in (
+                {"limit": "0"},
+                {"limit": "x"},
+                {"limit": "9" * 5000},
+                {"order": "up"},
+                {"after": "msg_no"},
+            )
         ]
 
     def texts(page: Any) -> list[str]:
@@ -229,7 +235,7 @@ async def test_input_items_come_in_pages(settings: Settings) -> None:
     assert texts(next_page) == ["text 2", "text 1"]
     assert texts(oldest) == [f"text {number}" for number in range(5)]
     assert (oldest["has_more"], oldest["first_id"]) == (False, oldest["data"][0]["id"])
-    assert wrong == [400] * 4
+    assert wrong == [400] * 5
 
 
 async def test_responses_belong_to_the_key_that_made_them(settings: Settings) -> None:
@@ -475,7 +481,9 @@ async def test_models_of_the_map_and_of_the_upstream(
         models = (await client.get("/v1/models")).json()
         await client.get("/v1/models")
         one = (await client.get("/v1/models/any/thing")).json()
+        outside = await client.get("/v1/models/%2e%2e/files")
 
+    assert outside.status_code == 404  # as a request that names it
     assert [model["id"] for model in models["data"]] == ["mapped", "up-1"]
     assert one == {
         "id": "any/thing",

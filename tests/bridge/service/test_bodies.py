@@ -72,6 +72,8 @@ async def test_large_bodies_are_read_like_small_ones(size: int) -> None:
         (b"", {}, 400, "byte 0"),
         (b"x" * 2000, {}, 413, "1000 bytes"),
         (BODY, {"content_length": "1001"}, 413, "1000 bytes"),
+        (BODY, {"content_length": "9" * 5000}, 413, "1000 bytes"),
+        (b"x" * 2000, {"content_length": "\u00b2"}, 413, "1000 bytes"),
         (gzip.compress(b" " * 100_000), {"content_encoding": "gzip"}, 413, "1000 bytes"),
         (zlib.compress(b" " * 100_000), {"content_encoding": "deflate"}, 413, "1000"),
         (zstandard.compress(b" " * 100_000), {"content_encoding": "zstd"}, 413, "1000"),
@@ -82,6 +84,10 @@ async def test_large_bodies_are_read_like_small_ones(size: int) -> None:
         (b"junkjunk", {"content_encoding": "zstd"}, 400, "no zstd data"),
         (zstandard.compress(BODY)[:6], {"content_encoding": "zstd"}, 400, "too early"),
         (BODY, {"content_encoding": "br"}, 415, "'br'"),
+        (b'{"temperature": NaN}', {}, 400, "at byte 16"),
+        (b'{"temperature": -Infinity}', {}, 400, "no JSON"),
+        (b'{"temperature": 1e999}', {}, 400, "no JSON"),
+        ('{"input": "x"}'.encode("utf-16"), {}, 400, "not UTF-8"),
         (BODY, {"content_encoding": "gzip, gzip, gzip"}, 415, "more than two"),
         (BODY, {"content_type": "text/plain"}, 415, "text/plain"),
         (BODY, {"content_type": ""}, 415, "not given"),
@@ -95,6 +101,24 @@ async def test_what_is_refused(
         await read(data, limit=1000, **headers)
 
     assert caught.value.status == status
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (b'{"n": 123456789012345678901234567890}', {"n": 123456789012345678901234567890}),
+        (
+            b'{"half": "\\ud83d", "NaN": "Infinity 1e999"}',
+            {"half": "\ud83d", "NaN": "Infinity 1e999"},
+        ),
+        (b'\xef\xbb\xbf{"a": 1}', {"a": 1}),
+        ('{"a": "é✓😀"}'.encode(), {"a": "é✓😀"}),
+    ],
+)
+async def test_what_is_unusual_and_json(data: bytes, expected: object) -> None:
+    """Long integers keep their digits, halves of emoji stay; a byte order mark is no matter."""
+    assert await read(data, limit=1000) == expected
 
 
 @pytest.mark.anyio

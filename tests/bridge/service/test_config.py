@@ -20,6 +20,9 @@ def test_nothing_set_is_a_gateway_for_this_machine() -> None:
     assert settings.state.backend == "sqlite"
 
 
+REDIS = {"OPENBRIDGE_STATE_BACKEND": "redis", "OPENBRIDGE_REDIS_URL": "redis://x"}
+
+
 def test_every_variable_arrives() -> None:
     """Each of them changes what it names."""
     settings = settings_from(
@@ -60,6 +63,9 @@ def test_every_variable_arrives() -> None:
         ({"OPENBRIDGE_IDLE_SECONDS": "nan"}, "OPENBRIDGE_IDLE_SECONDS"),
         ({"OPENBRIDGE_STATE_BACKEND": "disk"}, "sqlite, memory, redis"),
         ({"OPENBRIDGE_STATE_BACKEND": "redis"}, "OPENBRIDGE_REDIS_URL"),
+        ({**REDIS, "OPENBRIDGE_STATE_MAX_BYTES": "1"}, "maxmemory"),
+        ({**REDIS, "OPENBRIDGE_STATE_MAX_ENTRIES": "1"}, "maxmemory"),
+        ({"OPENBRIDGE_STATE_MAX_ENTRIES": "0"}, "at least 1"),
         ({"OPENBRIDGE_CHECK_STREAM": "perhaps"}, "neither true nor false"),
         ({"OPENBRIDGE_UPSTREAM": "openai-compatible"}, "OPENBRIDGE_UPSTREAM_BASE_URL"),
         ({"OPENBRIDGE_MODEL_MAP": "x"}, "unknown: OPENBRIDGE_MODEL_MAP "),

@@ -2,6 +2,8 @@
 
 import json
 import logging
+import subprocess
+import sys
 
 from llmcore.bridge.logs import LOGGER, REQUEST_ID, JsonFormatter
 
@@ -26,3 +28,46 @@ def test_a_line_is_one_json_object() -> None:
         5,
     )
     assert "ValueError" in line["exception"]
+
+
+OTHERS = """
+import asyncio, logging, warnings
+from llmcore.bridge.logs import LOGGER, set_up
+
+set_up("info")
+logging.getLogger("asyncio").error("Exception in callback\\nat a place")
+logging.getLogger("redis").info("of no interest")
+logging.getLogger("uvicorn.error").info("started")
+LOGGER.info("listening")
+warnings.warn("soon gone")
+"""
+
+
+def test_what_others_log_is_json_too() -> None:
+    """Of libraries, warnings and worse; each once, and in one line."""
+    done = subprocess.run(
+        [sys.executable, "-c", OTHERS], capture_output=True, check=True, text=True, timeout=60
+    )
+
+    lines = [json.loads(line) for line in done.stderr.splitlines()]
+    assert [(line["logger"], line["level"]) for line in lines] == [
+        ("asyncio", "error"),
+        ("uvicorn.error", "info"),
+        ("llmcore.bridge", "info"),
+        ("py.warnings", "warning"),
+    ]
+
+
+def test_a_program_that_logs_its_own_way_keeps_it() -> None:
+    """What is no concern of the gateway goes where the program sends it."""
+    before = "import logging; logging.basicConfig(format='mine: %(message)s')\n"
+    done = subprocess.run(
+        [sys.executable, "-c", before + OTHERS],
+        capture_output=True,
+        check=True,
+        text=True,
+        timeout=60,
+    )
+
+    assert "mine: Exception in callback" in done.stderr
+    assert "mine: listening" not in done.stderr

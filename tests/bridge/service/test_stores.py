@@ -1,16 +1,22 @@
 """Every store keeps the same promises; what is special to one comes after."""
 
+import contextlib
+import secrets
 import sqlite3
 import stat
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
 from attrs import evolve
 
-from llmcore.bridge.config import Settings, State
+from llmcore.bridge import sqlite_store
+from llmcore.bridge.config import Settings, State, StateBackend, settings_from
 from llmcore.bridge.memory_store import MemoryStore
 from llmcore.bridge.redis_store import RedisStore
 from llmcore.bridge.sqlite_store import SqliteStore
@@ -181,14 +187,25 @@ async def test_memory_is_bounded_in_size() -> None:
 # -- sqlite
 
 
+def sqlite_at(path: Path, **changes: Any) -> SqliteStore:
+    bounds: dict[str, Any] = {"ttl_s": 60, "max_entries": 1000, "max_bytes": 10**6}
+    return SqliteStore(path, **{**bounds, **changes})
+
+
+def row_ids(path: Path, table: str = "responses") -> set[str]:
+    """Return what is in the file, whoever may see it."""
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        return {row[0] for row in db.execute(f"select id from {table}")}
+
+
 @pytest.mark.anyio
 async def test_the_file_outlives_the_store(tmp_path: Path) -> None:
     """A restarted gateway goes on; nobody else may read the file."""
     path = tmp_path / "new" / "state.db"
-    first = SqliteStore(path, ttl_s=60)
+    first = sqlite_at(path)
     await first.put(RECORD)
     await first.aclose()
-    second = SqliteStore(path, ttl_s=60)
+    second = sqlite_at(path)
 
     assert await second.get("resp_1") is not None
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -200,16 +217,172 @@ async def test_old_rows_leave_the_file(tmp_path: Path) -> None:
     """A later write takes them out."""
     now = [0.0]
     path = tmp_path / "state.db"
-    store = SqliteStore(path, ttl_s=10, clock=lambda: now[0])
+    store = sqlite_at(path, ttl_s=10, clock=lambda: now[0])
     await store.put(RECORD)
     now[0] = 1000.0
     await store.put(evolve(RECORD, id="resp_2", items={}))
     await store.aclose()
 
-    db = sqlite3.connect(path)
-    assert db.execute("select id from responses").fetchall() == [("resp_2",)]
-    assert db.execute("select id from items").fetchall() == []
-    db.close()
+    assert row_ids(path) == {"resp_2"}
+    assert row_ids(path, "items") == set()
+
+
+@pytest.mark.anyio
+async def test_a_write_costs_the_same_however_much_is_old(tmp_path: Path) -> None:
+    """A gateway that was away for long takes out what is old little by little."""
+    now = [0.0]
+    path = tmp_path / "state.db"
+    store = sqlite_at(path, ttl_s=10, clock=lambda: now[0])
+    for number in range(200):
+        await store.put(evolve(RECORD, id=f"old_{number}", items={}))
+    now[0] = 1000.0
+    left = []
+    for number in range(4):
+        await store.put(evolve(RECORD, id=f"new_{number}", items={}))
+        left.append(len(row_ids(path)))
+    await store.aclose()
+
+    assert left == [137, 74, 11, 4]
+
+
+@pytest.mark.anyio
+async def test_the_file_is_bounded_in_number(tmp_path: Path) -> None:
+    """The oldest goes first, its items with it; processes that share the file count together."""
+    path = tmp_path / "state.db"
+    stores = [sqlite_at(path, max_entries=3) for _ in range(2)]
+    for number in range(6):
+        items = {f"msg_{number}": RECORD.items["msg_1"]}
+        await stores[number % 2].put(evolve(RECORD, id=f"resp_{number}", items=items))
+    await stores[0].put(evolve(RECORD, id="resp_4", items={}))  # again: nobody has to go
+    for store in stores:
+        await store.aclose()
+
+    assert row_ids(path) == {"resp_3", "resp_4", "resp_5"}
+    assert row_ids(path, "items") == {"msg_3", "msg_5"}
+
+
+@pytest.mark.anyio
+async def test_the_file_is_bounded_in_size(tmp_path: Path) -> None:
+    """What is too large on its own is kept until the next comes; deleting makes room."""
+    path = tmp_path / "state.db"
+    size = len(packed(RECORD)) + len(packed_item(RECORD.items["msg_1"], "me"))
+    store = sqlite_at(path, max_bytes=2 * size + 20)
+    seen = []
+    for number in range(4):
+        items = {f"msg_{number}": RECORD.items["msg_1"]}
+        await store.put(evolve(RECORD, id=f"resp_{number}", items=items))
+    seen.append(row_ids(path))
+    await store.delete("resp_3")
+    await store.put(evolve(RECORD, id="resp_4"))
+    seen.append(row_ids(path))
+    noise = {"noise": secrets.token_hex(2 * size)}
+    await store.put(evolve(RECORD, id="large", response=noise))
+    seen.append(row_ids(path))
+    await store.put(evolve(RECORD, id="resp_5"))
+    seen.append(row_ids(path))
+    await store.aclose()
+
+    assert seen == [{"resp_2", "resp_3"}, {"resp_2", "resp_4"}, {"large"}, {"resp_5"}]
+
+
+@pytest.mark.anyio
+async def test_a_bound_that_was_lowered_is_reached(tmp_path: Path) -> None:
+    """Over several writes."""
+    path = tmp_path / "state.db"
+    wide = sqlite_at(path)
+    for number in range(100):
+        await wide.put(evolve(RECORD, id=f"resp_{number}", items={}))
+    await wide.aclose()
+    narrow = sqlite_at(path, max_entries=10)
+    for number in range(100, 103):
+        await narrow.put(evolve(RECORD, id=f"resp_{number}", items={}))
+    await narrow.aclose()
+
+    assert row_ids(path) == {f"resp_{number}" for number in range(93, 103)}
+
+
+@pytest.mark.anyio
+async def test_a_locked_file_is_a_clear_error_for_all_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody waits for the waiting of others; once it is free, all goes on."""
+    monkeypatch.setattr(sqlite_store, "_BUSY_S", 0.3)
+    store = sqlite_at(tmp_path / "state.db")
+    await store.put(RECORD)
+    errors: list[StateUnavailableError] = []
+
+    async def attempt() -> None:
+        try:
+            await store.check()
+        except StateUnavailableError as error:
+            errors.append(error)
+
+    with contextlib.closing(sqlite3.connect(tmp_path / "state.db")) as holder:
+        holder.execute("begin immediate")
+        with anyio.fail_after(4):  # one after the other they would take nine seconds
+            async with anyio.create_task_group() as tasks:
+                for _ in range(30):
+                    tasks.start_soon(attempt)
+    await store.check()
+    await store.aclose()
+
+    assert len(errors) == 30
+    assert all("locked" in str(error) for error in errors)
+
+
+def test_several_processes_may_open_a_new_file_at_once(tmp_path: Path) -> None:
+    """One makes the tables, and all go on."""
+    path = tmp_path / "state.db"
+    together = threading.Barrier(4)
+
+    def open_and_write(number: int) -> None:
+        async def write() -> None:
+            store = sqlite_at(path)
+            together.wait(10)
+            await store.put(evolve(RECORD, id=f"resp_{number}", items={}))
+            await store.aclose()
+
+        anyio.run(write)
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(open_and_write, range(4)))
+
+    assert row_ids(path) == {f"resp_{number}" for number in range(4)}
+
+
+@pytest.mark.anyio
+async def test_the_file_of_an_older_version_goes_on(tmp_path: Path) -> None:
+    """What it holds is there, and counted."""
+    path = tmp_path / "state.db"
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        db.executescript(VERSION_1)
+        db.execute("insert into responses values ('resp_1', ?, 9e9)", (packed(RECORD),))
+        item = packed_item(RECORD.items["msg_1"], "me")
+        db.execute("insert into items values ('msg_1', 'resp_1', ?)", (item,))
+        db.commit()
+    store = sqlite_at(path, max_entries=2)
+
+    assert await store.get("resp_1") is not None
+    assert await store.items(["msg_1"], "me") == RECORD.items
+    await store.put(evolve(RECORD, id="resp_2", items={}))
+    assert row_ids(path) == {"resp_1", "resp_2"}
+    await store.put(evolve(RECORD, id="resp_3", items={}))
+    assert len(row_ids(path)) == 2
+    await store.aclose()
+
+
+VERSION_1 = """
+create table responses (
+    id text primary key, data blob not null, expires real not null
+) without rowid;
+create index responses_by_expiry on responses (expires);
+create table items (
+    id text primary key, response_id text not null, data blob not null
+) without rowid;
+create index items_by_response on items (response_id);
+create table secrets (name text primary key, value blob not null) without rowid;
+pragma user_version = 1;
+"""
 
 
 @pytest.mark.anyio
@@ -222,7 +395,7 @@ async def test_a_file_that_cannot_be_used_is_a_clear_error(tmp_path: Path) -> No
     db.execute("pragma user_version = 99")
     db.close()
     for path in (tmp_path, other, newer):
-        store = SqliteStore(path, ttl_s=60)
+        store = sqlite_at(path)
         with pytest.raises(StateUnavailableError, match="response store"):
             await store.put(RECORD)
         await store.aclose()
@@ -233,6 +406,25 @@ def test_where_the_file_is(tmp_path: Path) -> None:
     settings = Settings(environ={"XDG_DATA_HOME": str(tmp_path)}, state=State(backend="sqlite"))
 
     assert str(tmp_path / "llmcore" / "openbridge.sqlite3") in repr(vars(store_for(settings)))
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("backend", ["sqlite", "memory"])
+async def test_the_bounds_are_the_settings(tmp_path: Path, backend: StateBackend) -> None:
+    """Both backends keep to them."""
+    environ = {
+        "OPENBRIDGE_STATE_BACKEND": backend,
+        "OPENBRIDGE_STATE_PATH": str(tmp_path / "state.db"),
+        "OPENBRIDGE_STATE_MAX_ENTRIES": "1",
+        "OPENBRIDGE_UPSTREAM": "local",
+    }
+    store = store_for(settings_from(environ))
+    await store.put(RECORD)
+    await store.put(evolve(RECORD, id="resp_2", items={}))
+
+    assert await store.get("resp_1") is None
+    assert await store.get("resp_2") is not None
+    await store.aclose()
 
 
 def test_without_a_home_the_path_must_be_given(monkeypatch: pytest.MonkeyPatch) -> None:

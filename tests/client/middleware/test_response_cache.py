@@ -324,6 +324,59 @@ async def test_the_least_recently_used_makes_room(make_store: Callable[..., Cach
     assert await store.get("d") == b"6"
 
 
+async def test_a_write_takes_no_longer_the_more_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Counted in steps of the database: of a full cache, and of one where all has expired."""
+    time, ticks = FakeClock(), list[int]()
+
+    def counted(*args: Any, **options: Any) -> sqlite3.Connection:
+        connection: sqlite3.Connection = connect(*args, **options)
+        connection.set_progress_handler(lambda: ticks.append(1), 50)
+        return connection
+
+    async def steps_of_a_write(kept: int) -> int:
+        path = tmp_path / f"{kept}.db"
+        store = SqliteCache(path, max_entries=kept, clock=time.clock)
+        await store.put("first", b"x", ttl_s=10)
+        with sqlite3.connect(path) as connection:
+            rows = [(str(number), b"x", 1, time.now + 10, time.now) for number in range(kept - 1)]
+            connection.executemany("INSERT INTO answers VALUES (?, ?, ?, ?, ?)", rows)
+        connection.close()
+        ticks.clear()
+        await store.put("one more", b"x", ttl_s=10)
+        time.now += 20
+        await store.put("after all is over", b"x", ttl_s=10)
+        return len(ticks)
+
+    connect = sqlite3.connect
+    monkeypatch.setattr(sqlite3, "connect", counted)
+    few, many = await steps_of_a_write(200), await steps_of_a_write(4000)
+
+    assert few
+    assert many < few * 1.5
+
+
+async def test_a_file_of_before_totals_were_kept_is_counted_once(tmp_path: Path) -> None:
+    """And then goes on as any other, whoever writes to it."""
+    path = tmp_path / "answers.db"
+    old = SqliteCache(path)
+    await old.put("a", b"x", ttl_s=None)
+    await old.put("b", b"x", ttl_s=None)
+    with sqlite3.connect(path) as connection:
+        connection.executescript(
+            "DROP TRIGGER count_in; DROP TRIGGER count_out; DROP TABLE totals;"
+        )
+    connection.close()
+
+    store = SqliteCache(path, max_entries=2)
+    await store.put("c", b"x", ttl_s=None)
+    await store.put("c", b"y", ttl_s=None)
+
+    assert [await store.get(key) for key in "abc"].count(None) == 1
+    assert await store.get("c") == b"y"
+
+
 def _write(path: str, worker: int) -> None:
     async def main() -> None:
         store = SqliteCache(path)

@@ -14,13 +14,13 @@ from tests.anthropic_wire import (
     body,
     codes,
     message,
-    response,
     stream_of,
     streamed,
     text,
     tool_use,
     whole,
 )
+from tests.protocol_wire import response
 
 SCHEMA: dict[str, Any] = {
     "type": "object",

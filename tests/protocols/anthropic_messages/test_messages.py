@@ -28,7 +28,6 @@ from tests.anthropic_wire import (
     message,
     messages,
     refused,
-    response,
     stream_of,
     streamed,
     text,
@@ -37,6 +36,7 @@ from tests.anthropic_wire import (
     unmarked,
     whole,
 )
+from tests.protocol_wire import response
 
 PNG = b"\x89PNG\r\n\x1a\n0000"
 PDF = b"%PDF-1.7"
@@ -541,6 +541,34 @@ def test_a_beginning_of_the_answer_ends_without_space() -> None:
     asked = ask(messages=[Message.user("a"), Message.assistant("The answer is ")])
 
     assert messages(asked)[-1]["content"] == [text("The answer is")]
+
+
+def test_newer_models_go_on_from_no_beginning() -> None:
+    """They refuse it: the user gets the last word, and it is said."""
+    talk = [Message.user("a"), Message.assistant("The answer is ")]
+    asked = ask(model="claude-opus-4-6", messages=talk)
+
+    assert [one["role"] for one in messages(asked)] == ["user", "assistant", "user"]
+    assert messages(asked)[-2:] == [
+        {"role": "assistant", "content": [text("The answer is ")]},
+        {"role": "user", "content": [text("(continue)")]},
+    ]
+    assert codes(asked) == [("last-message-added", "messages[1]")]
+
+
+def test_a_paused_answer_goes_on_with_every_model() -> None:
+    """What tools of the API's own are at is no beginning: it goes back as it came."""
+    call = ToolCallPart(
+        "srvtoolu_1",
+        "web_search",
+        {},
+        provider_executed=True,
+        provider_metadata={"anthropic": {"type": "server_tool_use"}},
+    )
+    paused = Message.assistant(["Looking.", call], origin=HERE)
+    asked = ask(model="claude-opus-4-8", messages=[Message.user("a"), paused])
+
+    assert messages(asked)[-1]["role"] == "assistant"
 
 
 def test_native_parts_are_replayed() -> None:

@@ -54,6 +54,22 @@ def test_efforts_by_model(model: str, highest: str | None) -> None:
 
 
 @pytest.mark.parametrize(
+    ("model", "prefill"),
+    [
+        ("claude-sonnet-4-5", True),
+        ("claude-opus-4-6", False),
+        ("us.anthropic.claude-sonnet-4-6", False),
+        ("claude-haiku-5-5", False),
+        ("claude-mythos-preview", False),
+        ("qwen3-coder", True),
+    ],
+)
+def test_prefill_by_model(model: str, prefill: bool) -> None:
+    """Since 4.6 no answer goes on from a beginning."""
+    assert rules_of(model).prefill == prefill
+
+
+@pytest.mark.parametrize(
     ("model", "sampling", "forced", "structured", "system"),
     [
         ("claude-3-haiku-20240307", "all", True, False, False),

@@ -33,7 +33,6 @@ from tests.anthropic_wire import (
     delta,
     end,
     message,
-    response,
     sse,
     start,
     stop,
@@ -44,6 +43,7 @@ from tests.anthropic_wire import (
     tool_use,
     whole,
 )
+from tests.protocol_wire import response
 from tests.strategies_requests import requests
 
 few = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -21,9 +21,7 @@ from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
 from tests.anthropic_wire import (
     ASKED,
-    error,
     message,
-    response,
     sse,
     stream_of,
     streamed,
@@ -32,6 +30,7 @@ from tests.anthropic_wire import (
     tool_use,
     whole,
 )
+from tests.protocol_wire import error, response
 from tests.strategies import json_objects, json_values, texts
 from tests.strategies_requests import requests
 

@@ -17,13 +17,13 @@ from tests.anthropic_wire import (
     codes,
     message,
     messages,
-    response,
     stream_of,
     streamed,
     text,
     unmarked,
     whole,
 )
+from tests.protocol_wire import response
 
 
 def use(name: str, input: Any, **fields: Any) -> dict[str, Any]:

@@ -35,9 +35,7 @@ from tests.anthropic_wire import (
     begin,
     delta,
     end,
-    error,
     message,
-    response,
     sse,
     start,
     stop,
@@ -48,6 +46,7 @@ from tests.anthropic_wire import (
     tool_use,
     whole,
 )
+from tests.protocol_wire import error, response
 
 # -- text
 

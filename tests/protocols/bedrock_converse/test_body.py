@@ -356,6 +356,22 @@ def test_models_that_are_held_to_a_schema(model: str) -> None:
     assert json.loads(schema["schema"]) == {**SCHEMA, "additionalProperties": False}
 
 
+@pytest.mark.parametrize(
+    ("model", "whole"),
+    [(CLAUDE, True), (LLAMA, True), (GPT_OSS, True), (NOVA, False), (NOVA_2, False),
+     (PROFILE, False)],
+)  # fmt: skip
+def test_what_amazons_models_take_of_a_schema(model: str, whole: bool) -> None:
+    """At the root they know three keywords; a profile may be theirs."""
+    parameters = {**SCHEMA, "description": "D"}
+    asked = ask(model, tools=[ToolDefinition("look", "Looks.", parameters)])
+
+    spec = body(asked)["toolConfig"]["tools"][0]["toolSpec"]
+
+    assert spec["inputSchema"]["json"] == (parameters if whole else SCHEMA)
+    assert ("schema-keyword-dropped" in dict(codes(asked))) != whole
+
+
 @pytest.mark.parametrize("model", [CLAUDE_3, NOVA])
 def test_models_whose_answer_is_a_tools_input(model: str) -> None:
     """The call is demanded, and the tool looks like the answer."""

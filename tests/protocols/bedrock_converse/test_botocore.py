@@ -34,14 +34,13 @@ from tests.bedrock_wire import (
     body,
     delta,
     document,
-    error,
     frames,
     reasoning,
-    response,
     stream_of,
     streamed,
     tool_use,
 )
+from tests.protocol_wire import error, response
 from tests.strategies_requests import requests
 
 SERVICE: Any = botocore.session.get_session().get_service_model("bedrock-runtime")

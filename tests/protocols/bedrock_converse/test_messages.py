@@ -16,6 +16,7 @@ from llmcore.schema.content import (
     TextPart,
     ToolCallPart,
     ToolResultPart,
+    cached,
 )
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.messages import Message, Origin
@@ -29,10 +30,10 @@ from tests.bedrock_wire import (
     messages,
     reasoning,
     refused,
-    response,
     tool_use,
     whole,
 )
+from tests.protocol_wire import response
 
 PNG = b"\x89PNG\r\n\x1a\n..."
 PDF = b"%PDF-1.4 ..."
@@ -260,6 +261,25 @@ def test_a_beginning_of_the_answer() -> None:
     asked = ask(messages=[Message.user("x"), answer("So: ")])
 
     assert messages(asked)[-1] == {"role": "assistant", "content": [{"text": "So:"}]}
+
+
+@pytest.mark.parametrize("said", [TextPart("So: "), cached(TextPart("So: "))])
+def test_newer_claude_goes_on_from_no_beginning(said: Any) -> None:
+    """It refuses one: the user gets the last word, and it is said."""
+    asked = ask("anthropic.claude-opus-4-6-v1", messages=[Message.user("x"), answer(said)])
+    *_, before, last = messages(asked)
+
+    assert before["content"][0] == {"text": "So: "}
+    assert last == {"role": "user", "content": [{"text": "(continue)"}]}
+    assert codes(asked) == [("last-message-added", "messages[1]")]
+
+
+def test_other_families_go_on_from_a_beginning() -> None:
+    """Amazon's guide to Nova shows how; of others nobody says that they refuse it."""
+    asked = ask("amazon.nova-pro-v1:0", messages=[Message.user("x"), answer("So: ")])
+
+    assert messages(asked)[-1] == {"role": "assistant", "content": [{"text": "So: "}]}
+    assert codes(asked) == []
 
 
 # -- media

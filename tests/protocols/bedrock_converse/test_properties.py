@@ -22,15 +22,14 @@ from tests.bedrock_wire import (
     delta,
     document,
     end,
-    error,
     frames,
     reasoning,
-    response,
     stream_of,
     streamed,
     tool_use,
     whole,
 )
+from tests.protocol_wire import error, response
 from tests.strategies import json_objects, json_values, texts
 from tests.strategies_requests import requests
 

@@ -34,9 +34,7 @@ from tests.bedrock_wire import (
     delta,
     document,
     end,
-    error,
     reasoning,
-    response,
     start,
     stop,
     stream_of,
@@ -44,6 +42,7 @@ from tests.bedrock_wire import (
     tool_use,
     whole,
 )
+from tests.protocol_wire import error, response
 
 WEB = {
     "title": "A page",

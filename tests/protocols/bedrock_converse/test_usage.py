@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from llmcore.protocols.bedrock_converse.usage import map_usage
-from tests.bedrock_wire import BEGIN, document, end, response, streamed, whole
+from tests.bedrock_wire import BEGIN, document, end, streamed, whole
+from tests.protocol_wire import response
 
 CASES: dict[str, tuple[dict[str, Any], tuple[int | None, ...]]] = {
     "plain": (

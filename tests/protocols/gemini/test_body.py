@@ -201,6 +201,16 @@ def test_options_of_the_provider_win_over_the_protocols() -> None:
     assert body(asked)["generationConfig"] == {"seed": 2}
 
 
+def test_options_may_be_given_for_gemini() -> None:
+    """Which is what many call the provider; `google` has the last word."""
+    asked = evolve(ASKED, provider_options={"gemini": {"seed": 1, "labels": {"a": "b"}}})
+    assert body(asked)["labels"] == {"a": "b"}
+    assert body(asked)["generationConfig"]["seed"] == 1
+
+    both = evolve(ASKED, provider_options={"google": {"seed": 2}, "gemini": {"seed": 1}})
+    assert body(both)["generationConfig"]["seed"] == 2
+
+
 def test_cached_content_stands_alone() -> None:
     """A stored context has its own instructions and tools; sending them again is an error."""
     asked = evolve(

@@ -23,6 +23,7 @@ from llmcore.schema.content import (
 )
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.messages import Message, Origin
+from llmcore.schema.model import Model
 from llmcore.schema.request import request
 from tests.gemini_wire import (
     ASKED,
@@ -57,6 +58,54 @@ def model_parts(*parts: ContentPart, origin: Origin | None = OURS, model: Any = 
 
 
 # -- roles
+
+
+@pytest.mark.parametrize(
+    ("model", "goes_on"),
+    [
+        ("gemini-2.5-flash", True),
+        ("gemini-3-flash-preview", True),
+        ("gemini-3.1-pro-preview", True),
+        ("gemini-3.5-flash", True),
+        ("gemini-3.5-flash-lite", False),
+        ("gemini-3.6-flash", False),
+        ("publishers/google/models/gemini-3.8-flash", False),
+        ("gemini-4-hydrogen", False),
+        ("gemini-pro-latest", True),
+        ("gemini-flash-latest", False),
+        ("gemini-flash-lite-latest", False),
+        ("tunedModels/mine", True),
+    ],
+)
+def test_a_beginning_of_the_answer(model: str, goes_on: bool) -> None:
+    """Newer models refuse one: the user gets the last word then, and it is said."""
+    messages = (Message.user("q"), Message.assistant("The answer is "))
+    asked = request(model=Model(model, "google"), messages=messages)
+
+    said = {"role": "model", "parts": [{"text": "The answer is "}]}
+    last = {"role": "user", "parts": [{"text": "(continue)"}]}
+
+    assert body(asked)["contents"][1:] == ([said] if goes_on else [said, last])
+    assert codes(asked) == ([] if goes_on else [("last-message-added", "messages[1]")])
+
+
+def test_names_are_said_to_be_lost() -> None:
+    """The API has no place for a speaker's name."""
+    messages = [Message("user", (TextPart("a"),), name="Bob"), Message.assistant("b")]
+    asked = request(model=MODEL, messages=messages)
+
+    assert codes(asked) == [("unsupported-parameter", "messages[0].name")]
+
+
+def test_results_of_the_service_may_end_a_request() -> None:
+    """Newer models take a model's turn whose last part is what a tool of theirs returned."""
+    part = {"toolResponse": {"toolType": "URL_CONTEXT", "response": {}, "id": "t"}}
+    asked = request(
+        model=Model("gemini-3.8-flash", "google"),
+        messages=[Message.user("q"), Message.assistant([ProviderPart("google", part)])],
+    )
+
+    assert body(asked)["contents"][-1] == {"role": "model", "parts": [part]}
 
 
 def test_roles_are_user_and_model() -> None:

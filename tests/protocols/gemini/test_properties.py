@@ -24,6 +24,7 @@ from tests.gemini_wire import (
     array,
     body,
     chunk,
+    decoded,
     error,
     response,
     sse,
@@ -224,12 +225,13 @@ def test_a_step_is_pure(answer: tuple[list[dict[str, Any]], dict[str, Any]]) -> 
     """An old state steps to the same next state, and neither it nor the chunk changes."""
     state = stream.initial(ASKED)
     for one in answer[0]:
-        before, text = repr(state), json.dumps(one)
-        first, second = stream.step(state, one), stream.step(state, one)
+        event = decoded(one)
+        before, text = repr(state), repr(event)
+        first, second = stream.step(state, event), stream.step(state, event)
 
         assert [list(first[1])] == [list(second[1])]
         assert repr(first[0]) == repr(second[0])
-        assert (repr(state), json.dumps(one)) == (before, text)
+        assert (repr(state), repr(event)) == (before, text)
         state = first[0]
 
 
@@ -242,7 +244,7 @@ def test_bare_events_complete_to_the_grammar(
     state = stream.initial(ASKED)
     events: list[LLMEvent] = []
     for one in answer[0]:
-        state, more = stream.step(state, one)
+        state, more = stream.step(state, decoded(one))
         events += more
     events += stream.halt(state)
 

@@ -43,6 +43,7 @@ from tests.gemini_wire import (
     array,
     call,
     chunk,
+    decoded,
     error,
     response,
     sse,
@@ -468,12 +469,13 @@ def test_what_is_nested_too_deeply_is_an_error() -> None:
 
 def test_a_delta_changes_only_what_it_says() -> None:
     """The per-token path: the answer's state stays the same object."""
-    state, _ = stream.step(stream.initial(ASKED), chunk({"text": "a"}))
-    after, events = stream.step(state, chunk({"text": "b"}))
+    state, _ = stream.step(stream.initial(ASKED), decoded(chunk({"text": "a"})))
+    more = decoded(chunk({"text": "b"}))
+    after, events = stream.step(state, more)
 
     assert after.answer is state.answer
     assert events == (TextDelta("text_0", "b"),)
-    again, repeated = stream.step(state, chunk({"text": "b"}))
+    again, repeated = stream.step(state, more)
     assert (again.answer, again.usage, repeated) == (after.answer, after.usage, events)
 
 

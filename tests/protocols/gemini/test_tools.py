@@ -1,5 +1,6 @@
 """Tools, the service's own among them, and the choice among them."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -134,6 +135,13 @@ def test_the_input_of_a_freeform_tool(arguments: Any, expected: str) -> None:
             {"googleSearch": {}},
             ["user_location"],
         ),
+        (HostedTool.maps(), {"googleMaps": {}}, []),
+        (HostedTool.maps(enableWidget=True), {"googleMaps": {"enableWidget": True}}, []),
+        (
+            HostedTool.maps(user_location={"city": "Oslo"}),
+            {"googleMaps": {}},
+            ["user_location"],
+        ),
         (HostedTool.web_fetch(max_uses=1), {"urlContext": {}}, ["max_uses"]),
         (
             HostedTool.file_search(vector_store_ids=("fileSearchStores/a",), max_results=3),
@@ -204,13 +212,26 @@ def test_a_tool_that_there_is_not(tool: HostedTool) -> None:
     assert codes(asked) == [("unsupported-tool", "tools[0]")]
 
 
-def test_a_search_near_a_place() -> None:
+@pytest.mark.parametrize("make", [HostedTool.web_search, HostedTool.maps])
+def test_a_search_near_a_place(make: Callable[..., HostedTool]) -> None:
     """Where the user is stands beside the tools."""
     place = {"latitude": 1.5, "longitude": 2.5}
 
-    assert with_tools(HostedTool.web_search(user_location=place))["toolConfig"] == {
+    assert with_tools(make(user_location=place))["toolConfig"] == {
         "retrievalConfig": {"latLng": place}
     }
+
+
+def test_all_tools_share_one_place() -> None:
+    """The first that is told counts; another is left out, and that is said."""
+    here, there = ({"latitude": 1.5, "longitude": at} for at in (2.5, 3.5))
+    search = HostedTool.web_search(user_location=here)
+    asked = evolve(ASKED, tools=(search, HostedTool.maps(user_location=there)))
+    same = evolve(ASKED, tools=(search, HostedTool.maps(user_location=here)))
+
+    assert body(asked)["toolConfig"] == {"retrievalConfig": {"latLng": here}}
+    assert codes(asked) == [("unsupported-parameter", "tools[1].user_location")]
+    assert codes(same) == []
 
 
 def test_what_vertex_takes_else() -> None:

@@ -1,0 +1,88 @@
+"""The names of models that clients may use: who answers to one, and a list of them."""
+
+import logging
+from collections.abc import Sequence
+
+import anyio
+from attrs import frozen
+
+from llmcore.bridge.errors import BridgeError
+from llmcore.bridge.logs import log
+from llmcore.bridge.model_map import ModelMap, Target
+from llmcore.bridge.upstream import Upstreams
+from llmcore.schema.errors import LLMError
+from llmcore.schema.json import JsonObject
+
+_LIST_FOR_S = 60.0
+"""How long the upstream's list of models is used again."""
+
+
+@frozen
+class _Listed:
+    until: float
+    ids: Sequence[str]
+
+
+class ModelNames:
+    """The map's names, and what the upstream says of its own."""
+
+    def __init__(self, model_map: ModelMap, upstreams: Upstreams) -> None:
+        self._model_map = model_map
+        self._upstreams = upstreams
+        self._listed: dict[str, _Listed] = {}
+
+    @property
+    def mapped(self) -> list[str]:
+        """The names that the map has."""
+        return sorted(self._model_map.models)
+
+    def target(self, name: str) -> Target:
+        """Return who answers to *name*; BridgeError, 404, if nobody does."""
+        target = self._model_map.resolve(name)
+        if target is None or not _is_safe(target.model):
+            raise _no_model(name)
+        return target
+
+    async def all(self) -> JsonObject:
+        """Return the list of models: the map's, and the upstream's own where they pass."""
+        names = dict.fromkeys(self._model_map.models)
+        if self._model_map.passes:
+            names |= dict.fromkeys(await self._upstream_models(self._model_map.upstream))
+        return {"object": "list", "data": [self._listing(name) for name in names]}
+
+    def one(self, name: str) -> JsonObject:
+        """Return one model; BridgeError, 404, if nobody answers to that name."""
+        self.target(name)
+        return self._listing(name)
+
+    def _listing(self, name: str) -> JsonObject:
+        target = self._model_map.resolve(name)
+        owner = "openbridge" if target is None else target.provider
+        return {"id": name, "object": "model", "created": 0, "owned_by": owner}
+
+    async def _upstream_models(self, provider: str) -> Sequence[str]:
+        now = anyio.current_time()
+        listed = self._listed.get(provider)
+        if listed is None or listed.until < now:
+            try:
+                ids = await self._upstreams.models(provider)
+            except LLMError as error:
+                log(logging.WARNING, "models_not_listed", provider=provider, error=str(error))
+                ids = ()
+            listed = _Listed(now + _LIST_FOR_S, ids)
+            self._listed[provider] = listed
+        return listed.ids
+
+
+def _is_safe(model: str) -> bool:
+    """Return whether a model's name, which some upstreams have in their paths, stays in place."""
+    return model.isprintable() and not {".", ".."} & set(model.split("/"))
+
+
+def _no_model(name: str) -> BridgeError:
+    return BridgeError(
+        status=404,
+        message=f"The model '{name[:200]}' does not exist here: see GET /v1/models",
+        code="model_not_found",
+        param="model",
+    )

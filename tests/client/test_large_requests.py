@@ -1,0 +1,75 @@
+"""Requests whose body takes a while to make are made beside the event loop."""
+
+import threading
+from typing import Any
+
+import pytest
+
+from llmcore.client.client import Client
+from llmcore.client.large_requests import MANY, is_large
+from llmcore.routes.openai_compatible import OpenAICompatible
+from llmcore.routes.route import Route
+from llmcore.schema.content import (
+    DocumentPart,
+    ImagePart,
+    ProviderPart,
+    TextPart,
+    ToolResultPart,
+)
+from llmcore.schema.messages import Message
+from llmcore.schema.request import LLMRequest
+from llmcore.testing import scripted
+
+MUCH = 1024 * 1024 + 1
+MODEL = OpenAICompatible.configure(name="x", base_url="http://x.invalid/v1").model("m-1")
+
+
+def user(*parts: Any) -> LLMRequest:
+    return LLMRequest(model=MODEL, messages=(Message("user", parts),))
+
+
+def tool(content: Any) -> LLMRequest:
+    return LLMRequest(model=MODEL, messages=(Message("tool", (ToolResultPart("c", content),)),))
+
+
+@pytest.mark.parametrize(
+    ("request_", "expected"),
+    [
+        (user(TextPart("x" * MUCH)), True),
+        (user(TextPart("x" * MUCH * 2), TextPart("y")), True),
+        (user(*[TextPart("x" * 1024)] * 1100), True),
+        (user(ImagePart(data=b"x" * MUCH, media_type="image/png")), True),
+        (user(DocumentPart(url="data:text/plain," + "x" * MUCH)), True),
+        (tool("x" * MUCH), True),
+        (tool((TextPart("x" * MUCH),)), True),
+        (LLMRequest(model=MODEL, messages=(Message.user("x"),) * (MANY + 1)), True),
+        (LLMRequest(model=MODEL, messages=(Message.user("x"),) * MANY), False),
+        (user(TextPart("x"), ProviderPart("p", {}), ImagePart(file_id="f")), False),
+        (tool({"a": 1}), False),
+        (LLMRequest(model=MODEL, messages=()), False),
+    ],
+)
+def test_what_is_large(request_: LLMRequest, expected: bool) -> None:
+    """Many messages, or many characters or bytes in them."""
+    assert is_large(request_) is expected
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(("words", "beside"), [("x" * MUCH, True), ("x", False)])
+async def test_a_large_request_is_prepared_in_a_thread(
+    monkeypatch: pytest.MonkeyPatch, words: str, beside: bool
+) -> None:
+    """Streams of the same event loop go on meanwhile."""
+    threads, prepare = [], Route.prepare
+
+    def noted(*args: Any, **fields: Any) -> Any:
+        threads.append(threading.get_ident())
+        return prepare(*args, **fields)
+
+    monkeypatch.setattr(Route, "prepare", noted)
+    answer = {"choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}]}
+    async with Client(transport=scripted(answer)) as client:
+        made = await client.complete(user(TextPart(words)))
+
+    assert made.text == "Hi"
+    assert [one != threading.get_ident() for one in threads] == [beside]

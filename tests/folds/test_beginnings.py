@@ -1,0 +1,23 @@
+"""Whether an answer has begun."""
+
+import pytest
+
+from llmcore.folds.beginnings import says_something
+from llmcore.schema.errors import ServerError
+from llmcore.schema.events import ErrorEvent, LLMEvent, StepStart, StreamStart, TextStart
+
+START = StreamStart(provider="acme", model="m")
+
+
+@pytest.mark.parametrize(
+    ("events", "says"),
+    [
+        ([], False),
+        ([START, StepStart()], False),
+        ([START, ErrorEvent(ServerError("no"))], False),
+        ([START, StepStart(), TextStart("t")], True),
+    ],
+)
+def test_a_start_and_an_error_say_nothing(events: list[LLMEvent], says: bool) -> None:
+    """Another attempt may still be made as long as there is nothing else."""
+    assert says_something(events) is says

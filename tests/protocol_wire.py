@@ -1,0 +1,88 @@
+"""What the tests of a protocol do with bytes and requests, whichever protocol it is."""
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from attrs import frozen
+from returns.result import Success
+
+from llmcore.folds.grammar import violations
+from llmcore.folds.response import collect
+from llmcore.protocols.protocol import Protocol
+from llmcore.routes.decoding import decode_response
+from llmcore.routes.framing import Framing
+from llmcore.schema.errors import LLMError
+from llmcore.schema.events import ErrorEvent, LLMEvent
+from llmcore.schema.request import LLMRequest
+from llmcore.schema.response import LLMResponse
+
+
+@frozen
+class ProtocolWire:
+    """A protocol, and how its streams come."""
+
+    protocol: Protocol[Any, Any, Any]
+    framing: Framing
+    media_type: str
+    """Of a stream."""
+
+    def streamed(self, chunks: Sequence[bytes], asked: LLMRequest) -> list[LLMEvent]:
+        """Return what a stream amounts to; it always obeys the grammar."""
+        return self._decoded(chunks, asked, streaming=True)
+
+    def whole(self, given: Any, asked: LLMRequest) -> list[LLMEvent]:
+        """Return what a body amounts to that was not streamed; it always obeys the grammar."""
+        body = given if isinstance(given, bytes) else json.dumps(given).encode()
+        return self._decoded([body], asked, streaming=False)
+
+    def _decoded(
+        self, chunks: Sequence[bytes], asked: LLMRequest, *, streaming: bool
+    ) -> list[LLMEvent]:
+        events = decode_response(
+            self.protocol,
+            self.framing,
+            asked,
+            status=200,
+            headers={"content-type": self.media_type if streaming else "application/json"},
+            chunks=chunks,
+            streaming=streaming,
+        )
+        problems = violations(events)
+        assert not problems, problems
+        return events
+
+    def built(self, asked: LLMRequest, *, stream: bool = False) -> Any:
+        """Return the body of *asked* with its diagnostics and headers."""
+        result = self.protocol.body.build(asked, stream)
+        assert isinstance(result, Success), result
+        return result.unwrap()
+
+    def body(self, asked: LLMRequest, *, stream: bool = False) -> dict[str, Any]:
+        """Return the body of *asked* as JSON data."""
+        return dict(self.protocol.body.to_json(self.built(asked, stream=stream).body))
+
+    def codes(self, asked: LLMRequest, *, stream: bool = False) -> list[tuple[str, str]]:
+        """Return code and path of each diagnostic of *asked*."""
+        return [(note.code, note.path) for note in self.built(asked, stream=stream).diagnostics]
+
+    def refused(self, asked: LLMRequest) -> LLMError:
+        """Return why no body can be built of *asked*."""
+        return self.protocol.body.build(asked, False).failure()
+
+
+def pieces(said: str, size: int = 4) -> list[str]:
+    """Return *said* in pieces of *size* characters."""
+    return [said[at : at + size] for at in range(0, len(said), size)]
+
+
+def response(events: Iterable[LLMEvent]) -> LLMResponse:
+    """Return the response that *events* amount to."""
+    return collect(events).unwrap()
+
+
+def error(events: Sequence[LLMEvent]) -> LLMError:
+    """Return the error that *events* end with."""
+    last = events[-1]
+    assert isinstance(last, ErrorEvent), last
+    return last.error
