@@ -7,17 +7,15 @@ from typing import Any
 from returns.result import Success
 
 from llmcore.folds.grammar import violations
-from llmcore.folds.response import collect
 from llmcore.protocols import openai_chat
 from llmcore.protocols.openai_chat import OPENAI, ChatDialect
 from llmcore.protocols.protocol import Built
 from llmcore.routes.decoding import decode_response
 from llmcore.routes.framing import Framing
 from llmcore.schema.errors import LLMError
-from llmcore.schema.events import ErrorEvent, LLMEvent
+from llmcore.schema.events import LLMEvent
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest, request
-from llmcore.schema.response import LLMResponse
 
 ASKED = request(model=Model("gpt-4.1", "openai"), prompt="Hello")
 
@@ -129,18 +127,6 @@ def _checked(events: list[LLMEvent]) -> list[LLMEvent]:
     problems = violations(events)
     assert not problems, problems
     return events
-
-
-def response(events: Iterable[LLMEvent]) -> LLMResponse:
-    """Return the response that *events* amount to."""
-    return collect(events).unwrap()
-
-
-def error(events: Sequence[LLMEvent]) -> LLMError:
-    """Return the error that *events* end with."""
-    last = events[-1]
-    assert isinstance(last, ErrorEvent), last
-    return last.error
 
 
 def built(asked: LLMRequest, dialect: ChatDialect = OPENAI, *, stream: bool = False) -> Any:

@@ -7,7 +7,6 @@ from typing import Any
 from returns.result import Success
 
 from llmcore.folds.grammar import violations
-from llmcore.folds.response import collect
 from llmcore.protocols import gemini
 from llmcore.protocols.gemini import GEMINI_API, GeminiDialect
 from llmcore.protocols.protocol import Built
@@ -15,13 +14,12 @@ from llmcore.routes.decoding import decode_response
 from llmcore.routes.framing import Framing
 from llmcore.schema.content import DocumentPart, ImagePart, ReasoningPart, TextPart, ToolCallPart
 from llmcore.schema.errors import LLMError
-from llmcore.schema.events import ErrorEvent, LLMEvent
+from llmcore.schema.events import LLMEvent
 from llmcore.schema.json import JsonObject
 from llmcore.schema.messages import Message, Origin
 from llmcore.schema.model import Model
 from llmcore.schema.options import GenerationOptions, ReasoningOptions, ResponseFormat
 from llmcore.schema.request import LLMRequest, request
-from llmcore.schema.response import LLMResponse
 from llmcore.schema.tools import HostedTool, ToolChoice, ToolDefinition
 
 MODEL = Model("gemini-3-flash-preview", "google")
@@ -133,18 +131,6 @@ def _checked(events: list[LLMEvent]) -> list[LLMEvent]:
     problems = violations(events)
     assert not problems, problems
     return events
-
-
-def response(events: Iterable[LLMEvent]) -> LLMResponse:
-    """Return the response that *events* amount to."""
-    return collect(events).unwrap()
-
-
-def error(events: Sequence[LLMEvent]) -> LLMError:
-    """Return the error that *events* end with."""
-    last = events[-1]
-    assert isinstance(last, ErrorEvent), last
-    return last.error
 
 
 def built(asked: LLMRequest, dialect: GeminiDialect = GEMINI_API) -> Any:

@@ -7,18 +7,17 @@ from typing import Any
 from returns.result import Success
 
 from llmcore.folds.grammar import violations
-from llmcore.folds.response import collect
 from llmcore.protocols import openai_responses
 from llmcore.protocols.openai_responses import OPENAI, ResponsesDialect
 from llmcore.protocols.protocol import Built
 from llmcore.routes.decoding import decode_response
 from llmcore.routes.framing import Framing
 from llmcore.schema.errors import LLMError
-from llmcore.schema.events import ErrorEvent, LLMEvent
+from llmcore.schema.events import LLMEvent
 from llmcore.schema.messages import Message, Origin
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest, request
-from llmcore.schema.response import LLMResponse
+from tests.protocol_wire import response
 
 ASKED = request(model=Model("gpt-5.2", "openai"), prompt="Hello")
 ORIGIN = Origin(provider="openai", model="gpt-5.2", protocol="openai-responses")
@@ -507,21 +506,9 @@ def _decoded(pieces: Sequence[bytes], asked: LLMRequest, *, streaming: bool) -> 
     return events
 
 
-def response(events: Iterable[LLMEvent]) -> LLMResponse:
-    """Return the response that *events* amount to."""
-    return collect(events).unwrap()
-
-
 def said(*output: Native) -> Message:
     """Return the message that an answer of *output* is."""
     return response(whole(document(output))).message
-
-
-def error(events: Sequence[LLMEvent]) -> LLMError:
-    """Return the error that *events* end with."""
-    last = events[-1]
-    assert isinstance(last, ErrorEvent), last
-    return last.error
 
 
 # -- asking

@@ -8,17 +8,8 @@ from attrs import evolve
 from llmcore.schema.content import ToolCallPart, ToolResultPart
 from llmcore.schema.events import ToolInputDelta, ToolInputEnd, ToolInputStart
 from llmcore.schema.tools import CustomTool
-from tests.gemini_wire import (
-    ASKED,
-    call,
-    chunk,
-    error,
-    piece,
-    pieces,
-    response,
-    streamed,
-    whole,
-)
+from tests.gemini_wire import ASKED, call, chunk, piece, pieces, streamed, whole
+from tests.protocol_wire import error, response
 
 
 def calls(events: Any) -> list[tuple[str, Any]]:

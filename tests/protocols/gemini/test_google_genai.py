@@ -16,18 +16,8 @@ from llmcore.protocols import gemini
 from llmcore.protocols.gemini import VERTEX
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
-from tests.gemini_wire import (
-    MODEL,
-    OLDER,
-    chunk,
-    everything,
-    piece,
-    pieces,
-    response,
-    sse,
-    streamed,
-    whole,
-)
+from tests.gemini_wire import MODEL, OLDER, chunk, everything, piece, pieces, sse, streamed, whole
+from tests.protocol_wire import response
 from tests.strategies import requests
 
 # -- what we send

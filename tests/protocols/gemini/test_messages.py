@@ -36,10 +36,10 @@ from tests.gemini_wire import (
     chunk,
     codes,
     refused,
-    response,
     streamed,
     whole,
 )
+from tests.protocol_wire import response
 
 PNG = b"\x89PNG\r\n\x1a\n"
 PNG64 = base64.b64encode(PNG).decode()

@@ -16,7 +16,8 @@ from llmcore.schema.content import (
     ToolResultPart,
 )
 from llmcore.schema.events import File, ProviderEvent, Source
-from tests.chat_wire import ASKED, chunk, completion, response, streamed, whole
+from tests.chat_wire import ASKED, chunk, completion, streamed, whole
+from tests.protocol_wire import response
 
 
 def _b64(data: bytes) -> str:

@@ -31,17 +31,8 @@ from llmcore.schema.errors import LLMError
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest, request
-from tests.chat_wire import (
-    body,
-    call,
-    calls_chunks,
-    chunk,
-    response,
-    sse,
-    streamed,
-    text_chunks,
-    usage_chunk,
-)
+from tests.chat_wire import body, call, calls_chunks, chunk, sse, streamed, text_chunks, usage_chunk
+from tests.protocol_wire import response
 from tests.strategies import requests
 
 _PLAIN = (str, int, float, bool, type(None))

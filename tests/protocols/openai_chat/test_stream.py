@@ -35,14 +35,13 @@ from tests.chat_wire import (
     calls_chunks,
     chunk,
     completion,
-    error,
-    response,
     sse,
     streamed,
     text_chunks,
     usage_chunk,
     whole,
 )
+from tests.protocol_wire import error, response
 
 # -- frames
 

@@ -14,6 +14,7 @@ from llmcore.schema.content import (
     TokenLogprob,
 )
 from llmcore.schema.events import File, ProviderEvent, Source, TextDelta
+from tests.protocol_wire import response
 from tests.responses_wire import (
     HOSTED,
     Native,
@@ -21,7 +22,6 @@ from tests.responses_wire import (
     events_of,
     message,
     refusal_part,
-    response,
     said,
     streamed,
     text_part,

@@ -10,6 +10,7 @@ from llmcore.schema import errors
 from llmcore.schema.events import ErrorEvent, Finish, FinishReason, StreamStart
 from llmcore.schema.model import Model
 from llmcore.schema.request import request
+from tests.protocol_wire import error, response
 from tests.responses_wire import (
     ASKED,
     CLIENT_RUN,
@@ -17,13 +18,11 @@ from tests.responses_wire import (
     USAGE,
     Native,
     document,
-    error,
     events_of,
     function_call,
     message,
     reasoning,
     refusal_part,
-    response,
     streamed,
     whole,
 )

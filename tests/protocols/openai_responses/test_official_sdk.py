@@ -24,6 +24,7 @@ from llmcore.schema.options import ResponseFormat
 from llmcore.schema.request import LLMRequest, request
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.tools import CustomTool, Grammar, HostedTool, ToolChoice, ToolDefinition
+from tests.protocol_wire import response
 from tests.responses_wire import (
     ANSWERS,
     CLIENT_RUN,
@@ -33,7 +34,6 @@ from tests.responses_wire import (
     body,
     document,
     events_of,
-    response,
     said,
     sse,
     streamed,

@@ -14,19 +14,18 @@ from llmcore.folds.segments import complete_segments
 from llmcore.protocols.openai_responses import protocol, stream
 from llmcore.schema.errors import StreamError
 from llmcore.schema.events import ErrorEvent, LLMEvent, ToolCall
+from tests.protocol_wire import error, response
 from tests.responses_wire import (
     ANSWERS,
     ASKED,
     HOSTED,
     Native,
     document,
-    error,
     events_of,
     function_call,
     message,
     reasoning,
     refusal_part,
-    response,
     sse,
     streamed,
     text_part,

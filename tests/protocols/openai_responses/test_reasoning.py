@@ -4,7 +4,8 @@ import pytest
 
 from llmcore.schema.content import ReasoningPart
 from llmcore.schema.events import ReasoningDelta, ReasoningEnd, ReasoningStart
-from tests.responses_wire import Native, events_of, message, reasoning, response, said, streamed
+from tests.protocol_wire import response
+from tests.responses_wire import Native, events_of, message, reasoning, said, streamed
 
 
 def thoughts(*output: Native) -> list[ReasoningPart]:

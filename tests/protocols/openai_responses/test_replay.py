@@ -21,6 +21,7 @@ from llmcore.schema.content import (
 from llmcore.schema.messages import Message, Origin
 from llmcore.schema.model import Model
 from llmcore.schema.request import request
+from tests.protocol_wire import response
 from tests.responses_wire import (
     ANSWERS,
     CLIENT_RUN,
@@ -35,7 +36,6 @@ from tests.responses_wire import (
     items,
     message,
     reasoning,
-    response,
     said,
     streamed,
     text_part,

@@ -9,12 +9,13 @@ from hypothesis import strategies as st
 from llmcore.folds.response import collect
 from llmcore.folds.segments import SegmentFold
 from llmcore.protocols.openai_responses import cursor, resume, stream
-from llmcore.protocols.protocol import ResumeRequest
 from llmcore.protocols.openai_responses.state import State
+from llmcore.protocols.protocol import ResumeRequest
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.events import LLMEvent
 from llmcore.schema.response import LLMResponse
-from tests.responses_wire import ANSWERS, ASKED, Native, events_of, response, streamed
+from tests.protocol_wire import response
+from tests.responses_wire import ANSWERS, ASKED, Native, events_of, streamed
 
 BACKGROUND: Any = {"background": True}
 

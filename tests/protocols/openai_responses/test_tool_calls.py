@@ -14,6 +14,7 @@ from llmcore.schema.events import (
     ToolInputStart,
     ToolResult,
 )
+from tests.protocol_wire import error, response
 from tests.responses_wire import (
     ANSWERS,
     CLIENT_RUN,
@@ -22,12 +23,10 @@ from tests.responses_wire import (
     Native,
     custom_call,
     document,
-    error,
     events_of,
     function_call,
     message,
     reasoning,
-    response,
     said,
     streamed,
     whole,

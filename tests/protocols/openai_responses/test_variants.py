@@ -15,16 +15,8 @@ from llmcore.schema.events import (
     ToolInputDelta,
 )
 from llmcore.schema.response import LLMResponse
-from tests.responses_wire import (
-    ANSWERS,
-    ASKED,
-    Native,
-    document,
-    events_of,
-    response,
-    streamed,
-    whole,
-)
+from tests.protocol_wire import response
+from tests.responses_wire import ANSWERS, ASKED, Native, document, events_of, streamed, whole
 
 Variant = Callable[[list[Native]], list[Native]]
 
