@@ -29,6 +29,7 @@ from llmcore.bridge.store import (
 )
 from llmcore.schema import json
 from llmcore.schema.json import JsonObject
+from llmcore.sqlite_wal import to_wal
 
 _T = TypeVar("_T")
 
@@ -199,7 +200,7 @@ class SqliteStore:
         )
         try:
             _version(db)  # before anything of a file that may not be ours is changed
-            db.execute("pragma journal_mode = wal")
+            to_wal(db, patience_s=_BUSY_S)
             db.execute("pragma synchronous = normal")
             _set_up(db)
         except BaseException:

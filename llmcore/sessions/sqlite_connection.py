@@ -9,7 +9,6 @@ alone, and every connection is closed before a fork; both sides open it again.
 
 import os
 import sqlite3
-import time
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -18,6 +17,7 @@ from threading import Lock
 from typing import TypeVar
 
 from llmcore.sessions.store import SessionStoreError
+from llmcore.sqlite_wal import to_wal
 
 _T = TypeVar("_T")
 
@@ -132,7 +132,7 @@ def _make(path: Path) -> None:
 
 def _prepare(db: sqlite3.Connection, path: Path) -> None:
     _check_version(db, path)
-    _to_wal(db)
+    to_wal(db, patience_s=_PATIENCE_S)
     db.execute("PRAGMA synchronous = FULL")
     db.execute("PRAGMA fullfsync = ON")  # where fsync alone leaves data in the drive's cache
     db.execute("PRAGMA foreign_keys = ON")
@@ -160,21 +160,6 @@ def _check_version(db: sqlite3.Connection, path: Path) -> int:
 def _version(db: sqlite3.Connection) -> int:
     version: int = db.execute("PRAGMA user_version").fetchone()[0]
     return version
-
-
-def _to_wal(db: sqlite3.Connection) -> None:
-    """Put the file into WAL mode, which SQLite does not wait for where others open it too."""
-    deadline = time.monotonic() + _PATIENCE_S
-    while True:
-        try:
-            db.execute("PRAGMA journal_mode = WAL").fetchone()
-        except sqlite3.OperationalError as error:
-            busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
-            if not busy or time.monotonic() > deadline:
-                raise
-            time.sleep(0.01)
-        else:
-            return
 
 
 # -- forks

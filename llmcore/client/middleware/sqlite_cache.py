@@ -15,6 +15,7 @@ from llmcore.client.forking import start_anew_after_fork
 from llmcore.client.middleware.clock import SYSTEM_CLOCK, Clock
 from llmcore.client.middleware.memory_cache import check_limits
 from llmcore.schema.errors import ConfigurationError
+from llmcore.sqlite_wal import to_wal
 
 _T = TypeVar("_T")
 
@@ -143,6 +144,6 @@ class SqliteCache:
         with suppress(FileExistsError):  # closing it would end our locks on it
             os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         with closing(sqlite3.connect(self.path, timeout=_BUSY_S)) as connection:
-            connection.execute("PRAGMA journal_mode = WAL")
+            to_wal(connection, patience_s=_BUSY_S)
             connection.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")
         self._ready = True
