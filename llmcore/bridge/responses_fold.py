@@ -231,6 +231,8 @@ class ResponsesFold:
         if start is None and isinstance(self._item, MessageItem):
             self._item.end(event)
         elif event.provider_metadata:
+            if isinstance(self._item, HostedItem):
+                self._close_item()  # it waited for a result; its parts come first
             self._record.show(part_of(event))
 
     # -- reasoning

@@ -5,7 +5,14 @@ from typing import Any
 import pytest
 
 from llmcore.bridge.policy import RegisteredTool, TranslationPolicy
-from llmcore.schema.content import Citation, ImagePart, ReasoningPart, TokenLogprob, ToolCallPart
+from llmcore.schema.content import (
+    Citation,
+    ImagePart,
+    ReasoningPart,
+    TextPart,
+    TokenLogprob,
+    ToolCallPart,
+)
 from llmcore.schema.errors import (
     ContextLengthError,
     LLMError,
@@ -421,6 +428,19 @@ def test_text_after_a_hosted_call_does_not_wait_for_its_result() -> None:
 
     assert [item["type"] for item in made.output][:2] == ["mcp_call", "message"]
     assert made.conversation.messages[-1].content[-1].content == "late"  # type: ignore[union-attr]
+
+
+def test_a_text_that_only_holds_state_stays_after_a_call_without_a_result() -> None:
+    """The conversation keeps the order in which the upstream said it."""
+    state = {"acme": {"x": 1}}
+    made = folded(
+        stream(
+            call("web_fetch", "{}", id="h1", hosted=True), text("", id="t", provider_metadata=state)
+        )
+    )
+
+    kept = made.conversation.messages[-1].content
+    assert [type(part) for part in kept] == [ToolCallPart, TextPart]
 
 
 def test_a_drawn_picture_is_an_item_and_comes_back() -> None:
