@@ -25,8 +25,8 @@ MAY_IMPORT["client"] |= {"catalog"}
 MAY_IMPORT["generation"] |= {"catalog", "sessions"}
 MAY_IMPORT["sync"] = {*LAYERS, "catalog", "sync"}
 
-EVERYONES = {"version", "sqlite_wal"}
-"""Modules at the root that import nothing of ours."""
+EVERYONES = {"version", "forking", "sqlite_files"}
+"""Modules at the root that import nothing of ours but each other."""
 
 PURE = ("schema", "folds", "protocols", "routes")
 

@@ -8,6 +8,7 @@ from typing import Literal, TypeVar, cast, get_args
 
 from attrs import field, frozen
 
+from llmcore.client.user_folders import named_path
 from llmcore.schema.errors import ConfigurationError
 
 StateBackend = Literal["sqlite", "memory", "redis"]
@@ -124,7 +125,7 @@ def read_environment(environ: Mapping[str, str], folder: Path) -> dict[str, str]
     `OPENBRIDGE_ENV_FILE` names another file, which must then be there.
     """
     named = environ.get("OPENBRIDGE_ENV_FILE", "").strip()
-    path = Path(named).expanduser() if named else folder / ".env"
+    path = named_path(named, "OPENBRIDGE_ENV_FILE") if named else folder / ".env"
     if not path.is_file():
         if named:
             raise ConfigurationError(f"OPENBRIDGE_ENV_FILE names {path}, which is no file")
@@ -252,7 +253,7 @@ class _Variables:
     def path(self, name: str) -> Path | None:
         """Return the variable as a path."""
         text = self.text(name)
-        return None if text is None else Path(text).expanduser()
+        return None if text is None else named_path(text, f"OPENBRIDGE_{name}")
 
     def number(
         self,

@@ -5,7 +5,6 @@ in the file, so that a write costs the same whatever there is.
 """
 
 import contextlib
-import os
 import secrets
 import sqlite3
 import threading
@@ -29,7 +28,7 @@ from llmcore.bridge.store import (
 )
 from llmcore.schema import json
 from llmcore.schema.json import JsonObject
-from llmcore.sqlite_wal import to_wal
+from llmcore.sqlite_files import make_private, to_wal
 
 _T = TypeVar("_T")
 
@@ -193,8 +192,7 @@ class SqliteStore:
 
     def _open(self) -> sqlite3.Connection:
         self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with contextlib.suppress(FileExistsError):  # closing it would end our locks on it
-            os.close(os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        make_private(self._path)
         db = sqlite3.connect(
             self._path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False
         )

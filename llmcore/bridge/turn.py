@@ -27,6 +27,7 @@ from llmcore.bridge.translate import Translation
 from llmcore.client.client import Client
 from llmcore.client.event_stream import EventStream
 from llmcore.client.large_requests import is_large, off_the_loop
+from llmcore.folds.beginnings import says_something
 from llmcore.generation.model_call import ModelCall
 from llmcore.generation.retry import RetryPolicy
 from llmcore.schema.diagnostics import Diagnostic
@@ -35,7 +36,6 @@ from llmcore.schema.events import (
     ErrorEvent,
     Finish,
     LLMEvent,
-    StepStart,
     StreamStart,
 )
 from llmcore.schema.json import JsonObject
@@ -298,8 +298,7 @@ def _plain_failure(batch: Sequence[LLMEvent]) -> LLMError | None:
     """Return the error of a call that failed before it said anything."""
     if not batch or not isinstance(last := batch[-1], ErrorEvent):
         return None
-    silent = all(isinstance(event, StreamStart | StepStart | ErrorEvent) for event in batch)
-    return last.error if silent else None
+    return None if says_something(batch) else last.error
 
 
 def _failed_instead(event: Event, why: BridgeError | LLMError) -> Event:

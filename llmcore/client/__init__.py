@@ -9,6 +9,6 @@ connection pool an event loop), `websocket` (Responses over sockets that stay op
 (tokens that are fetched; GitHub's are had by `github_api`, `github_device_flow`, `github_login`
 and `github_copilot`), `cost`, `environment` (providers by their variables), `media_files` (local
 paths), `large_requests` (prepared in a thread), `user_folders`, `local_server`, `embedded` and
-`model_files` (the built-in local model), `forking` (what a forked child starts without) and
-`loop_calls` (calling a function on a loop from any thread).
+`model_files` (the built-in local model), and `loop_calls` (calling a function on a loop from any
+thread).
 """

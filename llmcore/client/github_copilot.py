@@ -1,11 +1,9 @@
 """Tokens for GitHub Copilot's API: had for a token of GitHub's, and again before they expire."""
 
 import logging
-import os
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
-from threading import Lock
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -16,6 +14,7 @@ from llmcore.client.github_api import Reply, get
 from llmcore.client.github_login import ExchangedToken, StoredLogin, read_login, write_login
 from llmcore.client.http import HttpTransport
 from llmcore.client.http_options import HttpOptions
+from llmcore.forking import ForkSafeLock
 from llmcore.routes.base_url import checked_base_url
 from llmcore.routes.github_credentials import (
     EDITOR_HEADERS,
@@ -36,7 +35,7 @@ from llmcore.schema.errors import (
 from llmcore.schema.json import JsonValue
 
 _LOG = logging.getLogger(__name__)
-_exchanging = Lock()
+_exchanging: Final = ForkSafeLock()
 """One exchange at a time in this process: who waits finds the other's token."""
 _MIN_SECONDS: Final = 30.0
 _USUAL_SECONDS: Final = 1500.0
@@ -65,7 +64,7 @@ class CopilotTokens:
 
     def token(self) -> str:
         """Return access that is good at this moment. Blocks; safe from several threads."""
-        with _exchanging:
+        with _exchanging.held():
             return self._access().to_token()
 
     def refused(self, token: str) -> bool:
@@ -202,13 +201,3 @@ def _base_url(named: JsonValue, api_url: str) -> str | None:
     if urlsplit(url).scheme != "https" and urlsplit(api_url).scheme == "https":
         raise StreamError("GitHub's answer names an unencrypted address", provider=PROVIDER)
     return url
-
-
-def _unlock() -> None:
-    """Start a forked child with a lock of its own: whoever held it stayed behind."""
-    global _exchanging  # noqa: PLW0603
-    _exchanging = Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_unlock)

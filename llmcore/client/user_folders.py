@@ -3,6 +3,7 @@
 A relative path in an `XDG_...` variable counts as absent, as the XDG specification says.
 """
 
+import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -92,7 +93,7 @@ def data_dir(
     return _folder(evolve(_DATA, own_variable=variable), environ, platform)
 
 
-def named_path(text: str, variable: str) -> Path:
+def named_path(text: "str | os.PathLike[str]", variable: str) -> Path:
     """Return the path that *variable* holds, with `~` and `~user` as the folders they are.
 
     ConfigurationError for a user that this machine has not.
@@ -100,7 +101,7 @@ def named_path(text: str, variable: str) -> Path:
     try:
         return Path(text).expanduser()
     except RuntimeError as error:
-        message = f"{variable} names a home directory that is not here: {text!r}"
+        message = f"{variable} names a home directory that is not here: {str(text)!r}"
         raise ConfigurationError(message, cause=error) from error
 
 

@@ -4,12 +4,12 @@ A client keeps one connection pool for each event loop, so that this one serves
 `asyncio.run` again and again, threads, and trio alike.
 """
 
-import os
-import threading
+from typing import Final
 
 from llmcore.client.client import Client
+from llmcore.forking import ForkSafeLock
 
-_lock = threading.Lock()
+_lock: Final = ForkSafeLock()
 _client: Client | None = None
 
 
@@ -19,24 +19,14 @@ def set_default_client(client: Client | None) -> None:
     The one before stays its owner's to close.
     """
     global _client  # noqa: PLW0603  (the one thing here that is meant to be global)
-    with _lock:
+    with _lock.held():
         _client = client
 
 
 def default_client() -> Client:
     """Return the client that was set, or else one of the environment's providers."""
     global _client  # noqa: PLW0603
-    with _lock:
+    with _lock.held():
         if _client is None:
             _client = Client.from_env()
         return _client
-
-
-def _unlock() -> None:
-    """Start a forked child with a lock of its own: whoever held it stayed behind."""
-    global _lock  # noqa: PLW0603
-    _lock = threading.Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_unlock)

@@ -11,13 +11,13 @@ import os
 import sqlite3
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
 from typing import TypeVar
 
 from llmcore.sessions.store import SessionStoreError
-from llmcore.sqlite_wal import to_wal
+from llmcore.sqlite_files import make_private, to_wal
 
 _T = TypeVar("_T")
 
@@ -107,7 +107,8 @@ def transaction(db: sqlite3.Connection) -> Iterator[None]:
 
 def _opened(path: Path) -> sqlite3.Connection:
     """Return a connection to the file, which is made if it is not there."""
-    _make(path)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private(path)
     db = sqlite3.connect(path, timeout=_PATIENCE_S, isolation_level=None, check_same_thread=False)
     try:
         _prepare(db, path)
@@ -115,19 +116,6 @@ def _opened(path: Path) -> sqlite3.Connection:
         db.close()
         raise
     return db
-
-
-_making = Lock()
-
-
-def _make(path: Path) -> None:
-    """Make the file, readable for its owner only; SQLite gives its companions the same mode.
-
-    One at a time: whoever finds the file there may lock it only once its maker has closed it.
-    """
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with _making, suppress(FileExistsError):
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def _prepare(db: sqlite3.Connection, path: Path) -> None:

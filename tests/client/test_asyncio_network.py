@@ -6,7 +6,6 @@ On asyncio only, and on uvloop where it is installed: on trio connections are ht
 import asyncio
 import contextlib
 import gc
-import importlib.util
 import socket
 import warnings
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -20,24 +19,14 @@ import pytest
 from llmcore.client import asyncio_network
 from llmcore.client.asyncio_network import AsyncioBackend, first_of
 from llmcore.client.asyncio_stream import AsyncioStream
+from tests.asyncio_loops import ASYNCIO_LOOPS
 
 pytestmark = pytest.mark.anyio
-
-LOOPS = [
-    pytest.param("asyncio", id="asyncio"),
-    pytest.param(
-        ("asyncio", {"use_uvloop": True}),
-        id="uvloop",
-        marks=pytest.mark.skipif(
-            importlib.util.find_spec("uvloop") is None, reason="uvloop is not installed"
-        ),
-    ),
-]
 
 V4 = int(socket.AF_INET)
 
 
-@pytest.fixture(params=LOOPS)
+@pytest.fixture(params=ASYNCIO_LOOPS)
 def anyio_backend(request: pytest.FixtureRequest) -> Any:
     return request.param
 

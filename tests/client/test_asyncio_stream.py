@@ -5,7 +5,6 @@ On asyncio only, and on uvloop where it is installed: on trio connections are ht
 
 import asyncio
 import contextlib
-import importlib.util
 import select
 import socket
 import ssl
@@ -23,20 +22,10 @@ from hypothesis import strategies as st
 from llmcore.client import asyncio_stream
 from llmcore.client.asyncio_network import AsyncioBackend
 from llmcore.client.asyncio_stream import MAX_WAITING, AsyncioStream
+from tests.asyncio_loops import ASYNCIO_LOOPS
 from tests.tls_loopback import Authority, new_authority
 
 pytestmark = pytest.mark.anyio
-
-LOOPS = [
-    pytest.param("asyncio", id="asyncio"),
-    pytest.param(
-        ("asyncio", {"use_uvloop": True}),
-        id="uvloop",
-        marks=pytest.mark.skipif(
-            importlib.util.find_spec("uvloop") is None, reason="uvloop is not installed"
-        ),
-    ),
-]
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
@@ -44,7 +33,7 @@ MUCH = bytes(range(256)) * (20 * 4096)
 """20 MB."""
 
 
-@pytest.fixture(params=LOOPS)
+@pytest.fixture(params=ASYNCIO_LOOPS)
 def anyio_backend(request: pytest.FixtureRequest) -> Any:
     return request.param
 

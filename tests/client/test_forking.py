@@ -133,7 +133,7 @@ def test_an_exchange_of_the_parent_does_not_stop_the_child() -> None:
     """Copilot's tokens are had one at a time in each process."""
     tokens = CopilotTokens(CopilotLogin(token="tid=1;exp=2"), {}, HttpOptions())
     held, leave = threading.Event(), threading.Event()
-    holder = threading.Thread(target=_held, args=(github_copilot._exchanging, held, leave))
+    holder = threading.Thread(target=_held, args=(github_copilot._exchanging.held(), held, leave))
     holder.start()
     assert held.wait(10)
     try:

@@ -6,8 +6,8 @@ from typing import Protocol
 
 from attrs import frozen
 
-from llmcore.client.forking import start_anew_after_fork
 from llmcore.client.middleware.clock import SYSTEM_CLOCK, Clock
+from llmcore.forking import start_anew_after_fork
 from llmcore.schema.errors import ConfigurationError
 
 

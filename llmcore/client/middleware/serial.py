@@ -16,8 +16,8 @@ from typing import TypeVar
 import anyio
 import anyio.lowlevel
 
-from llmcore.client.forking import start_anew_after_fork
 from llmcore.client.loop_calls import loop_caller
+from llmcore.forking import start_anew_after_fork
 
 _T = TypeVar("_T")
 

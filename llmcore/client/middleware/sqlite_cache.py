@@ -5,17 +5,17 @@ import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
-from pathlib import Path
+from contextlib import closing, contextmanager
 from typing import TypeVar
 
 import anyio.to_thread
 
-from llmcore.client.forking import start_anew_after_fork
 from llmcore.client.middleware.clock import SYSTEM_CLOCK, Clock
 from llmcore.client.middleware.memory_cache import check_limits
+from llmcore.client.user_folders import named_path
+from llmcore.forking import start_anew_after_fork
 from llmcore.schema.errors import ConfigurationError
-from llmcore.sqlite_wal import to_wal
+from llmcore.sqlite_files import make_private, to_wal
 
 _T = TypeVar("_T")
 
@@ -72,7 +72,7 @@ class SqliteCache:
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         check_limits(max_entries, max_bytes)
-        self.path = Path(path).expanduser()
+        self.path = named_path(path, "the path of the cache")
         if not self.path.parent.is_dir():
             raise ConfigurationError(f"the folder of the cache {self.path} does not exist")
         self._max_entries = max_entries
@@ -141,8 +141,7 @@ class SqliteCache:
             yield connection
 
     def _prepare(self) -> None:
-        with suppress(FileExistsError):  # closing it would end our locks on it
-            os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        make_private(self.path)
         with closing(sqlite3.connect(self.path, timeout=_BUSY_S)) as connection:
             to_wal(connection, patience_s=_BUSY_S)
             connection.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")

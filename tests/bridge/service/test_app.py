@@ -4,7 +4,6 @@ import gzip
 import json
 import logging
 import zlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,27 +25,15 @@ from tests.bridge_service import (
     asked,
     events_of,
     refused,
-    settings_for,
     streamed,
     text_of,
     tool_script,
 )
-from tests.loopback import Loopback, chat_chunk, chat_handler, chat_stream, serve
+from tests.loopback import Loopback, chat_chunk, chat_handler, chat_stream
 
 pytestmark = pytest.mark.anyio
 
 ASK = {"model": "m-1", "input": "Hi"}
-
-
-@pytest.fixture
-def upstream() -> Iterator[Loopback]:
-    with serve(chat_handler) as running:
-        yield running
-
-
-@pytest.fixture
-def settings(upstream: Loopback) -> Settings:
-    return settings_for(upstream.url)
 
 
 def sent(upstream: Loopback, number: int = -1) -> Any:

@@ -19,21 +19,10 @@ from llmcore.bridge.app import make_app
 from llmcore.bridge.config import Limits, Settings
 from llmcore.bridge.logs import LOGGER, JsonFormatter
 from llmcore.bridge.service import Service
-from tests.bridge_service import asked, listening, settings_for, streamed
-from tests.loopback import Loopback, chat_chunk, chat_handler, serve
+from tests.bridge_service import asked, listening, streamed
+from tests.loopback import Loopback, chat_chunk
 
 ASK = {"model": "m-1", "input": "Hi"}
-
-
-@pytest.fixture
-def upstream() -> Iterator[Loopback]:
-    with serve(chat_handler) as running:
-        yield running
-
-
-@pytest.fixture
-def settings(upstream: Loopback) -> Settings:
-    return settings_for(upstream.url)
 
 
 # -- Memory

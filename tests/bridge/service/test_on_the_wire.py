@@ -35,12 +35,6 @@ from tests.loopback import (
 ASK = {"model": "m-1", "input": "Hi"}
 
 
-@pytest.fixture
-def upstream() -> Iterator[Loopback]:
-    with serve(chat_handler) as running:
-        yield running
-
-
 def until(check: Callable[[], bool], seconds: float) -> bool:
     """Wait until *check* holds; whether it did within *seconds*."""
     deadline = time.monotonic() + seconds

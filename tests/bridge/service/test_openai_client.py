@@ -12,13 +12,7 @@ from pydantic import BaseModel
 from websockets.exceptions import InvalidStatus
 
 from tests.bridge_service import listening, refused, settings_for, streamed, tool_script
-from tests.loopback import Loopback, Received, chat_chunk, chat_handler, chat_stream, serve
-
-
-@pytest.fixture
-def upstream() -> Iterator[Loopback]:
-    with serve(chat_handler) as running:
-        yield running
+from tests.loopback import Loopback, Received, chat_chunk, chat_stream
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ import base64
 import hashlib
 import hmac
 import zlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from llmcore.bridge.seal import PREFIX
 from llmcore.schema import json
 from llmcore.schema.json import JsonObject
 from tests.bridge_service import asked, settings_for, sqlite_state, streamed
-from tests.loopback import DONE, Loopback, chat_chunk, chat_handler, chat_stream, serve
+from tests.loopback import DONE, Loopback, chat_chunk, chat_stream
 
 pytestmark = pytest.mark.anyio
 
@@ -29,12 +28,6 @@ THINKING = [
     *chat_stream(["Hello"])[:-1],
     DONE,
 ]
-
-
-@pytest.fixture
-def upstream() -> Iterator[Loopback]:
-    with serve(chat_handler) as running:
-        yield running
 
 
 @pytest.fixture

@@ -445,6 +445,7 @@ async def test_an_entry_that_makes_no_sense_is_a_miss(
     [
         lambda: MemoryCache(max_entries=0),
         lambda: SqliteCache("/nowhere/at/all.db"),
+        lambda: SqliteCache("~no-such-user/answers.db"),
         lambda: ResponseCache(ttl_s=0),
     ],
 )

@@ -5,6 +5,9 @@ there for ever, unless it is made anew.
 """
 
 import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Protocol
 from weakref import WeakSet
 
@@ -32,3 +35,21 @@ def _start_all_anew() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_start_all_anew)
+
+
+class ForkSafeLock:
+    """A lock that is free in a forked child, whoever held it in the parent."""
+
+    def __init__(self) -> None:
+        self.start_anew()
+        start_anew_after_fork(self)
+
+    def start_anew(self) -> None:
+        """Be free."""
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold the lock for the block; a child that is forked inside of it leaves it well."""
+        with self._lock:  # looked up once: what is released is what was taken
+            yield

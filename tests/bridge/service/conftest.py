@@ -1,0 +1,22 @@
+"""What most tests of the gateway run against: an upstream of Chat Completions on loopback."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from llmcore.bridge.config import Settings
+from tests.bridge_service import settings_for
+from tests.loopback import Loopback, chat_handler, serve
+
+
+@pytest.fixture
+def upstream() -> Iterator[Loopback]:
+    """Serve an upstream that answers every request."""
+    with serve(chat_handler) as running:
+        yield running
+
+
+@pytest.fixture
+def settings(upstream: Loopback) -> Settings:
+    """Return those of a gateway in front of it."""
+    return settings_for(upstream.url)
