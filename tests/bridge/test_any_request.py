@@ -10,7 +10,7 @@ from llmcore.bridge.policy import TranslationPolicy
 from llmcore.bridge.translate import required_references, translate
 from llmcore.schema import json
 from tests.bridge.responses_kit import MODEL, SEALER, ids
-from tests.strategies_requests import json_values
+from tests.support.strategies.requests import json_values
 
 TYPES = [
     "message",

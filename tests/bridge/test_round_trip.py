@@ -37,7 +37,7 @@ from tests.bridge.responses_kit import (
     folded,
     translated,
 )
-from tests.strategies import streams as any_streams
+from tests.support.strategies.values import streams as any_streams
 
 
 def streams(*, may_fail: bool = True) -> st.SearchStrategy[list[LLMEvent]]:

@@ -13,7 +13,7 @@ from llmcore.bridge.seal import PREFIX, Sealer
 from llmcore.schema.json import JsonValue
 from llmcore.schema.messages import Origin
 from tests.bridge.responses_kit import SEALER, codes, refused, translated
-from tests.strategies_requests import json_values
+from tests.support.strategies.requests import json_values
 
 
 @settings(max_examples=50, deadline=None)

@@ -15,7 +15,14 @@ import pytest
 from llmcore.cli import main
 from llmcore.cli.exit_codes import EXIT_CODES, exit_code, explain
 from llmcore.schema.errors import AbortError, RateLimitError, error_types
-from tests.loopback import Answer, Loopback, chat_chunk, chat_handler, chat_stream, serve
+from tests.support.servers.loopback import (
+    Answer,
+    Loopback,
+    chat_chunk,
+    chat_handler,
+    chat_stream,
+    serve,
+)
 
 
 @pytest.fixture

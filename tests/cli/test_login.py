@@ -12,7 +12,7 @@ from llmcore.cli import main
 from llmcore.client.client import Client
 from llmcore.client.github_login import login_file, read_login
 from llmcore.routes.providers import PROVIDERS
-from tests.github_loopback import Github, answer, github
+from tests.support.servers.github_loopback import Github, answer, github
 
 
 @pytest.fixture

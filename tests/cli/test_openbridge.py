@@ -15,7 +15,7 @@ from llmcore.testing.cassette import (
     RecordedRequest,
     RecordedResponse,
 )
-from tests.loopback import chat_handler, chat_stream, serve
+from tests.support.servers.loopback import chat_handler, chat_stream, serve
 
 BODY: Any = {"model": "m-1", "input": "Hi", "stream": True, "store": False}
 

@@ -22,7 +22,7 @@ from llmcore.schema.entries import EntryText
 from llmcore.schema.errors import ConfigurationError
 from llmcore.sessions.contract_schema import contract_schema
 from llmcore.sessions.sqlite_store import SQLiteStore
-from tests.loopback import (
+from tests.support.servers.loopback import (
     Answer,
     Loopback,
     Received,
@@ -30,7 +30,7 @@ from tests.loopback import (
     chat_handler,
     serve,
 )
-from tests.strategies_contract import NOON, entry
+from tests.support.strategies.contract import NOON, entry
 
 ASK = ["ask", "-q", "-m", "vllm:m-1", "--session", "trip"]
 

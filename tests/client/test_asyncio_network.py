@@ -19,7 +19,7 @@ import pytest
 from llmcore.client import asyncio_network
 from llmcore.client.asyncio_network import AsyncioBackend, first_of
 from llmcore.client.asyncio_stream import AsyncioStream
-from tests.asyncio_loops import ASYNCIO_LOOPS
+from tests.support.programs.asyncio_loops import ASYNCIO_LOOPS
 
 pytestmark = pytest.mark.anyio
 

@@ -22,8 +22,8 @@ from hypothesis import strategies as st
 from llmcore.client import asyncio_stream
 from llmcore.client.asyncio_network import AsyncioBackend
 from llmcore.client.asyncio_stream import MAX_WAITING, AsyncioStream
-from tests.asyncio_loops import ASYNCIO_LOOPS
-from tests.tls_loopback import Authority, new_authority
+from tests.support.programs.asyncio_loops import ASYNCIO_LOOPS
+from tests.support.servers.tls_loopback import Authority, new_authority
 
 pytestmark = pytest.mark.anyio
 

@@ -34,7 +34,7 @@ from llmcore import (
 from llmcore.catalog.lookup import _OTHER_NAMES, get_latest_model
 from llmcore.folds.grammar import violations
 from llmcore.routes.providers import OTHER_NAMES
-from tests.loopback import (
+from tests.support.servers.loopback import (
     Answer,
     Loopback,
     Received,

@@ -16,7 +16,15 @@ import pytest
 
 from llmcore import Client, Failure, Model, OpenAICompatible, Timeouts, generate, request, stream
 from llmcore.schema.errors import LLMError
-from tests.loopback import Answer, Loopback, Received, Script, chat_chunk, chat_stream, serve
+from tests.support.servers.loopback import (
+    Answer,
+    Loopback,
+    Received,
+    Script,
+    chat_chunk,
+    chat_stream,
+    serve,
+)
 
 pytestmark = pytest.mark.anyio
 

@@ -31,7 +31,7 @@ from llmcore.schema.errors import (
 )
 from llmcore.schema.model import Model
 from llmcore.schema.request import request
-from tests.loopback import (
+from tests.support.servers.loopback import (
     Answer,
     Loopback,
     Received,
@@ -42,7 +42,7 @@ from tests.loopback import (
     chat_whole,
     serve,
 )
-from tests.tls_loopback import Authority, Http2Loopback, new_authority, serve_http2
+from tests.support.servers.tls_loopback import Authority, Http2Loopback, new_authority, serve_http2
 
 pytestmark = pytest.mark.anyio
 

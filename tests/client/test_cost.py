@@ -9,8 +9,8 @@ from llmcore import Client, OpenAI, OpenRouter, from_json, generate, request, to
 from llmcore.schema.model import Model
 from llmcore.schema.response import LLMResponse
 from llmcore.testing import scripted
-from tests.generation_wire import client_of, text_of
-from tests.loopback import DONE, chat_chunk, sse
+from tests.support.servers.loopback import DONE, chat_chunk, sse
+from tests.support.wire.generation import client_of, text_of
 
 pytestmark = pytest.mark.anyio
 

@@ -25,7 +25,7 @@ from llmcore.routes.sigv4 import AwsCredentialChain, AwsCredentials, sigv4_of_ch
 from llmcore.routes.vertex import Vertex
 from llmcore.schema.errors import AuthenticationError, ConfigurationError
 from llmcore.schema.request import request
-from tests.loopback import Answer, Loopback, Received, serve
+from tests.support.servers.loopback import Answer, Loopback, Received, serve
 
 pytestmark = pytest.mark.anyio
 

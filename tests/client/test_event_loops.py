@@ -13,7 +13,7 @@ import pytest
 from llmcore import Client, Finish, Model, OpenAICompatible, Success, request
 from llmcore.client.http_options import shared_tls_context
 from llmcore.client.pool import PerLoop
-from tests.loopback import Loopback, chat_handler, serve
+from tests.support.servers.loopback import Loopback, chat_handler, serve
 
 
 def model_at(server: Loopback) -> Model:

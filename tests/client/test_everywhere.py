@@ -9,7 +9,7 @@ import warnings
 import pytest
 
 from llmcore import Client, Model, OpenAICompatible, request, sync
-from tests.loopback import chat_handler, serve
+from tests.support.servers.loopback import chat_handler, serve
 
 CALLS = 4
 

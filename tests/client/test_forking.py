@@ -23,9 +23,9 @@ from llmcore.client.middleware.sqlite_cache import SqliteCache
 from llmcore.routes.github_credentials import CopilotLogin
 from llmcore.routes.google_credentials import GoogleCredentials
 from llmcore.routes.sigv4 import AwsCredentialChain
-from tests.forked_child import in_child, needs_fork
-from tests.generation_wire import model_at
-from tests.loopback import Answer, Loopback, chat_whole, serve
+from tests.support.programs.forked_child import in_child, needs_fork
+from tests.support.servers.loopback import Answer, Loopback, chat_whole, serve
+from tests.support.wire.generation import model_at
 
 pytestmark = needs_fork
 

@@ -36,7 +36,7 @@ from llmcore.schema.errors import (
     StreamError,
 )
 from llmcore.schema.request import request
-from tests.github_loopback import Github, answer, github
+from tests.support.servers.github_loopback import Github, answer, github
 
 pytestmark = pytest.mark.anyio
 

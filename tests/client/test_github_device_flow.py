@@ -8,7 +8,7 @@ import pytest
 from llmcore.client.github_device_flow import DeviceCode, request_device_code, wait_for_token
 from llmcore.client.http import HttpTransport
 from llmcore.schema.errors import AuthenticationError, LLMError, StreamError
-from tests.github_loopback import Github, answer, github
+from tests.support.servers.github_loopback import Github, answer, github
 
 pytestmark = pytest.mark.anyio
 

@@ -11,7 +11,14 @@ import pytest
 from llmcore import Client, Model, NetworkError, OpenAICompatible, Success, request
 from llmcore.client.http import translate
 from llmcore.routes.http_request import HttpRequest
-from tests.loopback import Answer, Loopback, Received, chat_handler, chat_whole, serve
+from tests.support.servers.loopback import (
+    Answer,
+    Loopback,
+    Received,
+    chat_handler,
+    chat_whole,
+    serve,
+)
 
 pytestmark = pytest.mark.anyio
 

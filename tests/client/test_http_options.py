@@ -16,8 +16,8 @@ from llmcore.routes.transport import Http
 from llmcore.schema.errors import ConfigurationError, LLMError, NetworkError
 from llmcore.schema.model import Model
 from llmcore.schema.request import request
-from tests.loopback import Loopback, chat_handler, serve
-from tests.tls_loopback import (
+from tests.support.servers.loopback import Loopback, chat_handler, serve
+from tests.support.servers.tls_loopback import (
     Authority,
     Http2Loopback,
     Proxy,

@@ -20,7 +20,15 @@ from llmcore import (
     Timeouts,
     request,
 )
-from tests.loopback import Answer, Loopback, Received, Script, chat_chunk, chat_stream, serve
+from tests.support.servers.loopback import (
+    Answer,
+    Loopback,
+    Received,
+    Script,
+    chat_chunk,
+    chat_stream,
+    serve,
+)
 
 pytestmark = pytest.mark.anyio
 

@@ -16,7 +16,7 @@ from llmcore import (
     request,
 )
 from llmcore.client.event_stream import EventStream
-from tests.loopback import Answer, Loopback, Received, chat_chunk, serve, sse
+from tests.support.servers.loopback import Answer, Loopback, Received, chat_chunk, serve, sse
 
 pytestmark = pytest.mark.anyio
 

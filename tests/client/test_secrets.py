@@ -19,7 +19,7 @@ from llmcore import (
     Timeouts,
     generate,
 )
-from tests.loopback import Answer, Loopback, chat_chunk, chat_handler, serve
+from tests.support.servers.loopback import Answer, Loopback, chat_chunk, chat_handler, serve
 
 pytestmark = pytest.mark.anyio
 

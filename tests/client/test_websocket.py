@@ -36,9 +36,8 @@ from llmcore.schema.errors import (
 from llmcore.schema.events import TextDelta
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
-from tests.loopback import Answer, Received, serve, sse
-from tests.responses_wire import document, events_of, function_call, message, reasoning
-from tests.socket_server import (
+from tests.support.servers.loopback import Answer, Received, serve, sse
+from tests.support.servers.socket_server import (
     Action,
     Close,
     Cut,
@@ -50,6 +49,7 @@ from tests.socket_server import (
     says,
     sockets,
 )
+from tests.support.wire.responses import document, events_of, function_call, message, reasoning
 
 pytestmark = pytest.mark.anyio
 

@@ -17,8 +17,7 @@ from llmcore.client.websocket_connection import WebSocketConnection, WebSocketDi
 from llmcore.routes.http_request import HttpRequest
 from llmcore.routes.transport import WebSocket
 from llmcore.schema.errors import NetworkError, RequestTimeoutError, StreamError
-from tests.responses_wire import message
-from tests.socket_server import (
+from tests.support.servers.socket_server import (
     Action,
     Close,
     Cut,
@@ -30,7 +29,8 @@ from tests.socket_server import (
     says,
     sockets,
 )
-from tests.tls_loopback import new_authority, proxy
+from tests.support.servers.tls_loopback import new_authority, proxy
+from tests.support.wire.responses import message
 
 pytestmark = pytest.mark.anyio
 

@@ -9,13 +9,13 @@ from contextlib import ExitStack
 
 import pytest
 
-from tests.bridge_process import Gateway, gateway
-from tests.bridge_service import UPSTREAM_KEY
-from tests.client_gateway import SEAL_KEY, Bridge
-from tests.client_programs import CLIENT_KEY, require_clients
-from tests.client_recorder import recorded
-from tests.client_upstream import answer
-from tests.loopback import Loopback, serve
+from tests.support.programs.client_programs import CLIENT_KEY, require_clients
+from tests.support.programs.client_recorder import recorded
+from tests.support.servers.bridge_process import Gateway, gateway
+from tests.support.servers.bridge_service import UPSTREAM_KEY
+from tests.support.servers.client_gateway import SEAL_KEY, Bridge
+from tests.support.servers.client_upstream import answer
+from tests.support.servers.loopback import Loopback, serve
 
 RECORDING = os.environ.get("RECORD_CLIENTS", "").lower() in ("1", "true", "yes")
 

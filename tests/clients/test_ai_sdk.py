@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from tests.bridge_process import Gateway
-from tests.client_gateway import Bridge
-from tests.client_programs import scene
-from tests.client_upstream import CITIES, SIGNATURES
+from tests.support.programs.client_programs import scene
+from tests.support.servers.bridge_process import Gateway
+from tests.support.servers.client_gateway import Bridge
+from tests.support.servers.client_upstream import CITIES, SIGNATURES
 
 PROVIDERS = ["openai", "open-responses"]
 TEXT = 'That is: {"weather":"Oslo: sunny"}{"weather":"Rome: sunny"}'

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from tests.bridge_process import Gateway
-from tests.client_gateway import Bridge
-from tests.client_programs import Codex, CodexTurn
-from tests.client_upstream import text_of
+from tests.support.programs.client_programs import Codex, CodexTurn
+from tests.support.servers.bridge_process import Gateway
+from tests.support.servers.client_gateway import Bridge
+from tests.support.servers.client_upstream import text_of
 
 MODELS = ["m-1", "gpt-5.5", "gpt-6.1-sol"]
 """Codex knows nothing of the first, has a tool for patches with the second, and with the third

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from llmcore.client.timeouts import Timeouts
 from llmcore.routes.http_request import HttpRequest
-from tests.loopback import chat_stream, chat_whole, sse
+from tests.support.servers.loopback import chat_stream, chat_whole, sse
 
 Json: TypeAlias = dict[str, Any]
 

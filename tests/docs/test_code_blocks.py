@@ -11,7 +11,7 @@ from llmcore.client import client as client_module
 from llmcore.client.transports import Transports
 from llmcore.generation import default_client
 from tests.docs.stand_in import StandIn
-from tests.loopback import chat_handler, serve
+from tests.support.servers.loopback import chat_handler, serve
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

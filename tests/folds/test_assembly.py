@@ -24,8 +24,8 @@ from llmcore.schema.deltas import (
     MessageDelta,
 )
 from llmcore.schema.entries import EntryText, EntryThinking, EntryToolCall, MessageEntry
-from tests.strategies import json_objects, laws
-from tests.strategies_contract import NOON, RUN, delta_streams, deltas_of
+from tests.support.strategies.contract import NOON, RUN, delta_streams, deltas_of
+from tests.support.strategies.values import json_objects, laws
 
 START = DeltaStart("m-1", "req-1")
 DONE = DeltaDone("stop")

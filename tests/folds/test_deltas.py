@@ -33,7 +33,7 @@ from llmcore.schema.errors import RateLimitError
 from llmcore.schema.events import LLMEvent
 from llmcore.schema.usage import Usage
 from llmcore.sessions.wire import delta_from_wire, to_wire
-from tests.strategies import framed, laws, streams
+from tests.support.strategies.values import framed, laws, streams
 
 USAGE = Usage.make(input_tokens=3, output_tokens=2, cost_usd=0.25)
 STOP = events.FinishReason("stop", "end_turn")

@@ -36,7 +36,7 @@ from llmcore.schema.events import (
     ToolInputStart,
     ToolResult,
 )
-from tests.strategies import laws, streams
+from tests.support.strategies.values import laws, streams
 
 STOP = FinishReason("stop")
 START = StreamStart(provider="acme", model="m")

@@ -47,7 +47,7 @@ from llmcore.schema.messages import Message, Origin
 from llmcore.schema.rate_limit import RateLimitInfo
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.usage import Usage
-from tests.strategies import bare_streams, framed, laws, streams
+from tests.support.strategies.values import bare_streams, framed, laws, streams
 
 STOP = FinishReason("stop", "end_turn")
 STARTS: dict[type, str] = {

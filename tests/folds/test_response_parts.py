@@ -38,7 +38,7 @@ from llmcore.schema.events import (
     ToolInputStart,
     ToolResult,
 )
-from tests.strategies import framed
+from tests.support.strategies.values import framed
 
 META: Any = {"acme": {"item": "i1"}}
 

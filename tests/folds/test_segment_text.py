@@ -29,7 +29,7 @@ from llmcore.schema.events import (
 )
 from llmcore.schema.json import MAX_DEPTH, JsonValue
 from llmcore.schema.response import LLMResponse
-from tests.strategies import (
+from tests.support.strategies.values import (
     chunkings,
     framed,
     json_objects,

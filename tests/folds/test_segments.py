@@ -37,7 +37,7 @@ from llmcore.schema.events import (
     ToolInputStart,
 )
 from llmcore.schema.response import LLMResponse
-from tests.strategies import (
+from tests.support.strategies.values import (
     SEGMENT_STYLES,
     Segment,
     SegmentStyle,

@@ -6,7 +6,15 @@ from typing import Any
 import pytest
 
 from llmcore import Client, Message, ToolCallPart, ToolDefinition, request
-from tests.matrix_wire import ANTHROPIC, BEDROCK, COLUMNS, COMPATIBLE, GEMINI, OPENAI, Column
+from tests.support.wire.matrix import (
+    ANTHROPIC,
+    BEDROCK,
+    COLUMNS,
+    COMPATIBLE,
+    GEMINI,
+    OPENAI,
+    Column,
+)
 
 NOW = ToolDefinition("now", "Tell the time.", {"type": "object", "properties": {}})
 

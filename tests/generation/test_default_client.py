@@ -11,8 +11,8 @@ from llmcore.generation.default_client import default_client, set_default_client
 from llmcore.generation.generate import generate
 from llmcore.generation.stream import stream
 from llmcore.testing import scripted
-from tests.generation_wire import SSE, any_model, model_at, text_of
-from tests.loopback import Answer, serve
+from tests.support.servers.loopback import Answer, serve
+from tests.support.wire.generation import SSE, any_model, model_at, text_of
 
 
 @pytest.fixture(autouse=True)

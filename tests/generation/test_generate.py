@@ -49,8 +49,8 @@ from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import ToolChoice, ToolDefinition
 from llmcore.schema.usage import Usage
-from tests.generation_wire import any_model, calls_of, client_of, text_of
-from tests.loopback import chat_chunk, chat_whole
+from tests.support.servers.loopback import chat_chunk, chat_whole
+from tests.support.wire.generation import any_model, calls_of, client_of, text_of
 
 pytestmark = pytest.mark.anyio
 

@@ -32,7 +32,7 @@ from llmcore import (
     tool,
 )
 from llmcore.folds.grammar import violations
-from tests.local_scenes import EXAMPLE
+from tests.support.servers.local_scenes import EXAMPLE
 
 pytestmark = [pytest.mark.anyio, pytest.mark.local_model]
 

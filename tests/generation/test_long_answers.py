@@ -10,8 +10,8 @@ from trio.testing import MockClock
 from llmcore import Anthropic, Client, Model, OpenAICompatible, Timeouts, generate, request, stream
 from llmcore.client.timeouts import Timeouts as Limits
 from llmcore.routes.http_request import HttpRequest
-from tests import anthropic_wire
-from tests.loopback import chat_chunk, chat_stream, chat_whole
+from tests.support.servers.loopback import chat_chunk, chat_stream, chat_whole
+from tests.support.wire import anthropic as anthropic_wire
 
 LONG = 64_000
 WORDS = ["words "] * 5

@@ -42,8 +42,8 @@ from llmcore import (
 from llmcore.folds.grammar import violations
 from llmcore.schema.errors import InvalidRequestError, LLMError
 from llmcore.testing import assert_prefix_stable
-from tests.loopback import Received
-from tests.matrix_wire import (
+from tests.support.servers.loopback import Received
+from tests.support.wire.matrix import (
     COLUMNS,
     HTTPS_URL,
     KEY,

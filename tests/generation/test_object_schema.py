@@ -14,7 +14,7 @@ from llmcore.generation.object_schema import Accepted, ObjectSchema
 from llmcore.protocols.tool_schema import SchemaTarget, project
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError, LLMError
 from llmcore.schema.json import JsonValue
-from tests.strategies import json_values
+from tests.support.strategies.values import json_values
 
 
 class Color(enum.Enum):

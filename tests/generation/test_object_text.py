@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from llmcore.generation.object_text import Document, document_in
 from llmcore.schema import json
 from llmcore.schema.json import JsonValue
-from tests.strategies import json_values
+from tests.support.strategies.values import json_values
 
 FENCED = """Here is your object:
 

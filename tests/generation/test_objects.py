@@ -28,9 +28,9 @@ from llmcore.schema.errors import (
 from llmcore.schema.events import Finish, TextDelta
 from llmcore.schema.options import ResponseFormat
 from llmcore.testing import ScriptedTransport, scripted
-from tests import anthropic_wire
-from tests.generation_wire import SSE, any_model, calls_of, client_of, model_at, text_of
-from tests.loopback import Answer, chat_chunk, serve
+from tests.support.servers.loopback import Answer, chat_chunk, serve
+from tests.support.wire import anthropic as anthropic_wire
+from tests.support.wire.generation import SSE, any_model, calls_of, client_of, model_at, text_of
 
 pytestmark = pytest.mark.anyio
 

@@ -27,8 +27,8 @@ from llmcore.schema.errors import (
     RequestTimeoutError,
 )
 from llmcore.schema.events import ErrorEvent, LLMEvent, TextDelta, ToolResult
-from tests.generation_wire import SSE, calls_of, model_at, text_of
-from tests.loopback import Answer, Loopback, Received, Script, chat_chunk, serve
+from tests.support.servers.loopback import Answer, Loopback, Received, Script, chat_chunk, serve
+from tests.support.wire.generation import SSE, calls_of, model_at, text_of
 
 pytestmark = pytest.mark.anyio
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from llmcore.generation import partial_objects
 from llmcore.generation.partial_objects import EAGER, ElementScanner, PartialValue, contains
 from llmcore.schema.json import JsonValue
-from tests.strategies import json_values
+from tests.support.strategies.values import json_values
 
 texts = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from('\\"[]{},1eu0'))
 leaves = st.none() | st.booleans() | st.integers() | st.floats(-1e9, 1e9) | texts

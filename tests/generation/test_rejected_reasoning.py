@@ -13,8 +13,16 @@ from llmcore.generation.stream import stream
 from llmcore.routes.openai import OpenAI
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.messages import Message
-from tests.loopback import Answer, Loopback, Received, serve
-from tests.responses_wire import document, events_of, function_call, message, reasoning, said, sse
+from tests.support.servers.loopback import Answer, Loopback, Received, serve
+from tests.support.wire.responses import (
+    document,
+    events_of,
+    function_call,
+    message,
+    reasoning,
+    said,
+    sse,
+)
 
 pytestmark = pytest.mark.anyio
 

@@ -13,7 +13,7 @@ from llmcore.generation.objects import generate_object
 from llmcore.generation.results import GenerateResult
 from llmcore.generation.tool import tool
 from llmcore.schema.codec import from_json, to_json
-from tests.generation_wire import any_model, calls_of, client_of, text_of
+from tests.support.wire.generation import any_model, calls_of, client_of, text_of
 
 pytestmark = pytest.mark.anyio
 

@@ -19,7 +19,7 @@ from llmcore.generation.tool import Tool
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.options import CachePolicy, GenerationOptions, ReasoningOptions, ResponseFormat
 from llmcore.schema.tools import HostedTool, ToolChoice, ToolDefinition
-from tests.generation_wire import any_model
+from tests.support.wire.generation import any_model
 
 MODEL = any_model()
 

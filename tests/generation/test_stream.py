@@ -44,8 +44,8 @@ from llmcore.schema.events import (
 )
 from llmcore.schema.request import LLMRequest
 from llmcore.testing import scripted
-from tests.generation_wire import any_model, calls_of, client_of, text_of
-from tests.loopback import chat_chunk, sse
+from tests.support.servers.loopback import chat_chunk, sse
+from tests.support.wire.generation import any_model, calls_of, client_of, text_of
 
 pytestmark = pytest.mark.anyio
 

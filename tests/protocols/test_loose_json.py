@@ -5,7 +5,7 @@ from hypothesis import given
 
 from llmcore.protocols.loose_json import count, dicts, integer, mapping, string
 from llmcore.schema.json import JsonValue
-from tests.strategies import json_values
+from tests.support.strategies.values import json_values
 
 
 @pytest.mark.parametrize(

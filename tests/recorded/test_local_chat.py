@@ -19,7 +19,7 @@ from llmcore import (
 from llmcore.folds.grammar import violations
 from llmcore.schema.json import JsonObject
 from llmcore.testing import CassetteFixture, assert_prefix_stable
-from tests.local_scenes import EXAMPLE, TIME, WEATHER
+from tests.support.servers.local_scenes import EXAMPLE, TIME, WEATHER
 
 pytestmark = pytest.mark.anyio
 

@@ -7,7 +7,7 @@ from llmcore.folds.grammar import violations
 from llmcore.protocols import anthropic_messages, openai_responses
 from llmcore.routes.local import Local
 from llmcore.testing import CassetteFixture
-from tests.local_scenes import EXAMPLE, TIME, WEATHER
+from tests.support.servers.local_scenes import EXAMPLE, TIME, WEATHER
 
 pytestmark = pytest.mark.anyio
 

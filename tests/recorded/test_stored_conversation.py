@@ -30,7 +30,7 @@ from llmcore.sessions.run_rules import check_run
 from llmcore.sessions.sqlite_store import SQLiteStore
 from llmcore.sessions.wire import entry_to_text, to_wire
 from llmcore.testing import CassetteFixture, scripted
-from tests.local_scenes import EXAMPLE, TIME, WEATHER
+from tests.support.servers.local_scenes import EXAMPLE, TIME, WEATHER
 
 pytestmark = pytest.mark.anyio
 

@@ -8,7 +8,15 @@ import pytest
 
 from llmcore import ChatDialect, Client, Message, Model, ToolCallPart, ToolDefinition, request
 from llmcore.routes.chat_provider import ChatProvider, Profile
-from tests.loopback import DONE, Answer, Loopback, Received, chat_chunk, chat_handler, serve
+from tests.support.servers.loopback import (
+    DONE,
+    Answer,
+    Loopback,
+    Received,
+    chat_chunk,
+    chat_handler,
+    serve,
+)
 
 pytestmark = pytest.mark.anyio
 

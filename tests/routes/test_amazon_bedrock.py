@@ -12,7 +12,7 @@ from llmcore.routes.sigv4 import AwsCredentialChain
 from llmcore.schema.errors import AuthenticationError, ConfigurationError
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest, request
-from tests.prepared import SECRET, failure, prepare
+from tests.support.wire.prepared import SECRET, failure, prepare
 
 KEYS = {"AWS_ACCESS_KEY_ID": "AKID", "AWS_SECRET_ACCESS_KEY": SECRET}
 PROFILE = "arn:aws:bedrock:us-east-1:123456789012:application-inference-profile/abc"

@@ -9,7 +9,7 @@ from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.model import Model
 from llmcore.schema.options import CachePolicy, HttpOverlay
 from llmcore.schema.request import request
-from tests.prepared import prepare
+from tests.support.wire.prepared import prepare
 
 
 def hello(model: Model, **environ: str) -> PreparedRequest:

@@ -10,7 +10,7 @@ from llmcore.routes.providers import PROVIDERS
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest, request
-from tests.prepared import failure, prepare
+from tests.support.wire.prepared import failure, prepare
 
 HOST = "https://res.openai.azure.com"
 FOUNDRY = "https://res.services.ai.azure.com"

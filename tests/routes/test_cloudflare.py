@@ -17,7 +17,7 @@ from llmcore.routes.route import PreparedRequest
 from llmcore.schema.errors import AuthenticationError, ConfigurationError
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest, request
-from tests.prepared import SECRET, WEATHER, failure, prepare, shown
+from tests.support.wire.prepared import SECRET, WEATHER, failure, prepare, shown
 
 GATEWAY = "https://gateway.ai.cloudflare.com/v1/acc0/default"
 MODELS = {

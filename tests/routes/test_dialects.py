@@ -17,8 +17,8 @@ from llmcore.schema.model import Model
 from llmcore.schema.options import CachePolicy, GenerationOptions, ResponseFormat
 from llmcore.schema.request import request
 from llmcore.schema.tools import ToolChoice, ToolDefinition
-from tests.chat_wire import streamed, text_chunks
-from tests.protocol_wire import response
+from tests.support.wire.chat import streamed, text_chunks
+from tests.support.wire.protocol import response
 
 ENTRIES = {entry.id: entry for entry in PROVIDERS}
 TOOLS = [ToolDefinition("get_weather", "The weather."), ToolDefinition("get_time", "The time.")]

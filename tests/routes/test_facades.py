@@ -17,7 +17,7 @@ from llmcore.schema.messages import Message, Origin
 from llmcore.schema.model import Model
 from llmcore.schema.options import CachePolicy, GenerationOptions, ResponseFormat
 from llmcore.schema.request import request
-from tests.prepared import SECRET, WEATHER, failure, prepare, shown
+from tests.support.wire.prepared import SECRET, WEATHER, failure, prepare, shown
 
 MODELS = {
     "openai": "gpt-5.2",

@@ -24,8 +24,8 @@ from llmcore.schema.messages import Message, Origin
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest, request
 from llmcore.version import VERSION
-from tests.prepared import NOW, SECRET, WEATHER, failure, prepare, shown
-from tests.responses_wire import Native, events_of, function_call, message, reasoning, sse
+from tests.support.wire.prepared import NOW, SECRET, WEATHER, failure, prepare, shown
+from tests.support.wire.responses import Native, events_of, function_call, message, reasoning, sse
 
 COPILOT = GithubCopilot.configure(token=SECRET)
 PNG = "data:image/png;base64,iVBORw0KGgo="

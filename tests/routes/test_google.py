@@ -4,7 +4,7 @@ import pytest
 
 from llmcore.routes.google import Google
 from llmcore.schema.request import request
-from tests.prepared import prepare
+from tests.support.wire.prepared import prepare
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,15 @@ from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.events import Finish, TextDelta, ToolCall
 from llmcore.schema.request import request
 from llmcore.schema.tools import ToolDefinition
-from tests.loopback import DONE, Answer, Loopback, Received, chat_chunk, chat_handler, serve
+from tests.support.servers.loopback import (
+    DONE,
+    Answer,
+    Loopback,
+    Received,
+    chat_chunk,
+    chat_handler,
+    serve,
+)
 
 
 @pytest.mark.parametrize("name", ["acme", "acme-2", "Acme.ai", "a_b", "7b"])

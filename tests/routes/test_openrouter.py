@@ -9,7 +9,7 @@ from llmcore.routes.route import RouteDefaults
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.json import JsonObject
 from llmcore.schema.request import request
-from tests.prepared import SECRET, prepare
+from tests.support.wire.prepared import SECRET, prepare
 
 ROUTING = OpenRouterRouting(
     order=["anthropic", "amazon-bedrock"],

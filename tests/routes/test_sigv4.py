@@ -19,7 +19,7 @@ from llmcore.routes.sigv4 import (
     sigv4_of_environ,
 )
 from llmcore.schema.errors import AuthenticationError, ConfigurationError
-from tests.prepared import NOW, SECRET
+from tests.support.wire.prepared import NOW, SECRET
 
 KEY = AwsCredentials(access_key="AKIDEXAMPLE", secret_key=SECRET)
 TEMPORARY = AwsCredentials(access_key="ASIAEXAMPLE", secret_key=SECRET, session_token="session/+=")

@@ -14,7 +14,7 @@ from llmcore.schema.errors import AuthenticationError, ConfigurationError
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest, request
-from tests.prepared import SECRET, WEATHER, failure, prepare, shown
+from tests.support.wire.prepared import SECRET, WEATHER, failure, prepare, shown
 
 VERTEX = Vertex.configure(project="p-1", location="europe-west4", auth=Auth.bearer(SECRET))
 PLACE = "https://europe-west4-aiplatform.googleapis.com/v1/projects/p-1/locations/europe-west4"

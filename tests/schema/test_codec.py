@@ -18,8 +18,8 @@ from llmcore.schema.rate_limit import RateLimitInfo
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.usage import Usage
-from tests import strategies as values
-from tests.strategies import laws
+from tests.support.strategies import values
+from tests.support.strategies.values import laws
 
 STRATEGIES: dict[str, st.SearchStrategy[Any]] = {
     "citation": values.citations(),

@@ -27,7 +27,7 @@ from llmcore.schema.content import (
 )
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import JsonValue
-from tests.strategies import content_parts, json_values, laws
+from tests.support.strategies.values import content_parts, json_values, laws
 
 MEDIA = (ImagePart, AudioPart, DocumentPart)
 SOURCES: dict[str, Any] = {

@@ -23,7 +23,7 @@ from llmcore.schema.entries import (
     EntryToolResult,
 )
 from llmcore.schema.errors import LLMError, error_types
-from tests.strategies_contract import entry
+from tests.support.strategies.contract import entry
 
 ONE_OF_EACH: tuple[EntryPart, ...] = (
     EntryText("Hi"),

@@ -14,7 +14,7 @@ from llmcore.schema.errors import LLMError, RateLimitError, error_types
 from llmcore.schema.events import FinishReason
 from llmcore.schema.messages import Message
 from llmcore.schema.response import LLMResponse
-from tests.strategies import laws, llm_errors
+from tests.support.strategies.values import laws, llm_errors
 
 RETRYABLE = {
     "ProviderError",

@@ -10,7 +10,7 @@ from llmcore.schema.codec import to_json
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.events import EventType, File, LLMEvent, ProviderEvent, ToolCall, ToolResult
 from llmcore.schema.json import JsonValue
-from tests.strategies import json_values, laws
+from tests.support.strategies.values import json_values, laws
 
 
 def test_every_event_has_a_type_of_its_own() -> None:

@@ -22,7 +22,7 @@ from llmcore.schema.json import (
     plain_metadata,
     plain_object,
 )
-from tests.strategies import json_objects, json_values, laws
+from tests.support.strategies.values import json_objects, json_values, laws
 
 
 def nested(levels: int) -> Any:

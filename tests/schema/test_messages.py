@@ -19,7 +19,7 @@ from llmcore.schema.content import (
 )
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.messages import Message, Origin
-from tests.strategies import laws, messages
+from tests.support.strategies.values import laws, messages
 
 ROLES = ("system", "user", "assistant", "tool", "developer")
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import JsonObject
 from llmcore.schema.options import GenerationOptions, HttpOverlay, ResponseFormat, merge_json
-from tests.strategies import http_overlays, json_objects, laws
+from tests.support.strategies.values import http_overlays, json_objects, laws
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from llmcore.schema.model import Model
 from llmcore.schema.options import CachePolicy, GenerationOptions, HttpOverlay, ReasoningOptions
 from llmcore.schema.request import LLMRequest, request
 from llmcore.schema.tools import CustomTool, HostedTool, ToolChoice, ToolDefinition
-from tests.strategies import laws, requests
+from tests.support.strategies.values import laws, requests
 
 # -- request(...)
 

@@ -8,7 +8,7 @@ from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.events import FinishReason
 from llmcore.schema.messages import Message
 from llmcore.schema.response import LLMResponse
-from tests.strategies import laws, responses
+from tests.support.strategies.values import laws, responses
 
 
 def test_the_accessors_are_the_messages() -> None:

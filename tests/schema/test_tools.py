@@ -15,7 +15,7 @@ from llmcore.schema.tools import (
     ToolDefinition,
     check_tool_name,
 )
-from tests.strategies import laws, parameter_schemas, tool_names
+from tests.support.strategies.values import laws, parameter_schemas, tool_names
 
 # -- names
 

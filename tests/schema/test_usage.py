@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore.schema.usage import Usage
-from tests.strategies import counts, laws, maybe, usages
+from tests.support.strategies.values import counts, laws, maybe, usages
 
 TOKENS = [name for name in fields_dict(Usage) if name.endswith("_tokens")]
 

@@ -13,7 +13,7 @@ from llmcore.sessions.memory_store import MemoryStore
 from llmcore.sessions.redis_store import RedisStore
 from llmcore.sessions.sqlite_store import SQLiteStore
 from llmcore.sessions.store import SessionStore
-from tests.redis_servers import running_redis, server_programs
+from tests.support.servers.redis_servers import running_redis, server_programs
 
 MakeStore: TypeAlias = Callable[..., SessionStore]
 

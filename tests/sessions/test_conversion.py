@@ -19,8 +19,8 @@ from llmcore.schema.response import LLMResponse
 from llmcore.sessions.conversion import answer_entries, to_entries, to_messages
 from llmcore.sessions.run_rules import check_run
 from llmcore.sessions.wire import entry_from_text, entry_to_text
-from tests.strategies import laws, messages, responses
-from tests.strategies_contract import NOON, RUN, entry, single_entries
+from tests.support.strategies.contract import NOON, RUN, entry, single_entries
+from tests.support.strategies.values import laws, messages, responses
 
 
 def entries_of(*said: Message) -> tuple[e.MessageEntry, ...]:

@@ -12,7 +12,7 @@ from llmcore.schema.entries import EntryText, EntryToolCall, EntryToolResult
 from llmcore.schema.errors import ConfigurationError
 from llmcore.sessions.redis_store import RedisStore
 from llmcore.sessions.store import SessionStoreError
-from tests.strategies_contract import RUN, entry
+from tests.support.strategies.contract import RUN, entry
 
 pytestmark = pytest.mark.anyio
 

@@ -11,8 +11,8 @@ from returns.pipeline import is_successful
 from llmcore.schema import contract_errors as errors
 from llmcore.schema.entries import EntryToolCall, EntryToolResult, MessageEntry
 from llmcore.sessions.run_rules import call_ids, check_next, check_run
-from tests.strategies import laws
-from tests.strategies_contract import RUN, entry, runs
+from tests.support.strategies.contract import RUN, entry, runs
+from tests.support.strategies.values import laws
 
 Run = list[MessageEntry]
 

@@ -18,7 +18,7 @@ from llmcore.schema.errors import ConfigurationError
 from llmcore.sessions.sqlite_connection import SCHEMA_VERSION
 from llmcore.sessions.sqlite_store import SQLiteStore
 from llmcore.sessions.store import SessionStoreError
-from tests.strategies_contract import RUN, entry
+from tests.support.strategies.contract import RUN, entry
 
 pytestmark = pytest.mark.anyio
 

@@ -15,7 +15,7 @@ from llmcore.sessions.memory_store import MemoryStore
 from llmcore.sessions.sqlite_store import SQLiteStore
 from llmcore.sessions.store import RunInfo, SeqConflictError, SessionStore, StoredEntry
 from tests.sessions.conftest import MakeStore
-from tests.strategies_contract import NOON, RUN, entry
+from tests.support.strategies.contract import NOON, RUN, entry
 
 pytestmark = pytest.mark.anyio
 

@@ -21,8 +21,8 @@ from llmcore.sessions.wire import (
     entry_to_text,
     to_wire,
 )
-from tests.strategies import laws
-from tests.strategies_contract import NOON, entry, single_deltas, single_entries
+from tests.support.strategies.contract import NOON, entry, single_deltas, single_entries
+from tests.support.strategies.values import laws
 
 PUBLISHED = Path(__file__).parents[2] / "docs" / "contract-schema.json"
 VALIDATOR = jsonschema.Draft202012Validator(contract_schema())

@@ -20,9 +20,9 @@ from llmcore import Client as AsyncClient
 from llmcore.generation.default_client import default_client
 from llmcore.sync.background import background
 from llmcore.sync.pulling import Connection
-from tests.forked_child import in_child
-from tests.generation_wire import SSE, calls_of, model_at, text_of
-from tests.loopback import Answer, Loopback, chat_chunk, chat_handler, serve
+from tests.support.programs.forked_child import in_child
+from tests.support.servers.loopback import Answer, Loopback, chat_chunk, chat_handler, serve
+from tests.support.wire.generation import SSE, calls_of, model_at, text_of
 
 SLOW = [chat_chunk(delta={"content": "Hel"}), 10.0, *text_of()]
 

@@ -30,8 +30,8 @@ from llmcore import (
     request,
     sync,
 )
-from tests.generation_wire import SSE, calls_of, client_of, model_at, text_of
-from tests.loopback import Answer, Loopback, chat_chunk, chat_handler, serve
+from tests.support.servers.loopback import Answer, Loopback, chat_chunk, chat_handler, serve
+from tests.support.wire.generation import SSE, calls_of, client_of, model_at, text_of
 
 
 @pytest.fixture

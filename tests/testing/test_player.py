@@ -32,7 +32,7 @@ from llmcore.testing import (
     RecordedResponse,
 )
 from llmcore.testing.cassette_file import dumps, loads
-from tests.loopback import DONE, chat_chunk, chat_stream
+from tests.support.servers.loopback import DONE, chat_chunk, chat_stream
 
 pytestmark = pytest.mark.anyio
 

@@ -19,7 +19,7 @@ from llmcore.testing.cassette_file import load, save
 from llmcore.testing.player import Player
 from llmcore.testing.recorder import Recorder
 from llmcore.testing.selection import RecordedTest, Selection, describe
-from tests.loopback import Loopback, chat_handler, serve
+from tests.support.servers.loopback import Loopback, chat_handler, serve
 
 pytest_plugins = ["pytester"]
 

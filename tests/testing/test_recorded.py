@@ -16,7 +16,7 @@ from llmcore.schema.errors import (
 )
 from llmcore.schema.response import LLMResponse
 from llmcore.testing import decode_recorded
-from tests.chat_wire import completion, sse, text_chunks, usage_chunk
+from tests.support.wire.chat import completion, sse, text_chunks, usage_chunk
 
 SSE = {"Content-Type": "text/event-stream; charset=utf-8"}
 JSON = {"content-type": "application/json"}

@@ -33,7 +33,7 @@ from llmcore.testing import (
     load,
     scripted,
 )
-from tests.loopback import (
+from tests.support.servers.loopback import (
     Answer,
     Handler,
     Loopback,

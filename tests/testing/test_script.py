@@ -15,7 +15,7 @@ from llmcore.schema.errors import NetworkError, RequestTimeoutError
 from llmcore.schema.model import Model
 from llmcore.schema.request import request
 from llmcore.testing import ScriptEndedError, scripted
-from tests.loopback import chat_stream, chat_whole
+from tests.support.servers.loopback import chat_stream, chat_whole
 
 pytestmark = pytest.mark.anyio
 

@@ -29,9 +29,9 @@ from llmcore.testing import (
     save,
 )
 from llmcore.testing.cassette_file import dumps, from_data, loads
-from tests.loopback import Answer, serve, sse
-from tests.responses_wire import events_of, message
-from tests.socket_server import Action, Close, Native, answer, says, sockets
+from tests.support.servers.loopback import Answer, serve, sse
+from tests.support.servers.socket_server import Action, Close, Native, answer, says, sockets
+from tests.support.wire.responses import events_of, message
 
 pytestmark = pytest.mark.anyio
 

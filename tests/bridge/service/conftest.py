@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 
 from llmcore.bridge.config import Settings
-from tests.bridge_service import settings_for
-from tests.loopback import Loopback, chat_handler, serve
+from tests.support.servers.bridge_service import settings_for
+from tests.support.servers.loopback import Loopback, chat_handler, serve
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ from llmcore.bridge.grammar import violations
 from llmcore.bridge.service import Service
 from llmcore.testing.script import ScriptedTransport, scripted
 from tests.bridge.openai_types import check_event
-from tests.bridge_service import events_of, text_of, tool_script
-from tests.loopback import DONE, chat_chunk, chat_stream, sse
+from tests.support.servers.bridge_service import events_of, text_of, tool_script
+from tests.support.servers.loopback import DONE, chat_chunk, chat_stream, sse
 
 pytestmark = pytest.mark.anyio
 

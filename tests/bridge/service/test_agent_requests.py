@@ -6,8 +6,15 @@ from typing import Any
 
 import pytest
 
-from tests.bridge_service import asked, events_of, settings_for, streamed, text_of, tool_script
-from tests.loopback import Loopback, Received, chat_handler, serve
+from tests.support.servers.bridge_service import (
+    asked,
+    events_of,
+    settings_for,
+    streamed,
+    text_of,
+    tool_script,
+)
+from tests.support.servers.loopback import Loopback, Received, chat_handler, serve
 
 pytestmark = pytest.mark.anyio
 

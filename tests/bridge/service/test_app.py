@@ -20,7 +20,7 @@ from llmcore.bridge.memory_store import MemoryStore
 from llmcore.bridge.responses_fold import ResponsesFold
 from llmcore.bridge.service import Service
 from llmcore.schema.events import Finish, LLMEvent, TextStart
-from tests.bridge_service import (
+from tests.support.servers.bridge_service import (
     UPSTREAM_KEY,
     asked,
     events_of,
@@ -29,7 +29,7 @@ from tests.bridge_service import (
     text_of,
     tool_script,
 )
-from tests.loopback import Loopback, chat_chunk, chat_handler, chat_stream
+from tests.support.servers.loopback import Loopback, chat_chunk, chat_handler, chat_stream
 
 pytestmark = pytest.mark.anyio
 

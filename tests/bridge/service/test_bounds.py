@@ -19,8 +19,8 @@ from llmcore.bridge.app import make_app
 from llmcore.bridge.config import Limits, Settings
 from llmcore.bridge.logs import LOGGER, JsonFormatter
 from llmcore.bridge.service import Service
-from tests.bridge_service import asked, listening, streamed
-from tests.loopback import Loopback, chat_chunk
+from tests.support.servers.bridge_service import asked, listening, streamed
+from tests.support.servers.loopback import Loopback, chat_chunk
 
 ASK = {"model": "m-1", "input": "Hi"}
 

@@ -9,8 +9,8 @@ import pytest
 from openai import OpenAI
 from openai.types.responses import ResponseCompactionItem
 
-from tests.bridge_service import asked, listening, refused, settings_for, streamed
-from tests.loopback import (
+from tests.support.servers.bridge_service import asked, listening, refused, settings_for, streamed
+from tests.support.servers.loopback import (
     DONE,
     Loopback,
     Received,

@@ -10,8 +10,8 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.bridge_service import events_of, listening, settings_for, tool_script
-from tests.loopback import chat_stream
+from tests.support.servers.bridge_service import events_of, listening, settings_for, tool_script
+from tests.support.servers.loopback import chat_stream
 
 TEXT = chat_stream(["Hel", "lo", " you"])
 CALLS = tool_script(("call_1", "one", '{"a": 1}'), ("call_2", "two", '{"b": 2}'))

@@ -10,8 +10,8 @@ from openai import OpenAI
 from pydantic import BaseModel
 
 from llmcore.bridge.config import settings_from
-from tests.bridge_service import listening
-from tests.local_scenes import CITY
+from tests.support.servers.bridge_service import listening
+from tests.support.servers.local_scenes import CITY
 
 pytestmark = pytest.mark.local_model
 

@@ -13,7 +13,7 @@ import pytest
 from attrs import evolve
 
 from llmcore.bridge.config import Limits
-from tests.bridge_service import (
+from tests.support.servers.bridge_service import (
     events_of,
     listening,
     refused,
@@ -22,7 +22,7 @@ from tests.bridge_service import (
     text_of,
     tool_script,
 )
-from tests.loopback import (
+from tests.support.servers.loopback import (
     DONE,
     Loopback,
     chat_chunk,

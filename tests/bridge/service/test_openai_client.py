@@ -11,8 +11,14 @@ from openai import AsyncOpenAI, OpenAI
 from pydantic import BaseModel
 from websockets.exceptions import InvalidStatus
 
-from tests.bridge_service import listening, refused, settings_for, streamed, tool_script
-from tests.loopback import Loopback, Received, chat_chunk, chat_stream
+from tests.support.servers.bridge_service import (
+    listening,
+    refused,
+    settings_for,
+    streamed,
+    tool_script,
+)
+from tests.support.servers.loopback import Loopback, Received, chat_chunk, chat_stream
 
 
 @pytest.fixture

@@ -11,10 +11,10 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.bridge_process import PROGRAM, Gateway, environ, gateway
-from tests.bridge_service import UPSTREAM_KEY, events_of, streamed, text_of
-from tests.loopback import chat_handler, chat_stream, serve
-from tests.redis_servers import running_redis
+from tests.support.servers.bridge_process import PROGRAM, Gateway, environ, gateway
+from tests.support.servers.bridge_service import UPSTREAM_KEY, events_of, streamed, text_of
+from tests.support.servers.loopback import chat_handler, chat_stream, serve
+from tests.support.servers.redis_servers import running_redis
 
 ASK = {"model": "m-1", "input": "Hi"}
 

@@ -16,10 +16,17 @@ from llmcore.bridge.grammar import violations
 from llmcore.testing.cassette import Interaction, RecordedResponse
 from llmcore.testing.cassette_file import load
 from tests.bridge.openai_types import check_event, check_response
-from tests.bridge_service import asked, events_of
-from tests.client_gateway import SEAL_KEY
-from tests.client_upstream import COMMAND, PATCH, SCRIPT, SIGNATURES, answer, text_of
-from tests.loopback import serve
+from tests.support.servers.bridge_service import asked, events_of
+from tests.support.servers.client_gateway import SEAL_KEY
+from tests.support.servers.client_upstream import (
+    COMMAND,
+    PATCH,
+    SCRIPT,
+    SIGNATURES,
+    answer,
+    text_of,
+)
+from tests.support.servers.loopback import serve
 
 pytestmark = pytest.mark.anyio
 

@@ -14,8 +14,8 @@ from llmcore.bridge.config import Settings
 from llmcore.bridge.seal import PREFIX
 from llmcore.schema import json
 from llmcore.schema.json import JsonObject
-from tests.bridge_service import asked, settings_for, sqlite_state, streamed
-from tests.loopback import DONE, Loopback, chat_chunk, chat_stream
+from tests.support.servers.bridge_service import asked, settings_for, sqlite_state, streamed
+from tests.support.servers.loopback import DONE, Loopback, chat_chunk, chat_stream
 
 pytestmark = pytest.mark.anyio
 

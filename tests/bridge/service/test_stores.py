@@ -23,7 +23,7 @@ from llmcore.bridge.sqlite_store import SqliteStore
 from llmcore.bridge.store import Record, StateUnavailableError, Store, packed, packed_item, unpacked
 from llmcore.bridge.stores import store_for
 from llmcore.schema.errors import ConfigurationError
-from tests.redis_servers import RedisServer, running_redis
+from tests.support.servers.redis_servers import RedisServer, running_redis
 
 RECORD = Record(
     id="resp_1",

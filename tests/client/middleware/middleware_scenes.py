@@ -12,7 +12,7 @@ from llmcore.client.middleware.clock import Clock
 from llmcore.schema.usage import Usage
 from llmcore.testing import scripted
 from llmcore.testing.script import ScriptedTransport
-from tests.loopback import chat_chunk, chat_stream, chat_whole
+from tests.support.servers.loopback import chat_chunk, chat_stream, chat_whole
 
 KEY = "sk-very-secret-1"
 PROVIDER = OpenAICompatible.configure(

@@ -29,7 +29,7 @@ from llmcore import (
 from llmcore.client.event_stream import EventStream
 from llmcore.folds.grammar import violations
 from llmcore.schema.events import ErrorEvent, FinishReason
-from tests.loopback import Loopback, chat_handler, serve
+from tests.support.servers.loopback import Loopback, chat_handler, serve
 
 pytestmark = pytest.mark.anyio
 

@@ -33,7 +33,7 @@ from tests.client.middleware.middleware_scenes import (
     client_of,
     run,
 )
-from tests.loopback import chat_chunk
+from tests.support.servers.loopback import chat_chunk
 
 pytestmark = pytest.mark.anyio
 

@@ -44,8 +44,8 @@ from tests.client.middleware.middleware_scenes import (
     client_of,
     run,
 )
-from tests.loopback import chat_whole
-from tests.strategies import streams
+from tests.support.servers.loopback import chat_whole
+from tests.support.strategies.values import streams
 
 pytestmark = pytest.mark.anyio
 

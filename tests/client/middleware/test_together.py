@@ -28,7 +28,14 @@ from llmcore.generation.retry import RetryPolicy
 from llmcore.generation.tool import tool
 from llmcore.schema.events import TextDelta
 from tests.client.middleware.middleware_scenes import OVERLOADED, cent_a_token, client_of
-from tests.loopback import Answer, Loopback, Received, chat_handler, chat_stream, serve
+from tests.support.servers.loopback import (
+    Answer,
+    Loopback,
+    Received,
+    chat_handler,
+    chat_stream,
+    serve,
+)
 
 pytestmark = pytest.mark.anyio
 

@@ -9,7 +9,7 @@ from llmcore.schema.events import FinishReason, TextDelta
 from llmcore.schema.options import CachePolicy, ReasoningOptions, ResponseFormat
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import ToolChoice, ToolDefinition
-from tests.anthropic_wire import (
+from tests.support.wire.anthropic import (
     ask,
     body,
     codes,
@@ -20,7 +20,7 @@ from tests.anthropic_wire import (
     tool_use,
     whole,
 )
-from tests.protocol_wire import response
+from tests.support.wire.protocol import response
 
 SCHEMA: dict[str, Any] = {
     "type": "object",

@@ -15,7 +15,7 @@ from llmcore.schema.errors import InvalidRequestError, UnsupportedToolChoiceErro
 from llmcore.schema.messages import Message
 from llmcore.schema.options import CachePolicy, GenerationOptions, ReasoningOptions
 from llmcore.schema.tools import CustomTool, Grammar, HostedTool, ToolChoice, ToolDefinition
-from tests.anthropic_wire import ask, body, built, codes, refused, text, unmarked
+from tests.support.wire.anthropic import ask, body, built, codes, refused, text, unmarked
 
 LOOK = ToolDefinition("look", "Looks.", {"type": "object", "properties": {"at": {}}})
 OFF = CachePolicy(mode="off")
@@ -530,7 +530,7 @@ def test_a_beta_feature_is_a_name() -> None:
 EVERYTHING = """
 from llmcore.schema import json
 from tests.protocols.anthropic_messages.test_body import everything
-from tests.anthropic_wire import body
+from tests.support.wire.anthropic import body
 print(json.dumps(body(everything())).decode())
 """
 

@@ -14,7 +14,7 @@ from llmcore.schema.options import CachePolicy
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import HostedTool, ToolDefinition
 from llmcore.testing.prefix import assert_prefix_stable
-from tests.anthropic_wire import ask, body, built, codes, text
+from tests.support.wire.anthropic import ask, body, built, codes, text
 
 few = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 

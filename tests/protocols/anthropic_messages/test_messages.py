@@ -20,7 +20,7 @@ from llmcore.schema.content import (
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.messages import Message, Origin
 from llmcore.schema.options import CachePolicy, ResponseFormat
-from tests.anthropic_wire import (
+from tests.support.wire.anthropic import (
     MODEL,
     ask,
     body,
@@ -36,7 +36,7 @@ from tests.anthropic_wire import (
     unmarked,
     whole,
 )
-from tests.protocol_wire import response
+from tests.support.wire.protocol import response
 
 PNG = b"\x89PNG\r\n\x1a\n0000"
 PDF = b"%PDF-1.7"

@@ -26,7 +26,8 @@ from llmcore.schema.options import CachePolicy, ReasoningOptions, ResponseFormat
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.tools import CustomTool, HostedTool, ToolChoice, ToolDefinition
-from tests.anthropic_wire import (
+from tests.support.strategies.requests import requests
+from tests.support.wire.anthropic import (
     ask,
     begin,
     body,
@@ -43,8 +44,7 @@ from tests.anthropic_wire import (
     tool_use,
     whole,
 )
-from tests.protocol_wire import response
-from tests.strategies_requests import requests
+from tests.support.wire.protocol import response
 
 few = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 

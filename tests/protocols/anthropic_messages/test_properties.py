@@ -19,7 +19,9 @@ from llmcore.schema.events import ErrorEvent, LLMEvent, ProviderEvent, ToolCall
 from llmcore.schema.json import canonical, dumps
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
-from tests.anthropic_wire import (
+from tests.support.strategies.requests import requests
+from tests.support.strategies.values import json_objects, json_values, texts
+from tests.support.wire.anthropic import (
     ASKED,
     message,
     sse,
@@ -30,9 +32,7 @@ from tests.anthropic_wire import (
     tool_use,
     whole,
 )
-from tests.protocol_wire import error, response
-from tests.strategies import json_objects, json_values, texts
-from tests.strategies_requests import requests
+from tests.support.wire.protocol import error, response
 
 few = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 

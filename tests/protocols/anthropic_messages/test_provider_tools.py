@@ -9,7 +9,7 @@ from llmcore.schema.events import Source, ToolCall, ToolResult
 from llmcore.schema.json import JsonObject
 from llmcore.schema.messages import Message, Origin
 from llmcore.schema.tools import HostedTool
-from tests.anthropic_wire import (
+from tests.support.wire.anthropic import (
     MODEL,
     ask,
     body,
@@ -23,7 +23,7 @@ from tests.anthropic_wire import (
     unmarked,
     whole,
 )
-from tests.protocol_wire import response
+from tests.support.wire.protocol import response
 
 
 def use(name: str, input: Any, **fields: Any) -> dict[str, Any]:

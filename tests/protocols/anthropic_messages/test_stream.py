@@ -29,7 +29,7 @@ from llmcore.schema.events import (
     ToolInputDelta,
 )
 from llmcore.schema.tools import CustomTool
-from tests.anthropic_wire import (
+from tests.support.wire.anthropic import (
     MODEL,
     ask,
     begin,
@@ -46,7 +46,7 @@ from tests.anthropic_wire import (
     tool_use,
     whole,
 )
-from tests.protocol_wire import error, response
+from tests.support.wire.protocol import error, response
 
 # -- text
 

@@ -11,8 +11,8 @@ from llmcore.protocols.anthropic_messages.types import blocks, events, tools
 from llmcore.protocols.anthropic_messages.types import request as requests
 from llmcore.protocols.anthropic_messages.types import response as responses
 from llmcore.schema.errors import InvalidRequestError, StreamError
-from tests.anthropic_wire import begin, delta, end, message, start, stop, stream_of, text
-from tests.strategies import json_objects, json_values, texts
+from tests.support.strategies.values import json_objects, json_values, texts
+from tests.support.wire.anthropic import begin, delta, end, message, start, stop, stream_of, text
 
 few = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 

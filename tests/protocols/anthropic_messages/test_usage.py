@@ -6,8 +6,8 @@ import pytest
 
 from llmcore.protocols.anthropic_messages.usage import map_usage, merged
 from llmcore.schema.usage import Usage
-from tests.anthropic_wire import begin, end, streamed
-from tests.protocol_wire import response
+from tests.support.wire.anthropic import begin, end, streamed
+from tests.support.wire.protocol import response
 
 ZERO = {"cache_creation_input_tokens": 0, "cache_read_input_tokens": 0}
 

@@ -21,7 +21,7 @@ from llmcore.schema.options import (
 )
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import CustomTool, HostedTool, ToolChoice, ToolDefinition
-from tests.bedrock_wire import (
+from tests.support.wire.bedrock import (
     CLAUDE,
     CLAUDE_3,
     CLAUDE_46,
@@ -86,7 +86,7 @@ def test_the_smallest_body() -> None:
 
 _PRINT = """
 from tests.protocols.bedrock_converse.test_body import everything
-from tests.bedrock_wire import body
+from tests.support.wire.bedrock import body
 from llmcore.schema.json import dumps
 print(dumps(body(everything())).decode())
 """

@@ -19,7 +19,8 @@ from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
 from llmcore.schema.options import GenerationOptions
 from llmcore.schema.request import LLMRequest
-from tests.bedrock_wire import (
+from tests.support.strategies.requests import requests
+from tests.support.wire.bedrock import (
     BEGIN,
     CLAUDE,
     CLAUDE_3,
@@ -40,8 +41,7 @@ from tests.bedrock_wire import (
     streamed,
     tool_use,
 )
-from tests.protocol_wire import error, response
-from tests.strategies_requests import requests
+from tests.support.wire.protocol import error, response
 
 SERVICE: Any = botocore.session.get_session().get_service_model("bedrock-runtime")
 SHAPES = {

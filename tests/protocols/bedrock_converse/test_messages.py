@@ -20,7 +20,7 @@ from llmcore.schema.content import (
 )
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.messages import Message, Origin
-from tests.bedrock_wire import (
+from tests.support.wire.bedrock import (
     CLAUDE,
     answer,
     ask,
@@ -33,7 +33,7 @@ from tests.bedrock_wire import (
     tool_use,
     whole,
 )
-from tests.protocol_wire import response
+from tests.support.wire.protocol import response
 
 PNG = b"\x89PNG\r\n\x1a\n..."
 PDF = b"%PDF-1.4 ..."

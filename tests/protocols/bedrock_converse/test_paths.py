@@ -4,7 +4,7 @@ import pytest
 
 from llmcore.protocols.bedrock_converse import converse_path
 from llmcore.routes.endpoint import Endpoint, EndpointContext
-from tests.bedrock_wire import CLAUDE, PROFILE
+from tests.support.wire.bedrock import CLAUDE, PROFILE
 
 
 @pytest.mark.parametrize(

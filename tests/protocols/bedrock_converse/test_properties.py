@@ -14,7 +14,9 @@ from llmcore.schema.errors import StreamError
 from llmcore.schema.events import ErrorEvent, ProviderEvent, ToolCall
 from llmcore.schema.json import dumps
 from llmcore.schema.request import LLMRequest
-from tests.bedrock_wire import (
+from tests.support.strategies.requests import requests
+from tests.support.strategies.values import json_objects, json_values, texts
+from tests.support.wire.bedrock import (
     ASKED,
     BEGIN,
     Event,
@@ -29,9 +31,7 @@ from tests.bedrock_wire import (
     tool_use,
     whole,
 )
-from tests.protocol_wire import error, response
-from tests.strategies import json_objects, json_values, texts
-from tests.strategies_requests import requests
+from tests.support.wire.protocol import error, response
 
 few = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 

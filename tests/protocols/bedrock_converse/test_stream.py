@@ -25,7 +25,7 @@ from llmcore.schema.events import (
 )
 from llmcore.schema.options import ResponseFormat
 from llmcore.schema.tools import CustomTool, ToolDefinition
-from tests.bedrock_wire import (
+from tests.support.wire.bedrock import (
     BEGIN,
     CLAUDE,
     CLAUDE_3,
@@ -42,7 +42,7 @@ from tests.bedrock_wire import (
     tool_use,
     whole,
 )
-from tests.protocol_wire import error, response
+from tests.support.wire.protocol import error, response
 
 WEB = {
     "title": "A page",

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from llmcore.protocols.bedrock_converse.usage import map_usage
-from tests.bedrock_wire import BEGIN, document, end, streamed, whole
-from tests.protocol_wire import response
+from tests.support.wire.bedrock import BEGIN, document, end, streamed, whole
+from tests.support.wire.protocol import response
 
 CASES: dict[str, tuple[dict[str, Any], tuple[int | None, ...]]] = {
     "plain": (

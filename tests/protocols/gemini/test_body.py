@@ -14,7 +14,7 @@ from llmcore.schema.content import TextPart
 from llmcore.schema.model import Model
 from llmcore.schema.options import CachePolicy, GenerationOptions, ResponseFormat
 from llmcore.schema.tools import HostedTool, ToolChoice, ToolDefinition
-from tests.gemini_wire import ASKED, OLDER, SCHEMA, TOOL, body, built, codes, everything
+from tests.support.wire.gemini import ASKED, OLDER, SCHEMA, TOOL, body, built, codes, everything
 
 
 def test_a_whole_body(snapshot: SnapshotAssertion) -> None:
@@ -32,7 +32,7 @@ def test_a_stream_has_the_same_body() -> None:
 
 
 _PROGRAM = """
-from tests.gemini_wire import body, everything
+from tests.support.wire.gemini import body, everything
 from llmcore.schema import json
 print(json.dumps(body(everything())).decode())
 """

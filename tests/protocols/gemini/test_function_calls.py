@@ -8,8 +8,8 @@ from attrs import evolve
 from llmcore.schema.content import ToolCallPart, ToolResultPart
 from llmcore.schema.events import ToolInputDelta, ToolInputEnd, ToolInputStart
 from llmcore.schema.tools import CustomTool
-from tests.gemini_wire import ASKED, call, chunk, piece, pieces, streamed, whole
-from tests.protocol_wire import error, response
+from tests.support.wire.gemini import ASKED, call, chunk, piece, pieces, streamed, whole
+from tests.support.wire.protocol import error, response
 
 
 def calls(events: Any) -> list[tuple[str, Any]]:

@@ -16,9 +16,19 @@ from llmcore.protocols import gemini
 from llmcore.protocols.gemini import VERTEX
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
-from tests.gemini_wire import MODEL, OLDER, chunk, everything, piece, pieces, sse, streamed, whole
-from tests.protocol_wire import response
-from tests.strategies import requests
+from tests.support.strategies.values import requests
+from tests.support.wire.gemini import (
+    MODEL,
+    OLDER,
+    chunk,
+    everything,
+    piece,
+    pieces,
+    sse,
+    streamed,
+    whole,
+)
+from tests.support.wire.protocol import response
 
 # -- what we send
 

@@ -6,8 +6,8 @@ import pytest
 
 from llmcore.schema.content import Citation, TextPart
 from llmcore.schema.events import Source
-from tests.gemini_wire import chunk, streamed, whole
-from tests.protocol_wire import response
+from tests.support.wire.gemini import chunk, streamed, whole
+from tests.support.wire.protocol import response
 
 TEXT = "Müller sagt: 🎉 ja. Rom ist schön."
 WEB = {"web": {"uri": "https://a.b/1", "title": "a.b"}}

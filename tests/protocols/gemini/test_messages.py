@@ -25,7 +25,7 @@ from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.messages import Message, Origin
 from llmcore.schema.model import Model
 from llmcore.schema.request import request
-from tests.gemini_wire import (
+from tests.support.wire.gemini import (
     ASKED,
     MODEL,
     OLDER,
@@ -39,7 +39,7 @@ from tests.gemini_wire import (
     streamed,
     whole,
 )
-from tests.protocol_wire import response
+from tests.support.wire.protocol import response
 
 PNG = b"\x89PNG\r\n\x1a\n"
 PNG64 = base64.b64encode(PNG).decode()

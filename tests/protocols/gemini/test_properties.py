@@ -18,9 +18,19 @@ from llmcore.routes.framing import Framing
 from llmcore.schema.errors import LLMError, StreamError
 from llmcore.schema.events import ErrorEvent, Finish, LLMEvent
 from llmcore.schema.messages import Message
-from tests.gemini_wire import ASKED, MODEL, array, body, chunk, decoded, sse, streamed, whole
-from tests.protocol_wire import error, response
-from tests.strategies import json_objects, json_values, requests, texts
+from tests.support.strategies.values import json_objects, json_values, requests, texts
+from tests.support.wire.gemini import (
+    ASKED,
+    MODEL,
+    array,
+    body,
+    chunk,
+    decoded,
+    sse,
+    streamed,
+    whole,
+)
+from tests.support.wire.protocol import error, response
 
 few = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 

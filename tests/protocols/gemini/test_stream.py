@@ -38,8 +38,18 @@ from llmcore.schema.events import (
     TextDelta,
     TextEnd,
 )
-from tests.gemini_wire import ASKED, array, call, chunk, decoded, sse, streamed, text_chunks, whole
-from tests.protocol_wire import error, response
+from tests.support.wire.gemini import (
+    ASKED,
+    array,
+    call,
+    chunk,
+    decoded,
+    sse,
+    streamed,
+    text_chunks,
+    whole,
+)
+from tests.support.wire.protocol import error, response
 
 PNG = b"\x89PNG\r\n\x1a\n"
 PNG64 = base64.b64encode(PNG).decode()

@@ -18,7 +18,7 @@ from llmcore.schema.tools import (
     ToolDefinition,
     ToolSpec,
 )
-from tests.gemini_wire import ASKED, body, built, codes, refused
+from tests.support.wire.gemini import ASKED, body, built, codes, refused
 
 SCHEMA = {
     "type": "object",

@@ -22,7 +22,7 @@ from llmcore.schema.options import (
 )
 from llmcore.schema.request import LLMRequest, request
 from llmcore.schema.tools import CustomTool, ToolChoice, ToolDefinition
-from tests.chat_wire import body, codes
+from tests.support.wire.chat import body, codes
 
 SCHEMA: JsonObject = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
 

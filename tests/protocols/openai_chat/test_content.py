@@ -16,8 +16,8 @@ from llmcore.schema.content import (
     ToolResultPart,
 )
 from llmcore.schema.events import File, ProviderEvent, Source
-from tests.chat_wire import ASKED, chunk, completion, streamed, whole
-from tests.protocol_wire import response
+from tests.support.wire.chat import ASKED, chunk, completion, streamed, whole
+from tests.support.wire.protocol import response
 
 
 def _b64(data: bytes) -> str:

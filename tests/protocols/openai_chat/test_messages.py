@@ -25,8 +25,8 @@ from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.messages import Message, Origin
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest, request
-from tests.chat_wire import body, built, call, chunk, codes, refused, streamed
-from tests.protocol_wire import response
+from tests.support.wire.chat import body, built, call, chunk, codes, refused, streamed
+from tests.support.wire.protocol import response
 
 MODEL = Model("gpt-4.1", "openai")
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(8)

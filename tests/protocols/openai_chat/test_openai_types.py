@@ -31,9 +31,18 @@ from llmcore.schema.errors import LLMError
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest, request
-from tests.chat_wire import body, call, calls_chunks, chunk, sse, streamed, text_chunks, usage_chunk
-from tests.protocol_wire import response
-from tests.strategies import requests
+from tests.support.strategies.values import requests
+from tests.support.wire.chat import (
+    body,
+    call,
+    calls_chunks,
+    chunk,
+    sse,
+    streamed,
+    text_chunks,
+    usage_chunk,
+)
+from tests.support.wire.protocol import response
 
 _PLAIN = (str, int, float, bool, type(None))
 

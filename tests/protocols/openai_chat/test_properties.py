@@ -16,9 +16,18 @@ from llmcore.protocols.openai_chat import OPENAI, stream
 from llmcore.protocols.openai_chat.continuing import continued
 from llmcore.schema.errors import StreamError
 from llmcore.schema.events import ErrorEvent, LLMEvent, ToolCall
-from tests.chat_wire import ASKED, call, chunk, completion, sse, streamed, usage_chunk, whole
-from tests.protocol_wire import error, response
-from tests.strategies import json_objects, json_values, texts
+from tests.support.strategies.values import json_objects, json_values, texts
+from tests.support.wire.chat import (
+    ASKED,
+    call,
+    chunk,
+    completion,
+    sse,
+    streamed,
+    usage_chunk,
+    whole,
+)
+from tests.support.wire.protocol import error, response
 
 few = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 

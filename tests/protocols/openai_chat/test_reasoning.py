@@ -9,8 +9,8 @@ from llmcore.protocols.openai_chat import OPENAI, stream
 from llmcore.protocols.openai_chat.reasoning_details import merge_details
 from llmcore.schema.content import ReasoningPart, TextPart, ToolCallPart
 from llmcore.schema.events import ReasoningDelta
-from tests.chat_wire import ASKED, call, chunk, completion, streamed, whole
-from tests.protocol_wire import response
+from tests.support.wire.chat import ASKED, call, chunk, completion, streamed, whole
+from tests.support.wire.protocol import response
 
 SAYS = "First this, then that."
 

@@ -28,7 +28,7 @@ from llmcore.schema.events import (
 )
 from llmcore.schema.model import Model
 from llmcore.schema.request import request
-from tests.chat_wire import (
+from tests.support.wire.chat import (
     ASKED,
     USAGE,
     call,
@@ -41,7 +41,7 @@ from tests.chat_wire import (
     usage_chunk,
     whole,
 )
-from tests.protocol_wire import error, response
+from tests.support.wire.protocol import error, response
 
 # -- frames
 

@@ -11,8 +11,8 @@ from llmcore.schema.content import ToolCallPart
 from llmcore.schema.errors import StreamError
 from llmcore.schema.events import EventType, ToolCall, ToolInputDelta
 from llmcore.schema.tools import CustomTool, ToolChoice, ToolDefinition
-from tests.chat_wire import ASKED, call, calls_chunks, chunk, completion, streamed, whole
-from tests.protocol_wire import error, response
+from tests.support.wire.chat import ASKED, call, calls_chunks, chunk, completion, streamed, whole
+from tests.support.wire.protocol import error, response
 
 A = '{"city":"A"}'
 B = '{"city":"B"}'

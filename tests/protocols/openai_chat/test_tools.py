@@ -21,7 +21,7 @@ from llmcore.schema.tools import (
     ToolDefinition,
     ToolSpec,
 )
-from tests.chat_wire import body, codes, refused
+from tests.support.wire.chat import body, codes, refused
 
 MODEL = Model("gpt-4.1", "openai")
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}

@@ -22,7 +22,7 @@ from llmcore.schema.options import (
 )
 from llmcore.schema.request import LLMRequest, request
 from llmcore.schema.tools import CustomTool, Grammar, HostedTool, ToolChoice, ToolDefinition
-from tests.responses_wire import (
+from tests.support.wire.responses import (
     ORIGIN,
     body,
     codes,

@@ -14,8 +14,8 @@ from llmcore.schema.content import (
     TokenLogprob,
 )
 from llmcore.schema.events import File, ProviderEvent, Source, TextDelta
-from tests.protocol_wire import response
-from tests.responses_wire import (
+from tests.support.wire.protocol import response
+from tests.support.wire.responses import (
     HOSTED,
     Native,
     document,

@@ -18,7 +18,7 @@ from llmcore.protocols.openai_responses.continuation import (
 )
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
-from tests.responses_wire import (
+from tests.support.wire.responses import (
     ANSWERS,
     Native,
     body,

@@ -10,8 +10,8 @@ from llmcore.schema import errors
 from llmcore.schema.events import ErrorEvent, Finish, FinishReason, StreamStart
 from llmcore.schema.model import Model
 from llmcore.schema.request import request
-from tests.protocol_wire import error, response
-from tests.responses_wire import (
+from tests.support.wire.protocol import error, response
+from tests.support.wire.responses import (
     ASKED,
     CLIENT_RUN,
     HOSTED,

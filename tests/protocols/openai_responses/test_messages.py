@@ -25,8 +25,8 @@ from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest, request
 from llmcore.testing import assert_prefix_stable
-from tests.responses_wire import ANSWERS, ORIGIN, body, codes, items, refused, said
-from tests.strategies_requests import requests
+from tests.support.strategies.requests import requests
+from tests.support.wire.responses import ANSWERS, ORIGIN, body, codes, items, refused, said
 
 PNG = b"\x89PNG\r\n\x1a\n"
 PNG_URL = "data:image/png;base64,iVBORw0KGgo="

@@ -24,8 +24,8 @@ from llmcore.schema.options import ResponseFormat
 from llmcore.schema.request import LLMRequest, request
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.tools import CustomTool, Grammar, HostedTool, ToolChoice, ToolDefinition
-from tests.protocol_wire import response
-from tests.responses_wire import (
+from tests.support.wire.protocol import response
+from tests.support.wire.responses import (
     ANSWERS,
     CLIENT_RUN,
     ORIGIN,

@@ -14,8 +14,9 @@ from llmcore.folds.segments import complete_segments
 from llmcore.protocols.openai_responses import protocol, stream
 from llmcore.schema.errors import StreamError
 from llmcore.schema.events import ErrorEvent, LLMEvent, ToolCall
-from tests.protocol_wire import error, response
-from tests.responses_wire import (
+from tests.support.strategies.values import json_objects, json_values, texts
+from tests.support.wire.protocol import error, response
+from tests.support.wire.responses import (
     ANSWERS,
     ASKED,
     HOSTED,
@@ -32,7 +33,6 @@ from tests.responses_wire import (
     url_citation,
     whole,
 )
-from tests.strategies import json_objects, json_values, texts
 
 few = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 

@@ -4,8 +4,8 @@ import pytest
 
 from llmcore.schema.content import ReasoningPart
 from llmcore.schema.events import ReasoningDelta, ReasoningEnd, ReasoningStart
-from tests.protocol_wire import response
-from tests.responses_wire import Native, events_of, message, reasoning, said, streamed
+from tests.support.wire.protocol import response
+from tests.support.wire.responses import Native, events_of, message, reasoning, said, streamed
 
 
 def thoughts(*output: Native) -> list[ReasoningPart]:

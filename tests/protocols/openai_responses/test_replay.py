@@ -21,8 +21,8 @@ from llmcore.schema.content import (
 from llmcore.schema.messages import Message, Origin
 from llmcore.schema.model import Model
 from llmcore.schema.request import request
-from tests.protocol_wire import response
-from tests.responses_wire import (
+from tests.support.wire.protocol import response
+from tests.support.wire.responses import (
     ANSWERS,
     CLIENT_RUN,
     HOSTED,

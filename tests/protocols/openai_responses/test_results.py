@@ -8,7 +8,7 @@ from llmcore.schema.content import ImagePart, TextPart, ToolResultPart
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest, request
-from tests.responses_wire import CLIENT_RUN, Native, body, codes, items, refused, said
+from tests.support.wire.responses import CLIENT_RUN, Native, body, codes, items, refused, said
 
 
 def _exit(code: int) -> Native:

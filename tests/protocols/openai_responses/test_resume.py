@@ -14,8 +14,8 @@ from llmcore.protocols.protocol import ResumeRequest
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.events import LLMEvent
 from llmcore.schema.response import LLMResponse
-from tests.protocol_wire import response
-from tests.responses_wire import ANSWERS, ASKED, Native, events_of, streamed
+from tests.support.wire.protocol import response
+from tests.support.wire.responses import ANSWERS, ASKED, Native, events_of, streamed
 
 BACKGROUND: Any = {"background": True}
 

@@ -14,8 +14,8 @@ from llmcore.schema.events import (
     ToolInputStart,
     ToolResult,
 )
-from tests.protocol_wire import error, response
-from tests.responses_wire import (
+from tests.support.wire.protocol import error, response
+from tests.support.wire.responses import (
     ANSWERS,
     CLIENT_RUN,
     HOSTED,

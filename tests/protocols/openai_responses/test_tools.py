@@ -16,7 +16,7 @@ from llmcore.schema.tools import (
     ToolDefinition,
     ToolSpec,
 )
-from tests.responses_wire import body, codes, refused
+from tests.support.wire.responses import body, codes, refused
 
 SCHEMA: JsonObject = {"type": "object", "properties": {"a": {"type": "string"}}}
 STRICT = {

@@ -15,8 +15,16 @@ from llmcore.schema.events import (
     ToolInputDelta,
 )
 from llmcore.schema.response import LLMResponse
-from tests.protocol_wire import response
-from tests.responses_wire import ANSWERS, ASKED, Native, document, events_of, streamed, whole
+from tests.support.wire.protocol import response
+from tests.support.wire.responses import (
+    ANSWERS,
+    ASKED,
+    Native,
+    document,
+    events_of,
+    streamed,
+    whole,
+)
 
 Variant = Callable[[list[Native]], list[Native]]
 

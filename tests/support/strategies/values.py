@@ -19,7 +19,7 @@ from llmcore.folds.segments import complete_segments
 from llmcore.schema import events
 from llmcore.schema.events import LLMEvent
 from llmcore.schema.json import ProviderMetadata
-from tests.strategies_answers import (
+from tests.support.strategies.answers import (
     diagnostics,
     files,
     finish_reasons,
@@ -38,7 +38,7 @@ from tests.strategies_answers import (
     tool_results,
     usages,
 )
-from tests.strategies_requests import (
+from tests.support.strategies.requests import (
     assistant_messages,
     audio_parts,
     cache_policies,

@@ -5,7 +5,7 @@ from typing import Any
 
 from llmcore import Client, Model, OpenAICompatible
 from llmcore.testing import ScriptedTransport, scripted
-from tests.loopback import DONE, chat_chunk, chat_stream, sse
+from tests.support.servers.loopback import DONE, chat_chunk, chat_stream, sse
 
 Call = tuple[str, str, Any]
 """Id, name, and arguments: an object, or text that is sent as it is."""

@@ -25,11 +25,11 @@ from llmcore.testing.cassette import (
 )
 from llmcore.testing.cassette_file import save
 from llmcore.version import VERSION
-from tests.bridge_service import UPSTREAM_KEY, events_of
-from tests.client_programs import CLIENT_KEY, pinned
-from tests.loopback import Answer, Received, serve
+from tests.support.programs.client_programs import CLIENT_KEY, pinned
+from tests.support.servers.bridge_service import UPSTREAM_KEY, events_of
+from tests.support.servers.loopback import Answer, Received, serve
 
-FOLDER = Path(__file__).parent.parent / "cassettes" / "clients"
+FOLDER = Path(__file__).parents[3] / "cassettes" / "clients"
 
 _PROSE = frozenset({"description", "definition", "instructions"})
 _LONG = 60

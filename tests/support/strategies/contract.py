@@ -8,8 +8,16 @@ from hypothesis import strategies as st
 
 from llmcore.schema import deltas as d
 from llmcore.schema import entries as e
-from tests.strategies import interleavings, tool_inputs
-from tests.strategies_requests import counts, ids, json_objects, maybe, texts, tool_names, tuples_of
+from tests.support.strategies.requests import (
+    counts,
+    ids,
+    json_objects,
+    maybe,
+    texts,
+    tool_names,
+    tuples_of,
+)
+from tests.support.strategies.values import interleavings, tool_inputs
 
 RUN = "run-1"
 NOON = "2026-11-22T12:00:00Z"

@@ -13,8 +13,8 @@ from attrs import field, frozen
 
 from llmcore import AmazonBedrock, Anthropic, Google, Model, OpenAI, OpenAICompatible
 from llmcore.schema.json import JsonObject
-from tests import anthropic_wire, bedrock_wire, chat_wire, gemini_wire, responses_wire
-from tests.loopback import Answer, Loopback, Received, serve
+from tests.support.servers.loopback import Answer, Loopback, Received, serve
+from tests.support.wire import anthropic, bedrock, chat, gemini, responses
 
 Native = dict[str, Any]
 
@@ -213,12 +213,12 @@ def _pieces(text: str) -> list[str]:
 def _responses_whole(said: Said) -> Native:
     output = []
     if said.thinking:
-        output.append(responses_wire.reasoning(said.thinking))
+        output.append(responses.reasoning(said.thinking))
     if said.text:
-        output.append(responses_wire.message(said.text))
+        output.append(responses.message(said.text))
     for number, city in said.calls:
         arguments = json.dumps({"city": city})
-        output.append(responses_wire.function_call(arguments, n=number))
+        output.append(responses.function_call(arguments, n=number))
     counts = said.counts
     usage = {
         "input_tokens": counts.input,
@@ -227,13 +227,13 @@ def _responses_whole(said: Said) -> Native:
         "output_tokens_details": {"reasoning_tokens": counts.thinking},
         "total_tokens": counts.input + counts.output,
     }
-    return responses_wire.document(output, usage=usage)
+    return responses.document(output, usage=usage)
 
 
 def _responses_streamed(document: Native) -> bytes:
-    events = responses_wire.events_of(document["output"], size=PIECE)
+    events = responses.events_of(document["output"], size=PIECE)
     events[-1]["response"] = document
-    return responses_wire.sse(events)
+    return responses.sse(events)
 
 
 def _responses_turn(said: Said, results: Sequence[str]) -> list[Any]:
@@ -325,11 +325,11 @@ OPENAI = Column(
 
 
 def _messages_whole(said: Said) -> Native:
-    blocks = [anthropic_wire.thinking(said.thinking)] if said.thinking else []
+    blocks = [anthropic.thinking(said.thinking)] if said.thinking else []
     if said.text:
-        blocks.append(anthropic_wire.text(said.text))
+        blocks.append(anthropic.text(said.text))
     for number, city in said.calls:
-        blocks.append(anthropic_wire.tool_use("weather", {"city": city}, f"toolu_{number}"))
+        blocks.append(anthropic.tool_use("weather", {"city": city}, f"toolu_{number}"))
     counts = said.counts
     usage: Native = {
         "input_tokens": counts.uncached,
@@ -340,12 +340,12 @@ def _messages_whole(said: Said) -> Native:
     if counts.thinking:
         usage["output_tokens_details"] = {"thinking_tokens": counts.thinking}
     stop = "tool_use" if said.cities else "end_turn"
-    return dict(anthropic_wire.message(*blocks, stop=stop, model="claude-opus-4-6", usage=usage))
+    return dict(anthropic.message(*blocks, stop=stop, model="claude-opus-4-6", usage=usage))
 
 
 def _messages_streamed(document: Native) -> bytes:
-    *events, end, stop = anthropic_wire.stream_of(document, PIECE)
-    return anthropic_wire.sse([*events, {**end, "usage": document["usage"]}, stop])
+    *events, end, stop = anthropic.stream_of(document, PIECE)
+    return anthropic.sse([*events, {**end, "usage": document["usage"]}, stop])
 
 
 def _messages_turn(said: Said, results: Sequence[str]) -> list[Any]:
@@ -383,7 +383,7 @@ ANTHROPIC = Column(
         401: _messages_error("authentication_error", f"invalid x-api-key: {KEY}"),
         429: _messages_error("rate_limit_error", "This request would exceed your rate limit."),
     },
-    history=lambda body: list(anthropic_wire.unmarked(body["messages"])),
+    history=lambda body: list(anthropic.unmarked(body["messages"])),
     asked=lambda text: [{"role": "user", "content": [{"type": "text", "text": text}]}],
     turn=_messages_turn,
     basics={
@@ -393,7 +393,7 @@ ANTHROPIC = Column(
         ],
         "max_tokens": 50,
     },
-    parts=lambda body: list(anthropic_wire.unmarked(body["messages"][0]["content"])),
+    parts=lambda body: list(anthropic.unmarked(body["messages"][0]["content"])),
     image={
         "type": "image",
         "source": {"type": "base64", "media_type": "image/png", "data": PIXEL_64},
@@ -442,7 +442,7 @@ def _gemini_whole(said: Said) -> Native:
         "totalTokenCount": counts.input + counts.output,
     }
     said_usage = {name: number for name, number in usage.items() if number}
-    return gemini_wire.chunk(*parts, finish="STOP", usageMetadata=said_usage)
+    return gemini.chunk(*parts, finish="STOP", usageMetadata=said_usage)
 
 
 def _signature(number: int) -> str:
@@ -459,8 +459,8 @@ def _gemini_streamed(document: Native) -> bytes:
     usage = document["usageMetadata"]
     early = {name: usage[name] for name in ("promptTokenCount", "totalTokenCount")}
     *first, last = pieces
-    chunks = [gemini_wire.chunk(piece, usageMetadata=early) for piece in first]
-    return gemini_wire.sse([*chunks, gemini_wire.chunk(last, finish="STOP", usageMetadata=usage)])
+    chunks = [gemini.chunk(piece, usageMetadata=early) for piece in first]
+    return gemini.sse([*chunks, gemini.chunk(last, finish="STOP", usageMetadata=usage)])
 
 
 def _gemini_turn(said: Said, results: Sequence[str]) -> list[Any]:
@@ -537,11 +537,11 @@ GEMINI = Column(
 
 
 def _converse_whole(said: Said) -> Native:
-    blocks = [bedrock_wire.reasoning(said.thinking)] if said.thinking else []
+    blocks = [bedrock.reasoning(said.thinking)] if said.thinking else []
     if said.text:
         blocks.append({"text": said.text})
     for number, city in said.calls:
-        blocks.append(bedrock_wire.tool_use("weather", {"city": city}, f"tooluse_{number}"))
+        blocks.append(bedrock.tool_use("weather", {"city": city}, f"tooluse_{number}"))
     counts = said.counts
     usage = {
         "inputTokens": counts.uncached,
@@ -551,7 +551,7 @@ def _converse_whole(said: Said) -> Native:
         "totalTokens": counts.input + counts.output,
     }
     stop = "tool_use" if said.cities else "end_turn"
-    return bedrock_wire.document(*blocks, stop=stop, usage=usage)
+    return bedrock.document(*blocks, stop=stop, usage=usage)
 
 
 def _converse_turn(said: Said, results: Sequence[str]) -> list[Any]:
@@ -567,21 +567,21 @@ def _converse_turn(said: Said, results: Sequence[str]) -> list[Any]:
 
 
 _POINT = {"cachePoint": {"type": "default"}}
-_BEDROCK_PATH = f"/model/{bedrock_wire.CLAUDE.replace(':', '%3A')}"
+_BEDROCK_PATH = f"/model/{bedrock.CLAUDE.replace(':', '%3A')}"
 
 BEDROCK = Column(
     id="bedrock",
     provider="bedrock",
-    model_id=bedrock_wire.CLAUDE,
+    model_id=bedrock.CLAUDE,
     model_at=lambda url: AmazonBedrock.configure(
         region="us-east-1", api_key=KEY, base_url=url
-    ).model(bedrock_wire.CLAUDE),
+    ).model(bedrock.CLAUDE),
     path=f"{_BEDROCK_PATH}/converse",
     streamed_path=f"{_BEDROCK_PATH}/converse-stream",
     key_header=("authorization", f"Bearer {KEY}"),
     answered_model=None,
     whole=_converse_whole,
-    streamed=lambda document: bedrock_wire.frames(bedrock_wire.stream_of(document, PIECE)),
+    streamed=lambda document: bedrock.frames(bedrock.stream_of(document, PIECE)),
     stream_type="application/vnd.amazon.eventstream",
     call_id=lambda number: f"tooluse_{number}",
     stop="end_turn",
@@ -600,11 +600,11 @@ BEDROCK = Column(
         ),
     },
     counts_thinking=False,
-    history=lambda body: list(bedrock_wire.unmarked(body["messages"])),
+    history=lambda body: list(bedrock.unmarked(body["messages"])),
     asked=lambda text: [{"role": "user", "content": [{"text": text}]}],
     turn=_converse_turn,
     basics={"system": [{"text": "Be brief."}, _POINT], "inferenceConfig": {"maxTokens": 50}},
-    parts=lambda body: list(bedrock_wire.unmarked(body["messages"][0]["content"])),
+    parts=lambda body: list(bedrock.unmarked(body["messages"][0]["content"])),
     image={"image": {"format": "png", "source": {"bytes": PIXEL_64}}},
     image_url="s3://bucket/pixel.png",
     image_at={
@@ -663,7 +663,7 @@ def _chat_whole(said: Said) -> Native:
         "total_tokens": counts.input + counts.output,
     }
     finish = "tool_calls" if said.cities else "stop"
-    return dict(chat_wire.completion(message, finish, model="acme-1", usage=usage))
+    return dict(chat.completion(message, finish, model="acme-1", usage=usage))
 
 
 def _chat_streamed(document: Native) -> bytes:
@@ -678,9 +678,9 @@ def _chat_streamed(document: Native) -> bytes:
         for piece in _pieces(call["function"]["arguments"]):
             rest = {"index": index, "function": {"arguments": piece}}
             deltas.append({"tool_calls": [rest]})
-    chunks = [chat_wire.chunk(delta, model="acme-1") for delta in deltas]
-    end = chat_wire.chunk({}, choice["finish_reason"], model="acme-1")
-    return chat_wire.sse([*chunks, end, chat_wire.usage_chunk(**document["usage"])])
+    chunks = [chat.chunk(delta, model="acme-1") for delta in deltas]
+    end = chat.chunk({}, choice["finish_reason"], model="acme-1")
+    return chat.sse([*chunks, end, chat.usage_chunk(**document["usage"])])
 
 
 def _chat_turn(said: Said, results: Sequence[str]) -> list[Any]:

@@ -17,7 +17,7 @@ from llmcore.schema.events import LLMEvent
 from llmcore.schema.messages import Message, Origin
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest, request
-from tests.protocol_wire import response
+from tests.support.wire.protocol import response
 
 ASKED = request(model=Model("gpt-5.2", "openai"), prompt="Hello")
 ORIGIN = Origin(provider="openai", model="gpt-5.2", protocol="openai-responses")

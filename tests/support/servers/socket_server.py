@@ -14,7 +14,7 @@ from attrs import define, field, frozen
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.server import Server, ServerConnection, serve
 
-from tests.responses_wire import events_of, message
+from tests.support.wire.responses import events_of, message
 
 Native = dict[str, Any]
 

@@ -4,8 +4,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from tests.bridge_service import JSON, refused, streamed, tool_script
-from tests.loopback import Answer, Received, chat_chunk, chat_stream
+from tests.support.servers.bridge_service import JSON, refused, streamed, tool_script
+from tests.support.servers.loopback import Answer, Received, chat_chunk, chat_stream
 
 SIGNATURES = ("sig-1", "sig-2")
 """Of the thinking before each call of the weather tool: it wants them back."""

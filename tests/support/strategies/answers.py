@@ -12,7 +12,7 @@ from llmcore.schema.events import LLMEvent
 from llmcore.schema.rate_limit import RateLimitInfo
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.usage import Usage
-from tests.strategies_requests import (
+from tests.support.strategies.requests import (
     assistant_messages,
     call_kinds,
     citations,

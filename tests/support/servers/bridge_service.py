@@ -16,7 +16,7 @@ from llmcore.bridge import server
 from llmcore.bridge.app import make_app
 from llmcore.bridge.config import Settings, State
 from llmcore.bridge.service import Service
-from tests.loopback import DONE, Answer, chat_chunk, sse
+from tests.support.servers.loopback import DONE, Answer, chat_chunk, sse
 
 UPSTREAM_KEY = "sk-upstream-very-secret"
 SSE = {"content-type": "text/event-stream"}

@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl
 
 from attrs import define, field
 
-from tests.loopback import Answer, Handler, Loopback, Received, chat_handler
+from tests.support.servers.loopback import Answer, Handler, Loopback, Received, chat_handler
 
 
 def answer(document: object, status: int = 200) -> Answer:

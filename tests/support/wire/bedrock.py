@@ -12,7 +12,7 @@ from llmcore.schema.events import LLMEvent
 from llmcore.schema.messages import Message, Origin
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest, request
-from tests.protocol_wire import ProtocolWire, pieces
+from tests.support.wire.protocol import ProtocolWire, pieces
 
 CLAUDE = "us.anthropic.claude-sonnet-4-5-20250929-v1:0"
 CLAUDE_46 = "us.anthropic.claude-sonnet-4-6"

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from attrs import frozen
 
-JS = Path(__file__).parent / "clients" / "js"
+JS = Path(__file__).parents[2] / "clients" / "js"
 CLIENT_KEY = "sk-client-of-the-tests"
 
 _SCENE_S = 120

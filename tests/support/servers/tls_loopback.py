@@ -13,7 +13,7 @@ import h2.events
 import trustme
 from attrs import define, field
 
-from tests.loopback import Handler, Loopback, Received
+from tests.support.servers.loopback import Handler, Loopback, Received
 
 
 @define

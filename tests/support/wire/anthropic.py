@@ -9,7 +9,7 @@ from llmcore.routes.framing import Framing
 from llmcore.schema.events import LLMEvent
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest, request
-from tests.protocol_wire import ProtocolWire, pieces
+from tests.support.wire.protocol import ProtocolWire, pieces
 
 MODEL = "claude-sonnet-4-5"
 NEWEST = "claude-opus-5"

@@ -5,8 +5,8 @@ from typing import Any
 
 from attrs import frozen
 
-from tests.bridge_process import Gateway
-from tests.loopback import Loopback
+from tests.support.servers.bridge_process import Gateway
+from tests.support.servers.loopback import Loopback
 
 SEAL_KEY = "the key of recorded conversations"
 """What was sealed when they were recorded is to be read when they are replayed."""
