@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
 CLIENTS := tests/clients/js
 
-.PHONY: demo test test-all test-clients fuzz lint format bench soak docs docs-table catalog record clean
+.PHONY: demo test test-all test-clients fuzz lint format bench soak docs docs-table catalog stubs record clean
 
 demo: $(STAMP)-local
 	@$(BIN)/llmcore local install
@@ -62,6 +62,9 @@ catalog: $(STAMP)-dev ## refresh llmcore/catalog/models.json from genai-prices a
 
 docs-table: $(STAMP)-dev ## refresh the table of providers in docs/providers.md
 	$(BIN)/python scripts/provider_table.py
+
+stubs: $(STAMP)-dev ## refresh the __init__.pyi of packages whose names are imported on first use
+	$(BIN)/python scripts/write_stubs.py
 
 record: $(STAMP)-dev ## refresh the cassettes that the local model can answer
 	@$(BIN)/llmcore local install

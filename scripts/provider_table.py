@@ -3,7 +3,7 @@
     python scripts/provider_table.py
 
 writes it into the page; a test says when that is due.
-"""  # noqa: INP001  (a script, not a package)
+"""
 
 from pathlib import Path
 from typing import Any, Final

@@ -8,7 +8,7 @@ same facts make the same file, byte by byte:
     python scripts/refresh_catalog.py
 
 Change `as_of` in the facts first: prices are those of that day.
-"""  # noqa: INP001  (a script, not a package)
+"""
 
 import json
 import re

@@ -25,7 +25,7 @@ MAY_IMPORT["client"] |= {"catalog"}
 MAY_IMPORT["generation"] |= {"catalog", "sessions"}
 MAY_IMPORT["sync"] = {*LAYERS, "catalog", "sync"}
 
-EVERYONES = {"version", "forking", "sqlite_files"}
+EVERYONES = {"lazy_names", "version", "forking", "sqlite_files"}
 """Modules at the root that import nothing of ours but each other."""
 
 PURE = ("schema", "folds", "protocols", "routes")

@@ -1,42 +1,59 @@
-"""The front door: the names that `llmcore` gives, and how it gives them."""
+"""Packages whose names are imported on first use: `llmcore` and `llmcore.testing`."""
 
-import ast
+import subprocess
+import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 import llmcore
+import llmcore.testing
+from scripts import write_stubs
 
-SOURCE = ast.parse(Path(llmcore.__file__).read_text("utf-8"))
+PACKAGES = [llmcore, llmcore.testing]
+NAMES = [(package, name) for package in PACKAGES for name in package.__all__]
 
 
-def checked_names() -> dict[str, str]:
-    """Return the names that type checkers see, each with its home."""
-    return {
-        name.name: node.module or ""
-        for block in SOURCE.body
-        if isinstance(block, ast.If)
-        for node in block.body
-        if isinstance(node, ast.ImportFrom)
-        for name in node.names
+@pytest.mark.parametrize("folder", write_stubs.PACKAGES)
+def test_stub_equals_the_one_made_from_the_table(folder: str) -> None:
+    package = write_stubs.ROOT / folder
+    stub = (package / "__init__.pyi").read_text("utf-8")
+    assert stub == write_stubs.stub_of(package), "run `make stubs`"
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_exported_names_are_sorted_and_unique(package: ModuleType) -> None:
+    assert package.__all__ == sorted(set(package.__all__))
+
+
+@pytest.mark.parametrize(("package", "name"), NAMES, ids=str)
+def test_exported_name_can_be_imported_and_is_listed(package: ModuleType, name: str) -> None:
+    assert getattr(package, name) is not None
+    assert name in dir(package)
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_unknown_name_raises_attribute_error(package: ModuleType) -> None:
+    with pytest.raises(AttributeError, match=f"module '{package.__name__}' .* 'opena1'"):
+        _ = package.opena1
+
+
+def test_importing_the_package_loads_no_http_library_and_no_provider() -> None:
+    code = "import sys, llmcore; print(*sorted(sys.modules))"
+    printed = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    loaded = set(printed.stdout.split())
+    assert {name for name in loaded if name.startswith("llmcore")} == {
+        "llmcore",
+        "llmcore.lazy_names",
+        "llmcore.version",
     }
+    assert loaded.isdisjoint({"httpx", "httpcore", "aiohttp", "attrs", "cattrs", "anyio"})
 
 
-def test_checkers_and_the_interpreter_see_the_same_names() -> None:
-    """The lazy table, the imports for type checkers and `__all__` agree, and all are sorted."""
-    assert checked_names() == llmcore._HOME_OF
-    assert set(llmcore.__all__) == {"__version__", *llmcore._HOME_OF}
-    assert len(llmcore.__all__) == len(set(llmcore.__all__))
-
-
-@pytest.mark.parametrize("name", llmcore.__all__)
-def test_every_name_can_be_had(name: str) -> None:
-    """No name leads to a module that is not there."""
-    assert getattr(llmcore, name) is not None
-    assert name in dir(llmcore)
-
-
-def test_other_names_are_attribute_errors() -> None:
-    """A typo is told as such."""
-    with pytest.raises(AttributeError, match="opena1"):
-        _ = llmcore.opena1
+def test_every_package_is_named_in_the_map() -> None:
+    root = Path(llmcore.__file__).parent
+    packages = {path.parent.name for path in root.glob("*/__init__.py")}
+    assert {name for name in packages if f"- `{name}`:" not in (llmcore.__doc__ or "")} == set()
