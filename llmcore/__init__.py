@@ -36,7 +36,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "llmcore.catalog.model_info": "ModelInfo",
         "llmcore.client.client": "Client",
         "llmcore.client.event_stream": "EventStream",
-        "llmcore.client.http_options": "HttpOptions",
+        "llmcore.client.http.options": "HttpOptions",
         "llmcore.client.middleware": "Middleware Next",
         "llmcore.client.middleware.call_log": "CallLog",
         "llmcore.client.middleware.circuit_breaker": "CircuitBreaker",

@@ -8,7 +8,7 @@ from llmcore.catalog.lookup import list_models as list_models
 from llmcore.catalog.model_info import ModelInfo as ModelInfo
 from llmcore.client.client import Client as Client
 from llmcore.client.event_stream import EventStream as EventStream
-from llmcore.client.http_options import HttpOptions as HttpOptions
+from llmcore.client.http.options import HttpOptions as HttpOptions
 from llmcore.client.middleware import Middleware as Middleware
 from llmcore.client.middleware import Next as Next
 from llmcore.client.middleware.call_log import CallLog as CallLog

@@ -15,8 +15,8 @@ from llmcore.client.github_device_flow import (
     wait_for_token,
 )
 from llmcore.client.github_login import StoredLogin, login_file, remove_login, write_login
-from llmcore.client.http import HttpTransport
-from llmcore.client.http_options import HttpOptions
+from llmcore.client.http.options import HttpOptions
+from llmcore.client.http.transport import HttpTransport
 from llmcore.routes.base_url import checked_base_url
 from llmcore.routes.github_credentials import PROVIDER
 from llmcore.schema.errors import ConfigurationError

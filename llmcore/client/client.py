@@ -17,8 +17,8 @@ from returns.result import Failure, Result, Success
 from llmcore.client.call import Call, Outgoing
 from llmcore.client.credentials import Credentials
 from llmcore.client.event_stream import EventStream
-from llmcore.client.http import HttpClient
-from llmcore.client.http_options import HttpOptions
+from llmcore.client.http.options import HttpOptions
+from llmcore.client.http.transport import HttpClient
 from llmcore.client.large_requests import is_large, off_the_loop
 from llmcore.client.media_files import load_files, names_files
 from llmcore.client.middleware.chain import Middleware, Next, compose

@@ -12,7 +12,7 @@ from urllib.parse import quote, unquote, urlsplit, urlunsplit
 import anyio
 import httpcore
 
-from llmcore.client.decompression import Inflated
+from llmcore.client.http.decompression import Inflated
 from llmcore.client.network import Backend, Stream
 from llmcore.client.timeouts import Timeouts
 from llmcore.routes.http_request import HttpRequest

@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import anyio.to_thread
 
-from llmcore.client.http_options import HttpOptions
+from llmcore.client.http.options import HttpOptions
 from llmcore.forking import start_anew_after_fork
 from llmcore.routes.auth import Auth, CredentialSource, Fetch
 from llmcore.routes.github_credentials import CopilotLogin

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 import anyio
 from attrs import frozen
 
-from llmcore.client.http import HttpTransport
+from llmcore.client.http.transport import HttpTransport
 from llmcore.client.timeouts import Timeouts
 from llmcore.protocols.errors import error_from_response
 from llmcore.routes.github_credentials import PROVIDER

@@ -12,8 +12,8 @@ from attrs import evolve
 
 from llmcore.client.github_api import Reply, get
 from llmcore.client.github_login import ExchangedToken, StoredLogin, read_login, write_login
-from llmcore.client.http import HttpTransport
-from llmcore.client.http_options import HttpOptions
+from llmcore.client.http.options import HttpOptions
+from llmcore.client.http.transport import HttpTransport
 from llmcore.forking import ForkSafeLock
 from llmcore.routes.base_url import checked_base_url
 from llmcore.routes.github_credentials import (

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import anyio.to_thread
 
 from llmcore.client.embedded import EmbeddedOptions, EmbeddedServer
-from llmcore.client.http import HttpTransport
+from llmcore.client.http.transport import HttpTransport
 from llmcore.routes import transport
 
 

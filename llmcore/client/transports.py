@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import anyio
 from attrs import evolve
 
-from llmcore.client.http import HttpClient, HttpTransport
-from llmcore.client.http_options import HttpOptions
+from llmcore.client.http.options import HttpOptions
+from llmcore.client.http.transport import HttpClient, HttpTransport
 from llmcore.client.transport import OpensSockets, Transport
 from llmcore.routes.http_request import HttpRequest
 from llmcore.routes.route import PreparedRequest, Route
@@ -16,7 +16,7 @@ from llmcore.schema import json
 
 if TYPE_CHECKING:
     from llmcore.client.local_server import LocalServers
-    from llmcore.client.websocket import WebSocketTransport
+    from llmcore.client.websocket.transport import WebSocketTransport
 
 
 class Transports:
@@ -67,8 +67,8 @@ class Transports:
                 await self._local.aclose()
 
     def _over_sockets(self, spec: WebSocket) -> "WebSocketTransport":
-        from llmcore.client.websocket import WebSocketTransport
-        from llmcore.client.websocket_connection import WebSocketDialer
+        from llmcore.client.websocket.connection import WebSocketDialer
+        from llmcore.client.websocket.transport import WebSocketTransport
 
         if spec not in self._sockets:
             given = self._given if isinstance(self._given, OpensSockets) else None

@@ -6,8 +6,8 @@ from typing import Self
 from returns.result import Result
 
 from llmcore.client import client as asynchronous
-from llmcore.client.http import HttpClient
-from llmcore.client.http_options import HttpOptions
+from llmcore.client.http.options import HttpOptions
+from llmcore.client.http.transport import HttpClient
 from llmcore.client.middleware.chain import Middleware
 from llmcore.client.timeouts import Timeouts
 from llmcore.client.transport import Transport

@@ -132,7 +132,7 @@ def cassette(request: pytest.FixtureRequest) -> "Iterator[CassetteFixture]":
 @pytest.fixture
 def cassette_transport() -> "Transport":
     """Carry requests while recording. Override it for a server of your own."""
-    from llmcore.client.http import HttpTransport
+    from llmcore.client.http.transport import HttpTransport
 
     return HttpTransport()
 

@@ -18,7 +18,7 @@ from attrs import define, evolve, field
 
 from llmcore.client.timeouts import Timeouts
 from llmcore.client.transport import Exchange, OpensSockets, Transport
-from llmcore.client.websocket_connection import WebSocketDialer
+from llmcore.client.websocket.connection import WebSocketDialer
 from llmcore.routes.http_request import HttpRequest
 from llmcore.routes.transport import WebSocket
 from llmcore.schema.errors import LLMError

@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 from llmcore import Client, Finish, Model, OpenAICompatible, Success, request
-from llmcore.client.http_options import shared_tls_context
+from llmcore.client.http.options import shared_tls_context
 from llmcore.client.pool import PerLoop
 from tests.support.servers.loopback import Loopback, chat_handler, serve
 

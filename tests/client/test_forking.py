@@ -11,7 +11,7 @@ from llmcore import request, sync
 from llmcore.client import github_copilot
 from llmcore.client.credentials import AwsChain, GoogleTokens
 from llmcore.client.github_copilot import CopilotTokens
-from llmcore.client.http_options import HttpOptions
+from llmcore.client.http.options import HttpOptions
 from llmcore.client.middleware.chain import Middleware
 from llmcore.client.middleware.circuit_breaker import CircuitBreaker
 from llmcore.client.middleware.concurrency_limit import ConcurrencyLimit

@@ -23,7 +23,7 @@ from llmcore.client.github_login import (
     remove_login,
     write_login,
 )
-from llmcore.client.http_options import HttpOptions
+from llmcore.client.http.options import HttpOptions
 from llmcore.client.timeouts import Timeouts
 from llmcore.routes.github_copilot import GithubCopilot
 from llmcore.routes.github_credentials import CopilotAccess, CopilotLogin

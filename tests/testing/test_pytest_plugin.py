@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 from llmcore.client.client import Client
-from llmcore.client.http import HttpTransport
+from llmcore.client.http.transport import HttpTransport
 from llmcore.routes.openai_compatible import OpenAICompatible
 from llmcore.schema.request import request
 from llmcore.testing.cassette import Authored, Cassette, Metadata, Recorded
@@ -387,7 +387,7 @@ def test_a_project_can_say_how_it_records(
     pytester.makeconftest(
         """
         import pytest
-        from llmcore.client.http import HttpTransport
+        from llmcore.client.http.transport import HttpTransport
         from llmcore.testing import Recorded, scripted
 
         @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 from attrs import evolve
 
 from llmcore.client.client import Client
-from llmcore.client.http import HttpTransport
+from llmcore.client.http.transport import HttpTransport
 from llmcore.client.timeouts import Timeouts
 from llmcore.routes.http_request import HttpRequest
 from llmcore.routes.openai_compatible import OpenAICompatible

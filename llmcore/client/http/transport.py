@@ -13,7 +13,7 @@ from urllib.parse import urljoin, urlsplit
 import anyio
 from attrs import evolve
 
-from llmcore.client.http_options import HttpOptions
+from llmcore.client.http.options import HttpOptions
 from llmcore.client.pool import PerLoop
 from llmcore.client.timeouts import Timeouts
 from llmcore.routes.http_request import HttpRequest

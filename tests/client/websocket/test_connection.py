@@ -12,8 +12,8 @@ import pytest
 from attrs import evolve
 
 from llmcore import Client, ConfigurationError, OpenAI, Timeouts, request
-from llmcore.client.http_options import HttpOptions
-from llmcore.client.websocket_connection import WebSocketConnection, WebSocketDialer
+from llmcore.client.http.options import HttpOptions
+from llmcore.client.websocket.connection import WebSocketConnection, WebSocketDialer
 from llmcore.routes.http_request import HttpRequest
 from llmcore.routes.transport import WebSocket
 from llmcore.schema.errors import NetworkError, RequestTimeoutError, StreamError

@@ -13,8 +13,8 @@ import pytest
 
 from llmcore.client.client import Client
 from llmcore.client.connections import Connections
-from llmcore.client.http import translate
-from llmcore.client.http_options import HttpOptions
+from llmcore.client.http.options import HttpOptions
+from llmcore.client.http.transport import translate
 from llmcore.client.network import Stream
 from llmcore.client.timeouts import Timeouts
 from llmcore.routes.http_request import HttpRequest

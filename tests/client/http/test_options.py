@@ -1,4 +1,4 @@
-"""HTTP/2, proxies and certificates, against real servers: `llmcore/client/http_options.py`."""
+"""HTTP/2, proxies and certificates, against real servers: `llmcore/client/http/options.py`."""
 
 import importlib.util
 import ssl
@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from llmcore.client.client import Client
-from llmcore.client.http_options import HttpOptions, shared_tls_context
+from llmcore.client.http.options import HttpOptions, shared_tls_context
 from llmcore.routes.openai_compatible import OpenAICompatible
 from llmcore.routes.transport import Http
 from llmcore.schema.errors import ConfigurationError, LLMError, NetworkError

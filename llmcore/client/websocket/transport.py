@@ -15,7 +15,7 @@ from attrs import evolve
 from llmcore.client.pool import PerLoop
 from llmcore.client.timeouts import Timeouts
 from llmcore.client.transport import Exchange, OpensSockets, Transport
-from llmcore.client.websocket_pool import PooledSocket, SocketPool
+from llmcore.client.websocket.pool import PooledSocket, SocketPool
 from llmcore.protocols.openai_responses.continuation import (
     PREVIOUS_NOT_FOUND,
     TOO_OLD,

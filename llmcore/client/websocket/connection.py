@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 import anyio
 from attrs import evolve
 
-from llmcore.client.http import translate
-from llmcore.client.http_options import HttpOptions
+from llmcore.client.http.options import HttpOptions
+from llmcore.client.http.transport import translate
 from llmcore.client.loop_task import LoopTask
 from llmcore.client.timeouts import Timeouts
 from llmcore.routes.http_request import HttpRequest

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from llmcore.client.decompression import MAX_PIECE_BYTES, Inflated
+from llmcore.client.http.decompression import MAX_PIECE_BYTES, Inflated
 
 TEXT = b"It was a bright cold day in April. " * 40
 

@@ -7,7 +7,7 @@ import ssl
 
 from attrs import field, frozen
 
-from llmcore.client.proxies import checked_proxy, environment_proxy
+from llmcore.client.http.proxies import checked_proxy, environment_proxy
 from llmcore.schema.errors import ConfigurationError
 
 

@@ -20,9 +20,9 @@ from llmcore import (
     evolve,
     request,
 )
-from llmcore.client.http import HttpTransport
-from llmcore.client.websocket import WebSocketTransport
-from llmcore.client.websocket_connection import WebSocketDialer
+from llmcore.client.http.transport import HttpTransport
+from llmcore.client.websocket.connection import WebSocketDialer
+from llmcore.client.websocket.transport import WebSocketTransport
 from llmcore.routes.auth import Auth
 from llmcore.routes.transport import WebSocket
 from llmcore.schema.errors import (
