@@ -11,7 +11,7 @@ OPERATIONS = ("/chat/completions", "/completions", "/responses", "/messages", "/
 def checked_base_url(base_url: str) -> str:
     """Return *base_url* without white space round it and slashes at the end of its path.
 
-    A path and a query of its own are kept. ConfigurationError for what is no http(s) URL, for
+    A path and a query of its own are kept. ConfigurationError for what is not an http(s) URL, for
     one that holds credentials, and for one that ends in an operation.
     """
     parts = _split(base_url.strip())
@@ -38,6 +38,7 @@ def _split(base_url: str) -> SplitResult:
             return parts
     except ValueError:  # brackets or a port that make no sense
         pass
+    shown = base_url.partition("?")[0]  # what follows may hold a key
     raise ConfigurationError(
-        f"base_url {base_url!r} is no http(s) URL: write it like 'https://host/v1'"
+        f"base_url {shown!r} is not an http(s) URL: write it like 'https://host/v1'"
     )

@@ -7,9 +7,10 @@ from urllib.parse import urlsplit, urlunsplit
 from attrs import field, frozen
 from returns.result import Failure, Result, Success
 
-from llmcore.routes.http_request import with_query
+from llmcore.routes.http_request import redacted_url, with_query
 from llmcore.schema.errors import ConfigurationError, LLMError
 from llmcore.schema.json import JsonObject
+from llmcore.schema.secret_names import redacted
 
 
 @frozen(kw_only=True)
@@ -27,6 +28,10 @@ BaseUrlOf: TypeAlias = Callable[[Mapping[str, str]], str]
 """Makes the base URL of the environment; ConfigurationError if that does not say enough."""
 
 
+def _shown_base_url(base_url: "str | BaseUrlOf | None") -> str:
+    return repr(redacted_url(base_url) if isinstance(base_url, str) else base_url)
+
+
 @frozen(kw_only=True)
 class Endpoint:
     """Builds the URL of a call.
@@ -37,9 +42,9 @@ class Endpoint:
 
     target: str | PathOf
     """The path below the base URL, or how to make it of model and body."""
-    base_url: str | BaseUrlOf | None = None
+    base_url: str | BaseUrlOf | None = field(default=None, repr=_shown_base_url)
     """A function where the environment says where, such as by a variable for the region."""
-    query: Mapping[str, str] = field(factory=dict)
+    query: Mapping[str, str] = field(factory=dict, repr=lambda query: repr(redacted(query)))
 
     @classmethod
     def path(
@@ -62,11 +67,9 @@ class Endpoint:
             return Failure(ConfigurationError("no base URL: configure the provider with base_url"))
         parts = urlsplit(base_url.strip())
         if parts.scheme not in ("http", "https", "ws", "wss") or not parts.netloc:
-            return Failure(
-                ConfigurationError(
-                    f"base_url {base_url!r} is no http(s) URL such as https://host/v1"
-                )
-            )
+            shown = base_url.partition("?")[0]  # what follows may hold a key
+            message = f"base_url {shown!r} is not an http(s) URL such as https://host/v1"
+            return Failure(ConfigurationError(message))
         path = self.target if isinstance(self.target, str) else self.target(context)
         path, _, query = path.partition("?")
         whole = urlunsplit(

@@ -1,7 +1,7 @@
 """One HTTP request as a value, with its secrets marked."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Final, Self
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
@@ -10,22 +10,23 @@ from attrs import evolve, field, frozen
 from returns.result import Failure, Result, Success
 
 from llmcore.schema.errors import InvalidRequestError, LLMError
+from llmcore.schema.secret_names import REDACTED, holds_credential, redacted
 
-REDACTED = "[redacted]"
-
-CREDENTIAL_HEADERS = frozenset(
+_NEUTRAL_HEADERS: Final = frozenset(
     {
-        "api-key",
-        "authorization",
-        "cf-aig-authorization",
-        "cookie",
-        "proxy-authorization",
-        "x-amz-security-token",
-        "x-api-key",
-        "x-goog-api-key",
+        "accept",
+        "accept-encoding",
+        "accept-language",
+        "content-encoding",
+        "content-language",
+        "content-type",
+        "user-agent",
     }
 )
-"""Secret whoever sets them: a caller's own headers, too."""
+"""The headers that another host may see: they describe the body and the client, not the caller."""
+
+_SHORTEST_SECRET: Final = 8
+"""A header named like a credential may hold a shorter plain word, such as `true`."""
 
 
 def _lowered(headers: Mapping[str, str]) -> Mapping[str, str]:
@@ -36,8 +37,8 @@ def _lowered(headers: Mapping[str, str]) -> Mapping[str, str]:
 class HttpRequest:
     """A request ready to be signed and sent. Header names are lower case.
 
-    `secret_headers` and `secret_query` name what holds credentials: it is redacted in the repr and
-    in everything we print, and dropped when a redirect leaves the host.
+    `secret_headers` and `secret_query` name what holds credentials, besides everything whose name
+    says so (`schema.secret_names`): it is redacted in the repr and in everything we print.
     """
 
     method: str
@@ -65,40 +66,47 @@ class HttpRequest:
         )
 
     @property
-    def _secret_names(self) -> frozenset[str]:
-        return (self.secret_headers | CREDENTIAL_HEADERS) & self.headers.keys()
-
-    @property
     def secrets(self) -> tuple[str, ...]:
         """The secret values themselves, for redaction; never print them."""
         query = parse_qsl(urlsplit(self.url).query)
-        values = [self.headers[name] for name in sorted(self._secret_names)]
-        values += [value for name, value in query if name in self.secret_query]
+        sources = ((self.headers.items(), self.secret_headers), (query, self.secret_query))
+        marked, named = [], []
+        for pairs, names in sources:
+            for name, value in sorted(pairs):
+                if name in names:
+                    marked.append(value)
+                elif holds_credential(name):
+                    named.append(value)
+        values = [*marked, *(value for value in named if len(value) >= _SHORTEST_SECRET)]
         bare = [value.partition(" ")[2] for value in values if " " in value]
         return tuple(value for value in (*values, *bare) if value)
 
     @property
     def safe_url(self) -> str:
         """The URL with secret parameters redacted."""
-        if not self.secret_query:
-            return self.url
-        return with_query(self.url, dict.fromkeys(self.secret_query, REDACTED))
+        return redacted_url(self.url, self.secret_query)
 
     @property
     def safe_headers(self) -> dict[str, str]:
         """The headers with secret values redacted."""
-        secret = self._secret_names
-        return {name: REDACTED if name in secret else value for name, value in self.headers.items()}
+        return redacted(self.headers, self.secret_headers)
 
     def without_credentials(self) -> Self:
-        """Return the request without its secrets, as another host may see it."""
+        """Return the request as another host may see it.
+
+        Of the headers, only those stay that describe the body and the client: any other may hold a
+        credential, whatever its name.
+        """
         scheme, host, path, query, fragment = urlsplit(self.url)
-        pairs = parse_qsl(query, keep_blank_values=True)
-        kept = [(k, v) for k, v in pairs if k not in self.secret_query]
+        kept = [
+            (name, value)
+            for name, value in parse_qsl(query, keep_blank_values=True)
+            if name not in self.secret_query and not holds_credential(name)
+        ]
         return evolve(
             self,
             url=urlunsplit((scheme, host, path, urlencode(kept), fragment)),
-            headers={k: v for k, v in self.headers.items() if k not in self._secret_names},
+            headers={k: v for k, v in self.headers.items() if k in _NEUTRAL_HEADERS},
             secret_headers=frozenset(),
             secret_query=frozenset(),
         )
@@ -149,6 +157,19 @@ def with_query(url: str, query: Mapping[str, str]) -> str:
     pairs = [(k, v) for k, v in parse_qsl(old, keep_blank_values=True) if k not in query]
     merged = urlencode([*pairs, *query.items()], safe=":,/[]")
     return urlunsplit((scheme, host, path, merged, fragment))
+
+
+def redacted_url(url: str, also: Iterable[str] = ()) -> str:
+    """Return *url*, the credentials among its parameters and those named in *also* replaced."""
+    base, mark, query = url.partition("?")
+    query, hash_, fragment = query.partition("#")
+    pairs = [
+        (name, REDACTED if name in also or holds_credential(name) else value)
+        for name, value in parse_qsl(query, keep_blank_values=True)
+    ]
+    if all(value is not REDACTED for _, value in pairs):
+        return url
+    return f"{base}{mark}{urlencode(pairs, safe=':,/[]')}{hash_}{fragment}"
 
 
 def redact(text: str, secrets: tuple[str, ...]) -> str:

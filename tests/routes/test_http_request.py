@@ -4,7 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from llmcore.routes.http_request import REDACTED, HttpRequest, redact, with_query
+from llmcore.routes.endpoint import Endpoint
+from llmcore.routes.http_request import HttpRequest, redact, redacted_url, with_query
+from llmcore.schema.secret_names import REDACTED
 
 SECRET = "sk-very-secret"
 
@@ -42,7 +44,10 @@ def test_what_is_shown_holds_no_secret() -> None:
         assert REDACTED in shown
 
 
-@pytest.mark.parametrize("name", ["Authorization", "x-api-key", "Cookie", "proxy-authorization"])
+CREDENTIAL_NAMES = ["Authorization", "x-api-key", "Cookie", "X-Portkey-Api-Key", "Private-Token"]
+
+
+@pytest.mark.parametrize("name", CREDENTIAL_NAMES)
 def test_credentials_among_plain_headers_are_secret_too(name: str) -> None:
     """Nobody has to mark them."""
     request = HttpRequest(method="POST", url="https://h/x", headers={name: SECRET})
@@ -52,16 +57,47 @@ def test_credentials_among_plain_headers_are_secret_too(name: str) -> None:
     assert request.without_credentials().headers == {}
 
 
+@pytest.mark.parametrize("name", ["subscription-key", "api_key", "token", "code", "client_secret"])
+def test_credentials_among_plain_parameters_are_secret_too(name: str) -> None:
+    """In the request and in the endpoint that they were configured with."""
+    url = f"https://h/x?a=1&{name}={SECRET}&b=2"
+    request = HttpRequest(method="POST", url=url)
+
+    assert request.safe_url == f"https://h/x?a=1&{name}={REDACTED}&b=2"
+    assert request.secrets == (SECRET,)
+    assert request.without_credentials().url == "https://h/x?a=1&b=2"
+    assert SECRET not in repr(Endpoint.path("/x", base_url=url))
+    assert SECRET not in repr(Endpoint.path("/x", query={name: SECRET}))
+
+
+def test_redacted_url_is_unchanged_without_credentials() -> None:
+    """Spelling included, even of what is not a URL."""
+    for url in ("https://h/x?a=%20+b&c", "https://h/x", "http://[bad?a=1#f"):
+        assert redacted_url(url) == url
+    assert redacted_url("http://[bad?token=1#f") == f"http://[bad?token={REDACTED}#f"
+
+
+def test_short_values_of_headers_named_like_credentials_stay_in_error_texts() -> None:
+    """They are words such as `true`; the header itself is not shown."""
+    request = HttpRequest(method="POST", url="https://h/x", headers={"x-auth": "true"})
+
+    assert request.secrets == ()
+    assert request.safe_headers == {"x-auth": REDACTED}
+
+
 def test_secrets_are_known_with_and_without_their_scheme() -> None:
     """Some servers quote the bare key, some the header."""
     assert set(signed().secrets) == {SECRET, f"Bearer {SECRET}"}
 
 
 def test_another_host_sees_no_credentials() -> None:
-    """They are gone, not redacted, and everything else stays."""
-    bare = signed().without_credentials()
+    """They are gone, not redacted, as are all headers that may hold one under another name."""
+    request = signed().with_header("Content-Type", "application/json").with_header("X-Odd", SECRET)
+    bare = request.without_credentials()
 
-    assert bare == HttpRequest(method="POST", url="https://h/v1/x?a=1", headers={"x-team": "blue"})
+    assert bare == HttpRequest(
+        method="POST", url="https://h/v1/x?a=1", headers={"content-type": "application/json"}
+    )
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ from llmcore.protocols.protocol import BodyBuilder, Built, Protocol, StreamMachi
 from llmcore.routes.auth import Auth, AuthContext
 from llmcore.routes.endpoint import Endpoint
 from llmcore.routes.framing import Framing
-from llmcore.routes.http_request import REDACTED
 from llmcore.routes.route import PreparedRequest, Route, RouteDefaults
 from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostic
@@ -22,6 +21,7 @@ from llmcore.schema.errors import (
 )
 from llmcore.schema.options import GenerationOptions, HttpOverlay
 from llmcore.schema.request import LLMRequest, request
+from llmcore.schema.secret_names import REDACTED
 
 SECRET = "sk-very-secret"
 LOST = Diagnostic("unsupported-parameter", "generation.seed", action="dropped", message="no seed")

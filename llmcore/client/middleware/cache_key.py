@@ -13,16 +13,15 @@ from llmcore.schema.codec import to_json
 from llmcore.schema.json import JsonObject
 from llmcore.schema.options import HttpOverlay
 from llmcore.schema.request import LLMRequest
+from llmcore.schema.secret_names import holds_credential
 
 _FORMAT = 1
 """Raised when what is stored changes, so that older entries are not found."""
 
-_NO_PART_OF_IT = re.compile(
-    r"auth|cookie|credential|key|password|secret|signature|token"
-    r"|^(traceparent|tracestate|baggage|x-(client-)?request-id)$",
-    re.IGNORECASE,
+_OF_ONE_CALL = re.compile(
+    r"(x-)?idempotency-key|traceparent|tracestate|baggage|x-(client-)?request-id", re.IGNORECASE
 )
-"""Headers and query fields that say who asks, or which time this is; not what is asked."""
+"""Headers and query fields that tell one call from another, not what is asked."""
 
 
 def cache_key(request: LLMRequest, target: Target, route: Route, scope: str) -> str:
@@ -52,5 +51,7 @@ def cache_key(request: LLMRequest, target: Target, route: Route, scope: str) -> 
 def _telling(fields: Mapping[str, str]) -> dict[str, str]:
     """Return the *fields* that may decide what is answered, names in lower case."""
     return {
-        name.lower(): value for name, value in fields.items() if not _NO_PART_OF_IT.search(name)
+        name.lower(): value
+        for name, value in fields.items()
+        if not (holds_credential(name) or _OF_ONE_CALL.fullmatch(name))
     }

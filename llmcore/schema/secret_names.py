@@ -1,0 +1,53 @@
+"""Which headers, query parameters and variables hold credentials: by their names.
+
+One rule for everything that shows, stores or forwards requests: reprs, logs, errors, cassettes and
+redirects. A name is split into words (at separators and at changes of case), and holds a
+credential if one of them is a word for one: `X-Portkey-Api-Key`, `Helicone-Auth`,
+`CF-Access-Client-Secret`, `subscription-key`, `apiToken`, `client_secret`. Words that are also used
+for other things count only as the whole name (`code`, `sas`), and a few compounds are exempt
+(`idempotency-key`, `page_token`, `max_tokens`).
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Final
+
+REDACTED: Final = "[redacted]"
+"""Stands in place of a credential wherever a request is shown."""
+
+_WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_CREDENTIAL: Final = re.compile(
+    r"(?:api|access|app|auth|bearer|client|id|private|refresh|secret|security|session|subscription)?"
+    r"(?:key|token|secret|password|signature|credential)s?"
+    r"|(?:proxy)?(?:auth|authorization|authentication)|oauth2?"
+    r"|cookie|bearer|jwt|assertion|hmac|passwd|passphrase|pwd|dpop"
+)
+_WHOLE: Final = frozenset({"code", "pass", "pat", "pw", "sas", "sid", "sig"})
+_NOT_SECRET: Final = re.compile(
+    r"(?:.*-)?(?:idempotency|cache|partition|sort|surrogate|routing|websocket|socket|public)-keys?"
+    r"|(?:.*-)?(?:page|next|continuation|pagination|sync)-tokens?"
+    r"|(?:.*-)?(?:input|output|max|min|total|completion|prompt|num|stop)-tokens?(?:-.*)?"
+    r"|(?:.*-)?rate-?limit-.*"
+    r"|(?:.*-)?tokens?-(?:count|limit|budget|efficient|type|remaining|reset)(?:-.*)?"
+)
+
+
+@lru_cache(maxsize=1024)
+def holds_credential(name: str) -> bool:
+    """Return whether what is called *name* usually holds a credential."""
+    words = [word.lower() for word in _WORDS.findall(name)]
+    if len(words) == 1 and words[0] in _WHOLE:
+        return True
+    if _NOT_SECRET.fullmatch("-".join(words)):
+        return False
+    return any(map(_CREDENTIAL.fullmatch, words))
+
+
+def redacted(values: Mapping[str, str], also: Iterable[str] = ()) -> dict[str, str]:
+    """Return *values* with the credentials among them replaced, and those named in *also*."""
+    known = frozenset(also)
+    return {
+        name: REDACTED if name in known or holds_credential(name) else value
+        for name, value in values.items()
+    }
