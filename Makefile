@@ -5,16 +5,20 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
 CLIENTS := tests/clients/js
+PARALLEL = -n $(or $(WORKERS),2) --dist worksteal
 
-.PHONY: demo test test-all test-clients fuzz lint format bench soak docs docs-table catalog stubs record clean
+.PHONY: demo test test-fast test-all test-clients fuzz lint format bench soak docs docs-table catalog stubs record clean
 
 demo: $(STAMP)-local
 	@$(BIN)/llmcore local install
 	@$(BIN)/llmcore ask --local "Name three fruits."
 
-test: $(STAMP)-dev
+test: $(STAMP)-dev ## all tests, in WORKERS processes (2)
 	@$(BIN)/llmcore local install
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(PARALLEL)
+
+test-fast: $(STAMP)-dev ## what takes no second and no model, with few examples, in about a minute
+	$(BIN)/python -m pytest $(PARALLEL) -m "not slow and not local_model" --hypothesis-profile=few
 
 test-all: $(STAMP)-dev ## the tests on every supported Python of this machine
 	@$(BIN)/llmcore local install
@@ -23,11 +27,11 @@ test-all: $(STAMP)-dev ## the tests on every supported Python of this machine
 	  echo "== python$$version"; \
 	  test -d .venv-$$version || $$python -m venv .venv-$$version; \
 	  .venv-$$version/bin/python -m pip install --quiet --editable '.[local,dev]' || exit 1; \
-	  .venv-$$version/bin/python -m pytest || exit 1; \
+	  .venv-$$version/bin/python -m pytest $(PARALLEL) || exit 1; \
 	done
 
 fuzz: $(STAMP)-dev ## the property tests with other examples each time; make test has the same ones always
-	$(BIN)/python -m pytest -m hypothesis --hypothesis-profile=explore
+	$(BIN)/python -m pytest $(PARALLEL) -m hypothesis --hypothesis-profile=many
 
 test-clients: $(STAMP)-dev $(CLIENTS)/node_modules/.package-lock.json ## npm's openai, the AI SDK and Codex against the gateway
 	@$(BIN)/llmcore local install

@@ -1,23 +1,29 @@
-"""What all tests share: every asynchronous test runs on asyncio and on trio."""
+"""What all tests share: event loops, the examples of property tests, the order of the run."""
 
 import signal
 
 import pytest
-from hypothesis import settings
+
+from tests.support.strategies.examples import register_profiles
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # Shells start background jobs so, and their children inherit it: nothing could be interrupted.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# The same examples on every run and every machine, so that a change is judged by its own faults;
-# `make fuzz` looks for new ones. No deadline: the machines that run this are shared.
-settings.register_profile("fixed", derandomize=True, database=None, deadline=None)
-settings.register_profile("explore", derandomize=False, deadline=None, print_blob=True)
-settings.load_profile("fixed")
+register_profiles()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the tests of the embedded model first.
+
+    Workers of pytest-xdist begin with contiguous parts of the list: one worker then runs them all,
+    and loads the model once.
+    """
+    items.sort(key=lambda item: item.get_closest_marker("local_model") is None)
 
 
 @pytest.fixture(params=["asyncio", "trio"])
 def anyio_backend(request: pytest.FixtureRequest) -> str:
-    """Name the event loop an asynchronous test runs on."""
+    """Return the name of the event loop that an asynchronous test runs on."""
     name: str = request.param
     return name

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from returns.result import Success
 
@@ -108,7 +108,6 @@ BODIES = st.builds(
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(BODIES, st.sampled_from(["openai-chat", "openai-responses", "anthropic-messages", None]))
 def test_any_body_is_understood_or_refused(body: dict[str, Any], protocol_id: str | None) -> None:
     """Never an exception, whatever stands where."""

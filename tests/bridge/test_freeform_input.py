@@ -4,7 +4,7 @@ import json
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore.bridge.freeform_input import FreeformInput, unwrapped
@@ -75,7 +75,6 @@ def test_what_models_write_instead(written: str, expected: str) -> None:
     assert fed(list(written)) == expected
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.text(max_size=30), st.booleans(), st.lists(st.integers(0, 60), max_size=8))
 def test_any_text_in_any_pieces(text: str, ascii_only: bool, cuts: list[int]) -> None:
     """Pieces add up to what the whole JSON says."""
@@ -85,7 +84,6 @@ def test_any_text_in_any_pieces(text: str, ascii_only: bool, cuts: list[int]) ->
     assert fed([written[a:b] for a, b in pairwise(edges)]) == text
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.dictionaries(
         st.sampled_from(["input", "patch", "x"]), st.text(max_size=8) | st.integers(), min_size=1

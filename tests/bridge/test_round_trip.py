@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from attrs import evolve
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from returns.result import Success
 
@@ -37,6 +37,7 @@ from tests.bridge.responses_kit import (
     folded,
     translated,
 )
+from tests.support.strategies.examples import costly
 from tests.support.strategies.values import streams as any_streams
 
 
@@ -51,9 +52,6 @@ def _names_file(event: LLMEvent) -> bool:
     content = event.content if isinstance(event, ToolResult) else ()
     parts = content if isinstance(content, tuple) else ()
     return any(getattr(part, "path", None) is not None for part in parts)
-
-
-SETTINGS = settings(max_examples=20, deadline=None)
 
 
 def decoded(made: Folded) -> LLMResponse | LLMError:
@@ -84,7 +82,7 @@ def calls(message: Message) -> list[tuple[str, Any]]:
     return [(part.name, part.arguments) for part in message.tool_calls]
 
 
-@SETTINGS
+@costly
 @given(streams(may_fail=False))
 def test_any_answer_makes_a_legal_stream_that_says_the_same(events: list[LLMEvent]) -> None:
     """Grammar and official types hold, and our own protocol reads back what was said."""
@@ -106,7 +104,7 @@ def test_any_answer_makes_a_legal_stream_that_says_the_same(events: list[LLMEven
         assert after.finish_reason.reason == "length"
 
 
-@SETTINGS
+@costly
 @given(streams())
 def test_any_stream_ends_with_one_terminal_event(events: list[LLMEvent]) -> None:
     """Also one that fails on the way."""
@@ -116,7 +114,7 @@ def test_any_stream_ends_with_one_terminal_event(events: list[LLMEvent]) -> None
     assert (made.fold.error is not None) == (made.types[-1] == "failed")
 
 
-@SETTINGS
+@costly
 @given(streams())
 def test_a_stream_may_stop_anywhere(events: list[LLMEvent]) -> None:
     """Wherever the upstream dies, the client hears of the end."""
@@ -126,7 +124,7 @@ def test_a_stream_may_stop_anywhere(events: list[LLMEvent]) -> None:
         assert made.types[-1] == "failed"
 
 
-@SETTINGS
+@costly
 @given(streams(may_fail=False))
 def test_the_conversation_keeps_the_whole_answer(events: list[LLMEvent]) -> None:
     """What is stored is the message that the fold of the events gives; empty texts aside."""
@@ -152,7 +150,7 @@ def _kept(part: Any) -> Any:
     return part
 
 
-@SETTINGS
+@costly
 @given(streams(may_fail=False))
 def test_a_conversation_survives_the_store(events: list[LLMEvent]) -> None:
     """As JSON it is the same, also as bytes."""
@@ -163,7 +161,7 @@ def test_a_conversation_survives_the_store(events: list[LLMEvent]) -> None:
 
 
 @pytest.mark.parametrize("client", ["codex", "ai-sdk", "openai-python"])
-@SETTINGS
+@costly
 @given(events=streams(may_fail=False))
 def test_what_a_client_sends_back_is_the_answer_again(client: str, events: list[LLMEvent]) -> None:
     """Every signature, id and hosted call comes back to its place, whoever echoes the items."""
@@ -184,7 +182,7 @@ def _plain(part: Any) -> Any:
     return TextPart(part.text) if isinstance(part, TextPart | RefusalPart) and part.text else part
 
 
-@SETTINGS
+@costly
 @given(events=streams(may_fail=False))
 def test_references_bring_the_answer_back_from_the_store(events: list[LLMEvent]) -> None:
     """A client that names items by their ids gets what one that sends them gets."""
@@ -199,7 +197,7 @@ def test_references_bring_the_answer_back_from_the_store(events: list[LLMEvent])
         assert [part for message in again.messages for part in message.content] == parts
 
 
-@SETTINGS
+@costly
 @given(events=streams(may_fail=False))
 def test_items_without_state_get_it_from_the_store(events: list[LLMEvent]) -> None:
     """A client that asked for no encrypted reasoning loses nothing while the store keeps it."""

@@ -5,7 +5,7 @@ import zlib
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore.bridge.answer_state import sealed_state, unsealed_state
@@ -16,7 +16,6 @@ from tests.bridge.responses_kit import SEALER, codes, refused, translated
 from tests.support.strategies.requests import json_values
 
 
-@settings(max_examples=50, deadline=None)
 @given(json_values(), st.binary(min_size=1, max_size=8))
 def test_state_survives(state: JsonValue, key: bytes) -> None:
     """Whatever the key."""
@@ -25,7 +24,6 @@ def test_state_survives(state: JsonValue, key: bytes) -> None:
     assert sealer.unseal(sealer.seal(state)) == state
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.data())
 def test_damage_is_seen(data: st.DataObject) -> None:
     """One character that is another, or a part that is missing."""

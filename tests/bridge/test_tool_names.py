@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore.bridge.tool_names import function_name
@@ -23,7 +23,6 @@ def test_names_stay_readable(name: str, namespace: str | None, expected: str) ->
     assert function_name(name, namespace) == expected
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.lists(
         st.tuples(st.text(min_size=1, max_size=70), st.none() | st.text(min_size=1, max_size=70)),

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, time, timedelta, timezone
 
 import pytest
 from attrs import evolve
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore.catalog import cost_of, list_models, response_cost
@@ -166,7 +166,6 @@ def test_a_response_tells_its_tier(answer: LLMResponse, dollars: float | None) -
     assert response_cost(answer) == dollars
 
 
-@settings(max_examples=60)
 @given(
     st.sampled_from([m for m in list_models() if m.prices is not None]),
     st.lists(st.integers(0, MILLION), min_size=5, max_size=5),

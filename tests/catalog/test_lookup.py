@@ -5,7 +5,7 @@ import sys
 from datetime import date
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore.catalog import get_latest_model, get_model_info, list_models
@@ -256,7 +256,6 @@ def test_nothing_is_read_before_the_first_look_up() -> None:
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
-@settings(max_examples=60)
 @given(st.text(max_size=40), st.sampled_from(["openai", "bedrock", "vertex", ""]))
 def test_any_text_has_names(text: str, provider: str) -> None:
     """Each is tried once, the text itself first."""
@@ -266,7 +265,6 @@ def test_any_text_has_names(text: str, provider: str) -> None:
     assert names[:1] == ([text.lower()] if text else [])
 
 
-@settings(max_examples=60)
 @given(st.sampled_from([r for r in catalog().records if "/" not in r["id"]]))
 def test_every_id_and_alias_leads_to_its_record(record: dict[str, object]) -> None:
     """An id finds its own record; an alias finds one that has it, or the id that it is."""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 from attrs import evolve
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from returns.pipeline import is_successful
 
@@ -25,7 +25,8 @@ from llmcore.schema.deltas import (
 )
 from llmcore.schema.entries import EntryText, EntryThinking, EntryToolCall, MessageEntry
 from tests.support.strategies.contract import NOON, RUN, delta_streams, deltas_of
-from tests.support.strategies.values import json_objects, laws
+from tests.support.strategies.examples import costly
+from tests.support.strategies.values import json_objects
 
 START = DeltaStart("m-1", "req-1")
 DONE = DeltaDone("stop")
@@ -134,7 +135,6 @@ def test_no_deltas_are_no_stream() -> None:
 # -- laws
 
 
-@laws
 @given(delta_streams())
 def test_valid_streams_are_accepted(stream: list[MessageDelta]) -> None:
     """Whatever is said by the rules gives an entry that says all of it."""
@@ -146,7 +146,6 @@ def test_valid_streams_are_accepted(stream: list[MessageDelta]) -> None:
     assert [call.tool_call_id for call in entry.tool_calls] == [s.tool_call_id for s in starts]
 
 
-@laws
 @given(delta_streams(), st.lists(json_objects(), min_size=1))
 def test_raw_data_never_affects_the_result(
     stream: list[MessageDelta], raw: list[dict[str, object]]
@@ -157,7 +156,6 @@ def test_raw_data_never_affects_the_result(
     assert assemble(marked) == assemble(stream)
 
 
-@laws
 @given(delta_streams(), st.data())
 def test_a_stream_that_is_cut_is_unfinished(
     stream: list[MessageDelta], data: st.DataObject
@@ -235,7 +233,7 @@ MUTATIONS: list[tuple[str, Callable[[Payloads], Payloads], type[errors.ContractE
 @pytest.mark.parametrize(
     ("mutate", "error"), [(m, e) for _, m, e in MUTATIONS], ids=[name for name, _, _ in MUTATIONS]
 )
-@settings(laws, max_examples=25)
+@costly
 @given(stream=delta_streams(calls=1))
 def test_each_mutation_has_its_error(
     stream: list[MessageDelta],
@@ -251,7 +249,6 @@ def test_each_mutation_has_its_error(
     assert failure.message
 
 
-@laws
 @given(delta_streams(), st.data())
 def test_seq_must_rise(stream: list[MessageDelta], data: st.DataObject) -> None:
     """A `seq` that repeats or falls is told, with its place."""
@@ -264,7 +261,6 @@ def test_seq_must_rise(stream: list[MessageDelta], data: st.DataObject) -> None:
     assert failure.seq == lower
 
 
-@laws
 @given(delta_streams(), st.data())
 def test_a_stream_is_of_one_run(stream: list[MessageDelta], data: st.DataObject) -> None:
     """A delta of another run is told."""

@@ -33,7 +33,7 @@ from llmcore.schema.errors import RateLimitError
 from llmcore.schema.events import LLMEvent
 from llmcore.schema.usage import Usage
 from llmcore.sessions.wire import delta_from_wire, to_wire
-from tests.support.strategies.values import framed, laws, streams
+from tests.support.strategies.values import framed, streams
 
 USAGE = Usage.make(input_tokens=3, output_tokens=2, cost_usd=0.25)
 STOP = events.FinishReason("stop", "end_turn")
@@ -231,7 +231,6 @@ def test_a_loop_that_ends_with_results_has_said_all() -> None:
     assert is_successful(assemble(found))
 
 
-@laws
 @given(streams(may_fail=False))
 def test_the_entry_says_what_the_response_says(stream: list[LLMEvent]) -> None:
     """Text, refusals and the caller's calls are the same by either way."""
@@ -250,7 +249,6 @@ def test_the_entry_says_what_the_response_says(stream: list[LLMEvent]) -> None:
             assert given_ == wanted.arguments
 
 
-@laws
 @given(streams(), st.data())
 def test_streams_end_as_their_events_do(stream: list[LLMEvent], data: st.DataObject) -> None:
     """A failed answer fails, one that breaks off is unfinished, and JSON keeps every delta."""
@@ -263,7 +261,6 @@ def test_streams_end_as_their_events_do(stream: list[LLMEvent], data: st.DataObj
         assert isinstance(assemble(deltas(stream[:cut])).failure(), UnfinishedStreamError)
 
 
-@laws
 @given(streams())
 def test_event_by_event_is_the_same(stream: list[LLMEvent]) -> None:
     """The incremental form gives the deltas of the whole."""

@@ -36,7 +36,7 @@ from llmcore.schema.events import (
     ToolInputStart,
     ToolResult,
 )
-from tests.support.strategies.values import laws, streams
+from tests.support.strategies.values import streams
 
 STOP = FinishReason("stop")
 START = StreamStart(provider="acme", model="m")
@@ -60,14 +60,12 @@ def step(number: int, *inner: LLMEvent) -> list[LLMEvent]:
 # -- good lists
 
 
-@laws
 @given(streams())
 def test_every_good_stream_passes(stream: list[LLMEvent]) -> None:
     """Whole streams and broken ones, as users see them."""
     assert violations(stream) == []
 
 
-@laws
 @given(streams(), st.data())
 def test_every_beginning_of_a_good_stream_passes_as_one(
     stream: list[LLMEvent], data: st.DataObject
@@ -245,7 +243,6 @@ def mutants(stream: list[LLMEvent], index: int) -> list[list[LLMEvent]]:
     return made
 
 
-@laws
 @given(streams(may_fail=False), st.data())
 def test_every_single_harm_is_found(stream: list[LLMEvent], data: st.DataObject) -> None:
     """Drop an event of the structure, double it, or change its id, text, step or call."""
@@ -273,7 +270,6 @@ def must_stay(left: LLMEvent, right: LLMEvent) -> bool:
     return not deltas and getattr(left, "id", 0) == getattr(right, "id", 1)
 
 
-@laws
 @given(streams(may_fail=False), st.data())
 def test_events_do_not_change_places(stream: list[LLMEvent], data: st.DataObject) -> None:
     """Two neighbours of one segment, or of the frame, are not to be swapped."""

@@ -47,7 +47,7 @@ from llmcore.schema.messages import Message, Origin
 from llmcore.schema.rate_limit import RateLimitInfo
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.usage import Usage
-from tests.support.strategies.values import bare_streams, framed, laws, streams
+from tests.support.strategies.values import bare_streams, framed, streams
 
 STOP = FinishReason("stop", "end_turn")
 STARTS: dict[type, str] = {
@@ -68,7 +68,6 @@ def fed(events: list[LLMEvent]) -> Accumulator:
 # -- laws
 
 
-@laws
 @given(streams())
 def test_events_one_by_one_or_all_at_once(stream: list[LLMEvent]) -> None:
     """The incremental fold and the whole one agree, whatever is asked of it on the way."""
@@ -80,7 +79,6 @@ def test_events_one_by_one_or_all_at_once(stream: list[LLMEvent]) -> None:
     assert accumulator.response() == collect(stream)
 
 
-@laws
 @given(bare_streams(), st.data())
 def test_text_may_be_shared_instead_of_fed(bare: list[LLMEvent], data: st.DataObject) -> None:
     """Who completes segments and collects them joins each text once, with the same outcome."""
@@ -101,7 +99,6 @@ def test_text_may_be_shared_instead_of_fed(bare: list[LLMEvent], data: st.DataOb
     assert accumulator.response() == plain.response()
 
 
-@laws
 @given(streams(may_fail=False))
 def test_a_stream_that_ends_well_is_a_response(stream: list[LLMEvent]) -> None:
     """The frame of the stream is the frame of the response."""
@@ -120,7 +117,6 @@ def test_a_stream_that_ends_well_is_a_response(stream: list[LLMEvent]) -> None:
     assert set(response.diagnostics) >= {*start.diagnostics, *finish.diagnostics}
 
 
-@laws
 @given(streams(may_fail=False))
 def test_a_stream_that_breaks_off_is_no_response(stream: list[LLMEvent]) -> None:
     """However much had arrived, half an answer is a failure that carries the half."""
@@ -143,7 +139,6 @@ def holds(whole: ContentPart, half: ContentPart) -> bool:
     )
 
 
-@laws
 @given(streams(), st.data())
 def test_a_partial_is_the_beginning_of_what_follows(
     stream: list[LLMEvent], data: st.DataObject
@@ -160,7 +155,6 @@ def test_a_partial_is_the_beginning_of_what_follows(
         final.pop(0)
 
 
-@laws
 @given(streams())
 def test_a_partial_says_that_it_is_not_the_end(stream: list[LLMEvent]) -> None:
     """Nobody takes it for a finished answer."""
@@ -431,7 +425,6 @@ def test_an_accumulator_is_freed_at_once() -> None:
         gc.enable()
 
 
-@laws
 @given(streams())
 def test_folding_changes_no_event(stream: list[LLMEvent]) -> None:
     """The same events can be folded again, with the same outcome."""

@@ -33,7 +33,6 @@ from tests.support.strategies.values import (
     chunkings,
     framed,
     json_objects,
-    laws,
     texts,
 )
 
@@ -109,7 +108,6 @@ def test_broken_arguments_stay_text_and_are_told(text: str, problem: str) -> Non
     assert violations(stream) == []
 
 
-@laws
 @given(json_objects(), st.data())
 def test_arguments_are_what_the_model_wrote(value: JsonValue, data: st.DataObject) -> None:
     """Encoded once or twice, cut anywhere."""
@@ -129,7 +127,6 @@ def test_large_integers_keep_their_digits() -> None:
     assert parse_arguments('{"id": 123456789012345678901}')[0] == {"id": 123456789012345678901}
 
 
-@laws
 @given(texts())
 def test_a_custom_tools_input_is_never_parsed(text: str) -> None:
     """Freeform text that happens to be JSON is still text."""
@@ -246,7 +243,6 @@ def test_a_held_half_keeps_its_log_probabilities() -> None:
     ]
 
 
-@laws
 @given(st.lists(st.text(max_size=6), max_size=6))
 def test_all_that_is_delivered_can_be_encoded(chunks: list[str]) -> None:
     """Any deltas at all, halves anywhere, come out as text that can be printed."""
@@ -258,7 +254,6 @@ def test_all_that_is_delivered_can_be_encoded(chunks: list[str]) -> None:
     assert events[-1] == TextEnd("0", said(events, "0"))
 
 
-@laws
 @given(texts(max_size=30), st.data())
 def test_text_may_be_cut_between_any_code_units(text: str, data: st.DataObject) -> None:
     """Where a server cuts never shows."""

@@ -44,7 +44,6 @@ from tests.support.strategies.values import (
     bare_streams,
     framed,
     interleavings,
-    laws,
     segment_lists,
     texts,
 )
@@ -127,7 +126,6 @@ def test_tool_input_is_whole_however_it_is_spelled(way: str) -> None:
     assert said(events, "c1") == "Hello"
 
 
-@laws
 @given(segment_lists(), st.data())
 def test_the_spelling_of_segments_does_not_show(found: list[Segment], data: st.DataObject) -> None:
     """Servers that send deltas, whole values or both give the same message and deltas."""
@@ -166,7 +164,6 @@ def test_an_end_that_contradicts_its_deltas_is_the_last_word(chunks: list[str], 
     assert violations(stream) == []
 
 
-@laws
 @given(segment_lists(), st.lists(texts(), min_size=4, max_size=4))
 def test_any_end_gives_a_good_stream(found: list[Segment], ends: list[str]) -> None:
     """Whatever servers put on their end events, the grammar holds."""
@@ -202,7 +199,6 @@ def test_a_refusal_stays_one() -> None:
 # -- several segments
 
 
-@laws
 @given(segment_lists(), st.data())
 def test_interleaved_segments_keep_the_order_of_their_starts(
     found: list[Segment], data: st.DataObject
@@ -290,14 +286,12 @@ def test_ids_are_free_again_in_the_next_step() -> None:
     assert violations(complete_segments(stream)) == []
 
 
-@laws
 @given(bare_streams())
 def test_completed_streams_obey_the_grammar(stream: list[LLMEvent]) -> None:
     """Whatever a protocol emits within the rules, users see a stream without faults."""
     assert violations(complete_segments(stream)) == []
 
 
-@laws
 @given(bare_streams())
 def test_completing_twice_is_completing_once(stream: list[LLMEvent]) -> None:
     """A whole stream has nothing left to complete; only faults are told again, at its end."""
@@ -322,7 +316,6 @@ def test_the_text_so_far_can_be_read_while_a_segment_is_open() -> None:
     assert fold.chunks(("text", "0")) is None
 
 
-@laws
 @given(bare_streams())
 def test_deltas_may_take_the_short_way(bare: list[LLMEvent]) -> None:
     """`append` takes what goes through unchanged, and leaves the rest to `process`."""

@@ -4,13 +4,14 @@ from typing import Any
 
 import pytest
 from attrs import evolve
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore.generation.arguments import checked_arguments, keywords_for, repaired
 from llmcore.generation.tool import Tool, tool
 from llmcore.schema.content import ToolCallPart
 from llmcore.schema.errors import ConfigurationError, InvalidToolCallError
+from tests.support.strategies.examples import costly
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -167,7 +168,7 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=30)
+@costly
 @given(json_values)
 def test_any_arguments_fit_or_are_an_error(arguments: Any) -> None:
     """There is no third way."""

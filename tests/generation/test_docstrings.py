@@ -1,10 +1,11 @@
 """What docstrings say of functions and parameters."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore.generation.docstrings import arguments_of, summary_of
+from tests.support.strategies.examples import costly
 
 GOOGLE = """The weather in a city,
     as of now.
@@ -54,7 +55,7 @@ def test_no_entries_describe_nothing(docstring: str | None) -> None:
     assert arguments_of(docstring) == {}
 
 
-@settings(max_examples=30)
+@costly
 @given(st.text(alphabet="ab:() *\n\tArgs", max_size=80))
 def test_any_text_is_a_docstring(text: str) -> None:
     """Nothing that people write breaks it, and names are names."""
@@ -65,7 +66,7 @@ def test_any_text_is_a_docstring(text: str) -> None:
 names = st.from_regex(r"[a-z]\w{0,5}", fullmatch=True).filter(str.isascii)
 
 
-@settings(max_examples=30)
+@costly
 @given(st.dictionaries(names, st.from_regex(r"[a-z]{1,8}( [a-z]{1,8})?", fullmatch=True)))
 def test_what_is_written_is_read(entries: dict[str, str]) -> None:
     """An `Args:` section round-trips."""

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
@@ -59,7 +59,6 @@ ages = st.lists(st.integers(-2, 2) | st.text(max_size=2), max_size=3)
 people = st.fixed_dictionaries({}, optional={"name": st.text(max_size=2) | st.none(), "ages": ages})
 
 
-@settings(max_examples=40)
 @given(people | ages)
 def test_it_agrees_with_another_implementation(value: Any) -> None:
     """About whether a value fits."""

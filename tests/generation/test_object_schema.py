@@ -8,12 +8,13 @@ import attrs
 import msgspec
 import pydantic
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from llmcore.generation.object_schema import Accepted, ObjectSchema
 from llmcore.protocols.tool_schema import SchemaTarget, project
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError, LLMError
 from llmcore.schema.json import JsonValue
+from tests.support.strategies.examples import costly
 from tests.support.strategies.values import json_values
 
 
@@ -197,7 +198,7 @@ def test_references_lead_where_the_schema_went() -> None:
 
 
 @given(value=json_values())
-@settings(max_examples=20)
+@costly
 def test_wrapping_is_undone(value: JsonValue) -> None:
     """Also where the model left the wrapper out."""
     assert ObjectSchema.of({}).unwrapped({"value": value}) == value

@@ -1,11 +1,12 @@
 """Finding the JSON document in an answer."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from llmcore.generation.object_text import Document, document_in
 from llmcore.schema import json
 from llmcore.schema.json import JsonValue
+from tests.support.strategies.examples import costly
 from tests.support.strategies.values import json_values
 
 FENCED = """Here is your object:
@@ -59,7 +60,7 @@ def test_what_is_no_document_says_where(text: str, problem: str) -> None:
 
 
 @given(value=json_values())
-@settings(max_examples=20)
+@costly
 def test_every_document_is_found_in_a_fence(value: JsonValue) -> None:
     """Bare and fenced give the same value."""
     text = json.canonical(value)

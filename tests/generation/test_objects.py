@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore.client.client import Client
@@ -29,6 +29,7 @@ from llmcore.schema.events import Finish, TextDelta
 from llmcore.schema.options import ResponseFormat
 from llmcore.testing import ScriptedTransport, scripted
 from tests.support.servers.loopback import Answer, chat_chunk, serve
+from tests.support.strategies.examples import costly
 from tests.support.wire import anthropic as anthropic_wire
 from tests.support.wire.generation import SSE, any_model, calls_of, client_of, model_at, text_of
 
@@ -412,7 +413,7 @@ def cities(draw: st.DrawFn) -> tuple[list[dict[str, Any]], list[str]]:
 
 
 @given(given_=cities())
-@settings(max_examples=20, deadline=None)
+@costly
 def test_each_partial_object_is_in_the_next(given_: tuple[list[dict[str, Any]], list[str]]) -> None:
     """However the answer is cut: they grow into the whole, and elements come once."""
     import anyio

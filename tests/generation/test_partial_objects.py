@@ -7,12 +7,13 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore.generation import partial_objects
 from llmcore.generation.partial_objects import EAGER, ElementScanner, PartialValue, contains
 from llmcore.schema.json import JsonValue
+from tests.support.strategies.examples import costly
 from tests.support.strategies.values import json_values
 
 texts = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from('\\"[]{},1eu0'))
@@ -46,7 +47,7 @@ def read_in(pieces: Sequence[str], opening: str = "{[") -> list[JsonValue]:
 
 
 @given(given_=spelled(st.lists(trees, max_size=4) | st.dictionaries(texts, trees, max_size=4)))
-@settings(max_examples=20, deadline=None)
+@costly
 def test_values_only_grow_into_the_whole(given_: tuple[Any, list[str]]) -> None:
     """Each is contained in the next, and the last is the document."""
     whole, pieces = given_
@@ -58,7 +59,7 @@ def test_values_only_grow_into_the_whole(given_: tuple[Any, list[str]]) -> None:
 
 
 @given(given_=spelled(st.lists(trees, max_size=4)))
-@settings(max_examples=20, deadline=None)
+@costly
 def test_every_prefix_can_be_read(given_: tuple[Any, list[str]]) -> None:
     """Character by character, nothing is taken back and nothing is refused."""
     _, pieces = given_
@@ -154,7 +155,7 @@ def scanned(pieces: Sequence[str]) -> list[Any]:
 
 
 @given(given_=spelled(st.lists(trees, max_size=5)))
-@settings(max_examples=20, deadline=None)
+@costly
 def test_elements_are_cut_however_the_text_is(given_: tuple[Any, list[str]]) -> None:
     """Any pieces give each element once, in order."""
     whole, pieces = given_
@@ -164,7 +165,7 @@ def test_elements_are_cut_however_the_text_is(given_: tuple[Any, list[str]]) -> 
 
 
 @given(values=st.lists(json_values(), min_size=1, max_size=3))
-@settings(max_examples=20, deadline=None)
+@costly
 def test_an_element_is_found_as_soon_as_it_is_complete(values: list[JsonValue]) -> None:
     """The comma after it says so; the last one waits for the bracket."""
     scanner = ElementScanner()

@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from returns.result import Failure, Result, Success
 
@@ -26,6 +26,7 @@ from llmcore.schema.errors import (
     ServerError,
     StreamError,
 )
+from tests.support.strategies.examples import costly
 
 pytestmark = pytest.mark.anyio
 
@@ -95,7 +96,7 @@ def test_delays_grow_to_a_limit() -> None:
     assert delays == [1.0, 2.0, 4.0, 8.0, 60.0, 60.0]
 
 
-@settings(max_examples=30)
+@costly
 @given(st.floats(0, 1), st.integers(0, 30))
 def test_jitter_is_half_to_one_and_a_half(chance: float, attempt: int) -> None:
     """Of the delay without it."""

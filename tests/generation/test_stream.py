@@ -7,7 +7,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 from attrs import evolve
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore.client.client import Client
@@ -45,6 +45,7 @@ from llmcore.schema.events import (
 from llmcore.schema.request import LLMRequest
 from llmcore.testing import scripted
 from tests.support.servers.loopback import chat_chunk, sse
+from tests.support.strategies.examples import costly
 from tests.support.wire.generation import any_model, calls_of, client_of, text_of
 
 pytestmark = pytest.mark.anyio
@@ -503,7 +504,7 @@ def script_of(kind: str) -> Any:
             return calls_of(("a", "look", {"city": "A"}), reason="length")
 
 
-@settings(max_examples=30, deadline=None)
+@costly
 @given(st.lists(kinds, min_size=1, max_size=5), st.integers(0, 4), st.booleans())
 def test_every_run_keeps_the_grammar(chosen: list[str], rounds: int, entered: bool) -> None:
     """Whatever the model does, the events are well formed and end once."""

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore.protocols.call_ids import (
@@ -74,7 +74,6 @@ def test_ids_that_share_a_long_prefix_stay_apart(rule: CallIdRule) -> None:
     assert len({fit(call_id, rule) for call_id in ids}) == len(ids)
 
 
-@settings(max_examples=100)
 @given(st.text(max_size=300), st.sampled_from(sorted(LEGAL)))
 def test_fitting_twice_changes_nothing_more(call_id: str, target: str) -> None:
     """A made id is legal, so it comes through unchanged the next time."""
@@ -85,7 +84,6 @@ def test_fitting_twice_changes_nothing_more(call_id: str, target: str) -> None:
     assert fit(made, rule) == made
 
 
-@settings(max_examples=100)
 @given(st.lists(st.text(max_size=120), unique=True, max_size=20), st.sampled_from(sorted(LEGAL)))
 def test_different_ids_stay_different(ids: list[str], target: str) -> None:
     """No two ids of a conversation become one."""

@@ -5,7 +5,7 @@ report; ids and organisations are invented.
 """
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore.protocols.context_length import is_context_overflow, token_counts
@@ -936,7 +936,6 @@ def test_a_code_says_it_without_words(code: str) -> None:
     assert isinstance(error, ContextLengthError)
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.text(), st.lists(st.text(max_size=20), max_size=3))
 def test_any_text_can_be_asked(message: str, codes: list[str]) -> None:
     """No message and no code makes the search raise."""
@@ -944,7 +943,6 @@ def test_any_text_can_be_asked(message: str, codes: list[str]) -> None:
     assert all(count is None or count >= 0 for count in token_counts(message))
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.integers(1, 10**9), st.integers(1, 10**9))
 def test_the_numbers_are_those_of_the_message(limit: int, actual: int) -> None:
     """Numbers of any size come back as they were written, with separators or without."""

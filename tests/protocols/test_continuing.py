@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from attrs import evolve, frozen
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore.protocols import (
@@ -290,7 +290,6 @@ def _change(event: Event, change: tuple[list[object], str, object, bool]) -> Eve
 
 
 @BY_NAME
-@settings(max_examples=100, deadline=None)
 @given(asked=st.lists(changes(), max_size=3))
 def test_whatever_comes_the_two_ways_agree(
     case: Case, asked: list[tuple[list[object], str, object, bool]]
@@ -374,7 +373,6 @@ def test_a_continuation_of_gemini_makes_no_new_answer(before: str, chunk: str) -
 
 @pytest.mark.parametrize("before", BEFORE.values(), ids=BEFORE)
 @pytest.mark.parametrize("chunk", CHUNKS.values(), ids=CHUNKS)
-@settings(max_examples=40, deadline=None)
 @given(asked=st.lists(changes(), max_size=3))
 def test_whatever_comes_from_gemini_the_two_ways_agree(
     before: tuple[Event, ...],

@@ -6,7 +6,7 @@ The bodies are written from the providers' documents; ids and organisations are 
 import pickle
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore.protocols.errors import error_from_body, error_from_response
@@ -683,7 +683,6 @@ HEADERS = st.dictionaries(
 STATUSES = st.none() | st.integers(-1, 1000)
 
 
-@settings(max_examples=100, deadline=None)
 @given(JSON_DOCUMENTS, HEADERS, STATUSES)
 def test_any_body_gives_an_error(
     body: JsonValue, headers: dict[str, str], status: int | None
@@ -698,7 +697,6 @@ def test_any_body_gives_an_error(
     assert error == pickle.loads(pickle.dumps(error))
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.binary(max_size=200), HEADERS, st.integers(400, 599))
 def test_any_bytes_give_an_error(body: bytes, headers: dict[str, str], status: int) -> None:
     """Nor do any bytes; and the HTTP status is kept."""
@@ -708,7 +706,6 @@ def test_any_bytes_give_an_error(body: bytes, headers: dict[str, str], status: i
     assert status == error.status_code
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.text(min_size=1).filter(str.strip), st.text(), st.integers(400, 599))
 def test_bytes_and_values_are_classified_alike(message: str, code: str, status: int) -> None:
     """A body read from bytes is the error that its parsed value is."""

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore.protocols.freeform import (
@@ -20,7 +20,6 @@ from llmcore.schema.tools import CustomTool, Grammar
 
 
 @given(st.text())
-@settings(max_examples=50)
 def test_input_comes_back_from_its_function(text: str) -> None:
     """What was wrapped is unwrapped as it was."""
     assert freeform_text(freeform_arguments(text)) == text
@@ -73,7 +72,6 @@ def test_arguments_become_an_object(kind: Any, arguments: Any, expected: Any, no
 
 
 @given(st.dictionaries(st.text(), st.integers(-5, 5)))
-@settings(max_examples=50)
 def test_json_comes_back_from_its_text(value: dict[str, int]) -> None:
     """An object that was written is read again."""
     assert parsed(written(value)) == value

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from attrs import evolve
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from llmcore.protocols import call_ids
@@ -961,7 +961,6 @@ def attempt(history: Sequence[Message], policy: HistoryPolicy) -> Repaired:
 
 
 @pytest.mark.parametrize("name", POLICIES)
-@settings(max_examples=100, deadline=None)
 @given(history=histories())
 def test_any_history_becomes_acceptable(name: str, history: list[Message]) -> None:
     """What comes out keeps the target's rules, and a second repair finds nothing to do."""
@@ -980,7 +979,6 @@ def test_any_history_becomes_acceptable(name: str, history: list[Message]) -> No
 
 
 @pytest.mark.parametrize("name", POLICIES)
-@settings(max_examples=60, deadline=None)
 @given(start=histories(), more=st.lists(turns(), min_size=1, max_size=3))
 def test_a_longer_history_keeps_its_repaired_prefix(
     name: str, start: list[Message], more: list[list[Message]]
@@ -998,7 +996,6 @@ def test_a_longer_history_keeps_its_repaired_prefix(
     assert late.system == early.system
 
 
-@settings(max_examples=60, deadline=None)
 @given(history=histories())
 def test_every_path_points_into_the_callers_messages(history: list[Message]) -> None:
     """A Diagnostic names a message, or a part, that the caller can look up."""
@@ -1012,7 +1009,6 @@ def test_every_path_points_into_the_callers_messages(history: list[Message]) -> 
             assert found[2] is None or int(found[2]) < len(message.content)
 
 
-@settings(max_examples=60, deadline=None)
 @given(ids=st.lists(st.text(min_size=1, max_size=2000), min_size=1, max_size=8, unique=True))
 def test_every_result_still_points_to_its_call(ids: list[str]) -> None:
     """Whatever the ids were, the n-th call's result is the n-th call's result."""

@@ -4,7 +4,7 @@ import base64
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore.protocols.media import (
@@ -202,7 +202,6 @@ def test_document_names_are_made_fit(
     assert document_name(name, taken) == expected
 
 
-@settings(max_examples=100)
 @given(st.lists(st.text(max_size=230), max_size=5))
 def test_any_document_name_becomes_legal_and_unique(names: list[str]) -> None:
     """The API reference's rule, and no two alike."""
@@ -216,7 +215,6 @@ def test_any_document_name_becomes_legal_and_unique(names: list[str]) -> None:
         assert len(name) <= 200
 
 
-@settings(max_examples=100)
 @given(st.binary(max_size=60))
 def test_bytes_survive_the_round_trip(data: bytes) -> None:
     """A data: URL of a part is a part of the same bytes."""
@@ -225,7 +223,6 @@ def test_bytes_survive_the_round_trip(data: bytes) -> None:
     assert raw_data(ImagePart(url=url)) == ("image/png", data)
 
 
-@settings(max_examples=100)
 @given(st.text(max_size=40))
 def test_any_data_url_is_read_or_refused(rest: str) -> None:
     """Nothing but the one error comes out."""

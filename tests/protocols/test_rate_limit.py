@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore.protocols.errors import error_from_body
@@ -367,7 +367,6 @@ RATE_LIMIT_VALUES = (
 )
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.dictionaries(RATE_LIMIT_NAMES, RATE_LIMIT_VALUES))
 def test_any_headers_can_be_read(headers: dict[str, str]) -> None:
     """No header makes the reader raise; waits are never negative, times are in UTC."""
@@ -380,7 +379,6 @@ def test_any_headers_can_be_read(headers: dict[str, str]) -> None:
         assert all(time is None or time.tzinfo is UTC for time in times)
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.integers(0, 23), st.integers(0, 59), st.integers(0, 59))
 def test_a_duration_spelled_in_parts_is_their_sum(hours: int, minutes: int, seconds: int) -> None:
     """`1h2m3s` is an hour, two minutes and three seconds, in a header and in words."""

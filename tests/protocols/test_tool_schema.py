@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
@@ -1258,7 +1258,6 @@ def in_json_schema(schema: Any) -> Any:
 
 
 @pytest.mark.parametrize("target", SchemaTarget)
-@settings(max_examples=80, deadline=None)
 @given(found=fitting(), beside=st.sampled_from([None, {}, {"description": "B"}]))
 def test_what_fits_the_schema_fits_its_projection(
     target: SchemaTarget, found: Any, beside: Schema | None
@@ -1279,7 +1278,6 @@ def test_what_fits_the_schema_fits_its_projection(
     Draft202012Validator(sent).validate({"it": instance})
 
 
-@settings(max_examples=80, deadline=None)
 @given(found=fitting(), target=st.sampled_from(list(SchemaTarget)))
 def test_projecting_a_projection_changes_little(found: Any, target: SchemaTarget) -> None:
     """The result is in the target's own words, so nothing is left to put into others."""
@@ -1330,7 +1328,6 @@ JUNK = st.recursive(
 )
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     schema=st.dictionaries(st.sampled_from(["type", "properties", "anyOf", "$ref", "$defs"]), JUNK)
 )

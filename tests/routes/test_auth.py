@@ -1,7 +1,7 @@
 """As whom a request goes: `llmcore/routes/auth.py`."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from returns.pipeline import is_successful
 
@@ -153,7 +153,6 @@ def test_choosing_between_key_and_auth() -> None:
         choose_auth(api_key="k", auth=own, fallback=fallback)
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.text(max_size=30))
 def test_any_text_makes_a_header_or_a_typed_error(key: str) -> None:
     """No key can break out of its header."""

@@ -1,7 +1,7 @@
 """Base URLs as people give them: `llmcore/routes/base_url.py`."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore.routes.base_url import OPERATIONS, checked_base_url
@@ -60,7 +60,6 @@ def test_common_mistakes_say_what_to_give(wrong: str, advice: str) -> None:
     assert "secret" not in caught.value.message
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.text(max_size=40))
 def test_any_text_is_checked(text: str) -> None:
     """It is a URL with no operation at its end, the same when checked again, or an error."""
@@ -73,7 +72,6 @@ def test_any_text_is_checked(text: str) -> None:
     assert not checked.partition("?")[0].endswith(OPERATIONS)
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     st.from_regex(r"[a-z0-9.-]*[a-z0-9]", fullmatch=True),
     st.lists(st.from_regex(r"[a-z0-9]{1,8}", fullmatch=True), max_size=3),

@@ -5,7 +5,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from attrs import evolve
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore.routes.endpoint import Endpoint, EndpointContext
@@ -75,7 +75,6 @@ def test_without_a_usable_base_url(base_url: str | None) -> None:
     assert "base_url" in error.message
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.dictionaries(st.text("abcXYZ&=% +/", min_size=1, max_size=6), st.text(max_size=8)))
 def test_the_query_says_what_it_was_given(query: dict[str, str]) -> None:
     """Whatever names and values are made of, they come back out of the URL."""

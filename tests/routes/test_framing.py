@@ -10,14 +10,11 @@ from zlib import crc32
 
 import pytest
 from hypothesis import given
-from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 import llmcore
 from llmcore.routes.framing import MAX_FRAME_BYTES, Frame, Framing
 from llmcore.schema.errors import StreamError
-
-few = hypothesis_settings(max_examples=60, deadline=None)
 
 MAKERS = {
     "sse": Framing.sse,
@@ -124,7 +121,6 @@ def test_decoders_share_nothing(framing_id: str) -> None:
 
 
 @every_framing
-@few
 @given(frames=frame_lists, places=cuts)
 def test_frames_survive_any_slicing(
     framing_id: str, frames: list[Frame], places: list[int]
@@ -138,7 +134,6 @@ def test_frames_survive_any_slicing(
 
 
 @every_framing
-@few
 @given(body=hostile_bodies, places=cuts, limit=st.sampled_from([1, 5, 40, 1000]))
 def test_hostile_bytes_end_alike_in_any_slicing(
     framing_id: str, body: bytes, places: list[int], limit: int

@@ -1,7 +1,7 @@
 """One HTTP request as a value: `llmcore/routes/http_request.py`."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore.routes.endpoint import Endpoint
@@ -124,7 +124,6 @@ def test_redact() -> None:
     assert redact(text, (SECRET, "x")) == f"bad key {REDACTED}, x, {REDACTED}"
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=8, max_size=40))
 def test_no_secret_is_ever_shown(secret: str) -> None:
     """Whatever characters it has, in a header or in the query."""

@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore.routes.framing import Frame, Framing
@@ -57,7 +57,6 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     values=st.lists(json_values, max_size=5),
     indent=st.sampled_from([None, 0, 2]),

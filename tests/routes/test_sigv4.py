@@ -7,7 +7,7 @@ import botocore.auth
 import pytest
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from llmcore.routes.auth import TOKEN_TO_COME, Auth, AuthContext
@@ -73,7 +73,6 @@ extra = st.dictionaries(
 )
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     host=st.sampled_from(["h.example", "H.example:8443", "h.example:443", "127.0.0.1:9", "[::1]"]),
     path=segments,
@@ -164,7 +163,6 @@ def test_credentials_travel_as_a_token(credentials: AwsCredentials) -> None:
     assert AwsCredentials.from_token(credentials.to_token()) == credentials
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.text(max_size=30) | st.just('{"access": 1}') | st.just("[]"))
 def test_any_other_token_is_a_value_error(token: str) -> None:
     """Nothing is guessed."""

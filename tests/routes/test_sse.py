@@ -4,7 +4,7 @@ import re
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore.routes.framing import Frame, Framing
@@ -139,7 +139,6 @@ pieces = st.sampled_from(
 )
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     bom=st.sampled_from([b"", BOM]),
     body=st.lists(pieces, max_size=40).map(b"".join),
@@ -155,7 +154,6 @@ def test_any_body_in_any_slices_is_what_the_standard_says(
     assert events(*(body[a:b] for a, b in pairwise(edges))) == by_the_standard(body)
 
 
-@settings(max_examples=60, deadline=None)
 @given(body=st.lists(pieces, max_size=30).map(b"".join))
 def test_an_event_goes_out_with_the_byte_that_completes_it(body: bytes) -> None:
     """After each byte, exactly the events that are complete by then have come."""

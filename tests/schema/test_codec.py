@@ -6,7 +6,7 @@ import pickle
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore.schema import content, errors, events, options, tools
@@ -19,7 +19,7 @@ from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.usage import Usage
 from tests.support.strategies import values
-from tests.support.strategies.values import laws
+from tests.support.strategies.examples import costly
 
 STRATEGIES: dict[str, st.SearchStrategy[Any]] = {
     "citation": values.citations(),
@@ -44,7 +44,6 @@ STRATEGIES: dict[str, st.SearchStrategy[Any]] = {
     "event": values.single_events(),
 }
 
-few = settings(laws, max_examples=25)  # of each of many strategies
 
 every_value = pytest.mark.parametrize("name", STRATEGIES)
 
@@ -62,7 +61,7 @@ def emptied(data: Any) -> None:
 
 
 @every_value
-@few
+@costly
 @given(st.data())
 def test_every_value_round_trips(name: str, data: st.DataObject) -> None:
     """What is written reads back equal, through real JSON text."""
@@ -76,7 +75,7 @@ def test_every_value_round_trips(name: str, data: st.DataObject) -> None:
     assert to_json(read) == written  # also what equality leaves out
 
 
-@few
+@costly
 @given(values.single_events())
 def test_events_round_trip_as_their_union(event: events.LLMEvent) -> None:
     """A reader that does not know which event comes finds it by its `type`."""
@@ -88,7 +87,7 @@ def test_events_round_trip_as_their_union(event: events.LLMEvent) -> None:
 
 
 @every_value
-@few
+@costly
 @given(st.data())
 def test_every_value_pickles_and_copies(name: str, data: st.DataObject) -> None:
     """Values cross processes, by every pickle protocol, and `copy`."""
@@ -105,7 +104,7 @@ def test_every_value_pickles_and_copies(name: str, data: st.DataObject) -> None:
 
 
 @every_value
-@few
+@costly
 @given(st.data())
 def test_values_share_nothing_with_their_json(name: str, data: st.DataObject) -> None:
     """Who changes the JSON changes neither what it came from nor what was read from it."""
@@ -145,7 +144,7 @@ def damaged(data: Any, path: tuple[Any, ...], new: Any) -> Any:
 
 
 @every_value
-@few
+@costly
 @given(st.data())
 def test_damaged_json_is_a_value_or_an_error_with_a_path(name: str, data: st.DataObject) -> None:
     """However JSON is broken, the reader says where, and nothing but a typed error escapes."""
@@ -383,7 +382,7 @@ def test_json_beyond_reason_is_refused() -> None:
         from_json(content.ProviderPart, {"type": "provider", "provider": "acme", "data": deep})
 
 
-@few
+@costly
 @given(values.responses())
 def test_a_response_keeps_the_native_document(response: LLMResponse) -> None:
     """`raw` is no part of equality, but it is written."""

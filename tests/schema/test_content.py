@@ -27,7 +27,7 @@ from llmcore.schema.content import (
 )
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import JsonValue
-from tests.support.strategies.values import content_parts, json_values, laws
+from tests.support.strategies.values import content_parts, json_values
 
 MEDIA = (ImagePart, AudioPart, DocumentPart)
 SOURCES: dict[str, Any] = {
@@ -107,7 +107,6 @@ def test_a_repr_tells_how_many_bytes_there_are() -> None:
 # -- what parts are built from
 
 
-@laws
 @given(json_values())
 def test_parts_keep_a_copy_of_json(value: JsonValue) -> None:
     """Who changes the data afterwards does not change the part."""
@@ -226,7 +225,6 @@ def test_text_is_joined_with_nothing_between() -> None:
 # -- cache marks
 
 
-@laws
 @given(content_parts())
 def test_a_mark_is_all_that_a_cached_part_gains(part: ContentPart) -> None:
     """The part stays what it was; the mark says for how long."""

@@ -14,7 +14,7 @@ from llmcore.schema.errors import LLMError, RateLimitError, error_types
 from llmcore.schema.events import FinishReason
 from llmcore.schema.messages import Message
 from llmcore.schema.response import LLMResponse
-from tests.support.strategies.values import laws, llm_errors
+from tests.support.strategies.values import llm_errors
 
 RETRYABLE = {
     "ProviderError",
@@ -98,7 +98,6 @@ def test_copies_keep_a_cause_of_our_own(way: str) -> None:
     assert cause.retry_after == 2
 
 
-@laws
 @given(llm_errors())
 def test_any_error_pickles(error: LLMError) -> None:
     """Fields of a subclass come along, too."""
@@ -162,7 +161,6 @@ def test_error_types_are_found_by_name() -> None:
 # -- values
 
 
-@laws
 @given(llm_errors(), llm_errors())
 def test_errors_compare_by_value(left: LLMError, right: LLMError) -> None:
     """Equal errors have equal hashes; the class is part of the value."""

@@ -10,7 +10,7 @@ from llmcore.schema.codec import to_json
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.events import EventType, File, LLMEvent, ProviderEvent, ToolCall, ToolResult
 from llmcore.schema.json import JsonValue
-from tests.support.strategies.values import json_values, laws
+from tests.support.strategies.values import json_values
 
 
 def test_every_event_has_a_type_of_its_own() -> None:
@@ -31,7 +31,6 @@ def test_terminal_events() -> None:
     assert (events.Finish, events.ErrorEvent) == events.TERMINAL_EVENTS
 
 
-@laws
 @given(json_values())
 def test_events_keep_a_copy_of_json(value: JsonValue) -> None:
     """Who changes the data afterwards does not change the event."""

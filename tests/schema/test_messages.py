@@ -19,7 +19,7 @@ from llmcore.schema.content import (
 )
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.messages import Message, Origin
-from tests.support.strategies.values import laws, messages
+from tests.support.strategies.values import messages
 
 ROLES = ("system", "user", "assistant", "tool", "developer")
 
@@ -117,7 +117,6 @@ def test_no_reasoning_is_not_empty_reasoning() -> None:
     assert Message.assistant().text == ""
 
 
-@laws
 @given(messages())
 def test_a_message_does_not_share_the_list_it_was_built_from(message: Message) -> None:
     """Appending to the caller's list changes nothing."""

@@ -8,7 +8,7 @@ from hypothesis import given
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import JsonObject
 from llmcore.schema.options import GenerationOptions, HttpOverlay, ResponseFormat, merge_json
-from tests.support.strategies.values import http_overlays, json_objects, laws
+from tests.support.strategies.values import http_overlays, json_objects
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,6 @@ def test_merging(below: JsonObject, above: JsonObject, merged: JsonObject) -> No
     assert merge_json(below, above) == merged
 
 
-@laws
 @given(json_objects(), json_objects())
 def test_merging_changes_neither_side(below: JsonObject, above: JsonObject) -> None:
     """Both arguments stay what they were."""
@@ -97,7 +96,6 @@ def test_merging_changes_neither_side(below: JsonObject, above: JsonObject) -> N
     assert (below, above) == before
 
 
-@laws
 @given(json_objects(), json_objects())
 def test_merging_twice_is_merging_once(below: JsonObject, above: JsonObject) -> None:
     """An overlay that has been laid on has nothing left to do."""
@@ -106,7 +104,6 @@ def test_merging_twice_is_merging_once(below: JsonObject, above: JsonObject) -> 
     assert merge_json(once, above) == once
 
 
-@laws
 @given(http_overlays())
 def test_an_empty_overlay_changes_nothing(overlay: HttpOverlay) -> None:
     """It is the neutral element from both sides."""

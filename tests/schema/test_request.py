@@ -13,7 +13,7 @@ from llmcore.schema.model import Model
 from llmcore.schema.options import CachePolicy, GenerationOptions, HttpOverlay, ReasoningOptions
 from llmcore.schema.request import LLMRequest, request
 from llmcore.schema.tools import CustomTool, HostedTool, ToolChoice, ToolDefinition
-from tests.support.strategies.values import laws, requests
+from tests.support.strategies.values import requests
 
 # -- request(...)
 
@@ -210,7 +210,6 @@ def test_a_request_shares_nothing_with_what_it_was_built_from() -> None:
     )
 
 
-@laws
 @given(requests())
 def test_evolving_nothing_changes_nothing(made: LLMRequest) -> None:
     """`evolve` runs every field through its converter again."""

@@ -8,7 +8,7 @@ from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.events import FinishReason
 from llmcore.schema.messages import Message
 from llmcore.schema.response import LLMResponse
-from tests.support.strategies.values import laws, responses
+from tests.support.strategies.values import responses
 
 
 def test_the_accessors_are_the_messages() -> None:
@@ -26,7 +26,6 @@ def test_the_accessors_are_the_messages() -> None:
     assert response.tool_calls == (call,)
 
 
-@laws
 @given(responses())
 def test_the_native_document_is_neither_compared_nor_shown(response: LLMResponse) -> None:
     """A streamed answer equals the same answer that came whole."""

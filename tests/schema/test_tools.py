@@ -15,12 +15,11 @@ from llmcore.schema.tools import (
     ToolDefinition,
     check_tool_name,
 )
-from tests.support.strategies.values import laws, parameter_schemas, tool_names
+from tests.support.strategies.values import parameter_schemas, tool_names
 
 # -- names
 
 
-@laws
 @given(tool_names())
 def test_good_names_are_kept(name: str) -> None:
     """A name that every provider takes comes back as it is."""
@@ -60,7 +59,6 @@ def test_no_parameters_are_an_empty_object(parameters: Any) -> None:
     assert ToolDefinition("f", "", parameters).parameters == {"type": "object", "properties": {}}
 
 
-@laws
 @given(parameter_schemas())
 def test_parameters_are_copied(schema: Any) -> None:
     """Who changes the schema afterwards does not change the tool."""
@@ -202,7 +200,6 @@ def test_a_choice_has_one_of_four_modes() -> None:
         ToolChoice("any")  # type: ignore[arg-type]
 
 
-@laws
 @given(st.text(max_size=80))
 def test_a_name_is_good_or_refused(name: str) -> None:
     """The rule is the pattern and the length, nothing else."""

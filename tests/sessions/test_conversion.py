@@ -20,7 +20,7 @@ from llmcore.sessions.conversion import answer_entries, to_entries, to_messages
 from llmcore.sessions.run_rules import check_run
 from llmcore.sessions.wire import entry_from_text, entry_to_text
 from tests.support.strategies.contract import NOON, RUN, entry, single_entries
-from tests.support.strategies.values import laws, messages, responses
+from tests.support.strategies.values import messages, responses
 
 
 def entries_of(*said: Message) -> tuple[e.MessageEntry, ...]:
@@ -32,7 +32,6 @@ def kept(entries: Sequence[e.MessageEntry]) -> list[e.MessageEntry]:
     return [entry_from_text(entry_to_text(one)) for one in entries]
 
 
-@laws
 @given(st.lists(messages(), max_size=3))
 def test_every_conversation_survives_its_entries(said: list[Message]) -> None:
     """Messages -> entries -> JSON -> entries -> messages are the same messages."""
@@ -42,7 +41,6 @@ def test_every_conversation_survives_its_entries(said: list[Message]) -> None:
     assert to_messages(kept(entries)) == tuple(said)
 
 
-@laws
 @given(st.lists(messages(), max_size=2), st.lists(messages(), max_size=2))
 def test_a_conversation_can_be_stored_bit_by_bit(
     first: list[Message], second: list[Message]
@@ -178,7 +176,6 @@ def test_ids_that_providers_use_again_are_unique_in_a_run() -> None:
     assert to_messages(kept(whole)) == turn * 3
 
 
-@laws
 @given(responses())
 def test_an_answer_says_what_it_cost(response: LLMResponse) -> None:
     """Model, usage and the reason are in `meta`; the message is whole."""
@@ -203,7 +200,6 @@ def test_meta_of_the_caller_stands_beside_ours() -> None:
 # -- entries of others
 
 
-@laws
 @given(single_entries())
 def test_entries_of_others_read_as_they_stand(one: e.MessageEntry) -> None:
     """Whoever wrote them: a message comes of each, with its words, or a typed error."""

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 from attrs import evolve
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from returns.pipeline import is_successful
 
@@ -12,7 +12,7 @@ from llmcore.schema import contract_errors as errors
 from llmcore.schema.entries import EntryToolCall, EntryToolResult, MessageEntry
 from llmcore.sessions.run_rules import call_ids, check_next, check_run
 from tests.support.strategies.contract import RUN, entry, runs
-from tests.support.strategies.values import laws
+from tests.support.strategies.examples import costly
 
 Run = list[MessageEntry]
 
@@ -49,7 +49,6 @@ MUTATIONS: list[tuple[Callable[[Run], Run], type[errors.ContractError]]] = [
 ]
 
 
-@laws
 @given(runs())
 def test_valid_runs_are_accepted(run: Run) -> None:
     """Parallel calls, late results, any order."""
@@ -57,7 +56,7 @@ def test_valid_runs_are_accepted(run: Run) -> None:
 
 
 @pytest.mark.parametrize(("mutate", "error"), MUTATIONS)
-@settings(laws, max_examples=25)
+@costly
 @given(run=runs(calls=1))
 def test_each_mutation_has_its_error(
     run: Run, mutate: Callable[[Run], Run], error: type[errors.ContractError]
@@ -69,7 +68,6 @@ def test_each_mutation_has_its_error(
     assert failure.run_id == RUN
 
 
-@laws
 @given(runs(), st.data())
 def test_a_run_can_be_checked_in_pieces(run: Run, data: st.DataObject) -> None:
     """What stores remember of the calls is all that the next entries need."""

@@ -22,7 +22,6 @@ from llmcore.sessions.wire import (
     to_wire,
 )
 from tests.support.strategies.contract import NOON, entry, single_deltas, single_entries
-from tests.support.strategies.values import laws
 
 PUBLISHED = Path(__file__).parents[2] / "docs" / "contract-schema.json"
 VALIDATOR = jsonschema.Draft202012Validator(contract_schema())
@@ -87,7 +86,6 @@ def test_what_the_provider_did_not_count_is_null() -> None:
     assert data["payload"] == {"inputTokens": 1, "outputTokens": None, "totalTokens": None}
 
 
-@laws
 @given(single_entries())
 def test_every_entry_survives_its_text_and_fits_the_schema(value: MessageEntry) -> None:
     """One line of JSON says all of it."""
@@ -98,7 +96,6 @@ def test_every_entry_survives_its_text_and_fits_the_schema(value: MessageEntry) 
     VALIDATOR.validate(json.loads(text))
 
 
-@laws
 @given(single_deltas())
 def test_every_delta_survives_its_json_and_fits_the_schema(value: MessageDelta) -> None:
     """All nine kinds."""

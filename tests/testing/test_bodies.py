@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore.testing.bodies import pack, unpack
@@ -33,7 +33,6 @@ SPACING: list[dict[str, Any]] = [
 
 
 @given(st.binary() | st.text().map(lambda text: text.encode("utf-8", "surrogatepass")))
-@settings(max_examples=100)
 def test_any_bytes_come_back(body: bytes) -> None:
     """Whatever a body holds, a cassette gives back the same bytes."""
     assert rebuilt(body) == body
@@ -41,7 +40,6 @@ def test_any_bytes_come_back(body: bytes) -> None:
 
 
 @given(OBJECTS, st.sampled_from(SPACING), st.booleans(), st.sampled_from(["", "\n"]))
-@settings(max_examples=100)
 def test_any_json_comes_back_as_it_was_laid_out(
     value: dict[str, Any], spacing: dict[str, Any], escaped: bool, end: str
 ) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from attrs import evolve
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
@@ -110,7 +110,6 @@ CASSETTES = st.builds(
 
 
 @given(CASSETTES)
-@settings(max_examples=100)
 def test_any_cassette_comes_back(cassette: Cassette) -> None:
     """What is written reads as the same value."""
     assert loads(dumps(cassette)) == cassette

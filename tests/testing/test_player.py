@@ -7,7 +7,7 @@ from typing import Any
 import anyio
 import pytest
 from attrs import evolve
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
@@ -80,7 +80,6 @@ def cut_bodies(draw: st.DrawFn) -> list[bytes]:
 
 
 @given(pieces=cut_bodies(), binary=st.booleans())
-@settings(max_examples=60, deadline=None)
 async def test_any_bytes_in_any_pieces_are_played_exactly(
     pieces: list[bytes], binary: bool
 ) -> None:

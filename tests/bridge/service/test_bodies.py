@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 import anyio
 import pytest
 import zstandard
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore.bridge.bodies import read_object
@@ -135,7 +135,6 @@ async def test_a_body_that_does_not_arrive_is_given_up() -> None:
     assert caught.value.status == 408
 
 
-@settings(max_examples=60)
 @given(data=st.binary(max_size=200), encoding=st.sampled_from(["", "gzip", "deflate", "zstd"]))
 def test_no_bytes_break_the_reader(data: bytes, encoding: str) -> None:
     """Whatever comes is an object or an error of the client's."""

@@ -16,7 +16,7 @@ from unittest import mock
 import anyio
 import httpcore
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore.client import asyncio_stream
@@ -162,7 +162,6 @@ class _Transport(asyncio.Transport):
     st.lists(st.binary(min_size=1, max_size=40), max_size=12),
     st.lists(st.integers(1, 50), min_size=1, max_size=5),
 )
-@settings(max_examples=60)
 def test_bytes_come_out_as_they_came_in(arrivals: list[bytes], sizes: list[int]) -> None:
     """Whatever pieces they come in and are asked for in, and what waits is bounded."""
 

@@ -7,10 +7,11 @@ from itertools import pairwise
 
 import anyio
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore.client.http.decompression import MAX_PIECE_BYTES, Inflated
+from tests.support.strategies.examples import costly
 
 TEXT = b"It was a bright cold day in April. " * 40
 
@@ -41,7 +42,7 @@ def inflate(pieces: Sequence[bytes], encoding: str) -> list[bytes]:
 
 
 @pytest.mark.parametrize("name", BODIES)
-@settings(max_examples=15, deadline=None)
+@costly
 @given(cuts=st.lists(st.integers(0, 60), max_size=6))
 def test_where_the_network_cuts_never_shows(name: str, cuts: list[int]) -> None:
     """The text is the same, piece by piece, byte by byte, empty pieces included."""

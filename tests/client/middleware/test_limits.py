@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import pytest
 from attrs import evolve
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore import (
@@ -51,7 +51,6 @@ both = pytest.mark.parametrize("streaming", [False, True])
     amounts=st.lists(st.floats(0, 50), max_size=30),
     pauses=st.lists(st.floats(0, 20), max_size=30),
 )
-@settings(max_examples=60)
 def test_a_bucket_never_lets_more_through_than_its_rate(
     amounts: list[float], pauses: list[float]
 ) -> None:

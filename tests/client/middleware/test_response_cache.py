@@ -11,7 +11,7 @@ import anyio
 import anyio.to_thread
 import pytest
 from attrs import evolve
-from hypothesis import given, settings
+from hypothesis import given
 
 from llmcore import (
     AbortError,
@@ -87,7 +87,6 @@ async def test_the_same_request_is_sent_once(
 
 
 @given(streams().filter(lambda stream: isinstance(stream[-1], Finish)))
-@settings(max_examples=60)
 def test_any_answer_comes_back_as_it_was(events: list[LLMEvent]) -> None:
     """Packed and unpacked, it folds to the same response."""
     recording = Recording()

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore.schema.content import ProviderPart, ReasoningPart, TextPart, ToolCallPart, cached
@@ -15,8 +15,6 @@ from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import HostedTool, ToolDefinition
 from llmcore.testing.prefix import assert_prefix_stable
 from tests.support.wire.anthropic import ask, body, built, codes, text
-
-few = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def breakpoints(asked: LLMRequest) -> list[tuple[str, str]]:
@@ -326,7 +324,6 @@ def test_longer_before_shorter(first: Any, second: Any, policy: Any, expected: l
 LIFETIMES = st.sampled_from([None, "5m", "1h"])
 
 
-@few
 @given(
     st.lists(LIFETIMES, max_size=4),
     st.lists(LIFETIMES, max_size=4),

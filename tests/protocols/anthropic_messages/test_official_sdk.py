@@ -8,7 +8,7 @@ import anthropic
 import httpx2
 import pytest
 from anthropic.types.beta.message_create_params import MessageCreateParamsNonStreaming
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from pydantic import BaseModel, TypeAdapter
 from returns.result import Success
 
@@ -45,8 +45,6 @@ from tests.support.wire.anthropic import (
     whole,
 )
 from tests.support.wire.protocol import response
-
-few = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 # -- answers
 
@@ -269,7 +267,6 @@ def test_bodies_are_accepted(asked: LLMRequest) -> None:
     assert without_schemas(as_official(sent)) == without_schemas(known)
 
 
-@few
 @given(requests())
 def test_any_body_is_accepted(asked: LLMRequest) -> None:
     """So it is for any request at all."""

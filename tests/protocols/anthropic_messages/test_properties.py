@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from attrs import evolve
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from returns.result import Success
 
@@ -33,8 +33,6 @@ from tests.support.wire.anthropic import (
     whole,
 )
 from tests.support.wire.protocol import error, response
-
-few = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 # -- answers, streamed and whole
 
@@ -87,14 +85,12 @@ def answers(draw: st.DrawFn) -> dict[str, Any]:
     return found
 
 
-@few
 @given(answers(), st.integers(1, 9))
 def test_a_stream_and_a_whole_body_are_one_answer(document: dict[str, Any], size: int) -> None:
     """The same answer gives the same response, streamed or not."""
     assert response(streamed(stream_of(document, size))) == response(whole(document))
 
 
-@few
 @given(answers())
 def test_an_answer_can_be_sent_back(document: dict[str, Any]) -> None:
     """What came can go into the next request, twice with the same bytes."""
@@ -116,7 +112,6 @@ BYTES = sse(stream_of(SAMPLE, size=3))
 EVENTS = streamed(BYTES)
 
 
-@few
 @given(st.lists(st.integers(0, len(BYTES)), max_size=40))
 def test_any_chunking_gives_the_same_events(places: list[int]) -> None:
     """Where the network cuts the body never shows."""
@@ -130,7 +125,6 @@ def test_byte_by_byte() -> None:
     assert streamed(BYTES, cut=[BYTES[n : n + 1] for n in range(len(BYTES))]) == EVENTS
 
 
-@few
 @given(st.integers(0, BYTES.rindex(b"event: message_stop") - 1))
 def test_any_cut_is_an_error(place: int) -> None:
     """A stream that stops before its documented end is no answer, and no call is complete."""
@@ -143,7 +137,6 @@ def test_any_cut_is_an_error(place: int) -> None:
         assert not any(isinstance(event, ToolCall) for event in events)
 
 
-@few
 @given(st.data())
 def test_noise_between_events_says_nothing(data: st.DataObject) -> None:
     """Comments, pings, ids and empty data anywhere leave the answer as it is."""
@@ -162,7 +155,6 @@ def test_noise_between_events_says_nothing(data: st.DataObject) -> None:
     assert streamed(body) == EVENTS
 
 
-@few
 @given(st.data(), json_objects())
 def test_unknown_events_anywhere(data: st.DataObject, fields: Any) -> None:
     """Events of a later API change nothing and are passed on."""
@@ -190,7 +182,6 @@ def parsed_events() -> st.SearchStrategy[Any]:
     return good | odd | json_objects()
 
 
-@few
 @given(st.lists(parsed_events(), max_size=12))
 def test_no_event_raises(events: list[Any]) -> None:
     """Whatever comes, the events obey the grammar and end with one terminal event."""
@@ -209,7 +200,6 @@ def test_no_event_raises(events: list[Any]) -> None:
     assert not violations(done[: first_error + 1])
 
 
-@few
 @given(st.binary(max_size=200))
 def test_no_bytes_raise(body: bytes) -> None:
     """Garbage is an error event."""
@@ -217,7 +207,6 @@ def test_no_bytes_raise(body: bytes) -> None:
     assert isinstance(whole(body)[-1], ErrorEvent)
 
 
-@few
 @given(json_values())
 def test_no_document_raises(document: Any) -> None:
     """Any JSON is an answer or an error."""
@@ -226,7 +215,6 @@ def test_no_document_raises(document: Any) -> None:
         whole(message(*document))
 
 
-@few
 @given(st.lists(parsed_events(), max_size=8))
 def test_a_step_is_pure(events: list[Any]) -> None:
     """The same state steps to the same next state, and neither it nor the event changes."""
@@ -244,7 +232,6 @@ def test_a_step_is_pure(events: list[Any]) -> None:
 MODELS = ["claude-sonnet-4-5", "claude-opus-4-8", "claude-sonnet-5-5", "claude-3-haiku", "other"]
 
 
-@few
 @given(requests(), st.sampled_from(MODELS))
 def test_any_request_gives_a_legal_body_or_an_error(asked: LLMRequest, model: str) -> None:
     """Bodies keep the API's rules: sides take turns, calls have results, types round-trip."""

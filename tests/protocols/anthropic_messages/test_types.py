@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore.protocols.anthropic_messages import types
@@ -13,8 +13,6 @@ from llmcore.protocols.anthropic_messages.types import response as responses
 from llmcore.schema.errors import InvalidRequestError, StreamError
 from tests.support.strategies.values import json_objects, json_values, texts
 from tests.support.wire.anthropic import begin, delta, end, message, start, stop, stream_of, text
-
-few = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 HELLO: dict[str, Any] = {
     "model": "claude-opus-5",
@@ -274,7 +272,6 @@ def test_messages_are_written_last() -> None:
     assert list(round_trip(container="c", system="s"))[-1] == "messages"
 
 
-@few
 @given(json_objects())
 def test_a_request_is_read_or_refused(data: Any) -> None:
     """Whatever comes, the error is ours."""
@@ -390,7 +387,6 @@ def test_an_unknown_event_is_none_of_the_union(event: Any) -> None:
         types.read_event(event)
 
 
-@few
 @given(json_values())
 def test_an_event_is_read_or_refused(data: Any) -> None:
     """Whatever comes, the error is ours."""
@@ -453,7 +449,6 @@ def test_an_error_ends_a_stream() -> None:
     checked([GOOD[0], ERROR])
 
 
-@few
 @given(st.lists(st.sampled_from(GOOD), max_size=8))
 def test_any_order_of_events_is_good_or_a_stream_error(stream: list[dict[str, Any]]) -> None:
     """The checker never fails in another way."""
@@ -498,7 +493,6 @@ def test_values_can_be_built_by_hand() -> None:
     }
 
 
-@few
 @given(texts(), texts())
 def test_thinking_is_kept_to_the_byte(thought: str, signature: str) -> None:
     """Thinking and signature come back exactly, empty thinking too."""

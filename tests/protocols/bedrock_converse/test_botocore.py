@@ -11,7 +11,7 @@ from botocore.eventstream import EventStream
 from botocore.exceptions import EventStreamError
 from botocore.parsers import EventStreamJSONParser
 from botocore.validate import ParamValidator
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore.protocols.bedrock_converse import protocol
@@ -19,6 +19,7 @@ from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
 from llmcore.schema.options import GenerationOptions
 from llmcore.schema.request import LLMRequest
+from tests.support.strategies.examples import costly
 from tests.support.strategies.requests import requests
 from tests.support.wire.bedrock import (
     BEGIN,
@@ -67,7 +68,7 @@ def test_the_validator_sees_faults() -> None:
     assert "Missing required parameter" in complaints(wrong, stream=False)
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@costly
 @given(
     requests(),
     st.sampled_from([CLAUDE, CLAUDE_3, CLAUDE_46, NOVA, NOVA_2, LLAMA, GPT_OSS, PROFILE]),

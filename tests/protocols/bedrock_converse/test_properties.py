@@ -5,7 +5,7 @@ from contextlib import suppress
 from itertools import pairwise
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from returns.pipeline import is_successful
 
@@ -14,6 +14,7 @@ from llmcore.schema.errors import StreamError
 from llmcore.schema.events import ErrorEvent, ProviderEvent, ToolCall
 from llmcore.schema.json import dumps
 from llmcore.schema.request import LLMRequest
+from tests.support.strategies.examples import costly
 from tests.support.strategies.requests import requests
 from tests.support.strategies.values import json_objects, json_values, texts
 from tests.support.wire.bedrock import (
@@ -33,8 +34,6 @@ from tests.support.wire.bedrock import (
 )
 from tests.support.wire.protocol import error, response
 
-few = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-
 
 @st.composite
 def answers(draw: st.DrawFn) -> dict[str, Any]:
@@ -47,14 +46,14 @@ def answers(draw: st.DrawFn) -> dict[str, Any]:
     return document(*thought, *said, *calls, stop="tool_use" if calls else reason)
 
 
-@few
+@costly
 @given(answers(), st.integers(1, 9))
 def test_a_stream_and_a_whole_body_are_one_answer(answer: dict[str, Any], size: int) -> None:
     """The same answer gives the same response, streamed or not."""
     assert response(streamed(stream_of(answer, size))) == response(whole(answer))
 
 
-@few
+@costly
 @given(answers(), st.data())
 def test_where_the_network_cuts_never_shows(answer: dict[str, Any], data: st.DataObject) -> None:
     """Any slices of the bytes give the same events."""
@@ -65,7 +64,7 @@ def test_where_the_network_cuts_never_shows(answer: dict[str, Any], data: st.Dat
     assert streamed(bytes_, cut=pieces) == streamed(bytes_)
 
 
-@few
+@costly
 @given(answers(), st.data())
 def test_a_cut_is_an_error(answer: dict[str, Any], data: st.DataObject) -> None:
     """Wherever the bytes end too soon, it is no success, and no open call is taken for whole."""
@@ -84,7 +83,7 @@ def test_a_cut_is_an_error(answer: dict[str, Any], data: st.DataObject) -> None:
 _LATER = st.dictionaries(st.sampled_from(["xNew", "xMore"]), json_values(), max_size=2)
 
 
-@few
+@costly
 @given(answers(), st.lists(_LATER, min_size=1, max_size=3), st.data())
 def test_unknown_events_and_fields_anywhere(
     answer: dict[str, Any], noise: list[dict[str, Any]], data: st.DataObject
@@ -103,7 +102,7 @@ def test_unknown_events_and_fields_anywhere(
     )
 
 
-@few
+@costly
 @given(answers())
 def test_a_step_is_pure(answer: dict[str, Any]) -> None:
     """An old state steps to the same events again, whatever came after it."""
@@ -118,7 +117,7 @@ def test_a_step_is_pure(answer: dict[str, Any]) -> None:
         assert list(stream.step(before, (event[0], dict(event[1])))[1]) == said
 
 
-@few
+@costly
 @given(answers())
 def test_the_fast_path_says_what_the_slow_one_says(answer: dict[str, Any]) -> None:
     """The per-token path is a short cut, not another reading."""
@@ -181,14 +180,12 @@ _PAYLOADS = st.fixed_dictionaries(
 _EVENTS = st.tuples(st.sampled_from(_NAMES), _PAYLOADS)
 
 
-@settings(few, max_examples=100)
 @given(st.lists(_EVENTS, max_size=8))
 def test_no_mess_raises_in_a_stream(events: list[Event]) -> None:
     """Whatever JSON comes, the events obey the grammar and end with one terminal event."""
     streamed([*events, *end()])
 
 
-@settings(few, max_examples=60)
 @given(st.lists(_BLOCKS, max_size=4), _VALUES)
 def test_no_mess_raises_in_a_whole_body(blocks: list[Any], other: Any) -> None:
     """The same for bodies that were not streamed."""
@@ -197,7 +194,7 @@ def test_no_mess_raises_in_a_whole_body(blocks: list[Any], other: Any) -> None:
     whole(other)
 
 
-@few
+@costly
 @given(
     st.lists(st.tuples(st.sampled_from(["", "error:x", "metadata", "x"]), st.binary(max_size=9)))
 )
@@ -209,7 +206,7 @@ def test_no_frame_raises_but_value_error(given_frames: list[tuple[str, bytes]]) 
             assert found is None or isinstance(found[1], dict)
 
 
-@few
+@costly
 @given(json_values())
 def test_frames_without_names(value: Any) -> None:
     """Other framings carry the event's name inside."""
@@ -220,7 +217,7 @@ def test_frames_without_names(value: Any) -> None:
     assert found is None or isinstance(found[1], dict)
 
 
-@few
+@costly
 @given(requests())
 def test_any_request_is_built_twice_the_same(asked: LLMRequest) -> None:
     """The same bytes each time, or the same error; never an exception."""

@@ -8,7 +8,7 @@ import pytest
 from attrs import evolve
 from google import genai
 from google.genai import types
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from pydantic import TypeAdapter, ValidationError
 from returns.result import Success
 
@@ -67,7 +67,6 @@ def test_the_types_refuse_what_is_wrong() -> None:
     assert misfits({"prompt": "x"})
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(requests())
 def test_the_types_accept_every_body(asked: LLMRequest) -> None:
     """Whatever a request says, but for what it says in native words."""

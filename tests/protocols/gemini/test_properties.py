@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 from attrs import evolve
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from returns.result import Failure
 
@@ -18,6 +18,7 @@ from llmcore.routes.framing import Framing
 from llmcore.schema.errors import LLMError, StreamError
 from llmcore.schema.events import ErrorEvent, Finish, LLMEvent
 from llmcore.schema.messages import Message
+from tests.support.strategies.examples import costly
 from tests.support.strategies.values import json_objects, json_values, requests, texts
 from tests.support.wire.gemini import (
     ASKED,
@@ -31,8 +32,6 @@ from tests.support.wire.gemini import (
     whole,
 )
 from tests.support.wire.protocol import error, response
-
-few = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 # -- answers, streamed and whole
 
@@ -83,7 +82,7 @@ def answers(draw: st.DrawFn) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     return chunks, chunk(*said, finish=finish)
 
 
-@few
+@costly
 @given(answers())
 def test_a_stream_and_a_whole_body_are_one_answer(
     answer: tuple[list[dict[str, Any]], dict[str, Any]],
@@ -94,7 +93,7 @@ def test_a_stream_and_a_whole_body_are_one_answer(
     assert response(streamed(chunks)) == response(whole(document))
 
 
-@few
+@costly
 @given(answers())
 def test_an_answer_goes_back_as_it_came(
     answer: tuple[list[dict[str, Any]], dict[str, Any]],
@@ -117,7 +116,7 @@ def _returns(part: dict[str, Any]) -> bool:
 # -- bytes
 
 
-@few
+@costly
 @given(answers(), st.data())
 def test_any_chunking_gives_the_same_events(
     answer: tuple[list[dict[str, Any]], dict[str, Any]], data: st.DataObject
@@ -134,7 +133,7 @@ def test_any_chunking_gives_the_same_events(
         assert streamed(whole_body, framing=framing, pieces=pieces) == expected
 
 
-@few
+@costly
 @given(answers(), st.data())
 def test_any_cut_before_the_end_is_an_error(
     answer: tuple[list[dict[str, Any]], dict[str, Any]], data: st.DataObject
@@ -151,7 +150,7 @@ def test_any_cut_before_the_end_is_an_error(
         assert isinstance(error(streamed(whole_body[:cut], framing=framing)), StreamError)
 
 
-@few
+@costly
 @given(answers(), st.data())
 def test_comments_and_pings_change_nothing(
     answer: tuple[list[dict[str, Any]], dict[str, Any]], data: st.DataObject
@@ -168,7 +167,7 @@ def test_comments_and_pings_change_nothing(
 # -- messes
 
 
-@few
+@costly
 @given(answers(), st.data())
 def test_unknown_fields_lose_nothing(
     answer: tuple[list[dict[str, Any]], dict[str, Any]], data: st.DataObject
@@ -208,7 +207,7 @@ def chunk_like() -> st.SearchStrategy[Any]:
     )
 
 
-@few
+@costly
 @given(st.lists(chunk_like() | json_values(), max_size=4))
 def test_random_json_never_raises(chunks: list[Any]) -> None:
     """Whatever comes, the events obey the grammar and end with one terminal event."""
@@ -218,7 +217,7 @@ def test_random_json_never_raises(chunks: list[Any]) -> None:
         assert isinstance(whole(one)[-1], Finish | ErrorEvent)
 
 
-@few
+@costly
 @given(answers())
 def test_a_step_is_pure(answer: tuple[list[dict[str, Any]], dict[str, Any]]) -> None:
     """An old state steps to the same next state, and neither it nor the chunk changes."""
@@ -234,7 +233,7 @@ def test_a_step_is_pure(answer: tuple[list[dict[str, Any]], dict[str, Any]]) -> 
         state = first[0]
 
 
-@few
+@costly
 @given(answers())
 def test_bare_events_complete_to_the_grammar(
     answer: tuple[list[dict[str, Any]], dict[str, Any]],
@@ -253,7 +252,7 @@ def test_bare_events_complete_to_the_grammar(
 # -- requests
 
 
-@few
+@costly
 @given(requests())
 def test_every_request_gives_a_body_or_a_typed_error(asked: Any) -> None:
     """The same one twice, and one that JSON can say."""

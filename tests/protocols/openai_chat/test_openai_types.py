@@ -11,7 +11,7 @@ import openai
 import pytest
 import typing_extensions
 from attrs import evolve
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from openai.types.chat import completion_create_params as params
 
@@ -163,7 +163,6 @@ def test_every_kind_of_part_fits(stream: bool) -> None:
     assert _wrong(body(_all_parts(), stream=stream), stream=stream) == []
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(requests(), st.booleans())
 def test_every_body_fits(asked: LLMRequest, stream: bool) -> None:
     """Any request gives a body of the official type, or a typed error; never an exception."""

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 from attrs import evolve
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore.folds.grammar import violations
@@ -28,8 +28,6 @@ from tests.support.wire.chat import (
     whole,
 )
 from tests.support.wire.protocol import error, response
-
-few = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 # -- answers, streamed and whole
 
@@ -67,7 +65,6 @@ def answers(draw: st.DrawFn) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     return [*chunks, *([usage_chunk(**usage)] if usage else [])], document
 
 
-@few
 @given(answers())
 def test_a_stream_and_a_whole_body_are_one_answer(
     answer: tuple[list[dict[str, Any]], dict[str, Any]],
@@ -78,7 +75,6 @@ def test_a_stream_and_a_whole_body_are_one_answer(
     assert response(streamed(chunks)) == response(whole(document))
 
 
-@few
 @given(answers(), st.data())
 def test_where_the_network_cuts_never_shows(
     answer: tuple[list[dict[str, Any]], dict[str, Any]], data: st.DataObject
@@ -91,7 +87,6 @@ def test_where_the_network_cuts_never_shows(
     assert streamed(body, pieces=pieces) == streamed(body)
 
 
-@few
 @given(answers(), st.data())
 def test_a_cut_before_the_finish_is_an_error(
     answer: tuple[list[dict[str, Any]], dict[str, Any]], data: st.DataObject
@@ -120,7 +115,6 @@ _NOISE = [
 ]
 
 
-@few
 @given(answers(), st.data())
 def test_pings_and_comments_say_nothing(
     answer: tuple[list[dict[str, Any]], dict[str, Any]], data: st.DataObject
@@ -135,7 +129,6 @@ def test_pings_and_comments_say_nothing(
 _LATER = st.dictionaries(st.sampled_from(["x_new", "x_more"]), json_values(), max_size=2)
 
 
-@few
 @given(answers(), st.lists(_LATER, min_size=1, max_size=3), st.data())
 def test_unknown_fields_change_nothing(
     answer: tuple[list[dict[str, Any]], dict[str, Any]],
@@ -161,7 +154,6 @@ def test_unknown_fields_change_nothing(
 # -- steps
 
 
-@few
 @given(answers(), st.booleans())
 def test_a_step_is_pure(
     answer: tuple[list[dict[str, Any]], dict[str, Any]], think_tags: bool
@@ -185,7 +177,6 @@ def _bare(event: LLMEvent) -> object:
     return str(event.error) if isinstance(event, ErrorEvent) else event
 
 
-@few
 @given(answers())
 def test_the_fast_path_says_what_the_slow_one_says(
     answer: tuple[list[dict[str, Any]], dict[str, Any]],
@@ -246,7 +237,6 @@ _CHUNKS = _messy(
 )
 
 
-@settings(few, max_examples=100)
 @given(st.lists(_CHUNKS, max_size=6), st.booleans())
 def test_no_mess_raises_in_a_stream(chunks: list[Any], think_tags: bool) -> None:
     """Whatever JSON comes, the events obey the grammar and end with one terminal event."""
@@ -255,14 +245,12 @@ def test_no_mess_raises_in_a_stream(chunks: list[Any], think_tags: bool) -> None
     streamed([*chunks, chunk({}, "stop")], dialect=dialect)
 
 
-@settings(few, max_examples=100)
 @given(_messy(["id", "choices", "usage", "error"], _VALUES | st.lists(_CHOICES, max_size=2)))
 def test_no_mess_raises_in_a_whole_body(document: Any) -> None:
     """The same for bodies that were not streamed."""
     whole(document)
 
 
-@settings(few, max_examples=100)
 @given(st.lists(json_values(), max_size=4))
 def test_no_json_raises(chunks: list[Any]) -> None:
     """Frames of any JSON at all."""
@@ -271,7 +259,6 @@ def test_no_json_raises(chunks: list[Any]) -> None:
         whole(document)
 
 
-@settings(few, max_examples=100)
 @given(st.lists(st.tuples(st.sampled_from(["", "error", "ping"]), st.binary(max_size=20))))
 def test_no_frame_raises_but_value_error(frames: list[tuple[str, bytes]]) -> None:
     """Frames of any bytes are read, or refused as not JSON."""
@@ -280,7 +267,6 @@ def test_no_frame_raises_but_value_error(frames: list[tuple[str, bytes]]) -> Non
             assert isinstance(stream.decode(frame), dict | None)
 
 
-@settings(few, max_examples=100)
 @given(st.lists(_CHUNKS, max_size=6))
 def test_bare_events_obey_the_grammar_once_completed(chunks: list[Any]) -> None:
     """Also without the decoder: the state machine alone, completed by the fold."""

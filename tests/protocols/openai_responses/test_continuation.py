@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore import Message, ToolCallPart, ToolChoice, ToolDefinition, evolve, request
@@ -191,7 +191,6 @@ def test_a_turn_on_stored_memory_is_not_remembered() -> None:
 
 
 @given(st.lists(st.sampled_from(["A", "B", "C"]), min_size=1, max_size=6), st.integers(0, 5))
-@settings(max_examples=40)
 def test_a_request_goes_on_exactly_where_it_begins_with_what_was_said(
     texts: list[str], change: int
 ) -> None:
@@ -208,7 +207,6 @@ def test_a_request_goes_on_exactly_where_it_begins_with_what_was_said(
 
 
 @given(st.recursive(st.none() | st.booleans() | st.text() | st.integers(), st.lists, max_leaves=5))
-@settings(max_examples=40)
 def test_items_of_any_shape_have_a_fingerprint(value: Any) -> None:
     """What servers and callers put into items is not checked here."""
     for kind in ("message", "function_call", "reasoning", None):

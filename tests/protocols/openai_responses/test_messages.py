@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from attrs import evolve
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from returns.result import Success
 
@@ -365,14 +365,12 @@ def _turns(names: list[str]) -> list[LLMRequest]:
     return requests
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.sampled_from(sorted(ANSWERS)), min_size=2, max_size=5))
 def test_a_longer_conversation_begins_as_the_shorter_one(names: list[str]) -> None:
     """Prompt caches hold prefixes: turn n's request begins turn n + 1's."""
     assert_prefix_stable([body(asked) for asked in _turns(names)])
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(requests())
 def test_any_request_has_a_body_or_a_typed_error(asked: LLMRequest) -> None:
     """Whatever is asked, twice: JSON, the same bytes, or an error that says what is wrong."""

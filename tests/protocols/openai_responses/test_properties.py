@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore.folds.grammar import violations
@@ -33,8 +33,6 @@ from tests.support.wire.responses import (
     url_citation,
     whole,
 )
-
-few = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 # -- answers, streamed and whole
 
@@ -77,7 +75,6 @@ def _hosted(n: int) -> st.SearchStrategy[list[Native]]:
 _DRAWN = {"message": _messages, "reasoning": _thoughts, "call": _calls, "hosted": _hosted}
 
 
-@few
 @given(outputs(), st.integers(1, 6), st.sampled_from(["completed", "incomplete"]))
 def test_a_stream_and_a_whole_body_are_one_answer(
     output: list[Native], size: int, status: str
@@ -88,7 +85,6 @@ def test_a_stream_and_a_whole_body_are_one_answer(
     assert response(events) == response(whole(document(output, status)))
 
 
-@few
 @given(outputs(), st.data())
 def test_where_the_network_cuts_never_shows(output: list[Native], data: st.DataObject) -> None:
     """Any slices of the bytes give the same events."""
@@ -99,7 +95,6 @@ def test_where_the_network_cuts_never_shows(output: list[Native], data: st.DataO
     assert streamed(body, pieces=pieces) == streamed(body)
 
 
-@few
 @given(outputs(), st.data())
 def test_a_cut_before_the_end_is_an_error(output: list[Native], data: st.DataObject) -> None:
     """Wherever the bytes end too soon, it is no success, and no open call is taken for whole."""
@@ -128,7 +123,6 @@ _NOISE = [
 ]
 
 
-@few
 @given(outputs(), st.data())
 def test_pings_and_comments_say_nothing(output: list[Native], data: st.DataObject) -> None:
     """Keep-alives between any two events change nothing."""
@@ -142,7 +136,6 @@ def test_pings_and_comments_say_nothing(output: list[Native], data: st.DataObjec
 _LATER = st.dictionaries(st.sampled_from(["x_new", "x_more"]), json_values(), max_size=2)
 
 
-@few
 @given(outputs(), st.lists(_LATER, min_size=1, max_size=3), st.data())
 def test_unknown_events_and_fields_change_nothing(
     output: list[Native], noise: list[Native], data: st.DataObject
@@ -164,7 +157,6 @@ def test_unknown_events_and_fields_change_nothing(
 # -- steps
 
 
-@few
 @given(outputs())
 def test_a_step_is_pure(output: list[Native]) -> None:
     """An old state steps to the same events again, whatever came after it."""
@@ -185,7 +177,6 @@ def _bare(event: LLMEvent) -> object:
     return str(event.error) if isinstance(event, ErrorEvent) else event
 
 
-@few
 @given(outputs())
 def test_the_fast_path_says_what_the_slow_one_says(output: list[Native]) -> None:
     """The per-token path is a short cut, not another reading."""
@@ -256,21 +247,18 @@ _EVENTS = st.builds(
 )
 
 
-@settings(few, max_examples=80)
 @given(st.lists(_EVENTS, max_size=8))
 def test_no_mess_raises_in_a_stream(events: list[Any]) -> None:
     """Whatever JSON comes, the events obey the grammar and end with one terminal event."""
     streamed([*events, {"type": "response.completed", "response": document([])}])
 
 
-@settings(few, max_examples=80)
 @given(_RESPONSES)
 def test_no_mess_raises_in_a_whole_body(native: Any) -> None:
     """The same for bodies that were not streamed."""
     whole(native)
 
 
-@settings(few, max_examples=80)
 @given(st.lists(json_values(), max_size=4))
 def test_no_json_raises(values: list[Any]) -> None:
     """Frames of any JSON at all."""
@@ -279,7 +267,6 @@ def test_no_json_raises(values: list[Any]) -> None:
         whole(value)
 
 
-@settings(few, max_examples=80)
 @given(st.lists(st.tuples(st.sampled_from(["", "error", "ping"]), st.binary(max_size=20))))
 def test_no_frame_raises_but_value_error(frames: list[tuple[str, bytes]]) -> None:
     """Frames of any bytes are read, or refused as not JSON."""
@@ -288,7 +275,6 @@ def test_no_frame_raises_but_value_error(frames: list[tuple[str, bytes]]) -> Non
             assert isinstance(stream.decode(frame), dict | None)
 
 
-@settings(few, max_examples=80)
 @given(st.lists(_EVENTS, max_size=8))
 def test_bare_events_obey_the_grammar_once_completed(events: list[Any]) -> None:
     """Also without the decoder: the state machine alone, completed by the fold."""

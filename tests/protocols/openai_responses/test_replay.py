@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from attrs import evolve
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore.protocols.openai_responses import OPENAI
@@ -290,7 +290,6 @@ def _renamed(item: Native, turn: int) -> Native:
     return {**item, **{name: f"{item[name]}_{turn}" for name in names}}
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.lists(st.sampled_from(sorted(ANSWERS)), min_size=1, max_size=4), st.data())
 def test_no_trimming_leaves_an_orphan(names: list[str], data: st.DataObject) -> None:
     """Whatever is cut: reasoning goes with the next item, and ids go with their reasoning."""

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore.folds.response import collect
@@ -34,7 +34,6 @@ def stepped(state: State, events: list[Native], told: list[LLMEvent]) -> State:
     return state
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.sampled_from(sorted(ANSWERS)), st.data())
 def test_a_cut_never_shows(name: str, data: st.DataObject) -> None:
     """Wherever the stream was cut, the same fold goes on to the same answer."""

@@ -12,7 +12,6 @@ from itertools import pairwise
 from typing import Final, Literal, TypeAlias, TypeVar
 
 from attrs import frozen
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from llmcore.folds.segments import complete_segments
@@ -85,13 +84,6 @@ from tests.support.strategies.requests import (
 )
 
 _T = TypeVar("_T")
-
-laws: Final = settings(
-    max_examples=60,
-    deadline=None,  # the machines that run this are shared
-    suppress_health_check=[HealthCheck.too_slow],
-)
-"""The settings of every property test: decorate with `@laws`."""
 
 # -- streams
 
@@ -308,7 +300,6 @@ __all__ = [
     "interleavings",
     "json_objects",
     "json_values",
-    "laws",
     "llm_errors",
     "logprobs",
     "maybe",

@@ -1,0 +1,37 @@
+"""How many examples the property tests try: a profile for the run, and a share for slow tests."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from hypothesis import HealthCheck, settings
+
+_Test = TypeVar("_Test", bound=Callable[..., Any])
+
+PROFILES = {"few": 15, "normal": 50, "many": 500}
+"""`make test-fast` tries few, `make test` and CI normal; `make fuzz` many, other ones each time."""
+
+
+def register_profiles() -> None:
+    """Register the profiles with hypothesis, and make `normal` the default.
+
+    All but `many` try the same examples on every run and every machine, so that a change is
+    judged by its own faults. There is no deadline: the machines that run this are shared.
+    """
+    for name, examples in PROFILES.items():
+        repeatable = name != "many"
+        settings.register_profile(
+            name,
+            max_examples=examples,
+            deadline=None,
+            suppress_health_check=[HealthCheck.too_slow],
+            derandomize=repeatable,
+            database=None,
+            print_blob=not repeatable,
+        )
+    settings.load_profile("normal")
+
+
+def costly(test: _Test) -> _Test:
+    """Try a third of the profile's examples in a test whose examples take long."""
+    share = max(5, settings().max_examples // 3)
+    return settings(max_examples=share)(test)
