@@ -30,7 +30,6 @@ __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
         "attrs": "evolve",
-        "returns.result": "Failure Result Success",
         "llmcore.catalog.cost": "cost_of",
         "llmcore.catalog.lookup": "get_latest_model get_model_info list_models",
         "llmcore.catalog.model_info": "ModelInfo",
@@ -130,6 +129,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "llmcore.schema.rate_limit": "RateLimitInfo",
         "llmcore.schema.request": "LLMRequest request",
         "llmcore.schema.response": "LLMResponse",
+        "llmcore.schema.result": "Failure Result Success",
         "llmcore.schema.tools": "CustomTool Grammar HostedTool ToolChoice ToolDefinition",
         "llmcore.schema.usage": "Usage",
         "llmcore.sessions.conversion": "answer_entries to_entries to_messages",

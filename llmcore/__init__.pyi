@@ -170,6 +170,9 @@ from llmcore.schema.rate_limit import RateLimitInfo as RateLimitInfo
 from llmcore.schema.request import LLMRequest as LLMRequest
 from llmcore.schema.request import request as request
 from llmcore.schema.response import LLMResponse as LLMResponse
+from llmcore.schema.result import Failure as Failure
+from llmcore.schema.result import Result as Result
+from llmcore.schema.result import Success as Success
 from llmcore.schema.tools import CustomTool as CustomTool
 from llmcore.schema.tools import Grammar as Grammar
 from llmcore.schema.tools import HostedTool as HostedTool
@@ -188,9 +191,6 @@ from llmcore.sessions.store import SeqConflictError as SeqConflictError
 from llmcore.sessions.store import SessionStore as SessionStore
 from llmcore.sessions.store import SessionStoreError as SessionStoreError
 from llmcore.sessions.store import StoredEntry as StoredEntry
-from returns.result import Failure as Failure
-from returns.result import Result as Result
-from returns.result import Success as Success
 
 __version__: str
 

@@ -8,7 +8,6 @@ from functools import partial
 from typing import TypeVar
 
 from attrs import evolve
-from returns.pipeline import is_successful
 
 from llmcore.bridge.access import Caller
 from llmcore.bridge.compact_request import as_response_request, compacted, user_items
@@ -44,6 +43,7 @@ from llmcore.routes.route import Route
 from llmcore.schema.errors import LLMError
 from llmcore.schema.json import JsonObject
 from llmcore.schema.model import Model
+from llmcore.schema.result import Success
 from llmcore.version import VERSION
 
 _T = TypeVar("_T")
@@ -210,7 +210,7 @@ class Service:
         )
         long = _are_long(body.get("input"), previous and previous.messages)
         result = await off_the_loop(step, large=long)
-        if is_successful(result):
+        if isinstance(result, Success):
             return result.unwrap()
         raise result.failure()
 
@@ -253,7 +253,7 @@ class Service:
         request = translation.request
         step = partial(self._upstreams.client.prepare, request, streaming=True)
         prepared = await off_the_loop(step, large=is_large(request))
-        if not is_successful(prepared):
+        if not isinstance(prepared, Success):
             raise from_llm_error(prepared.failure())
         lost = structured_output_lost(prepared.unwrap().diagnostics)
         if lost is not None:

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from attrs import frozen
-from returns.result import Failure, Result, Success
 
 from llmcore.bridge.compaction import wants_compaction
 from llmcore.bridge.conversation import Conversation
@@ -43,6 +42,7 @@ from llmcore.schema.json import JsonObject
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
+from llmcore.schema.result import Failure, Result, Success
 
 __all__ = ["References", "Translation", "required_references", "translate"]
 

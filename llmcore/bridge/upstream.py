@@ -7,7 +7,6 @@ from urllib.parse import urlsplit
 
 import anyio
 from attrs import evolve, frozen
-from returns.pipeline import is_successful
 
 from llmcore.bridge.config import Settings
 from llmcore.bridge.model_map import ModelMap
@@ -25,6 +24,7 @@ from llmcore.schema.json import JsonObject, JsonValue
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
+from llmcore.schema.result import Success
 
 COMPATIBLE: Final = "openai-compatible"
 """The upstream that `OPENBRIDGE_UPSTREAM_BASE_URL` names."""
@@ -93,7 +93,7 @@ class Upstreams:
 
     def _prepared(self, request: LLMRequest) -> PreparedRequest:
         result = self.client.prepare(request)
-        if is_successful(result):
+        if isinstance(result, Success):
             return result.unwrap()
         raise result.failure()
 

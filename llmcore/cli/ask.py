@@ -9,8 +9,6 @@ from typing import TextIO
 
 import anyio
 from attrs import define
-from returns.pipeline import is_successful
-from returns.result import Result
 
 from llmcore.cli.conversation import Conversation, self_contained
 from llmcore.cli.exit_codes import exit_code, explain
@@ -34,6 +32,7 @@ from llmcore.schema.events import (
 )
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
+from llmcore.schema.result import Result, Success
 from llmcore.schema.usage import Usage
 
 _DIM, _PLAIN = "\x1b[2m", "\x1b[0m"
@@ -70,7 +69,7 @@ async def _ask_on(client: Client, question: LLMRequest, args: argparse.Namespace
     async with open_store(os.environ) as store:
         conversation = await Conversation.read(store, args.session)
         code, result = await _answer(client, conversation.asking(question), args)
-        if is_successful(result):
+        if isinstance(result, Success):
             await conversation.keep(question, result.unwrap())
     return code
 

@@ -5,11 +5,10 @@ import json
 import shlex
 import sys
 
-from returns.pipeline import is_successful
-
 from llmcore.cli.json_streams import json_output
 from llmcore.cli.request_options import add_request_options, make_client, read_request
 from llmcore.routes.route import PreparedRequest
+from llmcore.schema.result import Success
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -24,7 +23,7 @@ def run(args: argparse.Namespace) -> int:
     """Print the request; keys are redacted."""
     client = make_client()
     prepared = client.prepare(read_request(args, client), streaming=args.stream)
-    if not is_successful(prepared):
+    if not isinstance(prepared, Success):
         raise prepared.failure()
     request = prepared.unwrap()
     print(as_curl(request) if args.curl else as_json(request), file=json_output())

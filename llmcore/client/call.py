@@ -8,8 +8,6 @@ from typing import TypeVar, cast
 
 import anyio
 from attrs import frozen
-from returns.pipeline import is_successful
-from returns.result import Result
 
 from llmcore.client.timeouts import Timeouts
 from llmcore.client.transport import Exchange, Transport
@@ -29,6 +27,7 @@ from llmcore.schema.errors import (
 )
 from llmcore.schema.events import ErrorEvent, LLMEvent
 from llmcore.schema.json import JsonValue, ProviderMetadata
+from llmcore.schema.result import Result, Success
 
 MAX_ERROR_BYTES = 1024 * 1024
 """More of an error body than this is not read."""
@@ -198,7 +197,7 @@ class Call:
     async def _exchanged(self) -> tuple[Outgoing, Exchange]:
         """Prepare the request and send it."""
         ready = await self._prepare(None if self._cut is None else self._cut.cursor)
-        if not is_successful(ready):
+        if not isinstance(ready, Success):
             raise ready.failure()
         outgoing = ready.unwrap()
         self._sent = outgoing.prepared.http

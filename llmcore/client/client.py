@@ -11,8 +11,6 @@ from functools import partial
 from typing import Protocol, Self
 
 import anyio.to_thread
-from returns.pipeline import is_successful
-from returns.result import Failure, Result, Success
 
 from llmcore.client.call import Call, Outgoing
 from llmcore.client.credentials import Credentials
@@ -35,6 +33,7 @@ from llmcore.schema.json import ProviderMetadata
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
+from llmcore.schema.result import Failure, Result, Success
 
 
 class ModelSource(Protocol):
@@ -141,7 +140,7 @@ class Client:
         a placeholder in its place.
         """
         resolved = self.resolve(request)
-        if not is_successful(resolved):
+        if not isinstance(resolved, Success):
             return Failure(resolved.failure())
         try:
             loaded, model = load_files(request), resolved.unwrap()
@@ -173,7 +172,7 @@ class Client:
         ConfigurationError for a model that the client cannot resolve.
         """
         resolved = self.resolve(LLMRequest(model=model, provider=provider, messages=()))
-        if not is_successful(resolved):
+        if not isinstance(resolved, Success):
             raise resolved.failure()
         from llmcore.catalog.lookup import get_model_info  # a data file is behind it
 
@@ -198,7 +197,7 @@ class Client:
     ) -> LLMResponse:
         """Run *request* and return the response; raises the error."""
         result = await self.generate(request, timeouts=timeouts)
-        if is_successful(result):
+        if isinstance(result, Success):
             return result.unwrap()
         raise result.failure()
 
@@ -264,7 +263,7 @@ class Client:
         With a *cursor*, it is the request for the rest of the answer.
         """
         resolved = self.resolve(request)
-        if not is_successful(resolved):
+        if not isinstance(resolved, Success):
             return Failure(resolved.failure())
         model = resolved.unwrap()
         route = _route(model)
@@ -279,7 +278,7 @@ class Client:
         if cursor is not None:
             context = self._context(token)
             prepared = prepared.bind(lambda whole: route.resume(whole, cursor, context))
-        if not is_successful(prepared):
+        if not isinstance(prepared, Success):
             return Failure(prepared.failure())
         transport, request_ready = await self._transports.ready(route, prepared.unwrap())
         return Success(

@@ -6,13 +6,13 @@ from contextlib import AbstractContextManager
 from typing import Protocol, Self, runtime_checkable
 
 import anyio
-from returns.result import Failure, Result
 
 from llmcore.client.cost import with_cost
 from llmcore.folds.response import Accumulator
 from llmcore.schema.errors import AbortError, ConfigurationError, LLMError
 from llmcore.schema.events import ErrorEvent, Finish, LLMEvent, TextDelta
 from llmcore.schema.response import LLMResponse
+from llmcore.schema.result import Failure, Result
 
 
 class EventSource(Protocol):

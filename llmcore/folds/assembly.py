@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, ClassVar
 
 from attrs import define, evolve, field
-from returns.result import Failure, Result, Success
 
 from llmcore.folds.segments import parse_arguments
 from llmcore.schema.contract_errors import (
@@ -35,6 +34,7 @@ from llmcore.schema.deltas import (
 )
 from llmcore.schema.entries import EntryPart, EntryText, EntryThinking, EntryToolCall, MessageEntry
 from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.schema.result import Failure, Result, Success
 
 
 def assemble(deltas: Iterable[MessageDelta]) -> Result[MessageEntry, ContractError]:

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar
 
 from attrs import evolve
-from returns.result import Failure, Result, Success
 
 from llmcore.schema import json
 from llmcore.schema.content import (
@@ -47,6 +46,7 @@ from llmcore.schema.events import (
 from llmcore.schema.json import ProviderMetadata
 from llmcore.schema.messages import Message, Origin
 from llmcore.schema.response import LLMResponse
+from llmcore.schema.result import Failure, Result, Success
 from llmcore.schema.usage import Usage
 
 

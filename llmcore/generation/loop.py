@@ -14,7 +14,6 @@ from typing import TypeAlias
 import anyio
 from anyio.abc import TaskGroup
 from attrs import evolve
-from returns.pipeline import is_successful
 
 from llmcore.client.event_stream import EventStream
 from llmcore.client.timeouts import Timeouts
@@ -39,6 +38,7 @@ from llmcore.schema.events import (
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
+from llmcore.schema.result import Success
 
 _Phase: TypeAlias = Callable[[], Awaitable[Sequence[LLMEvent]]]
 
@@ -239,7 +239,7 @@ class Run:
         """Take in a whole answer, and return the terminal event if it is the last."""
         assert self._call is not None  # noqa: S101  (it was read)
         outcome = await self._call.result()
-        if not is_successful(outcome):
+        if not isinstance(outcome, Success):
             raise outcome.failure()
         requests, self._call = self._call.requests, None
         self._finish = finish

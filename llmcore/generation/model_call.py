@@ -4,8 +4,6 @@ import math
 from collections.abc import Callable, Sequence
 
 import anyio
-from returns.pipeline import is_successful
-from returns.result import Result
 
 from llmcore.client.event_stream import EventStream
 from llmcore.folds.beginnings import says_something
@@ -14,6 +12,7 @@ from llmcore.generation.retry import RetryPolicy, next_delay
 from llmcore.schema.errors import LLMError, StreamError
 from llmcore.schema.events import ErrorEvent, Finish, LLMEvent
 from llmcore.schema.response import LLMResponse
+from llmcore.schema.result import Result, Success
 
 
 class ModelCall:
@@ -88,7 +87,7 @@ class ModelCall:
             return batch
         message = "the stream ended without its end event"  # middleware dropped it
         outcome = await self._stream.result()
-        failed = not is_successful(outcome)
+        failed = not isinstance(outcome, Success)
         return (ErrorEvent(outcome.failure() if failed else StreamError(message)),)
 
     async def _repeats(self, error: LLMError) -> bool:

@@ -12,9 +12,9 @@ from typing import Any, TypeAlias, TypeVar
 
 import anyio
 from attrs import Attribute, field, frozen
-from returns.result import Failure
 
 from llmcore.schema.errors import ConfigurationError, LLMError, RequestTimeoutError
+from llmcore.schema.result import Failure
 
 _T = TypeVar("_T")
 

@@ -3,11 +3,10 @@
 from collections.abc import Callable
 from typing import TypeVar
 
-from returns.result import Failure, Result, Success
-
 from llmcore.protocols.notes import Notes
 from llmcore.protocols.protocol import Built
 from llmcore.schema.errors import LLMError
+from llmcore.schema.result import Failure, Result, Success
 
 B = TypeVar("B")
 

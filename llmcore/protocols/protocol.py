@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Generic, TypeAlias, TypeVar
 
 from attrs import field, frozen
-from returns.result import Result
 
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import LLMError
 from llmcore.schema.events import LLMEvent
 from llmcore.schema.json import JsonObject, JsonValue, ProviderMetadata
 from llmcore.schema.request import LLMRequest
+from llmcore.schema.result import Result
 
 Body = TypeVar("Body")
 """The native request body."""

@@ -10,10 +10,10 @@ from datetime import datetime
 from typing import Final, Self, TypeAlias, TypeVar
 
 from attrs import evolve, field, frozen
-from returns.result import Failure, Result, Success
 
 from llmcore.routes.http_request import HttpRequest
 from llmcore.schema.errors import AuthenticationError, ConfigurationError, LLMError
+from llmcore.schema.result import Failure, Result, Success
 
 
 @frozen(kw_only=True)

@@ -14,7 +14,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, Self
 
 from attrs import evolve, frozen
-from returns.result import Failure, Result
 
 from llmcore.protocols import openai_chat, openai_responses
 from llmcore.protocols.openai_chat.dialect import COMPATIBLE
@@ -39,6 +38,7 @@ from llmcore.schema.errors import AuthenticationError, ConfigurationError, LLMEr
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
+from llmcore.schema.result import Failure, Result
 
 BASE_URL: Final = "https://api.githubcopilot.com"
 

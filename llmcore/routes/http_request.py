@@ -7,9 +7,9 @@ from typing import Final, Self
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from attrs import evolve, field, frozen
-from returns.result import Failure, Result, Success
 
 from llmcore.schema.errors import InvalidRequestError, LLMError
+from llmcore.schema.result import Failure, Result, Success
 from llmcore.schema.secret_names import REDACTED, holds_credential, redacted
 
 _NEUTRAL_HEADERS: Final = frozenset(

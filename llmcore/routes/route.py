@@ -12,8 +12,6 @@ from collections.abc import Mapping
 from typing import Any, Self, TypedDict, Unpack
 
 from attrs import evolve, field, fields, frozen
-from returns.pipeline import is_successful
-from returns.result import Failure, Result
 
 from llmcore.protocols.protocol import Built, Protocol
 from llmcore.routes.auth import Auth, AuthContext
@@ -29,6 +27,7 @@ from llmcore.schema.json import JsonObject, ProviderMetadata, plain_metadata
 from llmcore.schema.model import Model
 from llmcore.schema.options import GenerationOptions, HttpOverlay, merge_json
 from llmcore.schema.request import LLMRequest
+from llmcore.schema.result import Failure, Result, Success
 from llmcore.version import VERSION
 
 _JOINED_HEADERS = frozenset({"anthropic-beta", "openai-beta"})
@@ -172,7 +171,7 @@ class Route:
         """
         effective = self.defaults.applied_to(request)
         built = self.protocol.body.build(effective, streaming)
-        if not is_successful(built):
+        if not isinstance(built, Success):
             return Failure(_of_provider(built.failure(), self.provider))
         return self._compose(effective, built.unwrap(), streaming, context).alt(
             lambda error: _of_provider(error, self.provider)

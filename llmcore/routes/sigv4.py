@@ -12,7 +12,6 @@ from typing import Final, Self
 from urllib.parse import quote, urlsplit
 
 from attrs import evolve, field, frozen
-from returns.result import Failure, Result, Success
 
 from llmcore.routes.auth import (
     TOKEN_TO_COME,
@@ -25,6 +24,7 @@ from llmcore.routes.auth import (
 from llmcore.routes.http_request import HttpRequest
 from llmcore.schema import json
 from llmcore.schema.errors import AuthenticationError, ConfigurationError, LLMError
+from llmcore.schema.result import Failure, Result, Success
 
 ALGORITHM: Final = "AWS4-HMAC-SHA256"
 _UNSIGNED: Final = frozenset({"expect", "transfer-encoding", "user-agent", "x-amzn-trace-id"})

@@ -2,12 +2,11 @@
 
 from typing import Final, Literal, TypeAlias
 
-from returns.pipeline import is_successful
-
 from llmcore.routes.route import Route
 from llmcore.schema.errors import UnsupportedToolChoiceError
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest, request
+from llmcore.schema.result import Success
 from llmcore.schema.tools import ToolChoice, ToolDefinition
 
 ToolChoiceMode: TypeAlias = Literal["auto", "none", "required", "named"]
@@ -22,7 +21,7 @@ def takes_tool_choice(route: Route, model: Model, mode: ToolChoiceMode) -> bool:
     else a request says, such as that the model is to think, may rule a choice out.
     """
     built = route.protocol.body.build(route.defaults.applied_to(_probe(model, mode)), False)
-    if not is_successful(built):
+    if not isinstance(built, Success):
         return not isinstance(built.failure(), UnsupportedToolChoiceError)
     notes = built.unwrap().diagnostics
     return not any(note.path == "tool_choice" and note.action == "dropped" for note in notes)

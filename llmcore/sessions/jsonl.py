@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from attrs import evolve
-from returns.pipeline import is_successful
 
 from llmcore.schema.contract_errors import ContractError
 from llmcore.schema.entries import MessageEntry
+from llmcore.schema.result import Success
 from llmcore.sessions.run_rules import check_run
 from llmcore.sessions.store import SeqConflictError, SessionStore, texts_of
 from llmcore.sessions.wire import entry_from_text, entry_to_text
@@ -72,7 +72,7 @@ async def _check_new(store: SessionStore, run_id: str, entries: Sequence[Message
     """Raise what stands against appending *entries* as run *run_id*."""
     texts_of(run_id, entries)
     checked = check_run(entries)
-    if not is_successful(checked):
+    if not isinstance(checked, Success):
         raise checked.failure()
     if await store.read(run_id, limit=1):
         message = f"there is a session {run_id!r} already: take another id, or delete it first"

@@ -7,9 +7,9 @@ from typing import Self
 
 import anyio.lowlevel
 from attrs import define, field
-from returns.pipeline import is_successful
 
 from llmcore.schema.entries import MessageEntry
+from llmcore.schema.result import Success
 from llmcore.sessions.run_rules import check_next
 from llmcore.sessions.store import (
     RunInfo,
@@ -57,7 +57,7 @@ class MemoryStore:
             if expected_seq is not None and expected_seq != len(run.entries):
                 raise conflict(run_id, expected_seq, len(run.entries))
             checked = check_next(run_id, entries, run.answered)
-            if not is_successful(checked):
+            if not isinstance(checked, Success):
                 raise checked.failure()
             if entries:
                 run.entries.extend(entries)

@@ -16,10 +16,10 @@ from typing import Any, Final, Self, TypeVar
 
 import anyio.to_thread
 from attrs import frozen
-from returns.pipeline import is_successful
 
 from llmcore.schema.entries import MessageEntry
 from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.result import Success
 from llmcore.sessions.run_rules import call_ids, check_next
 from llmcore.sessions.store import (
     RunInfo,
@@ -167,7 +167,7 @@ class RedisStore:
             id_: state == b"1" for id_, state in zip(ids, states, strict=True) if state is not None
         }
         checked = check_next(run_id, entries, answered)
-        if not is_successful(checked):
+        if not isinstance(checked, Success):
             raise checked.failure()
         if not entries:
             return last

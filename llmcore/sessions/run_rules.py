@@ -6,8 +6,6 @@ calls that the new entries name.
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from returns.result import Failure, Result, Success
-
 from llmcore.schema.contract_errors import (
     ContractError,
     DuplicateToolCallError,
@@ -16,6 +14,7 @@ from llmcore.schema.contract_errors import (
     UntracedToolResultError,
 )
 from llmcore.schema.entries import EntryToolCall, EntryToolResult, MessageEntry
+from llmcore.schema.result import Failure, Result, Success
 
 
 def check_run(entries: Iterable[MessageEntry]) -> Result[None, ContractError]:

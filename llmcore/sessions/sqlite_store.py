@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Self, TypeVar
 
 import anyio.to_thread
-from returns.pipeline import is_successful
 
 from llmcore.schema.entries import MessageEntry
 from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.result import Success
 from llmcore.sessions.run_rules import call_ids, check_next
 from llmcore.sessions.sqlite_connection import Connection, transaction
 from llmcore.sessions.store import (
@@ -142,7 +142,7 @@ class SQLiteStore:
         if expected_seq is not None and expected_seq != last:
             raise conflict(run_id, expected_seq, last)
         checked = check_next(run_id, entries, _answered(db, run_id, call_ids(entries)))
-        if not is_successful(checked):
+        if not isinstance(checked, Success):
             raise checked.failure()
         if not entries:
             return last

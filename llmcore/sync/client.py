@@ -3,8 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Self
 
-from returns.result import Result
-
 from llmcore.client import client as asynchronous
 from llmcore.client.http.options import HttpOptions
 from llmcore.client.http.transport import HttpClient
@@ -17,6 +15,7 @@ from llmcore.schema.errors import LLMError
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
+from llmcore.schema.result import Result
 from llmcore.sync.background import background
 from llmcore.sync.streams import EventStream
 

@@ -3,8 +3,6 @@
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import Any, Generic, Self, TypeVar
 
-from returns.result import Result
-
 from llmcore.client import event_stream as events
 from llmcore.generation import objects
 from llmcore.generation import stream as runs
@@ -14,6 +12,7 @@ from llmcore.schema.events import LLMEvent, TextDelta
 from llmcore.schema.json import JsonValue
 from llmcore.schema.messages import Message
 from llmcore.schema.response import LLMResponse
+from llmcore.schema.result import Result
 from llmcore.sync.pulling import Connection, Pulled, one_by_one
 
 _T = TypeVar("_T")

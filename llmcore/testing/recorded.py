@@ -2,8 +2,6 @@
 
 from collections.abc import Callable, Mapping
 
-from returns.result import Result
-
 from llmcore.folds.response import collect
 from llmcore.protocols.registry import protocol_by_id
 from llmcore.routes.decoding import decode_response
@@ -12,6 +10,7 @@ from llmcore.schema.errors import InvalidRequestError, LLMError
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
+from llmcore.schema.result import Result
 
 _USUAL: Mapping[str, Callable[[], Framing]] = {"bedrock-converse": Framing.aws_event_stream}
 """How protocols travel that do not use server-sent events."""

@@ -4,8 +4,6 @@ import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from returns.result import Failure, Success
-
 from llmcore.bridge import grammar, sse
 from llmcore.bridge.conversation import Conversation
 from llmcore.bridge.errors import BridgeError
@@ -34,6 +32,7 @@ from llmcore.schema.events import (
 )
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
+from llmcore.schema.result import Failure, Success
 from tests.bridge.openai_types import check_event, check_response
 
 MODEL = Model("test-model", "acme")

@@ -4,11 +4,11 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from returns.result import Success
 
 from llmcore.bridge.policy import TranslationPolicy
 from llmcore.bridge.translate import required_references, translate
 from llmcore.schema import json
+from llmcore.schema.result import Success
 from tests.bridge.responses_kit import MODEL, SEALER, ids
 from tests.support.strategies.requests import json_values
 

@@ -6,7 +6,6 @@ import pytest
 from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
-from returns.result import Success
 
 from llmcore.bridge.answer_record import shown_call_id
 from llmcore.bridge.conversation import Conversation
@@ -28,6 +27,7 @@ from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
 from llmcore.schema.request import request
 from llmcore.schema.response import LLMResponse
+from llmcore.schema.result import Success
 from tests.bridge.responses_kit import (
     ENCRYPTED,
     Folded,

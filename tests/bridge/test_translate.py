@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 from attrs import evolve
-from returns.result import Success
 
 from llmcore.bridge.conversation import Conversation
 from llmcore.bridge.policy import TranslationPolicy
@@ -21,6 +20,7 @@ from llmcore.schema.content import (
     ToolResultPart,
 )
 from llmcore.schema.messages import Message
+from llmcore.schema.result import Success
 from llmcore.schema.tools import HostedTool, ToolChoice, ToolDefinition
 from tests.bridge.client_requests import AI_SDK, CODEX, CODEX_LITE, COMPACTION, PYTHON
 from tests.bridge.responses_kit import asked, codes, messages_of, refused, translated

@@ -3,11 +3,11 @@
 import json
 
 import pytest
-from returns.result import Success
 
 from llmcore import Client, OpenAI, OpenRouter, from_json, generate, request, to_json
 from llmcore.schema.model import Model
 from llmcore.schema.response import LLMResponse
+from llmcore.schema.result import Success
 from llmcore.testing import scripted
 from tests.support.servers.loopback import DONE, chat_chunk, sse
 from tests.support.wire.generation import client_of, text_of

@@ -115,7 +115,7 @@ def test_a_client_can_be_closed_twice_and_used_again() -> None:
 
 
 @pytest.mark.parametrize(
-    "module", ["httpx", "anyio", "attrs", "cattrs", "returns", "trio", "orjson", "msgspec"]
+    "module", ["httpx", "anyio", "attrs", "cattrs", "trio", "orjson", "msgspec"]
 )
 def test_importing_the_package_loads_nothing_heavy(module: str) -> None:
     """`import llmcore` imports no HTTP library, no provider, nothing but itself."""

@@ -6,7 +6,6 @@ import pytest
 from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
-from returns.pipeline import is_successful
 
 from llmcore.folds.assembly import Assembler, assemble
 from llmcore.schema import contract_errors as errors
@@ -24,6 +23,7 @@ from llmcore.schema.deltas import (
     MessageDelta,
 )
 from llmcore.schema.entries import EntryText, EntryThinking, EntryToolCall, MessageEntry
+from llmcore.schema.result import Success
 from tests.support.strategies.contract import NOON, RUN, delta_streams, deltas_of
 from tests.support.strategies.examples import costly
 from tests.support.strategies.values import json_objects
@@ -290,7 +290,7 @@ def test_mutations_name_every_error_of_a_stream() -> None:
     """No rule is without its test."""
     told = {error for _, _, error in MUTATIONS}
 
-    assert is_successful(assemble(deltas_of([START, DONE])))
+    assert isinstance(assemble(deltas_of([START, DONE])), Success)
     assert told == {
         errors.MissingStartError,
         errors.RepeatedStartError,

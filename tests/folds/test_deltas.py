@@ -7,7 +7,6 @@ import pytest
 from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
-from returns.pipeline import is_successful
 
 from llmcore.folds.assembly import assemble
 from llmcore.folds.deltas import DeltaFold, to_deltas
@@ -31,6 +30,7 @@ from llmcore.schema.deltas import (
 from llmcore.schema.entries import EntryText, EntryToolCall
 from llmcore.schema.errors import RateLimitError
 from llmcore.schema.events import LLMEvent
+from llmcore.schema.result import Success
 from llmcore.schema.usage import Usage
 from llmcore.sessions.wire import delta_from_wire, to_wire
 from tests.support.strategies.values import framed, streams
@@ -216,7 +216,7 @@ def test_a_loop_that_fails_between_steps_keeps_the_step() -> None:
     found = deltas(stream)
     second = next(n for n, delta in enumerate(found) if n and delta.kind == "start")
 
-    assert is_successful(assemble(found[:second]))
+    assert isinstance(assemble(found[:second]), Success)
     assert isinstance(assemble(found[second:]).failure(), FailedAnswerError)
     assert found[second].payload == DeltaStart("", "id-1")
 
@@ -228,7 +228,7 @@ def test_a_loop_that_ends_with_results_has_said_all() -> None:
     found = deltas([*stream[: results + 1], stream[-1]])
 
     assert [delta.kind for delta in found][-2:] == ["usage", "done"]
-    assert is_successful(assemble(found))
+    assert isinstance(assemble(found), Success)
 
 
 @given(streams(may_fail=False))
@@ -254,7 +254,7 @@ def test_streams_end_as_their_events_do(stream: list[LLMEvent], data: st.DataObj
     """A failed answer fails, one that breaks off is unfinished, and JSON keeps every delta."""
     found = deltas(stream)
     assert [delta_from_wire(to_wire(delta)) for delta in found] == found
-    assert is_successful(assemble(found)) == isinstance(stream[-1], events.Finish)
+    assert isinstance(assemble(found), Success) == isinstance(stream[-1], events.Finish)
 
     cut = data.draw(st.integers(1, len(stream)))
     if not isinstance(stream[cut - 1], events.Finish | events.ErrorEvent):

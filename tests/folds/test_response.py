@@ -7,7 +7,6 @@ import pytest
 from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
-from returns.result import Failure, Success
 
 from llmcore.folds.response import Accumulator, collect
 from llmcore.folds.segments import SegmentFold, complete_segments
@@ -46,6 +45,7 @@ from llmcore.schema.events import (
 from llmcore.schema.messages import Message, Origin
 from llmcore.schema.rate_limit import RateLimitInfo
 from llmcore.schema.response import LLMResponse
+from llmcore.schema.result import Failure, Success
 from llmcore.schema.usage import Usage
 from tests.support.strategies.values import bare_streams, framed, streams
 

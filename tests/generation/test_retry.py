@@ -5,7 +5,6 @@ import random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from returns.result import Failure, Result, Success
 
 from llmcore.generation.retry import NO_RETRIES, RetryPolicy, next_delay, retry
 from llmcore.schema.errors import (
@@ -26,6 +25,7 @@ from llmcore.schema.errors import (
     ServerError,
     StreamError,
 )
+from llmcore.schema.result import Failure, Result, Success
 from tests.support.strategies.examples import costly
 
 pytestmark = pytest.mark.anyio

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import jsonschema  # type: ignore[import-untyped]
 import pytest
-from returns.pipeline import is_successful
 
 from llmcore import (
     Client,
@@ -24,6 +23,7 @@ from llmcore import (
 )
 from llmcore.protocols import anthropic_messages, openai_responses
 from llmcore.schema.entries import MessageEntry
+from llmcore.schema.result import Success
 from llmcore.sessions.contract_schema import contract_schema
 from llmcore.sessions.conversion import answer_entries, to_entries, to_messages
 from llmcore.sessions.run_rules import check_run
@@ -243,7 +243,7 @@ async def test_a_conversation_is_stored_killed_and_resumed_elsewhere(
 
 def check_whole(talk: Talk) -> None:
     """Every turn called two tools at once, and nothing of it breaks a rule."""
-    assert is_successful(check_run(talk.entries))
+    assert isinstance(check_run(talk.entries), Success)
     for entry in talk.entries:
         SCHEMA.validate(to_wire(entry))
     parallel = [entry for entry in talk.entries if len(entry.tool_calls) == 2]

@@ -3,11 +3,11 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from returns.pipeline import is_successful
 
 from llmcore.routes.auth import Auth, AuthContext, choose_auth
 from llmcore.routes.http_request import HttpRequest
 from llmcore.schema.errors import AuthenticationError, ConfigurationError
+from llmcore.schema.result import Success
 
 PLAIN = HttpRequest(method="POST", url="https://h/v1/x")
 SECRET = "sk-very-secret"
@@ -158,7 +158,7 @@ def test_any_text_makes_a_header_or_a_typed_error(key: str) -> None:
     """No key can break out of its header."""
     result = Auth.bearer(key).sign(PLAIN, AuthContext())
 
-    if is_successful(result):
+    if isinstance(result, Success):
         value = result.unwrap().headers["authorization"]
         assert value.isascii()
         assert value.isprintable()

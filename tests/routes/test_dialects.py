@@ -3,8 +3,6 @@
 from typing import Any
 
 import pytest
-from returns.pipeline import is_successful
-from returns.result import Result
 
 from llmcore.routes.auth import AuthContext
 from llmcore.routes.perplexity import Perplexity
@@ -16,6 +14,7 @@ from llmcore.schema.messages import Message, Origin
 from llmcore.schema.model import Model
 from llmcore.schema.options import CachePolicy, GenerationOptions, ResponseFormat
 from llmcore.schema.request import request
+from llmcore.schema.result import Result, Success
 from llmcore.schema.tools import ToolChoice, ToolDefinition
 from tests.support.wire.chat import streamed, text_chunks
 from tests.support.wire.protocol import response
@@ -42,7 +41,7 @@ def attempt(name: str, **given: Any) -> Result[PreparedRequest, LLMError]:
 def prepared(name: str, **given: Any) -> PreparedRequest:
     """Return the native request."""
     result = attempt(name, **given)
-    assert is_successful(result), result
+    assert isinstance(result, Success), result
     return result.unwrap()
 
 
@@ -286,7 +285,7 @@ def test_some_models_must_not_think_to_be_forced(
 
     assert (ready.body.get("thinking") == {"type": "disabled"}) is stops
     assert ("reasoning-turned-off" in codes) is stops
-    assert is_successful(attempt(name, **forced, strict=True)) is not bool(codes)
+    assert isinstance(attempt(name, **forced, strict=True), Success) is not bool(codes)
 
 
 def test_thinking_stays_on_where_no_tool_is_forced() -> None:

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 from attrs import evolve
-from returns.result import Failure, Result, Success
 
 from llmcore.protocols.protocol import BodyBuilder, Built, Protocol, StreamMachine
 from llmcore.routes.auth import Auth, AuthContext
@@ -21,6 +20,7 @@ from llmcore.schema.errors import (
 )
 from llmcore.schema.options import GenerationOptions, HttpOverlay
 from llmcore.schema.request import LLMRequest, request
+from llmcore.schema.result import Failure, Result, Success
 from llmcore.schema.secret_names import REDACTED
 
 SECRET = "sk-very-secret"

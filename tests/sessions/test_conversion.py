@@ -8,7 +8,6 @@ import pytest
 from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
-from returns.pipeline import is_successful
 
 from llmcore.schema import content as c
 from llmcore.schema import entries as e
@@ -16,6 +15,7 @@ from llmcore.schema.contract_errors import MalformedError
 from llmcore.schema.errors import LLMError
 from llmcore.schema.messages import Message, Origin
 from llmcore.schema.response import LLMResponse
+from llmcore.schema.result import Success
 from llmcore.sessions.conversion import answer_entries, to_entries, to_messages
 from llmcore.sessions.run_rules import check_run
 from llmcore.sessions.wire import entry_from_text, entry_to_text
@@ -155,7 +155,7 @@ def test_what_the_provider_ran_itself_is_no_call_of_ours() -> None:
     (one,) = entries_of(searched)
 
     assert one.parts == (e.EntryText("Found."),)
-    assert is_successful(check_run([one]))
+    assert isinstance(check_run([one]), Success)
     assert to_messages([one]) == (searched,)
 
 
@@ -172,7 +172,7 @@ def test_ids_that_providers_use_again_are_unique_in_a_run() -> None:
 
     calls = [made.tool_call_id for one in whole for made in one.tool_calls]
     assert calls == ["call_0", "call_0~2", "call_0~3"]
-    assert is_successful(check_run(whole))
+    assert isinstance(check_run(whole), Success)
     assert to_messages(kept(whole)) == turn * 3
 
 

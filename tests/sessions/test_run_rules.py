@@ -6,10 +6,10 @@ import pytest
 from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
-from returns.pipeline import is_successful
 
 from llmcore.schema import contract_errors as errors
 from llmcore.schema.entries import EntryToolCall, EntryToolResult, MessageEntry
+from llmcore.schema.result import Success
 from llmcore.sessions.run_rules import call_ids, check_next, check_run
 from tests.support.strategies.contract import RUN, entry, runs
 from tests.support.strategies.examples import costly
@@ -52,7 +52,7 @@ MUTATIONS: list[tuple[Callable[[Run], Run], type[errors.ContractError]]] = [
 @given(runs())
 def test_valid_runs_are_accepted(run: Run) -> None:
     """Parallel calls, late results, any order."""
-    assert is_successful(check_run(run))
+    assert isinstance(check_run(run), Success)
 
 
 @pytest.mark.parametrize(("mutate", "error"), MUTATIONS)
@@ -76,11 +76,11 @@ def test_a_run_can_be_checked_in_pieces(run: Run, data: st.DataObject) -> None:
     rest = run[cut:]
     named = {id_: known[id_] for id_ in call_ids(rest) if id_ in known}
 
-    assert is_successful(check_next(RUN, rest, named))
+    assert isinstance(check_next(RUN, rest, named), Success)
     whole = {**known, **check_next(RUN, rest, named).unwrap()}
     assert whole == check_next(RUN, run, {}).unwrap()
 
 
 def test_an_empty_run_breaks_nothing() -> None:
     """Nothing was said yet."""
-    assert is_successful(check_run([]))
+    assert isinstance(check_run([]), Success)

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from attrs import frozen
-from returns.result import Failure, Success
 
 import llmcore
 from llmcore import (
@@ -30,6 +29,7 @@ from llmcore import (
     request,
     sync,
 )
+from llmcore.schema.result import Failure, Success
 from tests.support.servers.loopback import Answer, Loopback, chat_chunk, chat_handler, serve
 from tests.support.wire.generation import SSE, calls_of, client_of, model_at, text_of
 

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from returns.result import Failure
 
 from llmcore.schema.errors import (
     ConfigurationError,
@@ -15,6 +14,7 @@ from llmcore.schema.errors import (
     StreamError,
 )
 from llmcore.schema.response import LLMResponse
+from llmcore.schema.result import Failure
 from llmcore.testing import decode_recorded
 from tests.support.wire.chat import completion, sse, text_chunks, usage_chunk
 

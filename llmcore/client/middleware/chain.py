@@ -17,13 +17,13 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TypeAlias, Union
 
 from attrs import evolve, field, frozen
-from returns.result import Failure, Result
 
 from llmcore.client.event_stream import EventStream
 from llmcore.schema.errors import ConfigurationError, LLMError
 from llmcore.schema.events import ErrorEvent
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
+from llmcore.schema.result import Failure, Result
 
 
 def _unresolved(request: LLMRequest) -> Result[Model, LLMError]:

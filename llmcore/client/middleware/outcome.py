@@ -3,8 +3,6 @@
 from typing import Self
 
 from attrs import evolve, frozen
-from returns.pipeline import is_successful
-from returns.result import Result
 
 from llmcore.client.cost import FROM_CACHE
 from llmcore.schema import codec, json
@@ -21,6 +19,7 @@ from llmcore.schema.content import (
 from llmcore.schema.errors import LLMError
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
+from llmcore.schema.result import Result, Success
 from llmcore.schema.usage import Usage
 
 _CHARACTERS_PER_TOKEN = 4
@@ -38,7 +37,7 @@ class Outcome:
     @classmethod
     def of(cls, result: Result[LLMResponse, LLMError]) -> Self:
         """Build the outcome of *result*. A partial response counts if an answer had begun."""
-        if is_successful(result):
+        if isinstance(result, Success):
             return cls(response=result.unwrap())
         error = result.failure()
         began = error.partial is not None and bool(error.partial.provider)

@@ -4,8 +4,6 @@ import logging
 from collections.abc import Callable
 
 import anyio.to_thread
-from returns.pipeline import is_successful
-from returns.result import Result
 
 from llmcore.client.event_stream import EventStream
 from llmcore.client.media_files import load_files, names_files
@@ -19,10 +17,15 @@ from llmcore.schema.errors import ConfigurationError, LLMError
 from llmcore.schema.events import LLMEvent
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
+from llmcore.schema.result import Result, Success
 
 _LOG = logging.getLogger("llmcore.cache")
 
 _WORTH_KEEPING = frozenset({"stop", "length", "tool_calls"})
+
+
+def _is_worth_keeping(response: LLMResponse) -> bool:
+    return response.finish_reason.reason in _WORTH_KEEPING
 
 
 class ResponseCache:
@@ -120,7 +123,7 @@ class ResponseCache:
         recording = Recording()
 
         async def keep(result: Result[LLMResponse, LLMError]) -> None:
-            if is_successful(result) and result.unwrap().finish_reason.reason in _WORTH_KEEPING:
+            if isinstance(result, Success) and _is_worth_keeping(result.value):
                 await self.store.put(key, recording.packed(), ttl_s=self._ttl_s)
 
         return next(request).watch(each=recording.add).then(keep)

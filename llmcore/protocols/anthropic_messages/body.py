@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from attrs import evolve, fields_dict
-from returns.result import Failure, Result, Success
 
 from llmcore.protocols.anthropic_messages import betas, types
 from llmcore.protocols.anthropic_messages.answer_format import Format, lower_format
@@ -30,6 +29,7 @@ from llmcore.schema.errors import InvalidRequestError, LLMError
 from llmcore.schema.json import JsonObject, canonical
 from llmcore.schema.options import merge_json
 from llmcore.schema.request import LLMRequest
+from llmcore.schema.result import Failure, Result, Success
 
 PROTOCOL_ID: Final = "anthropic-messages"
 METADATA_KEY: Final = "anthropic"

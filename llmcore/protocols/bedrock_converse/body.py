@@ -15,8 +15,6 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
-from returns.result import Result
-
 from llmcore.protocols.bedrock_converse.answer_format import Format, base_model, lower_format
 from llmcore.protocols.bedrock_converse.caching import place_points
 from llmcore.protocols.bedrock_converse.messages import lower_messages, target_of
@@ -31,6 +29,7 @@ from llmcore.schema.errors import LLMError
 from llmcore.schema.json import JsonObject
 from llmcore.schema.options import merge_json
 from llmcore.schema.request import LLMRequest
+from llmcore.schema.result import Result
 
 PROTOCOL_ID: Final = "bedrock-converse"
 METADATA_KEY: Final = "bedrock"

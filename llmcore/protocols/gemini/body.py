@@ -10,8 +10,6 @@ into it.
 
 from typing import Any, Final, TypeAlias
 
-from returns.result import Result
-
 from llmcore.protocols.answer_format import format_in_words
 from llmcore.protocols.building import build
 from llmcore.protocols.gemini.dialect import GeminiDialect
@@ -26,6 +24,7 @@ from llmcore.schema.errors import LLMError
 from llmcore.schema.json import JsonObject, JsonValue
 from llmcore.schema.options import GenerationOptions, ResponseFormat, merge_json
 from llmcore.schema.request import LLMRequest
+from llmcore.schema.result import Result
 from llmcore.schema.tools import HostedTool
 
 PROTOCOL_ID: Final = "gemini"

@@ -7,8 +7,6 @@ other servers take instead, their documents, named in the dialects and beside th
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
-from returns.result import Result
-
 from llmcore.protocols.answer_format import format_in_words
 from llmcore.protocols.building import build
 from llmcore.protocols.notes import Notes
@@ -22,6 +20,7 @@ from llmcore.schema.errors import LLMError
 from llmcore.schema.json import JsonObject
 from llmcore.schema.options import ReasoningOptions, ResponseFormat, merge_json
 from llmcore.schema.request import LLMRequest
+from llmcore.schema.result import Result
 
 PROTOCOL_ID: Final = "openai-chat"
 METADATA_KEY: Final = "openai"

@@ -6,8 +6,6 @@ November 2026.
 
 from typing import Any, Final, TypeAlias
 
-from returns.result import Result
-
 from llmcore.protocols.building import build
 from llmcore.protocols.notes import Notes
 from llmcore.protocols.openai_responses.dialect import METADATA_KEY, SAMPLING, ResponsesDialect
@@ -19,6 +17,7 @@ from llmcore.schema.errors import LLMError
 from llmcore.schema.json import JsonObject
 from llmcore.schema.options import ResponseFormat, merge_json
 from llmcore.schema.request import LLMRequest
+from llmcore.schema.result import Result
 
 Body: TypeAlias = dict[str, Any]
 """A native body, its keys in a fixed order. Servers differ too much for a stricter type."""

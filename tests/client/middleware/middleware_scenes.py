@@ -5,10 +5,10 @@ from typing import Any, TypeAlias
 
 import anyio.lowlevel
 from attrs import define, field
-from returns.result import Result
 
 from llmcore import Client, LLMError, LLMRequest, LLMResponse, Middleware, OpenAICompatible, request
 from llmcore.client.middleware.clock import Clock
+from llmcore.schema.result import Result
 from llmcore.schema.usage import Usage
 from llmcore.testing import scripted
 from llmcore.testing.script import ScriptedTransport

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 import pytest
 from attrs import evolve
-from returns.result import Result
 
 from llmcore import (
     Client,
@@ -29,6 +28,7 @@ from llmcore import (
 from llmcore.client.event_stream import EventStream
 from llmcore.folds.grammar import violations
 from llmcore.schema.events import ErrorEvent, FinishReason
+from llmcore.schema.result import Result
 from tests.support.servers.loopback import Loopback, chat_handler, serve
 
 pytestmark = pytest.mark.anyio

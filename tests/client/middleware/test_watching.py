@@ -7,12 +7,12 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 import pytest
-from returns.pipeline import is_successful
 
 from llmcore import AbortError, Client, LLMRequest, Next, RateLimitError, ServerError, StreamError
 from llmcore.client.event_stream import EventStream
 from llmcore.client.middleware.usage_hook import CallUsage, UsageHook
 from llmcore.schema.events import LLMEvent, StepStart, StreamStart, TextDelta, TextStart
+from llmcore.schema.result import Success
 from tests.client.middleware.middleware_scenes import (
     CUT,
     OVERLOADED,
@@ -180,7 +180,7 @@ async def test_what_is_unread_comes_again() -> None:
         rest = [event async for event in stream]
 
     assert [again, *rest] == first
-    assert is_successful(await stream.result())
+    assert isinstance(await stream.result(), Success)
 
 
 async def test_layers_share_one_fold(monkeypatch: pytest.MonkeyPatch) -> None:

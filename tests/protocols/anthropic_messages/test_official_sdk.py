@@ -10,7 +10,6 @@ import pytest
 from anthropic.types.beta.message_create_params import MessageCreateParamsNonStreaming
 from hypothesis import given
 from pydantic import BaseModel, TypeAdapter
-from returns.result import Success
 
 from llmcore.protocols.anthropic_messages import protocol
 from llmcore.schema.content import (
@@ -25,6 +24,7 @@ from llmcore.schema.messages import Message
 from llmcore.schema.options import CachePolicy, ReasoningOptions, ResponseFormat
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
+from llmcore.schema.result import Success
 from llmcore.schema.tools import CustomTool, HostedTool, ToolChoice, ToolDefinition
 from tests.support.strategies.requests import requests
 from tests.support.wire.anthropic import (

@@ -9,7 +9,6 @@ import pytest
 from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
-from returns.result import Success
 
 from llmcore.folds.grammar import violations
 from llmcore.folds.segments import complete_segments
@@ -19,6 +18,7 @@ from llmcore.schema.events import ErrorEvent, LLMEvent, ProviderEvent, ToolCall
 from llmcore.schema.json import canonical, dumps
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
+from llmcore.schema.result import Success
 from tests.support.strategies.requests import requests
 from tests.support.strategies.values import json_objects, json_values, texts
 from tests.support.wire.anthropic import (

@@ -7,13 +7,13 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from returns.pipeline import is_successful
 
 from llmcore.protocols.bedrock_converse import protocol, stream
 from llmcore.schema.errors import StreamError
 from llmcore.schema.events import ErrorEvent, ProviderEvent, ToolCall
 from llmcore.schema.json import dumps
 from llmcore.schema.request import LLMRequest
+from llmcore.schema.result import Success
 from tests.support.strategies.examples import costly
 from tests.support.strategies.requests import requests
 from tests.support.strategies.values import json_objects, json_values, texts
@@ -229,7 +229,7 @@ def test_any_request_is_built_twice_the_same(asked: LLMRequest) -> None:
 def stream_body(asked: LLMRequest) -> object:
     """Return the bytes of a body, or the type of the error in its place."""
     built = protocol.body.build(asked, True)
-    if not is_successful(built):
+    if not isinstance(built, Success):
         return type(built.failure())
     return dumps(protocol.body.to_json(built.unwrap().body))
 

@@ -10,12 +10,12 @@ from google import genai
 from google.genai import types
 from hypothesis import given
 from pydantic import TypeAdapter, ValidationError
-from returns.result import Success
 
 from llmcore.protocols import gemini
 from llmcore.protocols.gemini import VERTEX
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
+from llmcore.schema.result import Success
 from tests.support.strategies.values import requests
 from tests.support.wire.gemini import (
     MODEL,

@@ -8,7 +8,6 @@ from typing import Any
 from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
-from returns.result import Failure
 
 from llmcore.folds.grammar import violations
 from llmcore.folds.segments import complete_segments
@@ -18,6 +17,7 @@ from llmcore.routes.framing import Framing
 from llmcore.schema.errors import LLMError, StreamError
 from llmcore.schema.events import ErrorEvent, Finish, LLMEvent
 from llmcore.schema.messages import Message
+from llmcore.schema.result import Failure
 from tests.support.strategies.examples import costly
 from tests.support.strategies.values import json_objects, json_values, requests, texts
 from tests.support.wire.gemini import (

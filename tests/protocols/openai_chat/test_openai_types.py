@@ -31,6 +31,7 @@ from llmcore.schema.errors import LLMError
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest, request
+from llmcore.schema.result import Failure
 from tests.support.strategies.values import requests
 from tests.support.wire.chat import (
     body,
@@ -169,9 +170,10 @@ def test_every_body_fits(asked: LLMRequest, stream: bool) -> None:
     own = evolve(asked, model=_MODEL, provider=None, provider_options={})
     built = openai_chat.make(OPENAI).body.build(own, stream)
 
-    if isinstance(built.swap().value_or(None), LLMError):
+    if isinstance(built, Failure):
+        assert isinstance(built.error, LLMError)
         return
-    sent = built.unwrap().body
+    sent = built.value.body
     wrong = [line for line in _wrong(sent, stream=stream) if not _free_text(line)]
     assert wrong == []
     assert json.loads(json.dumps(sent)) == sent

@@ -6,7 +6,6 @@ import pytest
 from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
-from returns.result import Success
 
 from llmcore.protocols.openai_responses import protocol
 from llmcore.schema import json
@@ -24,6 +23,7 @@ from llmcore.schema.errors import InvalidRequestError, UnsupportedToolChoiceErro
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest, request
+from llmcore.schema.result import Success
 from llmcore.testing import assert_prefix_stable
 from tests.support.strategies.requests import requests
 from tests.support.wire.responses import ANSWERS, ORIGIN, body, codes, items, refused, said

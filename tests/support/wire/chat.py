@@ -4,8 +4,6 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from returns.result import Success
-
 from llmcore.folds.grammar import violations
 from llmcore.protocols import openai_chat
 from llmcore.protocols.openai_chat import OPENAI, ChatDialect
@@ -16,6 +14,7 @@ from llmcore.schema.errors import LLMError
 from llmcore.schema.events import LLMEvent
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest, request
+from llmcore.schema.result import Success
 
 ASKED = request(model=Model("gpt-4.1", "openai"), prompt="Hello")
 

@@ -4,8 +4,6 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from returns.result import Success
-
 from llmcore.folds.grammar import violations
 from llmcore.protocols import gemini
 from llmcore.protocols.gemini import GEMINI_API, GeminiDialect
@@ -20,6 +18,7 @@ from llmcore.schema.messages import Message, Origin
 from llmcore.schema.model import Model
 from llmcore.schema.options import GenerationOptions, ReasoningOptions, ResponseFormat
 from llmcore.schema.request import LLMRequest, request
+from llmcore.schema.result import Success
 from llmcore.schema.tools import HostedTool, ToolChoice, ToolDefinition
 
 MODEL = Model("gemini-3-flash-preview", "google")

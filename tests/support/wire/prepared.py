@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from returns.pipeline import is_successful
-
 from llmcore.routes.auth import AuthContext
 from llmcore.routes.route import PreparedRequest, Route
 from llmcore.schema import json
@@ -12,6 +10,7 @@ from llmcore.schema.errors import LLMError
 from llmcore.schema.json import JsonValue
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
+from llmcore.schema.result import Success
 from llmcore.schema.tools import ToolDefinition
 
 SECRET = "sk-very-secret"
@@ -46,7 +45,7 @@ def failure(asked: LLMRequest, **environ: str) -> LLMError:
     assert isinstance(asked.model.route, Route)
     context = AuthContext(environ=environ, now=NOW)
     result = asked.model.route.prepare(asked, streaming=False, context=context)
-    assert not is_successful(result)
+    assert not isinstance(result, Success)
     return result.failure()
 
 

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from attrs import frozen
-from returns.result import Success
 
 from llmcore.folds.grammar import violations
 from llmcore.folds.response import collect
@@ -16,6 +15,7 @@ from llmcore.schema.errors import LLMError
 from llmcore.schema.events import ErrorEvent, LLMEvent
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
+from llmcore.schema.result import Success
 
 
 @frozen

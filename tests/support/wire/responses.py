@@ -4,8 +4,6 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from returns.result import Success
-
 from llmcore.folds.grammar import violations
 from llmcore.protocols import openai_responses
 from llmcore.protocols.openai_responses import OPENAI, ResponsesDialect
@@ -17,6 +15,7 @@ from llmcore.schema.events import LLMEvent
 from llmcore.schema.messages import Message, Origin
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest, request
+from llmcore.schema.result import Success
 from tests.support.wire.protocol import response
 
 ASKED = request(model=Model("gpt-5.2", "openai"), prompt="Hello")

@@ -1,0 +1,97 @@
+"""Result: the outcome of what may fail, as a value. Either a `Success` or a `Failure`.
+
+    match await client.generate(request):
+        case Success(response):
+            print(response.text)
+        case Failure(error):
+            print(error)
+
+A closed union of two frozen classes, so that type checkers know that such a match is exhaustive and
+what `response` and `error` are. Inside the library results are composed (`map`, `bind`, `alt`) or
+matched on; `unwrap` is for code that prefers exceptions.
+"""
+
+from collections.abc import Callable
+from typing import Generic, NoReturn, Self, TypeAlias, TypeVar
+
+from attrs import frozen
+
+_T = TypeVar("_T")
+_E = TypeVar("_E")
+_T_co = TypeVar("_T_co", covariant=True)
+_E_co = TypeVar("_E_co", covariant=True)
+_U = TypeVar("_U")
+
+
+@frozen(repr=False)
+class Success(Generic[_T_co]):
+    """What succeeded, with its value."""
+
+    value: _T_co
+
+    def map(self, change: Callable[[_T_co], _U]) -> "Success[_U]":
+        """Return the success of what *change* makes of the value."""
+        return Success(change(self.value))
+
+    def bind(self, step: Callable[[_T_co], _U]) -> _U:
+        """Return the result of *step*, which takes the value and may fail itself."""
+        return step(self.value)
+
+    def alt(self, change: Callable[..., object]) -> Self:
+        """Return this success unchanged."""
+        return self
+
+    def value_or(self, default: object) -> _T_co:
+        """Return the value."""
+        return self.value
+
+    def unwrap(self) -> _T_co:
+        """Return the value."""
+        return self.value
+
+    def failure(self) -> NoReturn:
+        """Raise TypeError: there is no error."""
+        raise TypeError(f"not a failure: {self!r}")
+
+    def __repr__(self) -> str:
+        return f"Success({self.value!r})"
+
+
+@frozen(repr=False)
+class Failure(Generic[_E_co]):
+    """What failed, with its error."""
+
+    error: _E_co
+
+    def map(self, change: Callable[..., object]) -> Self:
+        """Return this failure unchanged."""
+        return self
+
+    def bind(self, step: Callable[..., object]) -> Self:
+        """Return this failure unchanged."""
+        return self
+
+    def alt(self, change: Callable[[_E_co], _U]) -> "Failure[_U]":
+        """Return the failure with what *change* makes of the error."""
+        return Failure(change(self.error))
+
+    def value_or(self, default: _U) -> _U:
+        """Return *default*."""
+        return default
+
+    def unwrap(self) -> NoReturn:
+        """Raise the error."""
+        if isinstance(self.error, BaseException):
+            raise self.error
+        raise TypeError(f"not a success: {self!r}")
+
+    def failure(self) -> _E_co:
+        """Return the error."""
+        return self.error
+
+    def __repr__(self) -> str:
+        return f"Failure({self.error!r})"
+
+
+Result: TypeAlias = Success[_T] | Failure[_E]
+"""Either a `Success` or a `Failure`."""
