@@ -10,11 +10,10 @@ from typing import Any, Final
 from llmcore.bridge.policy import RegisteredTool
 from llmcore.bridge.tool_names import function_name
 from llmcore.bridge.tool_registry import ToolEntry, ToolKind, ToolRegistry
-from llmcore.folds.segments import parse_arguments
 from llmcore.protocols.freeform import freeform_arguments
 from llmcore.protocols.json_text import parsed, written
 from llmcore.protocols.loose_json import mapping, string
-from llmcore.schema.content import ToolCallPart
+from llmcore.schema.content import ToolCallPart, parse_arguments
 from llmcore.schema.json import JsonValue
 
 Item = dict[str, Any]

@@ -9,9 +9,9 @@ only field, bare text, raw line breaks and quotes inside the string.
 import re
 from typing import Final, Literal
 
-from llmcore.folds.segments import parse_arguments
 from llmcore.protocols.freeform import FREEFORM_FIELD, freeform_text
 from llmcore.protocols.json_text import parsed, written
+from llmcore.schema.content import parse_arguments
 
 _SPACE: Final = " \t\r\n"
 _ESCAPES: Final = {

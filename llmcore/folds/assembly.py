@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from attrs import define, evolve, field
 
-from llmcore.folds.segments import parse_arguments
+from llmcore.schema.content import parse_arguments
 from llmcore.schema.contract_errors import (
     ClosedToolCallError,
     ContractError,

@@ -6,7 +6,8 @@ See `llmcore.schema.events` for the grammar in words.
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
-from llmcore.folds.segments import SEGMENT_TEXT_CHANGED, parse_arguments
+from llmcore.folds.segments import SEGMENT_TEXT_CHANGED
+from llmcore.schema.content import parse_arguments
 from llmcore.schema.events import (
     ErrorEvent,
     Finish,

@@ -184,6 +184,7 @@ class Accumulator:
             kind=event.kind,
             provider_executed=event.provider_executed,
             provider_metadata=event.provider_metadata,
+            raw_arguments=event.raw_arguments,
         )
 
     def _tool_result(self, event: ToolResult) -> None:

@@ -21,7 +21,7 @@ from attrs import define, field
 
 from llmcore.schema import json
 from llmcore.schema.changed import changed
-from llmcore.schema.content import TokenLogprob, ToolCallKind
+from llmcore.schema.content import TokenLogprob, ToolCallKind, parse_arguments
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import StreamError
 from llmcore.schema.events import (
@@ -193,7 +193,8 @@ class SegmentFold:
         whole = changed(event, text=text)
         return (ReasoningDelta(event.id, rest), whole) if rest else (whole,)
 
-    def _end_tool(self, event: ToolInputEnd) -> Sequence[LLMEvent]:
+    def _end_tool(self, event: ToolInputEnd, *, written: bool = True) -> Sequence[LLMEvent]:
+        """Complete a tool's input; *written* says that its text is the model's own."""
         opened = self._close("tool", event.id)
         if opened is None or not isinstance(opened.start, ToolInputStart):
             return self._misplaced(event)
@@ -206,6 +207,7 @@ class SegmentFold:
             kind=start.kind,
             provider_executed=start.provider_executed,
             provider_metadata=event.provider_metadata,
+            raw_arguments=text if start.kind == "function" and written else None,
         )
         self._last_call = call
         end = changed(event, text=text)
@@ -220,9 +222,10 @@ class SegmentFold:
         start = ToolInputStart(
             event.id, event.name, kind=event.kind, provider_executed=event.provider_executed
         )
-        text = _input_text(event.arguments)
+        raw = event.raw_arguments
+        text = _input_text(event.arguments) if raw is None else raw
         end = ToolInputEnd(event.id, text, provider_metadata=event.provider_metadata)
-        return (*self._start_tool(start), *self._end_tool(end))
+        return (*self._start_tool(start), *self._end_tool(end, written=raw is not None))
 
     def _finish_step(self, event: StepFinish) -> Sequence[LLMEvent]:
         if not self._open:
@@ -303,29 +306,6 @@ def _silent(_fold: SegmentFold, _event: LLMEvent) -> Sequence[LLMEvent]:
 
 
 _SILENCE: Mapping[type, _Handler] = dict.fromkeys(get_args(LLMEvent), _silent)
-
-
-def parse_arguments(text: str) -> tuple[JsonValue, str | None]:
-    """Return tool arguments as JSON, and what is wrong with them (None: nothing).
-
-    No text at all, and `null`, mean no arguments: `{}`. Text that is not JSON comes
-    back as it is, so that nothing is lost and nobody takes half an object for a whole one.
-    """
-    if not text.strip():
-        return {}, None
-    try:
-        value = json.loads_exact(text)
-    except ValueError as error:
-        return text, f"not JSON ({error})"
-    if value is None:
-        return {}, None
-    if isinstance(value, dict):
-        return value, None
-    if isinstance(value, str):  # some servers encode the object twice
-        inner, problem = parse_arguments(value)
-        if problem is None and isinstance(inner, dict):
-            return inner, None
-    return text, f"a JSON {type(value).__name__}, not an object"
 
 
 def _input_text(arguments: JsonValue) -> str:

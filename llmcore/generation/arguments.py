@@ -6,11 +6,10 @@ from typing import TypeAlias, Union
 
 from attrs import evolve
 
-from llmcore.folds.segments import parse_arguments
 from llmcore.generation.json_schema import problems
 from llmcore.generation.object_nulls import without_null_options
 from llmcore.generation.tool import Tool
-from llmcore.schema.content import ToolCallPart
+from llmcore.schema.content import ToolCallPart, parse_arguments
 from llmcore.schema.errors import ConfigurationError, InvalidToolCallError
 from llmcore.schema.json import JsonObject
 

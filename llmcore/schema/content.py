@@ -5,6 +5,7 @@ from typing import Literal, TypeAlias, Union, cast
 
 from attrs import evolve, field, frozen
 
+from llmcore.schema import json
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import JsonValue, ProviderMetadata, plain, plain_metadata
 
@@ -144,6 +145,34 @@ def tool_arguments(value: JsonValue) -> JsonValue:
     return {} if value is None else plain(value, "arguments")
 
 
+def parse_arguments(text: str) -> tuple[JsonValue, str | None]:
+    """Return tool arguments as JSON, and what is wrong with them (None: nothing).
+
+    Empty text and `null` mean no arguments: `{}`. Text that is not a JSON object is returned
+    unchanged, so that nothing is lost and half an object is never taken for a whole one.
+    """
+    if not text.strip():
+        return {}, None
+    try:
+        value = json.loads_exact(text)
+    except ValueError as error:
+        return text, f"not JSON ({error})"
+    if value is None:
+        return {}, None
+    if isinstance(value, dict):
+        return value, None
+    if isinstance(value, str):  # some servers encode the object twice
+        inner, problem = parse_arguments(value)
+        if problem is None and isinstance(inner, dict):
+            return inner, None
+    return text, f"a JSON {type(value).__name__}, not an object"
+
+
+def _spells(raw: str, arguments: JsonValue) -> bool:
+    """Return whether *raw* is a text of *arguments*, to the type of each number."""
+    return json.canonical(parse_arguments(raw)[0]) == json.canonical(arguments)
+
+
 @frozen
 class ToolCallPart:
     """The model wants a tool run (or, if `provider_executed`, the provider ran it)."""
@@ -155,6 +184,10 @@ class ToolCallPart:
     kind: ToolCallKind = field(default="function", kw_only=True)
     provider_executed: bool = field(default=False, kw_only=True)
     provider_metadata: ProviderMetadata = _metadata()
+    raw_arguments: str | None = field(default=None, eq=False, repr=False, kw_only=True)
+    """The text that `arguments` were parsed from, for APIs that send arguments as text: it goes
+    back unchanged. None where no text came, and where `arguments` are no longer what it says.
+    Not compared: the same arguments can be written in many ways."""
 
     def __attrs_post_init__(self) -> None:
         if (
@@ -163,6 +196,17 @@ class ToolCallPart:
             and not self.arguments.strip()
         ):
             object.__setattr__(self, "arguments", {})  # no arguments, as some servers write them
+        if self.raw_arguments is not None and not _spells(self.raw_arguments, self.arguments):
+            object.__setattr__(self, "raw_arguments", None)
+
+    @property
+    def arguments_text(self) -> str:
+        """The arguments as text: as the model wrote them, else as compact JSON."""
+        raw = self.raw_arguments
+        if raw is not None and raw.lstrip().startswith("{"):
+            return raw
+        arguments = self.arguments
+        return arguments if isinstance(arguments, str) else json.dumps(arguments).decode()
 
     @property
     def is_valid(self) -> bool:

@@ -214,6 +214,8 @@ class ToolCall:
     kind: ToolCallKind = field(default="function", kw_only=True)
     provider_executed: bool = field(default=False, kw_only=True)
     provider_metadata: ProviderMetadata = _metadata()
+    raw_arguments: str | None = field(default=None, eq=False, repr=False, kw_only=True)
+    """The text that `arguments` were parsed from; None where the provider sent no text."""
 
 
 @frozen

@@ -11,9 +11,8 @@ from llmcore.folds.grammar import violations
 from llmcore.folds.response import collect
 from llmcore.folds.segments import (
     complete_segments,
-    parse_arguments,
 )
-from llmcore.schema.content import TextPart, TokenLogprob
+from llmcore.schema.content import TextPart, TokenLogprob, parse_arguments
 from llmcore.schema.events import (
     LLMEvent,
     ReasoningDelta,

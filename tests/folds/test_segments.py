@@ -431,3 +431,27 @@ def test_a_fold_is_freed_at_once() -> None:
         assert gone() is None
     finally:
         gc.enable()
+
+
+def test_a_call_keeps_the_text_of_its_input() -> None:
+    """As the model wrote it, from deltas or from the end; not where we wrote it ourselves."""
+    start, text = ToolInputStart("c1", "look"), '{"at" : 1}'
+    from_deltas: list[LLMEvent] = [
+        start,
+        ToolInputDelta("c1", text[:4]),
+        ToolInputDelta("c1", text[4:]),
+    ]
+    ways: list[list[LLMEvent]] = [
+        [*from_deltas, ToolInputEnd("c1")],
+        [start, ToolInputEnd("c1", text)],
+        [ToolCall("c1", "look", {"at": 1}, raw_arguments=text)],
+    ]
+
+    for way in ways:
+        (call,) = answer(framed(way)).tool_calls
+        assert call.raw_arguments == text
+        assert completed(*way)[-1].raw_arguments == text  # type: ignore[union-attr]
+
+    (made,) = answer(framed([ToolCall("c1", "look", {"at": 1})])).tool_calls
+    assert made.raw_arguments is None
+    assert made == call

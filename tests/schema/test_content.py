@@ -3,9 +3,10 @@
 from typing import Any
 
 import pytest
+from attrs import evolve
 from hypothesis import given
 
-from llmcore.schema.codec import to_json
+from llmcore.schema.codec import from_json, to_json
 from llmcore.schema.content import (
     AudioPart,
     Citation,
@@ -22,6 +23,7 @@ from llmcore.schema.content import (
     cache_ttl,
     cached,
     is_local,
+    parse_arguments,
     parts_of,
     text_of,
 )
@@ -265,3 +267,47 @@ def test_no_arguments_are_an_empty_object(arguments: Any) -> None:
     """However a server or a stored conversation writes that a call has none."""
     assert ToolCallPart("call_1", "look", arguments).arguments == {}
     assert ToolCallPart("call_1", "write", "", kind="custom").arguments == ""
+
+
+# -- the text that arguments came as
+
+WRITTEN = '{"city" : "Paris",\n "days": 1.50}'
+
+
+def test_the_text_of_arguments_is_kept_beside_them() -> None:
+    """Also through JSON; it takes no part in comparisons."""
+    call = ToolCallPart("c1", "look", {"city": "Paris", "days": 1.5}, raw_arguments=WRITTEN)
+
+    assert call.arguments_text == WRITTEN
+    assert from_json(ToolCallPart, to_json(call)).raw_arguments == WRITTEN
+    assert call == ToolCallPart("c1", "look", {"city": "Paris", "days": 1.5})
+
+
+@pytest.mark.parametrize("arguments", [{"city": "Rome"}, {"n": True}, {"n": 1.0}, {}])
+def test_text_that_does_not_spell_the_arguments_is_not_kept(arguments: Any) -> None:
+    """A handler that repairs arguments changes them: the old text would contradict them."""
+    call = ToolCallPart("c1", "look", {"n": 1}, raw_arguments='{"n": 1 }')
+
+    changed = evolve(call, arguments=arguments)
+
+    assert call.raw_arguments == '{"n": 1 }'
+    assert changed.raw_arguments is None
+    assert parse_arguments(changed.arguments_text)[0] == arguments
+
+
+@pytest.mark.parametrize(
+    ("raw", "arguments", "text"),
+    [
+        ("", {}, "{}"),
+        ("null", {}, "{}"),
+        ('"{\\"a\\": 1}"', {"a": 1}, '{"a":1}'),
+        ("{broken", "{broken", "{broken"),
+        (' {"a" : 1}', {"a": 1}, ' {"a" : 1}'),
+    ],
+)
+def test_only_the_text_of_an_object_is_sent_as_it_came(raw: str, arguments: Any, text: str) -> None:
+    """Servers refuse `null`, nothing, and objects that were encoded twice."""
+    call = ToolCallPart("c1", "look", arguments, raw_arguments=raw)
+
+    assert call.raw_arguments == raw
+    assert call.arguments_text == text

@@ -290,10 +290,10 @@ def _lower_bare_call(call: ToolCallPart, target: Target) -> Native:
     if call.kind == "custom" and dialect.custom_tools:
         custom = {"name": call.name, "input": written(call.arguments)}
         return {"id": call.id, "type": "custom", "custom": custom}
-    arguments = call.arguments
+    text = call.arguments_text
     if call.kind == "custom" or (dialect.valid_arguments and not call.is_valid):
-        arguments = freeform_arguments(written(arguments))
-    function = {"name": call.name, "arguments": written(arguments)}
+        text = written(freeform_arguments(text))
+    function = {"name": call.name, "arguments": text}
     return {"id": call.id, "type": "function", "function": function}
 
 

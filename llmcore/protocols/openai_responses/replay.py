@@ -186,7 +186,7 @@ def _call(part: ToolCallPart, own: Native) -> Native:
         words = {"type": "custom_tool_call", "call_id": part.id, "name": part.name}
         return {**words, "input": written(part.arguments), **extra}
     words = {"type": "function_call", "call_id": part.id, "name": part.name}
-    return {**words, "arguments": written(part.arguments), **extra}
+    return {**words, "arguments": part.arguments_text, **extra}
 
 
 def _client_run(part: ToolCallPart, native: Native) -> Native:
