@@ -19,6 +19,7 @@ from llmcore.generation.arguments import (
 from llmcore.generation.handler import Handler
 from llmcore.generation.tool import NeedsApproval, Tool, ToolFailure
 from llmcore.generation.type_schema import to_plain
+from llmcore.schema import json
 from llmcore.schema.content import ToolCallPart, ToolResultPart, tool_output
 from llmcore.schema.errors import InvalidRequestError, InvalidToolCallError, LLMError
 from llmcore.schema.events import LLMEvent, ToolError, ToolResult
@@ -209,9 +210,9 @@ class _Run:
         try:
             with anyio.move_on_after(limit) as scope:
                 value = await self._called(tool, call, keywords)
-                return _succeeded(call, value)
+                return _succeeded(tool, call, value)
         except ToolFailure as failure:
-            return _failed(call, str(failure))
+            return _failed(call, _message_of(failure))
         except Exception as error:  # noqa: BLE001  (whatever it is, the model is told, or the caller)
             return self._raised(call, error)
         except anyio.get_cancelled_exc_class() as error:
@@ -225,7 +226,7 @@ class _Run:
         self.setting.signal.throw_if_aborted()
         if self.setting.errors == "raise":
             raise _fatal(call.name, error) from error
-        return _failed(call, f"{type(error).__name__}: {error}")
+        return _failed(call, f"{type(error).__name__}: {_message_of(error)}")
 
     async def _called(self, tool: Tool, call: ToolCallPart, keywords: dict[str, object]) -> object:
         assert tool.handler is not None  # noqa: S101  (passive tools are not run)
@@ -277,11 +278,17 @@ def _names(tools: Sequence[AnyTool]) -> set[str]:
     return {tool.name for tool in tools if not isinstance(tool, HostedTool)}
 
 
-def _succeeded(call: ToolCallPart, value: object) -> Outcome:
+def _succeeded(tool: Tool, call: ToolCallPart, value: object) -> Outcome:
+    """Return *value* as a result; ValueError or TypeError if it is not one, or does not fit."""
     try:
         content = tool_output(value)
     except InvalidRequestError:
         content = tool_output(to_plain(value))
+    output = tool.handler.output if tool.handler is not None else None
+    if not isinstance(content, tuple):  # parts, such as images, have no JSON Schema
+        json.dumps(content)  # ValueError for integers that cannot be written
+        if output is not None:
+            output.check(value, content)
     return Outcome(call, ToolResultPart(call.id, content, name=call.name, kind=call.kind))
 
 
@@ -303,7 +310,16 @@ def _is_cancelled_here() -> bool:
 def _fatal(name: str, error: BaseException) -> LLMError:
     if isinstance(error, LLMError):
         return error
-    return LLMError(f"the tool {name!r} raised {type(error).__name__}: {error}", cause=error)
+    message = f"the tool {name!r} raised {type(error).__name__}: {_message_of(error)}"
+    return LLMError(message, cause=error)
+
+
+def _message_of(error: BaseException) -> str:
+    """Return the message of an exception that somebody else wrote: reading it may fail too."""
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001  (whatever its __str__ raises)
+        return "(its message cannot be read)"
 
 
 def unanswered(messages: Sequence[Message]) -> tuple[ToolCallPart, ...]:

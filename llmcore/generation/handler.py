@@ -8,6 +8,7 @@ import msgspec
 from attrs import frozen
 
 from llmcore.generation.docstrings import arguments_of
+from llmcore.generation.object_schema import ObjectSchema
 from llmcore.generation.type_schema import converted, schema_of
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.json import JsonObject
@@ -32,6 +33,8 @@ class Handler:
     """The parameter that gets all arguments as one dict, if there is one."""
     types: type | None = None
     """A struct of the annotated types, which the arguments are converted to."""
+    output: ObjectSchema | None = None
+    """What the results must fit; None takes anything that JSON has."""
 
     @property
     def is_async(self) -> bool:
@@ -56,23 +59,47 @@ def handler_of(function: Function, parameters: JsonObject) -> Handler:
     """Return how to call *function* with arguments of the JSON Schema *parameters*.
 
     A name that the schema declares is an argument, never injected. A function whose only
-    other parameter is no argument's name gets them all as one dict.
+    other parameter has a name that no argument has gets them all as one dict.
     """
+    _refuse_generators(function)
     declared = parameters.get("properties")
     names = set(declared) if isinstance(declared, Mapping) else set[str]()
     asked = _parameters(function)
     injected = frozenset(name for name in asked if name in INJECTED and name not in names)
     own = [name for name in asked if name not in injected]
     takes_all = own[0] if len(own) == 1 and own[0] not in names else None
-    return Handler(function=function, injected=injected, takes_all=takes_all)
+    try:
+        output = _annotated_output(_hints(function))
+    except ConfigurationError:  # annotations are optional where there is a schema
+        output = None
+    return Handler(function=function, injected=injected, takes_all=takes_all, output=output)
 
 
 def _parameters(function: Function) -> list[str]:
     try:
         signature = inspect.signature(function)
-    except ValueError:  # written in C, without a signature: let it see for itself
+    except (ValueError, TypeError):  # written in C, without a signature: it checks by itself
         return []
     return [name for name, one in signature.parameters.items() if one.kind in _NAMED]
+
+
+def _refuse_generators(function: Function) -> None:
+    code = [function, getattr(function, "__call__", None)]  # noqa: B004  (its code, not whether)
+    if any(inspect.isasyncgenfunction(one) or inspect.isgeneratorfunction(one) for one in code):
+        raise ConfigurationError(
+            f"{name_of(function)} is a generator function, and a tool returns one result: "
+            "return a list instead of yielding"
+        )
+
+
+def _annotated_output(hints: Mapping[str, Any]) -> ObjectSchema | None:
+    """Return the shape that the return annotation describes; None if JSON has no such type."""
+    if hints.get("return", Any) is Any:
+        return None
+    try:
+        return ObjectSchema.of_type(hints["return"])
+    except ConfigurationError:
+        return None
 
 
 def typed_handler(function: Function) -> tuple[Handler, JsonObject]:
@@ -80,14 +107,21 @@ def typed_handler(function: Function) -> tuple[Handler, JsonObject]:
 
     ConfigurationError for parameters that a model cannot fill.
     """
+    _refuse_generators(function)
     hints = _hints(function)
     described = arguments_of(function.__doc__)
     fields: list[Any] = []
     injected = set()
-    for name, parameter in inspect.signature(function).parameters.items():
+    for name, parameter in _signature(function).parameters.items():
         if parameter.kind not in _NAMED:
             raise ConfigurationError(
-                f"{parameter} of {name_of(function)} has no name to fill it by"
+                f"{parameter} of {name_of(function)} cannot be filled by name: a model gives "
+                "named arguments"
+            )
+        if name == "self" and not fields:
+            raise ConfigurationError(
+                f"{name_of(function)} is a method without its object: make a tool of the bound "
+                "method, tool(thing.method)"
             )
         if name in INJECTED:
             injected.add(name)
@@ -99,15 +133,28 @@ def typed_handler(function: Function) -> tuple[Handler, JsonObject]:
         )
     types = msgspec.defstruct("Arguments", fields, kw_only=True, forbid_unknown_fields=True)
     schema = {key: item for key, item in schema_of(types).items() if key != "title"}
-    handler = Handler(function=function, injected=frozenset(injected), types=types)
-    return handler, schema
+    output = _annotated_output(hints)
+    return Handler(
+        function=function, injected=frozenset(injected), types=types, output=output
+    ), schema
+
+
+def _signature(function: Function) -> inspect.Signature:
+    try:
+        return inspect.signature(function)
+    except (ValueError, TypeError) as error:
+        message = (
+            f"the parameters of {name_of(function)} cannot be read: "
+            "give Tool(name, description, parameters, execute) their JSON Schema"
+        )
+        raise ConfigurationError(message, cause=error) from error
 
 
 def _hints(function: Function) -> dict[str, Any]:
     annotated = function if hasattr(function, "__annotations__") else type(function).__call__
     try:
         return get_type_hints(annotated, include_extras=True)
-    except (NameError, TypeError) as error:
+    except (NameError, TypeError, AttributeError, SyntaxError) as error:
         message = f"the annotations of {name_of(function)} cannot be read: {error}"
         raise ConfigurationError(message, cause=error) from error
 

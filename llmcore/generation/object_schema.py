@@ -15,7 +15,7 @@ from attrs import evolve, frozen
 
 from llmcore.generation.json_schema import MAX_PROBLEMS, MAX_TEXT, check_schema, problems
 from llmcore.generation.object_nulls import referred, without_null_options
-from llmcore.generation.type_schema import converted, schema_of
+from llmcore.generation.type_schema import converted, is_instance, schema_of
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import JsonObject, JsonValue, plain_object
 from llmcore.schema.options import ResponseFormat
@@ -58,7 +58,7 @@ class ObjectSchema:
         if given is None:
             raise InvalidRequestError("schema is a JSON Schema or a type, not None")
         if not isinstance(given, Mapping):
-            return cls(schema=schema_of(given), type=given, name=_name_of(given))
+            return cls.of_type(given)
         schema = plain_object(given)
         try:
             check_schema(schema)
@@ -66,6 +66,11 @@ class ObjectSchema:
             message = f"schema is no valid JSON Schema: {error}"
             raise InvalidRequestError(message, cause=error) from error
         return cls(schema=schema)
+
+    @classmethod
+    def of_type(cls, type_: Any) -> "ObjectSchema":
+        """Return the shape of *type_*; ConfigurationError if JSON has no such type."""
+        return cls(schema=schema_of(type_), type=type_, name=_name_of(type_))
 
     @property
     def wrapped(self) -> bool:
@@ -106,6 +111,17 @@ class ObjectSchema:
                 return Accepted(self._checked(pruned), tuple(absent))
             except ValueError:
                 raise error from None  # about what the model wrote
+
+    def check(self, value: object, plain: JsonValue) -> None:
+        """Raise ValueError unless *value*, which is *plain* as JSON, is of the wanted shape.
+
+        A value of the wanted type fits, also one that cannot be made again from its JSON.
+        """
+        try:
+            self._checked(plain)
+        except ValueError as error:
+            if self.type is None or not is_instance(value, self.type):
+                raise ValueError(f"the result does not fit its type: {error}") from error
 
     def elements(self) -> Callable[[JsonValue], Any]:
         """Return what checks and converts one element; InvalidRequestError unless an array."""

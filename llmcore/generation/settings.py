@@ -56,9 +56,9 @@ def tools_of(given: Sequence[ToolInput] | None) -> tuple[AnyTool, ...]:
 
 
 def _tool(given: ToolInput) -> AnyTool:
-    if callable(given) and not isinstance(given, type):
-        return tool(given)
-    return given  # type: ignore[return-value]  # the request checks what it is
+    if isinstance(given, Tool) or not callable(given) or isinstance(given, type):
+        return given  # type: ignore[return-value]  # the request checks what it is
+    return tool(given)
 
 
 def _messages(given: Iterable[Message]) -> tuple[Message, ...]:

@@ -9,18 +9,41 @@ A tool without `execute` is passive: its calls come back to the caller.
 """
 
 from collections.abc import Awaitable, Callable
-from typing import TypeAlias, Union, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Generic,
+    ParamSpec,
+    TypeAlias,
+    TypeVar,
+    Union,
+    cast,
+    overload,
+)
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from llmcore.generation.docstrings import summary_of
-from llmcore.generation.handler import Function, Handler, handler_of, name_of, typed_handler
+from llmcore.generation.handler import Handler, handler_of, name_of, typed_handler
+from llmcore.generation.object_schema import ObjectSchema
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.json import JsonObject
 from llmcore.schema.tools import ToolDefinition, check_tool_name
 
+if TYPE_CHECKING:
+    import typing_extensions as typed  # type checkers know it without its being installed
+
+    _P = typed.ParamSpec("_P", default=...)
+    _R_co = typed.TypeVar("_R_co", covariant=True, default=Any)
+else:
+    _P = ParamSpec("_P")
+    _R_co = TypeVar("_R_co", covariant=True)
+
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
+
 NeedsApproval: TypeAlias = Union[bool, Callable[[JsonObject], Union[bool, Awaitable[bool]]]]
-"""Whether somebody must agree before a tool runs; a function decides by the arguments."""
+"""Whether a call must be approved before its tool runs; a function decides by the arguments."""
 
 
 class ToolFailure(Exception):  # noqa: N818  (a tool's outcome, which ends no call)
@@ -37,37 +60,53 @@ def _more_than_0(_tool: object, _attribute: object, seconds: float | None) -> No
 
 
 @frozen
-class Tool:
-    """A function the model may call.
+class Tool(Generic[_P, _R_co]):
+    """A function the model may call. Your own code calls it as before: `get_weather("Paris")`.
 
     `parameters` is a JSON Schema whose root is an object; None means no parameters.
     `execute` gets the arguments by keyword, or as one dict if it has a single parameter of
     another name, and, by name, whatever it asks for of `messages`, `abort_signal`,
-    `tool_call_id` and `context`. It returns text, anything JSON can say, or content parts;
+    `tool_call_id` and `context`. It returns text, anything that can be written as JSON
+    (dataclasses, attrs classes, pydantic models, dates, decimals, ...), or content parts;
     it raises ToolFailure to tell the model what went wrong. Plain functions run in threads.
     """
 
     name: str = field(converter=check_tool_name)
     description: str = ""
     parameters: JsonObject = field(default=None, converter=_parameters)
-    execute: Function | None = None
+    execute: Callable[_P, _R_co] | None = None
     timeout: float | None = field(default=None, kw_only=True, validator=_more_than_0)
     """Seconds that one run may take; None leaves it to `Timeouts.tool`."""
     needs_approval: NeedsApproval = field(default=False, kw_only=True)
     """Whether a call waits for `approvals`; the run ends with it pending."""
     strict: bool | None = field(default=None, kw_only=True)
     """Whether the provider is to hold the model to the schema."""
+    output: object = field(default=None, kw_only=True)
+    """The type or JSON Schema of its results, which they are checked against; None takes the
+    function's return annotation, if it has one that JSON can express."""
     handler: Handler | None = field(default=None, kw_only=True, repr=False, eq=False)
     """How `execute` is called; found from its signature."""
 
     def __attrs_post_init__(self) -> None:
         if self.execute is None:
             object.__setattr__(self, "handler", None)
-        elif not callable(self.execute):
+            return
+        if not callable(self.execute):
             kind = type(self.execute).__name__
-            raise ConfigurationError(f"execute of the tool {self.name!r} is a {kind}, no function")
-        elif self.handler is None or self.handler.function is not self.execute:
-            object.__setattr__(self, "handler", handler_of(self.execute, self.parameters))
+            message = f"execute of the tool {self.name!r} is a {kind}, not a function"
+            raise ConfigurationError(message)
+        handler = self.handler
+        if handler is None or handler.function is not self.execute:
+            handler = handler_of(self.execute, self.parameters)
+        if self.output is not None:
+            handler = evolve(handler, output=ObjectSchema.of(self.output))
+        object.__setattr__(self, "handler", handler)
+
+    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R_co:
+        """Call the function itself: nothing is validated or converted."""
+        if self.execute is None:
+            raise ConfigurationError(f"the tool {self.name!r} has no function to call")
+        return self.execute(*args, **kwargs)
 
     @property
     def definition(self) -> ToolDefinition:
@@ -76,7 +115,7 @@ class Tool:
 
 
 @overload
-def tool(function: Function, /) -> Tool: ...
+def tool(function: Callable[_Arguments, _Result], /) -> Tool[_Arguments, _Result]: ...
 
 
 @overload
@@ -87,11 +126,12 @@ def tool(
     timeout: float | None = None,
     needs_approval: NeedsApproval = False,
     strict: bool | None = None,
-) -> Callable[[Function], Tool]: ...
+    output: object = None,
+) -> Callable[[Callable[_Arguments, _Result]], Tool[_Arguments, _Result]]: ...
 
 
 def tool(
-    function: Function | None = None,
+    function: Callable[..., Any] | None = None,
     /,
     *,
     name: str | None = None,
@@ -99,17 +139,21 @@ def tool(
     timeout: float | None = None,
     needs_approval: NeedsApproval = False,
     strict: bool | None = None,
-) -> Tool | Callable[[Function], Tool]:
+    output: object = None,
+) -> Tool[..., Any] | Callable[[Callable[_Arguments, _Result]], Tool[_Arguments, _Result]]:
     """Make a function a `Tool`, with its name, docstring, annotations and defaults.
 
     The docstring's first paragraph is the description; `Annotated[type, "text"]` describes
     a parameter, and so does a Google-style `Args:` section. Arguments are converted to the
-    annotated types: dataclasses, attrs classes, enums, typed dicts, pydantic models.
-    ConfigurationError for a signature that a model cannot fill.
+    annotated types: dataclasses, attrs classes, enums, typed dicts, pydantic models. Results
+    are checked against the return annotation, or *output*. ConfigurationError for a signature
+    that a model cannot fill.
     """
 
-    def made(function: Function) -> Tool:
+    def made(function: Callable[..., Any]) -> Tool[..., Any]:
         handler, parameters = typed_handler(function)
+        if name is None and name_of(function) == "<lambda>":
+            raise ConfigurationError("a lambda has no name: give it one by tool(name=...)")
         return Tool(
             name or name_of(function),
             summary_of(function.__doc__) if description is None else description,
@@ -118,7 +162,10 @@ def tool(
             timeout=timeout,
             needs_approval=needs_approval,
             strict=strict,
+            output=output,
             handler=handler,
         )
 
-    return made if function is None else made(function)
+    if function is not None:
+        return made(function)
+    return cast("Callable[[Callable[_Arguments, _Result]], Tool[_Arguments, _Result]]", made)

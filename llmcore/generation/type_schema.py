@@ -56,12 +56,24 @@ def _rooted(root: dict[str, Any], definitions: dict[str, Any]) -> JsonObject:
 def converted(value: JsonValue, type_: type[_T]) -> _T:
     """Return the value of *type_* that *value* spells; ValueError, naming the path, if none.
 
-    A whole number may be written with a decimal point, as JSON Schema has it.
+    A whole number may be written with a decimal point, as JSON Schema has it; the keys of
+    objects, which JSON writes as text, are converted to the annotated type.
     """
     try:
-        return msgspec.convert(value, type_, dec_hook=_from_json)
+        return msgspec.convert(value, type_, str_keys=True, dec_hook=_from_json)
     except msgspec.ValidationError:
-        return msgspec.convert(_integral(value), type_, dec_hook=_from_json)
+        return msgspec.convert(_integral(value), type_, str_keys=True, dec_hook=_from_json)
+
+
+def is_instance(value: object, type_: Any) -> bool:
+    """Return whether *value* is of *type_* already, as far as type arguments and fields go."""
+    try:
+        if isinstance(type_, type) and isinstance(value, type_):
+            return True
+        msgspec.convert(value, type_, dec_hook=_from_json)
+    except (msgspec.ValidationError, ValueError, TypeError):
+        return False
+    return True
 
 
 def to_plain(value: object) -> object:
@@ -81,7 +93,7 @@ def _integral(value: JsonValue) -> JsonValue:
 
 def _from_json(type_: Any, value: Any) -> Any:
     if _is_pydantic(type_):
-        return type_.model_validate(value)
+        return value if isinstance(value, type_) else type_.model_validate(value)
     raise TypeError(f"the type {type_!r} is not supported")
 
 
