@@ -13,8 +13,9 @@ building the request: `body`, `thinking`, `answer_format`, `messages`, `seating`
 from functools import partial
 
 from llmcore.protocols.anthropic_messages import body, stream
-from llmcore.protocols.anthropic_messages.body import METADATA_KEY, PROTOCOL_ID, Body
+from llmcore.protocols.anthropic_messages.body import Body
 from llmcore.protocols.anthropic_messages.continuing import continued
+from llmcore.protocols.anthropic_messages.names import METADATA_KEY, PROTOCOL_ID
 from llmcore.protocols.anthropic_messages.state import Event, State
 from llmcore.protocols.protocol import BodyBuilder, Protocol, StreamMachine
 

@@ -13,6 +13,7 @@ from llmcore.protocols.anthropic_messages.answer_format import Format, lower_for
 from llmcore.protocols.anthropic_messages.caching import place_breakpoints
 from llmcore.protocols.anthropic_messages.messages import lower_messages, target_of
 from llmcore.protocols.anthropic_messages.models import ModelRules, rules_of
+from llmcore.protocols.anthropic_messages.names import METADATA_KEY, PROTOCOL_ID
 from llmcore.protocols.anthropic_messages.thinking import (
     DEFAULT_MAX_TOKENS,
     Reasoning,
@@ -30,9 +31,6 @@ from llmcore.schema.json import JsonObject, canonical
 from llmcore.schema.options import merge_json
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Failure, Result, Success
-
-PROTOCOL_ID: Final = "anthropic-messages"
-METADATA_KEY: Final = "anthropic"
 
 Body = types.Request
 

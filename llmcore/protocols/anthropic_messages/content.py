@@ -9,7 +9,7 @@ from typing import Final
 
 from llmcore.protocols.answer_format import unwrapped
 from llmcore.protocols.anthropic_messages import citations
-from llmcore.protocols.anthropic_messages.body import METADATA_KEY
+from llmcore.protocols.anthropic_messages.names import METADATA_KEY
 from llmcore.protocols.anthropic_messages.native_blocks import merged
 from llmcore.protocols.anthropic_messages.state import Block, Event, Kind, State
 from llmcore.protocols.call_ids import synthetic_call_id

@@ -11,12 +11,12 @@ from typing import Any, Final, TypeAlias
 
 from llmcore.protocols.answer_context import planned_context
 from llmcore.protocols.anthropic_messages.answer_format import plan
-from llmcore.protocols.anthropic_messages.body import METADATA_KEY, PROTOCOL_ID
 from llmcore.protocols.anthropic_messages.content import (
     on_block_delta,
     on_block_start,
     on_block_stop,
 )
+from llmcore.protocols.anthropic_messages.names import METADATA_KEY, PROTOCOL_ID
 from llmcore.protocols.anthropic_messages.state import Event, State
 from llmcore.protocols.anthropic_messages.usage import map_usage, merged
 from llmcore.protocols.endings import cut_short, finished, no_answer, stated_reason

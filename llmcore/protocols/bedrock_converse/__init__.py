@@ -12,8 +12,9 @@ stream stand in the path); building the request: `body`, `reasoning`, `answer_fo
 """
 
 from llmcore.protocols.bedrock_converse import body, stream
-from llmcore.protocols.bedrock_converse.body import METADATA_KEY, PROTOCOL_ID, Body
+from llmcore.protocols.bedrock_converse.body import Body
 from llmcore.protocols.bedrock_converse.continuing import continued
+from llmcore.protocols.bedrock_converse.names import METADATA_KEY, PROTOCOL_ID
 from llmcore.protocols.bedrock_converse.paths import converse_path
 from llmcore.protocols.bedrock_converse.state import Event, State
 from llmcore.protocols.protocol import BodyBuilder, Protocol, StreamMachine

@@ -19,6 +19,7 @@ from llmcore.protocols.bedrock_converse.answer_format import Format, base_model,
 from llmcore.protocols.bedrock_converse.caching import place_points
 from llmcore.protocols.bedrock_converse.messages import lower_messages, target_of
 from llmcore.protocols.bedrock_converse.models import ModelRules, rules_of
+from llmcore.protocols.bedrock_converse.names import METADATA_KEY, PROTOCOL_ID
 from llmcore.protocols.bedrock_converse.reasoning import Reasoning, lower_reasoning
 from llmcore.protocols.bedrock_converse.tools import Lowered, lower_tools, stub_tools
 from llmcore.protocols.building import build
@@ -30,9 +31,6 @@ from llmcore.schema.json import JsonObject
 from llmcore.schema.options import merge_json
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Result
-
-PROTOCOL_ID: Final = "bedrock-converse"
-METADATA_KEY: Final = "bedrock"
 
 Body: TypeAlias = dict[str, Any]
 """A native body, its keys in a fixed order."""

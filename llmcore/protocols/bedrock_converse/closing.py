@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from llmcore.protocols.answer_format import unwrapped
 from llmcore.protocols.bedrock_converse import citations
-from llmcore.protocols.bedrock_converse.body import METADATA_KEY
+from llmcore.protocols.bedrock_converse.names import METADATA_KEY
 from llmcore.protocols.bedrock_converse.state import Block, Native, State
 from llmcore.protocols.chain import unchain
 from llmcore.protocols.freeform import freeform_text

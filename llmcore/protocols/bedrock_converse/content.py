@@ -8,8 +8,8 @@ read November 2026. Only tools, their results and pictures announce themselves b
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from llmcore.protocols.bedrock_converse.body import METADATA_KEY
 from llmcore.protocols.bedrock_converse.closing import on_block_stop
+from llmcore.protocols.bedrock_converse.names import METADATA_KEY
 from llmcore.protocols.bedrock_converse.state import Block, Kind, Native, State
 from llmcore.protocols.call_ids import synthetic_call_id
 from llmcore.protocols.chain import Chain

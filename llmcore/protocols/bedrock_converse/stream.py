@@ -13,13 +13,13 @@ from typing import Any, Final, TypeAlias
 
 from llmcore.protocols.answer_context import planned_context
 from llmcore.protocols.bedrock_converse.answer_format import plan
-from llmcore.protocols.bedrock_converse.body import METADATA_KEY, PROTOCOL_ID
 from llmcore.protocols.bedrock_converse.closing import on_block_stop
 from llmcore.protocols.bedrock_converse.content import (
     on_block_delta,
     on_block_start,
     on_whole_block,
 )
+from llmcore.protocols.bedrock_converse.names import METADATA_KEY, PROTOCOL_ID
 from llmcore.protocols.bedrock_converse.state import Event, Native, State
 from llmcore.protocols.bedrock_converse.usage import map_usage
 from llmcore.protocols.endings import cut_short, finished, no_answer, stated_reason, unreadable

@@ -13,8 +13,9 @@ reading the answer: `state`, `content`, `function_calls`, `server_tools`, `groun
 from functools import partial
 
 from llmcore.protocols.gemini import body, stream
-from llmcore.protocols.gemini.body import METADATA_KEY, PROTOCOL_ID, Body
+from llmcore.protocols.gemini.body import Body
 from llmcore.protocols.gemini.dialect import GEMINI_API, VERTEX, GeminiDialect
+from llmcore.protocols.gemini.names import METADATA_KEY, PROTOCOL_ID
 from llmcore.protocols.gemini.state import State
 from llmcore.protocols.gemini.stream import Event
 from llmcore.protocols.protocol import BodyBuilder, Protocol, StreamMachine

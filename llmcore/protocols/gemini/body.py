@@ -15,6 +15,7 @@ from llmcore.protocols.building import build
 from llmcore.protocols.gemini.dialect import GeminiDialect
 from llmcore.protocols.gemini.messages import lower_messages, target_of
 from llmcore.protocols.gemini.models import ModelRules, rules_of
+from llmcore.protocols.gemini.names import METADATA_KEY, PROTOCOL_ID
 from llmcore.protocols.gemini.thinking import lower_thinking
 from llmcore.protocols.gemini.tools import lower_tools
 from llmcore.protocols.notes import Notes
@@ -27,8 +28,6 @@ from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Result
 from llmcore.schema.tools import HostedTool
 
-PROTOCOL_ID: Final = "gemini"
-METADATA_KEY: Final = "google"
 _OPTION_KEYS: Final = ("gemini", METADATA_KEY)
 
 Body: TypeAlias = dict[str, Any]

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from llmcore.protocols.chain import Chain
-from llmcore.protocols.gemini.body import METADATA_KEY
+from llmcore.protocols.gemini.names import METADATA_KEY
 from llmcore.protocols.gemini.state import (
     Chunk,
     State,

@@ -6,8 +6,8 @@ Source: https://ai.google.dev/api/generate-content (FinishReason, BlockReason), 
 
 from typing import Any, Final
 
-from llmcore.protocols.gemini.body import PROTOCOL_ID
 from llmcore.protocols.gemini.content import without
+from llmcore.protocols.gemini.names import PROTOCOL_ID
 from llmcore.protocols.gemini.state import Chunk, State, change
 from llmcore.protocols.gemini.usage import latest, map_usage
 from llmcore.protocols.loose_json import mapping, string

@@ -12,7 +12,7 @@ from typing import Any
 
 from attrs import frozen
 
-from llmcore.protocols.gemini.body import METADATA_KEY
+from llmcore.protocols.gemini.names import METADATA_KEY
 from llmcore.protocols.gemini.state import Chunk, State, Text, change
 from llmcore.protocols.loose_json import dicts, integer, mapping, string
 from llmcore.schema.changed import changed

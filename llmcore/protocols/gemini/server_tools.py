@@ -7,9 +7,9 @@ Sources, read November 2026: https://ai.google.dev/gemini-api/docs/code-executio
 
 from typing import Final
 
-from llmcore.protocols.gemini.body import METADATA_KEY
 from llmcore.protocols.gemini.content import without
 from llmcore.protocols.gemini.function_calls import take_id
+from llmcore.protocols.gemini.names import METADATA_KEY
 from llmcore.protocols.gemini.state import Chunk, State, change, close_segment
 from llmcore.protocols.loose_json import mapping, string
 from llmcore.schema.changed import changed

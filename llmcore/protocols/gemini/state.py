@@ -13,7 +13,7 @@ from attrs import field, frozen
 
 from llmcore.protocols.answer_context import FunctionsContext
 from llmcore.protocols.chain import Chain, unchain
-from llmcore.protocols.gemini.body import METADATA_KEY
+from llmcore.protocols.gemini.names import METADATA_KEY
 from llmcore.schema.changed import changed
 from llmcore.schema.events import File, LLMEvent, ReasoningEnd, ReasoningStart, TextStart
 from llmcore.schema.json import JsonObject, JsonValue, ProviderMetadata

@@ -13,9 +13,10 @@ In reading order: `dialect` (where servers differ); building the request: `body`
 from functools import partial
 
 from llmcore.protocols.openai_chat import body, stream
-from llmcore.protocols.openai_chat.body import METADATA_KEY, PROTOCOL_ID, Body
+from llmcore.protocols.openai_chat.body import Body
 from llmcore.protocols.openai_chat.continuing import continued
 from llmcore.protocols.openai_chat.dialect import COMPATIBLE, OPENAI, ChatDialect
+from llmcore.protocols.openai_chat.names import METADATA_KEY, PROTOCOL_ID
 from llmcore.protocols.openai_chat.state import Chunk, State
 from llmcore.protocols.protocol import BodyBuilder, Protocol, StreamMachine
 

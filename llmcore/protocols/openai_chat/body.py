@@ -12,6 +12,7 @@ from llmcore.protocols.building import build
 from llmcore.protocols.notes import Notes
 from llmcore.protocols.openai_chat.dialect import SAMPLING, ChatDialect
 from llmcore.protocols.openai_chat.messages import Target, lower_messages, target_of
+from llmcore.protocols.openai_chat.names import METADATA_KEY, PROTOCOL_ID
 from llmcore.protocols.openai_chat.parts import cache_mark
 from llmcore.protocols.openai_chat.tools import constrains, lower_constrained, lower_tools
 from llmcore.protocols.protocol import Built
@@ -21,9 +22,6 @@ from llmcore.schema.json import JsonObject
 from llmcore.schema.options import ReasoningOptions, ResponseFormat, merge_json
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Result
-
-PROTOCOL_ID: Final = "openai-chat"
-METADATA_KEY: Final = "openai"
 
 Body: TypeAlias = dict[str, Any]
 """A native body, its keys in a fixed order. Servers differ too much for a stricter type."""

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from llmcore.protocols.chain import Chain, unchain
 from llmcore.protocols.loose_json import dicts, integer, mapping, string
-from llmcore.protocols.openai_chat.body import METADATA_KEY
+from llmcore.protocols.openai_chat.names import METADATA_KEY
 from llmcore.protocols.openai_chat.reasoning import on_reasoning, thinking_part
 from llmcore.protocols.openai_chat.state import Chunk, State, close_segment, open_segment
 from llmcore.schema.changed import changed

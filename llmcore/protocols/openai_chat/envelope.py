@@ -9,7 +9,7 @@ https://api-docs.deepseek.com/api/create-chat-completion.
 from typing import Final
 
 from llmcore.protocols.loose_json import dicts, mapping, string
-from llmcore.protocols.openai_chat.body import PROTOCOL_ID
+from llmcore.protocols.openai_chat.names import PROTOCOL_ID
 from llmcore.protocols.openai_chat.state import Chunk, State
 from llmcore.schema.changed import changed
 from llmcore.schema.events import (

@@ -6,8 +6,8 @@ Source: https://console.groq.com/docs/compound (`executed_tools`), read November
 from typing import Any
 
 from llmcore.protocols.loose_json import dicts, integer, mapping, string
-from llmcore.protocols.openai_chat.body import METADATA_KEY
 from llmcore.protocols.openai_chat.content import announce
+from llmcore.protocols.openai_chat.names import METADATA_KEY
 from llmcore.protocols.openai_chat.state import Chunk, State, close_segment
 from llmcore.schema import json
 from llmcore.schema.changed import changed

@@ -11,8 +11,8 @@ from attrs import field, frozen
 
 from llmcore.protocols.answer_context import FunctionsContext
 from llmcore.protocols.chain import Chain, unchain
-from llmcore.protocols.openai_chat.body import METADATA_KEY
 from llmcore.protocols.openai_chat.dialect import ChatDialect
+from llmcore.protocols.openai_chat.names import METADATA_KEY
 from llmcore.protocols.openai_chat.reasoning_details import merge_details, proof_in
 from llmcore.schema.changed import changed
 from llmcore.schema.content import Citation, ToolCallKind

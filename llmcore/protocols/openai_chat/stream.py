@@ -15,7 +15,6 @@ from llmcore.protocols.endings import cut_short, finished, no_answer
 from llmcore.protocols.errors import error_from_body
 from llmcore.protocols.freeform import freeform_text
 from llmcore.protocols.loose_json import dicts, mapping, string
-from llmcore.protocols.openai_chat.body import METADATA_KEY
 from llmcore.protocols.openai_chat.content import (
     on_annotations,
     on_content,
@@ -28,6 +27,7 @@ from llmcore.protocols.openai_chat.content import (
 from llmcore.protocols.openai_chat.dialect import ChatDialect
 from llmcore.protocols.openai_chat.envelope import map_reason, on_envelope, on_start
 from llmcore.protocols.openai_chat.executed_tools import on_executed_tools
+from llmcore.protocols.openai_chat.names import METADATA_KEY
 from llmcore.protocols.openai_chat.reasoning import NAMES as REASONING_NAMES
 from llmcore.protocols.openai_chat.reasoning import on_reasoning
 from llmcore.protocols.openai_chat.state import Chunk, Context, State, close_segment, open_segment

@@ -17,7 +17,7 @@ from llmcore.protocols.chain import Chain, unchain
 from llmcore.protocols.freeform import freeform_text
 from llmcore.protocols.json_text import parsed
 from llmcore.protocols.loose_json import dicts, integer, mapping, string
-from llmcore.protocols.openai_chat.body import METADATA_KEY
+from llmcore.protocols.openai_chat.names import METADATA_KEY
 from llmcore.protocols.openai_chat.state import Call, Calls, Chunk, State, close_segment
 from llmcore.schema import json
 from llmcore.schema.changed import changed

@@ -19,12 +19,8 @@ from functools import partial
 from llmcore.protocols.openai_responses import body, stream
 from llmcore.protocols.openai_responses.body import Body
 from llmcore.protocols.openai_responses.continuing import continued
-from llmcore.protocols.openai_responses.dialect import (
-    METADATA_KEY,
-    OPENAI,
-    PROTOCOL_ID,
-    ResponsesDialect,
-)
+from llmcore.protocols.openai_responses.dialect import OPENAI, ResponsesDialect
+from llmcore.protocols.openai_responses.names import METADATA_KEY, PROTOCOL_ID
 from llmcore.protocols.openai_responses.resume import cursor, resume
 from llmcore.protocols.openai_responses.state import Chunk, State
 from llmcore.protocols.protocol import BodyBuilder, Protocol, StreamMachine

@@ -8,8 +8,9 @@ from typing import Any, Final, TypeAlias
 
 from llmcore.protocols.building import build
 from llmcore.protocols.notes import Notes
-from llmcore.protocols.openai_responses.dialect import METADATA_KEY, SAMPLING, ResponsesDialect
+from llmcore.protocols.openai_responses.dialect import SAMPLING, ResponsesDialect
 from llmcore.protocols.openai_responses.messages import Target, lower_input, target_of
+from llmcore.protocols.openai_responses.names import METADATA_KEY
 from llmcore.protocols.openai_responses.tools import lower_tools
 from llmcore.protocols.protocol import Built
 from llmcore.protocols.tool_schema import SchemaTarget, project

@@ -7,7 +7,7 @@ November 2026. The native annotation stays with the citation, for it goes back w
 from typing import Any
 
 from llmcore.protocols.loose_json import dicts, integer, string
-from llmcore.protocols.openai_responses.dialect import METADATA_KEY
+from llmcore.protocols.openai_responses.names import METADATA_KEY
 from llmcore.protocols.openai_responses.state import Chunk, State
 from llmcore.schema.changed import changed
 from llmcore.schema.content import Citation

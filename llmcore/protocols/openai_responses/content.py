@@ -16,8 +16,8 @@ from llmcore.protocols.openai_responses.citations import (
     read_citation,
     read_citations,
 )
-from llmcore.protocols.openai_responses.dialect import METADATA_KEY
 from llmcore.protocols.openai_responses.items import found_or_begun
+from llmcore.protocols.openai_responses.names import METADATA_KEY
 from llmcore.protocols.openai_responses.state import (
     Chunk,
     Item,

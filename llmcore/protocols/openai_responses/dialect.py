@@ -12,9 +12,6 @@ from attrs import frozen
 from llmcore.protocols import sampling
 from llmcore.protocols.sampling import FixedSampling
 
-PROTOCOL_ID: Final = "openai-responses"
-METADATA_KEY: Final = "openai"
-
 CALL_FIELDS: Final = ("namespace", "caller", "async")
 """What goes back with a function call besides its name, id and arguments."""
 SAMPLING: Final = frozenset({"temperature", "top_p", "top_logprobs"})

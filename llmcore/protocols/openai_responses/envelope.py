@@ -10,7 +10,7 @@ from llmcore.protocols.endings import finished
 from llmcore.protocols.errors import error_from_body
 from llmcore.protocols.loose_json import mapping, string
 from llmcore.protocols.openai_responses.content import spoken
-from llmcore.protocols.openai_responses.dialect import METADATA_KEY, PROTOCOL_ID
+from llmcore.protocols.openai_responses.names import METADATA_KEY, PROTOCOL_ID
 from llmcore.protocols.openai_responses.state import Chunk, Envelope, State
 from llmcore.protocols.openai_responses.usage import map_usage
 from llmcore.schema.changed import changed

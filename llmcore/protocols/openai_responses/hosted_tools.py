@@ -10,7 +10,7 @@ from typing import Any, Final
 from llmcore.protocols.loose_json import dicts, mapping, string
 from llmcore.protocols.openai_responses.citations import announce, announce_file
 from llmcore.protocols.openai_responses.content import decoded
-from llmcore.protocols.openai_responses.dialect import METADATA_KEY
+from llmcore.protocols.openai_responses.names import METADATA_KEY
 from llmcore.protocols.openai_responses.state import Chunk, Item, State, put
 from llmcore.protocols.openai_responses.tool_calls import begin_call, last_word, tool_name
 from llmcore.schema.changed import changed

@@ -14,11 +14,8 @@ from llmcore.protocols.history import HistoryPolicy, Repaired, repair
 from llmcore.protocols.loose_json import mapping, string
 from llmcore.protocols.message_target import MessageTarget, native_keys
 from llmcore.protocols.notes import Notes
-from llmcore.protocols.openai_responses.dialect import (
-    METADATA_KEY,
-    PROTOCOL_ID,
-    ResponsesDialect,
-)
+from llmcore.protocols.openai_responses.dialect import ResponsesDialect
+from llmcore.protocols.openai_responses.names import METADATA_KEY, PROTOCOL_ID
 from llmcore.protocols.openai_responses.parts import content_of, lower_part
 from llmcore.protocols.openai_responses.replay import Rules, lower_answer
 from llmcore.protocols.openai_responses.results import lower_result

@@ -9,8 +9,8 @@ with the id that the content is bound to.
 from typing import Final
 
 from llmcore.protocols.loose_json import dicts, mapping, string
-from llmcore.protocols.openai_responses.dialect import METADATA_KEY
 from llmcore.protocols.openai_responses.items import found_or_begun
+from llmcore.protocols.openai_responses.names import METADATA_KEY
 from llmcore.protocols.openai_responses.state import (
     Chunk,
     Item,

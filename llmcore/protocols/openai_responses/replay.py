@@ -20,7 +20,8 @@ from attrs import define, field, frozen
 from llmcore.protocols.json_text import written
 from llmcore.protocols.loose_json import integer, mapping, string
 from llmcore.protocols.notes import Notes
-from llmcore.protocols.openai_responses.dialect import CALL_FIELDS, METADATA_KEY
+from llmcore.protocols.openai_responses.dialect import CALL_FIELDS
+from llmcore.protocols.openai_responses.names import METADATA_KEY
 from llmcore.schema.content import (
     ContentPart,
     ImagePart,

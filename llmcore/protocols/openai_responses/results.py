@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias, cast
 from llmcore.protocols.json_text import written
 from llmcore.protocols.loose_json import dicts, integer, mapping, string
 from llmcore.protocols.notes import Notes
-from llmcore.protocols.openai_responses.dialect import METADATA_KEY
+from llmcore.protocols.openai_responses.names import METADATA_KEY
 from llmcore.protocols.openai_responses.parts import lower_image, lower_part
 from llmcore.protocols.tool_results import result_text
 from llmcore.schema.content import ImagePart, ToolOutputPart, ToolResultPart, text_of

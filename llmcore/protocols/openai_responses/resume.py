@@ -11,7 +11,7 @@ would have come without the cut.
 from urllib.parse import quote
 
 from llmcore.protocols.loose_json import integer, mapping, string
-from llmcore.protocols.openai_responses.dialect import METADATA_KEY
+from llmcore.protocols.openai_responses.names import METADATA_KEY
 from llmcore.protocols.openai_responses.state import Chunk, State
 from llmcore.protocols.protocol import ResumeRequest
 from llmcore.schema.errors import InvalidRequestError

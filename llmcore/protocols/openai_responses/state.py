@@ -13,7 +13,7 @@ from attrs import field, frozen
 from llmcore.protocols.answer_context import AnswerContext
 from llmcore.protocols.chain import Chain
 from llmcore.protocols.loose_json import integer, string
-from llmcore.protocols.openai_responses.dialect import METADATA_KEY
+from llmcore.protocols.openai_responses.names import METADATA_KEY
 from llmcore.schema.changed import changed
 from llmcore.schema.content import Citation
 from llmcore.schema.events import ReasoningDelta, TextDelta, ToolInputDelta

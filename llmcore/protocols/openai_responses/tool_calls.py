@@ -11,7 +11,7 @@ from typing import Final
 
 from llmcore.protocols.call_ids import synthetic_call_id
 from llmcore.protocols.loose_json import integer, mapping, string
-from llmcore.protocols.openai_responses.dialect import CALL_FIELDS, METADATA_KEY
+from llmcore.protocols.openai_responses.dialect import CALL_FIELDS
 from llmcore.protocols.openai_responses.inputs import (
     CLOSINGS,
     escaped,
@@ -21,6 +21,7 @@ from llmcore.protocols.openai_responses.inputs import (
     written,
 )
 from llmcore.protocols.openai_responses.items import find, found_or_begun
+from llmcore.protocols.openai_responses.names import METADATA_KEY
 from llmcore.protocols.openai_responses.state import Chunk, Item, State, heat, put
 from llmcore.schema.changed import changed
 from llmcore.schema.content import ToolCallKind
