@@ -4,7 +4,8 @@ Documents, read November 2026: https://platform.claude.com/docs/en/api/messages 
 https://platform.claude.com/docs/en/build-with-claude/streaming; others are linked where their rules
 stand.
 
-In reading order: `types` (the API's JSON as values), `models` (what each model takes);
+In reading order: `names` (ids and shared words),
+`types` (the API's JSON as values), `models` (what each model takes);
 building the request: `body`, `thinking`, `answer_format`, `messages`, `seating`, `parts`,
 `citations`, `tools`, `hosted_tools`, `caching`, `betas`; reading the answer: `state`,
 `content`, `native_blocks`, `usage`, `stream`.

@@ -5,7 +5,8 @@ https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.htm
 https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html; others are
 linked where their rules stand.
 
-In reading order: `models` (what each model takes), `paths` (the model and the choice of a
+In reading order: `names` (ids and shared words),
+`models` (what each model takes), `paths` (the model and the choice of a
 stream stand in the path); building the request: `body`, `reasoning`, `answer_format`,
 `messages`, `parts`, `tools`, `hosted_tools`, `caching`, `citations`; reading the answer: `state`,
 `content`, `closing`, `continuing`, `usage`, `stream`.

@@ -4,7 +4,8 @@ Documents, read November 2026: https://ai.google.dev/api/generate-content,
 https://ai.google.dev/gemini-api/docs and, for what only Vertex AI has,
 https://docs.cloud.google.com/vertex-ai/generative-ai/docs/model-reference/inference.
 
-In reading order: `dialect` (where the two services differ), `models` (where the generations do);
+In reading order: `names` (ids and shared words),
+`dialect` (where the two services differ), `models` (where the generations do);
 building the request: `body`, `messages`, `parts`, `results`, `tools`, `hosted_tools`, `thinking`;
 reading the answer: `state`, `content`, `function_calls`, `server_tools`, `grounding`, `envelope`,
 `usage`, `continuing`, `stream`.

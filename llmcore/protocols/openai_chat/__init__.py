@@ -5,7 +5,8 @@ https://platform.openai.com/docs/api-reference/chat-streaming. Where other serve
 difference is a `ChatDialect` value or a rule that holds for all; their documents are
 linked beside it.
 
-In reading order: `dialect` (where servers differ); building the request: `body`,
+In reading order: `names` (ids and shared words),
+`dialect` (where servers differ); building the request: `body`,
 `messages`, `parts`, `tools`; reading the answer: `state`, `reasoning`,
 `reasoning_details`, `content`, `tool_calls`, `executed_tools`, `envelope`, `usage`, `stream`.
 """

@@ -8,7 +8,8 @@ The history is the caller's: by default nothing is stored (`store: false`), and 
 comes encrypted, to be sent back. Options that use the provider's memory (`previous_response_id`,
 `conversation`, `background`, `store`) turn that off; then messages are only what is new.
 
-In reading order: `dialect` (where servers differ); building the request: `body`, `messages`,
+In reading order: `names` (ids and shared words),
+`dialect` (where servers differ); building the request: `body`, `messages`,
 `replay`, `results`, `parts`, `tools`; reading the answer: `state`, `items`, `content`,
 `citations`, `reasoning`, `tool_calls`, `hosted_tools`, `inputs`, `envelope`, `usage`, `stream`,
 `resume`; and `continuation` (what to send to a server that remembers the last answer).
