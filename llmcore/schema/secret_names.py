@@ -21,9 +21,9 @@ _CREDENTIAL: Final = re.compile(
     r"(?:api|access|app|auth|bearer|client|id|private|refresh|secret|security|session|subscription)?"
     r"(?:key|token|secret|password|signature|credential)s?"
     r"|(?:proxy)?(?:auth|authorization|authentication)|oauth2?"
-    r"|cookie|bearer|jwt|assertion|hmac|passwd|passphrase|pwd|dpop"
+    r"|cookie|bearer|jwt|assertion|hmac|passwd|passphrase|pat|pwd|dpop"
 )
-_WHOLE: Final = frozenset({"code", "pass", "pat", "pw", "sas", "sid", "sig"})
+_WHOLE: Final = frozenset({"code", "pass", "pw", "sas", "sid", "sig"})
 _NOT_SECRET: Final = re.compile(
     r"(?:.*-)?(?:idempotency|cache|partition|sort|surrogate|routing|websocket|socket|public)-keys?"
     r"|(?:.*-)?(?:page|next|continuation|pagination|sync)-tokens?"

@@ -10,6 +10,7 @@ from ipaddress import ip_address
 from urllib.parse import SplitResult, unquote_plus, urlsplit
 
 from llmcore.routes.http_request import HttpRequest
+from llmcore.schema.secret_names import holds_credential
 
 REQUEST_HEADERS = frozenset(
     {"accept", "anthropic-beta", "anthropic-version", "content-type", "openai-beta", "x-amz-target"}
@@ -22,20 +23,22 @@ _RESPONSE_HEADERS = re.compile(
     r"|(?:x-|anthropic-)?ratelimit-[a-z0-9-]+"
 )
 
-_SECRET_PARAMETERS = re.compile(
-    r"key|api[-_]?key|(?:access_|auth_?|session_)?token|sig|signature|secret|password"
-    r"|x-amz-(?:signature|security-token|credential|date)",
-    re.IGNORECASE,
-)
+_OF_ONE_SIGNATURE = re.compile(r"x-(?:amz|goog)-date", re.IGNORECASE)
+"""Parameters that go with a signature and mean nothing without it."""
 
 
 def request_headers(request: HttpRequest, also: Iterable[str] = ()) -> dict[str, str]:
     """Return what of *request*'s headers may be written, in the order of their names.
 
-    *also* names more headers; what the request marks as secret stays out even then.
+    *also* names more headers. Those that the request marks as secret, or whose names say that
+    they hold credentials, are left out even then.
     """
     allowed = (REQUEST_HEADERS | {name.lower() for name in also}) - request.secret_headers
-    return {name: value for name, value in sorted(request.headers.items()) if name in allowed}
+    return {
+        name: value
+        for name, value in sorted(request.headers.items())
+        if name in allowed and not holds_credential(name)
+    }
 
 
 def response_headers(headers: Mapping[str, str]) -> dict[str, str]:
@@ -60,7 +63,8 @@ def visible_url(request: HttpRequest) -> str:
 
 def _is_secret(pair: str, names: frozenset[str]) -> bool:
     name = unquote_plus(pair.partition("=")[0])
-    return name in names or _SECRET_PARAMETERS.fullmatch(name) is not None
+    marked = name in names or holds_credential(name)
+    return marked or _OF_ONE_SIGNATURE.fullmatch(name) is not None
 
 
 def _is_loopback(parts: SplitResult) -> bool:

@@ -9,6 +9,7 @@ from urllib.parse import quote
 from attrs import frozen
 
 from llmcore.schema.json import JsonValue
+from llmcore.schema.secret_names import holds_credential
 from llmcore.testing.cassette import CassetteError
 
 # A key begins where nothing of its alphabet stands before it, unless that belongs to an
@@ -39,17 +40,18 @@ _SHAPES = {
     }.items()
 }
 
-_KEY_NAMES = re.compile(
-    r"(?:^|_)(?:API_?KEYS?|KEYS?|TOKENS?|SECRETS?|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|PAT)(?:$|_)",
-    re.IGNORECASE,
-)
+_PLACES = frozenset({"PWD", "SSH_AUTH_SOCK"})
+"""Variables that are named like credentials and hold paths."""
+
 _PLAIN_WORDS = re.compile(r"[a-z]+(?:[-_ ][a-z]+)*")
-_SHORTEST = 8
+_SHORTEST = 4
+_UNMISTAKABLE = 8
+"""From this length on, a value is sought inside of words too."""
 
 
 def names_a_key(variable: str) -> bool:
     """Return whether an environment variable of this name usually holds a credential."""
-    return _KEY_NAMES.search(variable) is not None
+    return holds_credential(variable) and variable not in _PLACES
 
 
 @frozen
@@ -116,11 +118,16 @@ def find_secrets(
 
 def _found_in(text: str, values: Mapping[str, str], not_secret: Collection[str]) -> Iterator[str]:
     for value, what in values.items():
-        if value in text:
+        if value in text and (len(value) >= _UNMISTAKABLE or _stands_alone(value, text)):
             yield what
     for what, shape in _SHAPES.items():
         if any(match[0] not in not_secret for match in shape.finditer(text)):
             yield what
+
+
+def _stands_alone(value: str, text: str) -> bool:
+    """Return whether *value* stands in *text* as a word of its own."""
+    return re.search(rf"(?<![\w-]){re.escape(value)}(?![\w-])", text) is not None
 
 
 def _forbidden_values(

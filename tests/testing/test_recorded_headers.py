@@ -81,6 +81,48 @@ def test_a_url_shows_no_credential(url: str, visible: str) -> None:
     assert visible_url(post(url)) == visible
 
 
+CREDENTIAL_PARAMETERS = [
+    "access_key",
+    "api-token",
+    "apitoken",
+    "auth",
+    "client_secret",
+    "code",
+    "credential",
+    "key",
+    "sas",
+    "sig",
+    "subscription-key",
+    "token",
+    "x-api-key",
+    "X-Goog-Credential",
+]
+
+
+@pytest.mark.parametrize("name", CREDENTIAL_PARAMETERS)
+def test_query_parameters_are_left_out_when_their_name_is_that_of_a_credential(name: str) -> None:
+    """The shared rule decides, the same as for reprs and redirects."""
+    request = post("https://x/y?v=1").with_query(name, "S3CRET")
+
+    assert visible_url(request) == "https://x/y?v=1"
+
+
+@pytest.mark.parametrize("name", ["page_token", "max_tokens", "idempotency-key", "alt"])
+def test_query_parameters_are_kept_when_they_only_sound_like_credentials(name: str) -> None:
+    """They belong to the request, and are compared when it is replayed."""
+    request = post("https://x/y?v=1").with_query(name, "7")
+
+    assert visible_url(request) == f"https://x/y?v=1&{name}=7"
+
+
+@pytest.mark.parametrize("name", ["x-portkey-api-key", "helicone-auth", "private-token"])
+def test_headers_named_like_credentials_are_left_out_even_if_asked_for(name: str) -> None:
+    """A cassette is no place for them."""
+    request = post(headers={name: "S3CRET", "x-mine": "1"})
+
+    assert request_headers(request, [name, "x-mine"]) == {"x-mine": "1"}
+
+
 def test_a_query_parameter_marked_secret_goes() -> None:
     """Whatever its name."""
     request = post("https://x/y?v=1").with_query("my code", "1234", secret=True)

@@ -128,6 +128,21 @@ def test_a_known_secret_is_found_in_every_spelling(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("the key k3y! is not valid", True),
+        ('{"code": "k3y!"}', True),
+        ("https://x/y?code=k3y%21", True),
+        ("monk3y!", False),
+        ("k3y!s", False),
+    ],
+)
+def test_short_keys_are_found_where_they_stand_alone(text: str, found: bool) -> None:
+    """Inside of words, a few characters would be found everywhere."""
+    assert bool(find_secrets(text, known=["k3y!"], environ={})) is found
+
+
+@pytest.mark.parametrize(
     ("variable", "value", "found"),
     [
         ("OPENAI_API_KEY", "whatever-1234", True),
@@ -135,6 +150,10 @@ def test_a_known_secret_is_found_in_every_spelling(text: str) -> None:
         ("HF_TOKEN", "correct-horse-battery-staple", True),
         ("DB_PASSWORD", "hunter2hunter2", True),
         ("my_secret", "whatever-1234", True),
+        ("GITHUB_PAT", "whatever-1234", True),
+        ("SERVICE_AUTH", "whatever-1234", True),
+        ("PWD", "/home/me/work-1234", False),
+        ("SSH_AUTH_SOCK", "/tmp/ssh-1234/agent", False),
         ("OLLAMA_API_KEY", "ollama", False),
         ("LMSTUDIO_API_KEY", "lm-studio", False),
         ("SOME_API_KEY", "not-needed", False),
