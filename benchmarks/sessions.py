@@ -12,7 +12,7 @@ from pathlib import Path
 
 import anyio
 
-from llmcore.schema.entries import EntryText, MessageEntry
+from llmcore.sessions.contract.entries import EntryText, MessageEntry
 from llmcore.sessions.sqlite_store import SQLiteStore
 
 APPENDS = 300

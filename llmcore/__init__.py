@@ -50,8 +50,6 @@ __getattr__, __dir__, __all__ = lazy_names(
         "llmcore.client.middleware.telemetry": "Telemetry",
         "llmcore.client.middleware.usage_hook": "CallUsage UsageHook",
         "llmcore.client.timeouts": "Timeouts",
-        "llmcore.folds.assembly": "Assembler assemble",
-        "llmcore.folds.deltas": "DeltaFold to_deltas",
         "llmcore.folds.response": "Accumulator collect",
         "llmcore.generation.abort": "AbortController AbortSignal",
         "llmcore.generation.conditions": "has_tool_call step_count_is",
@@ -101,13 +99,7 @@ __getattr__, __dir__, __all__ = lazy_names(
             "AudioPart Citation ContentPart DocumentPart ImagePart ProviderPart ReasoningPart "
             "RefusalPart TextPart TokenLogprob ToolCallPart ToolResultPart cached"
         ),
-        "llmcore.schema.contract_errors": "ContractError",
-        "llmcore.schema.deltas": "MessageDelta",
         "llmcore.schema.diagnostics": "Diagnostic",
-        "llmcore.schema.entries": (
-            "EntryFileRef EntryImage EntryText EntryThinking EntryToolCall EntryToolResult "
-            "MessageEntry"
-        ),
         "llmcore.schema.errors": (
             "AbortError AccessDeniedError AuthenticationError ConfigurationError "
             "ContentFilterError ContextLengthError InvalidRequestError InvalidToolCallError "
@@ -132,10 +124,18 @@ __getattr__, __dir__, __all__ = lazy_names(
         "llmcore.schema.result": "Failure Result Success",
         "llmcore.schema.tools": "CustomTool Grammar HostedTool ToolChoice ToolDefinition",
         "llmcore.schema.usage": "Usage",
+        "llmcore.sessions.contract.assembly": "Assembler assemble",
+        "llmcore.sessions.contract.delta_fold": "DeltaFold to_deltas",
+        "llmcore.sessions.contract.deltas": "MessageDelta",
+        "llmcore.sessions.contract.entries": (
+            "EntryFileRef EntryImage EntryText EntryThinking EntryToolCall EntryToolResult "
+            "MessageEntry"
+        ),
+        "llmcore.sessions.contract.errors": "ContractError",
+        "llmcore.sessions.contract.run_rules": "check_run",
         "llmcore.sessions.conversion": "answer_entries to_entries to_messages",
         "llmcore.sessions.memory_store": "MemoryStore",
         "llmcore.sessions.redis_store": "RedisStore",
-        "llmcore.sessions.run_rules": "check_run",
         "llmcore.sessions.sqlite_store": "SQLiteStore",
         "llmcore.sessions.store": (
             "RunInfo SeqConflictError SessionStore SessionStoreError StoredEntry"

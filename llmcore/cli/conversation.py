@@ -6,11 +6,11 @@ from attrs import evolve, frozen
 
 from llmcore.client.media_files import load_files
 from llmcore.schema.content import TextPart
-from llmcore.schema.entries import MessageEntry
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
+from llmcore.sessions.contract.entries import MessageEntry
 from llmcore.sessions.conversion import answer_entries, to_entries, to_messages
 from llmcore.sessions.store import SessionStore, SessionStoreError, check_run_id, utc_now
 

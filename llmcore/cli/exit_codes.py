@@ -3,7 +3,7 @@
 from typing import Final
 
 from llmcore.schema import errors
-from llmcore.schema.contract_errors import ContractError
+from llmcore.sessions.contract.errors import ContractError
 
 EXIT_CODES: Final[tuple[tuple[type[errors.LLMError], int], ...]] = (
     (errors.AuthenticationError, 3),

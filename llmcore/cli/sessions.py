@@ -12,7 +12,8 @@ import anyio
 
 from llmcore.cli.json_streams import json_input, json_output
 from llmcore.cli.session_file import open_store
-from llmcore.schema.entries import (
+from llmcore.schema.errors import InvalidRequestError
+from llmcore.sessions.contract.entries import (
     EntryFileRef,
     EntryImage,
     EntryPart,
@@ -21,8 +22,7 @@ from llmcore.schema.entries import (
     EntryToolCall,
     EntryToolResult,
 )
-from llmcore.schema.errors import InvalidRequestError
-from llmcore.sessions.contract_schema import contract_schema
+from llmcore.sessions.contract.json_schema import contract_schema
 from llmcore.sessions.jsonl import export_lines, from_lines, import_entries
 from llmcore.sessions.store import SessionStore
 

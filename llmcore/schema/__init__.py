@@ -3,7 +3,5 @@
 In reading order: `json` (JSON as Python values), `errors` (one tree), `result`, `diagnostics`,
 `usage`, `rate_limit`, `content` (parts), `messages`, `tools`, `options`, `model`,
 `request`, `events`, `response`, `codec`, which takes all of them to JSON and back, and
-`secret_names`, which tells credentials by the names of headers and parameters. The
-message contract, which is what conversations are stored in: `entries`, `deltas` and
-`contract_errors`; their JSON is in `llmcore.sessions`.
+`secret_names`, which tells credentials by the names of headers and parameters.
 """

@@ -1,8 +1,9 @@
-"""Conversations as they are kept: the contract's JSON, conversions, rules, stores.
+"""Conversations that are stored.
 
-The values are in `llmcore.schema.entries` and `llmcore.schema.deltas`, the folds that make
-deltas and assemble them in `llmcore.folds`. In reading order: `contract_schema` (the JSON
-Schema) and `wire` (JSON in and out), `run_rules` (what holds across a run), `part_layout` and
-`conversion` (to `Message` and back, losing nothing), `store` (the interface), `memory_store`,
-`sqlite_connection` and `sqlite_store` (the default), `redis_store`, and `jsonl` (export, import).
+- `contract`: the message and delta contract: entries, deltas, their rules and their JSON
+- `conversion`: from `Message` to entries and back, losing nothing; `part_layout` is how it
+  places what the parts of an entry cannot hold
+- `store`: the interface of all stores, and its errors
+- `memory_store`; `sqlite_store`, the default, on `sqlite_connection`; `redis_store`
+- `jsonl`: export and import of runs, one entry a line
 """

@@ -16,8 +16,6 @@ from typing import Any, cast
 
 from attrs import evolve, frozen
 
-from llmcore.folds.assembly import answer_meta
-from llmcore.folds.deltas import contract_usage
 from llmcore.schema.codec import from_json, to_json
 from llmcore.schema.content import (
     ContentPart,
@@ -26,12 +24,14 @@ from llmcore.schema.content import (
     ToolCallPart,
     ToolResultPart,
 )
-from llmcore.schema.contract_errors import MalformedError
-from llmcore.schema.entries import PARTS_OF_ROLE, EntryRole, MessageEntry
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import JsonObject, JsonValue
 from llmcore.schema.messages import Message
 from llmcore.schema.response import LLMResponse
+from llmcore.sessions.contract.assembly import answer_meta
+from llmcore.sessions.contract.delta_fold import contract_usage
+from llmcore.sessions.contract.entries import PARTS_OF_ROLE, EntryRole, MessageEntry
+from llmcore.sessions.contract.errors import MalformedError
 from llmcore.sessions.part_layout import CallNames, Layout, lay_out, restore
 
 _KEY = "llmcore"

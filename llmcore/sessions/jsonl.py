@@ -8,12 +8,12 @@ from itertools import groupby
 
 from attrs import evolve
 
-from llmcore.schema.contract_errors import ContractError
-from llmcore.schema.entries import MessageEntry
 from llmcore.schema.result import Success
-from llmcore.sessions.run_rules import check_run
+from llmcore.sessions.contract.codec import entry_from_text, entry_to_text
+from llmcore.sessions.contract.entries import MessageEntry
+from llmcore.sessions.contract.errors import ContractError
+from llmcore.sessions.contract.run_rules import check_run
 from llmcore.sessions.store import SeqConflictError, SessionStore, texts_of
-from llmcore.sessions.wire import entry_from_text, entry_to_text
 
 _PAGE = 500
 """How many entries are read at once."""

@@ -8,9 +8,9 @@ from typing import Self
 import anyio.lowlevel
 from attrs import define, field
 
-from llmcore.schema.entries import MessageEntry
 from llmcore.schema.result import Success
-from llmcore.sessions.run_rules import check_next
+from llmcore.sessions.contract.entries import MessageEntry
+from llmcore.sessions.contract.run_rules import check_next
 from llmcore.sessions.store import (
     RunInfo,
     Seconds,

@@ -33,8 +33,9 @@ from llmcore.schema.content import (
     ToolOutputPart,
     ToolResultPart,
 )
-from llmcore.schema.contract_errors import MalformedError
-from llmcore.schema.entries import (
+from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.json import JsonValue
+from llmcore.sessions.contract.entries import (
     EntryFileRef,
     EntryImage,
     EntryPart,
@@ -45,8 +46,7 @@ from llmcore.schema.entries import (
     ResultContent,
     ResultPart,
 )
-from llmcore.schema.errors import InvalidRequestError
-from llmcore.schema.json import JsonValue
+from llmcore.sessions.contract.errors import MalformedError
 
 Layout: TypeAlias = Sequence[JsonValue] | None
 """One item per content part; None where each reads by itself."""

@@ -17,10 +17,11 @@ from typing import Any, Final, Self, TypeVar
 import anyio.to_thread
 from attrs import frozen
 
-from llmcore.schema.entries import MessageEntry
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.result import Success
-from llmcore.sessions.run_rules import call_ids, check_next
+from llmcore.sessions.contract.codec import entry_from_text
+from llmcore.sessions.contract.entries import MessageEntry
+from llmcore.sessions.contract.run_rules import call_ids, check_next
 from llmcore.sessions.store import (
     RunInfo,
     SessionStoreError,
@@ -31,7 +32,6 @@ from llmcore.sessions.store import (
     conflict,
     texts_of,
 )
-from llmcore.sessions.wire import entry_from_text
 
 _T = TypeVar("_T")
 

@@ -16,10 +16,11 @@ from typing import Self, TypeVar
 
 import anyio.to_thread
 
-from llmcore.schema.entries import MessageEntry
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.result import Success
-from llmcore.sessions.run_rules import call_ids, check_next
+from llmcore.sessions.contract.codec import entry_from_text
+from llmcore.sessions.contract.entries import MessageEntry
+from llmcore.sessions.contract.run_rules import call_ids, check_next
 from llmcore.sessions.sqlite_connection import Connection, transaction
 from llmcore.sessions.store import (
     RunInfo,
@@ -31,7 +32,6 @@ from llmcore.sessions.store import (
     conflict,
     texts_of,
 )
-from llmcore.sessions.wire import entry_from_text
 
 _T = TypeVar("_T")
 

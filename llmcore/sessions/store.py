@@ -6,11 +6,11 @@ from typing import Protocol, Self, TypeAlias
 
 from attrs import define, frozen
 
-from llmcore.schema.contract_errors import MalformedError, MixedRunError
-from llmcore.schema.entries import MessageEntry
 from llmcore.schema.errors import InvalidRequestError, LLMError
-from llmcore.sessions.run_rules import call_ids
-from llmcore.sessions.wire import entry_to_text
+from llmcore.sessions.contract.codec import entry_to_text
+from llmcore.sessions.contract.entries import MessageEntry
+from llmcore.sessions.contract.errors import MalformedError, MixedRunError
+from llmcore.sessions.contract.run_rules import call_ids
 
 MAX_RUN_ID_LENGTH = 512
 """In characters."""

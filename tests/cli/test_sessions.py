@@ -18,9 +18,9 @@ import pytest
 from llmcore.cli import main
 from llmcore.cli.session_file import open_store
 from llmcore.client.user_folders import data_dir
-from llmcore.schema.entries import EntryText
 from llmcore.schema.errors import ConfigurationError
-from llmcore.sessions.contract_schema import contract_schema
+from llmcore.sessions.contract.entries import EntryText
+from llmcore.sessions.contract.json_schema import contract_schema
 from llmcore.sessions.sqlite_store import SQLiteStore
 from tests.support.servers.loopback import (
     Answer,

@@ -22,13 +22,13 @@ from llmcore import (
     request,
 )
 from llmcore.protocols import anthropic_messages, openai_responses
-from llmcore.schema.entries import MessageEntry
 from llmcore.schema.result import Success
-from llmcore.sessions.contract_schema import contract_schema
+from llmcore.sessions.contract.codec import entry_to_text, to_wire
+from llmcore.sessions.contract.entries import MessageEntry
+from llmcore.sessions.contract.json_schema import contract_schema
+from llmcore.sessions.contract.run_rules import check_run
 from llmcore.sessions.conversion import answer_entries, to_entries, to_messages
-from llmcore.sessions.run_rules import check_run
 from llmcore.sessions.sqlite_store import SQLiteStore
-from llmcore.sessions.wire import entry_to_text, to_wire
 from llmcore.testing import CassetteFixture, scripted
 from tests.support.servers.local_scenes import EXAMPLE, TIME, WEATHER
 

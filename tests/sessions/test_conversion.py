@@ -10,15 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore.schema import content as c
-from llmcore.schema import entries as e
-from llmcore.schema.contract_errors import MalformedError
 from llmcore.schema.errors import LLMError
 from llmcore.schema.messages import Message, Origin
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.result import Success
+from llmcore.sessions.contract import entries as e
+from llmcore.sessions.contract.codec import entry_from_text, entry_to_text
+from llmcore.sessions.contract.errors import MalformedError
+from llmcore.sessions.contract.run_rules import check_run
 from llmcore.sessions.conversion import answer_entries, to_entries, to_messages
-from llmcore.sessions.run_rules import check_run
-from llmcore.sessions.wire import entry_from_text, entry_to_text
 from tests.support.strategies.contract import NOON, RUN, entry, single_entries
 from tests.support.strategies.values import messages, responses
 

@@ -7,9 +7,9 @@ import anyio
 import pytest
 import redis
 
-from llmcore.schema.contract_errors import SecondToolResultError
-from llmcore.schema.entries import EntryText, EntryToolCall, EntryToolResult
 from llmcore.schema.errors import ConfigurationError
+from llmcore.sessions.contract.entries import EntryText, EntryToolCall, EntryToolResult
+from llmcore.sessions.contract.errors import SecondToolResultError
 from llmcore.sessions.redis_store import RedisStore
 from llmcore.sessions.store import SessionStoreError
 from tests.support.strategies.contract import RUN, entry
@@ -21,7 +21,7 @@ HELLO = entry("user", EntryText("Hello"))
 
 WRITER = """
 import sys, anyio
-from llmcore.schema.entries import EntryText, MessageEntry
+from llmcore.sessions.contract.entries import EntryText, MessageEntry
 from llmcore.sessions.redis_store import RedisStore
 
 url, prefix, name = sys.argv[1:]

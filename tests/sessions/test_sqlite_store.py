@@ -13,8 +13,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from llmcore.schema.entries import EntryText, MessageEntry
 from llmcore.schema.errors import ConfigurationError
+from llmcore.sessions.contract.entries import EntryText, MessageEntry
 from llmcore.sessions.sqlite_connection import SCHEMA_VERSION
 from llmcore.sessions.sqlite_store import SQLiteStore
 from llmcore.sessions.store import SessionStoreError
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.anyio
 
 WRITER = """
 import sys, anyio
-from llmcore.schema.entries import EntryText, MessageEntry
+from llmcore.sessions.contract.entries import EntryText, MessageEntry
 from llmcore.sessions.sqlite_store import SQLiteStore
 
 path, name, rounds = sys.argv[1], sys.argv[2], int(sys.argv[3])
@@ -205,7 +205,7 @@ async def test_a_closed_store_opens_again(path: Path) -> None:
 
 ONE_MORE = """
 import sys, anyio
-from llmcore.schema.entries import EntryText, MessageEntry
+from llmcore.sessions.contract.entries import EntryText, MessageEntry
 from llmcore.sessions.sqlite_store import SQLiteStore
 
 async def main():
@@ -235,7 +235,7 @@ async def test_a_process_that_leaves_takes_nothing_with_it(path: Path) -> None:
 
 FORKING = """
 import os, sys, anyio
-from llmcore.schema.entries import EntryText, MessageEntry
+from llmcore.sessions.contract.entries import EntryText, MessageEntry
 from llmcore.sessions.sqlite_store import SQLiteStore
 
 store = SQLiteStore(sys.argv[1])

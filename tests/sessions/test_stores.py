@@ -8,9 +8,14 @@ import anyio
 import pytest
 from attrs import evolve
 
-from llmcore.schema import contract_errors as errors
-from llmcore.schema.entries import EntryText, EntryToolCall, EntryToolResult, MessageEntry
 from llmcore.schema.errors import InvalidRequestError
+from llmcore.sessions.contract import errors
+from llmcore.sessions.contract.entries import (
+    EntryText,
+    EntryToolCall,
+    EntryToolResult,
+    MessageEntry,
+)
 from llmcore.sessions.memory_store import MemoryStore
 from llmcore.sessions.sqlite_store import SQLiteStore
 from llmcore.sessions.store import RunInfo, SeqConflictError, SessionStore, StoredEntry

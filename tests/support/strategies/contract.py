@@ -6,8 +6,8 @@ from functools import cache
 from attrs import evolve
 from hypothesis import strategies as st
 
-from llmcore.schema import deltas as d
-from llmcore.schema import entries as e
+from llmcore.sessions.contract import deltas as d
+from llmcore.sessions.contract import entries as e
 from tests.support.strategies.requests import (
     counts,
     ids,

@@ -9,21 +9,26 @@ import pytest
 from attrs import evolve
 from hypothesis import given
 
-from llmcore.schema import contract_errors as errors
-from llmcore.schema.deltas import DeltaText, DeltaToolCallArgs, DeltaUsage, MessageDelta
-from llmcore.schema.entries import EntryText, EntryToolCall, EntryToolResult, MessageEntry
 from llmcore.schema.errors import InvalidRequestError
-from llmcore.sessions.contract_schema import contract_schema
-from llmcore.sessions.wire import (
+from llmcore.sessions.contract import errors
+from llmcore.sessions.contract.codec import (
     delta_from_wire,
     entry_from_text,
     entry_from_wire,
     entry_to_text,
     to_wire,
 )
+from llmcore.sessions.contract.deltas import DeltaText, DeltaToolCallArgs, DeltaUsage, MessageDelta
+from llmcore.sessions.contract.entries import (
+    EntryText,
+    EntryToolCall,
+    EntryToolResult,
+    MessageEntry,
+)
+from llmcore.sessions.contract.json_schema import contract_schema
 from tests.support.strategies.contract import NOON, entry, single_deltas, single_entries
 
-PUBLISHED = Path(__file__).parents[2] / "docs" / "contract-schema.json"
+PUBLISHED = Path(__file__).parents[3] / "docs" / "contract-schema.json"
 VALIDATOR = jsonschema.Draft202012Validator(contract_schema())
 
 ENTRY: dict[str, Any] = {
@@ -271,7 +276,7 @@ def test_half_a_character_is_kept_in_text_and_refused_in_names() -> None:
 def test_giants_are_neither_written_nor_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """A limit holds both ways."""
     text = entry_to_text(entry("user", EntryText("x" * 200)))
-    monkeypatch.setattr("llmcore.sessions.wire.MAX_ENTRY_BYTES", 200)
+    monkeypatch.setattr("llmcore.sessions.contract.codec.MAX_ENTRY_BYTES", 200)
 
     with pytest.raises(InvalidRequestError, match="200"):
         entry_to_text(entry("user", EntryText("x" * 200)))

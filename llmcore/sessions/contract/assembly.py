@@ -6,7 +6,28 @@ from typing import Any, ClassVar
 from attrs import define, evolve, field
 
 from llmcore.schema.content import parse_arguments
-from llmcore.schema.contract_errors import (
+from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.schema.result import Failure, Result, Success
+from llmcore.sessions.contract.deltas import (
+    DeltaDone,
+    DeltaError,
+    DeltaStart,
+    DeltaText,
+    DeltaThinking,
+    DeltaToolCallArgs,
+    DeltaToolCallEnd,
+    DeltaToolCallStart,
+    DeltaUsage,
+    MessageDelta,
+)
+from llmcore.sessions.contract.entries import (
+    EntryPart,
+    EntryText,
+    EntryThinking,
+    EntryToolCall,
+    MessageEntry,
+)
+from llmcore.sessions.contract.errors import (
     ClosedToolCallError,
     ContractError,
     DeltaAfterEndError,
@@ -20,21 +41,6 @@ from llmcore.schema.contract_errors import (
     UnfinishedStreamError,
     UnknownToolCallError,
 )
-from llmcore.schema.deltas import (
-    DeltaDone,
-    DeltaError,
-    DeltaStart,
-    DeltaText,
-    DeltaThinking,
-    DeltaToolCallArgs,
-    DeltaToolCallEnd,
-    DeltaToolCallStart,
-    DeltaUsage,
-    MessageDelta,
-)
-from llmcore.schema.entries import EntryPart, EntryText, EntryThinking, EntryToolCall, MessageEntry
-from llmcore.schema.json import JsonObject, JsonValue
-from llmcore.schema.result import Failure, Result, Success
 
 
 def assemble(deltas: Iterable[MessageDelta]) -> Result[MessageEntry, ContractError]:

@@ -6,15 +6,15 @@ calls that the new entries name.
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from llmcore.schema.contract_errors import (
+from llmcore.schema.result import Failure, Result, Success
+from llmcore.sessions.contract.entries import EntryToolCall, EntryToolResult, MessageEntry
+from llmcore.sessions.contract.errors import (
     ContractError,
     DuplicateToolCallError,
     MixedRunError,
     SecondToolResultError,
     UntracedToolResultError,
 )
-from llmcore.schema.entries import EntryToolCall, EntryToolResult, MessageEntry
-from llmcore.schema.result import Failure, Result, Success
 
 
 def check_run(entries: Iterable[MessageEntry]) -> Result[None, ContractError]:

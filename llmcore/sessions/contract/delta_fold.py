@@ -5,19 +5,6 @@ from typing import Any, ClassVar, TypeAlias
 
 from attrs import evolve
 
-from llmcore.schema.deltas import (
-    DeltaDone,
-    DeltaError,
-    DeltaPayload,
-    DeltaStart,
-    DeltaText,
-    DeltaThinking,
-    DeltaToolCallArgs,
-    DeltaToolCallEnd,
-    DeltaToolCallStart,
-    DeltaUsage,
-    MessageDelta,
-)
 from llmcore.schema.events import (
     ErrorEvent,
     Finish,
@@ -34,6 +21,19 @@ from llmcore.schema.events import (
     ToolResult,
 )
 from llmcore.schema.usage import Usage
+from llmcore.sessions.contract.deltas import (
+    DeltaDone,
+    DeltaError,
+    DeltaPayload,
+    DeltaStart,
+    DeltaText,
+    DeltaThinking,
+    DeltaToolCallArgs,
+    DeltaToolCallEnd,
+    DeltaToolCallStart,
+    DeltaUsage,
+    MessageDelta,
+)
 
 Clock: TypeAlias = Callable[[], str]
 """Says what time it is, as ISO 8601 text."""

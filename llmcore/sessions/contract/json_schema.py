@@ -6,8 +6,9 @@ from typing import Any, Final, Union, get_args, get_origin
 
 from attrs import Attribute, fields
 
-from llmcore.schema.deltas import DeltaPayload
-from llmcore.schema.entries import (
+from llmcore.schema.json import JsonObject
+from llmcore.sessions.contract.deltas import DeltaPayload
+from llmcore.sessions.contract.entries import (
     CONTRACT_VERSION,
     PARTS_OF_ROLE,
     EntryImage,
@@ -15,7 +16,6 @@ from llmcore.schema.entries import (
     ResultContent,
     ResultPart,
 )
-from llmcore.schema.json import JsonObject
 
 SCHEMA_ID: Final = f"urn:llmcore:message-delta-contract:{CONTRACT_VERSION}"
 

@@ -7,10 +7,10 @@ from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmcore.schema import contract_errors as errors
-from llmcore.schema.entries import EntryToolCall, EntryToolResult, MessageEntry
 from llmcore.schema.result import Success
-from llmcore.sessions.run_rules import call_ids, check_next, check_run
+from llmcore.sessions.contract import errors
+from llmcore.sessions.contract.entries import EntryToolCall, EntryToolResult, MessageEntry
+from llmcore.sessions.contract.run_rules import call_ids, check_next, check_run
 from tests.support.strategies.contract import RUN, entry, runs
 from tests.support.strategies.examples import costly
 

@@ -11,14 +11,14 @@ from typing import ClassVar, Final, Literal, TypeAlias, Union, get_args
 from attrs import field, frozen
 
 from llmcore.schema.content import is_local
-from llmcore.schema.contract_errors import (
+from llmcore.schema.json import JsonObject, plain_object
+from llmcore.sessions.contract.errors import (
     ContractError,
     MalformedError,
     RolePartError,
     ToolResultCountError,
     UnknownKindError,
 )
-from llmcore.schema.json import JsonObject, plain_object
 
 CONTRACT_VERSION: Final = 1
 """The version of the contract, which every entry and delta states in JSON."""

@@ -4,14 +4,8 @@ import pickle
 
 import pytest
 
-from llmcore.schema.contract_errors import (
-    ContractError,
-    MalformedError,
-    RolePartError,
-    ToolResultCountError,
-    UnknownKindError,
-)
-from llmcore.schema.entries import (
+from llmcore.schema.errors import LLMError, error_types
+from llmcore.sessions.contract.entries import (
     PARTS_OF_ROLE,
     EntryFileRef,
     EntryImage,
@@ -22,7 +16,13 @@ from llmcore.schema.entries import (
     EntryToolCall,
     EntryToolResult,
 )
-from llmcore.schema.errors import LLMError, error_types
+from llmcore.sessions.contract.errors import (
+    ContractError,
+    MalformedError,
+    RolePartError,
+    ToolResultCountError,
+    UnknownKindError,
+)
 from tests.support.strategies.contract import entry
 
 ONE_OF_EACH: tuple[EntryPart, ...] = (

@@ -8,13 +8,17 @@ from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmcore.folds.assembly import assemble
-from llmcore.folds.deltas import DeltaFold, to_deltas
 from llmcore.folds.response import collect
 from llmcore.folds.segments import complete_segments
 from llmcore.schema import events
-from llmcore.schema.contract_errors import FailedAnswerError, UnfinishedStreamError
-from llmcore.schema.deltas import (
+from llmcore.schema.errors import RateLimitError
+from llmcore.schema.events import LLMEvent
+from llmcore.schema.result import Success
+from llmcore.schema.usage import Usage
+from llmcore.sessions.contract.assembly import assemble
+from llmcore.sessions.contract.codec import delta_from_wire, to_wire
+from llmcore.sessions.contract.delta_fold import DeltaFold, to_deltas
+from llmcore.sessions.contract.deltas import (
     DeltaDone,
     DeltaError,
     DeltaPayload,
@@ -27,12 +31,8 @@ from llmcore.schema.deltas import (
     DeltaUsage,
     MessageDelta,
 )
-from llmcore.schema.entries import EntryText, EntryToolCall
-from llmcore.schema.errors import RateLimitError
-from llmcore.schema.events import LLMEvent
-from llmcore.schema.result import Success
-from llmcore.schema.usage import Usage
-from llmcore.sessions.wire import delta_from_wire, to_wire
+from llmcore.sessions.contract.entries import EntryText, EntryToolCall
+from llmcore.sessions.contract.errors import FailedAnswerError, UnfinishedStreamError
 from tests.support.strategies.values import framed, streams
 
 USAGE = Usage.make(input_tokens=3, output_tokens=2, cost_usd=0.25)

@@ -2,7 +2,7 @@
 
 A stream of deltas is `start`, then text, thinking and tool calls as they are written, then
 `usage` where it is known, and at last exactly one of `done` and `error`. `seq` rises all the
-way. `llmcore.folds.deltas` makes them from events and assembles them into an entry.
+way. `delta_fold` makes them from events, `assembly` an entry from them.
 """
 
 from typing import ClassVar, TypeAlias, Union

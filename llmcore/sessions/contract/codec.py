@@ -10,14 +10,10 @@ from typing import Any, TypeVar, get_args
 from attrs import fields, frozen
 
 from llmcore.schema import json
-from llmcore.schema.contract_errors import (
-    ContractVersionError,
-    MalformedError,
-    RolePartError,
-    UnknownKindError,
-)
-from llmcore.schema.deltas import DeltaPayload, MessageDelta
-from llmcore.schema.entries import (
+from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.sessions.contract.deltas import DeltaPayload, MessageDelta
+from llmcore.sessions.contract.entries import (
     CONTRACT_VERSION,
     PARTS_OF_ROLE,
     EntryPart,
@@ -25,9 +21,13 @@ from llmcore.schema.entries import (
     MessageEntry,
     ResultPart,
 )
-from llmcore.schema.errors import InvalidRequestError
-from llmcore.schema.json import JsonObject, JsonValue
-from llmcore.sessions.contract_schema import is_required, part_shape, shape_schema, wire_name
+from llmcore.sessions.contract.errors import (
+    ContractVersionError,
+    MalformedError,
+    RolePartError,
+    UnknownKindError,
+)
+from llmcore.sessions.contract.json_schema import is_required, part_shape, shape_schema, wire_name
 
 _T = TypeVar("_T")
 

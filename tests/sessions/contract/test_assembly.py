@@ -7,9 +7,10 @@ from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmcore.folds.assembly import Assembler, assemble
-from llmcore.schema import contract_errors as errors
-from llmcore.schema.deltas import (
+from llmcore.schema.result import Success
+from llmcore.sessions.contract import errors
+from llmcore.sessions.contract.assembly import Assembler, assemble
+from llmcore.sessions.contract.deltas import (
     DeltaDone,
     DeltaError,
     DeltaPayload,
@@ -22,8 +23,7 @@ from llmcore.schema.deltas import (
     DeltaUsage,
     MessageDelta,
 )
-from llmcore.schema.entries import EntryText, EntryThinking, EntryToolCall, MessageEntry
-from llmcore.schema.result import Success
+from llmcore.sessions.contract.entries import EntryText, EntryThinking, EntryToolCall, MessageEntry
 from tests.support.strategies.contract import NOON, RUN, delta_streams, deltas_of
 from tests.support.strategies.examples import costly
 from tests.support.strategies.values import json_objects
