@@ -1,5 +1,6 @@
 """What a call cost, in US dollars."""
 
+import math
 from collections.abc import Mapping
 from datetime import UTC, datetime, time
 from typing import Final
@@ -31,8 +32,9 @@ def cost_of(
     is not in it. *at* matters where prices change with the hour (without it, their cost is
     unknown).
     """
-    if usage.cost_usd is not None:
-        return usage.cost_usd
+    stated = stated_cost(usage)
+    if stated is not None:
+        return stated
     known = get_model_info(model, provider)
     if known is None or known.prices is None:
         return None
@@ -41,11 +43,20 @@ def cost_of(
     return None if rates is None else _cost(rates, usage)
 
 
+def stated_cost(usage: Usage) -> float | None:
+    """Return the cost that the provider states; None for one below 0."""
+    cost = usage.cost_usd
+    return cost if cost is not None and 0 <= cost < math.inf else None
+
+
 def response_cost(response: LLMResponse, *, at: datetime | None = None) -> float | None:
     """Return what *response* cost, at the service tier it was answered by; see `cost_of`."""
     usage = response.usage
-    if usage is None or usage.cost_usd is not None:
-        return None if usage is None else usage.cost_usd
+    if usage is None:
+        return None
+    stated = stated_cost(usage)
+    if stated is not None:
+        return stated
     tier = None
     for said in response.provider_metadata.values():
         if said.get("inference_geo") not in (None, "") and said["inference_geo"] not in _ANYWHERE:

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Protocol, Self
 
 import anyio.to_thread
+from attrs import evolve
 
 from llmcore.client.call import Call, Outgoing
 from llmcore.client.credentials import Credentials
@@ -136,15 +137,16 @@ class Client:
     ) -> Result[PreparedRequest, LLMError]:
         """Return the exact native request: method, URL, headers, body, diagnostics.
 
-        Nothing is sent. Local files are read. A token that would be fetched is left out,
-        a placeholder in its place.
+        Nothing is sent. Local files are read. A placeholder stands in for a token that would be
+        fetched, and for a key that is missing, which a Diagnostic tells.
         """
         resolved = self.resolve(request)
         if not isinstance(resolved, Success):
             return Failure(resolved.failure())
         try:
-            loaded, model = load_files(request), resolved.unwrap()
-            return self._prepare(loaded, model, streaming=streaming, token=TOKEN_TO_COME)
+            loaded = load_files(request)
+            context = evolve(self._context(TOKEN_TO_COME), shown=True)
+            return _prepared(loaded, resolved.value, streaming=streaming, context=context)
         except LLMError as error:
             return Failure(error)
 
@@ -273,10 +275,10 @@ class Client:
                 request = await anyio.to_thread.run_sync(load_files, request)
             except LLMError as error:
                 return Failure(error)
-        step = partial(self._prepare, request, model, streaming=streaming, token=token)
+        context = self._context(token)
+        step = partial(_prepared, request, model, streaming=streaming, context=context)
         prepared = await off_the_loop(step, large=is_large(request))
         if cursor is not None:
-            context = self._context(token)
             prepared = prepared.bind(lambda whole: route.resume(whole, cursor, context))
         if not isinstance(prepared, Success):
             return Failure(prepared.failure())
@@ -290,16 +292,17 @@ class Client:
             )
         )
 
-    def _prepare(
-        self, request: LLMRequest, model: Model, *, streaming: bool, token: str | None
-    ) -> Result[PreparedRequest, LLMError]:
-        """Return the native request of *request*, whose model and files are there."""
-        known = request.model is model and request.provider is None
-        resolved = request if known else changed(request, model=model, provider=None)
-        return _route(model).prepare(resolved, streaming=streaming, context=self._context(token))
-
     def _context(self, token: str | None) -> AuthContext:
         return AuthContext(environ=self.environ, now=datetime.now(UTC), token=token)
+
+
+def _prepared(
+    request: LLMRequest, model: Model, *, streaming: bool, context: AuthContext
+) -> Result[PreparedRequest, LLMError]:
+    """Return the native request of *request*, whose model and files are there."""
+    known = request.model is model and request.provider is None
+    resolved = request if known else changed(request, model=model, provider=None)
+    return _route(model).prepare(resolved, streaming=streaming, context=context)
 
 
 def _route(model: Model) -> Route:

@@ -6,18 +6,22 @@ from llmcore.schema.changed import changed
 from llmcore.schema.response import LLMResponse
 
 FROM_CACHE = "response-from-cache"
-"""The code of the Diagnostic of an answer that nobody was asked for."""
+"""The code of the Diagnostic of an answer that comes from the response cache."""
 
 
-def _cached(response: LLMResponse) -> bool:
-    """Return whether the answer came from a cache of ours, and cost nothing."""
+def _is_cached(response: LLMResponse) -> bool:
     return any(note.code == FROM_CACHE for note in response.diagnostics)
 
 
 def with_cost(response: LLMResponse) -> LLMResponse:
-    """Return *response* with its cost, or as it is where the cost is unknown or there already."""
-    if response.cost is not None or response.usage is None or _cached(response):
+    """Return *response* with its cost, or as it is where the cost is unknown or there already.
+
+    An answer from the cache costs nothing.
+    """
+    if response.cost is not None or response.usage is None:
         return response
+    if _is_cached(response):
+        return changed(response, cost=0.0)
     from llmcore.catalog.cost import response_cost  # a data file is behind it
 
     cost = response_cost(response, at=datetime.now(UTC))

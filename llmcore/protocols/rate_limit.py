@@ -37,13 +37,16 @@ def retry_after(
 
     Reads `retry-after-ms`, then `retry-after` as seconds or HTTP-date (RFC 9110, 10.2.3),
     then Google's `RetryInfo` in the error body, then the wording of *message*. What is
-    negative or cannot be read counts as unsaid.
+    negative, longer than a year or cannot be read counts as unsaid.
     """
     names = lowered(headers)
     for wait_s in _said_waits(names, body, message):
-        if wait_s is not None and wait_s >= 0 and math.isfinite(wait_s):
+        if wait_s is not None and 0 <= wait_s <= _LONGEST_WAIT_S:
             return wait_s
     return None
+
+
+_LONGEST_WAIT_S = 366 * 86400.0
 
 
 def lowered(headers: Mapping[str, str]) -> dict[str, str]:

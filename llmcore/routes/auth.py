@@ -5,9 +5,10 @@ missing key is an AuthenticationError when a request is prepared, never at impor
 configuration time.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Final, Self, TypeAlias, TypeVar
+from functools import partial
+from typing import Final, Self, TypeAlias
 
 from attrs import evolve, field, frozen
 
@@ -25,7 +26,22 @@ class AuthContext:
     """The present moment, in UTC, for signatures that hold it."""
     token: str | None = field(default=None, repr=False)
     """What the auth's `fetch` returned."""
+    shown: bool = False
+    """Whether the request is shown and not sent, so that it is of use without a key as well."""
+    missing_key: str | None = None
+    """Stands in place of a key that is not there."""
 
+    def without_key(self) -> "AuthContext":
+        """Return the context in which a placeholder stands in for the key."""
+        return evolve(self, missing_key=KEY_PLACEHOLDER)
+
+
+NO_KEY: Final = "no-api-key"
+UNUSABLE_KEY: Final = "unusable-api-key"
+"""Error codes of an AuthenticationError that is raised before anything is sent."""
+
+KEY_PLACEHOLDER: Final = "[no API key]"
+"""Stands in for the key in a request that is shown without one."""
 
 TOKEN_TO_COME: Final = "[fetched when sent]"  # noqa: S105
 """What `AuthContext.token` is where nothing is sent, and so nothing fetched."""
@@ -33,9 +49,9 @@ TOKEN_TO_COME: Final = "[fetched when sent]"  # noqa: S105
 
 @frozen
 class CredentialSource:
-    """Where a token comes from that takes files, processes or requests to get, as data.
+    """The source of a token that files, processes or requests provide, as data.
 
-    Each kind is a class below this one; the client knows how to ask it.
+    Each kind is a subclass; the client knows how to ask it.
     """
 
 
@@ -49,9 +65,6 @@ def always(_environ: Mapping[str, str]) -> bool:
     return True
 
 
-_AuthT = TypeVar("_AuthT", bound="Auth")
-
-
 @frozen(kw_only=True)
 class Auth:
     """Signs requests. Compare and print it freely: it shows no secret."""
@@ -63,6 +76,8 @@ class Auth:
     """Gets a token that expires; the client awaits it before each request."""
     fetch_when: FetchWhen = field(default=always, repr=False)
     """Whether the token is needed at all, given the environment."""
+    variables: tuple[str, ...] = ()
+    """The environment variables that may hold the key."""
 
     @classmethod
     def none(cls) -> Self:
@@ -78,10 +93,9 @@ class Auth:
     def header(cls, name: str, key: str | None, *, prefix: str = "", id: str | None = None) -> Self:
         """Send the key in the header *name*."""
 
-        def sign(request: HttpRequest, _context: AuthContext) -> Result[HttpRequest, LLMError]:
-            return _checked(key, f"the api_key for the header {name!r}").map(
-                lambda good: request.with_header(name, prefix + good, secret=True)
-            )
+        def sign(request: HttpRequest, context: AuthContext) -> Result[HttpRequest, LLMError]:
+            given = _checked(key, f"the api_key for the header {name!r}", context)
+            return given.map(lambda good: request.with_header(name, prefix + good, secret=True))
 
         return cls(id=id or f"header {name}", sign=sign)
 
@@ -89,10 +103,9 @@ class Auth:
     def query(cls, name: str, key: str | None) -> Self:
         """Send the key in the query parameter *name*."""
 
-        def sign(request: HttpRequest, _context: AuthContext) -> Result[HttpRequest, LLMError]:
-            return _checked(key, f"the api_key for the parameter {name!r}").map(
-                lambda good: request.with_query(name, good, secret=True)
-            )
+        def sign(request: HttpRequest, context: AuthContext) -> Result[HttpRequest, LLMError]:
+            given = _checked(key, f"the api_key for the parameter {name!r}", context)
+            return given.map(lambda good: request.with_query(name, good, secret=True))
 
         return cls(id=f"query {name}", sign=sign)
 
@@ -101,18 +114,15 @@ class Auth:
         """Send the key that stands in the first of *variables* that is set."""
 
         def sign(request: HttpRequest, context: AuthContext) -> Result[HttpRequest, LLMError]:
-            key = next(
-                (context.environ[name] for name in variables if context.environ.get(name)), None
-            )
-            names = " or ".join(variables)
+            found = (context.environ[name] for name in variables if context.environ.get(name))
+            key = next(found, context.missing_key)
             if key is None:
-                message = f"no API key: set {names}, or configure the provider with api_key=..."
-                return Failure(AuthenticationError(message))
-            return _checked(key, names).map(
+                return Failure(_no_key(variables))
+            return _checked(key, " or ".join(variables), context).map(
                 lambda good: request.with_header(header, prefix + good, secret=True)
             )
 
-        return cls(id=f"env {' or '.join(variables)}", sign=sign)
+        return cls(id=f"env {' or '.join(variables)}", sign=sign, variables=variables)
 
     @classmethod
     def token(
@@ -125,46 +135,61 @@ class Auth:
         """Send a token that *fetch* gets (and refreshes) anew for each request."""
 
         def sign(request: HttpRequest, context: AuthContext) -> Result[HttpRequest, LLMError]:
-            return _checked(context.token, "the fetched token").map(
+            return _checked(context.token, "the fetched token", context).map(
                 lambda good: request.with_header(header, prefix + good, secret=True)
             )
 
         return cls(id="token", sign=sign, fetch=fetch)
 
-    @classmethod
-    def first_of(cls, *auths: "Auth") -> Self:
-        """Sign by the first of *auths* that can; the failure names what each one lacked."""
+    @staticmethod
+    def first_of(*auths: "Auth") -> "Auth":
+        """Sign by the first of *auths* that has a key; the failure names what each one lacked.
+
+        A key that is there and cannot be sent is a failure at once: nothing is sent without it.
+        """
 
         def sign(request: HttpRequest, context: AuthContext) -> Result[HttpRequest, LLMError]:
-            reasons = []
+            unset: list[str] = []
+            reasons: list[str] = []
             for auth in auths:
                 signed = auth.sign(request, context)
-                if isinstance(signed, Success):
+                if isinstance(signed, Success) or signed.error.error_code == UNUSABLE_KEY:
                     return signed
-                reasons.append(signed.failure().message)
-            return Failure(AuthenticationError("; ".join(reasons) or "no way to authenticate"))
+                if signed.error == _no_key(auth.variables):
+                    unset.extend(auth.variables)
+                else:
+                    reasons.append(signed.error.message)
+            if unset:
+                reasons.insert(0, _no_key(unset).message)
+            message = "; ".join(reasons) or "no way to authenticate"
+            return Failure(AuthenticationError(message, error_code=NO_KEY))
 
-        return _combined(cls(id=" or ".join(auth.id for auth in auths), sign=sign), auths)
+        return _combined(" or ", sign, auths)
 
-    @classmethod
-    def all_of(cls, *auths: "Auth") -> Self:
+    @staticmethod
+    def all_of(*auths: "Auth") -> "Auth":
         """Sign by every one of *auths*, for gateways with a key of their own."""
 
         def sign(request: HttpRequest, context: AuthContext) -> Result[HttpRequest, LLMError]:
             signed: Result[HttpRequest, LLMError] = Success(request)
             for auth in auths:
-                if isinstance(signed, Success):
-                    signed = auth.sign(signed.unwrap(), context)
+                signed = signed.bind(partial(_sign_by, auth, context))
             return signed
 
-        return _combined(cls(id=" and ".join(auth.id for auth in auths), sign=sign), auths)
+        return _combined(" and ", sign, auths)
 
 
-def _combined(whole: _AuthT, parts: Iterable[Auth]) -> _AuthT:
-    """Return *whole*, which fetches what the first of *parts* that fetches anything does."""
-    fetching = next((auth for auth in parts if auth.fetch is not None), None)
-    if fetching is None:
-        return whole
+def _sign_by(
+    auth: Auth, context: AuthContext, request: HttpRequest
+) -> Result[HttpRequest, LLMError]:
+    return auth.sign(request, context)
+
+
+def _combined(word: str, sign: Sign, parts: Sequence[Auth]) -> Auth:
+    """Return an auth of *parts*; it fetches what the first of them that fetches does."""
+    names = dict.fromkeys(name for auth in parts for name in auth.variables)
+    whole = Auth(id=word.join(auth.id for auth in parts), sign=sign, variables=tuple(names))
+    fetching = next((auth for auth in parts if auth.fetch is not None), whole)
     return evolve(whole, fetch=fetching.fetch, fetch_when=fetching.fetch_when)
 
 
@@ -187,11 +212,19 @@ def choose_auth(
     return fallback if api_key is None else of_key(api_key)
 
 
-def _checked(key: str | None, what: str) -> Result[str, LLMError]:
+def _no_key(variables: Sequence[str]) -> AuthenticationError:
+    names = " or ".join(variables)
+    message = f"no API key: set {names}, or configure the provider with api_key=..."
+    return AuthenticationError(message, error_code=NO_KEY)
+
+
+def _checked(key: str | None, source: str, context: AuthContext) -> Result[str, LLMError]:
     """Return *key* without white space around it, if a header can hold it."""
-    key = (key or "").strip()
+    key = (key or "").strip() or context.missing_key
     if not key:
-        return Failure(AuthenticationError(f"no API key: {what} is empty"))
+        message = f"no API key: {source} is empty"
+        return Failure(AuthenticationError(message, error_code=NO_KEY))
     if not key.isascii() or not key.isprintable():
-        return Failure(AuthenticationError(f"{what} holds characters that no key has"))
+        message = f"{source} holds characters that cannot be part of a key"
+        return Failure(AuthenticationError(message, error_code=UNUSABLE_KEY))
     return Success(key)

@@ -14,7 +14,7 @@ from typing import Any, Self, TypedDict, Unpack
 from attrs import evolve, field, fields, frozen
 
 from llmcore.protocols.protocol import Built, Protocol
-from llmcore.routes.auth import Auth, AuthContext
+from llmcore.routes.auth import NO_KEY, Auth, AuthContext
 from llmcore.routes.endpoint import Endpoint, EndpointContext
 from llmcore.routes.framing import Framing
 from llmcore.routes.http_request import HttpRequest, sendable, with_query
@@ -94,6 +94,17 @@ class PreparedRequest:
     def headers(self) -> Mapping[str, str]:
         """The headers, secrets redacted; the real ones are in `http.headers`."""
         return self.http.safe_headers
+
+
+@frozen
+class _Signed:
+    request: HttpRequest
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+
+def _key_missing(reason: str) -> Diagnostic:
+    message = f"{reason}; a placeholder is shown in its place"
+    return Diagnostic("missing-api-key", "auth", action="noted", message=message)
 
 
 class RouteChanges(TypedDict, total=False):
@@ -201,7 +212,8 @@ class Route:
 
         def finish(url: str) -> Result[PreparedRequest, LLMError]:
             unsigned = HttpRequest(method="GET", url=with_query(url, rest.query), headers=headers)
-            return self._signed(unsigned, context).map(lambda signed: evolve(cut, http=signed))
+            signed = self._signed(unsigned, context)
+            return signed.map(lambda done: evolve(cut, http=done.request))
 
         return evolve(self.endpoint, target=f"/{rest.path}").url(where).bind(finish)
 
@@ -226,9 +238,9 @@ class Route:
             )
             return self._signed(unsigned, context).map(
                 lambda signed: PreparedRequest(
-                    http=signed,
+                    http=signed.request,
                     body=body,
-                    diagnostics=built.diagnostics,
+                    diagnostics=(*built.diagnostics, *signed.diagnostics),
                     streaming=streaming,
                     request=request,
                 )
@@ -236,9 +248,17 @@ class Route:
 
         return self.endpoint.url(where).bind(finish)
 
-    def _signed(self, unsigned: HttpRequest, context: AuthContext) -> Result[HttpRequest, LLMError]:
-        signed = sendable(unsigned).bind(lambda good: self.auth.sign(good, context))
-        return signed.bind(lambda whole: sendable(whole, checked=unsigned.headers))
+    def _signed(self, unsigned: HttpRequest, context: AuthContext) -> Result[_Signed, LLMError]:
+        checked = sendable(unsigned)
+        signed = checked.bind(lambda good: self.auth.sign(good, context)).map(_Signed)
+        if isinstance(signed, Failure) and signed.error.error_code == NO_KEY and context.shown:
+            missing = signed.error.message
+            signed = checked.bind(lambda good: self.auth.sign(good, context.without_key())).map(
+                lambda request: _Signed(request, (_key_missing(missing),))
+            )
+        return signed.bind(
+            lambda done: sendable(done.request, checked=unsigned.headers).map(lambda _: done)
+        )
 
     def _headers(
         self, request: LLMRequest, built: Built[Any], streaming: bool

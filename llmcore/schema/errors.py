@@ -38,6 +38,20 @@ def _class_default(error: "LLMError") -> bool:
     return type(error).retryable_by_default
 
 
+_RAW_LEVELS = 100
+
+
+def _shallow(value: "JsonValue", levels: int = _RAW_LEVELS) -> "JsonValue":
+    """Return *value*, cut where a server nested it so deeply that nothing else could read it."""
+    if not isinstance(value, dict | list):
+        return value
+    if not levels:
+        return "[nested too deeply]"
+    if isinstance(value, dict):
+        return {key: _shallow(item, levels - 1) for key, item in value.items()}
+    return [_shallow(item, levels - 1) for item in value]
+
+
 @define(auto_exc=False, eq=False, repr=False, kw_only=True)
 class LLMError(Exception):
     """Base of all errors; catches every one of them."""
@@ -59,8 +73,8 @@ class LLMError(Exception):
     """The provider's id for this request; quote it to their support."""
     partial: "LLMResponse | None" = None
     """What had arrived before the error."""
-    raw: "JsonValue" = None
-    """The error body as it came."""
+    raw: "JsonValue" = field(default=None, converter=_shallow)
+    """The error body as it came, down to 100 levels."""
     cause: BaseException | None = None
     """The foreign exception this one was made from."""
 

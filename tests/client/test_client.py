@@ -21,6 +21,7 @@ from llmcore import (
     Model,
     NetworkError,
     NotFoundError,
+    OpenAI,
     OpenAICompatible,
     RateLimitError,
     StreamError,
@@ -193,6 +194,22 @@ async def test_keys_never_appear_in_errors(server: Loopback) -> None:
     assert isinstance(error, AuthenticationError)
     assert "sk-loopback-secret" not in repr(error) + str(error) + repr(error.raw) + repr(error.args)
     assert "bad key" in error.message
+
+
+@pytest.mark.parametrize("api_key", [None, ""])
+async def test_prepare_without_a_key_shows_a_placeholder_and_a_diagnostic(
+    api_key: str | None,
+) -> None:
+    """To see what would be sent takes no key."""
+    model = OpenAI.configure(api_key=api_key).chat("gpt-5.2")
+    prepared = Client(environ={}).prepare(request(model=model, prompt="Hi")).unwrap()
+
+    assert prepared.headers["authorization"] == "[redacted]"
+    assert prepared.http.headers["authorization"] == "Bearer [no API key]"
+    (note,) = prepared.diagnostics
+    assert (note.code, note.action) == ("missing-api-key", "noted")
+    assert "no API key: " in note.message
+    assert isinstance(await Client(environ={}).generate(request(model=model, prompt="Hi")), Failure)
 
 
 async def test_prepare_shows_the_native_request_and_sends_nothing(server: Loopback) -> None:

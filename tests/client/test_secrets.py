@@ -1,6 +1,7 @@
 """Keys and prompts stay out of logs, errors and tracebacks, whatever becomes of a call."""
 
 import logging
+import pickle
 import traceback
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -18,6 +19,7 @@ from llmcore import (
     OpenAICompatible,
     Timeouts,
     generate,
+    request,
 )
 from tests.support.servers.loopback import Answer, Loopback, chat_chunk, chat_handler, serve
 
@@ -112,6 +114,26 @@ async def test_no_key_and_no_prompt_is_told(
     written += "".join(capfd.readouterr())
     assert KEY not in written
     assert PROMPT not in written
+
+
+DEEP = 1200
+
+
+@pytest.mark.parametrize("status", [400, 500])
+async def test_error_body_nested_deeply_is_an_error_that_is_redacted_and_pickles(
+    server: Loopback, status: int
+) -> None:
+    """A server cannot raise RecursionError in its client."""
+    inside = f'{{"message": "bad: {KEY}", "x": {"[" * DEEP}"{KEY}"{"]" * DEEP}}}'
+    body = f'{{"error": {inside}}}'.encode()
+    server.handler = lambda _: Answer([body], status, {"content-type": "application/json"})
+    async with Client() as client:
+        result = await client.generate(request(model=in_a_header(server.url)[0], prompt="Hi"))
+    error = result.failure()
+
+    assert KEY not in repr(error.raw)
+    assert KEY not in str(error)
+    assert pickle.loads(pickle.dumps(error)) == error
 
 
 async def test_nothing_is_printed_and_no_handler_attached(

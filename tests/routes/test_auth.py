@@ -108,6 +108,25 @@ def test_without_a_usable_key(auth: Auth, named: str) -> None:
     assert "päss" not in message
 
 
+def test_missing_keys_are_named_in_one_sentence() -> None:
+    """However many variables may hold one."""
+    auth = Auth.first_of(Auth.env("ONE_KEY"), Auth.env("TWO_KEY", "NEW_KEY"))
+
+    assert refused(auth) == (
+        "no API key: set ONE_KEY or TWO_KEY or NEW_KEY, or configure the provider with api_key=..."
+    )
+
+
+@pytest.mark.parametrize("other", [Auth.none(), Auth.env("OTHER_KEY")])
+def test_key_that_cannot_be_sent_is_not_left_out(other: Auth) -> None:
+    """The request would go out without it, or with another one."""
+    auth = Auth.first_of(Auth.env("MY_KEY"), other)
+
+    assert refused(auth, MY_KEY="k\u00e9y", OTHER_KEY="k") == (
+        "MY_KEY holds characters that cannot be part of a key"
+    )
+
+
 def test_ids_tell_people_what_it_is() -> None:
     """By kind and variable, never by key."""
     both = Auth.all_of(Auth.bearer(SECRET), Auth.query("key", SECRET))

@@ -71,8 +71,11 @@ def _kept(event: LLMEvent) -> LLMEvent:
 
 
 def unpacked(data: bytes) -> list[LLMEvent]:
-    """Return the events of *data*; InvalidRequestError or ValueError if it holds none."""
+    """Return the events of *data*; InvalidRequestError or ValueError unless it is an answer."""
     items = json.loads(data)
     if not isinstance(items, list):
         raise InvalidRequestError("not a list of events")
-    return [codec.from_json(LLMEvent, item) for item in items]  # type: ignore[arg-type]
+    events = [codec.from_json(LLMEvent, item) for item in items]  # type: ignore[arg-type]
+    if not events or not isinstance(events[-1], Finish):
+        raise InvalidRequestError("the events of the answer do not end with its finish")
+    return events

@@ -87,7 +87,7 @@ class CostBudget:
             )
 
     def _add(self, cost_usd: float | None) -> None:
-        if cost_usd is None:
+        if cost_usd is None or not cost_usd >= 0:  # what is negative or NaN is not a price
             self.unpriced_calls += 1
         else:
             self.spent_usd += cost_usd

@@ -13,8 +13,6 @@ Price: TypeAlias = Callable[[str, str, Usage], float | None]
 
 def listed_price(provider: str, model: str, usage: Usage) -> float | None:
     """Return what the provider says it cost, or else what the catalog's prices make of it."""
-    if usage.cost_usd is not None:
-        return usage.cost_usd
     from llmcore.catalog import cost_of  # a data file, read on first use
 
     return cost_of(provider, model, usage)

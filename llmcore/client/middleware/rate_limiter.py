@@ -23,6 +23,9 @@ TokenEstimate: TypeAlias = Callable[[LLMRequest], int]
 
 _LOCAL = "rate-limiter"
 
+_LONGEST_PAUSE_S = 3600.0
+"""A server that asks for a longer wait, or states a later reset, is asked again after an hour."""
+
 
 def expected_tokens(request: LLMRequest) -> int:
     """Return the input, at four characters a token, and `max_tokens` of output if given."""
@@ -34,8 +37,8 @@ class RateLimiter:
 
     Two things set the pace, the slower one counts: the limits given here, and what the
     provider's headers say is left (`headers`). After its 429 with a time to wait, nothing is
-    sent for that long. Who comes first goes first. What a call really used is known at its
-    end, and then corrects what was estimated.
+    sent for that long, but at most for an hour: then it is asked again. First come, first
+    served. Token use is estimated before a call and corrected at its end.
 
     A call never waits longer than `max_wait_s` seconds: if it would have to, it is a
     RateLimitError at once, `retry_after` saying when it could go.
@@ -200,17 +203,19 @@ class _Lane:
         if self.tokens is not None:
             self.tokens.take(used - min(expected, self.tokens.capacity), now)
         if isinstance(error, RateLimitError) and error.error_code != _LOCAL and error.retry_after:
-            self.stopped_until = max(self.stopped_until, now + error.retry_after)
+            pause_s = min(error.retry_after, _LONGEST_PAUSE_S)
+            self.stopped_until = max(self.stopped_until, now + pause_s)
 
     def learn(self, info: RateLimitInfo, now: float, wall: float) -> None:
         """Go by what the headers of an answer say is left."""
         requests_s = _seconds_to(info.requests_reset_at, wall)
         tokens_s = _seconds_to(info.tokens_reset_at, wall)
+        end, waiting = now + _LONGEST_PAUSE_S, (self.waiting_requests, self.waiting_tokens)
         self.stated_requests = stated(
-            info.requests_limit, info.requests_remaining, requests_s, self.waiting_requests, now
+            info.requests_limit, info.requests_remaining, requests_s, waiting[0], now, end
         )
         self.stated_tokens = stated(
-            info.tokens_limit, info.tokens_remaining, tokens_s, self.waiting_tokens, now
+            info.tokens_limit, info.tokens_remaining, tokens_s, waiting[1], now, end
         )
 
     def _take(self, requests: int, tokens: int, now: float) -> None:

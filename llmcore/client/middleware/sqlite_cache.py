@@ -109,7 +109,10 @@ class SqliteCache:
                 " AND (expires_at IS NULL OR expires_at > ?) RETURNING value",
                 (now, key, now),
             ).fetchone()
-        return None if row is None else bytes(row[0])
+        if row is None:
+            return None
+        value = row[0]
+        return value if isinstance(value, bytes) else str(value).encode()  # written by other tools
 
     def _put(self, key: str, value: bytes, ttl_s: float | None) -> None:
         if len(value) > self._max_bytes:

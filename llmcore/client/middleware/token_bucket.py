@@ -45,12 +45,17 @@ def per_minute(count: float, now: float) -> TokenBucket:
 
 
 def stated(
-    limit: int | None, remaining: int | None, reset_s: float | None, waiting: float, now: float
+    limit: int | None,
+    remaining: int | None,
+    reset_s: float | None,
+    waiting: float,
+    now: float,
+    end: float = math.inf,
 ) -> TokenBucket | None:
     """Return the bucket that a server says we have: *remaining* of *limit*, full in *reset_s*.
 
-    *waiting* is what we shall use of it without having sent it yet. None if it does not say
-    enough, or the time is over.
+    *waiting* is what we shall use of it without having sent it yet; from *end* on the bucket limits
+    nothing, however late the reset is. None if it does not say enough, or the time is over.
     """
     if remaining is None or reset_s is None or reset_s <= 0:
         return None
@@ -60,5 +65,5 @@ def stated(
         rate=rate,
         level=remaining - waiting,
         at=now,
-        until=now + reset_s,
+        until=min(now + reset_s, end),
     )

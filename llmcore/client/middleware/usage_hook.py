@@ -36,7 +36,9 @@ class CallUsage:
             provider=target.provider,
             model=target.model,
             usage=usage,
-            cost_usd=cost_of_call(price, target, outcome.response, usage),
+            cost_usd=0.0
+            if outcome.from_cache
+            else cost_of_call(price, target, outcome.response, usage),
             error=outcome.error,
             from_cache=outcome.from_cache,
         )

@@ -7,10 +7,12 @@ import pytest
 from attrs import evolve
 
 from llmcore import Client, ConfigurationError, QuotaExceededError, Success
+from llmcore.catalog.cost import cost_of
 from llmcore.client.middleware.call_log import CallLog
 from llmcore.client.middleware.cost_budget import CostBudget
 from llmcore.client.middleware.pricing import listed_price
 from llmcore.client.middleware.response_cache import ResponseCache
+from llmcore.client.middleware.usage_hook import CallUsage, UsageHook
 from llmcore.schema.events import TextDelta
 from llmcore.schema.usage import Usage
 from tests.client.middleware.middleware_scenes import (
@@ -73,6 +75,30 @@ async def test_answers_from_the_cache_cost_nothing() -> None:
         assert isinstance(await run(client, False), Success)
 
     assert budget.spent_usd == pytest.approx(0.05)
+
+
+async def test_answer_from_the_cache_costs_zero() -> None:
+    """Not None: that would be an unknown cost."""
+    told: list[CallUsage] = []
+    client, _ = client_of([UsageHook(told.append), ResponseCache()], answer(False))
+    results = [await run(client, False) for _ in range(2)]
+
+    assert results[1].unwrap().cost == 0.0
+    assert [call.cost_usd for call in told] == [None, 0.0]
+
+
+@pytest.mark.parametrize("cost", [-5.0, float("nan")])
+async def test_cost_below_zero_does_not_fill_the_budget_up(cost: float) -> None:
+    """Whoever states it: the provider, or a price function."""
+    budget = CostBudget(usd=1, price=lambda *_: cost)
+    client, _ = client_of([budget], answer(False), answer(False))
+    for _ in range(2):
+        await run(client, False)
+
+    assert (budget.spent_usd, budget.unpriced_calls) == (0.0, 2)
+    usage = evolve(Usage.make(input_tokens=3, output_tokens=2), cost_usd=cost)
+    assert cost_of("any", "any", usage) is None
+    assert listed_price("any", "any", usage) is None
 
 
 async def test_a_model_without_a_price() -> None:

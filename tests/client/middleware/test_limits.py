@@ -185,6 +185,30 @@ async def test_a_429_stops_everybody_for_as_long_as_it_says(streaming: bool) -> 
     assert time.slept == pytest.approx([7])
 
 
+FAR = "9999-12-31T23:59:59Z"
+NOTHING_LEFT = {"content-type": "application/json", "anthropic-ratelimit-requests-remaining": "0"}
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        (200, {**NOTHING_LEFT, "anthropic-ratelimit-requests-reset": FAR}, answer(False)),
+        (200, {**NOTHING_LEFT, "anthropic-ratelimit-requests-limit": "5"}, answer(False)),
+        (429, {"retry-after": "99999999999999"}, {"error": {"message": "slow down"}}),
+        (429, {"retry-after": "2000000"}, {"error": {"message": "slow down"}}),
+        (429, {"retry-after": "Fri, 31 Dec 9999 23:59:59 GMT"}, {"error": {"message": "slow"}}),
+    ],
+)
+async def test_model_is_asked_again_after_an_hour_whatever_its_server_says(first: Any) -> None:
+    """One odd date would lock it until the process ends."""
+    time = FakeClock(now=1_700_000_000.0)
+    client, _ = client_of([RateLimiter(clock=time.clock)], first, *[answer(False)] * 2)
+    await run(client, False)
+    time.now += 3601
+
+    assert isinstance(await run(client, False), Success)
+
+
 async def test_who_gives_up_waiting_gives_its_turn_back() -> None:
     """A cancelled request has used nothing."""
     time = FakeClock()

@@ -427,7 +427,7 @@ async def test_an_entry_that_makes_no_sense_is_a_miss(
     store = SqliteCache(tmp_path / "answers.db")
     client, transport = client_of([ResponseCache(store)], *[answer(False)] * 2)
     await run(client, False)
-    for value in (b'{"no": "list"}', b"garbage"):
+    for value in (b'{"no": "list"}', b"garbage", b"[]", "text", 5, 0.5):
         with sqlite3.connect(store.path) as connection:
             connection.execute("UPDATE answers SET value = ?", (value,))
         connection.close()
