@@ -8,12 +8,11 @@ from llmcore.catalog.model_info import ModelInfo
 from llmcore.catalog.model_names import names_of
 from llmcore.catalog.records import catalog, model_at
 from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.model import PROVIDER_ALIASES
 
 Capability: TypeAlias = Literal["reasoning", "vision", "tools", "structured_output"]
 """What a model may be asked to be able to do."""
 
-_OTHER_NAMES: Final = {"gemini": "google"}
-"""What providers are called besides their ids."""
 _LONG_AGO: Final = date(1970, 1, 1)
 _GENERATION: Final = timedelta(days=30)
 
@@ -31,7 +30,7 @@ def get_model_info(model_id: str, provider: str | None = None) -> ModelInfo | No
 
 def list_models(provider: str | None = None) -> tuple[ModelInfo, ...]:
     """Return the models of *provider*, or all; empty for a provider that is not in the catalog."""
-    wanted = _OTHER_NAMES.get(provider, provider) if provider is not None else None
+    wanted = PROVIDER_ALIASES.get(provider, provider) if provider is not None else None
     return tuple(
         model_at(number)
         for number, record in enumerate(catalog().records)
@@ -79,7 +78,7 @@ def _strength(model: ModelInfo) -> tuple[float, date]:
 def _find(model_id: str, provider: str) -> int | None:
     """Return the number of a provider's record."""
     known = catalog()
-    provider = _OTHER_NAMES.get(provider, provider)
+    provider = PROVIDER_ALIASES.get(provider, provider)
     for one in (provider, known.fallbacks.get(provider)):
         by_name = known.by_provider.get(one or "", {})
         for name in names_of(model_id, one or ""):

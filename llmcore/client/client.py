@@ -20,7 +20,7 @@ from llmcore.client.http.options import HttpOptions
 from llmcore.client.http.transport import HttpClient
 from llmcore.client.large_requests import is_large, off_the_loop
 from llmcore.client.media_files import load_files, names_files
-from llmcore.client.middleware.chain import Middleware, Next, compose
+from llmcore.client.middleware.chain import ClientCheck, Middleware, Next, compose
 from llmcore.client.timeouts import Timeouts
 from llmcore.client.transport import Exchange, Transport
 from llmcore.client.transports import Transports
@@ -31,7 +31,7 @@ from llmcore.routes.transport import Http, WebSocket
 from llmcore.schema.changed import changed
 from llmcore.schema.errors import ConfigurationError, LLMError
 from llmcore.schema.json import ProviderMetadata
-from llmcore.schema.model import Model
+from llmcore.schema.model import PROVIDER_ALIASES, Model
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.result import Failure, Result, Success
@@ -81,6 +81,9 @@ class Client:
         self.timeouts = timeouts or Timeouts()
         self._environ = environ
         self._middleware = tuple(middleware)
+        for one in self._middleware:
+            if isinstance(one, ClientCheck):
+                one.check(self._provider_names)
         self._credentials = Credentials(http if isinstance(http, HttpOptions) else HttpOptions())
         self._transports = Transports(http=http, transport=transport, environ=self.environ)
 
@@ -232,13 +235,16 @@ class Client:
         except LLMError as error:
             return Failure(error)
 
+    @property
+    def _provider_names(self) -> tuple[str, ...]:
+        other = (alias for alias, name in PROVIDER_ALIASES.items() if name in self.providers)
+        return (*self.providers, *other)
+
     def _own_name(self, provider: str | None) -> str | None:
         """Return the name under which *provider* is configured here, if only another one is."""
         if provider is None or provider in self.providers:
             return provider
-        from llmcore.routes.providers import OTHER_NAMES  # a long table
-
-        other = OTHER_NAMES.get(provider, provider)
+        other = PROVIDER_ALIASES.get(provider, provider)
         return other if other in self.providers else provider
 
     def _call(

@@ -18,9 +18,6 @@ from attrs import frozen
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.model import Model
 
-OTHER_NAMES: Final = {"gemini": "google"}
-"""What providers are called besides their ids, here and in `llmcore.catalog`."""
-
 
 class Facade(Protocol):
     """A configured provider."""

@@ -75,7 +75,7 @@ def unpacked(data: bytes) -> list[LLMEvent]:
     items = json.loads(data)
     if not isinstance(items, list):
         raise InvalidRequestError("not a list of events")
-    events = [codec.from_json(LLMEvent, item) for item in items]  # type: ignore[arg-type]
+    events: list[LLMEvent] = [codec.from_json(LLMEvent, item) for item in items]  # type: ignore[arg-type]
     if not events or not isinstance(events[-1], Finish):
         raise InvalidRequestError("the events of the answer do not end with its finish")
     return events

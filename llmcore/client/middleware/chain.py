@@ -13,8 +13,8 @@ raises is the call's outcome; any other exception is a bug, and raised.
 
 import functools
 import inspect
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TypeAlias, Union
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from typing import Protocol, TypeAlias, Union, runtime_checkable
 
 from attrs import evolve, field, frozen
 
@@ -51,6 +51,15 @@ class Next:
 
 
 Middleware: TypeAlias = Callable[[LLMRequest, Next], Union[EventStream, Awaitable[EventStream]]]
+
+
+@runtime_checkable
+class ClientCheck(Protocol):
+    """A middleware that can tell whether a client fits it."""
+
+    def check(self, providers: Collection[str]) -> None:
+        """Raise ConfigurationError if it needs what a client with these *providers* lacks."""
+        ...
 
 
 def compose(middleware: Sequence[Middleware], call: Next) -> Next:

@@ -1,6 +1,6 @@
-"""Asking another model when one cannot be had."""
+"""Asks another model when one fails."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TypeAlias, Union
 
 import anyio
@@ -28,6 +28,9 @@ from llmcore.schema.request import LLMRequest
 Alternative: TypeAlias = Union[str, Model, tuple[str, str]]
 """A model id of the same provider, a configured model, or a provider's id and a model id."""
 
+FELL_BACK = "model-fallback"
+"""The code of the Diagnostic of an answer that another model gave."""
+
 FALLS_BACK_ON: tuple[type[LLMError], ...] = (
     ServerError,  # overloaded ones, too
     RateLimitError,
@@ -35,7 +38,7 @@ FALLS_BACK_ON: tuple[type[LLMError], ...] = (
     RequestTimeoutError,
     NotFoundError,
 )
-"""What may not happen with another model."""
+"""Errors that another model may not have."""
 
 
 class Fallback:
@@ -43,8 +46,9 @@ class Fallback:
 
     The first is the request's own. The next one is asked only after an error of the classes
     *on*, and only as long as nothing of an answer was seen: no text, no tool call. Each attempt
-    that failed is a Diagnostic (`model-fallback`) of the answer; if all fail, the error is the
-    last one's, with notes of those before.
+    that failed is a Diagnostic (`model-fallback`) of the answer; if all fail, the error is that of
+    the request's own model, with notes of the others. A client that does not have the provider of
+    an alternative refuses to be built.
     """
 
     def __init__(self, *models: Alternative, on: Sequence[type[LLMError]] = FALLS_BACK_ON) -> None:
@@ -57,17 +61,30 @@ class Fallback:
 
     async def __call__(self, request: LLMRequest, next: Next) -> EventStream:
         """Run the call with the first model that answers."""
-        notes: list[Diagnostic] = []
-        attempts = [request, *(_asking(model, request, next) for model in self._models)]
-        for number, attempt in enumerate(attempts):
+        failures: list[tuple[Target, LLMError]] = []
+        for attempt in (request, *(_asking(model, request, next) for model in self._models)):
             stream = next(attempt)
             error = await _failure_before_answer(stream)
-            final = number + 1 == len(attempts)
-            if error is None or final or not isinstance(error, self._on):
-                return _noted(stream, error, notes)
+            if error is None:
+                return _noted(stream, failures)
             await stream.aclose()
-            notes.append(_note(target_of(attempt, next), error))
-        raise AssertionError("the last attempt returns")
+            failures.append((target_of(attempt, next), error))
+            if not isinstance(error, self._on):
+                break
+        _, first = failures[0]
+        for target, error in failures[1:]:
+            first.add_note(_failed(target, error))
+        return EventStream.of([ErrorEvent(first)])
+
+    def check(self, providers: Collection[str]) -> None:
+        """Raise ConfigurationError if the provider of an alternative is not in *providers*."""
+        for model in self._models:
+            if isinstance(model, tuple) and model[0] not in providers:
+                known = ", ".join(providers) or "none"
+                raise ConfigurationError(
+                    f"Fallback: the provider {model[0]!r} of {model[1]!r} is not configured "
+                    f"(configured: {known})"
+                )
 
 
 def _asking(model: Alternative, request: LLMRequest, next: Next) -> LLMRequest:
@@ -102,24 +119,19 @@ async def _failure_before_answer(stream: EventStream) -> LLMError | None:
     return last.error if silent and isinstance(last, ErrorEvent) else None
 
 
-def _note(target: Target, error: LLMError) -> Diagnostic:
+def _failed(target: Target, error: LLMError) -> str:
     where = f"{target.provider}/{target.model}"
-    return Diagnostic(
-        "model-fallback",
-        "model",
-        action="changed",
-        message=f"{where} failed, so another model was asked: {type(error).__name__}: {error}",
-    )
+    return f"{where} failed, so another model was asked: {type(error).__name__}: {error}"
 
 
-def _noted(stream: EventStream, error: LLMError | None, notes: Sequence[Diagnostic]) -> EventStream:
-    """Return *stream* with *notes* of what was tried before."""
-    if not notes:
+def _noted(stream: EventStream, failures: Sequence[tuple[Target, LLMError]]) -> EventStream:
+    """Return *stream* with a Diagnostic for each of the *failures* before it."""
+    if not failures:
         return stream
-    if error is not None:
-        for note in notes:
-            error.add_note(note.message)
-        return stream
+    notes = [
+        Diagnostic(FELL_BACK, "model", action="changed", message=_failed(target, error))
+        for target, error in failures
+    ]
 
     def change(event: LLMEvent) -> Sequence[LLMEvent]:
         if isinstance(event, StreamStart):

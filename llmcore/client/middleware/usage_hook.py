@@ -32,13 +32,12 @@ class CallUsage:
     def of(cls, request: LLMRequest, target: Target, outcome: Outcome, price: Price) -> "CallUsage":
         """Work out what a call to *target* consumed."""
         usage = outcome.usage_of(request)
+        cost_usd = cost_of_call(price, target, outcome.response, usage)
         return cls(
             provider=target.provider,
             model=target.model,
             usage=usage,
-            cost_usd=0.0
-            if outcome.from_cache
-            else cost_of_call(price, target, outcome.response, usage),
+            cost_usd=0.0 if outcome.from_cache else cost_usd,
             error=outcome.error,
             from_cache=outcome.from_cache,
         )

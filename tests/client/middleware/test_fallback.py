@@ -132,16 +132,34 @@ async def test_a_stream_that_only_started_has_said_nothing() -> None:
 
 
 @both
-async def test_if_all_fail_the_last_error_tells_of_the_others(streaming: bool) -> None:
-    """In its notes."""
+async def test_if_all_fail_the_first_error_tells_of_the_others(streaming: bool) -> None:
+    """In its notes: the first model is the one that was asked for."""
     client, _ = client_of([Fallback("n", "o")], OVERLOADED, NetworkError("gone"), LIMITED)
     error = (await run(client, streaming)).failure()
 
-    assert isinstance(error, RateLimitError)
+    assert isinstance(error, OverloadedError)
     first, second = error.__notes__
-    assert "loop/m failed" in first
-    assert "OverloadedError" in first
-    assert "loop/n failed" in second
+    assert "loop/n failed" in first
+    assert "NetworkError" in first
+    assert "loop/o failed" in second
+
+
+@both
+async def test_error_of_an_alternative_does_not_hide_the_first_one(streaming: bool) -> None:
+    """It ends the search, and is a note."""
+    client, transport = client_of([Fallback("n", "o")], LIMITED, INVALID)
+    error = (await run(client, streaming)).failure()
+
+    assert isinstance(error, RateLimitError)
+    assert "InvalidRequestError" in error.__notes__[0]
+    assert len(transport.requests) == 2
+
+
+def test_provider_of_an_alternative_that_is_not_configured_is_refused_by_the_client() -> None:
+    """When it is built, and not on the day that the first model fails."""
+    with pytest.raises(ConfigurationError, match="'missing' of 'n' is not configured"):
+        client_of([Fallback(("missing", "n"))])
+    client_of([Fallback(("other", "n"), "m", OTHER.model("o"))])
 
 
 @both
