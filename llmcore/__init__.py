@@ -49,7 +49,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "llmcore.client.middleware.sqlite_cache": "SqliteCache",
         "llmcore.client.middleware.telemetry": "Telemetry",
         "llmcore.client.middleware.usage_hook": "CallUsage UsageHook",
-        "llmcore.client.timeouts": "Timeouts",
+        "llmcore.routes.timeouts": "Timeouts",
         "llmcore.folds.response": "Accumulator collect",
         "llmcore.generation.abort": "AbortController AbortSignal",
         "llmcore.generation.conditions": "has_tool_call step_count_is",

@@ -25,7 +25,6 @@ from llmcore.client.middleware.sqlite_cache import SqliteCache as SqliteCache
 from llmcore.client.middleware.telemetry import Telemetry as Telemetry
 from llmcore.client.middleware.usage_hook import CallUsage as CallUsage
 from llmcore.client.middleware.usage_hook import UsageHook as UsageHook
-from llmcore.client.timeouts import Timeouts as Timeouts
 from llmcore.folds.response import Accumulator as Accumulator
 from llmcore.folds.response import collect as collect
 from llmcore.generation.abort import AbortController as AbortController
@@ -80,6 +79,7 @@ from llmcore.routes.perplexity import Perplexity as Perplexity
 from llmcore.routes.route import PreparedRequest as PreparedRequest
 from llmcore.routes.route import Route as Route
 from llmcore.routes.route import RouteDefaults as RouteDefaults
+from llmcore.routes.timeouts import Timeouts as Timeouts
 from llmcore.routes.together import Together as Together
 from llmcore.routes.vertex import Vertex as Vertex
 from llmcore.routes.vllm import VLLM as VLLM

@@ -13,11 +13,11 @@ from llmcore.bridge.model_map import ModelMap
 from llmcore.client.client import Client, ModelSource
 from llmcore.client.environment import provider_entries
 from llmcore.client.large_requests import is_large, off_the_loop
-from llmcore.client.timeouts import Timeouts
 from llmcore.client.transport import Exchange, Transport
 from llmcore.protocols.errors import error_from_response
 from llmcore.routes.http_request import HttpRequest, redact
 from llmcore.routes.route import PreparedRequest, Route
+from llmcore.routes.timeouts import Timeouts
 from llmcore.schema import json
 from llmcore.schema.errors import ConfigurationError, LLMError, RequestTimeoutError, StreamError
 from llmcore.schema.json import JsonObject, JsonValue

@@ -5,10 +5,9 @@ from functools import lru_cache
 from typing import Final, Literal, TypeAlias, get_args
 
 from llmcore.catalog.model_info import ModelInfo
-from llmcore.catalog.model_names import names_of
+from llmcore.catalog.model_names import PROVIDER_ALIASES, names_of
 from llmcore.catalog.records import catalog, model_at
 from llmcore.schema.errors import ConfigurationError
-from llmcore.schema.model import PROVIDER_ALIASES
 
 Capability: TypeAlias = Literal["reasoning", "vision", "tools", "structured_output"]
 """What a model may be asked to be able to do."""

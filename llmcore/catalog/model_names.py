@@ -16,6 +16,10 @@ and `:free` is another price.
 import re
 from collections.abc import Iterator
 from itertools import product
+from typing import Final
+
+PROVIDER_ALIASES: Final = {"gemini": "google"}
+"""Other names of providers, with their ids."""
 
 _PATH = re.compile(r"^(?:.*/)?models/|^arn:[^/]*/")
 _REGION = re.compile(r"^(?:us-gov|us|eu|apac|jp|au|ca|in|sa|mx)\.(?=[a-z])")

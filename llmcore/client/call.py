@@ -9,7 +9,6 @@ from typing import TypeVar, cast
 import anyio
 from attrs import frozen
 
-from llmcore.client.timeouts import Timeouts
 from llmcore.client.transport import Exchange, Transport
 from llmcore.folds.response import Accumulator
 from llmcore.protocols.errors import error_from_response
@@ -17,6 +16,7 @@ from llmcore.protocols.rate_limit import rate_limit_from
 from llmcore.routes.decoding import ResponseContext, ResponseDecoder, is_streamed
 from llmcore.routes.http_request import HttpRequest, redact
 from llmcore.routes.route import PreparedRequest, Route
+from llmcore.routes.timeouts import Timeouts
 from llmcore.schema import json
 from llmcore.schema.errors import (
     InvalidRequestError,

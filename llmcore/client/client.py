@@ -13,6 +13,7 @@ from typing import Protocol, Self
 import anyio.to_thread
 from attrs import evolve
 
+from llmcore.catalog.model_names import PROVIDER_ALIASES
 from llmcore.client.call import Call, Outgoing
 from llmcore.client.credentials import Credentials
 from llmcore.client.event_stream import EventStream
@@ -21,17 +22,17 @@ from llmcore.client.http.transport import HttpClient
 from llmcore.client.large_requests import is_large, off_the_loop
 from llmcore.client.media_files import load_files, names_files
 from llmcore.client.middleware.chain import ClientCheck, Middleware, Next, compose
-from llmcore.client.timeouts import Timeouts
 from llmcore.client.transport import Exchange, Transport
 from llmcore.client.transports import Transports
 from llmcore.routes.auth import TOKEN_TO_COME, AuthContext
 from llmcore.routes.route import PreparedRequest, Route
+from llmcore.routes.timeouts import Timeouts
 from llmcore.routes.tool_choice import ToolChoiceMode, takes_tool_choice
 from llmcore.routes.transport import Http, WebSocket
 from llmcore.schema.changed import changed
 from llmcore.schema.errors import ConfigurationError, LLMError
 from llmcore.schema.json import ProviderMetadata
-from llmcore.schema.model import PROVIDER_ALIASES, Model
+from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.result import Failure, Result, Success

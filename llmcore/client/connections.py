@@ -14,8 +14,8 @@ import httpcore
 
 from llmcore.client.http.decompression import Inflated
 from llmcore.client.network import Backend, Stream
-from llmcore.client.timeouts import Timeouts
 from llmcore.routes.http_request import HttpRequest
+from llmcore.routes.timeouts import Timeouts
 
 if TYPE_CHECKING:
     import ssl

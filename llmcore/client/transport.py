@@ -6,8 +6,8 @@ A cassette player is a transport as much as a connection pool is.
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
-from llmcore.client.timeouts import Timeouts
 from llmcore.routes.http_request import HttpRequest
+from llmcore.routes.timeouts import Timeouts
 from llmcore.routes.transport import WebSocket
 
 

@@ -16,7 +16,6 @@ from anyio.abc import TaskGroup
 from attrs import evolve
 
 from llmcore.client.event_stream import EventStream
-from llmcore.client.timeouts import Timeouts
 from llmcore.generation.abort import AbortController, cancelling
 from llmcore.generation.conditions import any_holds
 from llmcore.generation.execution import StepTools, ToolSetting, unanswered
@@ -24,6 +23,7 @@ from llmcore.generation.model_call import ModelCall
 from llmcore.generation.rejected_reasoning import without_proofs
 from llmcore.generation.results import GenerateResult, StepResult, total_usage
 from llmcore.generation.settings import NextStep, Plan, definitions_of
+from llmcore.routes.timeouts import Timeouts
 from llmcore.schema.content import ToolCallPart
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import AbortError, InvalidRequestError, LLMError, RequestTimeoutError

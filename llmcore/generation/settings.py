@@ -11,7 +11,6 @@ from typing import TypeAlias, TypedDict, TypeVar, Union, get_args
 from attrs import NOTHING, evolve, field, fields_dict, frozen
 
 from llmcore.client.client import Client
-from llmcore.client.timeouts import Timeouts
 from llmcore.generation.abort import AbortSignal
 from llmcore.generation.arguments import RepairToolCall
 from llmcore.generation.conditions import StopCondition
@@ -27,6 +26,7 @@ from llmcore.generation.setting_checks import (
     sequence_of,
 )
 from llmcore.generation.tool import Tool, tool
+from llmcore.routes.timeouts import Timeouts
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import JsonObject
 from llmcore.schema.messages import Message

@@ -1,11 +1,8 @@
 """Which model, and the way to it."""
 
-from typing import Final, Protocol
+from typing import Protocol
 
 from attrs import field, frozen
-
-PROVIDER_ALIASES: Final = {"gemini": "google"}
-"""Other names of providers, with their ids."""
 
 
 class ConfiguredRoute(Protocol):

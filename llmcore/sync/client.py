@@ -7,9 +7,9 @@ from llmcore.client import client as asynchronous
 from llmcore.client.http.options import HttpOptions
 from llmcore.client.http.transport import HttpClient
 from llmcore.client.middleware.chain import Middleware
-from llmcore.client.timeouts import Timeouts
 from llmcore.client.transport import Transport
 from llmcore.routes.route import PreparedRequest
+from llmcore.routes.timeouts import Timeouts
 from llmcore.routes.tool_choice import ToolChoiceMode
 from llmcore.schema.errors import LLMError
 from llmcore.schema.model import Model

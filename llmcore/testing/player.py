@@ -7,8 +7,8 @@ from typing import Literal, TypeAlias
 import anyio
 import anyio.lowlevel
 
-from llmcore.client.timeouts import Timeouts
 from llmcore.routes.http_request import HttpRequest, redact
+from llmcore.routes.timeouts import Timeouts
 from llmcore.routes.transport import WebSocket
 from llmcore.testing.cassette import (
     AnyInteraction,

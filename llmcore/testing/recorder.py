@@ -16,10 +16,10 @@ import anyio
 import anyio.to_thread
 from attrs import define, evolve, field
 
-from llmcore.client.timeouts import Timeouts
 from llmcore.client.transport import Exchange, OpensSockets, Transport
 from llmcore.client.websocket.connection import WebSocketDialer
 from llmcore.routes.http_request import HttpRequest
+from llmcore.routes.timeouts import Timeouts
 from llmcore.routes.transport import WebSocket
 from llmcore.schema.errors import LLMError
 from llmcore.schema.json import loads

@@ -11,8 +11,8 @@ from typing import TypeAlias, TypeGuard, Union, cast
 import anyio
 import anyio.lowlevel
 
-from llmcore.client.timeouts import Timeouts
 from llmcore.routes.http_request import HttpRequest
+from llmcore.routes.timeouts import Timeouts
 from llmcore.schema import json
 from llmcore.schema.json import JsonObject, JsonValue
 

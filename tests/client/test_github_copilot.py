@@ -24,9 +24,9 @@ from llmcore.client.github_login import (
     write_login,
 )
 from llmcore.client.http.options import HttpOptions
-from llmcore.client.timeouts import Timeouts
 from llmcore.routes.github_copilot import GithubCopilot
 from llmcore.routes.github_credentials import CopilotAccess, CopilotLogin
+from llmcore.routes.timeouts import Timeouts
 from llmcore.schema.errors import (
     AccessDeniedError,
     AuthenticationError,

@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
-from llmcore.client.timeouts import Timeouts
 from llmcore.routes.http_request import HttpRequest
+from llmcore.routes.timeouts import Timeouts
 from tests.support.servers.loopback import chat_stream, chat_whole, sse
 
 Json: TypeAlias = dict[str, Any]

@@ -13,12 +13,12 @@ import anyio
 import pytest
 
 from llmcore.client.client import Client
-from llmcore.client.timeouts import Timeouts
 from llmcore.generation.abort import AbortController
 from llmcore.generation.generate import generate
 from llmcore.generation.retry import RetryPolicy
 from llmcore.generation.stream import stream
 from llmcore.generation.tool import tool
+from llmcore.routes.timeouts import Timeouts
 from llmcore.schema.errors import (
     AbortError,
     LLMError,

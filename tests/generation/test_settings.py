@@ -9,13 +9,13 @@ from attrs import fields_dict
 
 from llmcore import sync
 from llmcore.client.client import Client
-from llmcore.client.timeouts import Timeouts
 from llmcore.generation.abort import AbortController
 from llmcore.generation.generate import generate
 from llmcore.generation.retry import RetryPolicy
 from llmcore.generation.settings import Plan, Settings
 from llmcore.generation.stream import stream
 from llmcore.generation.tool import Tool
+from llmcore.routes.timeouts import Timeouts
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.options import CachePolicy, GenerationOptions, ReasoningOptions, ResponseFormat
 from llmcore.schema.tools import HostedTool, ToolChoice, ToolDefinition

@@ -8,10 +8,10 @@ import anyio
 import pytest
 
 from llmcore.client.local_server import LocalServers
-from llmcore.client.timeouts import Timeouts
 from llmcore.client.transport import Exchange
 from llmcore.client.transports import addressed
 from llmcore.routes.http_request import HttpRequest
+from llmcore.routes.timeouts import Timeouts
 from llmcore.routes.transport import EmbeddedServer
 from llmcore.testing import Recorded
 

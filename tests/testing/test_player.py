@@ -13,9 +13,9 @@ from syrupy.assertion import SnapshotAssertion
 
 import llmcore.testing.player
 from llmcore.client.client import Client
-from llmcore.client.timeouts import Timeouts
 from llmcore.routes.http_request import HttpRequest
 from llmcore.routes.openai_compatible import OpenAICompatible
+from llmcore.routes.timeouts import Timeouts
 from llmcore.schema.errors import LLMError, NetworkError, RequestTimeoutError
 from llmcore.schema.events import TextDelta
 from llmcore.schema.model import Model

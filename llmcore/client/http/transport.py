@@ -15,8 +15,8 @@ from attrs import evolve
 
 from llmcore.client.http.options import HttpOptions
 from llmcore.client.pool import PerLoop
-from llmcore.client.timeouts import Timeouts
 from llmcore.routes.http_request import HttpRequest
+from llmcore.routes.timeouts import Timeouts
 from llmcore.schema.errors import LLMError, NetworkError, RequestTimeoutError
 
 if TYPE_CHECKING:

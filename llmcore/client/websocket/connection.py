@@ -17,8 +17,8 @@ from attrs import evolve
 from llmcore.client.http.options import HttpOptions
 from llmcore.client.http.transport import translate
 from llmcore.client.loop_task import LoopTask
-from llmcore.client.timeouts import Timeouts
 from llmcore.routes.http_request import HttpRequest
+from llmcore.routes.timeouts import Timeouts
 from llmcore.routes.transport import WebSocket
 from llmcore.schema.errors import (
     ConfigurationError,

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable
 import anyio
 from attrs import define, field
 
-from llmcore.client.timeouts import Timeouts
 from llmcore.client.transport import OpensSockets, Socket
 from llmcore.protocols.openai_responses.continuation import Memory, Turn, ending
 from llmcore.routes.http_request import HttpRequest
+from llmcore.routes.timeouts import Timeouts
 from llmcore.routes.transport import WebSocket
 
 Key = tuple[str, frozenset[tuple[str, str]]]

@@ -13,7 +13,6 @@ import anyio
 from attrs import evolve
 
 from llmcore.client.pool import PerLoop
-from llmcore.client.timeouts import Timeouts
 from llmcore.client.transport import Exchange, OpensSockets, Transport
 from llmcore.client.websocket.pool import PooledSocket, SocketPool
 from llmcore.protocols.openai_responses.continuation import (
@@ -25,6 +24,7 @@ from llmcore.protocols.openai_responses.continuation import (
     error_code,
 )
 from llmcore.routes.http_request import HttpRequest, redact
+from llmcore.routes.timeouts import Timeouts
 from llmcore.routes.transport import WebSocket
 from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostic

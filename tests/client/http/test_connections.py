@@ -16,10 +16,10 @@ from llmcore.client.connections import Connections
 from llmcore.client.http.options import HttpOptions
 from llmcore.client.http.transport import translate
 from llmcore.client.network import Stream
-from llmcore.client.timeouts import Timeouts
 from llmcore.routes.http_request import HttpRequest
 from llmcore.routes.openai_compatible import OpenAICompatible
 from llmcore.routes.route import RouteDefaults
+from llmcore.routes.timeouts import Timeouts
 from llmcore.routes.transport import Http
 from llmcore.schema.errors import (
     InvalidRequestError,
