@@ -2,10 +2,10 @@
 
 import hashlib
 import hmac
+import re
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from urllib.parse import urlsplit
 
 from attrs import define, frozen
 
@@ -15,6 +15,9 @@ MAX_CALLERS = 10_000
 """Callers whose rate is remembered; beyond it the one not seen for longest is forgotten."""
 
 ANYBODY = "anybody"
+
+_HOST = re.compile(r"(?P<name>[a-zA-Z0-9._-]+|\[[0-9a-fA-F:.]+\])(:[0-9]{1,5})?")
+"""A name or an address, and a port: RFC 9110, 7.2, without the letters that names do not have."""
 
 
 @frozen(kw_only=True)
@@ -71,10 +74,10 @@ def names_this_machine(host: str, allowed: tuple[str, ...]) -> bool:
     Without a client key it must: a web page whose own name was made to lead here would
     otherwise speak for its visitor.
     """
-    try:
-        name = urlsplit(f"//{host}").hostname or ""
-    except ValueError:
+    found = _HOST.fullmatch(host)
+    if found is None:
         return False
+    name = found["name"].lower()
     return is_loopback(name) or name in map(str.lower, allowed)
 
 

@@ -1,22 +1,27 @@
 """Answers on the wire: a stream of events or one object, and somebody who notices who leaves."""
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import partial
 
 import anyio
 from starlette.types import Receive, Scope, Send
 
 from llmcore.bridge.errors import SERVER_ERROR, BridgeError, envelope
+from llmcore.bridge.event_writer import Event
 from llmcore.bridge.logs import LOGGER, log
 from llmcore.bridge.sse import KEEP_ALIVE, encode
 from llmcore.bridge.stream_body import Headers, StreamBody
 from llmcore.bridge.turn import Turn
+from llmcore.client.large_requests import off_the_loop
 from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import ServerError
 from llmcore.schema.json import JsonValue
 
 _MAX_HEADER_CHARS = 1024
+_MAX_CODES = 200
+"""Diagnostics that are named in headers and logs, which are cut off long before that."""
 _LAST_WORDS_S = 2.0
 
 UPSTREAM_ID = b"x-upstream-request-id"
@@ -53,7 +58,9 @@ class WholeAnswer:
             await send_error(send, error, turn_headers(self._turn))
             return
         self._ended = True
-        await send_json(send, 200, response, turn_headers(self._turn))
+        step = partial(json.dumps, response)
+        body = await off_the_loop(step, large=self._turn.is_large)
+        await _send_body(send, 200, body, turn_headers(self._turn))
 
 
 class StreamedAnswer:
@@ -104,7 +111,7 @@ class StreamedAnswer:
 
     async def _pump(self, body: StreamBody) -> None:
         while events := await self._turn.next_events():
-            body.say(b"".join(map(encode, events)))
+            body.say(await self._encoded(events))
             if body.is_full:
                 await body.flush()
         await body.end()
@@ -114,7 +121,7 @@ class StreamedAnswer:
         while not body.ended:
             await anyio.sleep_until(body.wrote_at + self._keep_alive_s)
             if anyio.current_time() >= body.wrote_at + self._keep_alive_s:
-                opening = b"" if body.begun else b"".join(map(encode, self._turn.announce()))
+                opening = b"" if body.begun else await self._encoded(self._turn.announce())
                 body.say(opening or KEEP_ALIVE)
                 await body.flush()
 
@@ -126,8 +133,11 @@ class StreamedAnswer:
                 await send_error(send, error, turn_headers(self._turn))
                 return
             if events := self._turn.failed_events(ServerError(error.message)):
-                body.say(b"".join(map(encode, events)))
+                body.say(await self._encoded(events))
             await body.end()
+
+    async def _encoded(self, events: Sequence[Event]) -> bytes:
+        return await off_the_loop(partial(_encoded, events), large=self._turn.is_large)
 
     def _headers(self) -> Headers:
         return [
@@ -136,6 +146,10 @@ class StreamedAnswer:
             (b"x-accel-buffering", b"no"),
             *turn_headers(self._turn),
         ]
+
+
+def _encoded(events: Iterable[Event]) -> bytes:
+    return b"".join(map(encode, events))
 
 
 async def _while_connected(
@@ -162,7 +176,10 @@ async def _while_connected(
 
 async def send_json(send: Send, status: int, value: JsonValue, headers: Headers) -> None:
     """Send a whole response."""
-    body = json.dumps(value)
+    await _send_body(send, status, json.dumps(value), headers)
+
+
+async def _send_body(send: Send, status: int, body: bytes, headers: Headers) -> None:
     head = [
         (b"content-type", b"application/json"),
         (b"content-length", str(len(body)).encode()),
@@ -211,8 +228,10 @@ def _stopping() -> BridgeError:
 
 def diagnostic_codes(diagnostics: Sequence[Diagnostic]) -> str | None:
     """Return each diagnostic as `action code path`."""
-    told = dict.fromkeys(f"{note.action} {note.code} {note.path}" for note in diagnostics)
-    return "; ".join(told) or None
+    codes: dict[str, None] = {}
+    for note in diagnostics[:_MAX_CODES]:
+        codes[f"{note.action} {note.code} {note.path}"] = None
+    return "; ".join(codes) or None
 
 
 def _header(value: str) -> bytes:

@@ -26,7 +26,7 @@ from llmcore.bridge.answers import (
     gateway_failed,
     send_error,
 )
-from llmcore.bridge.bodies import read_object
+from llmcore.bridge.bodies import Uploads, read_object
 from llmcore.bridge.errors import BridgeError, envelope
 from llmcore.bridge.logs import LOGGER, REQUEST_ID, log
 from llmcore.bridge.metrics import CONTENT_TYPE
@@ -72,6 +72,7 @@ class _Endpoints:
 
     def __init__(self, service: Service) -> None:
         self._service = service
+        self._uploads = Uploads(service.settings.limits.max_body_bytes)
 
     def routes(self, prefix: str) -> list[Route]:
         """Return what clients of the API call."""
@@ -108,9 +109,9 @@ class _Endpoints:
     async def _answered(
         self, request: Request, call: Callable[[JsonObject, Caller], Awaitable[Turn]]
     ) -> Response:
+        body = await self._body(request)
         with ExitStack() as place:
             place.enter_context(self._service.admitted())
-            body = await self._body(request)
             turn = await call(body, _caller(request))
             held = place.pop_all()  # given back once the answer has ended
         facts = _facts(request.scope)
@@ -148,8 +149,8 @@ class _Endpoints:
 
     async def input_tokens(self, request: Request) -> Response:
         """`POST /responses/input_tokens`."""
+        body = await self._body(request)
         with self._service.admitted():
-            body = await self._body(request)
             return _json(await self._service.input_tokens(body, _caller(request)))
 
     async def get(self, request: Request) -> Response:
@@ -193,10 +194,21 @@ class _Endpoints:
         return Response(self._service.metrics.exposition(), headers={"content-type": CONTENT_TYPE})
 
     async def _body(self, request: Request) -> JsonObject:
+        """Return the request's body: not read while the gateway is full.
+
+        A request counts as under way once its body is there. What is still on its way only counts
+        by its bytes, so that clients which send nothing keep nobody else out.
+        """
+        self._service.check_room()
         limits = self._service.settings.limits
-        return await read_object(
-            request.stream(), request.headers, limit=limits.max_body_bytes, seconds=limits.body_s
-        )
+        with self._uploads.of(_caller(request).counted_as) as received:
+            return await read_object(
+                request.stream(),
+                request.headers,
+                limit=limits.max_body_bytes,
+                seconds=limits.body_s,
+                received=received,
+            )
 
 
 class _Answer(Response):
@@ -279,6 +291,9 @@ class _Gate:
         self._max_header_bytes = settings.limits.max_header_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and _is_framed_twice(scope):
+            await send_error(send, _framed_twice(), [(b"connection", b"close")])
+            return
         if scope["type"] != "http" or scope["path"] in _OPEN_PATHS:
             await self._app(scope, receive, send)
             return
@@ -315,6 +330,16 @@ class _Gate:
                 retry_after=wait_s,
             )
         return caller
+
+
+def _is_framed_twice(scope: Scope) -> bool:
+    """Return whether servers may disagree on where the request ends (RFC 9112, 6.1)."""
+    return {b"content-length", b"transfer-encoding"} <= {name for name, _ in scope["headers"]}
+
+
+def _framed_twice() -> BridgeError:
+    message = "content-length and transfer-encoding exclude each other: send one of them"
+    return BridgeError(status=400, message=message, code="invalid_framing")
 
 
 class _Observed:

@@ -1,33 +1,76 @@
 """Reading a request's body: within limits, decompressed, as a JSON object."""
 
 import zlib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import contextmanager
 
 import anyio
 import anyio.to_thread
 import msgspec
 import orjson
 
-from llmcore.bridge.errors import BridgeError
+from llmcore.bridge.errors import BridgeError, overloaded
 from llmcore.schema import json
 from llmcore.schema.json import JsonObject, JsonValue
 
 _THREAD_ABOVE_BYTES = 128 * 1024
-"""Larger bodies are decompressed and parsed in a thread, so that others' streams go on."""
+"""Larger bodies are parsed in a thread, as compressed ones are, so that others' streams go on."""
 
 _MAX_WINDOW_BYTES = 64 * 1024 * 1024
 """Memory that a zstd frame may ask for."""
 
-_MAX_CONTAINERS = 1_000_000
+_MAX_CONTAINERS = 250_000
 """Each empty one takes two bytes of a body, and sixty of memory."""
+_MAX_VALUES = 2_000_000
+"""Members of all of them together, which take two bytes each, and up to thirty times the memory."""
 
 _ENCODINGS = ("gzip", "deflate", "zstd")
 
 
+class Uploads:
+    """Counts the bytes of bodies that are being received, of each caller and of all.
+
+    All together may hold eight of the largest bodies, and one caller a quarter of that, so that
+    no caller takes the others' memory.
+    """
+
+    def __init__(self, max_body_bytes: int) -> None:
+        self._most = 8 * max_body_bytes
+        self._most_of_one = 2 * max_body_bytes
+        self._total = 0
+        self._of: dict[str, int] = {}
+
+    @contextmanager
+    def of(self, caller: str) -> Iterator[Callable[[int], None]]:
+        """Return what counts further bytes of *caller*; BridgeError, 503, where it is too much."""
+        held = 0
+
+        def received(count: int) -> None:
+            nonlocal held
+            held += count
+            self._total += count
+            mine = self._of[caller] = self._of.get(caller, 0) + count
+            if mine > self._most_of_one or self._total > self._most:
+                raise overloaded("too many large bodies are being received")
+
+        try:
+            yield received
+        finally:
+            self._total -= held
+            left = self._of.pop(caller, 0) - held
+            if left:
+                self._of[caller] = left
+
+
 async def read_object(
-    chunks: AsyncIterator[bytes], headers: Mapping[str, str], *, limit: int, seconds: float
+    chunks: AsyncIterator[bytes],
+    headers: Mapping[str, str],
+    *,
+    limit: int,
+    seconds: float,
+    received: Callable[[int], None],
 ) -> JsonObject:
-    """Return the JSON object that the body spells.
+    """Return the JSON object that the body spells, telling *received* of its bytes.
 
     Raises BridgeError: 408 if it takes more than *seconds* to arrive, 413 if it is larger than
     *limit* bytes (also decompressed), 415 for a content type or coding that we do not read,
@@ -35,8 +78,8 @@ async def read_object(
     """
     encodings = _encodings(headers)
     _check_type(headers)
-    data = await _received(chunks, headers, limit, seconds)
-    if len(data) > _THREAD_ABOVE_BYTES:
+    data = await _received(chunks, headers, limit, seconds, received)
+    if encodings or len(data) > _THREAD_ABOVE_BYTES:
         return await anyio.to_thread.run_sync(_decoded, data, encodings, limit)
     return _decoded(data, encodings, limit)
 
@@ -73,7 +116,11 @@ def _encodings(headers: Mapping[str, str]) -> tuple[str, ...]:
 
 
 async def _received(
-    chunks: AsyncIterator[bytes], headers: Mapping[str, str], limit: int, seconds: float
+    chunks: AsyncIterator[bytes],
+    headers: Mapping[str, str],
+    limit: int,
+    seconds: float,
+    received: Callable[[int], None],
 ) -> bytes:
     declared = headers.get("content-length", "")
     if declared.isascii() and declared.isdigit() and int(declared[:20]) > limit:
@@ -82,6 +129,7 @@ async def _received(
     with anyio.move_on_after(seconds):
         async for chunk in chunks:
             body += chunk
+            received(len(chunk))
             if len(body) > limit:
                 raise _too_large(limit)
         return bytes(body)
@@ -146,13 +194,10 @@ def _unzstd(data: bytes, limit: int) -> bytes:
 
 
 def _parsed(data: bytes) -> JsonObject:
-    if data.count(b"[") + data.count(b"{") > _MAX_CONTAINERS:
-        raise BridgeError(
-            status=413,
-            code="body_too_large",
-            message=f"the body has more than {_MAX_CONTAINERS} objects and lists, counting the "
-            "brackets in its texts; that is the limit here",
-        )
+    _check_count(
+        data.count(b"[") + data.count(b"{"), _MAX_CONTAINERS, "objects and lists", "brackets"
+    )
+    _check_count(data.count(b","), _MAX_VALUES, "values", "commas")
     try:
         value = _strictly(data)
     except ValueError as error:
@@ -165,6 +210,16 @@ def _parsed(data: bytes) -> JsonObject:
             message="the body must be a JSON object",
         )
     return value
+
+
+def _check_count(count: int, limit: int, things: str, signs: str) -> None:
+    if count > limit:
+        raise BridgeError(
+            status=413,
+            code="body_too_large",
+            message=f"the body has more than {limit} {things}, counting the {signs} in its texts; "
+            "that is the limit here",
+        )
 
 
 def _strictly(data: bytes) -> JsonValue:

@@ -1,8 +1,11 @@
-"""The built-in tools that a client runs itself, as functions for a model that knows none of them.
+"""Built-in tools as functions, for a model that knows none of them.
+
+Those of `BUILTIN` are the client's own to run. Those of `HOSTED_AS_FUNCTIONS` a provider would
+run; a client that has its own search, say, can ask for them as functions.
 
 Sources, read November 2026: https://developers.openai.com/api/docs/guides/tools-apply-patch,
-.../tools-shell, .../tools-local-shell, .../tools-tool-search. The calls' items are in
-`call_items`.
+.../tools-shell, .../tools-local-shell, .../tools-tool-search, .../tools-computer-use. The calls'
+items are in `call_items`.
 """
 
 from collections.abc import Mapping
@@ -11,9 +14,11 @@ from typing import Any, Final
 from attrs import frozen
 
 from llmcore.bridge.tool_registry import ToolKind
+from llmcore.schema.tools import HostedToolKind
 
 _TEXT: Final[dict[str, Any]] = {"type": "string"}
 _TEXTS: Final[dict[str, Any]] = {"type": "array", "items": {"type": "string"}}
+_COUNT: Final[dict[str, Any]] = {"type": "integer"}
 _MILLISECONDS: Final[dict[str, Any]] = {
     "type": "integer",
     "description": "Milliseconds after which the command is stopped.",
@@ -29,6 +34,8 @@ class Builtin:
     """A built-in tool as a function."""
 
     kind: ToolKind
+    name: str = ""
+    """The function's name, where it is not the type of the tool."""
     description: str
     parameters: dict[str, Any]
 
@@ -81,3 +88,68 @@ BUILTIN: Final[Mapping[str, Builtin]] = {
     ),
 }
 """By the type that a client lists in `tools`."""
+
+
+def _hosted(name: str, description: str, *required: str, **properties: dict[str, Any]) -> Builtin:
+    return Builtin(
+        kind="function",
+        name=name,
+        description=description,
+        parameters=_object(required, **properties),
+    )
+
+
+HOSTED_AS_FUNCTIONS: Final[Mapping[HostedToolKind, Builtin]] = {
+    "web_search": _hosted(
+        "web_search", "Searches the web and returns what it finds.", "query", query=_TEXT
+    ),
+    "file_search": _hosted(
+        "file_search",
+        "Searches the files that belong to this conversation.",
+        "queries",
+        queries=_TEXTS,
+    ),
+    "code_execution": _hosted(
+        "code_interpreter", "Runs Python code and returns what it prints.", "code", code=_TEXT
+    ),
+    "image_generation": _hosted("image_generation", "Draws a picture.", "prompt", prompt=_TEXT),
+    "computer_use": _hosted(
+        "computer",
+        "Acts on a screen and returns a picture of it.",
+        "type",
+        type={
+            "type": "string",
+            "enum": [
+                "click",
+                "double_click",
+                "drag",
+                "keypress",
+                "move",
+                "screenshot",
+                "scroll",
+                "type",
+                "wait",
+            ],
+        },
+        x=_COUNT,
+        y=_COUNT,
+        scroll_x=_COUNT,
+        scroll_y=_COUNT,
+        button=_TEXT,
+        keys=_TEXTS,
+        text=_TEXT,
+        path={
+            "type": "array",
+            "items": {"type": "object", "properties": {"x": _COUNT, "y": _COUNT}},
+        },
+    ),
+    "mcp": _hosted(
+        "mcp",
+        "Calls a tool of an MCP server.",
+        "tool",
+        "arguments",
+        tool=_TEXT,
+        arguments={"type": "object"},
+    ),
+}
+"""Functions in place of tools that a provider runs, by the kind of tool."""

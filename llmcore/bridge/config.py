@@ -12,7 +12,7 @@ from llmcore.client.user_folders import named_path
 from llmcore.schema.errors import ConfigurationError
 
 StateBackend = Literal["sqlite", "memory", "redis"]
-HostedTools = Literal["native", "drop", "error"]
+HostedTools = Literal["native", "drop", "error", "function"]
 StructuredOutput = Literal["error", "degrade"]
 CustomTools = Literal["function", "native"]
 ReasoningText = Literal["auto", "summary", "content"]
@@ -42,6 +42,7 @@ class Limits:
     first_event_s: float = 600.0
     idle_s: float = 300.0
     total_s: float | None = None
+    """For the whole of an answer, all tries and the waits between them included."""
     max_running: int = 256
     """Answers under way at once; further requests are told to come back."""
     rate_per_minute: int = 0
@@ -88,6 +89,9 @@ class Settings:
     limits: Limits = Limits()
     state: State = State()
     retries: int = 2
+    """Further tries of a request whose answer has not begun."""
+    retry_timeouts: bool = False
+    """Whether an upstream that was silent for too long is asked again, which it may bill twice."""
     keep_alive_s: float = 15.0
     """Silence after which a stream gets a comment; 0 is never."""
     hosted_tools: HostedTools = "native"
@@ -161,12 +165,13 @@ def _settings(read: "_Variables") -> Settings:
         upstream_base_url=read.text("UPSTREAM_BASE_URL"),
         upstream_api_key=read.text("UPSTREAM_API_KEY"),
         model_map_path=read.path("MODEL_MAP_PATH"),
-        client_api_keys=read.words("CLIENT_API_KEY"),
+        client_api_keys=_client_keys(read),
         allowed_hosts=read.words("ALLOWED_HOSTS"),
         seal_key=read.text("SEAL_KEY"),
         limits=_limits(read),
         state=_state(read),
         retries=read.number("RETRIES", 2, int, least=0),
+        retry_timeouts=read.flag("RETRY_TIMEOUTS"),
         keep_alive_s=read.number("KEEP_ALIVE_SECONDS", 15.0, float, least=0),
         hosted_tools=_one_of(read, "HOSTED_TOOLS", "native", HostedTools),
         structured_output=_one_of(read, "STRUCTURED_OUTPUT", "error", StructuredOutput),
@@ -177,6 +182,28 @@ def _settings(read: "_Variables") -> Settings:
         check_stream=read.flag("CHECK_STREAM"),
         environ=dict(read.environ),
     )
+
+
+_NOT_KEYS = frozenset({"none", "null", "undefined", "nil", "false"})
+"""What programs write where they have no key."""
+
+
+def _client_keys(read: "_Variables") -> tuple[str, ...]:
+    """Return the keys that clients must show one of.
+
+    Raises ConfigurationError if the variable is set and names none: a gateway that was meant to
+    have a key must not run without.
+    """
+    text = read.raw("CLIENT_API_KEY")
+    if text is None:
+        return ()
+    keys = tuple(key for key in (part.strip() for part in text.split(",")) if key)
+    if not keys or any(key.lower() in _NOT_KEYS for key in keys):
+        raise ConfigurationError(
+            "OPENBRIDGE_CLIENT_API_KEY is set and names no key: set it to the keys that clients "
+            "may use, or remove it to answer without keys on this machine"
+        )
+    return keys
 
 
 def _limits(read: "_Variables") -> Limits:
@@ -213,6 +240,11 @@ def _check(settings: Settings) -> None:
             f"OPENBRIDGE_HOST={settings.host} can be reached from other machines: set "
             "OPENBRIDGE_CLIENT_API_KEY, or listen on 127.0.0.1"
         )
+    if settings.is_public and not settings.limits.rate_per_minute:
+        raise ConfigurationError(
+            f"OPENBRIDGE_HOST={settings.host} can be reached from other machines: set "
+            "OPENBRIDGE_RATE_LIMIT_PER_MINUTE, the requests a minute that each key may make"
+        )
     state = settings.state
     if state.backend == "redis" and not state.redis_url:
         raise ConfigurationError("OPENBRIDGE_STATE_BACKEND=redis needs OPENBRIDGE_REDIS_URL")
@@ -240,6 +272,11 @@ class _Variables:
         """Return the variable's text; None if it is absent or blank."""
         self._known.add(f"OPENBRIDGE_{name}")
         return self.environ.get(f"OPENBRIDGE_{name}", "").strip() or None
+
+    def raw(self, name: str) -> str | None:
+        """Return the variable as it is; None if it is absent."""
+        self._known.add(f"OPENBRIDGE_{name}")
+        return self.environ.get(f"OPENBRIDGE_{name}")
 
     def words(self, name: str, default: tuple[str, ...] = ()) -> tuple[str, ...]:
         """Return what stands between commas; `none` is the empty list."""

@@ -59,6 +59,17 @@ def invalid(message: str, param: str | None = None, code: str | None = None) -> 
     return BridgeError(status=400, message=message, param=param, code=code)
 
 
+def overloaded(message: str) -> BridgeError:
+    """Return the error of a request that there is no room for now, 503."""
+    return BridgeError(
+        status=503,
+        message=message,
+        type=SERVER_ERROR,
+        code="server_is_overloaded",
+        retry_after=1,
+    )
+
+
 def previous_response_not_found(response_id: str) -> BridgeError:
     """Return the error of a request that continues what is not stored, 400."""
     return BridgeError(

@@ -45,6 +45,11 @@ def is_hosted(type_: str) -> bool:
     return type_ in _KINDS
 
 
+def kind_of(type_: str) -> HostedToolKind:
+    """Return the kind of a hosted tool; `raw` for one that other providers do not have."""
+    return _KINDS.get(type_, "raw")
+
+
 def offer_hosted(
     native: Mapping[str, Any],
     path: str,
@@ -57,7 +62,7 @@ def offer_hosted(
     BridgeError where the policy wants it.
     """
     type_ = str(native.get("type"))
-    kind = _KINDS.get(type_, "raw")
+    kind = kind_of(type_)
     if policy.hosted_tools == "drop":
         notes.dropped("hosted-tool-dropped", path, f"the bridge leaves out {type_} tools")
         return None

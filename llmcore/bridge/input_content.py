@@ -59,7 +59,7 @@ _OUTPUTS: Final = frozenset({"input_text", "output_text", "text", "input_image",
 
 
 def _is_part(item: object) -> bool:
-    return mapping(item).get("type") in _OUTPUTS
+    return string(mapping(item).get("type")) in _OUTPUTS
 
 
 def _read_part(part: object, path: str) -> ContentPart:

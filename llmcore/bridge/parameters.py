@@ -267,6 +267,8 @@ def _verbosity(body: Body, protocol_id: str | None, notes: Notes) -> dict[str, A
     return {}
 
 
+_MAX_UNKNOWN: Final = 100
+
 _STANDARD: Final = {"context": "auto", "mode": "standard"}
 
 
@@ -286,6 +288,8 @@ def _thinking(body: Body, protocol_id: str | None, notes: Notes) -> dict[str, An
 
 
 def _note_unknown(body: Body, notes: Notes) -> None:
-    for name in body:
-        if name not in _UNDERSTOOD:
-            notes.dropped("unknown-parameter", str(name)[:100], "the bridge does not know it")
+    unknown = [name for name in body if name not in _UNDERSTOOD]
+    for name in unknown[:_MAX_UNKNOWN]:
+        notes.dropped("unknown-parameter", str(name)[:100], "the bridge does not know it")
+    if more := unknown[_MAX_UNKNOWN:]:
+        notes.dropped("unknown-parameter", "", f"{len(more)} more fields that are not known")

@@ -6,7 +6,7 @@ from attrs import field, frozen
 
 from llmcore.schema.json import JsonObject, plain_object
 
-HostedToolPolicy = Literal["native", "drop", "error"]
+HostedToolPolicy = Literal["native", "drop", "error", "function"]
 
 
 @frozen(kw_only=True)
@@ -30,7 +30,8 @@ class TranslationPolicy:
     hosted_tools: HostedToolPolicy = "native"
     """Of tools that the provider runs: `native` offers them where the upstream's API has them and
     else leaves them out with a Diagnostic; `drop` always leaves them out; `error` refuses the
-    request where the upstream's API has no such tool."""
+    request where the upstream's API has no such tool; `function` offers a function instead, whose
+    calls are `function_call` items for the client to run."""
     custom_tools: Literal["function", "native"] = "function"
     """Of freeform tools: a function with one string, which every upstream can call; or `native`,
     for upstreams that hold the model to the tool's grammar."""

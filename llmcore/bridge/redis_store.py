@@ -6,6 +6,7 @@ their time to live, and `openbridge:sealing-key`.
 
 import math
 import secrets
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -31,6 +32,8 @@ _SEALING_KEY = f"{PREFIX}sealing-key"
 _CONNECT_S = 2.0
 _ANSWER_S = 5.0
 _THREADS = 32
+_AVOIDED_S = 5.0
+"""How long a Redis that did not answer in time is not asked again."""
 
 
 class RedisStore:
@@ -40,6 +43,7 @@ class RedisStore:
         self._ttl_ms = math.ceil(ttl_s * 1000)
         self._redis = _connect(url)
         self._threads = anyio.CapacityLimiter(_THREADS)
+        self._avoided_until = -math.inf
 
     async def check(self) -> None:
         """Return if Redis answers."""
@@ -111,9 +115,13 @@ class RedisStore:
         import redis
 
         def guarded() -> _T:
+            if time.monotonic() < self._avoided_until:  # also for those who waited for a thread
+                raise StateUnavailableError("the response store (Redis) did not answer in time")
             try:
                 return step(self._redis)
             except redis.RedisError as error:
+                if isinstance(error, redis.TimeoutError):
+                    self._avoided_until = time.monotonic() + _AVOIDED_S
                 kind = type(error).__name__
                 message = f"the response store (Redis) does not answer as it should: {kind}"
                 raise StateUnavailableError(message) from error
@@ -136,9 +144,8 @@ def _connect(url: str) -> Any:
             socket_connect_timeout=_CONNECT_S,
             socket_timeout=_ANSWER_S,
             health_check_interval=30,
-            retry=Retry(
-                NoBackoff(), 1
-            ),  # a connection that died unseen; what is sent is idempotent
+            # a connection that died unseen is made anew: what is sent is idempotent
+            retry=Retry(NoBackoff(), 1, supported_errors=(redis.ConnectionError,)),
             max_connections=_THREADS,
         )
     except ValueError as error:

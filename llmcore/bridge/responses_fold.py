@@ -10,6 +10,8 @@ event of a segment that goes on costs one dict.
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Final
 
+from attrs import evolve
+
 from llmcore.bridge.answer_record import AnswerRecord, part_of
 from llmcore.bridge.compaction import Summary, compaction_item, summary_message
 from llmcore.bridge.conversation import Conversation
@@ -48,7 +50,7 @@ from llmcore.schema.events import (
     ToolResult,
 )
 from llmcore.schema.json import JsonObject
-from llmcore.schema.messages import Origin
+from llmcore.schema.messages import Message, Origin
 
 _KINDS: Final[Mapping[type, str]] = {
     TextDelta: "text",
@@ -140,6 +142,10 @@ class ResponsesFold:
             messages=(*translation.messages, *([message] if message.content else ())),
             tools=translation.registry.entries,
         )
+
+    def continue_from(self, messages: tuple[Message, ...]) -> None:
+        """Keep *messages*, which the upstream could read, as the conversation up to here."""
+        self._translation = evolve(self._translation, messages=messages)
 
     @property
     def stored_items(self) -> tuple[JsonObject, ...]:

@@ -1,5 +1,6 @@
 """Running the gateway: one uvicorn server until it is told to stop."""
 
+import asyncio
 import logging
 import os
 import socket
@@ -12,7 +13,7 @@ from llmcore.schema.errors import ConfigurationError
 from llmcore.version import VERSION
 
 if TYPE_CHECKING:
-    from starlette.types import ASGIApp
+    from starlette.types import ASGIApp, Receive, Scope, Send
     from uvicorn import Config
 
 _BACKLOG = 2048
@@ -49,17 +50,35 @@ def uvicorn_config(app: "ASGIApp", settings: Settings) -> "Config":
     from llmcore.bridge.timed_heads import timed_heads
 
     return uvicorn.Config(
-        app,
+        _ending_quietly(app),
         http=timed_heads(settings.limits.body_s),
         ws="none",  # an upgrade is then a GET, which we refuse in words
         lifespan="on",
         log_config=None,
         access_log=False,
+        proxy_headers=False,  # any client could claim another address, and so another rate
         server_header=False,
         timeout_keep_alive=_IDLE_CONNECTION_S,
         timeout_graceful_shutdown=max(1, round(settings.limits.shutdown_s)),
         h11_max_incomplete_event_size=settings.limits.max_header_bytes,
     )
+
+
+def _ending_quietly(app: "ASGIApp") -> "ASGIApp":
+    """Return *app* for uvicorn, which logs a traceback of each answer that a shutdown cuts.
+
+    uvicorn cancels the task of a request at the end of its patience; that task ends here.
+    """
+
+    async def run_until_cancelled(scope: "Scope", receive: "Receive", send: "Send") -> None:
+        try:
+            await app(scope, receive, send)
+        except asyncio.CancelledError:
+            if scope["type"] != "http":
+                raise
+            log(logging.WARNING, "answer_cut", path=scope["path"])
+
+    return run_until_cancelled
 
 
 def listening(host: str, port: int) -> socket.socket:

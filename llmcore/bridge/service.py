@@ -2,22 +2,24 @@
 
 import logging
 import secrets
-from collections.abc import Awaitable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import TypeVar
 
+import anyio
 from attrs import evolve
 
 from llmcore.bridge.access import Caller
+from llmcore.bridge.build import build_information
 from llmcore.bridge.compact_request import as_response_request, compacted, user_items
 from llmcore.bridge.config import Settings
 from llmcore.bridge.conversation import Conversation
 from llmcore.bridge.errors import (
-    SERVER_ERROR,
     BridgeError,
     from_llm_error,
     invalid,
+    overloaded,
     previous_response_not_found,
     response_not_found,
 )
@@ -35,9 +37,8 @@ from llmcore.bridge.tools_file import read_tools
 from llmcore.bridge.translate import Translation, required_references, translate
 from llmcore.bridge.turn import Parts, Turn, state_unavailable
 from llmcore.bridge.upstream import Upstreams, upstreams_from
-from llmcore.client.large_requests import MANY, is_large, off_the_loop
+from llmcore.client.large_requests import holds_much, is_large, off_the_loop
 from llmcore.client.transport import Transport
-from llmcore.protocols.loose_json import mapping
 from llmcore.protocols.notes import Notes
 from llmcore.routes.route import Route
 from llmcore.schema.errors import LLMError
@@ -47,6 +48,9 @@ from llmcore.schema.result import Success
 from llmcore.version import VERSION
 
 _T = TypeVar("_T")
+
+_LARGE_AT_ONCE = 2
+"""Large requests that threads translate at once: more would only take the loop's time."""
 
 
 def new_id(prefix: str) -> str:
@@ -83,6 +87,8 @@ class Service:
             new_id=new_id,
         )
         self._running = 0
+        self._build = build_information()
+        self._threads = anyio.CapacityLimiter(_LARGE_AT_ONCE)
 
     @classmethod
     def from_settings(
@@ -116,14 +122,7 @@ class Service:
     @contextmanager
     def admitted(self) -> Iterator[None]:
         """Count a request with a body as under way for the block; 503 if there are too many."""
-        if self._running >= self.settings.limits.max_running:
-            raise BridgeError(
-                status=503,
-                message=f"{self._running} answers are under way, which is the limit here",
-                type=SERVER_ERROR,
-                code="server_is_overloaded",
-                retry_after=1,
-            )
+        self.check_room()
         self._running += 1
         self.metrics.running.set(self._running)
         try:
@@ -131,6 +130,12 @@ class Service:
         finally:
             self._running -= 1
             self.metrics.running.set(self._running)
+
+    def check_room(self) -> None:
+        """Raise BridgeError, 503, if as many answers are under way as there may be."""
+        if self._running >= self.settings.limits.max_running:
+            message = f"{self._running} answers are under way, which is the limit here"
+            raise overloaded(message)
 
     async def create(self, body: JsonObject, caller: Caller) -> Turn:
         """Return the answer to *body*, to be run; nothing was sent yet."""
@@ -193,7 +198,8 @@ class Service:
     async def _translated(
         self, body: JsonObject, caller: Caller, target: Target, model: Model
     ) -> Translation:
-        previous, items = await self._references(body, caller)
+        large = holds_much(body)
+        previous, items = await self._references(body, caller, large=large)
         sealer = await self._key_holder()
         route = model.route
         step = partial(
@@ -208,25 +214,24 @@ class Service:
             protocol_id=route.protocol.id if isinstance(route, Route) else None,
             new_id=new_id,
         )
-        long = _are_long(body.get("input"), previous and previous.messages)
-        result = await off_the_loop(step, large=long)
+        large = large or holds_much(previous and previous.messages)
+        result = await self._off_the_loop(step, large=large)
         if isinstance(result, Success):
             return result.unwrap()
         raise result.failure()
 
     async def _references(
-        self, body: JsonObject, caller: Caller
+        self, body: JsonObject, caller: Caller, *, large: bool
     ) -> tuple[Conversation | None, Mapping[str, JsonObject]]:
         """Fetch from the store what *body* refers to."""
-        wanted = required_references(body)
+        wanted = await self._off_the_loop(partial(required_references, body), large=large)
         previous = None
         if wanted.previous_response_id is not None:
             record = await self._record(wanted.previous_response_id, caller)
             if record is None or record.conversation is None:
                 raise previous_response_not_found(wanted.previous_response_id)
-            said = mapping(record.conversation).get("messages")
             read = partial(self._conversation, record)
-            previous = await off_the_loop(read, large=_are_long(said))
+            previous = await self._off_the_loop(read, large=holds_much(record.conversation))
         names = tuple(dict.fromkeys((*wanted.items, *wanted.hints)))
         if len(names) > self._policy.max_items:
             raise invalid(f"input has more than {self._policy.max_items} items", "input")
@@ -252,7 +257,7 @@ class Service:
             return
         request = translation.request
         step = partial(self._upstreams.client.prepare, request, streaming=True)
-        prepared = await off_the_loop(step, large=is_large(request))
+        prepared = await self._off_the_loop(step, large=is_large(request))
         if not isinstance(prepared, Success):
             raise from_llm_error(prepared.failure())
         lost = structured_output_lost(prepared.unwrap().diagnostics)
@@ -300,6 +305,9 @@ class Service:
         record = await self._from_store(self._store.get(response_id))
         return record if record is not None and record.owner == caller.owner else None
 
+    async def _off_the_loop(self, step: Callable[[], _T], *, large: bool) -> _T:
+        return await off_the_loop(step, large=large, limiter=self._threads)
+
     async def _from_store(self, work: Awaitable[_T]) -> _T:
         try:
             return await work
@@ -332,6 +340,7 @@ class Service:
         return {
             "name": "openbridge",
             "version": VERSION,
+            "build": self._build,
             "upstream": settings.upstream,
             "models": self._names.mapped,
             "state": {"backend": settings.state.backend, "ttl_seconds": settings.state.ttl_s},
@@ -345,10 +354,6 @@ class Service:
                 "rate_per_minute": limits.rate_per_minute,
             },
         }
-
-
-def _are_long(*lists: object) -> bool:
-    return sum(len(one) for one in lists if isinstance(one, list | tuple)) > MANY
 
 
 def _policy(settings: Settings, tools: tuple[RegisteredTool, ...]) -> TranslationPolicy:

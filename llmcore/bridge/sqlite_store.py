@@ -5,7 +5,9 @@ in the file, so that a write costs the same whatever there is.
 """
 
 import contextlib
+import math
 import secrets
+import shutil
 import sqlite3
 import threading
 import time
@@ -46,6 +48,9 @@ create table if not exists secrets (name text primary key, value blob not null) 
 create table held (entries integer not null, bytes integer not null);
 insert into held select count(*), coalesce(sum(size), 0) from responses;
 """
+_TABLES = frozenset({"responses", "items", "secrets"})
+"""Of every version."""
+_COUNT = "select count(*), coalesce(sum(size), 0) from responses"
 _FROM_VERSION_1 = """
 drop index responses_by_expiry;
 alter table responses add column size integer not null default 0;
@@ -56,6 +61,10 @@ update responses set size = length(data) + coalesce(
 _FORGOTTEN_PER_WRITE = 64
 """At most: a bound that was set lower is reached over several writes."""
 _BUSY_S = 5.0
+_ROOM_BYTES = 16 * 1024 * 1024
+"""Free space of the disk that a request must find before its upstream is asked."""
+_FULL_S = 5.0
+"""How long a store whose file could not grow takes no further records."""
 _THREADS = 32
 """They may all wait for a file that another program has locked."""
 
@@ -84,10 +93,17 @@ class SqliteStore:
         self._lock = threading.Lock()
         self._threads = anyio.CapacityLimiter(_THREADS)
         self._connection: sqlite3.Connection | None = None
+        self._full_until = -math.inf
 
     async def check(self) -> None:
-        """Return if the file can be opened and written."""
-        await self._run(lambda db: db.execute("begin immediate").connection.rollback())
+        """Return if the file can be opened and written, and its disk has room for a record."""
+        await self._run(self._check)
+
+    def _check(self, db: sqlite3.Connection) -> None:
+        db.execute("begin immediate").connection.rollback()
+        free = shutil.disk_usage(self._path.parent).free
+        if free < _ROOM_BYTES or time.monotonic() < self._full_until:
+            raise StateUnavailableError(f"the disk of the response store {self._path} is full")
 
     async def put(self, record: Record) -> None:
         """Write *record* and its items in one transaction, and forget others if need be."""
@@ -185,6 +201,8 @@ class SqliteStore:
             with db:
                 return step(db)
         except (sqlite3.Error, OSError) as error:
+            if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
+                self._full_until = time.monotonic() + _FULL_S
             message = f"the response store {self._path} does not work: {error}"
             raise StateUnavailableError(message) from error
         finally:
@@ -209,7 +227,7 @@ class SqliteStore:
 
     def _make_room(self, db: sqlite3.Connection, size: int, now: float) -> None:
         """Forget what is past its time, and what there is no room for beside *size* bytes more."""
-        entries, held = db.execute("select entries, bytes from held").fetchone()
+        entries, held = self._held(db)
         oldest = db.execute(
             "select id, expires, size from responses order by expires limit ?",
             (_FORGOTTEN_PER_WRITE,),
@@ -220,6 +238,15 @@ class SqliteStore:
                 return
             _forget(db, name)
             entries, held = entries - 1, held - its_size
+
+    def _held(self, db: sqlite3.Connection) -> tuple[int, int]:
+        """Return how many responses the file has and their bytes, counted if no row says so."""
+        row = db.execute("select entries, bytes from held").fetchone()
+        if row is None:
+            row = db.execute(_COUNT).fetchone()
+            db.execute("insert into held values (?, ?)", row)
+        entries, size = row
+        return entries, size
 
     def _close(self) -> None:
         with self._lock, contextlib.suppress(sqlite3.Error):
@@ -253,8 +280,18 @@ def _set_up(db: sqlite3.Connection) -> None:
 
 
 def _version(db: sqlite3.Connection) -> int:
+    """Return the version that wrote the file, 0 for a new one.
+
+    StateUnavailableError for the file of another program or of a newer version.
+    """
     version: int = db.execute("pragma user_version").fetchone()[0]
-    if version not in (0, 1, SCHEMA_VERSION):
+    found = db.execute("select name from sqlite_master where type = 'table'")
+    tables = {name for (name,) in found}
+    if tables if version == 0 else not tables >= _TABLES:
+        raise StateUnavailableError(
+            "the file is not a response store: set OPENBRIDGE_STATE_PATH to a file of its own"
+        )
+    if version > SCHEMA_VERSION:
         message = "a newer version wrote the response store: set OPENBRIDGE_STATE_PATH"
         raise StateUnavailableError(message)
     return version

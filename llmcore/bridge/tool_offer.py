@@ -5,9 +5,9 @@ from typing import Any, Final
 
 from attrs import evolve, frozen
 
-from llmcore.bridge.builtin_tools import BUILTIN
+from llmcore.bridge.builtin_tools import BUILTIN, HOSTED_AS_FUNCTIONS
 from llmcore.bridge.errors import BridgeError, invalid
-from llmcore.bridge.hosted_tools import is_hosted, offer_hosted
+from llmcore.bridge.hosted_tools import is_hosted, kind_of, offer_hosted
 from llmcore.bridge.policy import TranslationPolicy
 from llmcore.bridge.tool_names import function_name
 from llmcore.bridge.tool_registry import ToolEntry, ToolKind, ToolRegistry
@@ -59,6 +59,7 @@ class ToolCollector:
         self._tools: dict[object, OfferedTool] = {}
         self._upstream: set[str] = set()
         self._registered = {tool.type: tool for tool in policy.registered_tools}
+        self._as_functions = policy.hosted_tools == "function"
 
     def offer(self) -> ToolOffer:
         """Return all tools that were added."""
@@ -133,8 +134,10 @@ class ToolCollector:
                 return self._virtual(
                     "registered", type_, registered.description, registered.parameters
                 )
-            case str(type_) if type_ in BUILTIN and not _is_remote(native):
+            case str(type_) if type_ in BUILTIN and (self._as_functions or not _is_remote(native)):
                 return self._builtin(type_, native)
+            case str(type_) if self._as_functions and kind_of(type_) in HOSTED_AS_FUNCTIONS:
+                return self._hosted_function(type_, native, path)
             case str(type_) if is_hosted(type_):
                 spec = offer_hosted(native, path, self._protocol_id, self._policy, self._notes)
                 return _hosted(spec, native)
@@ -187,6 +190,20 @@ class ToolCollector:
             string(native.get("description")) or builtin.description,
             mapping(native.get("parameters")) or builtin.parameters,
         )
+
+    def _hosted_function(self, type_: str, native: dict[str, Any], path: str) -> OfferedTool:
+        """Return the function that the client runs in place of a tool of the provider's."""
+        function = HOSTED_AS_FUNCTIONS[kind_of(type_)]
+        label = string(native.get("server_label"))
+        name = function.name if label is None else f"{function.name}__{label}"
+        tool = self._virtual(
+            "function",
+            name,
+            string(native.get("server_description")) or function.description,
+            function.parameters,
+        )
+        self._notes.changed("hosted-tool-as-function", path, f"{name} is the client's to run")
+        return evolve(tool, type=type_, label=label)
 
     def _virtual(
         self, kind: ToolKind, name: str, description: str, parameters: JsonObject

@@ -6,12 +6,13 @@ event that ends it is handed out, so that the next request finds it.
 """
 
 import logging
+import math
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import anyio
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from llmcore.bridge.config import Settings
 from llmcore.bridge.errors import SERVER_ERROR, BridgeError, from_llm_error
@@ -26,9 +27,11 @@ from llmcore.bridge.store import Record, StateUnavailableError, Store
 from llmcore.bridge.translate import Translation
 from llmcore.client.client import Client
 from llmcore.client.event_stream import EventStream
-from llmcore.client.large_requests import is_large, off_the_loop
+from llmcore.client.large_requests import holds_much, is_large, off_the_loop
+from llmcore.client.timeouts import Timeouts
 from llmcore.folds.beginnings import says_something
 from llmcore.generation.model_call import ModelCall
+from llmcore.generation.rejected_reasoning import without_proofs
 from llmcore.generation.retry import RetryPolicy
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import LLMError
@@ -43,6 +46,8 @@ from llmcore.schema.request import LLMRequest
 
 _FIRST_DELAY_S = 0.5
 _MAX_DELAY_S = 20.0
+_LEAST_S = 0.001
+"""Left of the time for an answer, at least: a limit of 0 is none."""
 
 
 @frozen(kw_only=True)
@@ -69,6 +74,8 @@ class Turn:
         self.id = response_id
         self.provider = provider
         self.streamed = translation.stream
+        self.is_large = holds_much(translation.echo)
+        """Whether what the response repeats of the request takes a while to serialize."""
         self.upstream_request_id: str | None = None
         self.dropped: list[str] = []
         """Parameters that were left out because the upstream rejected them."""
@@ -84,6 +91,8 @@ class Turn:
         )
         self._checker = Checker() if parts.settings.check_stream else None
         self._request: LLMRequest = translation.request
+        total_s = parts.settings.limits.total_s
+        self._deadline = math.inf if total_s is None else anyio.current_time() + total_s
         self._call = self._new_call()
         self._announced = False
         self._unsent: list[Event] = []
@@ -167,15 +176,44 @@ class Turn:
 
     def _new_call(self) -> ModelCall:
         def attempt() -> EventStream:
-            return self._parts.client.stream(self._request)
+            return self._parts.client.stream(self._request, timeouts=self._timeouts())
 
+        def without_reasoning() -> EventStream:
+            self._drop_reasoning()
+            return attempt()
+
+        settings = self._parts.settings
         policy = RetryPolicy(
-            max_retries=self._parts.settings.retries,
+            max_retries=settings.retries,
+            retry_timeouts=settings.retry_timeouts,
             base_delay=_FIRST_DELAY_S,
             max_delay=_MAX_DELAY_S,
             on_retry=self._on_retry,
         )
-        return ModelCall(attempt, policy, live=True)
+        return ModelCall(
+            attempt,
+            policy,
+            live=True,
+            deadline=self._deadline,
+            without_proofs=without_reasoning,
+        )
+
+    def _timeouts(self) -> Timeouts:
+        """Return the time limits of the next try: of the whole, what the tries before left."""
+        limits = self._parts.client.timeouts
+        if self._deadline == math.inf:
+            return limits
+        return evolve(limits, total=max(self._deadline - anyio.current_time(), _LEAST_S))
+
+    def _drop_reasoning(self) -> None:
+        """Go on without the encrypted reasoning that the upstream cannot read."""
+        self._request = without_proofs(self._request)
+        self._fold.continue_from(self._request.messages)
+        why = "the upstream cannot read it: it is of another account, deployment or model"
+        self._removed.append(
+            Diagnostic("opaque-data-dropped", "input", action="dropped", message=why)
+        )
+        log(logging.WARNING, "encrypted_reasoning_dropped", provider=self.provider)
 
     def _on_retry(self, error: LLMError, attempt: int, delay: float) -> None:
         self._parts.metrics.retries.labels(self.provider).inc()

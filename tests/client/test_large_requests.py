@@ -4,28 +4,40 @@ import threading
 from typing import Any
 
 import pytest
+from attrs import evolve
 
 from llmcore.client.client import Client
-from llmcore.client.large_requests import MANY, is_large
+from llmcore.client.large_requests import MANY, MANY_VALUES, is_large
 from llmcore.routes.openai_compatible import OpenAICompatible
 from llmcore.routes.route import Route
 from llmcore.schema.content import (
     DocumentPart,
     ImagePart,
     ProviderPart,
+    ReasoningPart,
+    RefusalPart,
     TextPart,
+    ToolCallPart,
     ToolResultPart,
 )
 from llmcore.schema.messages import Message
+from llmcore.schema.options import ResponseFormat
 from llmcore.schema.request import LLMRequest
+from llmcore.schema.tools import CustomTool, Grammar, HostedTool, ToolDefinition
 from llmcore.testing import scripted
 
 MUCH = 1024 * 1024 + 1
+MEMBERS: dict[str, Any] = {str(number): {} for number in range(MANY_VALUES + 1)}
+OBJECT = {"type": "object", "properties": MEMBERS}
 MODEL = OpenAICompatible.configure(name="x", base_url="http://x.invalid/v1").model("m-1")
 
 
 def user(*parts: Any) -> LLMRequest:
     return LLMRequest(model=MODEL, messages=(Message("user", parts),))
+
+
+def assistant(part: Any) -> LLMRequest:
+    return LLMRequest(model=MODEL, messages=(Message.assistant((part,)),))
 
 
 def tool(content: Any) -> LLMRequest:
@@ -44,13 +56,33 @@ def tool(content: Any) -> LLMRequest:
         (tool((TextPart("x" * MUCH),)), True),
         (LLMRequest(model=MODEL, messages=(Message.user("x"),) * (MANY + 1)), True),
         (LLMRequest(model=MODEL, messages=(Message.user("x"),) * MANY), False),
+        (user(*[TextPart("x")] * (MANY_VALUES + 1)), True),
+        (tool((TextPart("x"),) * (MANY_VALUES + 1)), True),
+        (tool({"a": [[]] * (MANY_VALUES + 1)}), True),
+        (assistant(ToolCallPart("c", "f", {"a": [1] * (MANY_VALUES + 1)})), True),
+        (user(ProviderPart("p", {"a": MEMBERS})), True),
+        (assistant(ReasoningPart("x", encrypted="x" * MUCH)), True),
+        (assistant(RefusalPart("x" * MUCH)), True),
+        (user(TextPart("[" + "1," * MANY_VALUES + "1]")), True),
+        (evolve(user(), tools=(ToolDefinition("f", "", OBJECT),)), True),
+        (
+            evolve(
+                user(),
+                tools=(CustomTool("f", grammar=Grammar(syntax="regex", definition="x" * MUCH)),),
+            ),
+            True,
+        ),
+        (evolve(user(), tools=(HostedTool.raw("p", {"type": "x", "a": MEMBERS}),)), True),
+        (evolve(user(), response_format=ResponseFormat.json_schema(MEMBERS)), True),
+        (evolve(user(), provider_options={"p": MEMBERS}), True),
+        (evolve(user(), metadata=dict.fromkeys(map(str, range(MANY_VALUES + 1)), "x")), True),
         (user(TextPart("x"), ProviderPart("p", {}), ImagePart(file_id="f")), False),
         (tool({"a": 1}), False),
         (LLMRequest(model=MODEL, messages=()), False),
     ],
 )
 def test_what_is_large(request_: LLMRequest, expected: bool) -> None:
-    """Many messages, or many characters or bytes in them."""
+    """Many messages, many values anywhere, or many characters or bytes."""
     assert is_large(request_) is expected
 
 

@@ -65,6 +65,12 @@ def test_without_keys_everybody_is_admitted() -> None:
         ("other.lan", True),
         ("", False),
         ("[", False),
+        ("[::1].evil.example", False),
+        ("evil.example@localhost", False),
+        ("localhost/evil.example", False),
+        ("localhost:8787.evil.example", False),
+        ("localhost:", False),
+        ("localhost ", False),
     ],
 )
 def test_which_host_names_are_answered(host: str, ours: bool) -> None:

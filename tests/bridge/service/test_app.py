@@ -3,6 +3,7 @@
 import gzip
 import json
 import logging
+import platform
 import zlib
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from llmcore.bridge.memory_store import MemoryStore
 from llmcore.bridge.responses_fold import ResponsesFold
 from llmcore.bridge.service import Service
 from llmcore.schema.events import Finish, LLMEvent, TextStart
+from llmcore.version import VERSION
 from tests.support.servers.bridge_service import (
     UPSTREAM_KEY,
     asked,
@@ -386,6 +388,150 @@ async def test_a_parameter_that_the_upstream_rejects_is_left_out(
     assert helped.headers["x-openbridge-dropped"] == "top_p"
     assert "top_p" in helped.headers["x-openbridge-diagnostics"]
     assert refused_.status_code == 400
+
+
+ENCRYPTED = {"include": ["reasoning.encrypted_content"], "store": False}
+
+
+def reasoned(encrypted: str) -> list[bytes | float]:
+    """Return an answer of OpenRouter's with encrypted reasoning."""
+    details = [
+        {
+            "type": "reasoning.encrypted",
+            "data": encrypted,
+            "id": "rs_1",
+            "format": "openai-responses-v1",
+        }
+    ]
+    return [chat_chunk(delta={"reasoning_details": details}), *chat_stream()]
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("stored", [True, False])
+async def test_a_session_goes_on_without_reasoning_that_the_upstream_refuses(
+    upstream: Loopback, settings: Settings, stream: bool, stored: bool
+) -> None:
+    """One more request, without it; the text stays, and a stored conversation is mended."""
+
+    def handler(received: Any) -> Any:
+        if len(upstream.received) == 1:
+            return streamed(reasoned("of the old account"))
+        if b"of the old account" in received.body:
+            return refused(400, "cannot be verified", code="invalid_encrypted_content")
+        return chat_handler(received)
+
+    upstream.handler = handler
+    kept = {} if stored else ENCRYPTED
+    environ = {"OPENROUTER_API_KEY": UPSTREAM_KEY, "OPENROUTER_BASE_URL": f"{upstream.url}/v1"}
+    async with asked(evolve(settings, retries=1, upstream="openrouter", environ=environ)) as client:
+        first = (await client.post("/v1/responses", json={**ASK, **kept})).json()
+        said = {"role": "user", "content": "More"}
+        again: dict[str, Any] = (
+            {"previous_response_id": first["id"], "input": [said]}
+            if stored
+            else {"input": [{"role": "user", "content": "Hi"}, *first["output"], said]}
+        )
+        answer = await client.post(
+            "/v1/responses", json={"model": "m-1", "stream": stream, **kept, **again}
+        )
+        response = events_of(answer.content)[-1]["response"] if stream else answer.json()
+        asked_so_far = len(upstream.received)
+        if stored:
+            third = {"model": "m-1", "input": "x", "previous_response_id": response["id"]}
+            assert (await client.post("/v1/responses", json=third)).status_code == 200
+            assert len(upstream.received) == asked_so_far + 1
+
+    assert (answer.status_code, text_of(response)) == (200, "Hello")
+    assert asked_so_far == 3
+    contents = [message["content"] for message in sent(upstream, 2)["messages"]]
+    assert contents == ["Hi", "Hello", "More"]
+    assert "opaque-data-dropped" in (answer.headers["x-openbridge-diagnostics"])
+
+
+async def test_reasoning_that_is_refused_is_an_error_where_nothing_is_tried_again(
+    upstream: Loopback, settings: Settings
+) -> None:
+    """With OPENBRIDGE_RETRIES=0."""
+    upstream.handler = lambda _: refused(400, "no", code="invalid_encrypted_content")
+    async with asked(evolve(settings, retries=0)) as client:
+        answer = await client.post("/v1/responses", json=ASK)
+
+    assert (answer.status_code, answer.json()["error"]["code"]) == (
+        400,
+        "invalid_encrypted_content",
+    )
+    assert len(upstream.received) == 1
+
+
+@pytest.mark.parametrize(("retry_timeouts", "status", "tries"), [(True, 200, 2), (False, 504, 1)])
+async def test_an_upstream_that_is_silent_is_asked_again_if_that_is_configured(
+    upstream: Loopback, settings: Settings, retry_timeouts: bool, status: int, tries: int
+) -> None:
+    """It may bill both requests, so it is not the default."""
+    upstream.handler = lambda received: (
+        streamed([5.0]) if len(upstream.received) == 1 else chat_handler(received)
+    )
+    limits = Limits(first_event_s=0.3)
+    asking = evolve(settings, limits=limits, retries=2, retry_timeouts=retry_timeouts)
+    async with asked(asking) as client:
+        answer = await client.post("/v1/responses", json=ASK)
+
+    assert (answer.status_code, len(upstream.received)) == (status, tries)
+
+
+async def test_all_tries_together_have_one_limit(upstream: Loopback, settings: Settings) -> None:
+    """The last one gets what the others left, and no wait goes beyond it."""
+    upstream.handler = lambda _: streamed([5.0])
+    limits = Limits(first_event_s=0.4, total_s=1.0)
+    asking = evolve(settings, limits=limits, retries=50, retry_timeouts=True)
+    async with asked(asking) as client:
+        with anyio.fail_after(4):
+            answer = await client.post("/v1/responses", json=ASK)
+
+    assert (answer.status_code, answer.json()["error"]["code"]) == (504, "upstream_timeout")
+    assert 1 <= len(upstream.received) <= 3
+
+
+@pytest.mark.parametrize("kind", ["web_search", "mcp"])
+async def test_a_hosted_tool_can_be_a_function_that_the_client_runs(
+    upstream: Loopback, settings: Settings, kind: str
+) -> None:
+    """Its call is a function's, and so is what comes back."""
+    tool = {"type": "web_search"} if kind == "web_search" else {**MCP, "server_label": "docs"}
+    name = "web_search" if kind == "web_search" else "mcp__docs"
+    upstream.handler = lambda received: (
+        streamed(tool_script(("call_1", name, '{"query": "x"}')))
+        if len(upstream.received) == 1
+        else chat_handler(received)
+    )
+    body = {**ASK, "tools": [tool], "tool_choice": tool}
+    async with asked(evolve(settings, hosted_tools="function")) as client:
+        answer = await client.post("/v1/responses", json=body)
+        first = answer.json()
+        result = {"type": "function_call_output", "call_id": "call_1", "output": "found"}
+        again = {"previous_response_id": first["id"], "input": [result], "tools": [tool]}
+        second = await client.post("/v1/responses", json={"model": "m-1", **again})
+
+    assert [t["function"]["name"] for t in sent(upstream, 0)["tools"]] == [name]
+    assert sent(upstream, 0)["tool_choice"]["function"]["name"] == name
+    assert (first["output"][0]["type"], first["output"][0]["name"]) == ("function_call", name)
+    assert "hosted-tool-as-function" in answer.headers["x-openbridge-diagnostics"]
+    assert [m["role"] for m in sent(upstream)["messages"]] == ["user", "assistant", "tool"]
+    assert text_of(second.json()) == "Hello"
+
+
+MCP = {"type": "mcp", "server_label": "docs", "server_url": "https://docs.example/mcp"}
+
+
+async def test_the_version_says_what_was_built(settings: Settings) -> None:
+    """Its libraries too; nothing of the environment."""
+    async with asked(settings) as client:
+        version = (await client.get("/version")).json()
+
+    assert version["version"] == VERSION
+    assert version["build"]["python"] == platform.python_version()
+    assert version["build"]["libraries"]["uvicorn"]
+    assert UPSTREAM_KEY not in json.dumps(version)
 
 
 async def test_a_schema_goes_to_the_upstream(upstream: Loopback, settings: Settings) -> None:

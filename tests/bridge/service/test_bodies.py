@@ -3,6 +3,7 @@
 import gzip
 import zlib
 from collections.abc import AsyncIterator, Sequence
+from contextlib import ExitStack
 
 import anyio
 import pytest
@@ -10,7 +11,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmcore.bridge.bodies import read_object
+from llmcore.bridge.bodies import Uploads, read_object
 from llmcore.bridge.errors import BridgeError
 from llmcore.schema.json import JsonObject
 
@@ -24,9 +25,15 @@ async def chunks(pieces: Sequence[bytes]) -> AsyncIterator[bytes]:
         yield piece
 
 
+def uncounted(_count: int) -> None:
+    """Let any number of bytes be received."""
+
+
 async def read(data: bytes, *, limit: int = 1 << 20, **headers: str) -> JsonObject:
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return await read_object(chunks([data]), {**JSON, **named}, limit=limit, seconds=5)
+    return await read_object(
+        chunks([data]), {**JSON, **named}, limit=limit, seconds=5, received=uncounted
+    )
 
 
 def raw_deflate(data: bytes) -> bytes:
@@ -130,9 +137,35 @@ async def test_a_body_that_does_not_arrive_is_given_up() -> None:
         await anyio.sleep(60)
 
     with pytest.raises(BridgeError, match=r"within 0\.05 seconds") as caught:
-        await read_object(stalled(), JSON, limit=1000, seconds=0.05)
+        await read_object(stalled(), JSON, limit=1000, seconds=0.05, received=uncounted)
 
     assert caught.value.status == 408
+
+
+def test_bodies_under_way_are_bounded_for_each_caller_and_for_all() -> None:
+    """What one caller holds is given back at the end of its body, and never taken from others."""
+    uploads = Uploads(max_body_bytes=10)
+    with uploads.of("a") as first:
+        first(20)
+        with uploads.of("a") as second, pytest.raises(BridgeError, match="large bodies") as caught:
+            second(1)
+        assert caught.value.status == 503
+        with ExitStack() as others:
+            for name in "bcd":
+                others.enter_context(uploads.of(name))(20)
+            with uploads.of("e") as last, pytest.raises(BridgeError):
+                last(1)
+    with uploads.of("a") as again:
+        again(20)
+
+
+@pytest.mark.anyio
+async def test_millions_of_values_are_refused() -> None:
+    """Each takes two bytes of a body."""
+    with pytest.raises(BridgeError, match="values") as caught:
+        await read(b'{"input": [' + b"1," * 2_000_001 + b"1]}", limit=1 << 24)
+
+    assert caught.value.status == 413
 
 
 @given(data=st.binary(max_size=200), encoding=st.sampled_from(["", "gzip", "deflate", "zstd"]))

@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import httpx
@@ -19,6 +20,8 @@ from llmcore.bridge.app import make_app
 from llmcore.bridge.config import Limits, Settings
 from llmcore.bridge.logs import LOGGER, JsonFormatter
 from llmcore.bridge.service import Service
+from llmcore.client.large_requests import MANY_VALUES
+from llmcore.routes.route import Route
 from tests.support.servers.bridge_service import asked, listening, streamed
 from tests.support.servers.loopback import Loopback, chat_chunk
 
@@ -109,6 +112,71 @@ async def test_a_model_cannot_leave_its_place_in_a_path(
 
     assert (answer.status_code, answer.json()["error"]["code"]) == (404, "model_not_found")
     assert upstream.received == []
+
+
+def long_inputs() -> dict[str, dict[str, Any]]:
+    """Return requests that are long in one place each."""
+    many = MANY_VALUES + 1
+    call = {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}
+    output = {"type": "function_call_output", "call_id": "c", "output": "x"}
+    properties = {f"p{number}": {"type": "string"} for number in range(many)}
+    schema = {"type": "object", "properties": properties}
+    texts = [{"type": "input_text", "text": "x"}] * many
+    summary = [{"type": "summary_text", "text": "x"}] * many
+    deep = json.dumps({"a": [[]] * many})
+    return {
+        "parts of a message": {"input": [{"role": "user", "content": texts}]},
+        "parts of an output": {"input": [call, {**output, "output": texts}]},
+        "thinking": {"input": [{"type": "reasoning", "summary": summary}, *ASK_ITEMS]},
+        "arguments": {"input": [{**call, "arguments": deep}, output]},
+        "a tool": {"tools": [{"type": "function", "name": "f", "parameters": schema}]},
+        "the format": {
+            "text": {"format": {"type": "json_schema", "name": "f", "schema": schema}},
+        },
+        "unknown fields": {f"u{number}": 1 for number in range(many)},
+    }
+
+
+ASK_ITEMS = [{"role": "user", "content": "Hi"}]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("where", long_inputs())
+async def test_what_is_long_anywhere_is_translated_beside_the_loop(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    """Its size counts, not the number of input items: other streams go on meanwhile."""
+    threads: dict[str, list[int]] = {"translate": [], "prepare": []}
+
+    def noted(module: Any, name: str) -> None:
+        original = getattr(module, name)
+
+        def call(*args: Any, **fields: Any) -> Any:
+            threads[name].append(threading.get_ident())
+            return original(*args, **fields)
+
+        monkeypatch.setattr(module, name, call)
+
+    noted(service_module, "translate")
+    noted(Route, "prepare")
+    async with asked(settings) as client:
+        answer = await client.post("/v1/responses", json={**ASK, **long_inputs()[where]})
+
+    assert answer.status_code == 200
+    assert threading.get_ident() not in threads["translate"]
+    if where not in ("arguments", "unknown fields"):  # these are short once they are read
+        assert threading.get_ident() not in threads["prepare"]
+
+
+@pytest.mark.anyio
+async def test_unknown_fields_are_named_up_to_a_number(settings: Settings) -> None:
+    """The header stays short, however many there are."""
+    body = {**ASK, **{f"unknown_{number}": 1 for number in range(5000)}}
+    async with asked(settings) as client:
+        answer = await client.post("/v1/responses", json=body)
+
+    assert answer.status_code == 200
+    assert len(answer.headers["x-openbridge-diagnostics"]) <= 1024
 
 
 @pytest.mark.anyio
@@ -214,6 +282,67 @@ def running(url: str, count: int, seconds: float) -> bool:
             return True
         time.sleep(0.02)
     return False
+
+
+def test_uploads_that_never_arrive_keep_nobody_out(settings: Settings) -> None:
+    """A request counts once its body is there."""
+    with listening(evolve(settings, limits=Limits(max_running=2))) as url, ExitStack() as stack:
+        for _ in range(8):
+            client = stack.enter_context(connected(url))
+            client.sendall(
+                b"POST /v1/responses HTTP/1.1\r\nhost: localhost\r\n"
+                b"content-type: application/json\r\ncontent-length: 10\r\n\r\n"
+            )
+        time.sleep(0.2)
+        answer = httpx.post(f"{url}/responses", json=ASK)
+
+    assert answer.status_code == 200
+
+
+def test_a_length_beside_a_transfer_coding_is_refused(settings: Settings) -> None:
+    """Servers disagree on where such a request ends: nothing behind it is read as another."""
+    hidden = b"GET /version HTTP/1.1\r\nhost: localhost\r\n\r\n"
+    with listening(settings) as url, connected(url) as client:
+        client.sendall(
+            b"POST /v1/responses HTTP/1.1\r\nhost: localhost\r\ncontent-length: 4\r\n"
+            b"content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n"
+            b"0\r\n\r\n" + hidden
+        )
+        received = b""
+        while data := client.recv(65536):
+            received += data
+
+    assert received.startswith(b"HTTP/1.1 400")
+    assert b"invalid_framing" in received
+    assert received.count(b"HTTP/1.1") == 1
+
+
+def test_a_rate_is_of_the_connection_not_of_a_header(settings: Settings) -> None:
+    """Without a key it is the address that counts, which a client cannot choose."""
+    with listening(evolve(settings, limits=Limits(rate_per_minute=3))) as url:
+        statuses = [
+            httpx.get(f"{url}/responses/x", headers={"x-forwarded-for": f"10.0.0.{n}"}).status_code
+            for n in range(5)
+        ]
+
+    assert statuses[3:] == [429, 429]
+
+
+def test_a_client_that_will_send_no_more_counts_as_gone(
+    upstream: Loopback, settings: Settings
+) -> None:
+    """It cannot be told from one that has left, whose upstream must not go on at its cost."""
+    upstream.handler = lambda _: streamed([30.0])
+    body = json.dumps(ASK).encode()
+    with listening(settings) as url, connected(url) as client:
+        client.sendall(
+            b"POST /v1/responses HTTP/1.1\r\nhost: localhost\r\n"
+            b"content-type: application/json\r\ncontent-length: %d\r\n\r\n%b" % (len(body), body)
+        )
+        assert running(url, 1, 5)
+        client.shutdown(socket.SHUT_WR)
+        assert running(url, 0, 5)
+        assert client.recv(1) == b""
 
 
 # -- The log

@@ -38,6 +38,8 @@ def test_every_variable_arrives() -> None:
             "OPENBRIDGE_STATE_TTL_SECONDS": "60",
             "OPENBRIDGE_RATE_LIMIT_PER_MINUTE": "5",
             "OPENBRIDGE_TOTAL_SECONDS": "9.5",
+            "OPENBRIDGE_RETRY_TIMEOUTS": "true",
+            "OPENBRIDGE_HOSTED_TOOLS": "function",
             "OPENBRIDGE_RETRY_WITHOUT": "none",
             "OPENBRIDGE_CHECK_STREAM": "true",
             "OPENBRIDGE_STRUCTURED_OUTPUT": "degrade",
@@ -48,8 +50,13 @@ def test_every_variable_arrives() -> None:
     assert settings.model_map_path == Path("/etc/map.json")
     assert (settings.state.backend, settings.state.ttl_s) == ("redis", 60)
     assert (settings.limits.rate_per_minute, settings.limits.total_s) == (5, 9.5)
+    assert (settings.retry_timeouts, settings.hosted_tools) == (True, "function")
     assert (settings.retry_without, settings.check_stream) == ((), True)
     assert (settings.log_level, settings.structured_output) == ("debug", "degrade")
+
+
+NO_KEYS = ("", "  ", ",", " , ", "none", "None", "null", "sk-1,undefined")
+"""What a program writes into the variable whose own variable is not set."""
 
 
 @pytest.mark.parametrize(
@@ -57,6 +64,8 @@ def test_every_variable_arrives() -> None:
     [
         ({"OPENBRIDGE_HOST": "0.0.0.0"}, "OPENBRIDGE_CLIENT_API_KEY"),
         ({"OPENBRIDGE_HOST": "bridge.example"}, "OPENBRIDGE_CLIENT_API_KEY"),
+        ({"OPENBRIDGE_HOST": "::", "OPENBRIDGE_CLIENT_API_KEY": "k"}, "RATE_LIMIT_PER_MINUTE"),
+        *(({"OPENBRIDGE_CLIENT_API_KEY": text}, "names no key") for text in NO_KEYS),
         ({"OPENBRIDGE_PORT": "many"}, "OPENBRIDGE_PORT='many' is no number"),
         ({"OPENBRIDGE_PORT": "-1"}, "at least 0"),
         ({"OPENBRIDGE_PORT": "70000"}, "at most 65535"),

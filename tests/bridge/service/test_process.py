@@ -92,6 +92,8 @@ def test_streams_that_outlast_the_patience_are_told(tmp_path: Path) -> None:
                 received += b"".join(pieces)
 
     assert events_of(received)[-1]["type"] == "response.failed"
+    assert "answer_cut" in [line["event"] for line in running.lines]
+    assert not any("exception" in line for line in running.lines)
 
 
 @pytest.mark.parametrize(

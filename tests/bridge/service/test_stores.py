@@ -1,10 +1,14 @@
 """Every store keeps the same promises; what is special to one comes after."""
 
+import base64
 import contextlib
+import os
 import secrets
+import shutil
 import sqlite3
 import stat
 import threading
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -15,7 +19,7 @@ import anyio
 import pytest
 from attrs import evolve
 
-from llmcore.bridge import sqlite_store
+from llmcore.bridge import redis_store, sqlite_store
 from llmcore.bridge.config import Settings, State, StateBackend, settings_from
 from llmcore.bridge.memory_store import MemoryStore
 from llmcore.bridge.redis_store import RedisStore
@@ -401,6 +405,68 @@ async def test_a_file_that_cannot_be_used_is_a_clear_error(tmp_path: Path) -> No
         await store.aclose()
 
 
+@pytest.mark.anyio
+@pytest.mark.parametrize("version", [0, 1, 2, 99])
+async def test_the_database_of_another_program_is_left_alone(tmp_path: Path, version: int) -> None:
+    """Whatever version it says, nothing of it is changed."""
+    path = tmp_path / "other.db"
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        db.execute("create table notes (text text)")
+        db.execute(f"pragma user_version = {version}")
+    before = path.read_bytes()
+    store = sqlite_at(path)
+    for call in (store.check(), store.put(RECORD), store.get("resp_1")):
+        with pytest.raises(StateUnavailableError, match="OPENBRIDGE_STATE_PATH"):
+            await call
+    await store.aclose()
+
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == ["other.db"]
+
+
+@pytest.mark.anyio
+async def test_a_file_that_lost_its_sums_is_counted_again(tmp_path: Path) -> None:
+    """The bounds hold from then on."""
+    path = tmp_path / "state.db"
+    store = sqlite_at(path, max_entries=2)
+    await store.put(RECORD)
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        db.execute("delete from held")
+        db.commit()
+    await store.put(evolve(RECORD, id="resp_2", items={}))
+    await store.put(evolve(RECORD, id="resp_3", items={}))
+    await store.aclose()
+
+    assert row_ids(path) == {"resp_2", "resp_3"}
+
+
+@pytest.mark.anyio
+async def test_a_full_disk_is_known_before_the_upstream_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the room that there is, or by a write that failed for want of it."""
+    store = sqlite_at(tmp_path / "state.db")
+    await store.check()
+    usage = shutil.disk_usage(tmp_path)
+    with monkeypatch.context() as full:
+        full.setattr(shutil, "disk_usage", lambda _: usage._replace(free=1024))
+        with pytest.raises(StateUnavailableError, match="full"):
+            await store.check()
+    await store.check()
+
+    def limit_growth(db: sqlite3.Connection) -> None:
+        pages = db.execute("pragma page_count").fetchone()[0]
+        db.execute(f"pragma max_page_count = {pages}")
+
+    await store._run(limit_growth)
+    random = base64.b64encode(os.urandom(1 << 20)).decode()
+    with pytest.raises(StateUnavailableError, match="full"):
+        await store.put(evolve(RECORD, response={"text": random}))
+    with pytest.raises(StateUnavailableError, match="full"):
+        await store.check()
+    await store.aclose()
+
+
 def test_where_the_file_is(tmp_path: Path) -> None:
     """In the user's own folder for data."""
     settings = Settings(environ={"XDG_DATA_HOME": str(tmp_path)}, state=State(backend="sqlite"))
@@ -460,6 +526,36 @@ async def test_redis_that_is_down_is_a_clear_error_and_comes_back() -> None:
         await store.put(RECORD)
         assert await store.get("resp_1") is not None
         await store.aclose()
+
+
+@pytest.mark.anyio
+async def test_redis_that_hangs_is_not_waited_for_by_everybody(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One time limit, not one for each that waits; and it is asked again after a moment."""
+    monkeypatch.setattr(redis_store, "_ANSWER_S", 0.5)
+    monkeypatch.setattr(redis_store, "_AVOIDED_S", 1.0)
+    with running_redis() as server:
+        store = RedisStore(server.url, ttl_s=60)
+        await store.check()
+        failures: list[float] = []
+        with server.hung():
+            started = time.monotonic()
+
+            async def ask() -> None:
+                with pytest.raises(StateUnavailableError, match=r"in time|TimeoutError"):
+                    await store.check()
+                failures.append(time.monotonic() - started)
+
+            async with anyio.create_task_group() as tasks:
+                for _ in range(80):
+                    tasks.start_soon(ask)
+        await anyio.sleep(1.1)
+        await store.check()
+        await store.aclose()
+
+    assert len(failures) == 80
+    assert max(failures) < 4 * 0.5
 
 
 def test_a_url_that_is_none_is_refused() -> None:

@@ -6,6 +6,7 @@ the tests fail and say so: a store that nothing has tried is not supported.
 """
 
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -72,6 +73,16 @@ class RedisServer:
             self._process.kill()
             self._process.wait()
             self._process = None
+
+    @contextmanager
+    def hung(self) -> Iterator[None]:
+        """Stop the process for the block: connections open, nothing is answered."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._process.send_signal(signal.SIGCONT)
 
 
 @contextmanager

@@ -1,0 +1,43 @@
+"""Which build of the gateway runs: its revision, and what it runs on."""
+
+import platform
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, distribution, version
+from typing import Final
+
+from llmcore.protocols.loose_json import mapping, string
+from llmcore.schema import json
+from llmcore.schema.json import JsonObject
+
+_DISTRIBUTION: Final = "llmcore-routes"
+_LIBRARIES: Final = ("starlette", "uvicorn", "h11", "httpx", "redis")
+
+
+def build_information() -> JsonObject:
+    """Return the revision that is installed, if known, and versions of Python and libraries."""
+    return {
+        "revision": _revision(),
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "libraries": _versions(),
+    }
+
+
+def _revision() -> str | None:
+    """Return the commit that was installed from a repository (PEP 610)."""
+    try:
+        origin = distribution(_DISTRIBUTION).read_text("direct_url.json")
+    except PackageNotFoundError:
+        return None
+    vcs = mapping(mapping(json.loads(origin or "{}")).get("vcs_info"))
+    return string(vcs.get("commit_id"))
+
+
+def _versions() -> Mapping[str, str]:
+    found = {}
+    for name in _LIBRARIES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:  # an extra that is not installed
+            continue
+    return found
