@@ -14,8 +14,8 @@ what every stream must obey.
 
 Effects, in reading order: `config`; who answers: `model_map`, `upstream`, `model_names`,
 `tools_file`; what is kept: `store`, `memory_store`, `sqlite_store`, `redis_store`, `stores`;
-`metrics`, `logs`; the calls: `turn` (one answer), `paging`, `service`; over HTTP: `access`,
-`bodies`, `stream_body`, `answers`, `app`, `timed_heads`, `server`.
+`metrics`, `logs`, `build`; the calls: `turn` (one answer), `paging`, `service`; over HTTP:
+`access`, `bodies`, `stream_body`, `answers`, `app`, `timed_heads`, `server`.
 
 Nothing of OpenAI's format is read or written outside of this package and
 `llmcore.protocols.openai_responses`, which is the client's side of the same.

@@ -1,8 +1,8 @@
 """Reading a request's body: within limits, decompressed, as a JSON object."""
 
 import zlib
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from contextlib import aclosing, contextmanager
 
 import anyio
 import anyio.to_thread
@@ -63,7 +63,7 @@ class Uploads:
 
 
 async def read_object(
-    chunks: AsyncIterator[bytes],
+    chunks: AsyncGenerator[bytes, None],
     headers: Mapping[str, str],
     *,
     limit: int,
@@ -116,7 +116,7 @@ def _encodings(headers: Mapping[str, str]) -> tuple[str, ...]:
 
 
 async def _received(
-    chunks: AsyncIterator[bytes],
+    chunks: AsyncGenerator[bytes, None],
     headers: Mapping[str, str],
     limit: int,
     seconds: float,
@@ -127,11 +127,12 @@ async def _received(
         raise _too_large(limit)
     body = bytearray()
     with anyio.move_on_after(seconds):
-        async for chunk in chunks:
-            body += chunk
-            received(len(chunk))
-            if len(body) > limit:
-                raise _too_large(limit)
+        async with aclosing(chunks):
+            async for chunk in chunks:
+                body += chunk
+                received(len(chunk))
+                if len(body) > limit:
+                    raise _too_large(limit)
         return bytes(body)
     raise BridgeError(
         status=408,

@@ -28,11 +28,11 @@ from llmcore.bridge.translate import Translation
 from llmcore.client.client import Client
 from llmcore.client.event_stream import EventStream
 from llmcore.client.large_requests import holds_much, is_large, off_the_loop
-from llmcore.client.timeouts import Timeouts
 from llmcore.folds.beginnings import says_something
 from llmcore.generation.model_call import ModelCall
 from llmcore.generation.rejected_reasoning import without_proofs
 from llmcore.generation.retry import RetryPolicy
+from llmcore.routes.timeouts import Timeouts
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import LLMError
 from llmcore.schema.events import (
