@@ -21,6 +21,7 @@ from llmcore.schema.content import (
 )
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import LLMError, StreamError
+from llmcore.schema.estimate import estimated_tokens
 from llmcore.schema.events import (
     ErrorEvent,
     File,
@@ -277,6 +278,7 @@ class Accumulator:
 
     def _build(self, finish: Finish | None) -> LLMResponse:
         start = self._start or StreamStart(provider="", model="")
+        model = (finish.model if finish else None) or start.model
         parts: list[ContentPart] = []
         diagnostics: list[Diagnostic] = [*start.diagnostics]
         for key, slot in self._slots.items():
@@ -290,10 +292,10 @@ class Accumulator:
         return LLMResponse(
             id=start.id,
             provider=start.provider,
-            model=start.model,
+            model=model,
             message=Message.assistant(
                 parts,
-                origin=Origin(provider=start.provider, model=start.model, protocol=start.protocol),
+                origin=Origin(provider=start.provider, model=model, protocol=start.protocol),
             ),
             finish_reason=finish.finish_reason if finish else FinishReason("other"),
             usage=self._usage or (finish.usage or start.usage if finish else self._estimate(start)),
@@ -310,8 +312,7 @@ class Accumulator:
     def _estimate(self, start: StreamStart) -> Usage | None:
         """Return what a stream that did not finish has consumed, as far as one can tell.
 
-        Providers bill for it, but count only at the end. Four characters a token is
-        the usual rule of thumb for English text.
+        Providers bill for it, but count only at the end.
         """
         if self._start is None:
             return None
@@ -319,7 +320,7 @@ class Accumulator:
         characters = sum(map(_characters, self._slots.values()))
         estimate = Usage.make(
             input_tokens=counted.input_tokens,
-            output_tokens=max(counted.output_tokens or 0, -(-characters // _CHARACTERS_PER_TOKEN)),
+            output_tokens=max(counted.output_tokens or 0, estimated_tokens(characters)),
             cache_read_tokens=counted.cache_read_tokens,
             cache_write_tokens=counted.cache_write_tokens,
             cache_write_1h_tokens=counted.cache_write_1h_tokens,
@@ -358,9 +359,6 @@ def _merged(first: ProviderMetadata, second: ProviderMetadata) -> ProviderMetada
         provider: {**first.get(provider, {}), **second.get(provider, {})}
         for provider in (*first, *second)
     }
-
-
-_CHARACTERS_PER_TOKEN = 4
 
 
 def _characters(slot: ContentPart | list[str] | None) -> int:

@@ -5,7 +5,8 @@ puts the whole value on the end event, parses tool input and emits the `ToolCall
 closes what is still open when a step finishes. It also makes servers that send only
 deltas, only whole values, or both look alike: where an end event brings a text of its
 own, what the deltas have not said of it yet is delivered as one more delta, and a
-`ToolCall` that comes by itself gets the input it was made from.
+`ToolCall` that comes by itself gets the input it was made from. Reasoning that the provider
+shows and does not count is estimated (`Usage.reasoning_estimated`).
 
 Text that is delivered can always be encoded: halves of a surrogate pair that a server
 cut in two wait for each other, and one that stays alone becomes U+FFFD.
@@ -24,6 +25,7 @@ from llmcore.schema.changed import changed
 from llmcore.schema.content import TokenLogprob, ToolCallKind, parse_arguments
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import StreamError
+from llmcore.schema.estimate import estimated_tokens
 from llmcore.schema.events import (
     ErrorEvent,
     Finish,
@@ -42,6 +44,7 @@ from llmcore.schema.events import (
     ToolInputStart,
 )
 from llmcore.schema.json import JsonValue
+from llmcore.schema.usage import Usage
 
 SEGMENT_TEXT_CHANGED: Final = "segment-text-changed"
 """The code of the Diagnostic for an end event whose text is not what the deltas said."""
@@ -90,6 +93,9 @@ class SegmentFold:
         self._diagnostics: list[Diagnostic] = []
         self._calls = 0
         self._last_call: ToolCall | None = None
+        self._reasoning = 0
+        """Characters of reasoning in this step."""
+        self._step_usage: Usage | None = None
         self._handlers = self._HANDLERS
         self._plain: dict[type, dict[str, Callable[[str], None]]] = {
             TextDelta: {},
@@ -142,6 +148,7 @@ class SegmentFold:
 
     def _start_step(self, event: StepStart) -> Sequence[LLMEvent]:
         self._started.clear()
+        self._reasoning = 0
         return (event,)
 
     def _start_text(self, event: TextStart) -> Sequence[LLMEvent]:
@@ -190,6 +197,7 @@ class SegmentFold:
         if opened is None:
             return self._misplaced(event)
         text, rest = self._join(opened, event.text)
+        self._reasoning += len(text)
         whole = changed(event, text=text)
         return (ReasoningDelta(event.id, rest), whole) if rest else (whole,)
 
@@ -228,17 +236,28 @@ class SegmentFold:
         return (*self._start_tool(start), *self._end_tool(end, written=raw is not None))
 
     def _finish_step(self, event: StepFinish) -> Sequence[LLMEvent]:
-        if not self._open:
-            return (event,)
         closed: list[LLMEvent] = []
         for kind, id_ in list(self._open):
             closed.extend(self.process(_END[kind](id_)))
-        return (*closed, event)
+        self._step_usage = event.usage
+        usage = self._with_reasoning(event.usage)
+        return (*closed, event if usage is event.usage else changed(event, usage=usage))
 
     def _finish(self, event: Finish) -> Sequence[LLMEvent]:
+        if event.usage == self._step_usage:  # of several steps, each was estimated already
+            event = changed(event, usage=self._with_reasoning(event.usage))
         if not self._diagnostics:
             return (event,)
         return (changed(event, diagnostics=(*event.diagnostics, *self._diagnostics)),)
+
+    def _with_reasoning(self, usage: Usage | None) -> Usage | None:
+        """Return *usage* with an estimate of the reasoning, if it was shown and not counted."""
+        if usage is None or usage.reasoning_tokens is not None or not self._reasoning:
+            return usage
+        tokens = estimated_tokens(self._reasoning)
+        if usage.output_tokens is not None:
+            tokens = min(tokens, usage.output_tokens)
+        return changed(usage, reasoning_tokens=tokens, reasoning_estimated=True)
 
     # -- what segments are made of
 

@@ -22,6 +22,8 @@ def finished(
     metadata: ProviderMetadata,
     raw: JsonValue,
     diagnostics: Sequence[Diagnostic] = (),
+    *,
+    model: str | None = None,
 ) -> tuple[LLMEvent, LLMEvent]:
     """Return the end of an answer that is complete and has one step."""
     return (
@@ -29,6 +31,7 @@ def finished(
         Finish(
             finish_reason=reason,
             usage=usage,
+            model=model,
             diagnostics=tuple(diagnostics),
             provider_metadata=metadata,
             raw=raw,

@@ -1,7 +1,8 @@
 """Frozen values, and nothing else: no I/O, no vendor, no imports from the rest of the library.
 
 In reading order: `json` (JSON as Python values), `errors` (one tree), `result`, `diagnostics`,
-`usage`, `rate_limit`, `content` (parts), `messages`, `tools`, `options`, `model`,
-`request`, `events`, `response`, `codec`, which takes all of them to JSON and back, and
-`secret_names`, which tells credentials by the names of headers and parameters.
+`usage`, `estimate` (of tokens that were not counted), `rate_limit`, `content` (parts),
+`messages`, `tools`, `options`, `model`, `request`, `events`, `response`, `codec`, which takes
+all of them to JSON and back, and `secret_names`, which tells credentials by the names of
+headers and parameters.
 """

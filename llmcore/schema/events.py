@@ -288,6 +288,8 @@ class Finish:
     finish_reason: FinishReason
     usage: Usage | None = None
     """Of all steps together."""
+    model: str | None = None
+    """The model that answered in the end, where another than `StreamStart` names took over."""
     diagnostics: tuple[Diagnostic, ...] = ()
     provider_metadata: ProviderMetadata = _metadata()
     """Of the response as a whole: service tier, fingerprint, grounding, safety ratings."""

@@ -28,6 +28,9 @@ class Usage:
     cache_write_1h_tokens: int | None = None
     """The part of `cache_write_tokens` that is kept for an hour, which costs more."""
     reasoning_tokens: int | None = None
+    reasoning_estimated: bool = False
+    """True where `reasoning_tokens` is a guess from the text of the reasoning, because the
+    provider does not count it. Reasoning that is only summarized is then underestimated."""
     cost_usd: float | None = None
     """US dollars, as the provider stated them; never computed here."""
     estimated: bool = False
@@ -90,6 +93,7 @@ class Usage:
             cache_write_tokens=_sum(self.cache_write_tokens, other.cache_write_tokens),
             cache_write_1h_tokens=_sum(self.cache_write_1h_tokens, other.cache_write_1h_tokens),
             reasoning_tokens=_sum(self.reasoning_tokens, other.reasoning_tokens),
+            reasoning_estimated=self.reasoning_estimated or other.reasoning_estimated,
             cost_usd=_sum(self.cost_usd, other.cost_usd),
             estimated=self.estimated or other.estimated,
         )

@@ -21,6 +21,7 @@ from llmcore.schema.content import TokenLogprob, ToolCallPart
 from llmcore.schema.errors import StreamError
 from llmcore.schema.events import (
     ErrorEvent,
+    Finish,
     FinishReason,
     LLMEvent,
     ReasoningDelta,
@@ -28,6 +29,7 @@ from llmcore.schema.events import (
     ReasoningStart,
     StepFinish,
     StepStart,
+    StreamStart,
     TextDelta,
     TextEnd,
     TextStart,
@@ -37,6 +39,7 @@ from llmcore.schema.events import (
     ToolInputStart,
 )
 from llmcore.schema.response import LLMResponse
+from llmcore.schema.usage import Usage
 from tests.support.strategies.values import (
     SEGMENT_STYLES,
     Segment,
@@ -274,6 +277,40 @@ def test_open_segments_end_with_their_step() -> None:
     assert violations(events) == []
     assert events[6:9] == [ToolInputEnd("a", "{}"), ToolCall("a", "f", {}), TextEnd("0", "hi")]
     assert isinstance(events[9], StepFinish)
+
+
+@pytest.mark.parametrize(
+    ("thought", "counted", "expected"),
+    [
+        pytest.param("t" * 9, Usage(output_tokens=50), (3, True), id="four characters a token"),
+        pytest.param("t" * 400, Usage(output_tokens=50), (50, True), id="no more than the output"),
+        pytest.param("t" * 9, Usage(), (3, True), id="without a count of the output"),
+        pytest.param("t" * 9, Usage(reasoning_tokens=7), (7, False), id="counted"),
+        pytest.param("t" * 9, Usage(reasoning_tokens=0), (0, False), id="counted as none"),
+        pytest.param("", Usage(output_tokens=50), (None, False), id="no reasoning is shown"),
+    ],
+)
+def test_reasoning_tokens_are_estimated_where_the_provider_does_not_count_them(
+    thought: str, counted: Usage, expected: tuple[int | None, bool]
+) -> None:
+    """The estimate is marked as one, and stands on the step and on the whole response."""
+    reason = FinishReason("stop")
+    got = complete_segments(
+        [
+            StreamStart(provider="p", model="m"),
+            StepStart(),
+            ReasoningStart("r"),
+            ReasoningDelta("r", thought),
+            ReasoningEnd("r"),
+            StepFinish(finish_reason=reason, usage=counted),
+            Finish(finish_reason=reason, usage=counted),
+        ]
+    )
+
+    ends = [event.usage for event in got if isinstance(event, StepFinish | Finish)]
+    assert [(u.reasoning_tokens, u.reasoning_estimated) for u in ends if u] == [expected] * 2
+    assert collect(got).unwrap().usage == ends[0]
+    assert complete_segments(got) == got
 
 
 def test_ids_are_free_again_in_the_next_step() -> None:

@@ -15,9 +15,8 @@ from llmcore.protocols.anthropic_messages.state import Block, Event, Kind, State
 from llmcore.protocols.call_ids import synthetic_call_id
 from llmcore.protocols.chain import Chain, unchain
 from llmcore.protocols.freeform import freeform_text
-from llmcore.protocols.json_text import parsed
+from llmcore.protocols.json_text import parsed, written
 from llmcore.protocols.loose_json import dicts, mapping, string
-from llmcore.schema import json
 from llmcore.schema.changed import changed
 from llmcore.schema.content import ToolCallKind
 from llmcore.schema.events import (
@@ -54,6 +53,18 @@ def on_block_start(state: State, index: object, block: Event, events: list[LLMEv
     return _open(state, index, Block(kind="opaque", segment="", native=block))
 
 
+def on_given_block(state: State, index: object, block: Event, events: list[LLMEvent]) -> State:
+    """Open a block that `message_start` brings, which later deltas may continue.
+
+    Results and opaque blocks are emitted at once: their place among the parts is where they end.
+    """
+    state = on_block_start(state, index, block, events)
+    return on_block_stop(state, index, events) if state.open[index].kind in _ATOMIC else state
+
+
+_ATOMIC: Final = frozenset({"result", "opaque"})
+
+
 def _open(state: State, index: object, block: Block) -> State:
     return changed(state, open={**state.open, index: block}, blocks=state.blocks + 1)
 
@@ -80,7 +91,7 @@ def _start_reasoning(state: State, index: object, block: Event, events: list[LLM
     opened = Block(
         kind="reasoning",
         segment=segment,
-        hot="thinking_delta",
+        hot="thinking_delta" if block["type"] == "thinking" else "",
         text_field="thinking",
         emits=ReasoningDelta,
         native=block,
@@ -125,15 +136,15 @@ def _start_answer(state: State, index: object, block: Event, events: list[LLMEve
 
 def _tool_block(kind: Kind, segment: str, block: Event, *, held: bool) -> Block:
     """Return an open tool call; input that came at once waits for deltas to replace it."""
-    given = mapping(block.get("input"))
+    given = block.get("input") or None
     return Block(
         kind=kind,
         segment=segment,
-        hot="" if given or held else "input_json_delta",
+        hot="" if given is not None or held else "input_json_delta",
         text_field="partial_json",
         emits=ToolInputDelta,
         native=block,
-        input=given or None,
+        input=given,
         held=held,
     )
 
@@ -158,7 +169,7 @@ def on_block_delta(
 
 
 def _on_signature(block: Block, delta: Event, events: list[LLMEvent]) -> Block:
-    if block.kind != "reasoning":
+    if block.hot != "thinking_delta":
         return _keep(block, delta, events)
     signature = string(delta.get("signature"))
     return block if signature is None else changed(block, signature=signature)
@@ -254,7 +265,7 @@ def _end_answer(block: Block, events: list[LLMEvent]) -> None:
 def _held_input(block: Block) -> str:
     """Return the input that was not passed on as it came."""
     if block.input is not None:
-        return json.dumps(block.input).decode()
+        return written(block.input)
     return "".join(unchain(block.pieces))
 
 

@@ -37,7 +37,7 @@ class Block:
     emits: type[TextDelta | ReasoningDelta | ToolInputDelta] = TextDelta
     native: JsonObject = field(factory=dict)
     """The block as it began."""
-    input: JsonObject | None = None
+    input: JsonValue = None
     """A tool's input that came with the block's beginning, while no delta has replaced it."""
     signature: str | None = None
     citations: tuple[Citation, ...] = ()
@@ -53,6 +53,8 @@ class Envelope:
 
     response_id: str | None = None
     reason: str | None = None
+    model: str | None = None
+    """The model that went on where the first one declined."""
     usage: JsonObject | None = None
     metadata: JsonObject = field(factory=dict)
     raw: JsonValue = None

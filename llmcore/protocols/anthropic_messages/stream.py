@@ -15,6 +15,7 @@ from llmcore.protocols.anthropic_messages.content import (
     on_block_delta,
     on_block_start,
     on_block_stop,
+    on_given_block,
 )
 from llmcore.protocols.anthropic_messages.names import METADATA_KEY, PROTOCOL_ID
 from llmcore.protocols.anthropic_messages.state import Event, State
@@ -117,8 +118,19 @@ def _on_message_start(state: State, event: Event, events: list[LLMEvent]) -> Sta
         if response_id != state.envelope.response_id:
             events.append(_fault("a second message began in the stream", event))
         return state
+    state = _begin(state, message, events)
+    content = message.get("content")
+    for index, block in enumerate(content if isinstance(content, list) else ()):
+        if isinstance(block, dict):
+            state = on_given_block(state, index, block, events)
+    return state
+
+
+def _begin(state: State, message: Event, events: list[LLMEvent]) -> State:
+    """Emit the start of the response and keep what *message* holds beside its content."""
     context = state.context
     usage = mapping(message.get("usage"))
+    response_id = string(message.get("id"))
     events.append(
         StreamStart(
             provider=context.provider,
@@ -129,7 +141,8 @@ def _on_message_start(state: State, event: Event, events: list[LLMEvent]) -> Sta
         )
     )
     events.extend((*state.early, StepStart()))
-    envelope = changed(state.envelope, response_id=response_id)
+    reason = string(message.get("stop_reason"))
+    envelope = changed(state.envelope, response_id=response_id, reason=reason)
     state = changed(state, started=True, early=(), envelope=envelope)
     return _note(state, message, _NOT_OF_MESSAGE, usage)
 
@@ -138,7 +151,11 @@ def _on_block_start(state: State, event: Event, events: list[LLMEvent]) -> State
     index = _index(event, state.blocks)
     if index in state.open:  # a server that does not end its blocks
         state = on_block_stop(state, index, events)
-    return on_block_start(state, index, mapping(event.get("content_block")), events)
+    block = mapping(event.get("content_block"))
+    if block.get("type") == "fallback":  # from here on another model answers
+        model = string(mapping(block.get("to")).get("model")) or state.envelope.model
+        state = changed(state, envelope=changed(state.envelope, model=model))
+    return on_block_start(state, index, block, events)
 
 
 def _on_block_delta(state: State, event: Event, events: list[LLMEvent]) -> State:
@@ -223,7 +240,8 @@ def halt(state: State) -> Sequence[LLMEvent]:
     reason = stated_reason(envelope.reason, _REASONS, called=state.called, answered=state.answered)
     usage = None if envelope.usage is None else map_usage(envelope.usage)
     metadata = {METADATA_KEY: envelope.metadata} if envelope.metadata else {}
-    return (*events, *finished(reason, usage, metadata, envelope.raw))
+    end = finished(reason, usage, metadata, envelope.raw, model=envelope.model)
+    return (*events, *end)
 
 
 def _explain_refusal(state: State, events: list[LLMEvent]) -> None:
@@ -265,9 +283,7 @@ def whole(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent]:
         return (no_answer("holds no content", document),)
     events: list[LLMEvent] = []
     start = changed(start, envelope=changed(start.envelope, raw=document))
-    state = _on_message_start(start, {"message": document}, events)
+    state = _begin(start, document, events)
     for index, block in enumerate(dicts(document["content"])):
         state = on_block_stop(on_block_start(state, index, block, events), index, events)
-    reason = string(document.get("stop_reason"))
-    state = changed(state, stopped=True, envelope=changed(state.envelope, reason=reason))
-    return (*events, *halt(state))
+    return (*events, *halt(changed(state, stopped=True)))

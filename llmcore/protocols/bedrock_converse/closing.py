@@ -16,7 +16,7 @@ from llmcore.protocols.bedrock_converse.names import METADATA_KEY
 from llmcore.protocols.bedrock_converse.state import Block, Native, State
 from llmcore.protocols.chain import unchain
 from llmcore.protocols.freeform import freeform_text
-from llmcore.protocols.json_text import parsed
+from llmcore.protocols.json_text import parsed, written
 from llmcore.protocols.loose_json import mapping, string
 from llmcore.schema.changed import changed
 from llmcore.schema.events import (
@@ -52,8 +52,8 @@ def on_block_stop(state: State, index: object, events: list[LLMEvent]) -> State:
             _end_answer(block, events)
         case "result":
             _end_result(state, block, events)
-        case "image":
-            _end_image(state, block, events)
+        case "media":
+            _end_media(state, block, events)
         case "opaque":
             data = merged(block.native, unchain(block.pieces))
             events.append(ProviderEvent(METADATA_KEY, data, replay=True))
@@ -104,7 +104,7 @@ _NOT_METADATA: Final = frozenset({"toolUseId", "name", "input"})
 
 
 def _end_tool(block: Block, events: list[LLMEvent]) -> None:
-    text = "".join(unchain(block.pieces))
+    text = _held_input(block)
     if block.kind == "freeform":
         text = freeform_text(parsed(text))
     if text:
@@ -117,10 +117,19 @@ def _end_tool(block: Block, events: list[LLMEvent]) -> None:
 
 
 def _end_answer(block: Block, events: list[LLMEvent]) -> None:
-    if block.pieces is not None:
-        text = unwrapped(parsed("".join(unchain(block.pieces))))
+    text = _held_input(block)
+    if block.held and text:
+        text = unwrapped(parsed(text))
+    if text:
         events.append(TextDelta(block.segment, text))
     events.append(TextEnd(block.segment))
+
+
+def _held_input(block: Block) -> str:
+    """Return the input that was not passed on as it came."""
+    if block.input is not None:
+        return written(block.input)
+    return "".join(unchain(block.pieces))
 
 
 def _end_result(state: State, block: Block, events: list[LLMEvent]) -> None:
@@ -153,22 +162,22 @@ def _result_content(items: Iterable[Native]) -> list[Native]:
 # -- pictures, and anything else
 
 
-def _end_image(state: State, block: Block, events: list[LLMEvent]) -> None:
-    deltas = [mapping(delta.get("image")) for delta in unchain(block.pieces)]
-    sources = [mapping(delta.get("source")) for delta in deltas]
+def _end_media(state: State, block: Block, events: list[LLMEvent]) -> None:
+    native = merged(block.native, unchain(block.pieces))
+    [(kind, media)] = native.items()
+    pieces = [mapping(one.get(kind)) for one in (block.native, *unchain(block.pieces))]
+    sources = [mapping(piece.get("source")) for piece in pieces]
     data = _joined(tuple(filter(None, (string(source.get("bytes")) for source in sources))))
-    locations = (mapping(source.get("s3Location")) for source in sources)
-    url = next(filter(None, (string(one.get("uri")) for one in locations)), None)
-    name = string(block.native.get("format"))
+    url = string(mapping(mapping(mapping(media).get("source")).get("s3Location")).get("uri"))
+    name = string(mapping(media).get("format"))
     decoded = _decoded(data)
     if decoded is None and url is None:
-        native = merged({"image": dict(block.native)}, unchain(block.pieces))
         events.append(ProviderEvent(METADATA_KEY, native, replay=False))
         return
     events.append(
         File(
             id=f"file_{state.blocks}",
-            media_type=f"image/{name}" if name else None,
+            media_type=f"{kind}/{name}" if name else None,
             data=decoded,
             url=None if decoded is not None else url,
         )

@@ -6,7 +6,7 @@ read November 2026. Only tools, their results and pictures announce themselves b
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from llmcore.protocols.bedrock_converse.closing import on_block_stop
 from llmcore.protocols.bedrock_converse.names import METADATA_KEY
@@ -34,19 +34,23 @@ from llmcore.schema.events import (
 
 
 def on_block_start(state: State, index: object, start: Native, events: list[LLMEvent]) -> State:
-    """Open a block that announces itself; an empty announcement says nothing."""
+    """Open a block with whatever of its content *start* holds; an empty start opens none.
+
+    The API's own starts hold a tool's name, the id of a result or a format. A start may hold
+    more, up to the complete block of a body that was not streamed.
+    """
     if index in state.open:  # a server that does not end its blocks
         state = on_block_stop(state, index, events)
-    named = {name: value for name, value in start.items() if value is not None}
-    if "toolUse" in named:
-        return _start_tool(state, index, mapping(named["toolUse"]), events)
-    if "toolResult" in named:
-        return _open(state, index, _kept("result", mapping(named["toolResult"])))
-    if "image" in named:
-        return _open(state, index, _kept("image", mapping(named["image"])))
-    if not named or "text" in named or "reasoningContent" in named:
-        return on_block_delta(state, index, named, events) if named else state
-    return _open(state, index, _kept("opaque", named))
+    for name, value in start.items():
+        if value is not None:
+            handler = _STARTS.get(name)
+            if handler is not None and isinstance(value, dict):
+                state = handler(state, index, name, value, events)
+            elif name in ("text", "citation"):
+                state = _DELTAS[name](state, index, {name: value}, events)
+            else:
+                state = _open(state, index, _kept("opaque", {name: value}))
+    return state
 
 
 def _kept(kind: Kind, native: Native) -> Block:
@@ -57,23 +61,19 @@ def _open(state: State, index: object, block: Block) -> State:
     return changed(state, open={**state.open, index: block}, blocks=state.blocks + 1)
 
 
-def _start_tool(state: State, index: object, call: Native, events: list[LLMEvent]) -> State:
+def _start_tool(
+    state: State, index: object, _member: str, call: Native, events: list[LLMEvent]
+) -> State:
     name = string(call.get("name")) or ""
     context = state.context
     executed = call.get("type") not in (None, "tool_use")
     if not executed and name == context.answer_tool:
-        return _start_answer(state, index, events)
+        return _start_answer(state, index, call, events)
     call_id = _call_id(state, call)
     freeform = not executed and name in context.freeform
     kind: ToolCallKind = "custom" if freeform else "function"
     events.append(ToolInputStart(call_id, name, kind=kind, provider_executed=executed))
-    block = Block(
-        kind="freeform" if freeform else "tool",
-        segment=call_id,
-        hot=("", "") if freeform else ("toolUse", "input"),
-        emits=ToolInputDelta,
-        native=call,
-    )
+    block = _tool_block("freeform" if freeform else "tool", call_id, call, held=freeform)
     state = changed(
         state, names={**state.names, call_id: name}, called=state.called or not executed
     )
@@ -88,12 +88,73 @@ def _call_id(state: State, call: Native) -> str:
     return synthetic_call_id(None, state.context.turn, state.blocks)
 
 
-def _start_answer(state: State, index: object, events: list[LLMEvent]) -> State:
+def _start_answer(state: State, index: object, call: Native, events: list[LLMEvent]) -> State:
     segment = f"text_{state.blocks}"
     events.append(TextStart(segment))
-    hot = ("", "") if state.context.wrapped else ("toolUse", "input")
-    block = Block(kind="answer", segment=segment, hot=hot, emits=TextDelta)
-    return _open(changed(state, answered=True), index, block)
+    block = _tool_block("answer", segment, call, held=state.context.wrapped)
+    return _open(changed(state, answered=True), index, changed(block, emits=TextDelta))
+
+
+def _tool_block(kind: Kind, segment: str, call: Native, *, held: bool) -> Block:
+    """Return an open tool call; input that came with it waits for deltas to replace it."""
+    given = call.get("input")
+    return Block(
+        kind=kind,
+        segment=segment,
+        hot=("", "") if held or given is not None else _INPUT,
+        emits=ToolInputDelta,
+        native=call,
+        input=given,
+        held=held,
+    )
+
+
+_INPUT: Final = ("toolUse", "input")
+
+
+def _start_result(
+    state: State, index: object, _member: str, result: Native, _events: list[LLMEvent]
+) -> State:
+    native = {name: value for name, value in result.items() if name != "content"}
+    return _on_result(
+        _open(state, index, _kept("result", native)),
+        index,
+        {"toolResult": result.get("content")},
+        [],
+    )
+
+
+def _start_media(
+    state: State, index: object, member: str, media: Native, _events: list[LLMEvent]
+) -> State:
+    return _open(state, index, _kept("media", {member: media}))
+
+
+def _start_reasoning(
+    state: State, index: object, member: str, said: Native, events: list[LLMEvent]
+) -> State:
+    return _on_reasoning(state, index, {member: said}, events)
+
+
+def _start_cited(
+    state: State, index: object, _member: str, cited: Native, events: list[LLMEvent]
+) -> State:
+    for item in dicts(cited.get("content")):
+        if item.get("text"):
+            state = _on_text(state, index, {"text": item["text"]}, events)
+    for citation in dicts(cited.get("citations")):
+        state = _on_citation(state, index, {"citation": citation}, events)
+    return state
+
+
+_STARTS: Final[Mapping[str, Callable[[State, object, str, Native, list[LLMEvent]], State]]] = {
+    "toolUse": _start_tool,
+    "toolResult": _start_result,
+    "image": _start_media,
+    "audio": _start_media,
+    "reasoningContent": _start_reasoning,
+    "citationsContent": _start_cited,
+}
 
 
 # -- a block goes on
@@ -131,6 +192,7 @@ def _on_citation(state: State, index: object, delta: Native, events: list[LLMEve
 
 def _on_reasoning(state: State, index: object, delta: Native, events: list[LLMEvent]) -> State:
     said = mapping(delta["reasoningContent"])
+    said = {**mapping(said.get("reasoningText")), **said}
     if not said.keys() & _OF_REASONING:
         return _on_other(state, index, delta, events) if said else state
     text, signature = string(said.get("text")), string(said.get("signature"))
@@ -185,12 +247,16 @@ def _on_tool(state: State, index: object, delta: Native, events: list[LLMEvent])
     if given is None:
         return state
     text = written(given)
-    if block.hot[0]:
+    if block.hot[0] or not text:
         if text:
             events.append(block.emits(block.segment, text))
         return state
-    held = changed(block, pieces=Chain(text, block.pieces))
-    return changed(state, open={**state.open, index: held})
+    if block.held:
+        block = changed(block, input=None, pieces=Chain(text, block.pieces))
+    else:
+        events.append(block.emits(block.segment, text))
+        block = changed(block, input=None, hot=_INPUT)
+    return changed(state, open={**state.open, index: block})
 
 
 def _on_result(state: State, index: object, delta: Native, events: list[LLMEvent]) -> State:
@@ -203,10 +269,16 @@ def _on_result(state: State, index: object, delta: Native, events: list[LLMEvent
     return changed(state, open={**state.open, index: changed(block, pieces=pieces)})
 
 
+def _on_media(state: State, index: object, delta: Native, events: list[LLMEvent]) -> State:
+    if index not in state.open:
+        state = _open(state, index, _kept("media", {}))
+    return _on_other(state, index, delta, events)
+
+
 def _on_other(state: State, index: object, delta: Native, events: list[LLMEvent]) -> State:
     """Keep a delta for the block's native form, or pass on what has no place in ours."""
     block = state.open.get(index)
-    if block is not None and block.kind in ("opaque", "image"):
+    if block is not None and block.kind in ("opaque", "media"):
         kept = changed(block, pieces=Chain(delta, block.pieces))
         return changed(state, open={**state.open, index: kept})
     if block is None:
@@ -223,75 +295,14 @@ _DELTAS: Final[Mapping[str, Handler]] = {
     "reasoningContent": _on_reasoning,
     "citation": _on_citation,
     "toolResult": _on_result,
+    "image": _on_media,
 }
 
 
-# -- a block that came whole
+# -- a block of a body that was not streamed
 
 
 def on_whole_block(state: State, index: int, block: Native, events: list[LLMEvent]) -> State:
-    """Take a block of a body that was not streamed, as the deltas that would have brought it."""
-    start, deltas = _as_stream(block)
-    if start is None and not deltas:
-        if block and not _says_nothing(block):
-            events.append(ProviderEvent(METADATA_KEY, block, replay=True))
-        return state
-    if start is not None:
-        state = on_block_start(state, index, start, events)
-    for delta in deltas:
-        state = on_block_delta(state, index, delta, events)
+    """Open a complete block and close it."""
+    state = on_block_start(state, index, block, events)
     return on_block_stop(state, index, events) if index in state.open else state
-
-
-def _says_nothing(block: Native) -> bool:
-    """Return whether *block* is text or reasoning without a word."""
-    return block.get("text") == "" or block.get("reasoningContent") == {}
-
-
-def _as_stream(block: Native) -> tuple[Native | None, list[Native]]:
-    """Return what would have announced *block*, and what would have brought it."""
-    text = block.get("text")
-    if isinstance(text, str):
-        return None, [{"text": text}] if text else []
-    for name, handler in _WHOLE.items():
-        native = block.get(name)
-        if isinstance(native, dict):
-            return handler(native)
-    return None, []
-
-
-def _whole_tool(native: Native) -> tuple[Native | None, list[Native]]:
-    start = {name: value for name, value in native.items() if name != "input"}
-    deltas = [{"toolUse": {"input": native["input"]}}] if "input" in native else []
-    return {"toolUse": start}, deltas
-
-
-def _whole_result(native: Native) -> tuple[Native | None, list[Native]]:
-    start = {name: value for name, value in native.items() if name != "content"}
-    return {"toolResult": start}, [{"toolResult": dicts(native.get("content"))}]
-
-
-def _whole_reasoning(native: Native) -> tuple[Native | None, list[Native]]:
-    said = mapping(native.get("reasoningText"))
-    fields = [(name, said.get(name)) for name in ("text", "signature")]
-    fields.append(("redactedContent", native.get("redactedContent")))
-    return None, [{"reasoningContent": {name: value}} for name, value in fields if value]
-
-
-def _whole_citations(native: Native) -> tuple[Native | None, list[Native]]:
-    texts = [{"text": item["text"]} for item in dicts(native.get("content")) if item.get("text")]
-    return None, [*texts, *({"citation": one} for one in dicts(native.get("citations")))]
-
-
-def _whole_image(native: Native) -> tuple[Native | None, list[Native]]:
-    fields: list[Any] = [{name: native[name]} for name in ("source", "error") if name in native]
-    return {"image": {"format": native.get("format")}}, [{"image": one} for one in fields]
-
-
-_WHOLE: Final[Mapping[str, Callable[[Native], tuple[Native | None, list[Native]]]]] = {
-    "toolUse": _whole_tool,
-    "toolResult": _whole_result,
-    "reasoningContent": _whole_reasoning,
-    "citationsContent": _whole_citations,
-    "image": _whole_image,
-}

@@ -18,7 +18,7 @@ Native: TypeAlias = dict[str, Any]
 Event: TypeAlias = tuple[str, Native]
 """The frame's name, such as `contentBlockDelta`, and its payload."""
 
-Kind = Literal["text", "reasoning", "tool", "freeform", "answer", "result", "image", "opaque"]
+Kind = Literal["text", "reasoning", "tool", "freeform", "answer", "result", "media", "opaque"]
 """What a block becomes: `answer` is text that came as a tool's input, `result` what one of
 the service's tools returned, `opaque` anything kept in its native form."""
 
@@ -36,6 +36,10 @@ class Block:
     emits: type[TextDelta | ReasoningDelta | ToolInputDelta] = TextDelta
     native: JsonObject = field(factory=dict)
     """What the block said at its beginning."""
+    input: JsonValue = None
+    """A tool's input that came with the block's start, while no delta has replaced it."""
+    held: bool = False
+    """Whether a tool's input is buffered until it is complete, because it must be unwrapped."""
     signature: str | None = None
     redacted: tuple[str, ...] = ()
     """Pieces of encrypted reasoning, each base64."""

@@ -135,8 +135,8 @@ def _start(state: State, events: list[LLMEvent]) -> State:
     return changed(state, started=True)
 
 
-def _on_message_start(state: State, _data: Native, _events: list[LLMEvent]) -> State:
-    return state
+def _on_message_start(state: State, data: Native, _events: list[LLMEvent]) -> State:
+    return _note(state, data)
 
 
 def _on_block_start(state: State, data: Native, events: list[LLMEvent]) -> State:
@@ -181,7 +181,7 @@ _HANDLERS: Final[dict[str, Callable[[State, Native, list[LLMEvent]], State]]] = 
 
 # -- the answer as a whole
 
-_NOT_METADATA: Final = frozenset({"output", "stopReason", "usage", "p"})
+_NOT_METADATA: Final = frozenset({"output", "stopReason", "usage", "role", "p"})
 """`p` is padding, which hides the length of what is said."""
 
 

@@ -9,6 +9,7 @@ import httpx2
 import pytest
 from anthropic.types.beta.message_create_params import MessageCreateParamsNonStreaming
 from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import BaseModel, TypeAdapter
 
 from llmcore.protocols.anthropic_messages import protocol
@@ -26,7 +27,7 @@ from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.result import Success
 from llmcore.schema.tools import CustomTool, HostedTool, ToolChoice, ToolDefinition
-from tests.support.strategies.requests import requests
+from tests.support.strategies.requests import json_objects, requests, texts
 from tests.support.wire.anthropic import (
     ask,
     begin,
@@ -44,7 +45,7 @@ from tests.support.wire.anthropic import (
     tool_use,
     whole,
 )
-from tests.support.wire.protocol import response
+from tests.support.wire.protocol import pieces, response
 
 # -- answers
 
@@ -158,6 +159,176 @@ def test_odd_streams_are_read_alike() -> None:
     ]
 
     assert_alike(response(streamed(events)), official(events))
+
+
+# -- streams by the grammar of the official accumulator
+
+
+_TEXTS = texts()
+_RESULTS: list[dict[str, Any]] = [
+    {"type": "redacted_thinking", "data": "d"},
+    SEARCH[1],
+    {"type": "container_upload", "file_id": "file_1"},
+    {"type": "compaction", "content": "c", "encrypted_content": "e"},
+    {
+        "type": "fallback",
+        "from": {"model": "claude-opus-5"},
+        "to": {"model": "claude-sonnet-5"},
+        "trigger": {"type": "refusal"},
+    },
+]
+"""Blocks that come whole."""
+
+
+@st.composite
+def started_blocks(draw: st.DrawFn, number: int) -> dict[str, Any]:
+    """Draw a block at its beginning, which may hold any part of its content, or all."""
+    match draw(st.sampled_from(["text", "thinking", "tool_use", "server_tool_use", "whole"])):
+        case "text":
+            cited: list[dict[str, Any]] = [{}, {"citations": None}, {"citations": [CITATION]}]
+            return text(draw(_TEXTS), **draw(st.sampled_from(cited)))
+        case "thinking":
+            return thinking(draw(_TEXTS), draw(_TEXTS))
+        case "whole":
+            return dict(draw(st.sampled_from(_RESULTS)))
+        case kind:
+            caller = {"type": "code_execution_20260120", "tool_id": "srv_1"}
+            more = draw(st.sampled_from([{}, {"caller": caller}]))
+            name = "web_search" if kind == "server_tool_use" else f"f{number}"
+            call = tool_use(name, draw(json_objects()), id=f"id_{number}", **more)
+            return {**call, "type": kind}
+
+
+@st.composite
+def block_deltas(draw: st.DrawFn, index: int, block: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Draw the deltas of a block, and now and then one that does not fit it."""
+    stray = st.sampled_from(
+        [("text_delta", {"text": "x"}), ("thinking_delta", {"thinking": "x"}),
+         ("signature_delta", {"signature": "x"}), ("citations_delta", {"citation": CITATION})]
+    )  # fmt: skip
+    fitting: dict[str, list[st.SearchStrategy[Any]]] = {
+        "text": [
+            _TEXTS.map(lambda said: ("text_delta", {"text": said})),
+            st.just(("citations_delta", {"citation": CITATION})),
+        ],
+        "thinking": [
+            _TEXTS.map(lambda said: ("thinking_delta", {"thinking": said})),
+            texts(1).map(lambda said: ("signature_delta", {"signature": said})),
+        ],
+    }
+    kind = block["type"]
+    if kind.endswith("tool_use"):
+        written = draw(json_objects().map(json.dumps) | st.just(""))
+        parts = ["", *pieces(written, draw(st.integers(1, 9)))]
+        return [delta(index, "input_json_delta", partial_json=part) for part in parts]
+    if kind not in fitting:
+        return []
+    drawn = draw(st.lists(st.one_of(*fitting[kind]), max_size=4))
+    if draw(st.booleans()):
+        drawn.append(draw(stray))
+    return [delta(index, name, **fields) for name, fields in drawn]
+
+
+_USAGES = st.fixed_dictionaries(
+    {"output_tokens": st.integers(0, 99)},
+    optional={
+        "input_tokens": st.none() | st.integers(1, 99),
+        "cache_read_input_tokens": st.none() | st.integers(1, 99),
+        "cache_creation_input_tokens": st.none() | st.integers(1, 99),
+        "output_tokens_details": st.none() | st.just({"thinking_tokens": 3}),
+    },
+)
+_NEWS = st.fixed_dictionaries(
+    {},
+    optional={
+        "container": st.just({"id": "c", "expires_at": "2026-01-01T00:00:00Z"}),
+        "stop_sequence": st.sampled_from([None, "END"]),
+        "stop_details": st.none(),
+    },
+)
+
+
+@st.composite
+def sdk_streams(draw: st.DrawFn) -> list[dict[str, Any]]:
+    """Draw a stream by the rules of `accumulate_event`, not only as documents show one.
+
+    The message of `message_start` is taken as it is: it may hold blocks, complete or to be
+    continued, and the stop reason; `message_delta` may then be missing. Blocks may be
+    interleaved, and their stops may be missing.
+    """
+    reasons = st.sampled_from(["end_turn", "tool_use", "max_tokens", "stop_sequence"])
+    given_blocks = [draw(started_blocks(n)) for n in range(draw(st.integers(0, 3)))]
+    given_reason = draw(st.none() | reasons)
+    first = begin(stop=given_reason, content=given_blocks, **draw(_NEWS))
+    pending = [(n, draw(block_deltas(n, block))) for n, block in enumerate(given_blocks)]
+    events = [first]
+    for number in range(len(given_blocks), len(given_blocks) + draw(st.integers(0, 3))):
+        block = draw(started_blocks(number))
+        events.append(start(number, **block))
+        if block["type"] in _STREAMED:
+            pending.append((number, draw(block_deltas(number, block))))
+        else:
+            events.append(stop(number))
+        if draw(st.booleans()):
+            events += _closed(draw, pending)
+            pending = []
+    events += _closed(draw, pending)
+    changes = draw(st.integers(0 if given_reason else 1, 2))
+    for _ in range(changes):
+        said = {"stop_reason": draw(reasons), **draw(_NEWS)}
+        events.append({"type": "message_delta", "delta": said, "usage": draw(_USAGES)})
+    return [*events, {"type": "message_stop"}]
+
+
+_STREAMED = frozenset({"text", "thinking", "tool_use", "server_tool_use"})
+
+
+def _closed(draw: st.DrawFn, pending: list[tuple[int, list[Any]]]) -> list[dict[str, Any]]:
+    """Return the deltas of several blocks, interleaved but each in order, and most stops."""
+    queues = [(index, list(deltas)) for index, deltas in pending]
+    events: list[dict[str, Any]] = []
+    while any(deltas for _, deltas in queues):
+        _, deltas = draw(st.sampled_from([queue for queue in queues if queue[1]]))
+        events.append(deltas.pop(0))
+    return [*events, *(stop(index) for index, _ in queues if draw(st.booleans()))]
+
+
+@given(sdk_streams())
+def test_any_stream_of_the_accumulators_grammar_is_read_alike(events: list[Any]) -> None:
+    """Whatever event brings content, ours and theirs make the same message of it."""
+    theirs, ours = official(events), response(streamed(events))
+
+    assert_alike(ours, theirs)
+    parts = ours.message.content
+    thoughts = [part for part in parts if isinstance(part, ReasoningPart)]
+    assert [(part.signature or "", part.encrypted) for part in thoughts] == [
+        (getattr(block, "signature", ""), getattr(block, "data", None))
+        for block in theirs.content
+        if block.type in ("thinking", "redacted_thinking")
+    ]
+    assert [(part.text, len(part.citations)) for part in parts if isinstance(part, TextPart)] == [
+        (block.text, len(block.citations or ())) for block in _of_type(theirs, "text")
+    ]
+    hosted = [part for part in parts if isinstance(part, ToolCallPart) and part.provider_executed]
+    assert [(part.id, part.arguments) for part in hosted] == [
+        (block.id, block.input) for block in _of_type(theirs, "server_tool_use")
+    ]
+    said = ours.provider_metadata.get("anthropic", {})
+    assert ("container" in said) == (theirs.container is not None)
+
+
+def test_a_call_that_message_start_brings_complete_is_made() -> None:
+    """Programmatic tool calling: a complete `tool_use` and its stop reason, and the end at once."""
+    caller = {"type": "code_execution_20260120", "tool_id": "srv_1"}
+    call = tool_use("query", {"sql": "select 1"}, id="toolu_9", caller=caller)
+    events = [begin(content=[call], stop="tool_use"), {"type": "message_stop"}]
+
+    got = response(streamed(events))
+
+    assert_alike(got, official(events))
+    assert (got.finish_reason.reason, got.finish_reason.raw) == ("tool_calls", "tool_use")
+    [made] = got.tool_calls
+    assert made.provider_metadata == {"anthropic": {"caller": caller}}
 
 
 # -- bodies

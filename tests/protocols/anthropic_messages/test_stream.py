@@ -555,6 +555,55 @@ def test_the_same_beginning_twice_is_one() -> None:
     assert response(streamed([events[0], *events])) == response(streamed(events))
 
 
+def test_content_of_message_start_can_go_on() -> None:
+    """Blocks of message_start are open: deltas of their index continue them."""
+    events = [
+        begin(content=[text("Hel"), tool_use("f", {})]),
+        delta(0, "text_delta", text="lo"),
+        delta(1, "input_json_delta", partial_json='{"x": 1}'),
+        start(2, **text("!")),
+        *end("tool_use"),
+    ]
+
+    got = response(streamed(events))
+
+    assert (got.text, got.tool_calls[0].arguments) == ("Hello!", {"x": 1})
+
+
+def test_a_complete_message_start_is_the_answer_without_message_delta() -> None:
+    """Stop reason, stop sequence, usage and container count wherever they stand."""
+    said = message(text("Hi"), stop="stop_sequence", stop_sequence="END", container={"id": "c"})
+
+    got = response(streamed([{"type": "message_start", "message": said}, end()[-1]]))
+
+    assert got.finish_reason == FinishReason("stop", "stop_sequence")
+    assert got.provider_metadata["anthropic"] == {"stop_sequence": "END", "container": {"id": "c"}}
+    assert got == response(whole(said))
+
+
+@pytest.mark.parametrize(
+    ("given", "arguments"),
+    [('{"x": 1}', {"x": 1}), ("", {}), (None, {}), ([1], "[1]"), ("now", "now")],
+)
+def test_input_that_is_not_an_object_is_kept(given: Any, arguments: Any) -> None:
+    """Servers that imitate the API send the input as text, or of another type."""
+    document = message(tool_use("f", given), stop="tool_use")
+
+    assert response(whole(document)).tool_calls[0].arguments == arguments
+
+
+def test_the_model_that_took_over_is_the_answers_model() -> None:
+    """A fallback block names the model that goes on; a whole body names it as its own."""
+    took_over = {"type": "fallback", "from": {"model": MODEL}, "to": {"model": "claude-x"}}
+    events = [begin(), start(0, **took_over), stop(0), start(1, **text("Hi")), stop(1), *end()]
+
+    got = response(streamed(events))
+
+    assert got.model == "claude-x"
+    assert got.message.origin is not None
+    assert got.message.origin.model == "claude-x"
+
+
 def test_pings_and_done_say_nothing() -> None:
     """Keep-alives in every form are read over."""
     ping = b'event: ping\ndata: {"type": "ping"}\n\n'

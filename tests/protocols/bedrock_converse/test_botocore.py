@@ -15,12 +15,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore.protocols.bedrock_converse import protocol
+from llmcore.schema.content import (
+    ImagePart,
+    ReasoningPart,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
 from llmcore.schema.options import GenerationOptions
 from llmcore.schema.request import LLMRequest
 from tests.support.strategies.examples import costly
-from tests.support.strategies.requests import requests
+from tests.support.strategies.requests import json_objects, requests, texts
 from tests.support.wire.bedrock import (
     BEGIN,
     CLAUDE,
@@ -36,13 +43,16 @@ from tests.support.wire.bedrock import (
     body,
     delta,
     document,
+    end,
     frames,
     reasoning,
+    start,
+    stop,
     stream_of,
     streamed,
     tool_use,
 )
-from tests.support.wire.protocol import error, response
+from tests.support.wire.protocol import error, pieces, response
 
 SERVICE: Any = botocore.session.get_session().get_service_model("bedrock-runtime")
 SHAPES = {
@@ -120,31 +130,48 @@ def parsed(events: list[Event]) -> list[dict[str, Any]]:
     return list(source)
 
 
-def told(events: list[Event]) -> dict[str, Any]:
-    """Return what botocore's events amount to, put together as its documents say."""
-    texts, thoughts, calls, found = [], [], {}, {}
+def accumulated(events: list[Event]) -> dict[str, Any]:
+    """Return what botocore's events amount to, put together as the service model says.
+
+    A block is what its start, if it has one, and its deltas say, at its index.
+    """
+    blocks: dict[int, dict[str, Any]] = {}
+    found: dict[str, Any] = {"reason": None, "usage": None}
+
+    def block(index: int) -> dict[str, Any]:
+        return blocks.setdefault(index, {"text": "", "thought": "", "signature": "", "input": ""})
+
     for event in parsed(events):
         match event:
-            case {"contentBlockStart": {"start": {"toolUse": call}, "contentBlockIndex": index}}:
-                calls[index] = {"id": call["toolUseId"], "name": call["name"], "input": ""}
-            case {"contentBlockDelta": {"delta": {"text": text}}}:
-                texts.append(text)
-            case {"contentBlockDelta": {"delta": {"toolUse": more}, "contentBlockIndex": index}}:
-                calls[index]["input"] += more["input"]
-            case {"contentBlockDelta": {"delta": {"reasoningContent": {"text": text}}}}:
-                thoughts.append(text)
-            case {"contentBlockDelta": {"delta": {"reasoningContent": {"redactedContent": data}}}}:
-                found["encrypted"] = base64.b64encode(data).decode()
+            case {"contentBlockStart": {"start": start, "contentBlockIndex": index}}:
+                block(index).update(start)
+            case {"contentBlockDelta": {"delta": delta, "contentBlockIndex": index}}:
+                _add(block(index), delta)
             case {"messageStop": {"stopReason": reason}}:
                 found["reason"] = reason
             case {"metadata": {"usage": usage}}:
                 found["usage"] = usage
-    return {
-        **found,
-        "text": "".join(texts),
-        "thought": "".join(thoughts),
-        "calls": list(calls.values()),
-    }
+    return {**found, "blocks": [blocks[index] for index in blocks]}
+
+
+def _add(block: dict[str, Any], delta: dict[str, Any]) -> None:
+    match delta:
+        case {"text": text}:
+            block["text"] += text
+        case {"toolUse": {"input": text}}:
+            block["input"] += text
+        case {"toolResult": items}:
+            block.setdefault("content", []).extend(items)
+        case {"reasoningContent": {"text": text}}:
+            block["thought"] += text
+        case {"reasoningContent": {"signature": text}}:
+            block["signature"] += text
+        case {"reasoningContent": {"redactedContent": data}}:
+            block["redacted"] = block.get("redacted", b"") + data
+        case {"citation": citation}:
+            block.setdefault("citations", []).append(citation)
+        case {"image": {"source": {"bytes": data}}}:
+            block["data"] = block.get("data", b"") + data
 
 
 ANSWERS = {
@@ -168,23 +195,142 @@ ANSWERS = {
 }
 
 
-@pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
-def test_the_same_frames_say_the_same(answer: dict[str, Any]) -> None:
-    """Text, reasoning, calls, reason and usage agree."""
-    events = stream_of(answer, 3)
-    theirs, ours = told(events), response(streamed(events))
+def assert_alike(events: list[Event]) -> None:
+    """Assert that ours and botocore's reading of *events* are one answer."""
+    theirs, ours = accumulated(events), response(streamed(events))
+    blocks = theirs["blocks"]
+    parts = ours.message.content
 
-    assert ours.text == theirs["text"]
-    assert (ours.reasoning or "") == theirs["thought"]
-    assert [(c.id, c.name, c.arguments) for c in ours.tool_calls] == [
-        (c["id"], c["name"], json.loads(c["input"] or "{}")) for c in theirs["calls"]
+    assert ours.text == "".join(block["text"] for block in blocks)
+    thoughts = [part for part in parts if isinstance(part, ReasoningPart)]
+    assert [(p.text, p.signature or "", p.encrypted) for p in thoughts] == [
+        (block["thought"], block["signature"], _base64(block.get("redacted")))
+        for block in blocks
+        if block["thought"] or block["signature"] or "redacted" in block
     ]
+    calls = [part for part in parts if isinstance(part, ToolCallPart)]
+    assert [(c.id, c.name, c.provider_executed, c.arguments) for c in calls] == [
+        (
+            block["toolUse"]["toolUseId"],
+            block["toolUse"]["name"],
+            block["toolUse"].get("type") == "server_tool_use",
+            json.loads(block["input"] or "{}"),
+        )
+        for block in blocks
+        if "toolUse" in block
+    ]
+    results = [part for part in parts if isinstance(part, ToolResultPart)]
+    assert [(r.tool_call_id, r.is_error, _joined(r.content)) for r in results] == [
+        (
+            block["toolResult"]["toolUseId"],
+            block["toolResult"].get("status") == "error",
+            _joined(block.get("content", [])),
+        )
+        for block in blocks
+        if "toolResult" in block
+    ]
+    pictures = [(p.media_type, p.data) for p in parts if isinstance(p, ImagePart)]
+    assert pictures == [
+        (f"image/{block['image']['format']}", block["data"]) for block in blocks if "data" in block
+    ]
+    cited = [len(part.citations) for part in parts if isinstance(part, TextPart)]
+    assert cited == [len(block.get("citations", ())) for block in blocks if block["text"]]
     assert ours.finish_reason.raw == theirs["reason"]
     assert ours.usage is not None
     assert ours.usage.raw == theirs["usage"]
     assert ours.usage.total_tokens == theirs["usage"]["totalTokens"]
-    encrypted = [getattr(part, "encrypted", None) for part in ours.message.content]
-    assert theirs.get("encrypted") in (*encrypted, None)
+
+
+def _base64(data: bytes | None) -> str | None:
+    return None if data is None else base64.b64encode(data).decode()
+
+
+def _joined(items: Any) -> tuple[str, list[Any]]:
+    """Return the text of a result and its JSON, however the text was cut."""
+    texts = "".join(item["text"] for item in items if "text" in item)
+    return texts, [item["json"] for item in items if "json" in item]
+
+
+@pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
+def test_the_same_frames_say_the_same(answer: dict[str, Any]) -> None:
+    """Text, reasoning, calls, reason and usage agree."""
+    assert_alike(stream_of(answer, 3))
+
+
+# -- streams by the grammar of the service model
+
+CITATION = {"title": "T", "location": {"web": {"url": "https://a.example/", "domain": "a.example"}}}
+
+
+@st.composite
+def block_events(draw: st.DrawFn, index: int) -> list[Event]:
+    """Draw a block: a start with any member that the model has, and deltas of one member."""
+    kinds = ["text", "reasoning", "redacted", "toolUse", "server", "toolResult", "image"]
+    kind = draw(st.sampled_from(kinds))
+    id_ = {"toolUseId": f"id_{index}"}
+    said = texts(1)
+    starts: dict[str, dict[str, Any]] = {
+        "toolUse": {"toolUse": {**id_, "name": f"f{index}"}},
+        "server": {"toolUse": {**id_, "name": f"f{index}", "type": "server_tool_use"}},
+        "toolResult": {
+            "toolResult": {**id_, "status": draw(st.sampled_from(["success", "error"]))}
+        },
+        "image": {"image": {"format": "png"}},
+    }
+    deltas: dict[str, st.SearchStrategy[dict[str, Any]]] = {
+        "reasoning": said.map(lambda t: {"reasoningContent": {"text": t}})
+        | said.map(lambda t: {"reasoningContent": {"signature": t}}),
+        "redacted": st.binary(min_size=1).map(
+            lambda data: {"reasoningContent": {"redactedContent": _base64(data)}}
+        ),
+        "toolResult": st.lists(
+            said.map(lambda t: {"text": t}) | json_objects().map(lambda v: {"json": v}),
+            min_size=1,
+            max_size=2,
+        ).map(lambda items: {"toolResult": items}),
+        "image": st.binary(min_size=1).map(
+            lambda data: {"image": {"source": {"bytes": _base64(data)}}}
+        ),
+    }
+    drawn: list[dict[str, Any]]
+    if kind == "text":
+        first = draw(said)
+        more = said.map(lambda t: {"text": t}) | st.just({"citation": CITATION})
+        drawn = [{"text": first}, *draw(st.lists(more, max_size=3))]
+    elif kind in ("toolUse", "server"):
+        written = json.dumps(draw(json_objects()))
+        drawn = [{"toolUse": {"input": piece}} for piece in ["", *pieces(written, 5)]]
+    else:
+        drawn = draw(st.lists(deltas[kind], min_size=1, max_size=3))
+    opened = [start(index, **starts[kind])] if kind in starts else []
+    closed = [stop(index)] if draw(st.booleans()) or kind in ("toolResult", "image") else []
+    return [*opened, *(delta(index, **one) for one in drawn), *closed]
+
+
+@st.composite
+def service_streams(draw: st.DrawFn) -> list[Event]:
+    """Draw a stream of any members of the service model's unions."""
+    count = draw(st.integers(0, 4))
+    events = [event for index in range(count) for event in draw(block_events(index))]
+    reason = draw(st.sampled_from(sorted(STOP_REASONS)))
+    usage = {"inputTokens": 3, "outputTokens": 4, "totalTokens": 7}
+    return [BEGIN, *events, ("messageStop", {"stopReason": reason}), ("metadata", {"usage": usage})]
+
+
+STOP_REASONS = STREAM.members["messageStop"].members["stopReason"].enum
+
+
+@given(service_streams())
+def test_any_stream_of_the_service_model_is_read_alike(events: list[Event]) -> None:
+    """Whatever members the events have, ours and botocore's reading are one answer."""
+    assert_alike(events)
+
+
+def test_every_stop_reason_of_the_service_model_has_a_meaning() -> None:
+    """No documented reason ends as `other`."""
+    for reason in STOP_REASONS:
+        events: list[Event] = [BEGIN, delta(0, text="x"), *end(reason)]
+        assert response(streamed(events)).finish_reason.reason != "other", reason
 
 
 @pytest.mark.parametrize(

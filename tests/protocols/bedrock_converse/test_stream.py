@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from llmcore.schema.content import Citation, ImagePart, ProviderPart, TextPart
+from llmcore.schema.content import AudioPart, Citation, ImagePart, ProviderPart, TextPart
 from llmcore.schema.errors import (
     AccessDeniedError,
     InvalidRequestError,
@@ -16,6 +16,7 @@ from llmcore.schema.errors import (
 )
 from llmcore.schema.events import (
     ErrorEvent,
+    File,
     Finish,
     ProviderEvent,
     Source,
@@ -110,6 +111,48 @@ every_answer = pytest.mark.parametrize("body", ANSWERS.values(), ids=ANSWERS)
 def test_a_stream_and_a_whole_body_are_one_answer(body: dict[str, Any], size: int) -> None:
     """The same answer gives the same response, streamed or not."""
     assert response(streamed(stream_of(body, size))) == response(whole(body))
+
+
+@every_answer
+def test_a_start_may_bring_the_complete_block(body: dict[str, Any]) -> None:
+    """Whatever member a `contentBlockStart` holds, and whatever of it, nothing is lost."""
+    blocks = body["output"]["message"]["content"]
+    brought = [one for i, block in enumerate(blocks) for one in (start(i, **block), stop(i))]
+    _, *rest = stream_of(document(**{k: v for k, v in _rest(body).items() if k != "output"}))
+
+    assert response(streamed([BEGIN, *brought, *rest])) == response(whole(body))
+
+
+def _rest(body: dict[str, Any]) -> dict[str, Any]:
+    """Return *body* without its content, as arguments of `document`."""
+    return {("stop" if name == "stopReason" else name): value for name, value in body.items()}
+
+
+def test_input_in_a_tools_start_waits_for_deltas_that_replace_it() -> None:
+    """A start with an empty or an early input does not spoil what the deltas bring."""
+    for given in ({}, {"q": 0}, ""):
+        opened = start(0, toolUse={"toolUseId": "a", "name": "look", "input": given})
+        said = [delta(0, toolUse={"input": piece}) for piece in ("", '{"q"', ": 1}")]
+        got = response(streamed([BEGIN, opened, *said, stop(0), *end("tool_use")]))
+        assert got.tool_calls[0].arguments == {"q": 1}
+
+
+def test_an_image_without_a_start_is_a_file() -> None:
+    """The delta alone has the bytes; only the format is not known."""
+    picture = delta(0, image={"source": {"bytes": "iVBORw0KGgo="}})
+
+    events = streamed([BEGIN, picture, stop(0), *end()])
+
+    assert [e.data for e in events if isinstance(e, File)] == [b"\x89PNG\r\n\x1a\n"]
+
+
+def test_audio_is_a_file() -> None:
+    """Sound that the model makes comes as a complete block."""
+    spoken = document({"audio": {"format": "mp3", "source": {"bytes": "SUQz"}}})
+
+    assert response(whole(spoken)).message.content == (
+        AudioPart(data=b"ID3", media_type="audio/mp3"),
+    )
 
 
 @pytest.mark.parametrize("name", ["reasoning", "calls", "hosted tool", "web citations"])

@@ -76,7 +76,7 @@ def stop(index: int) -> dict[str, Any]:
 
 def begin(**fields: Any) -> dict[str, Any]:
     """Return a `message_start`."""
-    empty = message(stop=None, **{"usage": {"input_tokens": 12, "output_tokens": 1}, **fields})
+    empty = message(**{"stop": None, "usage": {"input_tokens": 12, "output_tokens": 1}, **fields})
     return {"type": "message_start", "message": empty}
 
 
