@@ -23,14 +23,21 @@ from llmcore.schema.content import (
     TextPart,
     ToolCallPart,
     ToolResultPart,
+    parse_arguments,
 )
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import JsonObject, JsonValue
 from llmcore.schema.messages import Message
 from llmcore.schema.response import LLMResponse
-from llmcore.sessions.contract.assembly import answer_meta
+from llmcore.sessions.contract.assembly import answer_meta, call_errors_meta
 from llmcore.sessions.contract.delta_fold import contract_usage
-from llmcore.sessions.contract.entries import PARTS_OF_ROLE, EntryRole, MessageEntry
+from llmcore.sessions.contract.entries import (
+    PARTS_OF_ROLE,
+    EntryPart,
+    EntryRole,
+    EntryToolCall,
+    MessageEntry,
+)
 from llmcore.sessions.contract.errors import MalformedError
 from llmcore.sessions.part_layout import CallNames, Layout, lay_out, restore
 
@@ -107,13 +114,27 @@ def _entries(
             mark["content"] = laid_out.layout
         if len(pieces) > 1:
             mark["group"] = [index, len(pieces)]
+        broken = _broken_calls(piece.content, laid_out.parts)
         yield MessageEntry(
             run_id=run_id,
             role=piece.role,
             parts=laid_out.parts,
             timestamp=timestamp,
-            meta={**meta, _KEY: mark} if mark else meta,
+            meta={**meta, **call_errors_meta(broken), **({_KEY: mark} if mark else {})},
         )
+
+
+def _broken_calls(
+    content: Sequence[ContentPart], parts: Sequence[EntryPart]
+) -> Iterator[tuple[str, str | None]]:
+    """Yield the id of each function call without an object of arguments, and what is wrong."""
+    calls = [
+        part for part in content if isinstance(part, ToolCallPart) and not part.provider_executed
+    ]
+    said = [part for part in parts if isinstance(part, EntryToolCall)]
+    for call, entry_call in zip(calls, said, strict=False):  # other roles have no tool_call parts
+        if call.kind == "function" and not call.is_valid:
+            yield entry_call.tool_call_id, parse_arguments(call.arguments_text)[1]
 
 
 @frozen

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from typing import Any
+from unittest.mock import ANY
 
 import pytest
 from attrs import evolve
@@ -54,6 +55,48 @@ def test_a_conversation_can_be_stored_bit_by_bit(
     assert len(set(calls)) == len(calls)
 
 
+BROKEN: list[tuple[c.ToolCallPart, bool]] = [
+    (c.ToolCallPart("a", "look", '{"city": "Os'), True),
+    (c.ToolCallPart("a", "look", [1, 2]), True),
+    (c.ToolCallPart("a", "look", {"city": "Oslo"}), False),
+    (c.ToolCallPart("a", "look", {"city": "Oslo"}, raw_arguments='{ "city": "Oslo" }'), False),
+    (c.ToolCallPart("a", "patch", "*** Begin", kind="custom"), False),
+    (c.ToolCallPart("a", "search", "{", provider_executed=True), False),
+]
+
+
+@pytest.mark.parametrize(("call", "broken"), BROKEN)
+def test_entries_name_calls_whose_arguments_are_not_an_object(
+    call: c.ToolCallPart, broken: bool
+) -> None:
+    """As `assemble` does; the call itself comes back as it was."""
+    fine = c.ToolCallPart("b", "look", {})
+    said = Message.assistant([fine, call])
+    (one,) = entries_of(said)
+
+    assert to_messages(kept([one])) == (said,)
+    match one.meta.get("toolCallErrors"):
+        case [{"toolCallId": "a", "message": str(message)}]:
+            assert broken
+            assert "not" in message
+        case None:
+            assert not broken
+        case other:
+            pytest.fail(f"unexpected: {other}")
+
+
+def test_broken_calls_are_named_by_the_id_that_their_entry_has() -> None:
+    """An id that the run has already is another one in the entry."""
+    call = Message.assistant([c.ToolCallPart("a", "look", "{")])
+    before = entries_of(call)
+    (one,) = to_entries([call], run_id=RUN, timestamp=NOON, after=before)
+
+    assert one.meta["toolCallErrors"] == [
+        {"toolCallId": one.tool_calls[0].tool_call_id, "message": ANY}
+    ]
+    assert one.tool_calls[0].tool_call_id != "a"
+
+
 PICTURE = b"\x89PNG"
 PLAIN: list[tuple[Message, e.MessageEntry]] = [
     (Message.system("Be brief."), entry("system", e.EntryText("Be brief."))),
@@ -77,10 +120,6 @@ PLAIN: list[tuple[Message, e.MessageEntry]] = [
             e.EntryText("Yes."),
             e.EntryToolCall("call_1", "look", {"at": 1}),
         ),
-    ),
-    (
-        Message.assistant(c.ToolCallPart("call_1", "look", '{"at":')),
-        entry("assistant", e.EntryToolCall("call_1", "look", {}, raw_args_text='{"at":')),
     ),
     (Message.tool("call_1", "done"), entry("tool", e.EntryToolResult("call_1", "done"))),
     (
@@ -107,6 +146,13 @@ def test_what_the_contract_has_words_for_is_said_in_them(
     """The usual conversation needs no `meta` at all, in either direction."""
     assert entries_of(message) == (said,)
     assert to_messages([said]) == (message,)
+
+
+def test_a_broken_call_reads_back_from_an_entry_without_meta() -> None:
+    """The text that the model wrote is all it takes."""
+    said = entry("assistant", e.EntryToolCall("call_1", "look", {}, raw_args_text='{"at":'))
+
+    assert to_messages([said]) == (Message.assistant(c.ToolCallPart("call_1", "look", '{"at":')),)
 
 
 def test_signatures_and_native_data_are_in_meta() -> None:

@@ -78,7 +78,7 @@ class Assembler:
         self._calls: dict[str, _Call] = {}
         self._start: DeltaStart | None = None
         self._usage: DeltaUsage | None = None
-        self._broken: list[JsonValue] = []
+        self._broken: list[tuple[str, str | None]] = []
         self._last: MessageDelta | None = None
 
     def process(self, delta: MessageDelta) -> None:
@@ -161,7 +161,7 @@ class Assembler:
         if problem is None and isinstance(arguments, dict):
             self._parts[call.place] = EntryToolCall(payload.tool_call_id, call.name, arguments)
             return None
-        self._broken.append({"toolCallId": payload.tool_call_id, "message": problem})
+        self._broken.append((payload.tool_call_id, problem))
         self._parts[call.place] = EntryToolCall(
             payload.tool_call_id, call.name, {}, raw_args_text=text
         )
@@ -209,7 +209,6 @@ class Assembler:
 
     def _built(self, last: MessageDelta, reason: str) -> MessageEntry:
         start = self._start or DeltaStart("", "")
-        broken: JsonObject = {"toolCallErrors": self._broken} if self._broken else {}
         return MessageEntry(
             run_id=last.run_id,
             role="assistant",
@@ -217,7 +216,7 @@ class Assembler:
             timestamp=last.timestamp,
             meta={
                 **answer_meta(start.model_id, start.request_id, reason, self._usage),
-                **broken,
+                **call_errors_meta(self._broken),
             },
         )
 
@@ -261,3 +260,9 @@ def answer_meta(
         }
         said["usage"] = counted if usage.cost is None else {**counted, "cost": usage.cost}
     return {**{name: value for name, value in said.items() if value}, "finishReason": reason}
+
+
+def call_errors_meta(broken: Iterable[tuple[str, str | None]]) -> JsonObject:
+    """Return what `meta` states about calls whose arguments did not parse: their ids and why."""
+    errors: list[JsonValue] = [{"toolCallId": id_, "message": why} for id_, why in broken]
+    return {"toolCallErrors": errors} if errors else {}
