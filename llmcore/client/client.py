@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
-from typing import Protocol, Self
+from typing import Protocol, Self, cast
 
 import anyio.to_thread
 from attrs import evolve
@@ -32,7 +32,7 @@ from llmcore.routes.transport import Http, WebSocket
 from llmcore.schema.changed import changed
 from llmcore.schema.errors import ConfigurationError, LLMError
 from llmcore.schema.json import ProviderMetadata
-from llmcore.schema.model import Model
+from llmcore.schema.model import Body_co, Model
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.result import Failure, Result, Success
@@ -137,8 +137,8 @@ class Client:
         await self.aclose()
 
     def prepare(
-        self, request: LLMRequest, *, streaming: bool = False
-    ) -> Result[PreparedRequest, LLMError]:
+        self, request: LLMRequest[Body_co], *, streaming: bool = False
+    ) -> Result[PreparedRequest[Body_co], LLMError]:
         """Return the exact native request: method, URL, headers, body, diagnostics.
 
         Nothing is sent. Local files are read. A placeholder stands in for a token that would be
@@ -150,9 +150,10 @@ class Client:
         try:
             loaded = load_files(request)
             context = evolve(self._context(TOKEN_TO_COME), shown=True)
-            return _prepared(loaded, resolved.value, streaming=streaming, context=context)
+            prepared = _prepared(loaded, resolved.value, streaming=streaming, context=context)
         except LLMError as error:
             return Failure(error)
+        return cast("Result[PreparedRequest[Body_co], LLMError]", prepared)
 
     async def send(self, prepared: PreparedRequest) -> Exchange:
         """Send a prepared request, or one made of it, over the connections of its route.

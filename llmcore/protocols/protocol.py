@@ -18,13 +18,12 @@ from attrs import field, frozen
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import LLMError
 from llmcore.schema.events import LLMEvent
-from llmcore.schema.json import JsonObject, JsonValue, ProviderMetadata
+from llmcore.schema.json import JsonValue, ProviderMetadata
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Result
 
-Body = TypeVar("Body")
-"""The native request body."""
-BodyOut_co = TypeVar("BodyOut_co", covariant=True)
+Body_co = TypeVar("Body_co", covariant=True)
+"""The native request body: JSON, typed by a TypedDict."""
 Event = TypeVar("Event")
 """The protocol's own stream event, decoded."""
 State = TypeVar("State")
@@ -35,24 +34,23 @@ Frame: TypeAlias = tuple[str, bytes]
 
 
 @frozen
-class Built(Generic[BodyOut_co]):
+class Built(Generic[Body_co]):
     """A native body, and what building it lost, changed or invented."""
 
-    body: BodyOut_co
+    body: Body_co
     diagnostics: tuple[Diagnostic, ...] = ()
     headers: Mapping[str, str] = field(factory=dict, kw_only=True)
     """Headers that the body's features need, such as beta flags."""
 
 
 @frozen(kw_only=True)
-class BodyBuilder(Generic[Body]):
+class BodyBuilder(Generic[Body_co]):
     """Turns a request into a native body."""
 
-    build: Callable[[LLMRequest, bool], Result[Built[Body], LLMError]]
+    build: Callable[[LLMRequest, bool], Result[Built[Body_co], LLMError]]
     """The request, and whether the answer is to be streamed. A request the protocol can
-    make no sense of is a Failure; what it merely cannot carry is a Diagnostic."""
-    to_json: Callable[[Body], JsonObject]
-    """The body as JSON data; the same body gives the same bytes, in any process."""
+    make no sense of is a Failure; what it merely cannot carry is a Diagnostic. The same
+    request gives a body of the same bytes, in any process."""
 
 
 @frozen(kw_only=True)
@@ -89,14 +87,14 @@ class StreamMachine(Generic[Event, State]):
 
 
 @frozen(kw_only=True)
-class Protocol(Generic[Body, Event, State]):
+class Protocol(Generic[Body_co, Event, State]):
     """One provider API: how to ask, and how to read the answer, streamed or whole."""
 
     id: str
     """Such as `anthropic-messages`."""
     metadata_key: str
     """Under which key of `provider_metadata` and `provider_options` its own data stands."""
-    body: BodyBuilder[Body]
+    body: BodyBuilder[Body_co]
     stream: StreamMachine[Event, State]
     whole: Callable[[JsonValue, LLMRequest], Iterable[LLMEvent]]
     """A body that was not streamed, as the same events."""

@@ -17,6 +17,7 @@ from typing import Final, Self
 from attrs import evolve, frozen
 
 from llmcore.protocols import bedrock_converse
+from llmcore.protocols.bedrock_converse import ConverseBody
 from llmcore.routes.auth import Auth, choose_auth
 from llmcore.routes.base_url import checked_base_url
 from llmcore.routes.endpoint import Endpoint
@@ -47,7 +48,7 @@ _DOMAINS: Final = {
 class AmazonBedrock:
     """Amazon Bedrock, configured."""
 
-    route: Route
+    route: Route[ConverseBody]
 
     @classmethod
     def configure(
@@ -89,7 +90,7 @@ class AmazonBedrock:
             )
         )
 
-    def model(self, model_id: str) -> Model:
+    def model(self, model_id: str) -> Model[ConverseBody]:
         """Return the model *model_id*: an id, an inference profile's id, or an ARN."""
         return self.route.model(model_id)
 

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from attrs import evolve, frozen
 
 from llmcore.protocols import anthropic_messages
+from llmcore.protocols.anthropic_messages import MessagesBody
 from llmcore.routes.auth import Auth, choose_auth
 from llmcore.routes.base_url import checked_base_url
 from llmcore.routes.endpoint import Endpoint
@@ -39,7 +40,7 @@ AUTH: Final = Auth.first_of(
 class Anthropic:
     """Anthropic, configured."""
 
-    route: Route
+    route: Route[MessagesBody]
 
     @classmethod
     def configure(
@@ -73,7 +74,7 @@ class Anthropic:
             )
         )
 
-    def model(self, model_id: str) -> Model:
+    def model(self, model_id: str) -> Model[MessagesBody]:
         """Return the model *model_id*, reached over Messages."""
         return self.route.model(model_id)
 
@@ -82,7 +83,7 @@ class Anthropic:
 class AnthropicCompatible:
     """A configured server that speaks Messages."""
 
-    route: Route
+    route: Route[MessagesBody]
 
     @classmethod
     def configure(
@@ -116,7 +117,7 @@ class AnthropicCompatible:
             )
         )
 
-    def model(self, model_id: str) -> Model:
+    def model(self, model_id: str) -> Model[MessagesBody]:
         """Return the model *model_id*."""
         return self.route.model(model_id)
 
@@ -136,7 +137,7 @@ def _route(
     headers: Mapping[str, str] | None,
     query: Mapping[str, str] | None,
     defaults: RouteDefaults | None,
-) -> Route:
+) -> Route[MessagesBody]:
     if isinstance(betas, str):
         raise ConfigurationError(f"betas is a list of names: give betas=[{betas!r}]")
     below = defaults or RouteDefaults()

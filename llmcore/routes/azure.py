@@ -21,6 +21,8 @@ from urllib.parse import quote, urlsplit, urlunsplit
 from attrs import evolve, frozen
 
 from llmcore.protocols import openai_chat, openai_responses
+from llmcore.protocols.openai_chat import ChatBody
+from llmcore.protocols.openai_responses import ResponsesBody
 from llmcore.routes.auth import Auth, Fetch, choose_auth
 from llmcore.routes.base_url import checked_base_url
 from llmcore.routes.endpoint import BaseUrlOf, Endpoint, EndpointContext
@@ -46,8 +48,8 @@ _SHOWN: Final = re.compile(
 class Azure:
     """A resource on Azure, configured."""
 
-    chat_route: Route
-    responses_route: Route
+    chat_route: Route[ChatBody]
+    responses_route: Route[ResponsesBody]
 
     @classmethod
     def configure(
@@ -94,11 +96,11 @@ class Azure:
         )
         return cls(chat_route=chat, responses_route=responses)
 
-    def chat(self, deployment: str) -> Model:
+    def chat(self, deployment: str) -> Model[ChatBody]:
         """Return the model of *deployment*, reached over Chat Completions."""
         return self.chat_route.model(deployment)
 
-    def responses(self, deployment: str) -> Model:
+    def responses(self, deployment: str) -> Model[ResponsesBody]:
         """Return the model of *deployment*, reached over Responses."""
         return self.responses_route.model(deployment)
 

@@ -17,6 +17,7 @@ from typing import ClassVar, Self
 from attrs import evolve, field, frozen
 
 from llmcore.protocols import openai_chat
+from llmcore.protocols.openai_chat import ChatBody
 from llmcore.protocols.openai_chat.dialect import COMPATIBLE, ChatDialect
 from llmcore.routes.auth import Auth, choose_auth
 from llmcore.routes.base_url import checked_base_url
@@ -57,7 +58,7 @@ class Profile:
         headers: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None,
         defaults: RouteDefaults | None = None,
-    ) -> Route:
+    ) -> Route[ChatBody]:
         """Return the configured route; ConfigurationError for arguments that make no sense."""
         below = defaults or RouteDefaults()
         where = checked_base_url(self.base_url if base_url is None else base_url)
@@ -76,7 +77,7 @@ class ChatProvider:
     """A configured provider whose models are reached over one Chat Completions route."""
 
     profile: ClassVar[Profile]
-    chat_route: Route
+    chat_route: Route[ChatBody]
 
     @classmethod
     def configure(
@@ -105,7 +106,7 @@ class ChatProvider:
             )
         )
 
-    def chat(self, model_id: str) -> Model:
+    def chat(self, model_id: str) -> Model[ChatBody]:
         """Return the model *model_id*, reached over Chat Completions."""
         return self.chat_route.model(model_id)
 

@@ -18,6 +18,7 @@ from typing import Final, Self
 from attrs import evolve, frozen
 
 from llmcore.protocols import openai_chat
+from llmcore.protocols.openai_chat import ChatBody
 from llmcore.protocols.openai_chat.dialect import COMPATIBLE
 from llmcore.routes.auth import Auth, choose_auth
 from llmcore.routes.base_url import checked_base_url
@@ -56,7 +57,7 @@ _GATEWAY: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 class CloudflareWorkersAI:
     """Workers AI, configured."""
 
-    chat_route: Route
+    chat_route: Route[ChatBody]
 
     @classmethod
     def configure(
@@ -91,7 +92,7 @@ class CloudflareWorkersAI:
             )
         )
 
-    def chat(self, model_id: str) -> Model:
+    def chat(self, model_id: str) -> Model[ChatBody]:
         """Return the model *model_id*, such as `@cf/openai/gpt-oss-120b`."""
         return self.chat_route.model(model_id)
 
@@ -104,7 +105,7 @@ class CloudflareWorkersAI:
 class CloudflareAIGateway:
     """An AI Gateway, configured."""
 
-    chat_route: Route
+    chat_route: Route[ChatBody]
     gateway_auth: Auth
     base_url: str | BaseUrlOf
 
@@ -146,7 +147,7 @@ class CloudflareAIGateway:
         )
         return cls(chat_route=route, gateway_auth=own, base_url=where)
 
-    def chat(self, model_id: str) -> Model:
+    def chat(self, model_id: str) -> Model[ChatBody]:
         """Return the model *model_id*, named with its upstream: `openai/gpt-5.2`."""
         return self.chat_route.model(model_id)
 
@@ -192,7 +193,7 @@ def _chat_route(
     headers: Mapping[str, str] | None,
     query: Mapping[str, str] | None,
     defaults: RouteDefaults | None,
-) -> Route:
+) -> Route[ChatBody]:
     below = defaults or RouteDefaults()
     return Route.make(
         id=f"{provider}-chat",

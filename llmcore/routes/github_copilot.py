@@ -16,7 +16,9 @@ from typing import Any, Final, Literal, Self
 from attrs import evolve, frozen
 
 from llmcore.protocols import openai_chat, openai_responses
+from llmcore.protocols.openai_chat import ChatBody
 from llmcore.protocols.openai_chat.dialect import COMPATIBLE
+from llmcore.protocols.openai_responses import ResponsesBody
 from llmcore.protocols.protocol import Built, Protocol
 from llmcore.routes.auth import Auth, AuthContext, CredentialSource, Fetch
 from llmcore.routes.base_url import checked_base_url
@@ -142,7 +144,7 @@ _RESPONSES: Final = _of_copilot(openai_responses.make(RESPONSES))
 class GithubCopilot:
     """GitHub Copilot, configured."""
 
-    chat_route: Route
+    chat_route: Route[ChatBody]
 
     @classmethod
     def configure(
@@ -190,7 +192,7 @@ class GithubCopilot:
         )
 
     @property
-    def responses_route(self) -> Route:
+    def responses_route(self) -> Route[ResponsesBody]:
         """The route to `POST /responses`, configured alike."""
         return self.chat_route.with_(
             id=f"{PROVIDER}-responses",
@@ -198,11 +200,11 @@ class GithubCopilot:
             endpoint=evolve(self.chat_route.endpoint, target="/responses"),
         )
 
-    def chat(self, model_id: str) -> Model:
+    def chat(self, model_id: str) -> Model[ChatBody]:
         """Return the model *model_id*, reached over Chat Completions."""
         return self.chat_route.model(model_id)
 
-    def responses(self, model_id: str) -> Model:
+    def responses(self, model_id: str) -> Model[ResponsesBody]:
         """Return the model *model_id*, reached over Responses."""
         return self.responses_route.model(model_id)
 

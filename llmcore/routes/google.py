@@ -13,6 +13,7 @@ from urllib.parse import quote, urlsplit, urlunsplit
 from attrs import evolve, frozen
 
 from llmcore.protocols import gemini
+from llmcore.protocols.gemini import GeminiBody
 from llmcore.routes.auth import Auth, choose_auth
 from llmcore.routes.base_url import checked_base_url
 from llmcore.routes.endpoint import Endpoint, EndpointContext
@@ -31,7 +32,7 @@ AUTH: Final = Auth.env("GEMINI_API_KEY", "GOOGLE_API_KEY", header="x-goog-api-ke
 class Google:
     """The Gemini API, configured."""
 
-    route: Route
+    route: Route[GeminiBody]
 
     @classmethod
     def configure(
@@ -64,7 +65,7 @@ class Google:
             )
         )
 
-    def model(self, model_id: str) -> Model:
+    def model(self, model_id: str) -> Model[GeminiBody]:
         """Return the model *model_id*: `gemini-...`, or a resource such as `tunedModels/...`."""
         return self.route.model(model_id)
 

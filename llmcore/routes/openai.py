@@ -13,7 +13,9 @@ from typing import Final, Self
 from attrs import evolve, frozen
 
 from llmcore.protocols import openai_responses
+from llmcore.protocols.openai_chat import ChatBody
 from llmcore.protocols.openai_chat.dialect import OPENAI
+from llmcore.protocols.openai_responses import ResponsesBody
 from llmcore.routes.auth import Auth
 from llmcore.routes.chat_provider import Profile
 from llmcore.routes.route import Route, RouteDefaults
@@ -32,7 +34,7 @@ PROFILE: Final = Profile(
 class OpenAI:
     """OpenAI, configured."""
 
-    chat_route: Route
+    chat_route: Route[ChatBody]
 
     @classmethod
     def configure(
@@ -66,7 +68,7 @@ class OpenAI:
         )
 
     @property
-    def responses_route(self) -> Route:
+    def responses_route(self) -> Route[ResponsesBody]:
         """The route to `POST /responses`, configured alike."""
         return self.chat_route.with_(
             id="openai-responses",
@@ -74,15 +76,15 @@ class OpenAI:
             endpoint=evolve(self.chat_route.endpoint, target="/responses"),
         )
 
-    def chat(self, model_id: str) -> Model:
+    def chat(self, model_id: str) -> Model[ChatBody]:
         """Return the model *model_id*, reached over Chat Completions."""
         return self.chat_route.model(model_id)
 
-    def responses(self, model_id: str) -> Model:
+    def responses(self, model_id: str) -> Model[ResponsesBody]:
         """Return the model *model_id*, reached over Responses."""
         return self.responses_route.model(model_id)
 
-    def responses_websocket(self, model_id: str) -> Model:
+    def responses_websocket(self, model_id: str) -> Model[ResponsesBody]:
         """Return the model *model_id*, reached over Responses on WebSockets that stay open.
 
         Each turn of a conversation brings only what is new. Needs the extra `websocket`.
@@ -90,6 +92,6 @@ class OpenAI:
         route = self.responses_route.with_(id="openai-responses-websocket", transport=WebSocket())
         return route.model(model_id)
 
-    def model(self, model_id: str) -> Model:
+    def model(self, model_id: str) -> Model[ResponsesBody]:
         """Return the model *model_id*, reached over Responses."""
         return self.responses(model_id)

@@ -6,6 +6,7 @@ from typing import Self
 
 from attrs import frozen
 
+from llmcore.protocols.openai_chat import ChatBody
 from llmcore.protocols.openai_chat.dialect import COMPATIBLE, ChatDialect
 from llmcore.routes.auth import Auth
 from llmcore.routes.chat_provider import Profile
@@ -29,7 +30,7 @@ def checked_name(name: str) -> str:
 class OpenAICompatible:
     """A configured server that speaks Chat Completions."""
 
-    chat_route: Route
+    chat_route: Route[ChatBody]
 
     @classmethod
     def configure(
@@ -56,10 +57,10 @@ class OpenAICompatible:
             )
         )
 
-    def chat(self, model_id: str) -> Model:
+    def chat(self, model_id: str) -> Model[ChatBody]:
         """Return the model *model_id*."""
         return self.chat_route.model(model_id)
 
-    def model(self, model_id: str) -> Model:
+    def model(self, model_id: str) -> Model[ChatBody]:
         """Return the model *model_id*."""
         return self.chat_route.model(model_id)

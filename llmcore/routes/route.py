@@ -9,7 +9,7 @@ Each of the four answers its own question and can be replaced alone:
 """
 
 from collections.abc import Mapping
-from typing import Any, Self, TypedDict, Unpack
+from typing import Any, Generic, Self, TypedDict, TypeVar, Unpack, cast, overload
 
 from attrs import evolve, field, fields, frozen
 
@@ -24,7 +24,7 @@ from llmcore.schema.changed import changed
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError, LLMError
 from llmcore.schema.json import JsonObject, ProviderMetadata, plain_metadata
-from llmcore.schema.model import Model
+from llmcore.schema.model import Body_co, Model
 from llmcore.schema.options import GenerationOptions, HttpOverlay, merge_json
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Failure, Result, Success
@@ -69,11 +69,11 @@ def _filled(above: GenerationOptions, below: GenerationOptions) -> GenerationOpt
 
 
 @frozen(kw_only=True)
-class PreparedRequest:
+class PreparedRequest(Generic[Body_co]):
     """The exact native request, not yet sent."""
 
     http: HttpRequest
-    body: JsonObject
+    body: Body_co
     """The native body, as it is in `http.body`."""
     diagnostics: tuple[Diagnostic, ...] = ()
     streaming: bool
@@ -107,12 +107,14 @@ def _key_missing(reason: str) -> Diagnostic:
     return Diagnostic("missing-api-key", "auth", action="noted", message=message)
 
 
+_OtherBody = TypeVar("_OtherBody", bound=Mapping[str, Any])
+
+
 class RouteChanges(TypedDict, total=False):
-    """What `Route.with_` can replace."""
+    """What `Route.with_` can replace besides the protocol."""
 
     id: str
     provider: str
-    protocol: Protocol[Any, Any, Any]
     endpoint: Endpoint
     auth: Auth
     framing: Framing
@@ -120,7 +122,7 @@ class RouteChanges(TypedDict, total=False):
     defaults: RouteDefaults
 
 
-def _is_auth(_route: "Route", _attribute: object, auth: Any) -> None:
+def _is_auth(_route: "Route[Any]", _attribute: object, auth: Any) -> None:
     if not isinstance(auth, Auth):
         kind = type(auth).__name__  # and not the value, which may be a key
         message = f"auth is an Auth such as Auth.bearer(key), not a {kind}: a key alone is api_key"
@@ -128,33 +130,32 @@ def _is_auth(_route: "Route", _attribute: object, auth: Any) -> None:
 
 
 @frozen(kw_only=True)
-class Route:
+class Route(Generic[Body_co]):
     """A way to a provider's models."""
 
     id: str
     provider: str
-    protocol: Protocol[Any, Any, Any] = field(repr=lambda protocol: protocol.id)
+    protocol: Protocol[Body_co, Any, Any] = field(repr=lambda protocol: protocol.id)
     endpoint: Endpoint
     auth: Auth = field(validator=_is_auth)
     framing: Framing = field(repr=lambda framing: framing.id)
     transport: TransportSpec = Http()
     defaults: RouteDefaults = RouteDefaults()
 
-    @classmethod
+    @staticmethod
     def make(
-        cls,
         *,
         id: str,
         provider: str,
-        protocol: Protocol[Any, Any, Any],
+        protocol: Protocol[_OtherBody, Any, Any],
         endpoint: Endpoint,
         auth: Auth | None = None,
         framing: Framing | None = None,
         transport: TransportSpec | None = None,
         defaults: RouteDefaults | None = None,
-    ) -> Self:
+    ) -> "Route[_OtherBody]":
         """Compose a route; without an auth it signs nothing, without a framing it reads SSE."""
-        return cls(
+        return Route(
             id=id,
             provider=provider,
             protocol=protocol,
@@ -165,17 +166,23 @@ class Route:
             defaults=defaults or RouteDefaults(),
         )
 
-    def with_(self, **changes: Unpack[RouteChanges]) -> Self:
+    @overload
+    def with_(self, **changes: Unpack[RouteChanges]) -> Self: ...
+    @overload
+    def with_(
+        self, *, protocol: Protocol[_OtherBody, Any, Any], **changes: Unpack[RouteChanges]
+    ) -> "Route[_OtherBody]": ...
+    def with_(self, **changes: Any) -> "Route[Any]":
         """Return a new route that differs in *changes*."""
         return evolve(self, **changes)
 
-    def model(self, model_id: str) -> Model:
+    def model(self, model_id: str) -> Model[Body_co]:
         """Return the model *model_id* behind this route."""
         return Model(model_id, self.provider, route=self)
 
     def prepare(
         self, request: LLMRequest, *, streaming: bool, context: AuthContext
-    ) -> Result[PreparedRequest, LLMError]:
+    ) -> Result[PreparedRequest[Body_co], LLMError]:
         """Return the native request that says *request*; nothing is sent.
 
         With `request.strict`, anything lost, changed or invented is an InvalidRequestError.
@@ -189,8 +196,8 @@ class Route:
         )
 
     def resume(
-        self, cut: PreparedRequest, cursor: ProviderMetadata, context: AuthContext
-    ) -> Result[PreparedRequest, LLMError]:
+        self, cut: PreparedRequest[Body_co], cursor: ProviderMetadata, context: AuthContext
+    ) -> Result[PreparedRequest[Body_co], LLMError]:
         """Return the request for the rest of the answer to *cut*, from *cursor* on.
 
         ConfigurationError where the protocol has no such thing, InvalidRequestError where this
@@ -210,7 +217,7 @@ class Route:
         kept = ("accept", "user-agent", *(name.lower() for name in self.defaults.headers))
         headers = {name: cut.http.headers[name] for name in kept if name in cut.http.headers}
 
-        def finish(url: str) -> Result[PreparedRequest, LLMError]:
+        def finish(url: str) -> Result[PreparedRequest[Body_co], LLMError]:
             unsigned = HttpRequest(method="GET", url=with_query(url, rest.query), headers=headers)
             signed = self._signed(unsigned, context)
             return signed.map(lambda done: evolve(cut, http=done.request))
@@ -218,18 +225,19 @@ class Route:
         return evolve(self.endpoint, target=f"/{rest.path}").url(where).bind(finish)
 
     def _compose(
-        self, request: LLMRequest, built: Built[Any], streaming: bool, context: AuthContext
-    ) -> Result[PreparedRequest, LLMError]:
+        self, request: LLMRequest, built: Built[Body_co], streaming: bool, context: AuthContext
+    ) -> Result[PreparedRequest[Body_co], LLMError]:
         losses = [note for note in built.diagnostics if note.action != "noted"]
         if request.strict and losses:
             text = "; ".join(map(str, losses))
             return Failure(InvalidRequestError(f"strict request cannot be sent as it is: {text}"))
-        body = merge_json(self.protocol.body.to_json(built.body), request.http.body)
+        native = cast("JsonObject", built.body)
+        body = merge_json(native, request.http.body) if request.http.body else native
         where = EndpointContext(
             model_id=request.model_id, body=body, streaming=streaming, environ=context.environ
         )
 
-        def finish(url: str) -> Result[PreparedRequest, LLMError]:
+        def finish(url: str) -> Result[PreparedRequest[Body_co], LLMError]:
             unsigned = HttpRequest(
                 method="POST",
                 url=with_query(url, request.http.query),
@@ -239,7 +247,7 @@ class Route:
             return self._signed(unsigned, context).map(
                 lambda signed: PreparedRequest(
                     http=signed.request,
-                    body=body,
+                    body=cast("Body_co", body),
                     diagnostics=(*built.diagnostics, *signed.diagnostics),
                     streaming=streaming,
                     request=request,

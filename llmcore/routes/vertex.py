@@ -15,20 +15,24 @@ Project: GOOGLE_CLOUD_PROJECT. Location: GOOGLE_CLOUD_LOCATION, else `global`.
 import re
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, Final, Self
+from typing import Final, Self, cast
 from urllib.parse import quote
 
 from attrs import evolve, frozen
 
 from llmcore.protocols import anthropic_messages, gemini
+from llmcore.protocols.anthropic_messages import MessagesBody
+from llmcore.protocols.gemini import GeminiBody
+from llmcore.protocols.protocol import BodyBuilder, Built
 from llmcore.routes.auth import Auth, choose_auth
 from llmcore.routes.base_url import checked_base_url
 from llmcore.routes.endpoint import BaseUrlOf, Endpoint, EndpointContext
 from llmcore.routes.google_credentials import GoogleCredentials
 from llmcore.routes.route import Route, RouteDefaults
-from llmcore.schema.errors import ConfigurationError
-from llmcore.schema.json import JsonObject
+from llmcore.schema.errors import ConfigurationError, LLMError
 from llmcore.schema.model import Model
+from llmcore.schema.request import LLMRequest
+from llmcore.schema.result import Result
 
 PROVIDER: Final = "vertex"
 PROJECT_VARIABLE: Final = "GOOGLE_CLOUD_PROJECT"
@@ -44,7 +48,7 @@ _NAME: Final = re.compile(r"[a-z0-9][a-z0-9.:-]*")
 class Vertex:
     """Vertex AI, configured."""
 
-    gemini_route: Route
+    gemini_route: Route[GeminiBody]
     claude_route: Route
 
     @classmethod
@@ -91,7 +95,7 @@ class Vertex:
         )
         return cls(gemini_route=route, claude_route=claude)
 
-    def gemini(self, model_id: str) -> Model:
+    def gemini(self, model_id: str) -> Model[GeminiBody]:
         """Return the Gemini model *model_id*, or the one at an endpoint (`endpoints/123`)."""
         return self.gemini_route.model(model_id)
 
@@ -118,16 +122,23 @@ def claude_path(context: EndpointContext) -> str:
     return f"/publishers/anthropic/models/{quote(context.model_id, safe='@')}:{verb}"
 
 
-def _claude_body(body: Any) -> JsonObject:
-    """Return the body as Vertex takes it: the path names the model, the body the version."""
-    native = anthropic_messages.protocol.body.to_json(body)
-    own = {name: value for name, value in native.items() if name != "model"}
-    return {"anthropic_version": CLAUDE_VERSION, **own}
-
-
 # mid-conversation system messages: "available on the Claude API and Claude Platform on AWS" only
 _MESSAGES: Final = anthropic_messages.make(system_messages=False)
-_CLAUDE: Final = evolve(_MESSAGES, body=evolve(_MESSAGES.body, to_json=_claude_body))
+
+
+def _build_claude(request: LLMRequest, streaming: bool) -> Result[Built[MessagesBody], LLMError]:
+    """Build the body as Vertex takes it: the path names the model, the body the version."""
+    return _MESSAGES.body.build(request, streaming).map(
+        lambda built: evolve(built, body=_without_model(built.body))
+    )
+
+
+def _without_model(body: MessagesBody) -> MessagesBody:
+    native = {name: value for name, value in body.items() if name != "model"}
+    return cast("MessagesBody", {"anthropic_version": CLAUDE_VERSION, **native})
+
+
+_CLAUDE: Final = evolve(_MESSAGES, body=BodyBuilder(build=_build_claude))
 
 
 def _auth(api_key: str | None, auth: Auth | None, service_account_file: str | None) -> Auth:

@@ -11,7 +11,7 @@ from attrs import evolve, frozen
 
 from llmcore.protocols import openai_responses
 from llmcore.protocols.openai_chat.dialect import COMPATIBLE
-from llmcore.protocols.openai_responses import ResponsesDialect
+from llmcore.protocols.openai_responses import ResponsesBody, ResponsesDialect
 from llmcore.routes.chat_provider import ChatProvider, Profile
 from llmcore.schema.model import Model
 
@@ -48,7 +48,7 @@ class XAI(ChatProvider):
         dialect=DIALECT,
     )
 
-    def responses(self, model_id: str) -> Model:
+    def responses(self, model_id: str) -> Model[ResponsesBody]:
         """Return the model *model_id*, reached over Responses."""
         dialect = RESPONSES
         if re.fullmatch(_ALWAYS_THE_SAME, model_id):

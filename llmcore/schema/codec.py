@@ -208,10 +208,20 @@ def _models(converter: cattrs.Converter) -> None:
     def structure_either(data: object, _: object) -> Model | str:
         return data if isinstance(data, str) else structure(data, _)
 
-    converter.register_unstructure_hook(Model, unstructure)
-    converter.register_unstructure_hook(Model | str, unstructure)
-    converter.register_structure_hook(Model, structure)
-    converter.register_structure_hook(Model | str, structure_either)
+    converter.register_unstructure_hook_func(_is_model, unstructure)
+    converter.register_unstructure_hook_func(_is_model_or_id, unstructure)
+    converter.register_structure_hook_func(_is_model, structure)
+    converter.register_structure_hook_func(_is_model_or_id, structure_either)
+
+
+def _is_model(kind: Any) -> bool:
+    """Return whether *kind* is `Model`, with or without its parameter."""
+    return kind is Model or get_origin(kind) is Model
+
+
+def _is_model_or_id(kind: Any) -> bool:
+    members = get_args(kind)
+    return len(members) == 2 and str in members and any(map(_is_model, members))
 
 
 def _scalars(converter: cattrs.Converter) -> None:

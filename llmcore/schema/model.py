@@ -1,11 +1,23 @@
 """Which model, and the way to it."""
 
-from typing import Protocol
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from attrs import field, frozen
 
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar as DefaultTypeVar
 
-class ConfiguredRoute(Protocol):
+    Body_co = DefaultTypeVar(
+        "Body_co", covariant=True, bound=Mapping[str, Any], default=Mapping[str, Any]
+    )
+    """The type of a native request body. A `Model` whose API is not known to the type checker
+    has a mapping for it, so that nobody has to write the parameter."""
+else:
+    Body_co = TypeVar("Body_co", covariant=True)
+
+
+class ConfiguredRoute(Protocol[Body_co]):
     """What the schema needs to know of a route; `llmcore.routes.Route` is one."""
 
     @property
@@ -20,8 +32,11 @@ class ConfiguredRoute(Protocol):
 
 
 @frozen
-class Model:
+class Model(Generic[Body_co]):
     """A model id, its provider's id, and the configured route that reaches it.
+
+    Its parameter is the type of the native body that its route sends: a `Model[MessagesBody]`
+    prepares a `PreparedRequest[MessagesBody]`.
 
     The route holds credentials, so it is no part of the value's JSON, repr or equality;
     a model read back from JSON is resolved by the client's configured providers.
@@ -29,4 +44,4 @@ class Model:
 
     id: str
     provider: str
-    route: ConfiguredRoute | None = field(default=None, eq=False, repr=False, kw_only=True)
+    route: ConfiguredRoute[Body_co] | None = field(default=None, eq=False, repr=False, kw_only=True)

@@ -1,7 +1,7 @@
 """The one request that every protocol builds its body from."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeAlias, TypeVar, Union, get_args
+from typing import Generic, TypeAlias, TypeVar, Union, get_args
 
 from attrs import field, frozen
 
@@ -9,7 +9,7 @@ from llmcore.schema.content import TextPart
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import JsonObject, ProviderMetadata, plain_metadata
 from llmcore.schema.messages import Message
-from llmcore.schema.model import Model
+from llmcore.schema.model import Body_co, Model
 from llmcore.schema.options import (
     CachePolicy,
     GenerationOptions,
@@ -60,7 +60,7 @@ def _only(items: tuple[_Item, ...], kinds: tuple[type, ...], rule: str) -> tuple
 
 
 @frozen(kw_only=True)
-class LLMRequest:
+class LLMRequest(Generic[Body_co]):
     """Everything one call says. Change it with `evolve(request, ...)`.
 
     `model` is a configured `Model`, or a model id that the client resolves with
@@ -68,7 +68,7 @@ class LLMRequest:
     into the native body by their native names.
     """
 
-    model: Model | str
+    model: Model[Body_co] | str
     messages: tuple[Message, ...] = field(converter=_messages)
     provider: str | None = None
     """Which configured provider, where `model` is a string."""
@@ -112,7 +112,7 @@ class LLMRequest:
 
 def request(
     *,
-    model: Model | str,
+    model: Model[Body_co] | str,
     prompt: str | None = None,
     messages: Sequence[Message] | None = None,
     provider: str | None = None,
@@ -133,7 +133,7 @@ def request(
     provider_options: Mapping[str, JsonObject] | None = None,
     http: HttpOverlay | None = None,
     strict: bool = False,
-) -> LLMRequest:
+) -> LLMRequest[Body_co]:
     """Build an `LLMRequest` from what is convenient to write.
 
     Give `prompt` (one user message) or `messages`, not both. The common generation options

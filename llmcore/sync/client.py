@@ -12,7 +12,7 @@ from llmcore.routes.route import PreparedRequest
 from llmcore.routes.timeouts import Timeouts
 from llmcore.routes.tool_choice import ToolChoiceMode
 from llmcore.schema.errors import LLMError
-from llmcore.schema.model import Model
+from llmcore.schema.model import Body_co, Model
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.result import Result
@@ -90,8 +90,8 @@ class Client:
         background().run(self.asynchronous.aclose)
 
     def prepare(
-        self, request: LLMRequest, *, streaming: bool = False
-    ) -> Result[PreparedRequest, LLMError]:
+        self, request: LLMRequest[Body_co], *, streaming: bool = False
+    ) -> Result[PreparedRequest[Body_co], LLMError]:
         """Return the exact native request: method, URL, headers, body, diagnostics."""
         return self.asynchronous.prepare(request, streaming=streaming)
 

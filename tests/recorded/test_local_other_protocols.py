@@ -1,10 +1,13 @@
 """The Responses and Messages protocols against the same real server, recorded and replayed."""
 
+from typing import Any
+
 import pytest
 
 from llmcore import Endpoint, LLMRequest, Message, Model, Route, evolve, request
 from llmcore.folds.grammar import violations
 from llmcore.protocols import anthropic_messages, openai_responses
+from llmcore.protocols.protocol import Protocol
 from llmcore.routes.local import Local
 from llmcore.testing import CassetteFixture
 from tests.support.servers.local_scenes import EXAMPLE, TIME, WEATHER
@@ -14,11 +17,11 @@ pytestmark = pytest.mark.anyio
 BASE_URL = "http://local/v1"
 
 
-def local_model(path: str, protocol: object) -> Model:
+def local_model(path: str, protocol: Protocol[Any, Any, Any]) -> Model:
     model = Local.configure().model()
     assert isinstance(model.route, Route)
     return model.route.with_(
-        protocol=protocol,  # type: ignore[arg-type]
+        protocol=protocol,
         endpoint=Endpoint.path(path, base_url=BASE_URL),
     ).model(model.id)
 

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import jsonschema  # type: ignore[import-untyped]
 import pytest
@@ -22,6 +23,7 @@ from llmcore import (
     request,
 )
 from llmcore.protocols import anthropic_messages, openai_responses
+from llmcore.protocols.protocol import Protocol
 from llmcore.schema.result import Success
 from llmcore.sessions.contract.codec import entry_to_text, to_wire
 from llmcore.sessions.contract.entries import MessageEntry
@@ -39,12 +41,12 @@ NOON = "2026-11-22T12:00:00Z"
 SCHEMA = jsonschema.Draft202012Validator(contract_schema())
 
 
-def speaking(path: str, protocol: object) -> Model:
+def speaking(path: str, protocol: Protocol[Any, Any, Any]) -> Model:
     """Return the local model, spoken to in another protocol."""
     model = Local.configure().model()
     assert isinstance(model.route, Route)
     endpoint = Endpoint.path(path, base_url="http://local/v1")
-    return model.route.with_(protocol=protocol, endpoint=endpoint).model(model.id)  # type: ignore[arg-type]
+    return model.route.with_(protocol=protocol, endpoint=endpoint).model(model.id)
 
 
 CHAT = Local.configure().model()

@@ -48,7 +48,7 @@ def talk(
     return Protocol(
         id="talk",
         metadata_key="acme",
-        body=BodyBuilder(build=build, to_json=lambda body: body),
+        body=BodyBuilder(build=build),
         stream=StreamMachine(
             decode=lambda frame: frame,
             initial=lambda asked: None,

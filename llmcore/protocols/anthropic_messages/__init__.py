@@ -14,21 +14,18 @@ building the request: `body`, `thinking`, `answer_format`, `messages`, `seating`
 from functools import partial
 
 from llmcore.protocols.anthropic_messages import body, stream
-from llmcore.protocols.anthropic_messages.body import Body
 from llmcore.protocols.anthropic_messages.continuing import continued
-from llmcore.protocols.anthropic_messages.names import METADATA_KEY, PROTOCOL_ID
+from llmcore.protocols.anthropic_messages.names import METADATA_KEY, PROTOCOL_ID, MessagesBody
 from llmcore.protocols.anthropic_messages.state import Event, State
 from llmcore.protocols.protocol import BodyBuilder, Protocol, StreamMachine
 
 
-def make(*, system_messages: bool = True) -> Protocol[Body, Event, State]:
+def make(*, system_messages: bool = True) -> Protocol[MessagesBody, Event, State]:
     """Return the protocol for a platform; not all take instructions among the messages."""
     return Protocol(
         id=PROTOCOL_ID,
         metadata_key=METADATA_KEY,
-        body=BodyBuilder(
-            build=partial(body.from_request, system_messages=system_messages), to_json=body.to_json
-        ),
+        body=BodyBuilder(build=partial(body.from_request, system_messages=system_messages)),
         stream=StreamMachine(
             decode=stream.decode,
             initial=stream.initial,
@@ -41,6 +38,6 @@ def make(*, system_messages: bool = True) -> Protocol[Body, Event, State]:
     )
 
 
-protocol: Protocol[Body, Event, State] = make()
+protocol: Protocol[MessagesBody, Event, State] = make()
 
-__all__ = ["METADATA_KEY", "PROTOCOL_ID", "Body", "Event", "State", "make", "protocol"]
+__all__ = ["METADATA_KEY", "PROTOCOL_ID", "Event", "MessagesBody", "State", "make", "protocol"]

@@ -4,7 +4,7 @@ Source: https://platform.claude.com/docs/en/api/messages/create, read November 2
 """
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from attrs import evolve, fields_dict
 
@@ -13,7 +13,7 @@ from llmcore.protocols.anthropic_messages.answer_format import Format, lower_for
 from llmcore.protocols.anthropic_messages.caching import place_breakpoints
 from llmcore.protocols.anthropic_messages.messages import lower_messages, target_of
 from llmcore.protocols.anthropic_messages.models import ModelRules, rules_of
-from llmcore.protocols.anthropic_messages.names import METADATA_KEY, PROTOCOL_ID
+from llmcore.protocols.anthropic_messages.names import METADATA_KEY, PROTOCOL_ID, MessagesBody
 from llmcore.protocols.anthropic_messages.thinking import (
     DEFAULT_MAX_TOKENS,
     Reasoning,
@@ -40,7 +40,7 @@ _OURS: Final = frozenset({"auto_cache", "structured_output", *betas.OPTION_NAMES
 
 def from_request(
     request: LLMRequest, stream: bool, *, system_messages: bool = True
-) -> Result[Built[Body], LLMError]:
+) -> Result[Built[MessagesBody], LLMError]:
     """Build the body of *request*; streamed and whole ones differ only in `stream`.
 
     Without *system_messages* no instructions stand among the messages, whatever the model takes.
@@ -55,12 +55,9 @@ def from_request(
     return Success(built)
 
 
-def to_json(body: Body) -> JsonObject:
-    """Return the body as JSON data."""
-    return types.write(body)
-
-
-def _lower(request: LLMRequest, rules: ModelRules, stream: bool, notes: Notes) -> Built[Body]:
+def _lower(
+    request: LLMRequest, rules: ModelRules, stream: bool, notes: Notes
+) -> Built[MessagesBody]:
     options = request.options_for(METADATA_KEY, request.provider_id)
     tools = lower_tools(request, rules, _keys(request), notes)
     reasoning = lower_reasoning(request.reasoning, request.generation.max_tokens, rules, notes)
@@ -75,7 +72,8 @@ def _lower(request: LLMRequest, rules: ModelRules, stream: bool, notes: Notes) -
     body = evolve(body, stream=True if stream else None)
     body = _with_caching(body, request, options, notes)
     headers = betas.headers(body, tools.betas, options)
-    return Built(body, tuple(notes.entries), headers=headers)
+    native = cast("MessagesBody", types.write(body))
+    return Built(native, tuple(notes.entries), headers=headers)
 
 
 def _keys(request: LLMRequest) -> frozenset[str]:

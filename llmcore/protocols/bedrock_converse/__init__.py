@@ -13,17 +13,16 @@ stream stand in the path); building the request: `body`, `reasoning`, `answer_fo
 """
 
 from llmcore.protocols.bedrock_converse import body, stream
-from llmcore.protocols.bedrock_converse.body import Body
 from llmcore.protocols.bedrock_converse.continuing import continued
-from llmcore.protocols.bedrock_converse.names import METADATA_KEY, PROTOCOL_ID
+from llmcore.protocols.bedrock_converse.names import METADATA_KEY, PROTOCOL_ID, ConverseBody
 from llmcore.protocols.bedrock_converse.paths import converse_path
 from llmcore.protocols.bedrock_converse.state import Event, State
 from llmcore.protocols.protocol import BodyBuilder, Protocol, StreamMachine
 
-protocol: Protocol[Body, Event, State] = Protocol(
+protocol: Protocol[ConverseBody, Event, State] = Protocol(
     id=PROTOCOL_ID,
     metadata_key=METADATA_KEY,
-    body=BodyBuilder(build=body.from_request, to_json=body.to_json),
+    body=BodyBuilder(build=body.from_request),
     stream=StreamMachine(
         decode=stream.decode,
         initial=stream.initial,
@@ -35,4 +34,12 @@ protocol: Protocol[Body, Event, State] = Protocol(
     whole=stream.whole,
 )
 
-__all__ = ["METADATA_KEY", "PROTOCOL_ID", "Body", "Event", "State", "converse_path", "protocol"]
+__all__ = [
+    "METADATA_KEY",
+    "PROTOCOL_ID",
+    "ConverseBody",
+    "Event",
+    "State",
+    "converse_path",
+    "protocol",
+]

@@ -13,13 +13,13 @@ Provider options are laid over the body by their native names: `guardrailConfig`
 
 import re
 from collections.abc import Mapping
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 from llmcore.protocols.bedrock_converse.answer_format import Format, base_model, lower_format
 from llmcore.protocols.bedrock_converse.caching import place_points
 from llmcore.protocols.bedrock_converse.messages import lower_messages, target_of
 from llmcore.protocols.bedrock_converse.models import ModelRules, rules_of
-from llmcore.protocols.bedrock_converse.names import METADATA_KEY, PROTOCOL_ID
+from llmcore.protocols.bedrock_converse.names import METADATA_KEY, PROTOCOL_ID, ConverseBody
 from llmcore.protocols.bedrock_converse.reasoning import Reasoning, lower_reasoning
 from llmcore.protocols.bedrock_converse.tools import Lowered, lower_tools, stub_tools
 from llmcore.protocols.building import build
@@ -39,14 +39,9 @@ _OURS: Final = frozenset({"base_model", "auto_cache", "structured_output", "mode
 """Provider options that are no fields of the body."""
 
 
-def from_request(request: LLMRequest, stream: bool) -> Result[Built[Body], LLMError]:
+def from_request(request: LLMRequest, stream: bool) -> Result[Built[ConverseBody], LLMError]:
     """Build the body of *request*; it is the same for a stream."""
-    return build(lambda notes: _lower(request, stream, notes))
-
-
-def to_json(body: Body) -> JsonObject:
-    """Return the body as JSON data, which it is."""
-    return body
+    return build(lambda notes: cast("ConverseBody", _lower(request, stream, notes)))
 
 
 def _lower(request: LLMRequest, stream: bool, notes: Notes) -> Body:

@@ -14,23 +14,19 @@ reading the answer: `state`, `content`, `function_calls`, `server_tools`, `groun
 from functools import partial
 
 from llmcore.protocols.gemini import body, stream
-from llmcore.protocols.gemini.body import Body
 from llmcore.protocols.gemini.dialect import GEMINI_API, VERTEX, GeminiDialect
-from llmcore.protocols.gemini.names import METADATA_KEY, PROTOCOL_ID
+from llmcore.protocols.gemini.names import METADATA_KEY, PROTOCOL_ID, GeminiBody
 from llmcore.protocols.gemini.state import State
 from llmcore.protocols.gemini.stream import Event
 from llmcore.protocols.protocol import BodyBuilder, Protocol, StreamMachine
 
 
-def make(dialect: GeminiDialect) -> Protocol[Body, Event, State]:
+def make(dialect: GeminiDialect) -> Protocol[GeminiBody, Event, State]:
     """Return the protocol as services of *dialect* speak it."""
     return Protocol(
         id=PROTOCOL_ID,
         metadata_key=METADATA_KEY,
-        body=BodyBuilder(
-            build=partial(body.from_request, dialect=dialect),
-            to_json=body.to_json,
-        ),
+        body=BodyBuilder(build=partial(body.from_request, dialect=dialect)),
         stream=StreamMachine(
             decode=stream.decode,
             initial=stream.initial,
@@ -49,8 +45,8 @@ __all__ = [
     "METADATA_KEY",
     "PROTOCOL_ID",
     "VERTEX",
-    "Body",
     "Event",
+    "GeminiBody",
     "GeminiDialect",
     "State",
     "make",

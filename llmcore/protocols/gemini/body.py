@@ -8,21 +8,21 @@ Provider options are laid over the body by their native names. Fields of `genera
 into it.
 """
 
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 from llmcore.protocols.answer_format import format_in_words
 from llmcore.protocols.building import build
 from llmcore.protocols.gemini.dialect import GeminiDialect
 from llmcore.protocols.gemini.messages import lower_messages, target_of
 from llmcore.protocols.gemini.models import ModelRules, rules_of
-from llmcore.protocols.gemini.names import METADATA_KEY, PROTOCOL_ID
+from llmcore.protocols.gemini.names import METADATA_KEY, PROTOCOL_ID, GeminiBody
 from llmcore.protocols.gemini.thinking import lower_thinking
 from llmcore.protocols.gemini.tools import lower_tools
 from llmcore.protocols.notes import Notes
 from llmcore.protocols.protocol import Built
 from llmcore.protocols.tool_schema import SchemaTarget, project
 from llmcore.schema.errors import LLMError
-from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.schema.json import JsonValue
 from llmcore.schema.options import GenerationOptions, ResponseFormat, merge_json
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Result
@@ -36,14 +36,9 @@ Body: TypeAlias = dict[str, Any]
 
 def from_request(
     request: LLMRequest, stream: bool, dialect: GeminiDialect
-) -> Result[Built[Body], LLMError]:
+) -> Result[Built[GeminiBody], LLMError]:
     """Build the body of *request*; it is the same for a stream."""
-    return build(lambda notes: _lower(request, dialect, notes))
-
-
-def to_json(body: Body) -> JsonObject:
-    """Return the body as JSON data, which it is."""
-    return body
+    return build(lambda notes: cast("GeminiBody", _lower(request, dialect, notes)))
 
 
 def _lower(request: LLMRequest, dialect: GeminiDialect, notes: Notes) -> Body:

@@ -14,23 +14,19 @@ In reading order: `names` (ids and shared words),
 from functools import partial
 
 from llmcore.protocols.openai_chat import body, stream
-from llmcore.protocols.openai_chat.body import Body
 from llmcore.protocols.openai_chat.continuing import continued
 from llmcore.protocols.openai_chat.dialect import COMPATIBLE, OPENAI, ChatDialect
-from llmcore.protocols.openai_chat.names import METADATA_KEY, PROTOCOL_ID
+from llmcore.protocols.openai_chat.names import METADATA_KEY, PROTOCOL_ID, ChatBody
 from llmcore.protocols.openai_chat.state import Chunk, State
 from llmcore.protocols.protocol import BodyBuilder, Protocol, StreamMachine
 
 
-def make(dialect: ChatDialect) -> Protocol[Body, Chunk, State]:
+def make(dialect: ChatDialect) -> Protocol[ChatBody, Chunk, State]:
     """Return the protocol as servers of *dialect* speak it."""
     return Protocol(
         id=PROTOCOL_ID,
         metadata_key=METADATA_KEY,
-        body=BodyBuilder(
-            build=partial(body.from_request, dialect=dialect),
-            to_json=body.to_json,
-        ),
+        body=BodyBuilder(build=partial(body.from_request, dialect=dialect)),
         stream=StreamMachine(
             decode=stream.decode,
             initial=partial(stream.initial, dialect=dialect),
@@ -50,7 +46,7 @@ __all__ = [
     "METADATA_KEY",
     "OPENAI",
     "PROTOCOL_ID",
-    "Body",
+    "ChatBody",
     "ChatDialect",
     "Chunk",
     "State",

@@ -5,20 +5,19 @@ other servers take instead, their documents, named in the dialects and beside th
 """
 
 from collections.abc import Callable
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 from llmcore.protocols.answer_format import format_in_words
 from llmcore.protocols.building import build
 from llmcore.protocols.notes import Notes
 from llmcore.protocols.openai_chat.dialect import SAMPLING, ChatDialect
 from llmcore.protocols.openai_chat.messages import Target, lower_messages, target_of
-from llmcore.protocols.openai_chat.names import METADATA_KEY, PROTOCOL_ID
+from llmcore.protocols.openai_chat.names import METADATA_KEY, PROTOCOL_ID, ChatBody
 from llmcore.protocols.openai_chat.parts import cache_mark
 from llmcore.protocols.openai_chat.tools import constrains, lower_constrained, lower_tools
 from llmcore.protocols.protocol import Built
 from llmcore.protocols.tool_schema import SchemaTarget, project
 from llmcore.schema.errors import LLMError
-from llmcore.schema.json import JsonObject
 from llmcore.schema.options import ReasoningOptions, ResponseFormat, merge_json
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Result
@@ -29,14 +28,9 @@ Body: TypeAlias = dict[str, Any]
 
 def from_request(
     request: LLMRequest, stream: bool, dialect: ChatDialect
-) -> Result[Built[Body], LLMError]:
+) -> Result[Built[ChatBody], LLMError]:
     """Build the body of *request*; streamed and whole ones differ only in how they say so."""
-    return build(lambda notes: _lower(request, stream, dialect, notes))
-
-
-def to_json(body: Body) -> JsonObject:
-    """Return the body as JSON data, which it is."""
-    return body
+    return build(lambda notes: cast("ChatBody", _lower(request, stream, dialect, notes)))
 
 
 def _lower(request: LLMRequest, stream: bool, dialect: ChatDialect, notes: Notes) -> Body:

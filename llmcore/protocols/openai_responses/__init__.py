@@ -18,24 +18,20 @@ In reading order: `names` (ids and shared words),
 from functools import partial
 
 from llmcore.protocols.openai_responses import body, stream
-from llmcore.protocols.openai_responses.body import Body
 from llmcore.protocols.openai_responses.continuing import continued
 from llmcore.protocols.openai_responses.dialect import OPENAI, ResponsesDialect
-from llmcore.protocols.openai_responses.names import METADATA_KEY, PROTOCOL_ID
+from llmcore.protocols.openai_responses.names import METADATA_KEY, PROTOCOL_ID, ResponsesBody
 from llmcore.protocols.openai_responses.resume import cursor, resume
 from llmcore.protocols.openai_responses.state import Chunk, State
 from llmcore.protocols.protocol import BodyBuilder, Protocol, StreamMachine
 
 
-def make(dialect: ResponsesDialect) -> Protocol[Body, Chunk, State]:
+def make(dialect: ResponsesDialect) -> Protocol[ResponsesBody, Chunk, State]:
     """Return the protocol as servers of *dialect* speak it."""
     return Protocol(
         id=PROTOCOL_ID,
         metadata_key=METADATA_KEY,
-        body=BodyBuilder(
-            build=partial(body.from_request, dialect=dialect),
-            to_json=body.to_json,
-        ),
+        body=BodyBuilder(build=partial(body.from_request, dialect=dialect)),
         stream=StreamMachine(
             decode=stream.decode,
             initial=stream.initial,
@@ -56,8 +52,8 @@ __all__ = [
     "METADATA_KEY",
     "OPENAI",
     "PROTOCOL_ID",
-    "Body",
     "Chunk",
+    "ResponsesBody",
     "ResponsesDialect",
     "State",
     "cursor",

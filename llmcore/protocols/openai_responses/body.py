@@ -4,13 +4,13 @@ Source: https://developers.openai.com/api/reference/resources/responses/methods/
 November 2026.
 """
 
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 from llmcore.protocols.building import build
 from llmcore.protocols.notes import Notes
 from llmcore.protocols.openai_responses.dialect import SAMPLING, ResponsesDialect
 from llmcore.protocols.openai_responses.messages import Target, lower_input, target_of
-from llmcore.protocols.openai_responses.names import METADATA_KEY
+from llmcore.protocols.openai_responses.names import METADATA_KEY, ResponsesBody
 from llmcore.protocols.openai_responses.tools import lower_tools
 from llmcore.protocols.protocol import Built
 from llmcore.protocols.tool_schema import SchemaTarget, project
@@ -26,14 +26,9 @@ Body: TypeAlias = dict[str, Any]
 
 def from_request(
     request: LLMRequest, stream: bool, dialect: ResponsesDialect
-) -> Result[Built[Body], LLMError]:
+) -> Result[Built[ResponsesBody], LLMError]:
     """Build the body of *request*; streamed and whole ones differ only in how they say so."""
-    return build(lambda notes: _lower(request, stream, dialect, notes))
-
-
-def to_json(body: Body) -> JsonObject:
-    """Return the body as JSON data, which it is."""
-    return body
+    return build(lambda notes: cast("ResponsesBody", _lower(request, stream, dialect, notes)))
 
 
 def _lower(request: LLMRequest, stream: bool, dialect: ResponsesDialect, notes: Notes) -> Body:

@@ -443,4 +443,4 @@ def test_any_body_is_accepted(asked: LLMRequest) -> None:
     """So it is for any request at all."""
     built = protocol.body.build(asked, False)
     if isinstance(built, Success):
-        as_official(dict(protocol.body.to_json(built.unwrap().body)))
+        as_official(dict(built.unwrap().body))

@@ -231,7 +231,8 @@ def stream_body(asked: LLMRequest) -> object:
     built = protocol.body.build(asked, True)
     if not isinstance(built, Success):
         return type(built.failure())
-    return dumps(protocol.body.to_json(built.unwrap().body))
+    body: Any = built.unwrap().body
+    return dumps(body)
 
 
 def test_the_answer_is_not_taken_for_a_notification() -> None:

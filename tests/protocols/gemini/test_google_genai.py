@@ -57,7 +57,7 @@ def misfits(body: dict[str, Any]) -> list[str]:
 
 def test_the_types_accept_a_full_body() -> None:
     """All kinds of parts, tools, formats and options."""
-    assert misfits(gemini.protocol.body.build(everything(), False).unwrap().body) == []
+    assert misfits(dict(gemini.protocol.body.build(everything(), False).unwrap().body)) == []
 
 
 def test_the_types_refuse_what_is_wrong() -> None:
@@ -77,7 +77,7 @@ def test_the_types_accept_every_body(asked: LLMRequest) -> None:
         for protocol in (gemini.protocol, gemini.make(VERTEX)):
             result = protocol.body.build(plain, False)
             if isinstance(result, Success):
-                assert misfits(result.unwrap().body) == []
+                assert misfits(dict(result.unwrap().body)) == []
 
 
 # -- what we read

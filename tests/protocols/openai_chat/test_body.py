@@ -8,7 +8,7 @@ import pytest
 from attrs import evolve
 from syrupy.assertion import SnapshotAssertion
 
-from llmcore.protocols.openai_chat import COMPATIBLE, OPENAI, ChatDialect, protocol
+from llmcore.protocols.openai_chat import COMPATIBLE, OPENAI, ChatDialect
 from llmcore.schema import json
 from llmcore.schema.content import ImagePart, TextPart, ToolCallPart
 from llmcore.schema.json import JsonObject
@@ -126,13 +126,6 @@ def test_a_longer_conversation_begins_with_the_shorter() -> None:
 
     assert after["messages"][: len(before["messages"])] == before["messages"]
     assert {**after, "messages": ()} == {**before, "messages": ()}
-
-
-def test_the_body_is_its_own_json() -> None:
-    """The builder's two halves fit."""
-    sent = body(_asked())
-
-    assert protocol.body.to_json(sent) is sent
 
 
 # -- limits and sampling

@@ -378,8 +378,8 @@ def test_any_request_has_a_body_or_a_typed_error(asked: LLMRequest) -> None:
     first, second = (protocol.body.build(asked, True) for _ in range(2))
 
     if isinstance(first, Success):
-        ours, again = (protocol.body.to_json(one.unwrap().body) for one in (first, second))
-        assert json.dumps(ours) == json.dumps(again)
+        bodies: list[Any] = [one.unwrap().body for one in (first, second)]
+        assert json.dumps(bodies[0]) == json.dumps(bodies[1])
     else:
         assert isinstance(first.failure(), InvalidRequestError | UnsupportedToolChoiceError)
         assert str(first.failure()) == str(second.failure())

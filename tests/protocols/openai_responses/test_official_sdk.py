@@ -16,7 +16,6 @@ from openai.types.responses.response_create_params import (
 )
 from pydantic import TypeAdapter
 
-from llmcore.protocols.openai_responses import protocol
 from llmcore.schema.content import ImagePart, ToolCallPart
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
@@ -158,7 +157,7 @@ def _adapter(streaming: bool) -> TypeAdapter[Any]:
 
 def rejections(asked: LLMRequest, *, stream: bool = False) -> list[str]:
     """Return what the SDK's request types say against the body of *asked*."""
-    built = protocol.body.to_json(body(asked, stream=stream))
+    built = body(asked, stream=stream)
     strict = json.loads(json.dumps(built))
     try:
         read = _exhausted(_adapter(stream).validate_python(strict))

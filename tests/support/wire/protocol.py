@@ -60,7 +60,7 @@ class ProtocolWire:
 
     def body(self, asked: LLMRequest, *, stream: bool = False) -> dict[str, Any]:
         """Return the body of *asked* as JSON data."""
-        return dict(self.protocol.body.to_json(self.built(asked, stream=stream).body))
+        return dict(self.built(asked, stream=stream).body)
 
     def codes(self, asked: LLMRequest, *, stream: bool = False) -> list[tuple[str, str]]:
         """Return code and path of each diagnostic of *asked*."""
