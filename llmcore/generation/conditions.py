@@ -20,7 +20,7 @@ def has_tool_call(name: str) -> StopCondition:
     return lambda steps: any(call.name == name for call in steps[-1].tool_calls)
 
 
-async def any_holds(conditions: Sequence[StopCondition], steps: Sequence[StepResult]) -> bool:
+async def any_met(conditions: Sequence[StopCondition], steps: Sequence[StepResult]) -> bool:
     """Return whether one of *conditions* says stop."""
     for condition in conditions:
         answer = condition(tuple(steps))

@@ -38,7 +38,7 @@ _RUN_BY_CALLERS = {"computer_use", "shell", "text_editor", "memory", "raw"}
 
 
 @frozen(kw_only=True)
-class ToolSetting:
+class ToolContext:
     """What all calls of a step have in common."""
 
     tools: tuple[AnyTool, ...] = ()
@@ -56,8 +56,15 @@ class ToolSetting:
         """Return the tool called *name*."""
         return next((tool for tool in self.tools if getattr(tool, "name", None) == name), None)
 
+    def is_passive(self, call: ToolCallPart) -> bool:
+        """Return whether *call* is the caller's to run."""
+        tool = self.find(call.name)
+        if isinstance(tool, Tool):
+            return tool.handler is None
+        return tool is not None or self._callers_run_some
+
     @property
-    def callers_run_some(self) -> bool:
+    def _callers_run_some(self) -> bool:
         """Whether calls of unknown names may be those of a hosted tool the caller runs."""
         return any(isinstance(t, HostedTool) and t.kind in _RUN_BY_CALLERS for t in self.tools)
 
@@ -91,9 +98,8 @@ class Outcome:
 class StepTools:
     """The calls of one step while their tools run."""
 
-    def __init__(self, calls: Sequence[ToolCallPart], setting: ToolSetting) -> None:
+    def __init__(self, calls: Sequence[ToolCallPart], setting: ToolContext) -> None:
         self.error: LLMError | None = None
-        """Why the run cannot go on."""
         self._calls = calls
         self._setting = setting
         self._outcomes: list[Outcome | None] = [None] * len(calls)
@@ -114,6 +120,11 @@ class StepTools:
         """The calls that got no result, in order."""
         pairs = zip(self._calls, self._outcomes, strict=True)
         return tuple(call for call, one in pairs if one is None or one.result is None)
+
+    def raise_error(self) -> None:
+        """Raise the error for which the run cannot go on, if there is one."""
+        if self.error is not None:
+            raise self.error
 
     async def run(self) -> None:
         """Run all, and return once every one is done."""
@@ -136,7 +147,7 @@ class StepTools:
         events, self._finished = self._finished, []
         return events
 
-    async def stop(self) -> None:
+    async def aclose(self) -> None:
         """End what still runs, and wait until it has ended."""
         self._scope.cancel()
         if self._begun:
@@ -159,7 +170,7 @@ class StepTools:
 class _Run:
     """One call on its way to an outcome. Raises the LLMError that ends everything."""
 
-    setting: ToolSetting
+    setting: ToolContext
     threads: anyio.CapacityLimiter
 
     async def outcome(self, call: ToolCallPart) -> Outcome:
@@ -167,7 +178,7 @@ class _Run:
         setting = self.setting
         if setting.approvals.get(call.id) is False:
             return _failed(call, "the user did not approve this call")
-        if _is_passive(setting.find(call.name), setting):
+        if setting.is_passive(call):
             return Outcome(call)
         try:
             tool, ready, arguments = await self._checked(call)
@@ -261,12 +272,6 @@ class _Run:
             "context": self.setting.context,
         }
         return {name: there[name] for name in handler.injected}
-
-
-def _is_passive(tool: AnyTool | None, setting: ToolSetting) -> bool:
-    if isinstance(tool, Tool):
-        return tool.handler is None
-    return tool is not None or setting.callers_run_some
 
 
 async def _asks(needs: NeedsApproval, arguments: JsonObject) -> bool:

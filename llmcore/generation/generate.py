@@ -4,21 +4,26 @@ from typing import Unpack
 
 from llmcore.generation.loop import Run
 from llmcore.generation.results import GenerateResult
-from llmcore.generation.settings import Plan, Settings, signed
+from llmcore.generation.settings import Plan, Settings, plan_of, signed
 from llmcore.schema.model import Model
 
 
 @signed
 async def generate(
-    model: Model | str, prompt: str | None = None, **settings: Unpack[Settings]
-) -> GenerateResult:
-    """Ask *model*, run the tools it calls, tell it their results, and return its answer.
+    model: Model | str | None = None, prompt: str | None = None, **settings: Unpack[Settings]
+) -> GenerateResult[None]:
+    """Ask *model*, run the tools it calls, send their results, and return its answer.
 
-    Give a `prompt` or `messages`; `Settings` lists everything else. Answers are streamed
-    inside, so that nothing between here and the provider takes a long one for a dead one.
-    Raises LLMError.
+    Give a `prompt`, `messages` or a whole `request`; `Settings` lists everything else. Answers
+    are streamed inside, so that no proxy takes a long one for a dead connection. Raises
+    LLMError.
     """
-    run = Run(Plan(model=model, prompt=prompt, **settings), live=False)
+    return await completed(plan_of("generate", model, prompt, settings))
+
+
+async def completed(plan: Plan) -> GenerateResult[None]:
+    """Return the result of *plan*, run to its end."""
+    run = Run(plan, live=False)
     try:
         while await run.next_batch():
             pass

@@ -1,13 +1,22 @@
 """The loop that `generate` and `stream` share: ask the model, run its tools, ask again.
 
 A run is a source of events, read a batch at a time; between two batches it holds nothing
-but an open connection, so that whoever reads it may stop anywhere. Its phases:
+but an open connection, so that its reader may stop anywhere. Each phase returns the events
+it has and sets the phase that comes next:
 
-    begin -> ask -> read ... read -> (run tools) -> ask -> ... -> end
+    begin ─▶ ask ─▶ read ─▶ ... ─▶ read ─┬─▶ end                  no calls, or no round left
+              ▲                          └─▶ run tools ─▶ tools done ─┬─▶ end
+              │                                                       │   pending, stop_when
+              └───────────────────────────────────────────────────────┘
+
+`begin` runs the calls that were approved.
+One step is one way from `ask` to `tools done`. With a task group (`background`), tools run
+while their results are read, so that `run tools` is followed by reading them one by one.
 """
 
 import math
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import partial
 from inspect import isawaitable
 from typing import TypeAlias
 
@@ -17,10 +26,10 @@ from attrs import evolve
 
 from llmcore.client.event_stream import EventStream
 from llmcore.generation.abort import AbortController, cancelling
-from llmcore.generation.conditions import any_holds
-from llmcore.generation.execution import StepTools, ToolSetting, unanswered
+from llmcore.generation.conditions import any_met
+from llmcore.generation.execution import StepTools, ToolContext, unanswered
 from llmcore.generation.model_call import ModelCall
-from llmcore.generation.rejected_reasoning import without_proofs
+from llmcore.generation.rejected_reasoning import without_opaque_reasoning
 from llmcore.generation.results import GenerateResult, StepResult, total_usage
 from llmcore.generation.settings import NextStep, Plan, definitions_of
 from llmcore.routes.timeouts import Timeouts
@@ -38,13 +47,13 @@ from llmcore.schema.events import (
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
-from llmcore.schema.result import Success
+from llmcore.schema.result import Failure, Success
 
 _Phase: TypeAlias = Callable[[], Awaitable[Sequence[LLMEvent]]]
 
 
 class Run:
-    """A run of a plan. With `live`, its events are the whole story; without, only its end is."""
+    """A run of a plan. With `live`, all of its events are delivered; without, only the last."""
 
     def __init__(self, plan: Plan, *, live: bool) -> None:
         self.steps: list[StepResult] = []
@@ -56,7 +65,7 @@ class Run:
         """Where tools run while their results are read one by one; None runs them in one go."""
         self._plan = plan
         self._live = live
-        self._request = plan.request()
+        self._request = plan.first_request()
         self._policy = plan.policy()
         self._client = plan.ready_client()
         self._timeouts = plan.timeouts(self._client)
@@ -65,12 +74,10 @@ class Run:
         self._deadline = math.inf
         self._phase: _Phase = self._begin
         self._step = self._next_step()
-        self._call: ModelCall | None = None
-        self._tools: StepTools | None = None
-        self._early: list[LLMEvent] = []  # what happened before StreamStart, to be told after it
+        self._active: ModelCall | StepTools | None = None  # what aclose() has to end
+        self._early: list[LLMEvent] = []  # events before StreamStart, delivered after it
         self._started = False
-        self._answer: StreamStart | None = None  # of a later step, until its StepStart tells it
-        self._finish: Finish | None = None
+        self._answer: StreamStart | None = None  # of a later step, until its StepStart has it
         self._complete = False
         self._diagnostics: list[Diagnostic] = []
 
@@ -84,11 +91,11 @@ class Run:
     @property
     def partial(self) -> LLMResponse | None:
         """What has arrived of the current answer, or else the last one; None before any."""
-        if self._call is not None:
-            return self._call.partial
+        if isinstance(self._active, ModelCall):
+            return self._active.partial
         return self.steps[-1].response if self.steps else None
 
-    def result(self) -> GenerateResult:
+    def result(self) -> GenerateResult[None]:
         """Return the result of a run that ended; raise the error of one that failed."""
         if self.error is not None:
             raise self.error
@@ -106,18 +113,16 @@ class Run:
             return await self._within_limits()
         except LLMError as error:
             return await self._fail(error)
-        except BaseException:  # cancelled, or a fault in the caller's functions: no way on
+        except BaseException:  # cancelled, or a fault in the caller's functions: cannot go on
             self.ended = True
             raise
 
     async def aclose(self) -> None:
         """Close the connection and end the tools that run. Idempotent."""
         self.ended = True
-        if self._tools is not None:
-            await self._tools.stop()
-        if self._call is not None:
+        if self._active is not None:
             with anyio.CancelScope(shield=True):
-                await self._call.aclose()
+                await self._active.aclose()
 
     async def _within_limits(self) -> Sequence[LLMEvent]:
         signal, total = self._plan.abort_signal, self._timeouts.total
@@ -153,23 +158,25 @@ class Run:
     async def _begin(self) -> Sequence[LLMEvent]:
         """Run what `approvals` decides of the calls that the messages end with."""
         self._phase = self._ask
-        if self._plan.approvals is None:
+        approvals = self._plan.approvals
+        if approvals is None:
             return ()
         calls = unanswered(self._messages)
-        unknown = set(self._plan.approvals) - {call.id for call in calls}
+        unknown = set(approvals) - {call.id for call in calls}
         if unknown:
             raise InvalidRequestError(
                 f"approvals decides about {', '.join(sorted(unknown))}, "
-                "which is no pending call of the last assistant message"
+                "which is not a pending call of the last assistant message"
             )
-        _all_decided(call for call in calls if call.id not in self._plan.approvals)
-        tools = StepTools(calls, evolve(self._setting(), approvals=self._plan.approvals))
+        _refuse_pending(call for call in calls if call.id not in approvals)
+        self._active = tools = StepTools(calls, evolve(self._context(), approvals=approvals))
         await tools.run()
-        self._check(tools)
+        tools.raise_error()
+        self._active = None
         self._early = list(await tools.next_events())
         if tools.results:
             self._messages += (Message("tool", tools.results),)
-        _all_decided(tools.pending)
+        _refuse_pending(tools.pending)
         return ()
 
     async def _ask(self) -> Sequence[LLMEvent]:
@@ -177,115 +184,113 @@ class Run:
         step = self._next_step()
         if self._plan.prepare_step is not None:
             changed = self._plan.prepare_step(step)
-            step = _prepared(await changed if isawaitable(changed) else changed, step)
+            step = _checked_step(await changed if isawaitable(changed) else changed, step)
         self._step = step
         request = self._request_of(step)
         limits = evolve(self._timeouts, total=None)
-        self._call = ModelCall(
+        self._active = call = ModelCall(
             lambda: self._attempt(request, limits),
             self._policy,
             live=self._live,
             deadline=self._deadline,
-            without_proofs=lambda: self._attempt(without_proofs(request), limits),
+            without_opaque=lambda: self._attempt(without_opaque_reasoning(request), limits),
         )
-        self._phase = self._read
+        self._phase = partial(self._read, call)
         return ()
 
-    async def _read(self) -> Sequence[LLMEvent]:
-        """Pass on what the model says."""
-        assert self._call is not None  # noqa: S101  (set by _ask)
-        batch = await self._call.next_batch()
+    async def _read(self, call: ModelCall) -> Sequence[LLMEvent]:
+        """Return what the model sends; after its answer, go on with the tools or end."""
+        batch = await call.next_batch()
         last = batch[-1]
         if isinstance(last, ErrorEvent):
             self.error = last.error
             self.ended = True
-            return self._told(batch)
+            return self._renumbered(batch)
         if isinstance(last, Finish):
-            told = self._told(batch[:-1])
-            return [*told, *await self._step_done(last)]
-        return self._told(batch)
+            events = self._renumbered(batch[:-1])
+            return [*events, *await self._answered(call, last)]
+        return self._renumbered(batch)
 
-    async def _run_tools(self) -> Sequence[LLMEvent]:
+    async def _answered(self, call: ModelCall, finish: Finish) -> Sequence[LLMEvent]:
+        """Keep a whole answer. Return the terminal event if no tools are to run."""
+        match await call.result():
+            case Failure(error):
+                raise error
+            case Success(response):
+                pass
+        self._active = None
+        self._diagnostics.extend(finish.diagnostics)
+        calls = response.tool_calls
+        step = StepResult(response=response, pending_calls=calls, requests=call.requests)
+        if not calls or response.finish_reason.reason != "tool_calls":
+            self._keep(step)
+            return self._end(finish)
+        context = self._context(response.message)
+        if len(self.steps) >= self._plan.max_tool_rounds:
+            self._keep(self._with_rounds_used_up(step, context))
+            return self._end(finish)
+        self.steps.append(step)  # as yet without results
+        self._start_tools(StepTools(calls, context), finish)
+        return ()
+
+    def _start_tools(self, tools: StepTools, finish: Finish) -> None:
+        self._active = tools
+        if self.background is None:
+            self._phase = partial(self._run_tools, tools, finish)
+        else:
+            self._phase = partial(self._watch_tools, tools, finish)
+            self.background.start_soon(tools.run)
+
+    async def _run_tools(self, tools: StepTools, finish: Finish) -> Sequence[LLMEvent]:
         """Run the tools of a step to the end."""
-        assert self._tools is not None  # noqa: S101  (set by _step_done)
-        await self._tools.run()
-        self._phase = self._tools_done
-        return await self._tools.next_events()
+        await tools.run()
+        self._phase = partial(self._tools_done, tools, finish)
+        return await tools.next_events()
 
-    async def _watch_tools(self) -> Sequence[LLMEvent]:
-        """Pass on the results of a step's tools as they come."""
-        assert self._tools is not None  # noqa: S101  (set by _step_done)
-        events = await self._tools.next_events()
+    async def _watch_tools(self, tools: StepTools, finish: Finish) -> Sequence[LLMEvent]:
+        """Return the results of a step's tools as they come."""
+        events = await tools.next_events()
         if not events:
-            self._phase = self._tools_done
+            self._phase = partial(self._tools_done, tools, finish)
         return events
 
-    async def _tools_done(self) -> Sequence[LLMEvent]:
-        """Decide how to go on after a step's tools."""
-        tools, self._tools = self._tools, None
-        assert tools is not None  # noqa: S101  (set by _step_done)
-        self._check(tools)
-        self._keep(
-            evolve(self.steps.pop(), tool_results=tools.results, pending_calls=tools.pending)
-        )
-        if tools.pending or await any_holds(self._plan.stop_when, self.steps):
-            return self._end()
+    async def _tools_done(self, tools: StepTools, finish: Finish) -> Sequence[LLMEvent]:
+        """Keep the results. Return the terminal event, or ask again."""
+        tools.raise_error()
+        self._active = None
+        step = self.steps.pop()
+        self._keep(evolve(step, tool_results=tools.results, pending_calls=tools.pending))
+        if tools.pending or await any_met(self._plan.stop_when, self.steps):
+            return self._end(finish)
         self._phase = self._ask
         return ()
-
-    # -- steps
-
-    async def _step_done(self, finish: Finish) -> Sequence[LLMEvent]:
-        """Take in a whole answer, and return the terminal event if it is the last."""
-        assert self._call is not None  # noqa: S101  (it was read)
-        outcome = await self._call.result()
-        if not isinstance(outcome, Success):
-            raise outcome.failure()
-        requests, self._call = self._call.requests, None
-        self._finish = finish
-        self._diagnostics.extend(finish.diagnostics)
-        response = outcome.unwrap()
-        calls = response.tool_calls
-        step = StepResult(response=response, pending_calls=calls, requests=requests)
-        runs_tools = (
-            calls
-            and response.finish_reason.reason == "tool_calls"
-            and len(self.steps) < self._plan.max_tool_rounds
-        )
-        if not runs_tools:
-            self._keep(step)
-            return self._end()
-        self.steps.append(step)
-        self._start_tools(calls, response)
-        return ()
-
-    def _start_tools(self, calls: Sequence[ToolCallPart], response: LLMResponse) -> None:
-        self._tools = StepTools(calls, self._setting(response.message))
-        if self.background is None:
-            self._phase = self._run_tools
-        else:
-            self._phase = self._watch_tools
-            self.background.start_soon(self._tools.run)
 
     def _keep(self, step: StepResult) -> None:
         self.steps.append(step)
         self._messages += step.messages
 
-    def _end(self) -> Sequence[LLMEvent]:
+    def _end(self, finish: Finish) -> Sequence[LLMEvent]:
         """Return the one `Finish` of the run."""
         self.ended = self._complete = True
-        assert self._finish is not None  # noqa: S101  (a step is done)
-        if len(self.steps) > 1:
-            self._finish = evolve(
-                self._finish,
-                usage=total_usage(self.steps),
-                diagnostics=tuple(self._diagnostics),
-            )
-        return (self._finish,)
+        usage = total_usage(self.steps) if len(self.steps) > 1 else finish.usage
+        response, notes = self.steps[-1].response, tuple(self._diagnostics)
+        return (evolve(finish, usage=usage, diagnostics=notes, response=response),)
 
-    def _check(self, tools: StepTools) -> None:
-        if tools.error is not None:
-            raise tools.error
+    def _with_rounds_used_up(self, step: StepResult, context: ToolContext) -> StepResult:
+        """Return *step* with a Diagnostic if its calls would have run in one more round."""
+        rounds = self._plan.max_tool_rounds
+        if rounds == 0 or all(map(context.is_passive, step.pending_calls)):
+            return step
+        note = Diagnostic(
+            "tool-rounds-used-up",
+            "tool_calls",
+            action="noted",
+            message=f"the model called tools again after the last round (max_tool_rounds={rounds});"
+            " the calls were not run and are in pending_calls",
+        )
+        self._diagnostics.append(note)
+        response = step.response
+        return evolve(step, response=evolve(response, diagnostics=(*response.diagnostics, note)))
 
     # -- values
 
@@ -293,10 +298,10 @@ class Run:
         return NextStep(
             number=len(self.steps),
             steps=tuple(self.steps),
-            model=self._plan.model,
+            model=self._request.model,
             messages=self._messages,
-            tools=self._plan.tools,
-            tool_choice=self._plan.tool_choice,
+            tools=self._plan.offered_tools(),
+            tool_choice=self._request.tool_choice,
         )
 
     def _request_of(self, step: NextStep) -> LLMRequest:
@@ -311,8 +316,8 @@ class Run:
     def _attempt(self, request: LLMRequest, limits: Timeouts) -> EventStream:
         return self._client.stream(request, timeouts=limits)
 
-    def _setting(self, *answer: Message) -> ToolSetting:
-        return ToolSetting(
+    def _context(self, *answer: Message) -> ToolContext:
+        return ToolContext(
             tools=self._step.tools,
             messages=(*self._messages, *answer),
             signal=self._plan.abort_signal or self._controller.signal,
@@ -322,33 +327,33 @@ class Run:
             errors=self._plan.tool_errors,
         )
 
-    def _told(self, events: Iterable[LLMEvent]) -> list[LLMEvent]:
-        """Return a step's *events* as they stand in the run: numbered, and begun once.
+    def _renumbered(self, events: Iterable[LLMEvent]) -> list[LLMEvent]:
+        """Return a step's *events* as events of the run: numbered, and begun once.
 
-        What the `StreamStart` of a later step says, its `StepStart` does.
+        The `StreamStart` of a later step becomes a field of its `StepStart`.
         """
         number = len(self.steps)
-        told: list[LLMEvent] = []
+        found: list[LLMEvent] = []
         for event in events:
             if type(event) not in _FRAME:  # nearly all of them: asked first, and quickly
-                told.append(event)
+                found.append(event)
             elif isinstance(event, StepStart):
-                told.append(StepStart(number, answer=self._answer))
+                found.append(StepStart(number, answer=self._answer))
             elif isinstance(event, StepFinish):
-                told.append(evolve(event, step=number))
+                found.append(evolve(event, step=number))
             elif isinstance(event, StreamStart) and self._started:
                 self._diagnostics.extend(event.diagnostics)
                 self._answer = evolve(event, diagnostics=())
             else:
                 self._started = True
-                told += [event, *self._early]
-        return told
+                found += [event, *self._early]
+        return found
 
 
 _FRAME = {StreamStart, StepStart, StepFinish}
 
 
-def _prepared(changed: NextStep | None, step: NextStep) -> NextStep:
+def _checked_step(changed: NextStep | None, step: NextStep) -> NextStep:
     if changed is None:
         return step
     if not isinstance(changed, NextStep):
@@ -357,7 +362,7 @@ def _prepared(changed: NextStep | None, step: NextStep) -> NextStep:
     return changed
 
 
-def _all_decided(calls: Iterable[ToolCallPart]) -> None:
+def _refuse_pending(calls: Iterable[ToolCallPart]) -> None:
     names = ", ".join(f"{call.name} ({call.id})" for call in calls)
     if names:
         raise InvalidRequestError(f"calls are still pending: {names}; approve or answer them")

@@ -7,7 +7,7 @@ from typing import Any, Generic, Self, TypeVar, Unpack, overload
 
 from attrs import evolve
 
-from llmcore.generation.generate import generate
+from llmcore.generation.generate import completed
 from llmcore.generation.loop import Run
 from llmcore.generation.object_schema import Accepted, ObjectSchema
 from llmcore.generation.object_text import Document, document_in
@@ -17,7 +17,7 @@ from llmcore.generation.partial_objects import (
     contains,
 )
 from llmcore.generation.results import GenerateResult
-from llmcore.generation.settings import Plan, Settings, signed
+from llmcore.generation.settings import Plan, Settings, plan_of, signed
 from llmcore.generation.stream import StreamResult
 from llmcore.schema import json
 from llmcore.schema.content import RefusalPart
@@ -26,6 +26,7 @@ from llmcore.schema.errors import InvalidRequestError, NoObjectGeneratedError
 from llmcore.schema.events import LLMEvent, StepStart, TextDelta
 from llmcore.schema.json import JsonValue
 from llmcore.schema.model import Model
+from llmcore.schema.options import ResponseFormat
 from llmcore.schema.response import LLMResponse
 
 _T = TypeVar("_T")
@@ -56,7 +57,7 @@ def _with_schema(function: _F) -> _F:
 
 @overload
 async def generate_object(
-    model: Model | str,
+    model: Model | str | None = None,
     prompt: str | None = None,
     *,
     schema: type[_T],
@@ -68,7 +69,7 @@ async def generate_object(
 
 @overload
 async def generate_object(
-    model: Model | str,
+    model: Model | str | None = None,
     prompt: str | None = None,
     *,
     schema: object,
@@ -80,7 +81,7 @@ async def generate_object(
 
 @_with_schema
 async def generate_object(
-    model: Model | str,
+    model: Model | str | None = None,
     prompt: str | None = None,
     *,
     schema: object,
@@ -96,16 +97,19 @@ async def generate_object(
     object; it is not asked for again.
     """
     wanted = ObjectSchema.of(schema)
-    _format_into(settings, wanted, schema_name, schema_description)
-    return _with_output(await generate(model, prompt, **settings), wanted)
+    plan = plan_of("generate_object", model, prompt, settings)
+    plan = _with_format(plan, wanted.response_format(schema_name, schema_description))
+    return _with_output(await completed(plan), wanted)
 
 
-def _format_into(
-    settings: Settings, wanted: ObjectSchema, name: str | None, description: str | None
-) -> None:
-    if settings.get("response_format") is not None:
+def _with_format(plan: Plan, made: ResponseFormat) -> Plan:
+    """Return *plan* with the response format that its schema makes."""
+    request = plan.request
+    if plan.response_format is not None or (request and request.response_format is not None):
         raise InvalidRequestError("give schema alone: response_format is made from it")
-    settings["response_format"] = wanted.response_format(name, description)
+    if request is not None:
+        return evolve(plan, request=evolve(request, response_format=made))
+    return evolve(plan, response_format=made)
 
 
 # -- from an answer to an object
@@ -357,7 +361,7 @@ class _Elements:
 
 @overload
 def stream_object(
-    model: Model | str,
+    model: Model | str | None = None,
     prompt: str | None = None,
     *,
     schema: type[_T],
@@ -369,7 +373,7 @@ def stream_object(
 
 @overload
 def stream_object(
-    model: Model | str,
+    model: Model | str | None = None,
     prompt: str | None = None,
     *,
     schema: object,
@@ -381,7 +385,7 @@ def stream_object(
 
 @_with_schema
 def stream_object(
-    model: Model | str,
+    model: Model | str | None = None,
     prompt: str | None = None,
     *,
     schema: object,
@@ -394,5 +398,6 @@ def stream_object(
     What is wrong with the arguments is raised here; everything else while reading.
     """
     wanted = ObjectSchema.of(schema)
-    _format_into(settings, wanted, schema_name, schema_description)
-    return StreamObjectResult(Run(Plan(model=model, prompt=prompt, **settings), live=True), wanted)
+    plan = plan_of("stream_object", model, prompt, settings)
+    plan = _with_format(plan, wanted.response_format(schema_name, schema_description))
+    return StreamObjectResult(Run(plan, live=True), wanted)

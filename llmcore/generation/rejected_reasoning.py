@@ -19,7 +19,7 @@ def is_rejected_reasoning(error: LLMError) -> bool:
     return error.error_code in _REJECTED
 
 
-def without_proofs(request: LLMRequest) -> LLMRequest:
+def without_opaque_reasoning(request: LLMRequest) -> LLMRequest:
     """Return *request*, its reasoning without encrypted data, signatures and item ids.
 
     The text of it stays; what of that the provider does not take back, history repair drops,
@@ -31,10 +31,10 @@ def without_proofs(request: LLMRequest) -> LLMRequest:
 def _readable(message: Message) -> Message:
     if not any(isinstance(part, ReasoningPart) for part in message.content):
         return message
-    return evolve(message, content=tuple(map(_without_proof, message.content)))
+    return evolve(message, content=tuple(map(_without_opaque, message.content)))
 
 
-def _without_proof(part: ContentPart) -> ContentPart:
+def _without_opaque(part: ContentPart) -> ContentPart:
     if not isinstance(part, ReasoningPart):
         return part
     return evolve(part, signature=None, encrypted=None, provider_metadata={})

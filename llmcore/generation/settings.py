@@ -1,9 +1,10 @@
-"""What `generate` and `stream` are told, once for both.
+"""The settings of `generate` and `stream`, once for both.
 
 `Settings` is what type checkers and editors see; `Plan` is the same as a value, with the
 defaults, checked.
 """
 
+import difflib
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias, TypedDict, TypeVar, Union, get_args
@@ -39,7 +40,7 @@ from llmcore.schema.options import (
     ResponseFormat,
 )
 from llmcore.schema.request import LLMRequest, SystemInput, request
-from llmcore.schema.tools import ToolChoice, ToolSpec
+from llmcore.schema.tools import HostedTool, ToolChoice, ToolSpec
 
 ToolInput: TypeAlias = Union[AnyTool, Callable[..., object]]
 """A tool, or a function to make one of."""
@@ -88,6 +89,9 @@ class RunSettings(TypedDict, total=False):
 
     messages: Sequence[Message] | None
     """A conversation, instead of a prompt."""
+    request: LLMRequest | None
+    """A request that is built already, instead of a model, a prompt and the settings that
+    describe one. `tools` go into it: one of the same name replaces its definition."""
     system: SystemInput | None
     provider: str | None
     """Where to look up a model that is given by its id."""
@@ -144,7 +148,8 @@ def _conditions(
     return (given,) if callable(given) else sequence_of("stop_when", given)
 
 
-_A_MODEL = is_a(Model, str, instead="a Model or a model's id", optional=False)
+_A_MODEL = is_a(Model, str, instead="a Model or a model's id")
+_A_REQUEST = is_a(LLMRequest, instead="an LLMRequest")
 _A_CHOICE = is_a(ToolChoice, instead="a ToolChoice, such as ToolChoice.auto()")
 _A_FORMAT = is_a(ResponseFormat, instead="a ResponseFormat, such as ResponseFormat.json()")
 _A_POLICY = is_a(RetryPolicy, instead="a RetryPolicy")
@@ -162,9 +167,10 @@ def _send_or_raise(_plan: object, _attribute: object, value: str) -> None:
 class Plan:
     """A run that has not begun. Contradictions are InvalidRequestErrors."""
 
-    model: Model | str = field(validator=_A_MODEL)
+    model: Model | str | None = field(default=None, validator=_A_MODEL)
     prompt: str | None = None
     messages: Sequence[Message] | None = None
+    request: LLMRequest | None = field(default=None, validator=_A_REQUEST)
     system: SystemInput | None = None
     provider: str | None = None
     tools: tuple[AnyTool, ...] = field(default=(), converter=tools_of)
@@ -198,8 +204,15 @@ class Plan:
     abort_signal: AbortSignal | None = field(default=None, validator=_A_SIGNAL)
     client: Client | None = field(default=None, validator=_A_CLIENT)
 
-    def request(self) -> LLMRequest:
+    def first_request(self) -> LLMRequest:
         """Return the request of the first step."""
+        if self.request is not None:
+            self._refuse_descriptions()
+            return evolve(self.request, tools=definitions_of(self.offered_tools()))
+        if self.prompt is None and self.messages is None:
+            raise InvalidRequestError("there is nothing to ask: give a prompt or messages")
+        if self.model is None:
+            raise InvalidRequestError("which model is to be asked? Give a Model or a model's id")
         return request(
             model=self.model,
             prompt=self.prompt,
@@ -224,6 +237,31 @@ class Plan:
             strict=self.strict,
         )
 
+    def offered_tools(self) -> tuple[AnyTool, ...]:
+        """Return the tools of the first step: the request's, and those to run."""
+        if self.request is None:
+            return self.tools
+        runs = {tool.name: tool for tool in self.tools if not isinstance(tool, HostedTool)}
+        named = (
+            one if isinstance(one, HostedTool) else runs.pop(one.name, one)
+            for one in self.request.tools
+        )
+        there = tuple(named)
+        return (*there, *(tool for tool in self.tools if tool not in there))
+
+    def _refuse_descriptions(self) -> None:
+        """Raise InvalidRequestError for settings that the request has already."""
+        given = [
+            name
+            for name, attribute in fields_dict(Plan).items()
+            if name in _DESCRIPTIONS and getattr(self, name) != attribute.default
+        ]
+        if given:
+            raise InvalidRequestError(
+                f"give either request or {', '.join(given)}, and not both: "
+                "change the request by evolve(request, ...)"
+            )
+
     def policy(self) -> RetryPolicy:
         """Return how to retry."""
         if self.retry_policy is None:
@@ -243,6 +281,26 @@ class Plan:
         if isinstance(self.timeout, Timeouts):
             return self.timeout
         return evolve(client.timeouts, total=self.timeout)
+
+
+_DESCRIPTIONS = {
+    *("model", "prompt", "messages", "system", "provider", "tool_choice", "parallel_tool_calls"),
+    *("response_format", "temperature", "top_p", "max_tokens", "stop_sequences", "generation"),
+    *("reasoning_effort", "reasoning", "cache", "metadata", "provider_options", "http", "strict"),
+}
+"""Settings that describe the request, and not the run."""
+
+
+def plan_of(
+    function: str, model: Model | str | None, prompt: str | None, settings: Settings
+) -> Plan:
+    """Return the plan of a call of *function*; TypeError for a setting that it does not have."""
+    unknown = next((name for name in settings if name not in Settings.__annotations__), None)
+    if unknown is not None:
+        near = difflib.get_close_matches(unknown, Settings.__annotations__, 1)
+        hint = f": did you mean {near[0]!r}?" if near else ""
+        raise TypeError(f"{function}() got an unexpected keyword argument {unknown!r}{hint}")
+    return Plan(model=model, prompt=prompt, **settings)
 
 
 _F = TypeVar("_F", bound=Callable[..., object])

@@ -8,7 +8,7 @@ from anyio.abc import TaskGroup
 
 from llmcore.generation.loop import Run
 from llmcore.generation.results import GenerateResult, StepResult
-from llmcore.generation.settings import Plan, Settings, signed
+from llmcore.generation.settings import Settings, plan_of, signed
 from llmcore.schema.events import LLMEvent, TextDelta
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
@@ -118,11 +118,11 @@ class _Texts:
 
 @signed
 def stream(
-    model: Model | str, prompt: str | None = None, **settings: Unpack[Settings]
+    model: Model | str | None = None, prompt: str | None = None, **settings: Unpack[Settings]
 ) -> StreamResult:
     """Return the events of what `generate` would do with the same arguments.
 
     Contradictory arguments raise InvalidRequestError here; everything else that can go
     wrong is raised while reading.
     """
-    return StreamResult(Run(Plan(model=model, prompt=prompt, **settings), live=True))
+    return StreamResult(Run(plan_of("stream", model, prompt, settings), live=True))

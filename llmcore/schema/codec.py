@@ -119,6 +119,7 @@ def _union_of(kind: Any) -> Any:
 @cache
 def _converter() -> cattrs.Converter:
     """Build the converter, on first use."""
+    resolve_types(events.Finish, localns={"LLMResponse": LLMResponse})
     converter = cattrs.Converter(forbid_extra_keys=True)
     _scalars(converter)
     _json(converter)

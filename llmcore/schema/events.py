@@ -17,7 +17,7 @@ who answers a later step, its `StepStart` says.
 """
 
 from enum import StrEnum
-from typing import ClassVar, Literal, TypeAlias, Union
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, Union
 
 from attrs import field, frozen
 
@@ -35,6 +35,9 @@ from llmcore.schema.errors import LLMError
 from llmcore.schema.json import JsonValue, ProviderMetadata, plain, plain_metadata
 from llmcore.schema.rate_limit import RateLimitInfo
 from llmcore.schema.usage import Usage
+
+if TYPE_CHECKING:  # it is made of events
+    from llmcore.schema.response import LLMResponse
 
 
 class EventType(StrEnum):
@@ -295,6 +298,8 @@ class Finish:
     """Of the response as a whole: service tier, fingerprint, grounding, safety ratings."""
     raw: JsonValue = field(default=None, eq=False, repr=False)
     """The native response, where it came as one document."""
+    response: "LLMResponse | None" = field(default=None, eq=False, repr=False)
+    """The whole response of the last step; set by `llmcore.stream`, not by a client's streams."""
 
 
 @frozen

@@ -57,8 +57,8 @@ def _signed_as(twin: Callable[..., object]) -> Callable[[_F], _F]:
 
 @_signed_as(asynchronous_generate)
 def generate(
-    model: Model | str, prompt: str | None = None, **settings: Unpack[SyncSettings]
-) -> GenerateResult:
+    model: Model | str | None = None, prompt: str | None = None, **settings: Unpack[SyncSettings]
+) -> GenerateResult[None]:
     """Ask *model*, run the tools it calls, tell it their results, and return its answer.
 
     `llmcore.generate`, blocking: the same arguments, the same errors. Ctrl-C cancels the call.
@@ -69,7 +69,7 @@ def generate(
 
 @_signed_as(asynchronous_stream)
 def stream(
-    model: Model | str, prompt: str | None = None, **settings: Unpack[SyncSettings]
+    model: Model | str | None = None, prompt: str | None = None, **settings: Unpack[SyncSettings]
 ) -> StreamResult:
     """Return the events of what `generate` would do with the same arguments.
 
@@ -81,7 +81,7 @@ def stream(
 
 @_signed_as(objects.generate_object)
 def generate_object(
-    model: Model | str,
+    model: Model | str | None = None,
     prompt: str | None = None,
     *,
     schema: object,
@@ -108,7 +108,7 @@ def generate_object(
 
 @overload
 def stream_object(
-    model: Model | str,
+    model: Model | str | None = None,
     prompt: str | None = None,
     *,
     schema: type[_T],
@@ -120,7 +120,7 @@ def stream_object(
 
 @overload
 def stream_object(
-    model: Model | str,
+    model: Model | str | None = None,
     prompt: str | None = None,
     *,
     schema: object,
@@ -132,7 +132,7 @@ def stream_object(
 
 @_signed_as(objects.stream_object)
 def stream_object(
-    model: Model | str,
+    model: Model | str | None = None,
     prompt: str | None = None,
     *,
     schema: object,

@@ -12,7 +12,7 @@ import pytest
 from attrs import evolve
 
 from llmcore.generation.abort import AbortController, AbortSignal
-from llmcore.generation.execution import StepTools, ToolSetting, unanswered
+from llmcore.generation.execution import StepTools, ToolContext, unanswered
 from llmcore.generation.tool import Tool, ToolFailure, tool
 from llmcore.schema.content import ImagePart, TextPart, ToolCallPart, ToolResultPart
 from llmcore.schema.errors import AbortError, ConfigurationError, InvalidToolCallError, LLMError
@@ -27,7 +27,7 @@ def call(name: str, arguments: Any = None, id_: str = "c1") -> ToolCallPart:
     return ToolCallPart(id_, name, arguments)
 
 
-async def run(setting: ToolSetting, *calls: ToolCallPart) -> StepTools:
+async def run(setting: ToolContext, *calls: ToolCallPart) -> StepTools:
     tools = StepTools(calls, setting)
     with anyio.fail_after(10):
         await tools.run()
@@ -35,7 +35,7 @@ async def run(setting: ToolSetting, *calls: ToolCallPart) -> StepTools:
 
 
 async def result_of(execute: Callable[..., object], **setting: Any) -> ToolResultPart:
-    made = ToolSetting(tools=(Tool("t", "", None, execute),), **setting)
+    made = ToolContext(tools=(Tool("t", "", None, execute),), **setting)
     tools = await run(made, call("t"))
     assert tools.error is None
     (result,) = tools.results
@@ -54,7 +54,7 @@ async def test_asynchronous_tools_run_together() -> None:
         await meeting[1 - me].wait()
         return me
 
-    setting = ToolSetting(tools=(tool(meet),))
+    setting = ToolContext(tools=(tool(meet),))
     tools = await run(setting, call("meet", {"me": 0}, "a"), call("meet", {"me": 1}, "b"))
 
     assert [(r.tool_call_id, r.content) for r in tools.results] == [("a", 0), ("b", 1)]
@@ -68,7 +68,7 @@ async def test_plain_tools_run_together_in_threads() -> None:
         barrier.wait(timeout=8)
         return threading.get_ident()
 
-    setting = ToolSetting(tools=(tool(meet),))
+    setting = ToolContext(tools=(tool(meet),))
     tools = await run(setting, *(call("meet", {}, f"c{n}") for n in range(50)))
 
     assert len({result.content for result in tools.results}) == 50
@@ -82,7 +82,7 @@ async def test_results_keep_the_order_of_the_calls() -> None:
         await anyio.sleep(seconds)
         return seconds
 
-    setting = ToolSetting(tools=(tool(wait),))
+    setting = ToolContext(tools=(tool(wait),))
     calls = [call("wait", {"seconds": s}, id_) for s, id_ in ((0.2, "a"), (0.1, "b"), (0, "c"))]
     tools = await run(setting, *calls)
     events = await tools.next_events()
@@ -101,7 +101,7 @@ async def test_events_come_while_others_run() -> None:
             await slow.wait()
         return wait
 
-    setting = ToolSetting(tools=(tool(either),))
+    setting = ToolContext(tools=(tool(either),))
     tools = StepTools(
         [call("either", {"wait": True}, "a"), call("either", {"wait": False}, "b")], setting
     )
@@ -167,7 +167,7 @@ async def test_one_failure_leaves_the_others_alone() -> None:
     def broken() -> str:
         raise ToolFailure("no such city")
 
-    setting = ToolSetting(tools=(tool(sound), tool(broken)))
+    setting = ToolContext(tools=(tool(sound), tool(broken)))
     tools = await run(setting, call("broken", {}, "a"), call("sound", {}, "b"))
     events = await tools.next_events()
 
@@ -200,7 +200,7 @@ async def test_exceptions_end_the_run_if_wanted() -> None:
     async def endless() -> None:
         await anyio.sleep(60)
 
-    setting = ToolSetting(tools=(tool(divide), tool(endless)), errors="raise")
+    setting = ToolContext(tools=(tool(divide), tool(endless)), errors="raise")
     tools = await run(setting, call("endless", {}, "a"), call("divide", {}, "b"))
 
     assert isinstance(tools.error, LLMError)
@@ -222,7 +222,7 @@ async def test_what_a_tool_awaited_may_be_cancelled(anyio_backend: str) -> None:
     result = await result_of(look)
     assert (result.is_error, result.content) == (True, "CancelledError: ")
 
-    tools = await run(ToolSetting(tools=(tool(look),), errors="raise"), call("look", {}))
+    tools = await run(ToolContext(tools=(tool(look),), errors="raise"), call("look", {}))
     assert isinstance(tools.error, LLMError)
     assert isinstance(tools.error.cause, asyncio.CancelledError)
 
@@ -238,7 +238,7 @@ async def test_a_failure_is_sent_even_so() -> None:
 
 async def test_unknown_tools_are_error_results() -> None:
     """The model is told which there are."""
-    setting = ToolSetting(tools=(Tool("known"), ToolDefinition("other"), HostedTool.web_search()))
+    setting = ToolContext(tools=(Tool("known"), ToolDefinition("other"), HostedTool.web_search()))
     tools = await run(setting, call("nope"))
 
     assert tools.results[0].is_error
@@ -253,7 +253,7 @@ async def test_invalid_arguments_are_error_results() -> None:
     def look(city: str) -> None:
         called.append(city)
 
-    tools = await run(ToolSetting(tools=(tool(look),)), call("look", {"city": 1}))
+    tools = await run(ToolContext(tools=(tool(look),)), call("look", {"city": 1}))
 
     assert "city" in str(tools.results[0].content)
     assert tools.results[0].is_error
@@ -278,7 +278,7 @@ async def test_a_call_is_repaired_once() -> None:
         }
         return fixes.get(broken.id)
 
-    setting = ToolSetting(tools=(tool(echo),), repair=repair)
+    setting = ToolContext(tools=(tool(echo),), repair=repair)
     calls = [
         call("echo", "{", "a"),
         call("Echo", {}, "b"),
@@ -300,7 +300,7 @@ async def test_a_repair_that_fails_is_no_repair(errors: Any) -> None:
     def repair(*_: object) -> None:
         raise KeyError("oops")
 
-    setting = ToolSetting(tools=(tool(echo),), repair=repair, errors=errors)
+    setting = ToolContext(tools=(tool(echo),), repair=repair, errors=errors)
     tools = await run(setting, call("echo", {}))
 
     if errors == "send":
@@ -313,7 +313,7 @@ async def test_a_repair_that_fails_is_no_repair(errors: Any) -> None:
 async def test_a_schema_nobody_can_use_ends_the_run() -> None:
     """It is the application's mistake, which no model can mend."""
     schema: Any = {"type": "object", "properties": {"a": {"type": "strange"}}}
-    tools = await run(ToolSetting(tools=(Tool("t", "", schema, echo),)), call("t", {}))
+    tools = await run(ToolContext(tools=(Tool("t", "", schema, echo),)), call("t", {}))
 
     assert isinstance(tools.error, ConfigurationError)
 
@@ -333,7 +333,7 @@ async def test_each_tool_has_its_time(own: bool) -> None:
         release.wait(20)
 
     limit = 0.5 if own else None
-    setting = ToolSetting(
+    setting = ToolContext(
         tools=(tool(timeout=limit)(slow), tool(timeout=limit)(slow_thread), tool(echo)),
         timeout=None if own else 0.5,
     )
@@ -356,7 +356,7 @@ async def test_a_tool_that_runs_out_of_time_can_notice() -> None:
             time.sleep(0.01)
         noticed.set()
 
-    await run(ToolSetting(tools=(tool(timeout=0.5)(patient),)), call("patient", {}))
+    await run(ToolContext(tools=(tool(timeout=0.5)(patient),)), call("patient", {}))
 
     assert await anyio.to_thread.run_sync(lambda: noticed.wait(5))
 
@@ -372,14 +372,14 @@ async def test_stopping_ends_what_runs() -> None:
         finally:
             ended.append("endless")
 
-    tools = StepTools([call("endless", {})], ToolSetting(tools=(tool(endless),)))
-    await tools.stop()  # before it began: there is nothing to wait for
-    tools = StepTools([call("endless", {})], ToolSetting(tools=(tool(endless),)))
+    tools = StepTools([call("endless", {})], ToolContext(tools=(tool(endless),)))
+    await tools.aclose()  # before it began: there is nothing to wait for
+    tools = StepTools([call("endless", {})], ToolContext(tools=(tool(endless),)))
     with anyio.fail_after(5):
         async with anyio.create_task_group() as group:
             group.start_soon(tools.run)
             await started.wait()
-            await tools.stop()
+            await tools.aclose()
 
     assert ended == ["endless"]
     assert tools.pending == (call("endless", {}),)
@@ -398,7 +398,7 @@ async def test_handlers_get_what_they_ask_for() -> None:
     async def waiting(tool_call_id: str, abort_signal: AbortSignal) -> None:
         seen.update(tool_call_id=tool_call_id, aborted=abort_signal.aborted)
 
-    setting = ToolSetting(
+    setting = ToolContext(
         tools=(tool(plain), tool(waiting)), messages=(Message.user("hi"),), context={"user": 7}
     )
     await run(setting, call("plain", {"x": 1}, "a"), call("waiting", {}, "b"))
@@ -421,7 +421,7 @@ async def test_an_abort_reaches_every_tool() -> None:
         abort_signal.throw_if_aborted()
 
     tools = await run(
-        ToolSetting(tools=(tool(obeys),), signal=controller.signal), call("obeys", {})
+        ToolContext(tools=(tool(obeys),), signal=controller.signal), call("obeys", {})
     )
 
     assert isinstance(tools.error, AbortError)
@@ -444,7 +444,7 @@ async def test_an_abort_reaches_every_tool() -> None:
 )
 async def test_calls_of_passive_tools_are_pending(passive: Any) -> None:
     """The tools beside them run all the same."""
-    setting = ToolSetting(tools=(passive, tool(echo)))
+    setting = ToolContext(tools=(passive, tool(echo)))
     tools = await run(setting, call("look", {}, "a"), call("echo", {"city": "B"}, "b"))
 
     assert [one.id for one in tools.pending] == ["a"]
@@ -457,7 +457,7 @@ async def test_approval_is_waited_for() -> None:
     async def risky(arguments: Any) -> bool:
         return bool(arguments["city"] == "A")
 
-    setting = ToolSetting(
+    setting = ToolContext(
         tools=(
             tool(name="always", needs_approval=True)(echo),
             tool(name="asks", needs_approval=risky)(echo),
@@ -496,7 +496,7 @@ async def test_a_question_that_fails_is_no_approval() -> None:
     def risky(city: str) -> None:
         called.append(city)
 
-    tools = await run(ToolSetting(tools=(risky,)), call("risky", {"city": "A"}))
+    tools = await run(ToolContext(tools=(risky,)), call("risky", {"city": "A"}))
 
     assert isinstance(tools.error, LLMError)
     assert called == []

@@ -1,5 +1,6 @@
 """`generate`: the loop of calls and tools, over a scripted provider."""
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -46,7 +47,7 @@ from llmcore.schema.events import (
 )
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
-from llmcore.schema.request import LLMRequest
+from llmcore.schema.request import LLMRequest, request
 from llmcore.schema.tools import ToolChoice, ToolDefinition
 from llmcore.schema.usage import Usage
 from tests.support.servers.loopback import chat_chunk, chat_whole
@@ -187,10 +188,34 @@ async def test_rounds_are_counted(rounds: int) -> None:
 
     assert ran == ["A"] * rounds
     assert len(result.steps) == rounds + 1
+    used_up = "tool-rounds-used-up" in [one.code for one in result.last.diagnostics]
+    assert used_up == bool(rounds)  # 0 asks for the calls
     assert [call.id for call in result.pending_calls] == ["c1"]
     assert result.tool_results == ()
     assert result.finish_reason.reason == "tool_calls"
     assert all(not step.pending_calls for step in result.steps[:-1])
+
+
+async def test_calls_of_passive_tools_are_not_rounds_used_up() -> None:
+    """They come back whatever the limit."""
+    client, _ = client_of(CALL, calls_of(("c2", "ask_user", {})))
+    result = await generate(MODEL, "Hi", tools=[look, Tool("ask_user")], client=client)
+
+    assert [call.name for call in result.pending_calls] == ["ask_user"]
+    assert result.diagnostics == ()
+
+
+async def test_a_prebuilt_request_runs_with_tools() -> None:
+    """Its settings hold for every step."""
+    client, transport = client_of(CALL, text_of())
+    built = request(model=MODEL, prompt="Hi", temperature=0.5, tools=[look.definition])
+    result = await generate(request=built, tools=[look], client=client)
+
+    assert result.text == "Hello"
+    assert [step.tool_results[0].content for step in result.steps[:1]] == ["sunny in A"]
+    bodies: list[Any] = [json.loads(sent.body) for sent in transport.requests]
+    assert [body["temperature"] for body in bodies] == [0.5, 0.5]
+    assert [len(body["tools"]) for body in bodies] == [1, 1]
 
 
 async def test_all_results_go_in_one_request() -> None:

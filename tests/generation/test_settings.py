@@ -5,19 +5,22 @@ import re
 from typing import Any
 
 import pytest
-from attrs import fields_dict
+from attrs import evolve, fields_dict
 
 from llmcore import sync
 from llmcore.client.client import Client
 from llmcore.generation.abort import AbortController
 from llmcore.generation.generate import generate
+from llmcore.generation.objects import generate_object, stream_object
 from llmcore.generation.retry import RetryPolicy
 from llmcore.generation.settings import Plan, Settings
 from llmcore.generation.stream import stream
 from llmcore.generation.tool import Tool
 from llmcore.routes.timeouts import Timeouts
 from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.messages import Message
 from llmcore.schema.options import CachePolicy, GenerationOptions, ReasoningOptions, ResponseFormat
+from llmcore.schema.request import request
 from llmcore.schema.tools import HostedTool, ToolChoice, ToolDefinition
 from tests.support.wire.generation import any_model
 
@@ -36,7 +39,7 @@ def test_the_signature_spells_them_out(function: Any) -> None:
 
     assert list(parameters)[:3] == ["model", "prompt", "messages"]
     assert parameters["max_tool_rounds"].default == 1
-    assert parameters["model"].default is inspect.Parameter.empty
+    assert parameters["model"].default is None
     assert parameters["tools"].kind is inspect.Parameter.KEYWORD_ONLY
 
 
@@ -63,7 +66,7 @@ def test_the_signature_spells_them_out(function: Any) -> None:
 )
 def test_settings_reach_the_request(settings: Any, path: str, value: object) -> None:
     """Each where it belongs."""
-    found: Any = Plan(model=MODEL, prompt="Hi", **settings).request()
+    found: Any = Plan(model=MODEL, prompt="Hi", **settings).first_request()
     for name in path.split("."):
         found = getattr(found, name)
     if path == "system":
@@ -80,7 +83,7 @@ def test_all_kinds_of_tools_reach_the_request() -> None:
         return city
 
     given: Any = [look, Tool("own"), ToolDefinition("passive"), HostedTool.web_search()]
-    tools = Plan(model=MODEL, prompt="Hi", tools=given).request().tools
+    tools = Plan(model=MODEL, prompt="Hi", tools=given).first_request().tools
 
     assert [getattr(one, "name", "web") for one in tools] == ["look", "own", "passive", "web"]
     assert not any(isinstance(one, Tool) for one in tools)
@@ -104,7 +107,10 @@ def test_two_retries_are_the_default() -> None:
 @pytest.mark.parametrize(
     ("given", "instead"),
     [
-        ({"model": None}, "model is a Model or a model's id, not a NoneType"),
+        ({"model": None}, "which model is to be asked? Give a Model or a model's id"),
+        ({"model": 3}, "model is a Model or a model's id, not a int"),
+        ({"prompt": None}, "there is nothing to ask: give a prompt or messages"),
+        ({"request": {}}, "request is an LLMRequest, not a dict"),
         ({"tools": "look"}, "tools is a list of them, not a str"),
         ({"tools": Tool("look")}, "tools is a list of them"),
         ({"tool_choice": "auto"}, "tool_choice is a ToolChoice, such as ToolChoice.auto()"),
@@ -135,3 +141,63 @@ def test_settings_of_the_wrong_kind_are_refused(given: Any, instead: str) -> Non
 def test_none_is_no_tools() -> None:
     """As it is no stop condition, and none of the other settings."""
     assert Plan(model=MODEL, prompt="Hi", tools=None).tools == ()
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    "function", [generate, stream, generate_object, stream_object, sync.generate, sync.stream]
+)
+async def test_an_unknown_setting_is_named_with_the_function_and_the_nearest_one(
+    function: Any,
+) -> None:
+    """As Python does for its own functions."""
+    more = {"schema": int} if "object" in function.__name__ else {}
+    expected = rf"{function.__name__}\(\) .* 'max_token': did you mean 'max_tokens'\?"
+
+    async def call(**unknown: Any) -> None:
+        await function(MODEL, "Hi", **unknown, **more)
+
+    with pytest.raises(TypeError, match=expected):
+        await call(max_token=3)
+    with pytest.raises(TypeError, match=r"'zzz'$"):
+        await call(zzz=3)
+
+
+# -- requests that are built already
+
+
+def test_tools_go_into_a_prebuilt_request() -> None:
+    """One that has a function replaces the definition of its name; the others stay."""
+    weather, own = Tool("weather", "Tell.", execute=len), Tool("own", execute=len)
+    definitions = (ToolDefinition("weather"), HostedTool.web_search(), ToolDefinition("passive"))
+    built = request(
+        model=MODEL, prompt="Hi", tools=definitions, tool_choice=ToolChoice.required(), top_p=0.5
+    )
+    plan = Plan(request=built, tools=[weather, own])
+
+    assert plan.first_request() == evolve(
+        built, tools=(weather.definition, *definitions[1:], own.definition)
+    )
+    assert plan.offered_tools() == (weather, *definitions[1:], own)
+    assert Plan(request=built).first_request() == built
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"model": MODEL},
+        {"prompt": "Hi"},
+        {"messages": [Message.user("Hi")]},
+        {"temperature": 0.0},
+        {"system": "S"},
+        {"strict": True},
+        {"max_tokens": 5, "provider": "openai"},
+    ],
+)
+def test_settings_that_a_prebuilt_request_has_itself_are_refused(settings: Any) -> None:
+    """They would be left out in silence, or contradict it."""
+    built = request(model=MODEL, prompt="Hi")
+    names = ", ".join(name for name in settings if name != "provider")
+    with pytest.raises(InvalidRequestError, match=names) as caught:
+        stream(request=built, **settings)
+    assert "evolve(request, ...)" in caught.value.message

@@ -21,6 +21,7 @@ from llmcore.generation.settings import NextStep
 from llmcore.generation.stream import StreamResult, stream
 from llmcore.generation.tool import tool
 from llmcore.routes.openai_compatible import OpenAICompatible
+from llmcore.schema.codec import from_json, to_json
 from llmcore.schema.errors import (
     AbortError,
     InvalidRequestError,
@@ -96,6 +97,27 @@ async def test_one_step_is_what_the_client_says(entered: bool) -> None:
     assert events == [e async for e in client.stream(request(model=MODEL, prompt="Hi"))]
     assert (await result.response()).text == "Hello"
     assert (await result.result()).text == "Hello"
+
+
+@both_ways
+@pytest.mark.parametrize("scripts", [[text_of()], [CALL, text_of()], [CALL, CALL]])
+async def test_finish_carries_the_whole_response_of_the_last_step(
+    entered: bool, scripts: list[Any]
+) -> None:
+    """The same value as `response()`, also as JSON."""
+    client, _ = client_of(*scripts)
+    result = stream(MODEL, "Hi", tools=[look], client=client)
+    events, _ = await read(result, entered=entered)
+
+    finish = events[-1]
+    assert isinstance(finish, Finish)
+    assert finish.response is not None
+    assert finish.response == await result.response()
+    read_again = from_json(Finish, to_json(finish))
+    assert read_again.response == finish.response
+    assert [d.code for d in finish.diagnostics] == (
+        ["tool-rounds-used-up"] if scripts[-1] is CALL else []
+    )
 
 
 @both_ways

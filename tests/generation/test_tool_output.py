@@ -15,7 +15,7 @@ import msgspec
 import pydantic
 import pytest
 
-from llmcore.generation.execution import StepTools, ToolSetting
+from llmcore.generation.execution import StepTools, ToolContext
 from llmcore.generation.objects import generate_object
 from llmcore.generation.tool import Tool, ToolFailure, tool
 from llmcore.schema.content import ImagePart, TextPart, ToolCallPart, ToolResultPart
@@ -70,7 +70,7 @@ class Counted:
 
 async def run(made: Tool[..., Any], arguments: Any = None, **setting: Any) -> StepTools:
     tools = StepTools(
-        [ToolCallPart("c1", made.name, arguments or {})], ToolSetting(tools=(made,), **setting)
+        [ToolCallPart("c1", made.name, arguments or {})], ToolContext(tools=(made,), **setting)
     )
     with anyio.fail_after(10):
         await tools.run()

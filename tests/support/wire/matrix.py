@@ -243,7 +243,7 @@ def _responses_turn(said: Said, results: Sequence[str]) -> list[Any]:
             "id": f"fc_{number}",
             "call_id": f"call_{number}",
             "name": "weather",
-            "arguments": json.dumps({"city": city}, separators=(",", ":")),
+            "arguments": json.dumps({"city": city}),
         }
         for number, city in said.calls
     ]
@@ -690,7 +690,7 @@ def _chat_turn(said: Said, results: Sequence[str]) -> list[Any]:
             "type": "function",
             "function": {
                 "name": "weather",
-                "arguments": json.dumps({"city": city}, separators=(",", ":")),
+                "arguments": json.dumps({"city": city}),
             },
         }
         for number, city in said.calls
