@@ -1,5 +1,7 @@
 """Text that stands where a part cannot be sent in a form of its own."""
 
+import re
+
 from llmcore.protocols import media
 from llmcore.protocols.notes import Notes
 from llmcore.schema.content import DocumentPart
@@ -15,11 +17,17 @@ def left_out(what: str, path: str, why: str, notes: Notes, words: str | None = N
     return f"[{what}, left out{f': {words}' if words else ''}]"
 
 
+def tagged_text(tag: str, text: str, attributes: str = "") -> str:
+    """Return *text* inside a tag, which no closing tag in the text can end."""
+    escaped = re.sub(rf"<(?=\s*/\s*{tag}\b)", "&lt;", text, flags=re.IGNORECASE)
+    return f"<{tag}{attributes}>\n{escaped}\n</{tag}>"
+
+
 def document_text(part: DocumentPart, text: str) -> str:
     """Return a text document inside a tag that says what it is."""
     facts = {"name": part.name, "title": part.title, "context": part.context}
     said = "".join(f' {name}="{_quoted(fact)}"' for name, fact in facts.items() if fact)
-    return f"<document{said}>\n{text}\n</document>"
+    return tagged_text("document", text, said)
 
 
 def _quoted(text: str) -> str:

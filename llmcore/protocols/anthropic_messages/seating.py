@@ -12,6 +12,7 @@ from attrs import evolve, frozen
 from llmcore.protocols.anthropic_messages.types import Message as NativeMessage
 from llmcore.protocols.anthropic_messages.types import Raw, blocks
 from llmcore.protocols.notes import Notes
+from llmcore.protocols.substitutes import tagged_text
 
 
 @frozen
@@ -87,7 +88,7 @@ def _demoted(turn: Turn, notes: Notes) -> Turn:
         "the API takes no system message here; it became user text in a <system> tag",
     )
     texts = _texts(turn, notes)
-    tagged = (evolve(block, text=f"<system>\n{block.text}\n</system>") for block in texts)
+    tagged = (evolve(block, text=tagged_text("system", block.text)) for block in texts)
     return Turn("user", tuple(tagged), turn.path)
 
 

@@ -7,6 +7,7 @@ from attrs import define, evolve
 
 from llmcore.protocols.history.policy import HistoryPolicy
 from llmcore.protocols.notes import Notes
+from llmcore.protocols.substitutes import tagged_text
 from llmcore.schema.content import (
     ContentPart,
     ProviderPart,
@@ -327,7 +328,7 @@ def _demote(draft: Draft, notes: Notes) -> None:
         f"the target takes no {tag} message here; it became user text in a <{tag}> tag",
     )
     draft.parts = [
-        (place, evolve(part, text=f"<{tag}>\n{part.text}\n</{tag}>"))
+        (place, evolve(part, text=tagged_text(tag, part.text)))
         if isinstance(part, TextPart)
         else (place, part)
         for place, part in draft.parts

@@ -18,16 +18,22 @@ from llmcore.schema.content import (
     cached,
 )
 from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.json import dumps
 from llmcore.schema.messages import Message, Origin
 from llmcore.schema.options import CachePolicy, ResponseFormat
 from tests.support.wire.anthropic import (
     MODEL,
     ask,
+    begin,
     body,
     codes,
+    delta,
+    end,
     message,
     messages,
     refused,
+    start,
+    stop,
     stream_of,
     streamed,
     text,
@@ -161,6 +167,39 @@ def test_instructions_elsewhere_become_the_users(before: list[Message]) -> None:
         text("c"),
     ]
     assert ("system-message-demoted", f"messages[{len(before)}]") in codes(asked)
+
+
+@pytest.mark.parametrize("model", ["claude-opus-4-8", "claude-sonnet-4-5"])
+def test_instructions_cannot_leave_their_tag(model: str) -> None:
+    """A closing tag in the text is escaped, whoever demotes the message."""
+    talk = [Message.user("a"), Message.system("b</system>c"), Message.user("d")]
+
+    assert (
+        text("<system>\nb&lt;/system>c\n</system>")
+        in messages(ask(model, messages=talk))[-1]["content"]
+    )
+
+
+def test_arguments_go_back_with_their_keys_in_order_and_their_numbers_as_written() -> None:
+    """The API takes an object: what the model wrote is kept as far as JSON values can say it."""
+    written = '{"b":1.0,"a":{"d":12345678901234567890,"c":[0.1,-0.0]},"é":"\\u00e9"}'
+    answer = response(
+        streamed(
+            [
+                begin(),
+                start(0, **tool_use("f", {})),
+                delta(0, "input_json_delta", partial_json=written),
+                stop(0),
+                *end("tool_use"),
+            ]
+        )
+    )
+    assert answer.tool_calls[0].raw_arguments == written
+
+    asked = ask(messages=[Message.user("x"), answer.message, Message.tool("toolu_1", "y")])
+
+    sent = dumps(messages(asked)[1]["content"][0]["input"]).decode()
+    assert sent == written.replace("\\u00e9", "é")
 
 
 @pytest.mark.parametrize(("answer", "stays"), [("_tool_result", True), ("", False)])

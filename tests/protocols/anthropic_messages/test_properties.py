@@ -245,7 +245,7 @@ def test_any_request_gives_a_legal_body_or_an_error(asked: LLMRequest, model: st
         return
     sent: Any = result.unwrap().body
     assert dumps(sent)
-    assert canonical(types.write(types.read_request(sent))) == canonical(sent)
+    assert canonical(types.write(types.read_request(sent, tolerant=True))) == canonical(sent)
     roles = [said["role"] for said in sent["messages"]]
     assert all(one != other for one, other in pairwise(roles))
     assert roles[:1] in ([], ["user"])

@@ -19,17 +19,24 @@ from llmcore.schema.content import (
     cached,
 )
 from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.json import dumps
 from llmcore.schema.messages import Message, Origin
 from tests.support.wire.bedrock import (
+    BEGIN,
     CLAUDE,
     answer,
     ask,
     body,
     codes,
+    delta,
     document,
+    end,
     messages,
     reasoning,
     refused,
+    start,
+    stop,
+    streamed,
     tool_use,
     whole,
 )
@@ -138,6 +145,28 @@ def test_tool_results(content: Any, expected: Any) -> None:
 
     (result,) = messages(ask(messages=talk))[2]["content"]
     assert result["toolResult"]["content"] == expected
+
+
+def test_arguments_go_back_with_their_keys_in_order_and_their_numbers_as_written() -> None:
+    """The API takes an object: what the model wrote is kept as far as JSON values can say it."""
+    written = '{"b":1.0,"a":{"d":12345678901234567890,"c":[0.1,-0.0]}}'
+    opened = start(0, toolUse={"toolUseId": "a", "name": "look"})
+    said = [BEGIN, opened, delta(0, toolUse={"input": written}), stop(0), *end("tool_use")]
+    got = response(streamed(said))
+    assert got.tool_calls[0].raw_arguments == written
+
+    asked = ask(messages=[Message.user("x"), got.message, Message.tool("a", "y")])
+
+    assert dumps(messages(asked)[1]["content"][0]["toolUse"]["input"]).decode() == written
+
+
+def test_instructions_cannot_leave_their_tag() -> None:
+    """A closing tag in the text is escaped."""
+    talk = [Message.user("Hi"), Message.developer("a</developer>b"), Message.user("Go on")]
+
+    assert {"text": "<developer>\na&lt;/developer>b\n</developer>"} in messages(ask(messages=talk))[
+        0
+    ]["content"]
 
 
 def test_call_ids_are_made_legal_on_both_sides() -> None:

@@ -1,9 +1,10 @@
 """The Messages API as values: request, response and stream events, with their JSON codec.
 
 Modules in reading order: `shapes` (what all share), `citations`, `sources`, `blocks`, `tools`,
-`request`, `codec` (JSON in and out), and for answers `response`, `events`, `answer_codec`,
-`sequence` (the rules of a stream). The protocol itself reads answers without building
-these values, so what belongs to answers is imported when it is first asked for.
+`request`, `codec` (JSON in and out), `strict` (what it reads unless told to be tolerant); and
+for answers `response`, `events`, `answer_codec`, `sequence` (the rules of a stream). The protocol
+itself reads answers without building these values, so what belongs to answers is imported when
+it is first asked for.
 """
 
 from importlib import import_module

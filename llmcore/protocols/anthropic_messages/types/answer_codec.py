@@ -9,13 +9,14 @@ from llmcore.schema.errors import StreamError
 from llmcore.schema.json import JsonValue
 
 
-def read_response(data: JsonValue) -> Response:
-    """Return the response that *data* spells; StreamError if it spells none."""
-    response: Response = structured(Response, data, StreamError)
+def read_response(data: JsonValue, *, tolerant: bool = False) -> Response:
+    """Return the response that *data* is; StreamError if it is not one."""
+    response: Response = structured(Response, data, StreamError, tolerant=tolerant)
     return response
 
 
-def read_event(data: JsonValue) -> StreamEvent:
-    """Return the stream event that *data* spells; StreamError if it spells none."""
-    event: StreamEvent = structured(cast("Any", StreamEvent), data, StreamError)
+def read_event(data: JsonValue, *, tolerant: bool = False) -> StreamEvent:
+    """Return the stream event that *data* is; StreamError if it is not one."""
+    kind = cast("Any", StreamEvent)
+    event: StreamEvent = structured(kind, data, StreamError, tolerant=tolerant)
     return event

@@ -3,6 +3,9 @@
 What is read is checked: a missing field, a wrong type, or an object that is none of a
 union's variants is an error that names the path. Unknown fields of the request itself are
 kept, those of sub-structures are not. Fields that are not set are not written.
+
+Reading is strict: it admits what the contract has (`strict`). With `tolerant=True` it also
+admits what later versions of the API added, and keeps objects of unknown types as they came.
 """
 
 import types
@@ -11,7 +14,7 @@ from functools import cache
 from typing import Any, Literal, Union, get_args, get_origin
 
 import cattrs
-from attrs import fields, fields_dict, has
+from attrs import fields, fields_dict, frozen, has
 from cattrs.cols import list_structure_factory
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
 
@@ -27,13 +30,13 @@ from llmcore.schema.json import JsonObject, JsonValue, canonical, plain, plain_o
 
 def write(value: object) -> dict[str, Any]:
     """Return a request, response, event or part of one as JSON data."""
-    written: dict[str, Any] = _converter().unstructure(value)
+    written: dict[str, Any] = _converter(tolerant=True).unstructure(value)
     return written
 
 
-def read_request(data: JsonValue) -> Request:
-    """Return the request that *data* spells; InvalidRequestError if it spells none."""
-    request: Request = structured(Request, data, InvalidRequestError)
+def read_request(data: JsonValue, *, tolerant: bool = False) -> Request:
+    """Return the request that *data* is; InvalidRequestError if it is not one."""
+    request: Request = structured(Request, data, InvalidRequestError, tolerant=tolerant)
     return request
 
 
@@ -52,7 +55,7 @@ def read_citation(data: JsonObject) -> TextCitation:
 def _read_exactly(union: Any, data: JsonObject) -> Any:
     """Return *data* as a member of *union*, or as `Raw` where that would lose something."""
     try:
-        value = structured(union, data, InvalidRequestError)
+        value = structured(union, data, InvalidRequestError, tolerant=True)
     except InvalidRequestError:
         return Raw(data)
     said = {name: item for name, item in data.items() if item is not None}
@@ -62,19 +65,22 @@ def _read_exactly(union: Any, data: JsonObject) -> Any:
 
 def read_field(name: str, data: JsonValue) -> Any:
     """Return *data* as the request's field *name*; InvalidRequestError if it does not fit."""
-    return structured(fields_dict(Request)[name].type, data, InvalidRequestError)
+    kind = fields_dict(Request)[name].type
+    return structured(kind, data, InvalidRequestError, tolerant=True)
 
 
 def write_field(name: str, value: object) -> JsonValue:
     """Return *value* of the request's field *name* as JSON data."""
-    written: JsonValue = _converter().unstructure(value, fields_dict(Request)[name].type)
+    written: JsonValue = _converter(tolerant=True).unstructure(
+        value, fields_dict(Request)[name].type
+    )
     return written
 
 
-def structured(kind: Any, data: JsonValue, error: type[LLMError]) -> Any:
-    """Return *data* as a value of *kind*; an *error*, naming each path, if it is none."""
+def structured(kind: Any, data: JsonValue, error: type[LLMError], *, tolerant: bool) -> Any:
+    """Return *data* as a value of *kind*; an *error*, naming each path, if it is not one."""
     try:
-        return _converter().structure(data, kind)
+        return _converter(tolerant=tolerant).structure(data, kind)
     except (cattrs.BaseValidationError, LLMError, TypeError, ValueError) as problem:
         faults = "; ".join(cattrs.transform_error(problem, format_exception=_fault))
         name = getattr(kind, "__name__", "value")
@@ -96,15 +102,18 @@ def _fault(error: BaseException, _kind: type | None) -> str:
 
 
 @cache
-def _converter() -> cattrs.Converter:
+def _converter(*, tolerant: bool) -> cattrs.Converter:
     """Build the converter, on first use."""
+    admitted = _everything() if tolerant else _contract()
     converter = cattrs.Converter()
     for scalar in (str, int, float, bool):
         converter.register_structure_hook(scalar, _exactly(scalar))
     converter.register_structure_hook_factory(_is_literal, _one_of)
     _json(converter)
     converter.register_unstructure_hook_factory(has, lambda kind: _object_writer(kind, converter))
-    converter.register_structure_hook_factory(has, lambda kind: _object_reader(kind, converter))
+    converter.register_structure_hook_factory(
+        has, lambda kind: _object_reader(kind, converter, admitted)
+    )
     converter.register_structure_hook_factory(
         _is_tuple, lambda kind: _tuple_reader(kind, converter)
     )
@@ -112,7 +121,7 @@ def _converter() -> cattrs.Converter:
         _is_tuple, lambda kind: _tuple_writer(kind, converter)
     )
     converter.register_structure_hook_factory(
-        _is_union, lambda kind: _union_reader(kind, converter)
+        _is_union, lambda kind: _union_reader(kind, converter, admitted)
     )
     converter.register_unstructure_hook_factory(
         _is_union, lambda kind: _union_writer(kind, converter)
@@ -121,6 +130,26 @@ def _converter() -> cattrs.Converter:
     converter.register_unstructure_hook(Raw, lambda raw: plain_object(raw.data))
     _requests(converter)
     return converter
+
+
+@frozen
+class _Admitted:
+    """What a converter reads of all that is modelled."""
+
+    later: frozenset[type]
+    """Variants that it refuses."""
+    check: Callable[[type, Mapping[str, Any]], None]
+    """Raises ValueError for values that it refuses."""
+
+
+def _everything() -> _Admitted:
+    return _Admitted(frozenset(), lambda _kind, _data: None)
+
+
+def _contract() -> _Admitted:
+    from llmcore.protocols.anthropic_messages.types import strict
+
+    return _Admitted(strict.LATER, strict.check)
 
 
 def _exactly(kind: type) -> Any:
@@ -192,7 +221,7 @@ def _object_writer(kind: Any, converter: cattrs.Converter) -> Any:
     return lambda value: {"type": tag, **body(value)}
 
 
-def _object_reader(kind: Any, converter: cattrs.Converter) -> Any:
+def _object_reader(kind: Any, converter: cattrs.Converter, admitted: _Admitted) -> Any:
     """Read an object of the right type."""
     read: Any = make_dict_structure_fn(kind, converter)
     tags = _tags(kind)
@@ -202,6 +231,7 @@ def _object_reader(kind: Any, converter: cattrs.Converter) -> Any:
         given = _object(data)
         if tagged and given.get("type") not in tags and not (kind is Tool and _untyped(given)):
             raise ValueError(f"type is {given.get('type')!r}, not {tags[0]!r}")
+        admitted.check(kind, given)
         return read(given, kind)
 
     return structure
@@ -281,9 +311,9 @@ def _variants(kind: Any) -> list[Any]:
     ]
 
 
-def _union_reader(kind: Any, converter: cattrs.Converter) -> Any:
+def _union_reader(kind: Any, converter: cattrs.Converter, admitted: _Admitted) -> Any:
     """Read null, a string, a list, or the object that `type` names."""
-    variants = _variants(kind)
+    variants = [variant for variant in _variants(kind) if variant not in admitted.later]
     simple = [v for v in variants if v is not type(None) and not (isinstance(v, type) and has(v))]
     by_tag = {tag: v for v in variants if isinstance(v, type) and has(v) for tag in _tags(v)}
     readers = {v: converter.get_structure_hook(v) for v in variants if v is not type(None)}

@@ -5,6 +5,9 @@
     message_delta+
     message_stop                                                        or error, anywhere
 
+The tolerant check admits what SDKs accumulate beyond that: blocks in `message_start`, whose
+stops may be missing, and a stop reason in it, after which `message_delta` may be missing.
+
 Source: https://platform.claude.com/docs/en/build-with-claude/streaming, read November 2026.
 """
 
@@ -24,9 +27,9 @@ _FITTING: dict[str, frozenset[str]] = {
 """Which deltas a block of a type takes; other types of blocks take any."""
 
 
-def check_sequence(stream: Iterable[events.StreamEvent]) -> None:
+def check_sequence(stream: Iterable[events.StreamEvent], *, tolerant: bool = False) -> None:
     """Raise StreamError at the first event that breaks the rules, or if the end is missing."""
-    checker = SequenceChecker()
+    checker = SequenceChecker(tolerant=tolerant)
     for event in stream:
         checker.check(event)
     checker.end()
@@ -35,12 +38,17 @@ def check_sequence(stream: Iterable[events.StreamEvent]) -> None:
 class SequenceChecker:
     """Follows one stream, event by event."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, tolerant: bool = False) -> None:
+        self._tolerant = tolerant
         self._message: Response | None = None
         self._open: dict[int, str] = {}
+        self._given: set[int] = set()
+        """Open blocks that `message_start` brought."""
         self._seen: set[int] = set()
         self._output = 0
         self._finished = False
+        self._stated = False
+        """Whether `message_start` said why the message stopped."""
         self._ended = False
         self._position = 0
 
@@ -74,7 +82,7 @@ class SequenceChecker:
             case events.MessageDelta():
                 self._finish(event)
             case events.MessageStop():
-                if not self._finished:
+                if not (self._finished or self._stated):
                     raise self._fault(event, "message_delta comes before it")
                 self._ended = True
             case events.ErrorResponse():
@@ -89,8 +97,20 @@ class SequenceChecker:
             event.message.model,
         ):
             raise self._fault(event, f"message {message.id} of {message.model} has started already")
+        if message is None:
+            self._take_given(event)
         self._message = event.message
         self._count(event, event.message.usage)
+
+    def _take_given(self, event: events.MessageStart) -> None:
+        content = event.message.content
+        if content and not self._tolerant:
+            raise self._fault(event, "content comes in blocks of its own")
+        for index, block in enumerate(content):
+            self._seen.add(index)
+            self._given.add(index)
+            self._open[index] = getattr(block, "type", "")
+        self._stated = self._tolerant and event.message.stop_reason is not None
 
     def _start(self, event: events.ContentBlockStart) -> None:
         if self._finished:
@@ -108,8 +128,8 @@ class SequenceChecker:
             raise self._fault(event, f"a {kind} block takes no {event.delta.type}")
 
     def _finish(self, event: events.MessageDelta) -> None:
-        if self._open:
-            raise self._fault(event, f"blocks are still open: {sorted(self._open)}")
+        if unfinished := sorted(self._open.keys() - self._given):
+            raise self._fault(event, f"blocks are still open: {unfinished}")
         self._finished = True
         self._count(event, event.usage)
 
