@@ -28,8 +28,9 @@ from llmcore.schema.events import (
     TextStart,
     ToolInputDelta,
     ToolInputStart,
+    attach_native,
 )
-from llmcore.schema.json import ProviderMetadata
+from llmcore.schema.json import JsonValue, ProviderMetadata
 from llmcore.schema.rate_limit import RateLimitInfo
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
@@ -57,10 +58,20 @@ class ResponseDecoder:
         request: LLMRequest,
         context: ResponseContext | None = None,
         accumulator: Accumulator | None = None,
+        *,
+        raw: bool = False,
     ) -> None:
+        """Start reading the answer to *request*.
+
+        With *raw*, each event has its native frame, and the response its native document: of a
+        stream that sends none, the list of its frames.
+        """
         self._machine = protocol.stream
         self._whole = protocol.whole
+        self._framing = framing
         self._frames = framing.new_decoder()
+        self._native: list[JsonValue] | None = [] if raw else None
+        """The frames so far, where they are asked for."""
         self._request = request
         self._context = context or ResponseContext()
         self._state: Any = None
@@ -104,7 +115,7 @@ class ResponseDecoder:
             frames = self._frames.feed(chunk)
         except LLMError as error:
             return self.fail(error)
-        return self._read(frames)
+        return self._read(frames) if self._native is None else self._read_raw(frames, self._native)
 
     def end(self) -> list[LLMEvent]:
         """Return the last events, now that no more bytes will come."""
@@ -113,7 +124,9 @@ class ResponseDecoder:
         if self._state is None:
             self._state = self._machine.initial(self._request)
         try:
-            events = self._read(self._frames.close())
+            frames = self._frames.close()
+            native = self._native
+            events = self._read(frames) if native is None else self._read_raw(frames, native)
         except LLMError as error:
             return self.fail(error)
         if not self.ended:
@@ -134,13 +147,28 @@ class ResponseDecoder:
             events = self.fail(_unreadable(body, error))
         if not self.ended:
             events += self.fail(StreamError("the response holds no answer", raw=document))
+        if self._native is not None:
+            attach_native(events, document)
         return events
 
     def fail(self, error: LLMError) -> list[LLMEvent]:
         """End the stream with *error*, to which what had arrived is added."""
         return [] if self.ended else self._completed((ErrorEvent(error),))
 
-    def _read(self, frames: Iterable[tuple[str, bytes]]) -> list[LLMEvent]:
+    def _read_raw(self, frames: Iterable[Frame], seen: list[JsonValue]) -> list[LLMEvent]:
+        """Read *frames* one by one, and give each event the frame it comes from."""
+        events: list[LLMEvent] = []
+        for frame in frames:
+            if self.ended:
+                break
+            native = self._framing.native(frame)
+            seen.append(native)
+            read = self._read((frame,))
+            attach_native(read, native)
+            events += read
+        return events
+
+    def _read(self, frames: Iterable[Frame]) -> list[LLMEvent]:
         events: list[LLMEvent] = []
         decode, step, terminal = self._machine.decode, self._machine.step, self._machine.terminal
         continued, append = self._machine.continued, self._segments.append
@@ -182,7 +210,10 @@ class ResponseDecoder:
         for one in bare:
             if self.ended:
                 return
-            if isinstance(one, StreamStart):
+            if self._native and isinstance(one, Finish) and one.raw is None:
+                finish = changed(one, raw=self._native)
+                self._deliver(self._segments.process(finish), events)
+            elif isinstance(one, StreamStart):
                 self._deliver(self._segments.process(self._with_context(one)), events)
             elif isinstance(one, ErrorEvent):
                 self._deliver((one,), events)
@@ -261,6 +292,7 @@ def decode_response(
     chunks: Sequence[bytes],
     streaming: bool,
     context: ResponseContext | None = None,
+    raw: bool = False,
 ) -> list[LLMEvent]:
     """Return the events of a response that is all there: what the client does, without I/O."""
     if status >= 400:
@@ -268,7 +300,7 @@ def decode_response(
             provider=request.provider_id, status=status, headers=headers, body=b"".join(chunks)
         )
         return [ErrorEvent(error)]
-    decoder = ResponseDecoder(protocol, framing, request, context)
+    decoder = ResponseDecoder(protocol, framing, request, context, raw=raw)
     if not is_streamed(framing, headers, asked=streaming):
         return decoder.whole(b"".join(chunks))
     events = [event for chunk in chunks for event in decoder.feed(chunk)]

@@ -19,6 +19,8 @@ from llmcore.routes.event_stream import EventStreamDecoder
 from llmcore.routes.json_array import JsonArrayDecoder
 from llmcore.routes.ndjson import NdjsonDecoder
 from llmcore.routes.sse import SseDecoder
+from llmcore.schema import json
+from llmcore.schema.json import JsonValue
 
 Frame = tuple[str, bytes]
 """Name and payload. A plain tuple: one is built per token."""
@@ -56,12 +58,27 @@ class Framing:
     """The media types, lower case and without parameters, that announce it."""
     decoder: Callable[[int], FrameDecoder]
     """Makes the decoder of one response, given `max_frame_bytes`."""
+    named: bool = False
+    """Whether a frame's kind stands in its name, and not in its payload too."""
     max_frame_bytes: int = field(default=MAX_FRAME_BYTES, validator=validators.gt(0))
     """A frame over this many bytes is a StreamError, even while it is incomplete."""
 
     def new_decoder(self) -> FrameDecoder:
         """Return a decoder for one response."""
         return self.decoder(self.max_frame_bytes)
+
+    def native(self, frame: Frame) -> JsonValue:
+        """Return *frame* as the JSON that it holds, or as text where it holds none.
+
+        A frame whose kind stands only in its name, as in an AWS event stream, is an object of that
+        one name.
+        """
+        name, payload = frame
+        try:
+            value = json.loads(payload)
+        except ValueError:
+            value = payload.decode("utf-8", "replace")
+        return {name: value} if self.named and name else value
 
     @classmethod
     def sse(cls, max_frame_bytes: int = MAX_FRAME_BYTES) -> "Framing":
@@ -105,5 +122,6 @@ class Framing:
             id="aws-event-stream",
             content_types=("application/vnd.amazon.eventstream",),
             decoder=EventStreamDecoder,
+            named=True,
             max_frame_bytes=max_frame_bytes,
         )

@@ -16,6 +16,7 @@ who answers a later step, its `StepStart` says.
 `llmcore.folds.grammar` checks these rules.
 """
 
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, Union
 
@@ -80,8 +81,30 @@ def _metadata() -> ProviderMetadata:
     return field(factory=dict, converter=plain_metadata, kw_only=True)
 
 
+class _Event:
+    """Base of all events. Its slot is not an attrs field, so that it costs nothing per event."""
+
+    __slots__ = ("_native",)
+
+    @property
+    def native(self) -> JsonValue:
+        """The native frame that the event was read from, where `raw=True` asked for it.
+
+        A frame can give several events, or none. A body that was not streamed is the frame of all
+        its events. Not compared, and not part of the JSON.
+        """
+        frame: JsonValue = getattr(self, "_native", None)
+        return frame
+
+
+def attach_native(events: Iterable["LLMEvent"], frame: JsonValue) -> None:
+    """Set the `native` frame of newly made *events*."""
+    for event in events:
+        object.__setattr__(event, "_native", frame)
+
+
 @frozen(kw_only=True)
-class StreamStart:
+class StreamStart(_Event):
     """The provider accepted the request."""
 
     type: ClassVar[EventType] = EventType.STREAM_START
@@ -101,7 +124,7 @@ class StreamStart:
 
 
 @frozen
-class StepStart:
+class StepStart(_Event):
     """A call of the model begins; `step` counts from 0."""
 
     type: ClassVar[EventType] = EventType.STEP_START
@@ -112,7 +135,7 @@ class StepStart:
 
 
 @frozen
-class TextStart:
+class TextStart(_Event):
     """A text segment begins."""
 
     type: ClassVar[EventType] = EventType.TEXT_START
@@ -122,7 +145,7 @@ class TextStart:
 
 
 @frozen
-class TextDelta:
+class TextDelta(_Event):
     """More text of segment `id`."""
 
     type: ClassVar[EventType] = EventType.TEXT_DELTA
@@ -132,7 +155,7 @@ class TextDelta:
 
 
 @frozen
-class TextEnd:
+class TextEnd(_Event):
     """A text segment is whole."""
 
     type: ClassVar[EventType] = EventType.TEXT_END
@@ -145,7 +168,7 @@ class TextEnd:
 
 
 @frozen
-class ReasoningStart:
+class ReasoningStart(_Event):
     """A segment of thinking begins."""
 
     type: ClassVar[EventType] = EventType.REASONING_START
@@ -153,7 +176,7 @@ class ReasoningStart:
 
 
 @frozen
-class ReasoningDelta:
+class ReasoningDelta(_Event):
     """More thinking of segment `id`."""
 
     type: ClassVar[EventType] = EventType.REASONING_DELTA
@@ -162,7 +185,7 @@ class ReasoningDelta:
 
 
 @frozen
-class ReasoningEnd:
+class ReasoningEnd(_Event):
     """A segment of thinking is whole, with what its replay needs."""
 
     type: ClassVar[EventType] = EventType.REASONING_END
@@ -174,7 +197,7 @@ class ReasoningEnd:
 
 
 @frozen
-class ToolInputStart:
+class ToolInputStart(_Event):
     """The model begins to write the input of a tool; `id` is the call's id."""
 
     type: ClassVar[EventType] = EventType.TOOL_INPUT_START
@@ -185,7 +208,7 @@ class ToolInputStart:
 
 
 @frozen
-class ToolInputDelta:
+class ToolInputDelta(_Event):
     """More of the input's text: JSON, or the raw text of a custom tool."""
 
     type: ClassVar[EventType] = EventType.TOOL_INPUT_DELTA
@@ -194,7 +217,7 @@ class ToolInputDelta:
 
 
 @frozen
-class ToolInputEnd:
+class ToolInputEnd(_Event):
     """The input's text is whole."""
 
     type: ClassVar[EventType] = EventType.TOOL_INPUT_END
@@ -204,7 +227,7 @@ class ToolInputEnd:
 
 
 @frozen
-class ToolCall:
+class ToolCall(_Event):
     """A whole tool call, its arguments parsed.
 
     `arguments` is a string for a `custom` tool, and for JSON that does not parse.
@@ -222,7 +245,7 @@ class ToolCall:
 
 
 @frozen
-class ToolResult:
+class ToolResult(_Event):
     """A tool's result: the provider's own tool, or one that the tool loop ran."""
 
     type: ClassVar[EventType] = EventType.TOOL_RESULT
@@ -236,7 +259,7 @@ class ToolResult:
 
 
 @frozen(kw_only=True)
-class ToolError:
+class ToolError(_Event):
     """A tool could not be run or failed; a `ToolResult` with `is_error` follows."""
 
     type: ClassVar[EventType] = EventType.TOOL_ERROR
@@ -246,7 +269,7 @@ class ToolError:
 
 
 @frozen(kw_only=True)
-class Source:
+class Source(_Event):
     """Something the answer rests on."""
 
     type: ClassVar[EventType] = EventType.SOURCE
@@ -258,7 +281,7 @@ class Source:
 
 
 @frozen(kw_only=True)
-class File:
+class File(_Event):
     """A file the model made: a picture, sound, a document."""
 
     type: ClassVar[EventType] = EventType.FILE
@@ -274,7 +297,7 @@ class File:
 
 
 @frozen(kw_only=True)
-class StepFinish:
+class StepFinish(_Event):
     """A call of the model ended."""
 
     type: ClassVar[EventType] = EventType.STEP_FINISH
@@ -284,7 +307,7 @@ class StepFinish:
 
 
 @frozen(kw_only=True)
-class Finish:
+class Finish(_Event):
     """The answer is whole."""
 
     type: ClassVar[EventType] = EventType.FINISH
@@ -297,13 +320,14 @@ class Finish:
     provider_metadata: ProviderMetadata = _metadata()
     """Of the response as a whole: service tier, fingerprint, grounding, safety ratings."""
     raw: JsonValue = field(default=None, eq=False, repr=False)
-    """The native response, where it came as one document."""
+    """The native response, where it came as one document; the list of a stream's native frames
+    where `raw=True` asked for them."""
     response: "LLMResponse | None" = field(default=None, eq=False, repr=False)
     """The whole response of the last step; set by `llmcore.stream`, not by a client's streams."""
 
 
 @frozen
-class ErrorEvent:
+class ErrorEvent(_Event):
     """The answer failed; `error.partial` is what had arrived."""
 
     type: ClassVar[EventType] = EventType.ERROR
@@ -311,7 +335,7 @@ class ErrorEvent:
 
 
 @frozen
-class ProviderEvent:
+class ProviderEvent(_Event):
     """A native event or item with no neutral form.
 
     With `replay`, its data must be sent back in later requests, so the response's
