@@ -6,17 +6,18 @@ those the provider refuses the whole conversation (OpenAI: 400 `invalid_encrypte
 
 from attrs import evolve
 
+from llmcore.protocols.openai_responses.names import REJECTED_REASONING
 from llmcore.schema.content import ContentPart, ReasoningPart
-from llmcore.schema.errors import LLMError
+from llmcore.schema.errors import LLMError, ProviderError
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
-
-_REJECTED = frozenset({"invalid_encrypted_content"})
 
 
 def is_rejected_reasoning(error: LLMError) -> bool:
     """Return whether *error* says that encrypted reasoning cannot be read."""
-    return error.error_code in _REJECTED
+    if not isinstance(error, ProviderError):
+        return False
+    return REJECTED_REASONING.search(f"{error.error_code} {error.message}") is not None
 
 
 def without_opaque_reasoning(request: LLMRequest) -> LLMRequest:

@@ -8,6 +8,7 @@ and those in `registry`), and what they share:
   provider takes them), `tool_choice`, `freeform` (custom tools as functions), `tool_results`,
   `citations`, `answer_format` (a shape that the API does not enforce);
 * of the answer: `answer_context`, `chain` (what is kept until it is whole), `endings`,
-  `loose_json` (reading what nobody guarantees), `json_text`, `errors` (one classifier for all
-  error bodies), `rate_limit`.
+  `loose_json` (reading what nobody guarantees), `json_text`, `base64_pieces`, `errors` (one
+  classifier for all error bodies), `foreign_document` (answers of another API), `rejected_fields`,
+  `rate_limit`.
 """

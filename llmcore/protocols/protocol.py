@@ -51,6 +51,9 @@ class BodyBuilder(Generic[Body_co]):
     """The request, and whether the answer is to be streamed. A request the protocol can
     make no sense of is a Failure; what it merely cannot carry is a Diagnostic. The same
     request gives a body of the same bytes, in any process."""
+    optional: frozenset[str] = frozenset()
+    """Fields of the body that no answer depends on. A server that rejects the request and names
+    one of them (`rejected_fields.rejected_field`) can be asked again without it."""
 
 
 @frozen(kw_only=True)

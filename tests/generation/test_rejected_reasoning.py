@@ -8,8 +8,10 @@ import pytest
 
 from llmcore.client.client import Client
 from llmcore.generation.generate import generate
+from llmcore.generation.rejected_reasoning import is_rejected_reasoning
 from llmcore.generation.retry import RetryPolicy
 from llmcore.generation.stream import stream
+from llmcore.protocols.errors import error_from_body
 from llmcore.routes.openai import OpenAI
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.messages import Message
@@ -103,3 +105,23 @@ async def test_what_is_rejected_again_is_an_error(server: Loopback) -> None:
         await ask(server, retry_policy=RetryPolicy(max_retries=5))
 
     assert len(server.received) == 2
+
+
+_WORDS = "The encrypted content gAAA could not be verified. Reason: it could not be decrypted."
+_NATIVE: Any = {"error": {"code": "invalid_encrypted_content", "message": _WORDS}}
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        _NATIVE,
+        {"type": "error", **_NATIVE},
+        {"error": {"message": _WORDS, "code": None}},
+        {"error": {"code": 400, "message": "Error", "metadata": {"raw": json.dumps(_NATIVE)}}},
+        {"error": {"code": "400", "message": f"BadRequestError: {json.dumps(_NATIVE)}"}},
+    ],
+)
+def test_rejected_reasoning_is_known_by_code_or_message(document: Any) -> None:
+    """Proxies replace the code by a number, and keep the message."""
+    assert is_rejected_reasoning(error_from_body(provider="openai", body=document))
+    assert not is_rejected_reasoning(error_from_body(provider="openai", body={"error": "No."}))

@@ -26,7 +26,7 @@ def make(dialect: ChatDialect) -> Protocol[ChatBody, Chunk, State]:
     return Protocol(
         id=PROTOCOL_ID,
         metadata_key=METADATA_KEY,
-        body=BodyBuilder(build=partial(body.from_request, dialect=dialect)),
+        body=BodyBuilder(build=partial(body.from_request, dialect=dialect), optional=body.OPTIONAL),
         stream=StreamMachine(
             decode=stream.decode,
             initial=partial(stream.initial, dialect=dialect),

@@ -26,6 +26,10 @@ Body: TypeAlias = dict[str, Any]
 """A native body, its keys in a fixed order. Servers differ too much for a stricter type."""
 
 
+OPTIONAL: Final = frozenset({"stream_options"})
+"""It only asks for usage; servers that do not know it answer 400 or 422, and name it."""
+
+
 def from_request(
     request: LLMRequest, stream: bool, dialect: ChatDialect
 ) -> Result[Built[ChatBody], LLMError]:

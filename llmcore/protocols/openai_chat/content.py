@@ -6,10 +6,9 @@ https://openrouter.ai/docs/features/multimodal/image-generation (`images`),
 https://docs.perplexity.ai/api-reference (`search_results`, `citations`).
 """
 
-import base64
-import binascii
 from typing import Any, Final
 
+from llmcore.protocols.base64_pieces import decode_pieces
 from llmcore.protocols.chain import Chain, unchain
 from llmcore.protocols.loose_json import dicts, integer, mapping, string
 from llmcore.protocols.openai_chat.names import METADATA_KEY
@@ -23,13 +22,16 @@ from llmcore.schema.events import File, LLMEvent, ProviderEvent, ReasoningDelta,
 
 
 def on_content(state: State, delta: Chunk, choice: Chunk, events: list[LLMEvent]) -> State:
-    """Take the delta's text, or its list of parts."""
+    """Emit the delta's text, or its list of parts, and log probabilities that came alone."""
     content = delta.get("content")
-    if isinstance(content, str):
-        return on_text(state, content, read_logprobs(choice, "content"), events)
     for part in dicts(content):
         state = _on_part(state, part, events)
-    return state
+    text = content if isinstance(content, str) else ""
+    logprobs = read_logprobs(choice, "content")
+    if logprobs and not text and state.mode != "text":
+        events.append(ProviderEvent(state.context.provider, {"logprobs": choice.get("logprobs")}))
+        return state
+    return on_text(state, text, logprobs, events)
 
 
 def _on_part(state: State, part: Chunk, events: list[LLMEvent]) -> State:
@@ -118,11 +120,14 @@ def release_held(state: State, events: list[LLMEvent]) -> State:
 
 def on_refusal(state: State, delta: Chunk, choice: Chunk, events: list[LLMEvent]) -> State:
     """Take words of refusal."""
-    refusal = string(delta.get("refusal"))
-    if refusal is None:
+    refusal, logprobs = string(delta.get("refusal")), read_logprobs(choice, "refusal")
+    if refusal is None and state.mode != "refusal":
+        if logprobs:
+            raw = {"logprobs": choice.get("logprobs")}
+            events.append(ProviderEvent(state.context.provider, raw))
         return state
     state = open_segment(state, "refusal", events)
-    events.append(TextDelta(state.segment, refusal, read_logprobs(choice, "refusal")))
+    events.append(TextDelta(state.segment, refusal or "", logprobs))
     return state if state.refused else changed(state, refused=True)
 
 
@@ -168,6 +173,19 @@ def on_media(state: State, delta: Chunk, _choice: Chunk, events: list[LLMEvent])
     return state
 
 
+def audio_is_complete(state: State) -> bool:
+    """Return whether spoken sound came to its end, which some servers say instead of a reason.
+
+    Source: OpenAI's JavaScript SDK 7.57.0, `ChatCompletionStream`: such a stream may end with
+    `{"audio": {"expires_at": ...}}` and without a finish reason.
+    """
+    last = None if state.gathered is None else state.gathered.value
+    if state.mode or not isinstance(last, dict) or last.keys() != {"expires_at"}:
+        return False
+    pieces = [piece for piece in unchain(state.gathered) if isinstance(piece, dict)]
+    return all(any(piece.get(name) for piece in pieces) for name in ("id", "data", "transcript"))
+
+
 def spoken(state: State, events: list[LLMEvent]) -> None:
     """Say the whole sound that came in pieces, each in base64 by itself."""
     pieces = [piece for piece in unchain(state.gathered) if isinstance(piece, dict)]
@@ -175,7 +193,7 @@ def spoken(state: State, events: list[LLMEvent]) -> None:
         return
     id_ = next((found for piece in pieces if (found := string(piece.get("id")))), None)
     expires = next((p["expires_at"] for p in pieces if p.get("expires_at") is not None), None)
-    data = b"".join(_decoded(piece.get("data")) for piece in pieces)
+    data = decode_pieces(string(piece.get("data")) or "" for piece in pieces)
     words = "".join(string(piece.get("transcript")) or "" for piece in pieces)
     known = {"audio_id": id_, "expires_at": expires}
     own = {name: value for name, value in known.items() if value is not None}
@@ -189,13 +207,6 @@ def spoken(state: State, events: list[LLMEvent]) -> None:
             provider_metadata={METADATA_KEY: own} if own else {},
         )
     )
-
-
-def _decoded(data: Any) -> bytes:
-    try:
-        return base64.b64decode(data, validate=False) if isinstance(data, str) else b""
-    except binascii.Error:
-        return b""
 
 
 # -- citations and sources

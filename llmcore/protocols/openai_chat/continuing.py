@@ -16,6 +16,7 @@ from llmcore.schema.events import LLMEvent, ReasoningDelta, TextDelta, ToolInput
 
 class _Choice(msgspec.Struct):
     delta: dict[str, Any]
+    message: Any = None
     index: Any = None
     finish_reason: Any = None
     logprobs: Any = None
@@ -51,6 +52,8 @@ def continued(state: State, frame: Frame) -> LLMEvent | None:
             return None
         if chunk.usage is not None or choice.usage is not None:
             return None
+        if choice.logprobs or choice.message:
+            return None
         if len(delta) > 1:
             for key, other in delta.items():
                 if other and key not in (hot, "role"):
@@ -59,7 +62,7 @@ def continued(state: State, frame: Frame) -> LLMEvent | None:
             return None
         if hot == "tool_calls":
             return _arguments(state, value)
-        if type(value) is not str or choice.logprobs:
+        if type(value) is not str:
             return None
     except (msgspec.MsgspecError, LookupError, TypeError, ValueError, RecursionError):
         return None

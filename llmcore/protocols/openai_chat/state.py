@@ -54,18 +54,31 @@ class Call:
 
 
 @frozen(kw_only=True)
+class Pending:
+    """A tool call whose name has not come yet."""
+
+    id: str | None = None
+    index: int | None = None
+    custom: bool = False
+    pieces: Chain | None = None
+    """Its arguments so far."""
+    extra: JsonObject = field(factory=dict)
+
+
+@frozen(kw_only=True)
 class Calls:
     """The tool calls of the answer so far."""
 
     calls: tuple[Call, ...] = ()
     current: Call | None = None
     """The call that had the last fragment."""
-    pending: Call | None = None
-    """A call whose name has not come yet."""
+    pending: tuple[Pending, ...] = ()
     freeform: Chain | None = None
     """Pieces of freeform inputs that are wrapped in JSON: (call id, text)."""
     extras: Mapping[str, JsonObject] = field(factory=dict)
     """What must go back with a call, by its id."""
+    texts: Mapping[str, str] = field(factory=dict)
+    """The whole input of a call, by its id, where a whole message repeated it."""
     executed: frozenset[str] = frozenset()
     """Ids of the tools the provider ran by itself."""
 
@@ -103,6 +116,12 @@ class State:
     """The delta's field that continues what is open, for the per-token path; or empty."""
     segments: int = 0
     """How many were opened; files count too."""
+    texts: int = 0
+    """How many of them were text."""
+    text: str = ""
+    """The whole text of the open text segment, where a whole message repeated it."""
+    fields: frozenset[str] = frozenset()
+    """The fields that deltas had, which a whole message after them repeats."""
     refused: bool = False
     citations: tuple[Citation, ...] = ()
     signature: str = ""
@@ -132,7 +151,8 @@ def open_segment(state: State, mode: Mode, events: list[LLMEvent], hot: str = ""
         events.append(ReasoningStart(id_))
     else:
         events.append(TextStart(id_, refusal=mode == "refusal"))
-    return changed(state, mode=mode, segment=id_, segments=state.segments + 1, hot=hot)
+    texts = state.texts + (mode == "text")
+    return changed(state, mode=mode, segment=id_, segments=state.segments + 1, texts=texts, hot=hot)
 
 
 def close_segment(state: State, events: list[LLMEvent]) -> State:
@@ -151,5 +171,5 @@ def close_segment(state: State, events: list[LLMEvent]) -> State:
             )
         )
         return changed(state, mode="", hot="", details=None, signature="")
-    events.append(TextEnd(state.segment, citations=state.citations))
-    return changed(state, mode="", hot="", citations=())
+    events.append(TextEnd(state.segment, state.text, citations=state.citations))
+    return changed(state, mode="", hot="", text="", citations=())

@@ -13,9 +13,11 @@ from typing import Final, TypeAlias
 from llmcore.protocols.chain import unchain
 from llmcore.protocols.endings import cut_short, finished, no_answer
 from llmcore.protocols.errors import error_from_body
+from llmcore.protocols.foreign_document import foreign_document
 from llmcore.protocols.freeform import freeform_text
 from llmcore.protocols.loose_json import dicts, mapping, string
 from llmcore.protocols.openai_chat.content import (
+    audio_is_complete,
     on_annotations,
     on_content,
     on_media,
@@ -27,7 +29,7 @@ from llmcore.protocols.openai_chat.content import (
 from llmcore.protocols.openai_chat.dialect import ChatDialect
 from llmcore.protocols.openai_chat.envelope import map_reason, on_envelope, on_start
 from llmcore.protocols.openai_chat.executed_tools import on_executed_tools
-from llmcore.protocols.openai_chat.names import METADATA_KEY
+from llmcore.protocols.openai_chat.names import METADATA_KEY, PROTOCOL_ID
 from llmcore.protocols.openai_chat.reasoning import NAMES as REASONING_NAMES
 from llmcore.protocols.openai_chat.reasoning import on_reasoning
 from llmcore.protocols.openai_chat.state import Chunk, Context, State, close_segment, open_segment
@@ -36,6 +38,7 @@ from llmcore.protocols.openai_chat.tool_calls import (
     end_calls,
     new_call,
     on_tool_calls,
+    on_whole_calls,
 )
 from llmcore.protocols.openai_chat.tools import constrains, freeform_functions
 from llmcore.protocols.openai_chat.usage import map_usage
@@ -133,6 +136,10 @@ def step(state: State, chunk: Chunk) -> Step:
     """Translate one chunk."""
     if chunk is _DONE:
         return changed(state, envelope=changed(state.envelope, done=True)), ()
+    if not state.envelope.started and not chunk.get("error"):
+        foreign = foreign_document(chunk, PROTOCOL_ID)
+        if foreign is not None:
+            return state, (ErrorEvent(foreign),)
     if _is_error(chunk):
         return state, (_error(state, chunk),)
     events: list[LLMEvent] = []
@@ -170,21 +177,46 @@ def _error(state: State, holder: Chunk) -> ErrorEvent:
 
 
 def _on_choice(state: State, choice: Chunk, events: list[LLMEvent]) -> State:
-    delta = choice.get("delta")
-    if isinstance(delta, dict):
-        said = {name for name, value in delta.items() if value}
-        if choice.get("logprobs"):
-            said.add("content")
-        for names, handler in _HANDLERS:
-            if not names.isdisjoint(said):
-                state = handler(state, delta, choice, events)
-        if not said <= _KNOWN:
-            unknown = {name: delta[name] for name in delta if name in said - _KNOWN}
-            events.append(ProviderEvent(state.context.provider, {"delta": unknown}))
+    message = choice.get("message")
+    delta = mapping(choice.get("delta"))
+    if delta or not isinstance(message, dict):
+        state = _on_delta(state, delta, choice, events)
+        choice = {name: value for name, value in choice.items() if name != "logprobs"}
+    if isinstance(message, dict):
+        state = _on_message(state, message, choice, events)
     reason = string(choice.get("finish_reason"))
-    if reason is not None and state.envelope.reason is None:
+    if reason is not None and reason != state.envelope.reason:
         state = changed(state, hot="", envelope=changed(state.envelope, reason=reason))
     return state
+
+
+def _on_delta(state: State, delta: Chunk, choice: Chunk, events: list[LLMEvent]) -> State:
+    logprobs = mapping(choice.get("logprobs"))
+    said = {name for name, value in delta.items() if value and name != "role"}
+    said |= {name for name in ("content", "refusal") if logprobs.get(name)}
+    for names, handler in _HANDLERS:
+        if not names.isdisjoint(said):
+            state = handler(state, delta, choice, events)
+    if not said <= _KNOWN:
+        unknown = {name: delta[name] for name in delta if name in said - _KNOWN}
+        events.append(ProviderEvent(state.context.provider, {"delta": unknown}))
+    return state if said <= state.fields else changed(state, fields=state.fields | said)
+
+
+def _on_message(state: State, message: Chunk, choice: Chunk, events: list[LLMEvent]) -> State:
+    """Read a whole message: all of a body that was not streamed, or a repetition after deltas.
+
+    As OpenAI's JavaScript SDK takes it (`ChatCompletionStream`, fields of a choice beside
+    `delta`), its words are the last ones; what the deltas have not brought is new.
+    """
+    repeated = state.fields
+    new = {n: v for n, v in message.items() if n not in repeated and n != "tool_calls"}
+    state = _on_delta(state, new, choice, events)
+    if "content" in repeated and state.mode == "text" and state.texts == 1:
+        text = message.get("content")
+        if isinstance(text, str) and not state.context.dialect.think_tags:
+            state = changed(state, text=text, hot="")
+    return on_whole_calls(state, message, events)
 
 
 def _on_extra(state: State, delta: Chunk, _choice: Chunk, _events: list[LLMEvent]) -> State:
@@ -207,7 +239,7 @@ _HANDLERS: Final[tuple[tuple[frozenset[str], Handler], ...]] = (
     (frozenset({"extra_content"}), _on_extra),
 )
 """Which fields of a delta, in which order, are whose. What remains has no neutral form."""
-_KNOWN: Final = frozenset({"role"}.union(*(names for names, _ in _HANDLERS)))
+_KNOWN: Final = frozenset().union(*(names for names, _ in _HANDLERS))
 
 
 # -- the end
@@ -221,11 +253,14 @@ def halt(state: State) -> Sequence[LLMEvent]:
     https://platform.openai.com/docs/api-reference/chat/create (`stream_options.include_usage`).
     """
     envelope = state.envelope
-    if envelope.reason is None and not (envelope.done and envelope.accounted):
-        return (cut_short("finish_reason"),)
-    if state.calls.pending is not None:
+    if envelope.reason is None:
+        if audio_is_complete(state):
+            state = changed(state, envelope=changed(envelope, reason="stop"))
+        elif not (envelope.done and envelope.accounted):
+            return (cut_short("finish_reason"),)
+    if state.calls.pending:
         message = "a tool call came without a name"
-        return (ErrorEvent(StreamError(message, raw=state.calls.pending.id)),)
+        return (ErrorEvent(StreamError(message, raw=state.calls.pending[0].id)),)
     events: list[LLMEvent] = []
     state = close_segment(release_held(state, events), events)
     notes: tuple[Diagnostic, ...] = ()
@@ -237,7 +272,7 @@ def halt(state: State) -> Sequence[LLMEvent]:
     if envelope.extra:
         events.append(_replayed(state))
     reason = map_reason(
-        envelope.reason or "", called=bool(state.calls.calls), refused=state.refused
+        state.envelope.reason or "", called=bool(state.calls.calls), refused=state.refused
     )
     usage = None if envelope.usage is None else map_usage(envelope.usage)
     metadata = {METADATA_KEY: envelope.metadata} if envelope.metadata else {}
@@ -290,26 +325,18 @@ def whole(document: JsonValue, request: LLMRequest, dialect: ChatDialect) -> Ite
     if not isinstance(document, dict):
         return (no_answer("is not an object", document),)
     start = initial(request, dialect)
-    if document.get("error") or _is_error(document):
+    foreign = None if document.get("error") else foreign_document(document, PROTOCOL_ID)
+    if foreign is not None:
+        return (ErrorEvent(foreign),)
+    if _is_error(document):
         return (_error(start, document),)
     choices = dicts(document.get("choices"))
     if not choices:
         return (no_answer("has no choices", document),)
-    chunk = {**document, "choices": [_as_streamed(choice) for choice in choices]}
     start = changed(start, envelope=changed(start.envelope, raw=document))
-    state, events = step(start, chunk)
+    state, events = step(start, document)
     if any(type(event) is ErrorEvent for event in events):
         return events
     if state.envelope.reason is None:  # a whole body is whole, whatever it says
         state = changed(state, envelope=changed(state.envelope, reason=""))
     return (*events, *halt(state))
-
-
-def _as_streamed(choice: Chunk) -> Chunk:
-    """Return a choice with its message as one delta, each tool call with an index of its own."""
-    message = choice.get("message")
-    if not isinstance(message, dict):
-        return choice
-    calls = dicts(message.get("tool_calls"))
-    numbered = [{**call, "index": index} for index, call in enumerate(calls)]
-    return {**choice, "delta": {**message, "tool_calls": numbered}}

@@ -8,6 +8,7 @@ call's, and a fragment that says nothing of itself continues the last one. What 
 open is an error, for two calls must never be run as one.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from attrs import frozen
@@ -18,7 +19,14 @@ from llmcore.protocols.freeform import freeform_text
 from llmcore.protocols.json_text import parsed
 from llmcore.protocols.loose_json import dicts, integer, mapping, string
 from llmcore.protocols.openai_chat.names import METADATA_KEY
-from llmcore.protocols.openai_chat.state import Call, Calls, Chunk, State, close_segment
+from llmcore.protocols.openai_chat.state import (
+    Call,
+    Calls,
+    Chunk,
+    Pending,
+    State,
+    close_segment,
+)
 from llmcore.schema import json
 from llmcore.schema.changed import changed
 from llmcore.schema.errors import StreamError
@@ -87,10 +95,37 @@ def on_tool_calls(state: State, delta: Chunk, _choice: Chunk, events: list[LLMEv
     return state
 
 
+def on_whole_calls(state: State, message: Chunk, events: list[LLMEvent]) -> State:
+    """Read the calls of a whole message: begin new ones, and note the whole input of known ones.
+
+    A whole message after deltas repeats what they brought. Its calls are matched with those
+    by id, else by position and name.
+    """
+    known = list(state.calls.calls)
+    for number, native in enumerate(dicts(message.get("tool_calls"))):
+        fragment = read_fragment(native)
+        call = _match_whole(known, number, fragment)
+        if call is None:
+            state = _on_fragment(state, changed(fragment, index=number), events)
+            continue
+        known.remove(call)
+        if fragment.text and not call.freeform:
+            texts = {**state.calls.texts, call.id: fragment.text}
+            state = changed(state, calls=changed(state.calls, texts=texts))
+    return state
+
+
+def _match_whole(known: Sequence[Call], number: int, fragment: Fragment) -> Call | None:
+    if fragment.id is not None:
+        return next((call for call in known if call.wire_id == fragment.id), None)
+    same = (call for call in known if call.index == number and call.name == fragment.name)
+    return next(same, None)
+
+
 def _on_fragment(state: State, fragment: Fragment, events: list[LLMEvent]) -> State:
-    pending = state.calls.pending
-    if pending is not None and fragment.id is None and fragment.index in (None, pending.index):
-        fragment = changed(fragment, id=pending.id)
+    pending = _find_pending(state.calls.pending, fragment)
+    if pending is not None:
+        return _on_pending(state, pending, fragment, events)
     call = _find(state.calls, fragment)
     if call is None and fragment.name is None:
         return _on_nameless(state, fragment, events)
@@ -139,7 +174,7 @@ def new_call(state: State, id_: str | None, name: str, index: int | None = None)
 def begin(state: State, call: Call, events: list[LLMEvent]) -> State:
     """Announce *call*; plain fragments of it then take the per-token path."""
     events.append(ToolInputStart(call.id, call.name, kind=call.kind))
-    calls = changed(state.calls, calls=(*state.calls.calls, call), current=call, pending=None)
+    calls = changed(state.calls, calls=(*state.calls.calls, call), current=call)
     return changed(state, calls=calls, hot=_hot(call))
 
 
@@ -159,15 +194,47 @@ def _continue(state: State, call: Call, text: str, events: list[LLMEvent]) -> St
 
 
 def _on_nameless(state: State, fragment: Fragment, events: list[LLMEvent]) -> State:
-    """Wait for the name of a call that has only its id yet."""
-    if fragment.text.strip():
+    """Wait for the name of a new call, which is known by its id or its index."""
+    if fragment.id is None and not fragment.text.strip():
+        return state  # an empty entry
+    if fragment.id is None and fragment.index is None:
         message = "a tool call's arguments came before its name, and belong to no call"
         events.append(ErrorEvent(StreamError(message, raw=fragment.text)))
         return state
-    if fragment.id is None:
-        return state  # says nothing at all
-    pending = Call(id=fragment.id, wire_id=fragment.id, index=fragment.index, name="")
-    return changed(state, calls=changed(state.calls, pending=pending))
+    pending = Pending(id=fragment.id, index=fragment.index)
+    return _put_pending(state, state.calls.pending, pending, fragment)
+
+
+def _on_pending(
+    state: State, pending: Pending, fragment: Fragment, events: list[LLMEvent]
+) -> State:
+    """Add to a call without a name, or begin it once the name is there."""
+    others = tuple(one for one in state.calls.pending if one is not pending)
+    if fragment.name is None:
+        return _put_pending(state, others, pending, fragment)
+    state = changed(state, calls=changed(state.calls, pending=others))
+    fragment = changed(
+        fragment,
+        id=fragment.id or pending.id,
+        index=pending.index if fragment.index is None else fragment.index,
+        text="".join([*unchain(pending.pieces), fragment.text]),
+        custom=pending.custom or fragment.custom,
+        extra=fragment.extra or pending.extra,
+    )
+    return _keep_extra(_start(state, fragment, events), fragment.extra)
+
+
+def _put_pending(
+    state: State, others: tuple[Pending, ...], pending: Pending, fragment: Fragment
+) -> State:
+    pending = changed(
+        pending,
+        id=pending.id or fragment.id,
+        custom=pending.custom or fragment.custom,
+        extra=fragment.extra or pending.extra,
+        pieces=Chain(fragment.text, pending.pieces) if fragment.text else pending.pieces,
+    )
+    return changed(state, calls=changed(state.calls, pending=(*others, pending)))
 
 
 def _keep_extra(state: State, extra: JsonObject) -> State:
@@ -185,6 +252,17 @@ def _keep_extra(state: State, extra: JsonObject) -> State:
 # -- matching
 
 
+def _find_pending(pending: Sequence[Pending], fragment: Fragment) -> Pending | None:
+    """Return the call without a name that *fragment* continues or names."""
+    for one in reversed(pending):
+        if fragment.id is not None and one.id is not None:
+            if fragment.id == one.id:
+                return one
+        elif fragment.index in (None, one.index):
+            return one
+    return None
+
+
 def _find(calls: Calls, fragment: Fragment) -> Call | None:
     """Return the call that *fragment* continues; None if it begins a new one."""
     if fragment.id is not None:
@@ -197,7 +275,8 @@ def _find(calls: Calls, fragment: Fragment) -> Call | None:
     if fragment.index is None:
         numbered = None
     if fragment.name is None:
-        begins = fragment.id is not None and numbered is None and not fragment.text.strip()
+        placed = fragment.index is not None or not fragment.text.strip()
+        begins = fragment.id is not None and numbered is None and placed
         return None if begins else numbered or calls.current
     found = calls.current if fragment.index is None else numbered
     if found is None or found.name != fragment.name or _is_object(fragment.text):
@@ -237,7 +316,8 @@ def end_calls(calls: Calls, events: list[LLMEvent]) -> None:
     for call in calls.calls:
         extra = calls.extras.get(call.id)
         metadata = {METADATA_KEY: {"extra_content": extra}} if extra else {}
-        events.append(ToolInputEnd(call.id, provider_metadata=metadata))
+        text = calls.texts.get(call.id, "")
+        events.append(ToolInputEnd(call.id, text, provider_metadata=metadata))
 
 
 def _say_freeform_inputs(calls: Calls, events: list[LLMEvent]) -> None:

@@ -16,9 +16,10 @@ from llmcore.protocols.openai_responses.citations import (
     read_citation,
     read_citations,
 )
-from llmcore.protocols.openai_responses.items import found_or_begun
+from llmcore.protocols.openai_responses.items import find, found_or_begun
 from llmcore.protocols.openai_responses.names import METADATA_KEY
 from llmcore.protocols.openai_responses.state import (
+    TEXT_FIELDS,
     Chunk,
     Item,
     Part,
@@ -28,6 +29,7 @@ from llmcore.protocols.openai_responses.state import (
     part_number,
     put,
     put_part,
+    without_texts,
 )
 from llmcore.schema.changed import changed
 from llmcore.schema.content import TokenLogprob
@@ -40,8 +42,7 @@ from llmcore.schema.events import (
     TextStart,
 )
 
-_TEXTS: Final = {"output_text": "text", "refusal": "refusal"}
-"""In which field which part says its text."""
+_TEXTS: Final = {kind: TEXT_FIELDS[kind] for kind in ("output_text", "refusal")}
 
 # -- deltas
 
@@ -94,11 +95,17 @@ def open_part(state: State, item: Item, key: PartKey, events: list[LLMEvent]) ->
 
 
 def on_part_added(state: State, event: Chunk, events: list[LLMEvent]) -> State:
-    """Open a text, so that it stands where it began; other parts say nothing yet."""
-    kind = string(mapping(event.get("part")).get("type"))
+    """Open a text, so that it stands where it began, and emit what it has already."""
+    part = mapping(event.get("part"))
+    kind = string(part.get("type"))
     if kind not in _TEXTS:
         return state
-    return _opened(state, event, kind, events)[0]
+    before = len(events)
+    state, item, key = _opened(state, event, kind, events)
+    text = string(part.get(_TEXTS[kind]))
+    if text and len(events) > before:
+        events.append(TextDelta(item.parts[key].segment, text, read_logprobs(part.get("logprobs"))))
+    return state
 
 
 def on_part_done(state: State, event: Chunk, events: list[LLMEvent]) -> State:
@@ -106,32 +113,48 @@ def on_part_done(state: State, event: Chunk, events: list[LLMEvent]) -> State:
     part = mapping(event.get("part"))
     kind = string(part.get("type"))
     if kind not in _TEXTS:
+        return _keep_other(state, event, part)
+    return _keep_text(state, event, kind, part, events)
+
+
+def _keep_other(state: State, event: Chunk, part: Chunk) -> State:
+    """Keep a part of another kind with its item, whose end may not repeat it."""
+    item = find(state, event, "message")
+    content = None if item is None else item.native.get("content")
+    if item is None or item.done or not part or part in dicts(content):
         return state
-    cited = read_citations(part.get("annotations"))
-    return _keep_text(state, event, kind, part.get(_TEXTS[kind]), events, cited=cited)
+    native = {**item.native, "content": [*dicts(content), part]}
+    return put(state, changed(item, native=native))
 
 
 def on_text_done(state: State, event: Chunk, events: list[LLMEvent]) -> State:
     """Keep the whole text."""
-    return _keep_text(state, event, "output_text", event.get("text"), events)
+    return _keep_text(state, event, "output_text", event, events)
 
 
 def on_refusal_done(state: State, event: Chunk, events: list[LLMEvent]) -> State:
     """Keep the whole refusal."""
-    return _keep_text(state, event, "refusal", event.get("refusal"), events)
+    return _keep_text(state, event, "refusal", event, events)
 
 
 def _keep_text(
-    state: State, event: Chunk, kind: str, text: Any, events: list[LLMEvent], *, cited: Any = ()
+    state: State, event: Chunk, kind: str, whole: Chunk, events: list[LLMEvent]
 ) -> State:
-    whole = string(text)
-    if whole is None and not cited:
+    """Keep what *whole*, the event or its part, says at the end of a text."""
+    text, cited = string(whole.get(_TEXTS[kind])), read_citations(whole.get("annotations"))
+    logprobs = read_logprobs(whole.get("logprobs"))
+    if text is None and not cited and not logprobs:
         return state
     state, item, key = _opened(state, event, kind, events)
     part = item.parts.get(key)
     if part is None or part.ended:
         return state
-    kept = changed(part, text=whole or part.text, citations=cited or part.citations)
+    kept = changed(
+        part,
+        text=text or part.text,
+        citations=cited or part.citations,
+        logprobs=logprobs or part.logprobs,
+    )
     return put_part(state, item, key, kept)
 
 
@@ -150,6 +173,22 @@ def on_annotation(state: State, event: Chunk, events: list[LLMEvent]) -> State:
 
 
 # -- the whole message
+
+
+def begin_message(state: State, item: Item, events: list[LLMEvent]) -> State:
+    """Emit the texts that a message has when it is announced."""
+    state = put(state, changed(item, native=without_texts(item.native)))
+    for number, native in enumerate(dicts(item.native.get("content"))):
+        key = string(native.get("type")) or "", number
+        item = state.items[item.place]
+        if key[0] not in _TEXTS or key in item.parts:
+            continue
+        state = open_part(state, item, key, events)
+        text = string(native.get(_TEXTS[key[0]]))
+        if text:
+            segment = state.items[item.place].parts[key].segment
+            events.append(TextDelta(segment, text, read_logprobs(native.get("logprobs"))))
+    return state
 
 
 def settle_message(state: State, item: Item, events: list[LLMEvent]) -> State:
@@ -228,7 +267,7 @@ def _end_part(
             part.segment,
             part.text,
             citations=part.citations,
-            logprobs=logprobs,
+            logprobs=logprobs or part.logprobs,
             refusal=key[0] == "refusal",
             provider_metadata={METADATA_KEY: own},
         )

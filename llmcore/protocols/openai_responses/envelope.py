@@ -8,12 +8,14 @@ from typing import Final
 
 from llmcore.protocols.endings import finished
 from llmcore.protocols.errors import error_from_body
-from llmcore.protocols.loose_json import mapping, string
+from llmcore.protocols.loose_json import dicts, mapping, string
 from llmcore.protocols.openai_responses.content import spoken
+from llmcore.protocols.openai_responses.inputs import input_text
 from llmcore.protocols.openai_responses.names import METADATA_KEY, PROTOCOL_ID
-from llmcore.protocols.openai_responses.state import Chunk, Envelope, State
+from llmcore.protocols.openai_responses.state import TEXT_FIELDS, Chunk, Envelope, Item, State
 from llmcore.protocols.openai_responses.usage import map_usage
 from llmcore.schema.changed import changed
+from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import AbortError, LLMError
 from llmcore.schema.events import (
     ErrorEvent,
@@ -89,6 +91,29 @@ def map_reason(response: Chunk, envelope: Envelope) -> FinishReason:
     return FinishReason("content_filter" if envelope.refused else "stop", status)
 
 
+def note_difference(state: State, item: Item, native: Chunk) -> State:
+    """Note that the final response has other words for an item that had ended.
+
+    What was emitted stays; the final response is the finish event's raw document.
+    """
+    before, now = _words(item.native), _words(native)
+    if not before or not now or before == now:
+        return state
+    message = "the final response has other words for an item that had ended; the earlier ones stay"
+    where = f"output[{item.place}]"
+    note = Diagnostic("final-response-differs", where, action="noted", message=message)
+    return changed(state, envelope=changed(state.envelope, notes=(*state.envelope.notes, note)))
+
+
+def _words(native: Chunk) -> str:
+    """Return the text or the input that an item holds; empty where it is of another kind."""
+    if native.get("type") in ("function_call", "custom_tool_call", "mcp_call"):
+        return input_text(native)
+    parts = [*dicts(native.get("summary")), *dicts(native.get("content"))]
+    fields = [TEXT_FIELDS.get(str(part.get("type")), "") for part in parts]
+    return "".join(string(part.get(name)) or "" for part, name in zip(parts, fields, strict=True))
+
+
 _METADATA: Final = (
     "service_tier",
     "conversation",
@@ -111,7 +136,8 @@ def finish(state: State, response: Chunk, events: list[LLMEvent]) -> State:
     if response.get("status") in ("queued", "in_progress"):
         own["resume"] = {"response_id": response.get("id"), "sequence_number": None}
     metadata = {METADATA_KEY: own} if own else {}
-    events.extend(finished(reason, counted, metadata, response))
+    notes = state.envelope.notes
+    events.extend(finished(reason, counted, metadata, response, notes))
     return changed(state, envelope=changed(state.envelope, ended=True), hot=None)
 
 

@@ -7,9 +7,11 @@ and its pages, https://docs.x.ai/developers/tools/overview (`x_search_call`).
 
 from typing import Any, Final
 
-from llmcore.protocols.loose_json import dicts, mapping, string
+from llmcore.protocols.loose_json import dicts, integer, mapping, string
 from llmcore.protocols.openai_responses.citations import announce, announce_file
 from llmcore.protocols.openai_responses.content import decoded
+from llmcore.protocols.openai_responses.envelope import on_notification
+from llmcore.protocols.openai_responses.items import find
 from llmcore.protocols.openai_responses.names import METADATA_KEY
 from llmcore.protocols.openai_responses.state import Chunk, Item, State, put
 from llmcore.protocols.openai_responses.tool_calls import begin_call, last_word, tool_name
@@ -139,6 +141,19 @@ def settle_output(state: State, item: Item, events: list[LLMEvent]) -> State:
         )
     )
     return put(state, changed(item, done=True))
+
+
+def on_shell_output(state: State, event: Chunk, events: list[LLMEvent]) -> State:
+    """Pass on what a command wrote, and keep it, for the end of its item may not repeat it."""
+    item = find(state, event, "shell_call_output")
+    written = dicts(event.get("output"))
+    if item is not None and not item.done and written:
+        before = dicts(item.native.get("output"))
+        number = integer(event.get("command_index"))
+        at = len(before) if number is None else min(max(number, 0), len(before))
+        output = [*before[:at], *written[:1], *before[at + 1 :]]
+        state = put(state, changed(item, native={**item.native, "output": output}))
+    return on_notification(state, event, events)
 
 
 def _output(native: Chunk) -> JsonValue:

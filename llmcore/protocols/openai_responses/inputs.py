@@ -5,6 +5,7 @@ their own, and three of them stream one as bare text: the code, the commands, th
 that field comes last or alone, so that the JSON can be written while the text arrives.
 """
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from llmcore.protocols.loose_json import mapping, string
@@ -111,13 +112,32 @@ CLOSINGS: Final = {"shell_call": '"]}', "apply_patch_call": '"}', "code_interpre
 
 def is_said(native: Chunk) -> bool:
     """Return whether *native* holds the text that it streams bare."""
+    return bool(bare_texts(native))
+
+
+def bare_texts(native: Chunk) -> list[str]:
+    """Return the texts of *native* that are streamed bare: its commands, its diff or its code."""
     match native.get("type"):
         case "shell_call":
-            return bool(mapping(native.get("action")).get("commands"))
+            commands = mapping(native.get("action")).get("commands")
+            found = commands if isinstance(commands, list) else []
         case "apply_patch_call":
-            return bool(mapping(native.get("operation")).get("diff"))
+            found = [mapping(native.get("operation")).get("diff")]
         case _:
-            return bool(native.get("code"))
+            found = [native.get("code")]
+    return [text for text in found if isinstance(text, str) and text]
+
+
+def with_bare_texts(native: Chunk, texts: Sequence[str]) -> Chunk:
+    """Return *native* with *texts* in place of those that it streams bare."""
+    match native.get("type"):
+        case "shell_call":
+            return {**native, "action": {**mapping(native.get("action")), "commands": list(texts)}}
+        case "apply_patch_call":
+            operation = {**mapping(native.get("operation")), "diff": "".join(texts)}
+            return {**native, "operation": operation}
+        case _:
+            return {**native, "code": "".join(texts)}
 
 
 def escaped(text: str) -> str:

@@ -1,5 +1,6 @@
 """OpenAI Responses: its id, and the words that both directions of the protocol use."""
 
+import re
 from typing import Final, Required, TypedDict
 
 from llmcore.schema.json import JsonObject
@@ -31,3 +32,18 @@ class ResponsesBody(TypedDict, total=False):
     include: list[str]
     store: bool
     previous_response_id: str
+
+
+# -- error codes
+
+REJECTED_REASONING: Final = re.compile(
+    r"invalid_encrypted_content"
+    r"|encrypted content\b.*\b(could not be (verified|decrypted)|did not match)",
+    re.IGNORECASE | re.DOTALL,
+)
+"""How an error, by its code or its message, says that encrypted reasoning cannot be read.
+
+It is good only for the account, organization and deployment it came from. Proxies replace the
+code by a number and keep the message. Source:
+https://developers.openai.com/api/docs/guides/reasoning (encrypted reasoning items).
+"""

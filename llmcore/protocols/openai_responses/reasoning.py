@@ -21,6 +21,7 @@ from llmcore.protocols.openai_responses.state import (
     part_number,
     put,
     put_part,
+    without_texts,
 )
 from llmcore.schema.changed import changed
 from llmcore.schema.events import LLMEvent, ReasoningDelta, ReasoningEnd, ReasoningStart
@@ -52,12 +53,19 @@ def on_reasoning_delta(state: State, event: Chunk, events: list[LLMEvent]) -> St
 
 
 def on_reasoning_part(state: State, event: Chunk, events: list[LLMEvent]) -> State:
-    """Open a part, or keep its whole text."""
+    """Open a part and emit what it has already, or keep its whole text."""
     part = mapping(event.get("part"))
     kind = string(part.get("type")) or _kind(event)
+    text = string(part.get("text"))
     if kind not in _LISTS:
         return state
-    return _keep_text(state, event, kind, string(part.get("text")), events)
+    if str(event.get("type")).endswith(".done"):
+        return _keep_text(state, event, kind, text, events)
+    before = len(events)
+    state, item, key = _opened(state, event, kind, events)
+    if text and len(events) > before:
+        events.append(ReasoningDelta(item.parts[key].segment, text))
+    return state
 
 
 def on_reasoning_done(state: State, event: Chunk, events: list[LLMEvent]) -> State:
@@ -87,9 +95,9 @@ def _opened(
 
 
 def _open_part(state: State, item: Item, key: PartKey, events: list[LLMEvent]) -> State:
-    """Begin a segment; the one before it is whole."""
+    """Begin a segment; those before it end, if the server has said that they are whole."""
     for before, part in item.parts.items():
-        if not part.ended:
+        if part.text and not part.ended:
             item = _end_part(item, before, part, None, events)
     kind, number = key
     segment = f"{'summary' if kind == 'summary_text' else 'reasoning'}_{item.place}_{number}"
@@ -98,6 +106,19 @@ def _open_part(state: State, item: Item, key: PartKey, events: list[LLMEvent]) -
 
 
 # -- the whole item
+
+
+def begin_reasoning(state: State, item: Item, events: list[LLMEvent]) -> State:
+    """Emit the texts that a reasoning item has when it is announced."""
+    state = put(state, changed(item, native=without_texts(item.native)))
+    for key, text in _whole_parts(item):
+        item = state.items[item.place]
+        if key in item.parts:
+            continue
+        state = _open_part(state, item, key, events)
+        if text:
+            events.append(ReasoningDelta(state.items[item.place].parts[key].segment, text))
+    return state
 
 
 def settle_reasoning(state: State, item: Item, events: list[LLMEvent]) -> State:
@@ -132,7 +153,8 @@ def _end_all(state: State, item: Item, events: list[LLMEvent]) -> State:
         events.append(ReasoningEnd(segment, encrypted=encrypted, provider_metadata=own))
         return put(state, changed(item, done=True))
     for key, part in unended:
-        item = _end_part(item, key, part, encrypted, events)
+        last = key == unended[-1][0]
+        item = _end_part(item, key, part, encrypted if last else None, events)
     return put(state, changed(item, done=True))
 
 

@@ -6,16 +6,17 @@ few fields.
 """
 
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from attrs import field, frozen
 
 from llmcore.protocols.answer_context import AnswerContext
 from llmcore.protocols.chain import Chain
-from llmcore.protocols.loose_json import integer, string
+from llmcore.protocols.loose_json import dicts, integer, string
 from llmcore.protocols.openai_responses.names import METADATA_KEY
 from llmcore.schema.changed import changed
-from llmcore.schema.content import Citation
+from llmcore.schema.content import Citation, TokenLogprob
+from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.events import ReasoningDelta, TextDelta, ToolInputDelta
 from llmcore.schema.json import JsonValue
 
@@ -60,6 +61,8 @@ class Part:
     text: str = ""
     """The whole text, where the server has said it."""
     citations: tuple[Citation, ...] = ()
+    logprobs: tuple[TokenLogprob, ...] = ()
+    """Those of the whole text, where the server has said them."""
     ended: bool = False
 
 
@@ -117,6 +120,7 @@ class Envelope:
     """The id of the last tool search by the provider, whose output names none."""
     sources: frozenset[str] = frozenset()
     """Pages and files that were announced."""
+    notes: tuple[Diagnostic, ...] = ()
     sound: Chain | None = None
     """Pieces of spoken sound and of its words: (whether words, text)."""
 
@@ -144,6 +148,30 @@ def put(state: State, item: Item, hot: Hot | None = None) -> State:
 def put_part(state: State, item: Item, key: PartKey, part: Part, hot: Hot | None = None) -> State:
     """Return *state* with *part* in *item*."""
     return put(state, changed(item, parts={**item.parts, key: part}), hot)
+
+
+TEXT_FIELDS: Final = {
+    "output_text": "text",
+    "refusal": "refusal",
+    "summary_text": "text",
+    "reasoning_text": "text",
+}
+"""In which field a part, by its type, holds its text."""
+
+
+def without_texts(native: Chunk) -> Chunk:
+    """Return the item *native* with its texts empty.
+
+    An item may be announced with texts. They are emitted at once, deltas come on top of
+    them, and so they are not the last word on their parts.
+    """
+    lists = {name: native[name] for name in ("content", "summary") if native.get(name)}
+    return {**native, **{name: [_emptied(p) for p in dicts(ps)] for name, ps in lists.items()}}
+
+
+def _emptied(part: Chunk) -> Chunk:
+    field_name = TEXT_FIELDS.get(str(part.get("type")))
+    return part if field_name is None else {**part, field_name: "", "logprobs": []}
 
 
 def part_number(event: Chunk, field: str, item: Item, kind: str, *others: str) -> int:

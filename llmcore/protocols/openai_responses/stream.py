@@ -14,9 +14,10 @@ from typing import Final, TypeAlias
 
 from llmcore.protocols.endings import cut_short, no_answer
 from llmcore.protocols.errors import error_from_body
+from llmcore.protocols.foreign_document import foreign_document
 from llmcore.protocols.loose_json import dicts, integer, mapping, string
 from llmcore.protocols.openai_responses.content import (
-    end_parts,
+    begin_message,
     on_annotation,
     on_part_added,
     on_part_done,
@@ -31,18 +32,22 @@ from llmcore.protocols.openai_responses.envelope import (
     fail,
     failed,
     finish,
+    note_difference,
     on_notification,
     on_response,
     on_start,
 )
 from llmcore.protocols.openai_responses.hosted_tools import (
     OUTPUTS,
+    on_shell_output,
     settle_hosted,
     settle_output,
     settle_unknown,
 )
 from llmcore.protocols.openai_responses.items import begin, find_announced, find_whole, paired
+from llmcore.protocols.openai_responses.names import PROTOCOL_ID
 from llmcore.protocols.openai_responses.reasoning import (
+    begin_reasoning,
     on_reasoning_delta,
     on_reasoning_done,
     on_reasoning_part,
@@ -52,10 +57,12 @@ from llmcore.protocols.openai_responses.state import Chunk, Context, Item, State
 from llmcore.protocols.openai_responses.tool_calls import (
     CALLS,
     begin_call,
+    begin_input,
     is_ours,
     on_arguments_delta,
     on_arguments_done,
     on_bare_delta,
+    on_bare_done,
     on_command_added,
     settle_call,
 )
@@ -147,6 +154,10 @@ def _step(state: State, event: Chunk) -> Step:
         error = error_from_body(provider=state.context.provider or None, body=event)
         return fail(state, error, events), events
     handler = _HANDLERS.get(kind) if isinstance(kind, str) else None
+    if handler is None and not state.envelope.started:
+        foreign = foreign_document(event, PROTOCOL_ID)
+        if foreign is not None:
+            return fail(state, foreign, events), events
     if handler is not None:
         state = handler(on_start(state, event, events), event, events)
     elif kind not in _SILENT:
@@ -175,15 +186,31 @@ def _on_item_added(state: State, event: Chunk, events: list[LLMEvent]) -> State:
     kind, number = string(native.get("type")), integer(event.get("output_index"))
     if kind is None:
         return state
-    item = find_announced(state, native, number)
+    return _announce(state, find_announced(state, native, number), native, number, events)
+
+
+def _announce(
+    state: State, item: Item | None, native: Chunk, number: int | None, events: list[LLMEvent]
+) -> State:
+    """Begin an item, or add to what is known of one, and emit what it has already."""
+    begun = item is not None and bool(item.call_id)
     if item is None:
-        state, item = begin(state, kind, native, number)
+        state, item = begin(state, str(native.get("type")), native, number)
     elif item.done:
         return state
     else:
         item = changed(item, native={**item.native, **native})
         state = put(state, item)
-    return begin_call(state, item, events) if kind in CALLS else state
+    match item.kind:
+        case "message":
+            return begin_message(state, item, events)
+        case "reasoning":
+            return begin_reasoning(state, item, events)
+        case kind if kind in CALLS:
+            state = begin_call(state, item, events)
+            return begin_input(state, item.place, begun, events)
+        case _:
+            return state
 
 
 def _on_item_done(state: State, event: Chunk, events: list[LLMEvent]) -> State:
@@ -202,7 +229,7 @@ def _on_whole(
         state, item = begin(state, str(native.get("type")), native, number)
     item = state.items[item.place]
     if item.done:
-        return state
+        return note_difference(state, item, native)
     return _settle(state, changed(item, native=native), events)
 
 
@@ -252,19 +279,19 @@ def _end(state: State, response: Chunk, events: list[LLMEvent]) -> State:
     for place in sorted(state.items):
         item = state.items[place]
         if not item.done:
-            state = _close(state, item, events)
+            state = _settle(state, item, events)
     return finish(state, response, events)
 
 
-def _close(state: State, item: Item, events: list[LLMEvent]) -> State:
-    """End an item of which the server said no last word."""
-    if item.kind == "message":
-        return end_parts(state, item, events)
-    return _settle(state, item, events)
-
-
 def _on_begun(state: State, event: Chunk, events: list[LLMEvent]) -> State:
-    return on_response(state, mapping(event.get("response")), events)
+    """Announce the response, and the items that it has already."""
+    response = mapping(event.get("response"))
+    state = on_response(state, response, events)
+    for number, native in enumerate(dicts(response.get("output"))):
+        if string(native.get("type")) is not None:
+            item = find_whole(state, native, number)
+            state = _announce(state, item, native, number, events)
+    return state
 
 
 _HANDLERS: Final[dict[str, Handler]] = {
@@ -278,6 +305,10 @@ _HANDLERS: Final[dict[str, Handler]] = {
     "response.code_interpreter_call_code.delta": on_bare_delta,
     "response.shell_call_command.delta": on_bare_delta,
     "response.apply_patch_call_operation_diff.delta": on_bare_delta,
+    "response.code_interpreter_call_code.done": on_bare_done,
+    "response.shell_call_command.done": on_bare_done,
+    "response.apply_patch_call_operation_diff.done": on_bare_done,
+    "response.shell_call_output_content.done": on_shell_output,
     "response.audio.delta": on_sound,
     "response.audio.transcript.delta": on_sound,
     "response.output_text.done": on_text_done,
@@ -309,9 +340,6 @@ _SILENT: Final = frozenset(
         "keepalive",
         "response.audio.done",
         "response.audio.transcript.done",
-        "response.code_interpreter_call_code.done",
-        "response.shell_call_command.done",
-        "response.apply_patch_call_operation_diff.done",
     }
 )
 """Events that say nothing that others do not. All remaining ones are told as they are."""
@@ -336,7 +364,8 @@ def whole(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent]:
         if document.get("error") or _is_error(document):
             error = error_from_body(provider=request.provider_id or None, body=document)
         else:
-            error = StreamError("the response has no output", raw=document)
+            no_output = StreamError("the response has no output", raw=document)
+            error = foreign_document(document, PROTOCOL_ID) or no_output
         return (ErrorEvent(error),)
     events: list[LLMEvent] = []
     try:

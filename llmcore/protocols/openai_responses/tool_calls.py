@@ -14,10 +14,12 @@ from llmcore.protocols.loose_json import integer, mapping, string
 from llmcore.protocols.openai_responses.dialect import CALL_FIELDS
 from llmcore.protocols.openai_responses.inputs import (
     CLOSINGS,
+    bare_texts,
     escaped,
     input_text,
     is_said,
     opening,
+    with_bare_texts,
     written,
 )
 from llmcore.protocols.openai_responses.items import find, found_or_begun
@@ -104,6 +106,18 @@ def _call_id(state: State, item: Item) -> str:
     return synthetic_call_id(state.envelope.response_id, state.context.turn, item.place)
 
 
+def begin_input(state: State, place: int, begun: bool, events: list[LLMEvent]) -> State:
+    """Emit the input that a call is announced with, unless it had *begun*; deltas may follow."""
+    item = state.items[place]
+    field = "input" if item.kind == "custom_tool_call" else "arguments"
+    text = written(item.native.get(field))
+    if item.kind not in NAMED or not item.call_id or not text:
+        return state
+    if not begun:
+        events.append(ToolInputDelta(item.call_id, text))
+    return put(state, changed(item, native={**item.native, field: ""}))
+
+
 # -- input
 
 
@@ -155,22 +169,47 @@ def on_bare_delta(state: State, event: Chunk, events: list[LLMEvent]) -> State:
     item = find(state, event, *CLOSINGS)
     if item is None or item.done or not item.call_id or not isinstance(text, str):
         return state
-    if not item.closing:
-        events.append(ToolInputDelta(item.call_id, opening(item.native)))
-        item = changed(item, closing=CLOSINGS[item.kind])
-        state = put(state, item)
+    state = _begin_bare(state, item, events)
     if text:
         events.append(ToolInputDelta(item.call_id, escaped(text)))
     return state
 
 
+def _begin_bare(state: State, item: Item, events: list[LLMEvent]) -> State:
+    """Emit the JSON before the text that is streamed bare, and the text that is there already."""
+    if item.closing:
+        return state
+    texts = map(escaped, bare_texts(item.native))
+    events.append(ToolInputDelta(item.call_id, opening(item.native) + '","'.join(texts)))
+    native = with_bare_texts(item.native, ())
+    return put(state, changed(item, native=native, closing=CLOSINGS[item.kind]))
+
+
 def on_command_added(state: State, event: Chunk, events: list[LLMEvent]) -> State:
     """Begin the next command of a shell call."""
     item = find(state, event, "shell_call")
-    if item is None or item.done or not item.closing or not integer(event.get("command_index")):
+    number, text = integer(event.get("command_index")), string(event.get("command"))
+    if item is None or item.done or not item.call_id or not (item.closing or text):
         return state
-    events.append(ToolInputDelta(item.call_id, '","'))
+    state = _begin_bare(state, item, events)
+    words = ('","' if number else "") + escaped(text or "")
+    if words:
+        events.append(ToolInputDelta(item.call_id, words))
     return state
+
+
+def on_bare_done(state: State, event: Chunk, _events: list[LLMEvent]) -> State:
+    """Keep the whole code, command or diff, which the end of the item may not repeat."""
+    item = find(state, event, *CLOSINGS)
+    texts = [event.get(name) for name in ("code", "command", "diff") if name in event]
+    if item is None or item.done or not texts or not isinstance(texts[0], str):
+        return state
+    before = bare_texts(item.native) if item.kind == "shell_call" else []
+    number = integer(event.get("command_index"))
+    if number is not None and number != len(before):
+        return state
+    native = with_bare_texts(item.native, (*before, texts[0]))
+    return put(state, changed(item, native=native))
 
 
 # -- the whole call

@@ -25,7 +25,15 @@ from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.messages import Message, Origin
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest, request
-from tests.support.wire.chat import body, built, call, chunk, codes, refused, streamed
+from tests.support.wire.chat import (
+    body,
+    built,
+    call,
+    chunk,
+    codes,
+    refused,
+    streamed,
+)
 from tests.support.wire.protocol import response
 
 MODEL = Model("gpt-4.1", "openai")

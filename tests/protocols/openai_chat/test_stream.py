@@ -206,10 +206,10 @@ PLACES: dict[str, list[Any]] = {
         chunk({}, "stop"),
         usage_chunk(),
     ],
-    "finish twice, differing": [
+    "finish twice, the last one counts": [
         chunk({"content": "Hello"}),
-        chunk({}, "stop"),
         chunk({}, "length"),
+        chunk({}, "stop"),
         usage_chunk(),
     ],
     "usage after the finish": [chunk({"content": "Hello"}), chunk({}, "stop"), usage_chunk()],
@@ -536,7 +536,7 @@ def test_an_event_named_error_is_an_error() -> None:
 def test_nothing_follows_an_error_in_one_chunk() -> None:
     """A chunk whose fragments make no sense gives its error and no more."""
     state = stream.initial(ASKED, OPENAI)
-    both = chunk({"tool_calls": [call(0, arguments="{"), call(1, name="one", arguments="{}")]})
+    both = chunk({"tool_calls": [call(arguments="{"), call(1, name="one", arguments="{}")]})
 
     _, events = stream.step(state, both)
 
