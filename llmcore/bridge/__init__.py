@@ -3,7 +3,7 @@
 A client that speaks only `POST /v1/responses` talks to the bridge, the bridge to whatever
 upstream a route reaches. The pure half translates; the other half serves.
 
-Pure, in reading order: `errors`, `policy`; tools: `tool_names`, `tool_registry`,
+Pure, in reading order: `errors`, `policy`, `billing_line`; tools: `tool_names`, `tool_registry`,
 `builtin_tools`, `hosted_tools`, `tool_offer`, `tool_choice`; input: `input_content`,
 `input_items`, `call_items`, `tool_outputs`, `seal`, `compaction`, `answer_state`, `input_turns`;
 the request: `parameters`, `echo`, `conversation`, `translate`, `retry_without`,

@@ -18,6 +18,7 @@ from llmcore.bridge.seal import Sealer
 from llmcore.protocols.loose_json import dicts, mapping, string
 from llmcore.protocols.notes import Notes
 from llmcore.protocols.openai_responses.content import decoded
+from llmcore.schema import json
 from llmcore.schema.codec import from_json, to_json
 from llmcore.schema.content import (
     AudioPart,
@@ -34,6 +35,8 @@ from llmcore.schema.json import JsonValue
 from llmcore.schema.messages import Origin
 
 _VERSION = 1
+_MAX_STATE_BYTES = 64 * 1024 * 1024
+"""Unpacked state of one request: it is packed well, so a small body could hold gigabytes."""
 
 # -- writing
 
@@ -122,11 +125,17 @@ class AnswerState:
     response_id: str
     origin: Origin
     entries: tuple[Mapping[str, Any], ...]
+    size: int
+    """Its bytes, unpacked."""
 
 
-def unsealed_state(text: str, sealer: Sealer) -> AnswerState:
-    """Return the recipe that *text* holds; ValueError if it is not ours, or damaged."""
-    state = mapping(sealer.unseal(text))
+def unsealed_state(text: str, sealer: Sealer, limit: int = _MAX_STATE_BYTES) -> AnswerState:
+    """Return the recipe that *text* holds.
+
+    ValueError if it is not ours, damaged, or larger than *limit* bytes.
+    """
+    data = sealer.unpack(text, limit)
+    state = mapping(json.loads(data))
     if state.get("v") != _VERSION:
         raise ValueError("it is of another version of the bridge")
     try:
@@ -135,7 +144,10 @@ def unsealed_state(text: str, sealer: Sealer) -> AnswerState:
     except InvalidRequestError as error:
         raise ValueError(error.message) from error
     return AnswerState(
-        response_id=string(state.get("response")) or "", origin=origin, entries=tuple(entries)
+        response_id=string(state.get("response")) or "",
+        origin=origin,
+        entries=tuple(entries),
+        size=len(data),
     )
 
 
@@ -254,6 +266,7 @@ class AnswerReader:
     def __init__(self, sealer: Sealer, notes: Notes) -> None:
         self._sealer = sealer
         self._notes = notes
+        self._left = _MAX_STATE_BYTES
         self._waiting: list[Echo] = []
         self._answers: list[tuple[AnswerState | None, list[Echo]]] = []
 
@@ -264,11 +277,12 @@ class AnswerReader:
     def add_state(self, text: str, path: str) -> bool:
         """Take sealed state; False, with a Diagnostic, if it cannot be read."""
         try:
-            state = unsealed_state(text, self._sealer)
+            state = unsealed_state(text, self._sealer, self._left)
         except ValueError as error:
             why = f"the encrypted reasoning was dropped: {error}"
             self._notes.dropped("opaque-data-dropped", path, why)
             return False
+        self._left -= state.size
         before, parts = restored(state, self._waiting, path, self._notes)
         self._waiting = []
         if before:

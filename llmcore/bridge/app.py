@@ -8,8 +8,10 @@ import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
 from contextlib import ExitStack, asynccontextmanager
+from functools import partial
 from typing import Any
 
+import anyio
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
@@ -26,17 +28,20 @@ from llmcore.bridge.answers import (
     gateway_failed,
     send_error,
 )
-from llmcore.bridge.bodies import Uploads, read_object
+from llmcore.bridge.bodies import BodyBytes, read_object
 from llmcore.bridge.errors import BridgeError, envelope
 from llmcore.bridge.logs import LOGGER, REQUEST_ID, log
 from llmcore.bridge.metrics import CONTENT_TYPE
 from llmcore.bridge.service import Service
 from llmcore.bridge.turn import Turn
+from llmcore.client.large_requests import holds_much, off_the_loop
 from llmcore.schema import json
 from llmcore.schema.json import JsonObject, JsonValue
 
 _OPEN_PATHS = frozenset({"/healthz"})
 _METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})
+_LARGE_AT_ONCE = 4
+"""Large bodies that threads read at once."""
 _FACTS = "openbridge.facts"
 _CALLER = "openbridge.caller"
 
@@ -72,7 +77,8 @@ class _Endpoints:
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._uploads = Uploads(service.settings.limits.max_body_bytes)
+        self._bytes = BodyBytes(service.settings.limits.max_body_bytes)
+        self._threads = anyio.CapacityLimiter(_LARGE_AT_ONCE)
 
     def routes(self, prefix: str) -> list[Route]:
         """Return what clients of the API call."""
@@ -109,8 +115,8 @@ class _Endpoints:
     async def _answered(
         self, request: Request, call: Callable[[JsonObject, Caller], Awaitable[Turn]]
     ) -> Response:
-        body = await self._body(request)
         with ExitStack() as place:
+            body = await self._body(request, place)
             place.enter_context(self._service.admitted())
             turn = await call(body, _caller(request))
             held = place.pop_all()  # given back once the answer has ended
@@ -149,8 +155,9 @@ class _Endpoints:
 
     async def input_tokens(self, request: Request) -> Response:
         """`POST /responses/input_tokens`."""
-        body = await self._body(request)
-        with self._service.admitted():
+        with ExitStack() as place:
+            body = await self._body(request, place)
+            place.enter_context(self._service.admitted())
             return _json(await self._service.input_tokens(body, _caller(request)))
 
     async def get(self, request: Request) -> Response:
@@ -158,7 +165,7 @@ class _Endpoints:
         if request.query_params.get("stream", "").lower() == "true":
             message = "a stored response cannot be streamed again; leave out stream=true"
             raise BridgeError(status=501, message=message, code="not_implemented", param="stream")
-        return _json(await self._service.get(_id(request), _caller(request)))
+        return await _whole_json(await self._service.get(_id(request), _caller(request)))
 
     async def delete(self, request: Request) -> Response:
         """`DELETE /responses/{id}`."""
@@ -167,7 +174,8 @@ class _Endpoints:
     async def input_items(self, request: Request) -> Response:
         """`GET /responses/{id}/input_items`."""
         query = dict(request.query_params)
-        return _json(await self._service.input_items(_id(request), _caller(request), query))
+        page = await self._service.input_items(_id(request), _caller(request), query)
+        return await _whole_json(page)
 
     async def cancel(self, request: Request) -> Response:
         """`POST /responses/{id}/cancel`."""
@@ -193,22 +201,24 @@ class _Endpoints:
         """`GET /metrics`."""
         return Response(self._service.metrics.exposition(), headers={"content-type": CONTENT_TYPE})
 
-    async def _body(self, request: Request) -> JsonObject:
+    async def _body(self, request: Request, place: ExitStack) -> JsonObject:
         """Return the request's body: not read while the gateway is full.
 
         A request counts as under way once its body is there. What is still on its way only counts
-        by its bytes, so that clients which send nothing keep nobody else out.
+        by its bytes, so that clients which send nothing keep nobody else out. *place* gives the
+        bytes back.
         """
         self._service.check_room()
         limits = self._service.settings.limits
-        with self._uploads.of(_caller(request).counted_as) as received:
-            return await read_object(
-                request.stream(),
-                request.headers,
-                limit=limits.max_body_bytes,
-                seconds=limits.body_s,
-                received=received,
-            )
+        received = place.enter_context(self._bytes.of(_caller(request).counted_as))
+        return await read_object(
+            request.stream(),
+            request.headers,
+            limit=limits.max_body_bytes,
+            seconds=limits.body_s,
+            received=received,
+            threads=self._threads,
+        )
 
 
 class _Answer(Response):
@@ -242,6 +252,12 @@ def _facts(scope: Scope) -> dict[str, object]:
 
 def _json(value: JsonValue, status: int = 200) -> Response:
     return Response(json.dumps(value), status, media_type="application/json")
+
+
+async def _whole_json(value: JsonValue) -> Response:
+    """Return a response of what may be large."""
+    body = await off_the_loop(partial(json.dumps, value), large=holds_much(value))
+    return Response(body, media_type="application/json")
 
 
 def _error_response(error: BridgeError) -> Response:

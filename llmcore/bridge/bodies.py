@@ -3,13 +3,14 @@
 import zlib
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import aclosing, contextmanager
+from functools import partial
 
 import anyio
-import anyio.to_thread
 import msgspec
 import orjson
 
 from llmcore.bridge.errors import BridgeError, overloaded
+from llmcore.client.large_requests import off_the_loop
 from llmcore.schema import json
 from llmcore.schema.json import JsonObject, JsonValue
 
@@ -27,16 +28,16 @@ _MAX_VALUES = 2_000_000
 _ENCODINGS = ("gzip", "deflate", "zstd")
 
 
-class Uploads:
-    """Counts the bytes of bodies that are being received, of each caller and of all.
+class BodyBytes:
+    """Counts the bytes of bodies that are being received or answered, of each caller and of all.
 
-    All together may hold eight of the largest bodies, and one caller a quarter of that, so that
-    no caller takes the others' memory.
+    All together may hold 32 of the largest bodies, and one caller a quarter of that, so that no
+    caller takes the others' memory, or all of the machine's with bodies that are packed well.
     """
 
     def __init__(self, max_body_bytes: int) -> None:
-        self._most = 8 * max_body_bytes
-        self._most_of_one = 2 * max_body_bytes
+        self._most = 32 * max_body_bytes
+        self._most_of_one = 8 * max_body_bytes
         self._total = 0
         self._of: dict[str, int] = {}
 
@@ -51,7 +52,7 @@ class Uploads:
             self._total += count
             mine = self._of[caller] = self._of.get(caller, 0) + count
             if mine > self._most_of_one or self._total > self._most:
-                raise overloaded("too many large bodies are being received")
+                raise overloaded("too many large requests are under way")
 
         try:
             yield received
@@ -69,8 +70,11 @@ async def read_object(
     limit: int,
     seconds: float,
     received: Callable[[int], None],
+    threads: anyio.CapacityLimiter | None = None,
 ) -> JsonObject:
     """Return the JSON object that the body spells, telling *received* of its bytes.
+
+    *threads* says how many large bodies are read at once.
 
     Raises BridgeError: 408 if it takes more than *seconds* to arrive, 413 if it is larger than
     *limit* bytes (also decompressed), 415 for a content type or coding that we do not read,
@@ -79,9 +83,14 @@ async def read_object(
     encodings = _encodings(headers)
     _check_type(headers)
     data = await _received(chunks, headers, limit, seconds, received)
-    if encodings or len(data) > _THREAD_ABOVE_BYTES:
-        return await anyio.to_thread.run_sync(_decoded, data, encodings, limit)
-    return _decoded(data, encodings, limit)
+    if encodings:
+        packed = data
+        data = await off_the_loop(
+            partial(_decompressed, packed, encodings, limit), large=True, limiter=threads
+        )
+        received(max(0, len(data) - len(packed)))
+    large = len(data) > _THREAD_ABOVE_BYTES
+    return await off_the_loop(partial(_parsed, data), large=large, limiter=threads)
 
 
 def _check_type(headers: Mapping[str, str]) -> None:
@@ -142,13 +151,13 @@ async def _received(
     )
 
 
-def _decoded(data: bytes, encodings: tuple[str, ...], limit: int) -> JsonObject:
+def _decompressed(data: bytes, encodings: tuple[str, ...], limit: int) -> bytes:
     for encoding in reversed(encodings):
-        data = _decompressed(data, encoding, limit)
-    return _parsed(data)
+        data = _without(data, encoding, limit)
+    return data
 
 
-def _decompressed(data: bytes, encoding: str, limit: int) -> bytes:
+def _without(data: bytes, encoding: str, limit: int) -> bytes:
     """Return *data* without its coding; never more than *limit* bytes of it are made."""
     try:
         plain = _unzstd(data, limit) if encoding == "zstd" else _inflate(data, encoding, limit)

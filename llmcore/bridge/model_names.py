@@ -30,6 +30,7 @@ class ModelNames:
         self._model_map = model_map
         self._upstreams = upstreams
         self._listed: dict[str, _Listed] = {}
+        self._asking = anyio.Lock()
 
     @property
     def mapped(self) -> list[str]:
@@ -61,16 +62,16 @@ class ModelNames:
         return {"id": name, "object": "model", "created": 0, "owned_by": owner}
 
     async def _upstream_models(self, provider: str) -> Sequence[str]:
-        now = anyio.current_time()
-        listed = self._listed.get(provider)
-        if listed is None or listed.until < now:
-            try:
-                ids = await self._upstreams.models(provider)
-            except LLMError as error:
-                log(logging.WARNING, "models_not_listed", provider=provider, error=str(error))
-                ids = ()
-            listed = _Listed(now + _LIST_FOR_S, ids)
-            self._listed[provider] = listed
+        async with self._asking:  # many who ask at once cost the upstream one request
+            listed = self._listed.get(provider)
+            if listed is None or listed.until < anyio.current_time():
+                try:
+                    ids = await self._upstreams.models(provider)
+                except LLMError as error:
+                    log(logging.WARNING, "models_not_listed", provider=provider, error=str(error))
+                    ids = ()
+                listed = _Listed(anyio.current_time() + _LIST_FOR_S, ids)
+                self._listed[provider] = listed
         return listed.ids
 
 

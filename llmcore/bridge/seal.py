@@ -35,11 +35,18 @@ class Sealer:
 
     def unseal(self, text: str) -> JsonValue:
         """Return the state that *text* holds; ValueError if we did not seal it."""
+        return json.loads(self.unpack(text))
+
+    def unpack(self, text: str, limit: int = _MAX_BYTES) -> bytes:
+        """Return the state that *text* holds as JSON.
+
+        ValueError if we did not seal it, or if it is larger than *limit* bytes.
+        """
         data = _decoded(text)
         check, packed = data[:_CHECK_BYTES], data[_CHECK_BYTES:]
         if not hmac.compare_digest(check, self._check(packed)):
             raise ValueError("the seal is broken, or another key made it")
-        return json.loads(_unpacked(packed))
+        return _unpacked(packed, limit)
 
     def _check(self, packed: bytes) -> bytes:
         return hmac.digest(self.key, packed, "sha256")[:_CHECK_BYTES]
@@ -55,11 +62,11 @@ def _decoded(text: str) -> bytes:
         raise ValueError("the seal is broken") from error
 
 
-def _unpacked(packed: bytes) -> bytes:
+def _unpacked(packed: bytes, limit: int) -> bytes:
     """Return the JSON in *packed*; ValueError for what unpacks to too much."""
     unpacker = zlib.decompressobj()
     try:
-        data = unpacker.decompress(packed, _MAX_BYTES)
+        data = unpacker.decompress(packed, max(1, limit))
     except zlib.error as error:
         raise ValueError("the seal is broken") from error
     if unpacker.unconsumed_tail or not unpacker.eof:

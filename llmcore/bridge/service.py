@@ -1,6 +1,7 @@
 """What the gateway does: the calls of its API, without HTTP."""
 
 import logging
+import math
 import secrets
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -49,6 +50,7 @@ from llmcore.version import VERSION
 
 _T = TypeVar("_T")
 
+_HEALTH_S = 1.0
 _LARGE_AT_ONCE = 2
 """Large requests that threads translate at once: more would only take the loop's time."""
 
@@ -88,6 +90,9 @@ class Service:
         )
         self._running = 0
         self._build = build_information()
+        self._checking = anyio.Lock()
+        self._checked_until = -math.inf
+        self._health: JsonObject = {}
         self._threads = anyio.CapacityLimiter(_LARGE_AT_ONCE)
 
     @classmethod
@@ -327,12 +332,20 @@ class Service:
         return self._names.one(name)
 
     async def health(self) -> JsonObject:
-        """Return that we are here, and whether the store is."""
-        try:
-            await self._store.check()
-        except StateUnavailableError:
-            return {"status": "degraded", "state": "unavailable"}
-        return {"status": "ok", "state": "ok"}
+        """Return that we are here, and whether the store is, looked at once in a second.
+
+        Anybody may ask, without a key: they must not keep the store busy.
+        """
+        async with self._checking:
+            if anyio.current_time() >= self._checked_until:
+                try:
+                    await self._store.check()
+                except StateUnavailableError:
+                    self._health = {"status": "degraded", "state": "unavailable"}
+                else:
+                    self._health = {"status": "ok", "state": "ok"}
+                self._checked_until = anyio.current_time() + _HEALTH_S
+            return self._health
 
     def version(self) -> JsonObject:
         """Return the version and what is configured, without secrets."""

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from attrs import frozen
 
+from llmcore.bridge.billing_line import without_billing_line
 from llmcore.bridge.compaction import wants_compaction
 from llmcore.bridge.conversation import Conversation
 from llmcore.bridge.echo import echoed
@@ -193,7 +194,7 @@ class _Translator:
         nothing = len(messages) == compacts  # the wish for a summary says nothing
         if nothing and (compacts or not instructions):
             raise invalid("The request says nothing: input is empty.", "input")
-        return LLMRequest(
+        request = LLMRequest(
             model=model,
             provider=provider,
             messages=messages,
@@ -207,6 +208,9 @@ class _Translator:
             cache=read_cache(body),
             provider_options=provider_options(body, self._protocol_id, self._notes),
         )
+        if self._protocol_id == "anthropic-messages":
+            return request
+        return without_billing_line(request, self._notes)
 
     def _offer(self) -> ToolOffer:
         """Return all tools: the request's, and those that items of its input bring."""

@@ -30,7 +30,7 @@ from llmcore.client.event_stream import EventStream
 from llmcore.client.large_requests import holds_much, is_large, off_the_loop
 from llmcore.folds.beginnings import says_something
 from llmcore.generation.model_call import ModelCall
-from llmcore.generation.rejected_reasoning import without_proofs
+from llmcore.generation.rejected_reasoning import without_opaque_reasoning
 from llmcore.generation.retry import RetryPolicy
 from llmcore.routes.timeouts import Timeouts
 from llmcore.schema.diagnostics import Diagnostic
@@ -195,7 +195,7 @@ class Turn:
             policy,
             live=True,
             deadline=self._deadline,
-            without_proofs=without_reasoning,
+            without_opaque=without_reasoning,
         )
 
     def _timeouts(self) -> Timeouts:
@@ -207,7 +207,7 @@ class Turn:
 
     def _drop_reasoning(self) -> None:
         """Go on without the encrypted reasoning that the upstream cannot read."""
-        self._request = without_proofs(self._request)
+        self._request = without_opaque_reasoning(self._request)
         self._fold.continue_from(self._request.messages)
         why = "the upstream cannot read it: it is of another account, deployment or model"
         self._removed.append(

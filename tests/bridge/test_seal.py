@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from llmcore.bridge import answer_state
 from llmcore.bridge.answer_state import sealed_state, unsealed_state
 from llmcore.bridge.seal import PREFIX, Sealer
 from llmcore.schema.json import JsonValue
@@ -62,6 +63,26 @@ def test_a_bomb_is_not_unpacked() -> None:
 
     with pytest.raises(ValueError, match="too large"):
         SEALER.unseal(text)
+
+
+def test_the_state_of_one_request_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each item is small, and unpacks to much: what is too much together is dropped, and said."""
+    monkeypatch.setattr(answer_state, "_MAX_STATE_BYTES", 50_000)
+    part = {"part": {"type": "reasoning", "text": "x" * 20_000}}
+    origin = {"provider": "p", "model": "m"}
+    items = [
+        {
+            "type": "reasoning",
+            "encrypted_content": SEALER.seal(
+                {"v": 1, "response": f"r{number}", "origin": origin, "parts": [part]}
+            ),
+        }
+        for number in range(5)
+    ]
+    made = translated({"input": [*items, {"role": "user", "content": "x"}]})
+
+    assert len(made.messages) == 3
+    assert codes(made) == ["opaque-data-dropped"] * 3
 
 
 def test_sealed_parts_name_no_local_files() -> None:

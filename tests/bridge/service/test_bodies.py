@@ -11,7 +11,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmcore.bridge.bodies import Uploads, read_object
+from llmcore.bridge.bodies import BodyBytes, read_object
 from llmcore.bridge.errors import BridgeError
 from llmcore.schema.json import JsonObject
 
@@ -143,20 +143,36 @@ async def test_a_body_that_does_not_arrive_is_given_up() -> None:
 
 
 def test_bodies_under_way_are_bounded_for_each_caller_and_for_all() -> None:
-    """What one caller holds is given back at the end of its body, and never taken from others."""
-    uploads = Uploads(max_body_bytes=10)
-    with uploads.of("a") as first:
-        first(20)
-        with uploads.of("a") as second, pytest.raises(BridgeError, match="large bodies") as caught:
+    """What one caller holds is given back at the end of its answer, and never taken from others."""
+    bodies = BodyBytes(max_body_bytes=10)
+    with bodies.of("a") as first:
+        first(80)
+        with bodies.of("a") as second, pytest.raises(BridgeError, match="large requests") as caught:
             second(1)
         assert caught.value.status == 503
         with ExitStack() as others:
             for name in "bcd":
-                others.enter_context(uploads.of(name))(20)
-            with uploads.of("e") as last, pytest.raises(BridgeError):
+                others.enter_context(bodies.of(name))(80)
+            with bodies.of("e") as last, pytest.raises(BridgeError):
                 last(1)
-    with uploads.of("a") as again:
-        again(20)
+    with bodies.of("a") as again:
+        again(80)
+
+
+@pytest.mark.anyio
+async def test_what_a_body_unpacks_to_counts() -> None:
+    """A small body may be a large one."""
+    counted: list[int] = []
+    body = b'{"a": "' + b"x" * 100_000 + b'"}'
+    await read_object(
+        chunks([gzip.compress(body)]),
+        {**JSON, "content-encoding": "gzip"},
+        limit=1 << 20,
+        seconds=5,
+        received=counted.append,
+    )
+
+    assert sum(counted) == len(body)
 
 
 @pytest.mark.anyio

@@ -1,5 +1,6 @@
 """What a hostile or broken client can cost: memory, places, lines of the log."""
 
+import gzip
 import io
 import json
 import logging
@@ -10,6 +11,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack
 from typing import Any
 
+import anyio
 import httpx
 import pytest
 from attrs import evolve
@@ -19,11 +21,12 @@ from llmcore.bridge import translate as translate_module
 from llmcore.bridge.app import make_app
 from llmcore.bridge.config import Limits, Settings
 from llmcore.bridge.logs import LOGGER, JsonFormatter
+from llmcore.bridge.memory_store import MemoryStore
 from llmcore.bridge.service import Service
 from llmcore.client.large_requests import MANY_VALUES
 from llmcore.routes.route import Route
-from tests.support.servers.bridge_service import asked, listening, streamed
-from tests.support.servers.loopback import Loopback, chat_chunk
+from tests.support.servers.bridge_service import asked, listening, refused, streamed
+from tests.support.servers.loopback import Loopback, chat_chunk, chat_stream
 
 ASK = {"model": "m-1", "input": "Hi"}
 
@@ -202,6 +205,59 @@ async def test_long_conversations_are_read_beside_the_loop(
     sent: Any = upstream.received[1].json
     assert len(sent["messages"]) == 502
     assert [one == loop_thread for one in threads] == [False, False, True]
+
+
+@pytest.mark.anyio
+async def test_packed_bodies_of_answers_under_way_are_bounded_in_memory(
+    upstream: Loopback, settings: Settings
+) -> None:
+    """Each is small on the wire; they are given back as the answers end."""
+    upstream.handler = lambda _: streamed([1.0, *chat_stream()])
+    body = gzip.compress(json.dumps({**ASK, "instructions": "x" * 900}).encode())
+    headers = {"content-type": "application/json", "content-encoding": "gzip"}
+    statuses: list[int] = []
+    async with asked(evolve(settings, limits=Limits(max_body_bytes=1000))) as client:
+
+        async def post() -> None:
+            answer = await client.post("/v1/responses", content=body, headers=headers)
+            statuses.append(answer.status_code)
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(12):
+                tasks.start_soon(post)
+        await post()
+
+    assert sorted(statuses) == [200] * 9 + [503] * 4
+
+
+@pytest.mark.anyio
+async def test_the_list_of_models_is_asked_for_once(upstream: Loopback, settings: Settings) -> None:
+    """However many clients ask for it at once."""
+    upstream.handler = lambda _: refused(200, "", data=[])
+    async with asked(settings) as client, anyio.create_task_group() as tasks:
+        for _ in range(10):
+            tasks.start_soon(client.get, "/v1/models")
+
+    assert len(upstream.received) == 1
+
+
+@pytest.mark.anyio
+async def test_the_store_is_not_kept_busy_by_health_checks(settings: Settings) -> None:
+    """They need no key."""
+    service = Service.from_settings(settings)
+    checks = 0
+
+    class Counted(MemoryStore):
+        async def check(self) -> None:
+            nonlocal checks
+            checks += 1
+
+    service._store = Counted(ttl_s=60, max_entries=1, max_bytes=1)
+    for _ in range(20):
+        assert (await service.health())["status"] == "ok"
+    await service.aclose()
+
+    assert checks == 1
 
 
 # -- Connections

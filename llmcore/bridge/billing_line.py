@@ -1,0 +1,49 @@
+"""A line of Claude Code's that changes with each request, and is of use to Anthropic alone.
+
+Claude Code begins its system prompt with `x-anthropic-billing-header: cc_version=...; cch=...;`.
+Any other server would read a new prompt each time, and never find the conversation in its cache
+(https://github.com/ggml-org/llama.cpp/pull/19494).
+"""
+
+import re
+from typing import Final
+
+from attrs import evolve
+
+from llmcore.protocols.notes import Notes
+from llmcore.schema.content import ContentPart, TextPart
+from llmcore.schema.messages import Message
+from llmcore.schema.request import LLMRequest
+
+_LINE: Final = re.compile(r"^x-anthropic-billing-header:[^\n]*(\n|$)", re.IGNORECASE | re.MULTILINE)
+_NAME: Final = "x-anthropic-billing-header"
+
+
+def without_billing_line(request: LLMRequest, notes: Notes) -> LLMRequest:
+    """Return *request* without the line in its instructions, for upstreams but Anthropic."""
+    system = tuple(_cleaned(part) for part in request.system)
+    messages = tuple(map(_cleaned_message, request.messages))
+    if system == request.system and messages == request.messages:
+        return request
+    notes.dropped("volatile-text-dropped", "instructions", f"{_NAME} is for Anthropic alone")
+    return evolve(
+        request,
+        system=tuple(part for part in system if part.text),
+        messages=tuple(message for message in messages if message.content),
+    )
+
+
+def _cleaned_message(message: Message) -> Message:
+    if message.role not in ("system", "developer") or not any(map(_has_line, message.content)):
+        return message
+    parts = (_cleaned(part) if isinstance(part, TextPart) else part for part in message.content)
+    kept = tuple(part for part in parts if not isinstance(part, TextPart) or part.text)
+    return evolve(message, content=kept)
+
+
+def _has_line(part: ContentPart) -> bool:
+    return isinstance(part, TextPart) and _NAME in part.text.lower()
+
+
+def _cleaned(part: TextPart) -> TextPart:
+    return evolve(part, text=_LINE.sub("", part.text)) if _has_line(part) else part
