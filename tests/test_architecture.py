@@ -20,7 +20,7 @@ LAYERS = ("schema", "folds", "protocols", "routes", "client", "generation")
 MAY_IMPORT: dict[str, set[str]] = {
     **{layer: set(LAYERS[: number + 1]) for number, layer in enumerate(LAYERS)},
     "catalog": {"schema", "folds", "catalog"},
-    "storage": {"storage"},
+    "storage": {"schema", "storage"},
     "sessions": {"schema", "folds", "storage", "sessions"},
     "testing": {*LAYERS[: LAYERS.index("client") + 1], "testing"},
     "bridge": {*LAYERS, "catalog", "sessions", "storage", "bridge"},
@@ -30,7 +30,7 @@ MAY_IMPORT["client"] |= {"catalog", "storage"}
 MAY_IMPORT["generation"] |= {"catalog", "sessions"}
 MAY_IMPORT["sync"] = {*LAYERS, "catalog", "sync"}
 
-EVERYONES = {"lazy_names", "version", "forking", "sqlite_files"}
+EVERYONES = {"lazy_names", "version", "forking"}
 """Modules at the root that import nothing of ours but each other."""
 
 PURE = ("schema", "folds", "protocols", "routes", "sessions/contract")

@@ -22,8 +22,8 @@ from llmcore.bridge.store import (
     unpacked,
     unpacked_items,
 )
-from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.json import JsonObject
+from llmcore.storage.redis import connect
 
 _T = TypeVar("_T")
 
@@ -41,7 +41,14 @@ class RedisStore:
 
     def __init__(self, url: str, *, ttl_s: float) -> None:
         self._ttl_ms = math.ceil(ttl_s * 1000)
-        self._redis = _connect(url)
+        self._redis = connect(
+            url,
+            setting="OPENBRIDGE_REDIS_URL",
+            connect_s=_CONNECT_S,
+            answer_s=_ANSWER_S,
+            retries=1,  # what is sent is idempotent
+            max_connections=_THREADS,
+        )
         self._threads = anyio.CapacityLimiter(_THREADS)
         self._avoided_until = -math.inf
 
@@ -127,30 +134,6 @@ class RedisStore:
                 raise StateUnavailableError(message) from error
 
         return await anyio.to_thread.run_sync(guarded, limiter=self._threads)
-
-
-def _connect(url: str) -> Any:
-    try:
-        import redis
-    except ImportError as error:
-        message = "the state backend redis needs: pip install 'llmcore-routes[redis]'"
-        raise ConfigurationError(message, cause=error) from error
-    from redis.backoff import NoBackoff
-    from redis.retry import Retry
-
-    try:
-        return redis.Redis.from_url(
-            url,
-            socket_connect_timeout=_CONNECT_S,
-            socket_timeout=_ANSWER_S,
-            health_check_interval=30,
-            # a connection that died unseen is made anew: what is sent is idempotent
-            retry=Retry(NoBackoff(), 1, supported_errors=(redis.ConnectionError,)),
-            max_connections=_THREADS,
-        )
-    except ValueError as error:
-        message = "OPENBRIDGE_REDIS_URL is no Redis URL, such as redis://localhost:6379/0"
-        raise ConfigurationError(message, cause=error) from error
 
 
 def _response(name: str) -> str:

@@ -4,17 +4,15 @@ The file is bounded: every write makes room for what it writes. The sums that th
 in the file, so that a write costs the same whatever there is.
 """
 
-import contextlib
 import math
 import secrets
 import shutil
 import sqlite3
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -30,11 +28,10 @@ from llmcore.bridge.store import (
 )
 from llmcore.schema import json
 from llmcore.schema.json import JsonObject
-from llmcore.sqlite_files import make_private, to_wal
+from llmcore.storage.sqlite import ForeignFileError, Layout, SqliteFile
 
 _T = TypeVar("_T")
 
-SCHEMA_VERSION = 2
 _SCHEMA = """
 create table if not exists responses (
     id text primary key, data blob not null, expires real not null, size integer not null
@@ -48,8 +45,20 @@ create table if not exists secrets (name text primary key, value blob not null) 
 create table held (entries integer not null, bytes integer not null);
 insert into held select count(*), coalesce(sum(size), 0) from responses;
 """
-_TABLES = frozenset({"responses", "items", "secrets"})
-"""Of every version."""
+_FROM_VERSION_1 = """
+drop index responses_by_expiry;
+alter table responses add column size integer not null default 0;
+update responses set size = length(data) + coalesce(
+    (select sum(length(items.data)) from items where response_id = responses.id), 0
+);
+"""
+LAYOUT: Final = Layout(
+    version=2,
+    tables=_SCHEMA,
+    names=frozenset({"responses", "items", "secrets"}),
+    upgrades={1: _FROM_VERSION_1 + _SCHEMA},
+    pragmas=("synchronous = normal",),
+)
 _COUNT = "select count(*), coalesce(sum(size), 0) from responses"
 _FROM_VERSION_1 = """
 drop index responses_by_expiry;
@@ -85,14 +94,12 @@ class SqliteStore:
         max_bytes: int,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._path = path
+        self._file = SqliteFile(path, LAYOUT, patience_s=_BUSY_S)
         self._ttl_s = ttl_s
         self._max_entries = max_entries
         self._max_bytes = max_bytes
         self._clock = clock
-        self._lock = threading.Lock()
         self._threads = anyio.CapacityLimiter(_THREADS)
-        self._connection: sqlite3.Connection | None = None
         self._full_until = -math.inf
 
     async def check(self) -> None:
@@ -101,9 +108,10 @@ class SqliteStore:
 
     def _check(self, db: sqlite3.Connection) -> None:
         db.execute("begin immediate").connection.rollback()
-        free = shutil.disk_usage(self._path.parent).free
+        path = self._file.path
+        free = shutil.disk_usage(path.parent).free
         if free < _ROOM_BYTES or time.monotonic() < self._full_until:
-            raise StateUnavailableError(f"the disk of the response store {self._path} is full")
+            raise StateUnavailableError(f"the disk of the response store {path} is full")
 
     async def put(self, record: Record) -> None:
         """Write *record* and its items in one transaction, and forget others if need be."""
@@ -184,7 +192,7 @@ class SqliteStore:
     async def aclose(self) -> None:
         """Close the file."""
         with anyio.CancelScope(shield=True):
-            await anyio.to_thread.run_sync(self._close)
+            await anyio.to_thread.run_sync(self._file.close)
 
     async def _run(self, step: Callable[[sqlite3.Connection], _T]) -> _T:
         """Run *step* in a thread, in a transaction of its own if it begins one."""
@@ -194,36 +202,20 @@ class SqliteStore:
         return await anyio.to_thread.run_sync(step, limiter=self._threads)
 
     def _locked(self, step: Callable[[sqlite3.Connection], _T]) -> _T:
-        if not self._lock.acquire(timeout=_BUSY_S):
-            raise StateUnavailableError(f"the response store {self._path} is locked")
-        try:
-            db = self._connection or self._open()
+        def committed(db: sqlite3.Connection) -> _T:
             with db:
                 return step(db)
+
+        try:
+            return self._file.run(committed)
+        except ForeignFileError as error:
+            message = f"OPENBRIDGE_STATE_PATH is not a response store: {error}"
+            raise StateUnavailableError(message) from error
         except (sqlite3.Error, OSError) as error:
             if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
                 self._full_until = time.monotonic() + _FULL_S
-            message = f"the response store {self._path} does not work: {error}"
+            message = f"the response store {self._file.path} does not work: {error}"
             raise StateUnavailableError(message) from error
-        finally:
-            self._lock.release()
-
-    def _open(self) -> sqlite3.Connection:
-        self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        make_private(self._path)
-        db = sqlite3.connect(
-            self._path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False
-        )
-        try:
-            _version(db)  # before anything of a file that may not be ours is changed
-            to_wal(db, patience_s=_BUSY_S)
-            db.execute("pragma synchronous = normal")
-            _set_up(db)
-        except BaseException:
-            db.close()
-            raise
-        self._connection = db
-        return db
 
     def _make_room(self, db: sqlite3.Connection, size: int, now: float) -> None:
         """Forget what is past its time, and what there is no room for beside *size* bytes more."""
@@ -248,12 +240,6 @@ class SqliteStore:
         entries, size = row
         return entries, size
 
-    def _close(self) -> None:
-        with self._lock, contextlib.suppress(sqlite3.Error):
-            db, self._connection = self._connection, None
-            if db is not None:
-                db.close()
-
 
 def _forget(db: sqlite3.Connection, response_id: str) -> None:
     """Take a response out, if it is there, and what it counts for."""
@@ -262,36 +248,3 @@ def _forget(db: sqlite3.Connection, response_id: str) -> None:
         db.execute("delete from items where response_id = ?", (response_id,))
         db.execute("delete from responses where id = ?", (response_id,))
         db.execute("update held set entries = entries - 1, bytes = bytes - ?", row)
-
-
-def _set_up(db: sqlite3.Connection) -> None:
-    """Make the tables, or an older version's into ours; only one process of several does it."""
-    if _version(db) == SCHEMA_VERSION:
-        return
-    db.execute("begin immediate")
-    with db:
-        version = _version(db)  # which another process may have changed meanwhile
-        if version == SCHEMA_VERSION:
-            return
-        script = (_FROM_VERSION_1 if version == 1 else "") + _SCHEMA
-        for statement in script.split(";"):
-            db.execute(statement)
-        db.execute(f"pragma user_version = {SCHEMA_VERSION}")
-
-
-def _version(db: sqlite3.Connection) -> int:
-    """Return the version that wrote the file, 0 for a new one.
-
-    StateUnavailableError for the file of another program or of a newer version.
-    """
-    version: int = db.execute("pragma user_version").fetchone()[0]
-    found = db.execute("select name from sqlite_master where type = 'table'")
-    tables = {name for (name,) in found}
-    if tables if version == 0 else not tables >= _TABLES:
-        raise StateUnavailableError(
-            "the file is not a response store: set OPENBRIDGE_STATE_PATH to a file of its own"
-        )
-    if version > SCHEMA_VERSION:
-        message = "a newer version wrote the response store: set OPENBRIDGE_STATE_PATH"
-        raise StateUnavailableError(message)
-    return version

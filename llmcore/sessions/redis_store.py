@@ -12,12 +12,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from threading import Lock
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import anyio.to_thread
 from attrs import frozen
 
-from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.result import Success
 from llmcore.sessions.contract.codec import entry_from_text
 from llmcore.sessions.contract.entries import MessageEntry
@@ -32,14 +31,12 @@ from llmcore.sessions.store import (
     conflict,
     texts_of,
 )
+from llmcore.storage.redis import connect
 
 _T = TypeVar("_T")
 
 _PAGE = 500
 """How many entries, or runs, one command asks for."""
-
-_TEXT: Final = {"decode_responses": False, "encoding": "utf-8", "encoding_errors": "strict"}
-"""How the store reads and writes, whatever options a URL has for other programs."""
 
 _PATIENCE_S = 30.0
 """How long an append tries anew because others were faster."""
@@ -71,7 +68,8 @@ class RedisStore:
     ) -> None:
         self._prefix = prefix
         self._ttl_s = check_ttl(ttl_s)
-        self._client = _client(url, timeout_s)
+        # No retries: an append that is sent twice is there twice.
+        self._client = connect(url, setting="url", connect_s=timeout_s, answer_s=timeout_s)
         self._closing = Lock()
 
     def __repr__(self) -> str:
@@ -232,35 +230,6 @@ class RedisStore:
         check_run_id(run_id)
         base = f"{self._prefix}:{{{run_id}}}"
         return _Keys(f"{base}:entries", f"{base}:calls")
-
-
-def _client(url: str, timeout_s: float) -> Any:
-    try:
-        import redis
-        from redis.backoff import NoBackoff
-        from redis.retry import Retry
-    except ImportError as error:
-        raise ConfigurationError(
-            "the client for Redis is not installed: pip install 'llmcore-routes[redis]'",
-            cause=error,
-        ) from error
-    try:
-        client = redis.Redis.from_url(
-            url,
-            socket_timeout=timeout_s,
-            socket_connect_timeout=timeout_s,
-            retry=Retry(NoBackoff(), 0),  # an append that is sent twice is there twice
-        )
-        pool: Any = client.connection_pool
-        pool.connection_kwargs.update(_TEXT)
-        pool.connection_class(**pool.connection_kwargs)  # which connects only when it is used
-    except (ValueError, TypeError):
-        # Its text may quote the URL, password and all.
-        raise ConfigurationError(
-            "not the URL of a Redis server, or with options that its client has not: "
-            "redis://[user:password@]host:port/database"
-        ) from None
-    return client
 
 
 def _execute(pipe: Any) -> None:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Self, TypeVar
+from typing import Final, Self, TypeVar
 
 import anyio.to_thread
 
@@ -21,10 +21,10 @@ from llmcore.schema.result import Success
 from llmcore.sessions.contract.codec import entry_from_text
 from llmcore.sessions.contract.entries import MessageEntry
 from llmcore.sessions.contract.run_rules import call_ids, check_next
-from llmcore.sessions.sqlite_connection import Connection, transaction
 from llmcore.sessions.store import (
     RunInfo,
     Seconds,
+    SessionStoreError,
     StoredEntry,
     check_range,
     check_run_id,
@@ -32,8 +32,44 @@ from llmcore.sessions.store import (
     conflict,
     texts_of,
 )
+from llmcore.storage.sqlite import ForeignFileError, Layout, SqliteFile, is_busy, transaction
 
 _T = TypeVar("_T")
+
+_PATIENCE_S = 30.0
+"""How long a writer waits for the others."""
+
+LAYOUT: Final = Layout(
+    version=1,
+    names=frozenset({"runs", "entries", "tool_calls"}),
+    pragmas=(
+        "synchronous = FULL",
+        "fullfsync = ON",  # where fsync alone leaves data in the drive's cache
+        "foreign_keys = ON",
+    ),
+    tables="""
+        CREATE TABLE runs (
+            run_id TEXT PRIMARY KEY,
+            last_seq INTEGER NOT NULL,
+            started_at TEXT NOT NULL,
+            updated_at TEXT NOT NULL,
+            expires_at REAL
+        );
+        CREATE TABLE entries (
+            run_id TEXT NOT NULL REFERENCES runs ON DELETE CASCADE,
+            seq INTEGER NOT NULL,
+            entry TEXT NOT NULL,
+            PRIMARY KEY (run_id, seq)
+        );
+        CREATE TABLE tool_calls (
+            run_id TEXT NOT NULL REFERENCES runs ON DELETE CASCADE,
+            tool_call_id TEXT NOT NULL,
+            answered INTEGER NOT NULL,
+            PRIMARY KEY (run_id, tool_call_id)
+        ) WITHOUT ROWID;
+        CREATE INDEX runs_by_expiry ON runs (expires_at) WHERE expires_at IS NOT NULL;
+    """,
+)
 
 _IDS_A_QUERY = 500
 """SQLite takes 999 parameters a statement in its older builds."""
@@ -56,8 +92,8 @@ class SQLiteStore:
         self._path = _file(path)
         self._ttl_s = check_ttl(ttl_s)
         self._clock = clock
-        self._writer = Connection(self._path)
-        self._reader = Connection(self._path)
+        self._writer = SqliteFile(self._path, LAYOUT, patience_s=_PATIENCE_S)
+        self._reader = SqliteFile(self._path, LAYOUT, patience_s=_PATIENCE_S)
 
     def __repr__(self) -> str:
         return f"SQLiteStore({str(self._path)!r})"
@@ -116,8 +152,8 @@ class SQLiteStore:
         with anyio.CancelScope(shield=True):
             await self.aclose()
 
-    async def _run(self, connection: Connection, work: Callable[[sqlite3.Connection], _T]) -> _T:
-        return await anyio.to_thread.run_sync(partial(connection.run, work))
+    async def _run(self, file: SqliteFile, work: Callable[[sqlite3.Connection], _T]) -> _T:
+        return await anyio.to_thread.run_sync(_run, file, work)
 
     def _write(self, run_id: str, entries: Sequence[MessageEntry], expected_seq: int | None) -> int:
         texts = texts_of(run_id, entries)  # here, since a picture's takes milliseconds
@@ -127,7 +163,7 @@ class SQLiteStore:
                 self._forget_expired(db)
                 return self._append(db, run_id, entries, texts, expected_seq)
 
-        return self._writer.run(write)
+        return _run(self._writer, write)
 
     def _append(
         self,
@@ -157,6 +193,15 @@ class SQLiteStore:
 
     def _forget_expired(self, db: sqlite3.Connection) -> None:
         db.execute("DELETE FROM runs WHERE expires_at <= ?", (self._clock(),))
+
+
+def _run(file: SqliteFile, work: Callable[[sqlite3.Connection], _T]) -> _T:
+    """Return what *work* returns. Raises SessionStoreError where the file cannot be used."""
+    try:
+        return file.run(work)
+    except (sqlite3.Error, OSError, ForeignFileError) as error:
+        message = f"the sessions in {file.path} cannot be used: {error}"
+        raise SessionStoreError(message, retryable=is_busy(error), cause=error) from error
 
 
 def _file(path: str | os.PathLike[str]) -> Path:

@@ -19,7 +19,6 @@ from llmcore.client.middleware.memory_cache import MemoryCache
 from llmcore.client.middleware.rate_limiter import RateLimiter
 from llmcore.client.middleware.response_cache import ResponseCache
 from llmcore.client.middleware.serial import Serial
-from llmcore.client.middleware.sqlite_cache import SqliteCache
 from llmcore.routes.github_credentials import CopilotLogin
 from llmcore.routes.google_credentials import GoogleCredentials
 from llmcore.routes.sigv4 import AwsCredentialChain
@@ -105,7 +104,6 @@ def _held(lock: Any, held: threading.Event, leave: threading.Event) -> None:
     "make",
     [
         lambda _path: MemoryCache(),
-        SqliteCache,
         lambda _path: GoogleTokens(GoogleCredentials()),
         lambda _path: AwsChain(AwsCredentialChain()),
         lambda _path: Serial(),

@@ -15,8 +15,7 @@ import pytest
 
 from llmcore.schema.errors import ConfigurationError
 from llmcore.sessions.contract.entries import EntryText, MessageEntry
-from llmcore.sessions.sqlite_connection import SCHEMA_VERSION
-from llmcore.sessions.sqlite_store import SQLiteStore
+from llmcore.sessions.sqlite_store import LAYOUT, SQLiteStore
 from llmcore.sessions.store import SessionStoreError
 from tests.support.strategies.contract import RUN, entry
 
@@ -142,7 +141,7 @@ async def test_a_busy_file_is_a_passing_error(
     path: Path, locked: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Readers do not wait for the writer; another writer waits, and is then told."""
-    monkeypatch.setattr("llmcore.sessions.sqlite_connection._PATIENCE_S", 0.05)
+    monkeypatch.setattr("llmcore.sessions.sqlite_store._PATIENCE_S", 0.05)
     async with SQLiteStore(path) as store:
         assert len(await store.read(RUN)) == 1
         with pytest.raises(SessionStoreError, match="locked") as told:
@@ -154,7 +153,7 @@ async def test_a_file_that_another_program_holds_is_busy(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where it is not yet in WAL mode, for which SQLite itself does not wait."""
-    monkeypatch.setattr("llmcore.sessions.sqlite_connection._PATIENCE_S", 0.05)
+    monkeypatch.setattr("llmcore.sessions.sqlite_store._PATIENCE_S", 0.05)
     path.parent.mkdir()
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
         db.execute("BEGIN EXCLUSIVE")
@@ -168,7 +167,7 @@ async def test_a_newer_file_is_left_alone(path: Path) -> None:
     async with SQLiteStore(path) as store:
         await store.append(RUN, [said("a")])
     with closing(sqlite3.connect(path)) as db:
-        db.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
+        db.execute(f"PRAGMA user_version = {LAYOUT.version + 1}")
     with pytest.raises(SessionStoreError, match="version 2"):
         await SQLiteStore(path).read(RUN)
 

@@ -3,19 +3,16 @@
 import logging
 import os
 import sqlite3
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
-from typing import TypeVar
+from collections.abc import Callable
+from typing import Final, TypeVar
 
 import anyio.to_thread
 
 from llmcore.client.middleware.clock import SYSTEM_CLOCK, Clock
 from llmcore.client.middleware.memory_cache import check_limits
 from llmcore.client.user_folders import named_path
-from llmcore.forking import start_anew_after_fork
 from llmcore.schema.errors import ConfigurationError
-from llmcore.sqlite_files import make_private, to_wal
+from llmcore.storage.sqlite import ForeignFileError, Layout, SqliteFile, transaction
 
 _T = TypeVar("_T")
 
@@ -24,7 +21,7 @@ _LOG = logging.getLogger("llmcore.cache")
 _BUSY_S = 5.0
 """How long to wait for another process that is writing."""
 
-_SCHEMA = """
+_TABLES: Final = """
 CREATE TABLE IF NOT EXISTS answers (
     key TEXT PRIMARY KEY, value BLOB NOT NULL, size INTEGER NOT NULL,
     expires_at REAL, used_at REAL NOT NULL
@@ -44,6 +41,14 @@ END;
 """The totals are kept by the file itself: counting all answers at each write would take longer
 the more there are."""
 
+_LAYOUT: Final = Layout(
+    version=1,
+    tables=_TABLES,
+    names=frozenset({"answers"}),
+    upgrades={0: _TABLES},  # files of before there were versions
+    pragmas=("synchronous = NORMAL",),  # what a power cut takes is asked for again
+)
+
 _DROP_EXPIRED = """
 DELETE FROM answers WHERE key IN (
     SELECT key FROM answers WHERE expires_at <= ? ORDER BY expires_at LIMIT 100
@@ -60,7 +65,7 @@ class SqliteCache:
     """Keeps the most recently used answers in the file *path*.
 
     The file holds what models said, readable to its owner only. Each access opens it anew, in
-    a thread, so that there is nothing to close, and processes may fork.
+    a thread, so that there is nothing to close.
     """
 
     def __init__(
@@ -78,13 +83,7 @@ class SqliteCache:
         self._max_entries = max_entries
         self._max_bytes = max_bytes
         self._clock = clock
-        self._ready = False
-        self._lock = threading.Lock()
-        start_anew_after_fork(self)
-
-    def start_anew(self) -> None:
-        """Go on with the same file; whoever held the lock stayed behind."""
-        self._lock = threading.Lock()
+        self._file = SqliteFile(self.path, _LAYOUT, patience_s=_BUSY_S, stays_open=False)
 
     async def get(self, key: str) -> bytes | None:
         """Return what is kept under *key*; None, and a warning, if the file cannot be read."""
@@ -97,18 +96,22 @@ class SqliteCache:
     def _tried(self, action: Callable[[], _T]) -> _T | None:
         try:
             return action()
-        except (sqlite3.Error, OSError) as error:
+        except (sqlite3.Error, OSError, ForeignFileError) as error:
             _LOG.warning("the response cache %s cannot be used: %s", self.path, error)
             return None
 
     def _get(self, key: str) -> bytes | None:
         now = self._clock.wall()
-        with self._connection() as connection:
-            row = connection.execute(
+
+        def use(db: sqlite3.Connection) -> tuple[object] | None:
+            found: list[tuple[object]] = db.execute(
                 "UPDATE answers SET used_at = ? WHERE key = ?"
                 " AND (expires_at IS NULL OR expires_at > ?) RETURNING value",
                 (now, key, now),
-            ).fetchone()
+            ).fetchall()  # reading all rows ends the transaction
+            return found[0] if found else None
+
+        row = self._file.run(use)
         if row is None:
             return None
         value = row[0]
@@ -119,33 +122,19 @@ class SqliteCache:
             return
         now = self._clock.wall()
         expires_at = None if ttl_s is None else now + ttl_s
-        with self._connection() as connection:
-            connection.execute(_DROP_EXPIRED, (now,))
-            connection.execute("DELETE FROM answers WHERE key = ?", (key,))
-            while not self._has_room(connection, len(value)):
-                if not connection.execute(_DROP_OLDEST).rowcount:
-                    break
-            connection.execute(
-                "INSERT INTO answers VALUES (?, ?, ?, ?, ?)",
-                (key, value, len(value), expires_at, now),
-            )
 
-    def _has_room(self, connection: sqlite3.Connection, size: int) -> bool:
-        entries, taken = connection.execute("SELECT entries, bytes FROM totals").fetchone()
+        def replace(db: sqlite3.Connection) -> None:
+            with transaction(db):
+                db.execute(_DROP_EXPIRED, (now,))
+                db.execute("DELETE FROM answers WHERE key = ?", (key,))
+                while not self._has_room(db, len(value)):
+                    if not db.execute(_DROP_OLDEST).rowcount:
+                        break
+                row = (key, value, len(value), expires_at, now)
+                db.execute("INSERT INTO answers VALUES (?, ?, ?, ?, ?)", row)
+
+        self._file.run(replace)
+
+    def _has_room(self, db: sqlite3.Connection, size: int) -> bool:
+        entries, taken = db.execute("SELECT entries, bytes FROM totals").fetchone()
         return bool(entries < self._max_entries and taken + size <= self._max_bytes)
-
-    @contextmanager
-    def _connection(self) -> Iterator[sqlite3.Connection]:
-        """Open the file for one transaction."""
-        with self._lock:
-            if not self._ready or not self.path.exists():
-                self._prepare()
-        with closing(sqlite3.connect(self.path, timeout=_BUSY_S)) as connection, connection:
-            yield connection
-
-    def _prepare(self) -> None:
-        make_private(self.path)
-        with closing(sqlite3.connect(self.path, timeout=_BUSY_S)) as connection:
-            to_wal(connection, patience_s=_BUSY_S)
-            connection.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")
-        self._ready = True

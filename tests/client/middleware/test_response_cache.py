@@ -365,6 +365,7 @@ async def test_a_file_of_before_totals_were_kept_is_counted_once(tmp_path: Path)
     with sqlite3.connect(path) as connection:
         connection.executescript(
             "DROP TRIGGER count_in; DROP TRIGGER count_out; DROP TABLE totals;"
+            "PRAGMA user_version = 0;"
         )
     connection.close()
 

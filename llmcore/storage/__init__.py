@@ -1,0 +1,7 @@
+"""What the stores of sessions, of cached responses and of the gateway share.
+
+- `sqlite`: files that several processes and threads open, also across forks
+- `redis`: connections to a Redis server
+
+Each store keeps only its own tables, keys and errors.
+"""

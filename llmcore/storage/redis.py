@@ -1,0 +1,53 @@
+"""Connections to a Redis server, or one that speaks its protocol."""
+
+from typing import Any, Final
+
+from llmcore.schema.errors import ConfigurationError
+
+_TEXT: Final = {"decode_responses": False, "encoding": "utf-8", "encoding_errors": "strict"}
+"""How stores read and write, whatever options a URL has for other programs."""
+
+
+def connect(
+    url: str,
+    *,
+    setting: str,
+    connect_s: float,
+    answer_s: float,
+    retries: int = 0,
+    max_connections: int | None = None,
+) -> Any:
+    """Return a client for *url*, which connects when it is first used.
+
+    A command is sent again *retries* times if its connection turns out to be broken, and never
+    because an answer is late. Raises ConfigurationError, which names *setting* and does not quote
+    the URL, for a bad one, and where the package `redis` is not installed.
+    """
+    try:
+        import redis
+        from redis.backoff import NoBackoff
+        from redis.retry import Retry
+    except ImportError as error:
+        raise ConfigurationError(
+            "the client for Redis is not installed: pip install 'llmcore-routes[redis]'",
+            cause=error,
+        ) from error
+    try:
+        client = redis.Redis.from_url(
+            url,
+            socket_connect_timeout=connect_s,
+            socket_timeout=answer_s,
+            health_check_interval=30,
+            retry=Retry(NoBackoff(), retries, supported_errors=(redis.ConnectionError,)),
+            max_connections=max_connections,
+        )
+        pool: Any = client.connection_pool
+        pool.connection_kwargs.update(_TEXT)
+        pool.connection_class(**pool.connection_kwargs)  # it connects only when it is used
+    except (ValueError, TypeError):
+        # Their texts may quote the URL, password and all.
+        raise ConfigurationError(
+            f"{setting} is not the URL of a Redis server, or has options that its client does not "
+            "know: redis://[user:password@]host:port/database"
+        ) from None
+    return client

@@ -1,0 +1,239 @@
+"""SQLite files that several threads and processes open, with one policy for all stores.
+
+POSIX takes all of a process' locks on a file away when the process closes any descriptor of it,
+and gives none of them to a forked child, while SQLite goes on as if it had them: another process
+may then delete the log that is still written to, with all that was acknowledged
+(https://sqlite.org/howtocorrupt.html, 2.2 and 2.6). So:
+
+- a file that exists is opened by SQLite alone, a new one is made once, readable by its owner only
+- every connection is closed before a fork, and opened again by each side when it needs it
+- the file of another program, or of a newer version, is left as it is
+- a file that is locked is waited for, as long as the store is patient
+"""
+
+import os
+import sqlite3
+import time
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from threading import Lock
+from typing import Final, TypeVar
+
+from attrs import field, frozen
+
+from llmcore.forking import ForkSafeLock
+
+_T = TypeVar("_T")
+
+
+@frozen(kw_only=True)
+class Layout:
+    """The tables of a store, by the version that the file states in `user_version`."""
+
+    version: int
+    tables: str
+    """The SQL that makes them in a new file."""
+    names: frozenset[str]
+    """Tables that every version has: a file without them is another program's."""
+    upgrades: Mapping[int, str] = field(factory=dict)
+    """The SQL that makes each older version into this one."""
+    pragmas: tuple[str, ...] = ()
+    """Set on every connection, such as `synchronous = FULL`."""
+
+
+class ForeignFileError(Exception):
+    """The file is another program's, or of a version that is not known here."""
+
+
+class SqliteFile:
+    """A connection to a file, opened at first use, for one thread at a time.
+
+    Threads, and other processes, are waited for up to *patience_s* seconds. Where *stays_open* is
+    false, the connection is closed after each use, so that nobody has to close it.
+    """
+
+    def __init__(
+        self, path: Path, layout: Layout, *, patience_s: float, stays_open: bool = True
+    ) -> None:
+        self.path = path
+        self.lock = Lock()
+        self._layout = layout
+        self._patience_s = patience_s
+        self._stays_open = stays_open
+        self._db: sqlite3.Connection | None = None
+        with _gate:
+            _files.add(self)
+
+    def __repr__(self) -> str:
+        return f"SqliteFile({str(self.path)!r})"
+
+    def run(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
+        """Return what *work* returns for the connection, which is in autocommit mode.
+
+        Raises sqlite3.Error, OSError or ForeignFileError; `is_busy` tells which of them pass.
+        """
+        if not self.lock.acquire(timeout=self._patience_s):
+            raise _locked()
+        try:
+            if self._db is None:
+                self._db = _opened(self.path, self._layout, self._patience_s)
+            return work(self._db)
+        finally:
+            if not self._stays_open:
+                self.close_held()
+            self.lock.release()
+
+    def close(self) -> None:
+        """Close the connection, if there is one. A later use opens it again."""
+        with self.lock:
+            self.close_held()
+
+    def close_held(self) -> None:
+        """Close the connection for a caller that holds `lock`."""
+        db, self._db = self._db, None
+        if db is not None:
+            db.close()
+
+
+@contextmanager
+def transaction(db: sqlite3.Connection) -> Iterator[None]:
+    """Hold the write lock of the file; commit at the end, roll back on an exception."""
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise
+
+
+def is_busy(error: Exception) -> bool:
+    """Return whether *error* says that others hold the file, so that a later try may succeed."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+def _locked() -> sqlite3.OperationalError:
+    """Return the error of SQLite for a file that others hold."""
+    error = sqlite3.OperationalError("database is locked")
+    error.sqlite_errorcode = sqlite3.SQLITE_BUSY
+    return error
+
+
+# -- opening
+
+
+def _opened(path: Path, layout: Layout, patience_s: float) -> sqlite3.Connection:
+    """Return a connection to the file, which is made if it does not exist."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _make_private(path)
+    db = sqlite3.connect(path, timeout=patience_s, isolation_level=None, check_same_thread=False)
+    try:
+        version = _checked_version(db, layout)  # before anything in it is changed
+        _to_wal(db, patience_s)
+        for pragma in layout.pragmas:
+            db.execute(f"PRAGMA {pragma}")
+        if version != layout.version:
+            _make_tables(db, layout)
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+_making: Final = ForkSafeLock()
+
+
+def _make_private(path: Path) -> None:
+    """Make the file, if it does not exist, readable by its owner only.
+
+    SQLite gives its companions the same mode. One at a time: a thread that finds the file may lock
+    it only once its maker has closed it.
+    """
+    with _making.held(), suppress(FileExistsError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+
+
+def _to_wal(db: sqlite3.Connection, patience_s: float) -> None:
+    """Put the file into WAL mode; SQLite itself does not wait for others that open it, too."""
+    deadline = time.monotonic() + patience_s
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode = WAL").fetchone()
+        except sqlite3.OperationalError as error:
+            if not is_busy(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+        else:
+            return
+
+
+def _make_tables(db: sqlite3.Connection, layout: Layout) -> None:
+    with transaction(db):
+        version = _checked_version(db, layout)
+        if version == layout.version:  # another process was faster
+            return
+        script = layout.tables if version is None else layout.upgrades[version]
+        for statement in _statements(script):
+            db.execute(statement)
+        db.execute(f"PRAGMA user_version = {layout.version}")
+
+
+def _checked_version(db: sqlite3.Connection, layout: Layout) -> int | None:
+    """Return the file's version, None if it is empty.
+
+    Raises ForeignFileError if it is not this store's, or of an unknown version.
+    """
+    version: int = db.execute("PRAGMA user_version").fetchone()[0]
+    tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    if version == 0 and not tables:
+        return None
+    if not tables >= layout.names or (version == 0 and version not in layout.upgrades):
+        raise ForeignFileError("the file is another program's database: name another one")
+    if version not in (layout.version, *layout.upgrades):
+        raise ForeignFileError(
+            f"the file has version {version}; this llmcore reads version {layout.version}"
+        )
+    return version
+
+
+def _statements(script: str) -> Iterator[str]:
+    """Yield the statements of *script*; a trigger is one, whatever semicolons are in it."""
+    statement = ""
+    for piece in script.split(";"):
+        statement += f"{piece};"
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
+
+
+# -- forks
+
+
+_files: "weakref.WeakSet[SqliteFile]" = weakref.WeakSet()
+_suspended: list[SqliteFile] = []
+_gate = Lock()
+"""Held while files are counted, and all through a fork."""
+
+
+def _suspend() -> None:
+    """Close every connection, once its transaction has ended, and keep them all closed."""
+    _gate.acquire()
+    _suspended.extend(_files)
+    for file in _suspended:
+        file.lock.acquire()
+        file.close_held()
+
+
+def _resume() -> None:
+    """Let them be opened again, each by its own process."""
+    while _suspended:
+        _suspended.pop().lock.release()
+    _gate.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_suspend, after_in_parent=_resume, after_in_child=_resume)
