@@ -6,6 +6,8 @@ from llmcore.catalog.lookup import get_latest_model as get_latest_model
 from llmcore.catalog.lookup import get_model_info as get_model_info
 from llmcore.catalog.lookup import list_models as list_models
 from llmcore.catalog.model_info import ModelInfo as ModelInfo
+from llmcore.catalog.model_info import Prices as Prices
+from llmcore.catalog.model_info import Rates as Rates
 from llmcore.client.client import Client as Client
 from llmcore.client.event_stream import EventStream as EventStream
 from llmcore.client.http.options import HttpOptions as HttpOptions
@@ -76,6 +78,8 @@ from llmcore.routes.openai_compatible import OpenAICompatible as OpenAICompatibl
 from llmcore.routes.openrouter import OpenRouter as OpenRouter
 from llmcore.routes.openrouter import OpenRouterRouting as OpenRouterRouting
 from llmcore.routes.perplexity import Perplexity as Perplexity
+from llmcore.routes.provider import Provider as Provider
+from llmcore.routes.route import ModelLimits as ModelLimits
 from llmcore.routes.route import PreparedRequest as PreparedRequest
 from llmcore.routes.route import Route as Route
 from llmcore.routes.route import RouteDefaults as RouteDefaults
@@ -280,6 +284,7 @@ __all__ = [
     "Mistral",
     "Model",
     "ModelInfo",
+    "ModelLimits",
     "Moonshot",
     "NetworkError",
     "Next",
@@ -295,6 +300,8 @@ __all__ = [
     "OverloadedError",
     "Perplexity",
     "PreparedRequest",
+    "Prices",
+    "Provider",
     "ProviderError",
     "ProviderEvent",
     "ProviderPart",
@@ -302,6 +309,7 @@ __all__ = [
     "RateLimitError",
     "RateLimitInfo",
     "RateLimiter",
+    "Rates",
     "ReasoningDelta",
     "ReasoningEnd",
     "ReasoningOptions",

@@ -1,12 +1,12 @@
 """What a call cost, in US dollars."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, time
 from typing import Final
 
 from llmcore.catalog.lookup import get_model_info
-from llmcore.catalog.model_info import Hours, Prices, Rates
+from llmcore.catalog.model_info import Hours, ModelInfo, Prices, Rates
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.usage import Usage
 
@@ -24,18 +24,19 @@ def cost_of(
     *,
     service_tier: str | None = None,
     at: datetime | None = None,
+    models: Sequence[ModelInfo] = (),
 ) -> float | None:
     """Return the cost of *usage*, or None where it is unknown; never a guess.
 
     A cost that the provider states wins. Otherwise it is the catalog's list price of the
     tokens, for providers that bill by them. What hosted tools cost per use, and batches save,
     is not in it. *at* matters where prices change with the hour (without it, their cost is
-    unknown).
+    unknown). *models*, your own, go before those of the catalog.
     """
     stated = stated_cost(usage)
     if stated is not None:
         return stated
-    known = get_model_info(model, provider)
+    known = get_model_info(model, provider, models=models)
     if known is None or known.prices is None:
         return None
     prices = _of_tier(known.prices, service_tier)
@@ -49,7 +50,9 @@ def stated_cost(usage: Usage) -> float | None:
     return cost if cost is not None and 0 <= cost < math.inf else None
 
 
-def response_cost(response: LLMResponse, *, at: datetime | None = None) -> float | None:
+def response_cost(
+    response: LLMResponse, *, at: datetime | None = None, models: Sequence[ModelInfo] = ()
+) -> float | None:
     """Return what *response* cost, at the service tier it was answered by; see `cost_of`."""
     usage = response.usage
     if usage is None:
@@ -62,7 +65,9 @@ def response_cost(response: LLMResponse, *, at: datetime | None = None) -> float
         if said.get("inference_geo") not in (None, "") and said["inference_geo"] not in _ANYWHERE:
             return None  # a surcharge that the catalog does not have
         tier = tier or _tier(said)
-    return cost_of(response.provider, response.model, usage, service_tier=tier, at=at)
+    return cost_of(
+        response.provider, response.model, usage, service_tier=tier, at=at, models=models
+    )
 
 
 def _tier(said: Mapping[str, object]) -> str | None:

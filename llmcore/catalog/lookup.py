@@ -1,11 +1,13 @@
 """Looking models up: one by its id, a provider's, the newest that can do something."""
 
+import re
+from collections.abc import Sequence
 from datetime import date, timedelta
 from functools import lru_cache
 from typing import Final, Literal, TypeAlias, get_args
 
 from llmcore.catalog.model_info import ModelInfo
-from llmcore.catalog.model_names import PROVIDER_ALIASES, names_of
+from llmcore.catalog.model_names import FAMILIES, PROVIDER_ALIASES, names_of
 from llmcore.catalog.records import catalog, model_at
 from llmcore.schema.errors import ConfigurationError
 
@@ -16,39 +18,67 @@ _LONG_AGO: Final = date(1970, 1, 1)
 _GENERATION: Final = timedelta(days=30)
 
 
-def get_model_info(model_id: str, provider: str | None = None) -> ModelInfo | None:
+def get_model_info(
+    model_id: str, provider: str | None = None, *, models: Sequence[ModelInfo] = ()
+) -> ModelInfo | None:
     """Return what is known of *model_id*: an id, an alias, or a dated or prefixed form of one.
 
     None if it is not in the catalog. Without a *provider*, `openai/gpt-5.2` and
     `openai:gpt-5.2` name one, and an id that several providers have means the first one's of
-    `list_models`: its maker's, if that is a provider.
+    `list_models`: its maker's, if that is a provider. A short name such as `sonnet` is the newest
+    model of its family. *models*, your own, go before those of the catalog.
     """
+    provider = PROVIDER_ALIASES.get(provider, provider) if provider is not None else None
+    for own in models:
+        if provider in (None, own.provider) and model_id in (own.id, *own.aliases):
+            return own
     number = _find(model_id, provider) if provider is not None else _find_anywhere(model_id)
-    return None if number is None else model_at(number)
+    return newest_of_family(model_id, provider) if number is None else model_at(number)
 
 
-def list_models(provider: str | None = None) -> tuple[ModelInfo, ...]:
-    """Return the models of *provider*, or all; empty for a provider that is not in the catalog."""
+def newest_of_family(name: str, provider: str | None = None) -> ModelInfo | None:
+    """Return the newest model that a short name such as `sonnet` means; None for other names."""
+    maker, pattern = FAMILIES.get(name.lower(), ("", ""))
+    if PROVIDER_ALIASES.get(provider or "", provider) not in (None, maker):
+        return None
+    family = [model for model in list_models(maker) if re.fullmatch(pattern, model.id)]
+    return max(family, key=_newness, default=None)
+
+
+def list_models(
+    provider: str | None = None, *, models: Sequence[ModelInfo] = ()
+) -> tuple[ModelInfo, ...]:
+    """Return the models of *provider*, or all; empty for a provider that is not in the catalog.
+
+    *models*, your own, come first, and replace those of the catalog that have the same id.
+    """
     wanted = PROVIDER_ALIASES.get(provider, provider) if provider is not None else None
-    return tuple(
+    own = tuple(model for model in models if wanted in (None, model.provider))
+    replaced = {(model.provider, model.id) for model in own}
+    return own + tuple(
         model_at(number)
         for number, record in enumerate(catalog().records)
-        if wanted is None or record["provider"] == wanted
+        if wanted in (None, record["provider"])
+        and (record["provider"], record["id"]) not in replaced
     )
 
 
-def get_latest_model(provider: str, capability: Capability | None = None) -> ModelInfo | None:
+def get_latest_model(
+    provider: str, capability: Capability | None = None, *, models: Sequence[ModelInfo] = ()
+) -> ModelInfo | None:
     """Return the newest and best model of *provider*, of those known to have *capability*.
 
     Makers release a generation within weeks, its small models often last. So of all that came
     within 30 days of the newest it is the one with the highest output price, the newer of two
     with the same. Deprecated models and those without a release date come after all others.
-    None if there is none. ConfigurationError for a capability that nobody tells of.
+    None if there is none. ConfigurationError for a capability that does not exist. *models*, your
+    own, count besides those of the catalog.
     """
     if capability is not None and capability not in get_args(Capability):
         names = ", ".join(get_args(Capability))
         raise ConfigurationError(f"no capability is called {capability!r}; there are: {names}")
-    able = [m for m in list_models(provider) if capability is None or _is_able(m, capability)]
+    listed = list_models(provider, models=models)
+    able = [model for model in listed if capability is None or _is_able(model, capability)]
     if not able:
         return None
     newest = max(able, key=_newness)

@@ -21,6 +21,19 @@ from typing import Final
 PROVIDER_ALIASES: Final = {"gemini": "google"}
 """Other names of providers, with their ids."""
 
+FAMILIES: Final = {
+    **{
+        name: ("anthropic", rf"claude-{family}-[\d-]+")
+        for family in ("fable", "haiku", "opus", "sonnet")
+        for name in (family, f"claude-{family}")
+    },
+    "gemini-flash": ("google", r"gemini-[\d.]+-flash"),
+    "gemini-flash-lite": ("google", r"gemini-[\d.]+-flash-lite"),
+    "gpt-mini": ("openai", r"gpt-[\d.]+-mini"),
+    "gpt-nano": ("openai", r"gpt-[\d.]+-nano"),
+}
+"""Short names that no provider takes: whose models they are, and which."""
+
 _PATH = re.compile(r"^(?:.*/)?models/|^arn:[^/]*/")
 _REGION = re.compile(r"^(?:us-gov|us|eu|apac|jp|au|ca|in|sa|mx)\.(?=[a-z])")
 _VERSION = re.compile(r"(?:-v\d+(?::\d+(?::\w+)?)?|(?<=\d):\d|@(?:default|latest))$")

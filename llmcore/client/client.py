@@ -8,13 +8,13 @@ import os
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
-from typing import Protocol, Self, cast
+from typing import TYPE_CHECKING, Protocol, Self, cast
 
 import anyio.to_thread
 from attrs import evolve
 
-from llmcore.catalog.model_names import PROVIDER_ALIASES
 from llmcore.client.call import Call, Outgoing
+from llmcore.client.cost import with_cost
 from llmcore.client.credentials import Credentials
 from llmcore.client.event_stream import EventStream
 from llmcore.client.http.options import HttpOptions
@@ -32,10 +32,16 @@ from llmcore.routes.transport import Http, WebSocket
 from llmcore.schema.changed import changed
 from llmcore.schema.errors import ConfigurationError, LLMError
 from llmcore.schema.json import ProviderMetadata
+from llmcore.schema.messages import Message
 from llmcore.schema.model import Body_co, Model
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.result import Failure, Result, Success
+
+if TYPE_CHECKING:  # loads the catalog's modules
+    from llmcore.catalog.model_info import ModelInfo
+
+_PROBE_MODEL = "any"
 
 
 class ModelSource(Protocol):
@@ -53,7 +59,9 @@ class Client:
     asynchronous context manager.
 
     - `providers`: by id, where string models are looked up.
-    - `default_provider`: for requests that name no provider; without it they fail.
+    - `default_provider`: for requests that name no provider; without it they fail. Those that name
+      no model either go to the provider's newest.
+    - `models`: models of your own and their prices, before those of the catalog.
     - `http`: `HttpOptions` for HTTP/2, proxies and certificates; or an `httpx.AsyncClient`, or
       anything with its interface, which stays yours to close.
     - `transport`: carries every request instead of HTTP, such as a cassette.
@@ -68,6 +76,7 @@ class Client:
         http: HttpClient | HttpOptions | None = None,
         transport: Transport | None = None,
         timeouts: Timeouts | None = None,
+        models: "Sequence[ModelInfo]" = (),
         environ: Mapping[str, str] | None = None,
     ) -> None:
         self.providers: Mapping[str, ModelSource] = dict(providers or {})
@@ -80,6 +89,8 @@ class Client:
             raise ConfigurationError(message)
         self.default_provider = default_provider
         self.timeouts = timeouts or Timeouts()
+        """For calls that bring none of their own, to providers whose routes have none."""
+        self.models = tuple(models)
         self._environ = environ
         self._middleware = tuple(middleware)
         for one in self._middleware:
@@ -97,6 +108,7 @@ class Client:
         http: HttpClient | HttpOptions | None = None,
         transport: Transport | None = None,
         timeouts: Timeouts | None = None,
+        models: "Sequence[ModelInfo]" = (),
         environ: Mapping[str, str] | None = None,
     ) -> Self:
         """Return a client of every provider whose variables are set; the first is the default.
@@ -114,6 +126,7 @@ class Client:
             http=http,
             transport=transport,
             timeouts=timeouts,
+            models=models,
             environ=environ,
         )
 
@@ -145,8 +158,8 @@ class Client:
         fetched, and for a key that is missing, which a Diagnostic tells.
         """
         resolved = self.resolve(request)
-        if not isinstance(resolved, Success):
-            return Failure(resolved.failure())
+        if isinstance(resolved, Failure):
+            return resolved
         try:
             loaded = load_files(request)
             context = evolve(self._context(TOKEN_TO_COME), shown=True)
@@ -179,12 +192,12 @@ class Client:
         ConfigurationError for a model that the client cannot resolve.
         """
         resolved = self.resolve(LLMRequest(model=model, provider=provider, messages=()))
-        if not isinstance(resolved, Success):
-            raise resolved.failure()
+        if isinstance(resolved, Failure):
+            raise resolved.error
         from llmcore.catalog.lookup import get_model_info  # a data file is behind it
 
-        found = resolved.unwrap()
-        known = get_model_info(found.id, found.provider)
+        found = resolved.value
+        known = get_model_info(found.id, found.provider, models=self.models)
         if known is not None and mode not in (known.tool_choice_modes or (mode,)):
             return False
         return takes_tool_choice(_route(found), found, mode)
@@ -203,10 +216,7 @@ class Client:
         self, request: LLMRequest, *, timeouts: Timeouts | None = None
     ) -> LLMResponse:
         """Run *request* and return the response; raises the error."""
-        result = await self.generate(request, timeouts=timeouts)
-        if isinstance(result, Success):
-            return result.unwrap()
-        raise result.failure()
+        return (await self.generate(request, timeouts=timeouts)).unwrap()
 
     def stream(self, request: LLMRequest, *, timeouts: Timeouts | None = None) -> EventStream:
         """Return the events of *request*; it is sent when the first one is asked for."""
@@ -215,6 +225,35 @@ class Client:
     def events(self, request: LLMRequest, *, timeouts: Timeouts | None = None) -> EventStream:
         """Return the events of *request*, which is answered in one piece: not streamed."""
         return self._call(request, streaming=False, timeouts=timeouts)
+
+    async def initialize(self) -> None:
+        """Check the configuration of every provider; nothing is sent to a model.
+
+        Raises ConfigurationError that names every provider whose key is missing, whose URL makes no
+        sense, or whose token cannot be fetched. Tokens that expire are fetched, which may ask the
+        services that issue them.
+        """
+        faults = []
+        for name, provider in self.providers.items():
+            try:
+                await self._check(provider.model(_PROBE_MODEL))
+            except LLMError as error:
+                faults.append(f"{name}: {error.message}")
+        if faults:
+            raise ConfigurationError("; ".join(faults))
+
+    async def _check(self, model: Model) -> None:
+        """Raise the error that a call of *model* would end with before anything is sent."""
+        route = _route(model)
+        token = await self._credentials.token(route.auth, self.environ)
+        probe = LLMRequest(model=model, messages=(Message.user("?"),))
+        route.prepare(probe, streaming=False, context=self._context(token)).unwrap()
+
+    def timeouts_for(self, model: Model | str, *, provider: str | None = None) -> Timeouts:
+        """Return the time limits of a call of *model*: its route's, or else the client's."""
+        return self._timeouts_of(
+            self.resolve(LLMRequest(model=model, provider=provider, messages=()))
+        )
 
     def resolve(self, request: LLMRequest) -> Result[Model, LLMError]:
         """Return the configured model *request* means; ConfigurationError if there is none."""
@@ -233,12 +272,34 @@ class Client:
             message = f"the provider {provider!r} is not configured (configured: {known})"
             return Failure(ConfigurationError(message))
         try:
-            return Success(self.providers[provider].model(request.model_id))
+            return Success(self.providers[provider].model(self._named(request.model_id, provider)))
         except LLMError as error:
             return Failure(error)
 
+    def _named(self, model_id: str, provider: str) -> str:
+        """Return the id that *provider* knows *model_id* by: that of an alias, or of its newest."""
+        for own in self.models:
+            if own.provider == provider and model_id in own.aliases:
+                return own.id
+        from llmcore.catalog.model_names import FAMILIES  # loads the catalog's modules
+
+        if model_id and model_id.lower() not in FAMILIES:
+            return model_id
+        from llmcore.catalog.lookup import get_latest_model, newest_of_family  # reads a data file
+
+        if model_id:
+            named = newest_of_family(model_id, provider)
+            return model_id if named is None else named.id
+        newest = get_latest_model(provider, models=self.models)
+        if newest is None:
+            message = f"name a model: the catalog has none of the provider {provider!r}"
+            raise ConfigurationError(message, provider=provider)
+        return newest.id
+
     @property
     def _provider_names(self) -> tuple[str, ...]:
+        from llmcore.catalog.model_names import PROVIDER_ALIASES
+
         other = (alias for alias, name in PROVIDER_ALIASES.items() if name in self.providers)
         return (*self.providers, *other)
 
@@ -246,51 +307,68 @@ class Client:
         """Return the name under which *provider* is configured here, if only another one is."""
         if provider is None or provider in self.providers:
             return provider
+        from llmcore.catalog.model_names import PROVIDER_ALIASES  # loads the catalog's modules
+
         other = PROVIDER_ALIASES.get(provider, provider)
         return other if other in self.providers else provider
 
     def _call(
         self, request: LLMRequest, *, streaming: bool, timeouts: Timeouts | None
     ) -> EventStream:
-        limits = timeouts or self.timeouts
-
         def run(effective: LLMRequest) -> EventStream:
+            resolved = self.resolve(effective)
             call = Call(
-                lambda cursor: self._ready(effective, streaming=streaming, cursor=cursor), limits
+                lambda cursor: self._ready(effective, resolved, streaming, cursor),
+                timeouts or self._timeouts_of(resolved),
             )
-            return EventStream(call, call.accumulator)
+            return EventStream(call, call.accumulator, self._with_cost)
 
         if not self._middleware:
             return run(request)
-        call = Next(run=run, streaming=streaming, resolve=self.resolve, environ=self.environ)
+        call = Next(
+            run=run,
+            streaming=streaming,
+            resolve=self.resolve,
+            environ=self.environ,
+            models=self.models,
+        )
         return compose(self._middleware, call)(request)
 
+    def _with_cost(self, response: LLMResponse) -> LLMResponse:
+        return with_cost(response, self.models)
+
+    def _timeouts_of(self, resolved: Result[Model, LLMError]) -> Timeouts:
+        """Return the time limits of the route, or else the client's."""
+        route = resolved.value.route if isinstance(resolved, Success) else None
+        limits = route.defaults.timeouts if isinstance(route, Route) else None
+        return limits or self.timeouts
+
     async def _ready(
-        self, request: LLMRequest, *, streaming: bool, cursor: ProviderMetadata | None
+        self,
+        request: LLMRequest,
+        resolved: Result[Model, LLMError],
+        streaming: bool,
+        cursor: ProviderMetadata | None,
     ) -> Result[Outgoing, LLMError]:
         """Return *request* ready to be sent, its token fetched and its files read.
 
         With a *cursor*, it is the request for the rest of the answer.
         """
-        resolved = self.resolve(request)
-        if not isinstance(resolved, Success):
-            return Failure(resolved.failure())
-        model = resolved.unwrap()
+        if isinstance(resolved, Failure):
+            return resolved
+        model = resolved.value
         route = _route(model)
         token = await self._credentials.token(route.auth, self.environ)
         if names_files(request):
-            try:
-                request = await anyio.to_thread.run_sync(load_files, request)
-            except LLMError as error:
-                return Failure(error)
+            request = await anyio.to_thread.run_sync(load_files, request)
         context = self._context(token)
         step = partial(_prepared, request, model, streaming=streaming, context=context)
         prepared = await off_the_loop(step, large=is_large(request))
         if cursor is not None:
             prepared = prepared.bind(lambda whole: route.resume(whole, cursor, context))
-        if not isinstance(prepared, Success):
-            return Failure(prepared.failure())
-        transport, request_ready = await self._transports.ready(route, prepared.unwrap())
+        if isinstance(prepared, Failure):
+            return prepared
+        transport, request_ready = await self._transports.ready(route, prepared.value)
         return Success(
             Outgoing(
                 prepared=request_ready,

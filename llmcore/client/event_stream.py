@@ -58,11 +58,20 @@ class EventStream:
     context, `aclose()` and cancellation close the connection at once.
     """
 
-    def __init__(self, source: EventSource, collected: Collected | None = None) -> None:
-        """Read *source*; what its events add up to is kept here, unless *collected* does it."""
+    def __init__(
+        self,
+        source: EventSource,
+        collected: Collected | None = None,
+        price: Callable[[LLMResponse], LLMResponse] = with_cost,
+    ) -> None:
+        """Read *source*; what its events add up to is kept here, unless *collected* does it.
+
+        *price* puts the cost on the whole response.
+        """
         self._source = source
         self._own = Accumulator() if collected is None else None
         self._collected: Collected = collected or self._own  # type: ignore[assignment]
+        self._price = price
         self._batch: Sequence[LLMEvent] = ()
         self._next = 0
         self._ended = False
@@ -147,10 +156,13 @@ class EventStream:
     def _outcome(self) -> Result[LLMResponse, LLMError]:
         """Return what came of a stream that nothing more is read of."""
         if self._ended:
-            return self._collected.response().map(with_cost)
+            return self._answer()
         left = "closed" if self._closed else "dropped"
         message = f"the stream was {left} before its end"
         return Failure(AbortError(message, partial=self.partial_response))
+
+    def _answer(self) -> Result[LLMResponse, LLMError]:
+        return self._collected.response().map(self._price)
 
     async def aclose(self) -> None:
         """Close the connection, wherever the stream is. Idempotent."""
@@ -166,11 +178,11 @@ class EventStream:
         """
         if not isinstance(self._source, Resumable):
             raise ConfigurationError("a stream that middleware made cannot be resumed")
-        return EventStream(self._source.resumed(), self._collected)
+        return EventStream(self._source.resumed(), self._collected, self._price)
 
     def map(self, change: Callable[[LLMEvent], Iterable[LLMEvent]]) -> "EventStream":
         """Return a stream that has what *change* makes of each event: none, itself, several."""
-        return EventStream(_Mapped(self, change))
+        return EventStream(_Mapped(self, change), price=self._price)
 
     def tap(self, look: Callable[[LLMEvent], None]) -> "EventStream":
         """Return the same stream, every event of which is shown to *look* first."""
@@ -194,11 +206,11 @@ class EventStream:
         (then in whatever thread that shows). A stream that is not closed and left before its
         end is an AbortError with `partial`.
         """
-        return EventStream(_Watched(self, each, end), self._collected)
+        return EventStream(_Watched(self, each, end), self._collected, self._price)
 
     def within(self, scope: Callable[[], AbstractContextManager[object]]) -> "EventStream":
         """Return the same stream, each read of which happens in a new *scope*."""
-        return EventStream(_Within(self, scope), self._collected)
+        return EventStream(_Within(self, scope), self._collected, self._price)
 
     def then(
         self, done: Callable[[Result[LLMResponse, LLMError]], Awaitable[None]]
@@ -207,7 +219,7 @@ class EventStream:
 
         A stream that is neither read to its end nor closed tells nobody; `watch` does.
         """
-        return EventStream(_Followed(self, done), self._collected)
+        return EventStream(_Followed(self, done), self._collected, self._price)
 
 
 class _TextStream:
@@ -376,7 +388,7 @@ class _Deferred:
     def response(self) -> Result[LLMResponse, LLMError]:
         """Return the response once the stream has finished, or the error."""
         stream = self._stream
-        return Accumulator().response() if stream is None else stream._collected.response()  # noqa: SLF001
+        return Accumulator().response() if stream is None else stream._answer()  # noqa: SLF001
 
     async def _made(self) -> None:
         try:

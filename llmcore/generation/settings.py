@@ -276,11 +276,10 @@ class Plan:
 
     def timeouts(self, client: Client) -> Timeouts:
         """Return all time limits."""
-        if self.timeout is None:
-            return client.timeouts
         if isinstance(self.timeout, Timeouts):
             return self.timeout
-        return evolve(client.timeouts, total=self.timeout)
+        limits = client.timeouts_for(self.model, provider=self.provider)
+        return limits if self.timeout is None else evolve(limits, total=self.timeout)
 
 
 _DESCRIPTIONS = {

@@ -18,6 +18,7 @@ from llmcore.routes.auth import NO_KEY, Auth, AuthContext
 from llmcore.routes.endpoint import Endpoint, EndpointContext
 from llmcore.routes.framing import Framing
 from llmcore.routes.http_request import HttpRequest, sendable, with_query
+from llmcore.routes.timeouts import Timeouts
 from llmcore.routes.transport import Http, TransportSpec
 from llmcore.schema import json
 from llmcore.schema.changed import changed
@@ -27,11 +28,26 @@ from llmcore.schema.json import JsonObject, ProviderMetadata, plain_metadata
 from llmcore.schema.model import Body_co, Model
 from llmcore.schema.options import GenerationOptions, HttpOverlay, merge_json
 from llmcore.schema.request import LLMRequest
-from llmcore.schema.result import Failure, Result, Success
+from llmcore.schema.result import Failure, Result
 from llmcore.version import VERSION
 
 _JOINED_HEADERS = frozenset({"anthropic-beta", "openai-beta"})
 """Lists: what defaults, features and callers ask for goes out together."""
+
+
+@frozen(kw_only=True)
+class ModelLimits:
+    """How many tokens the models behind a route take. None is unknown."""
+
+    context: int | None = None
+    """Input and output together."""
+    output: int | None = None
+
+    @property
+    def most_output(self) -> int | None:
+        """The largest `max_tokens` that makes sense."""
+        known = [limit for limit in (self.context, self.output) if limit is not None]
+        return min(known, default=None)
 
 
 @frozen(kw_only=True)
@@ -42,6 +58,10 @@ class RouteDefaults:
     generation: GenerationOptions = GenerationOptions()
     provider_options: ProviderMetadata = field(factory=dict, converter=plain_metadata)
     http: HttpOverlay = HttpOverlay()
+    timeouts: Timeouts | None = None
+    """Time limits for calls that bring none of their own; None is the client's."""
+    limits: ModelLimits = ModelLimits()
+    """A larger `max_tokens` is lowered, with a Diagnostic."""
     max_response_bytes: int = 256 * 1024 * 1024
     """More than this is not read."""
 
@@ -187,12 +207,24 @@ class Route(Generic[Body_co]):
 
         With `request.strict`, anything lost, changed or invented is an InvalidRequestError.
         """
-        effective = self.defaults.applied_to(request)
+        effective, notes = self._limited(self.defaults.applied_to(request))
         built = self.protocol.body.build(effective, streaming)
-        if not isinstance(built, Success):
-            return Failure(_of_provider(built.failure(), self.provider))
-        return self._compose(effective, built.unwrap(), streaming, context).alt(
+        noted = built.map(lambda body: evolve(body, diagnostics=(*notes, *body.diagnostics)))
+        return noted.bind(lambda body: self._compose(effective, body, streaming, context)).alt(
             lambda error: _of_provider(error, self.provider)
+        )
+
+    def _limited(self, request: LLMRequest) -> tuple[LLMRequest, tuple[Diagnostic, ...]]:
+        """Return *request*, `max_tokens` lowered to the route's limits, and a note of that."""
+        asked, most = request.generation.max_tokens, self.defaults.limits.most_output
+        if asked is None or most is None or asked <= most:
+            return request, ()
+        lowered = changed(request, generation=evolve(request.generation, max_tokens=most))
+        message = f"max_tokens lowered from {asked} to the {most} that the route allows"
+        return lowered, (
+            Diagnostic(
+                "max-tokens-lowered", "generation.max_tokens", action="changed", message=message
+            ),
         )
 
     def resume(

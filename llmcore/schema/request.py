@@ -112,7 +112,7 @@ class LLMRequest(Generic[Body_co]):
 
 def request(
     *,
-    model: Model[Body_co] | str,
+    model: Model[Body_co] | str = "",
     prompt: str | None = None,
     messages: Sequence[Message] | None = None,
     provider: str | None = None,
@@ -136,7 +136,8 @@ def request(
 ) -> LLMRequest[Body_co]:
     """Build an `LLMRequest` from what is convenient to write.
 
-    Give `prompt` (one user message) or `messages`, not both. The common generation options
+    Give `prompt` (one user message) or `messages`, not both. Without a model, it goes to the newest
+    one of the client's default provider. The common generation options
     stand alone; the rest, and these too, can come as `generation=GenerationOptions(...)`.
     Raises InvalidRequestError for contradictions.
     """

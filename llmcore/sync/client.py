@@ -1,7 +1,7 @@
 """The client, blocking."""
 
 from collections.abc import Mapping, Sequence
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from llmcore.client import client as asynchronous
 from llmcore.client.http.options import HttpOptions
@@ -18,6 +18,9 @@ from llmcore.schema.response import LLMResponse
 from llmcore.schema.result import Result
 from llmcore.sync.background import background
 from llmcore.sync.streams import EventStream
+
+if TYPE_CHECKING:  # loads the catalog's modules
+    from llmcore.catalog.model_info import ModelInfo
 
 
 class Client:
@@ -36,6 +39,7 @@ class Client:
         http: HttpClient | HttpOptions | None = None,
         transport: Transport | None = None,
         timeouts: Timeouts | None = None,
+        models: "Sequence[ModelInfo]" = (),
         environ: Mapping[str, str] | None = None,
     ) -> None:
         self.asynchronous = asynchronous.Client(
@@ -45,6 +49,7 @@ class Client:
             http=http,
             transport=transport,
             timeouts=timeouts,
+            models=models,
             environ=environ,
         )
         """The client that does the work; whatever else uses it shares its settings."""
@@ -65,6 +70,7 @@ class Client:
         http: HttpClient | HttpOptions | None = None,
         transport: Transport | None = None,
         timeouts: Timeouts | None = None,
+        models: "Sequence[ModelInfo]" = (),
         environ: Mapping[str, str] | None = None,
     ) -> Self:
         """Return a client of every provider whose variables are set; the first is the default."""
@@ -75,6 +81,7 @@ class Client:
                 http=http,
                 transport=transport,
                 timeouts=timeouts,
+                models=models,
                 environ=environ,
             )
         )
@@ -88,6 +95,10 @@ class Client:
     def close(self) -> None:
         """Close the connections and stop what was started. Idempotent."""
         background().run(self.asynchronous.aclose)
+
+    def initialize(self) -> None:
+        """Check the configuration of every provider; nothing is sent to a model."""
+        background().run(self.asynchronous.initialize)
 
     def prepare(
         self, request: LLMRequest[Body_co], *, streaming: bool = False

@@ -186,14 +186,11 @@ def test_no_cost_is_negative(model: object, counts: list[int]) -> None:
 @pytest.mark.parametrize(
     ("hour", "expected"), [(16, 2.0), (17, 1.0), (23, 1.0), (0, 1.0), (1, 2.0), (12, 2.0)]
 )
-def test_hours_may_go_over_midnight(
-    hour: int, expected: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_hours_may_go_over_midnight(hour: int, expected: float) -> None:
     """Nights are cheap, and end the next day."""
     night = Hours(time(16, 30), time(0, 30), Rates(input=1, output=1))
     prices = Prices(standard=Rates(input=2, output=2), hours=(night,))
     found = ModelInfo(id="m", provider="acme", display_name="M", prices=prices)
-    monkeypatch.setattr("llmcore.catalog.cost.get_model_info", lambda *_: found)
 
     at = datetime(2026, 11, 22, hour, tzinfo=UTC)
-    assert cost_of("acme", "m", usage(1_000_000), at=at) == expected
+    assert cost_of("acme", "m", usage(1_000_000), at=at, models=[found]) == expected

@@ -226,13 +226,12 @@ def known(model_id: str, day: str | None, price: float, *, deprecated: bool = Fa
     ],
 )
 def test_the_latest_of_a_generation_is_the_strongest(
-    models: list[ModelInfo], expected: str, monkeypatch: pytest.MonkeyPatch
+    models: list[ModelInfo], expected: str
 ) -> None:
     """The one of the highest price of those that came within a month of the newest."""
-    monkeypatch.setattr("llmcore.catalog.lookup.list_models", lambda _provider: tuple(models))
     for _ in models:
         models.append(models.pop(0))
-        latest = get_latest_model("acme")
+        latest = get_latest_model("acme", models=models)
         assert latest is not None
         assert latest.id == expected
 

@@ -9,6 +9,7 @@ from attrs import evolve
 
 from llmcore import (
     AuthenticationError,
+    Azure,
     Client,
     ConfigurationError,
     Failure,
@@ -29,10 +30,12 @@ from llmcore import (
     Success,
     TextDelta,
     from_json,
+    get_model_info,
     request,
     to_json,
 )
 from llmcore.catalog.lookup import get_latest_model
+from llmcore.client.client import ModelSource
 from llmcore.folds.grammar import violations
 from tests.support.servers.loopback import (
     Answer,
@@ -407,3 +410,64 @@ async def test_a_stream_that_breaks_off_keeps_what_came(server: Loopback) -> Non
     assert error.partial.text == "Half"
     assert error.partial.usage is not None
     assert error.partial.usage.estimated
+
+
+@pytest.mark.parametrize(
+    ("provider", "name", "start"),
+    [
+        ("anthropic", "sonnet", "claude-sonnet-"),
+        ("anthropic", "Claude-Haiku", "claude-haiku-"),
+        ("gemini", "gemini-flash", "gemini-"),
+        ("openai", "sonnet", "sonnet"),
+        ("openai", "gpt-5.2", "gpt-5.2"),
+    ],
+)
+async def test_short_name_is_the_newest_model_of_its_family(
+    provider: str, name: str, start: str
+) -> None:
+    """At the family's own provider; elsewhere it is an id like any other."""
+    keys = {"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k", "GEMINI_API_KEY": "k"}
+    client = Client.from_env(environ=keys)
+    found = client.resolve(request(model=name, provider=provider, prompt="Hi")).unwrap()
+
+    assert found.id.startswith(start)
+    assert (found.id == name) == (provider == "openai")
+    if provider != "openai":
+        newest = get_model_info(name)
+        assert newest is not None
+        assert newest.id == found.id
+
+
+async def test_request_without_a_model_goes_to_the_newest_of_the_default_provider() -> None:
+    """Where the catalog knows one; else a model has to be named."""
+    client = Client.from_env(environ={"ANTHROPIC_API_KEY": "k"})
+    newest = get_latest_model("anthropic")
+    found = client.resolve(request(prompt="Hi")).unwrap()
+    unknown = Client(
+        providers={"loop": OpenAICompatible.configure(name="loop", base_url="http://h/v1")},
+        default_provider="loop",
+    ).resolve(request(prompt="Hi"))
+
+    assert newest is not None
+    assert (found.id, found.provider) == (newest.id, "anthropic")
+    assert "name a model" in str(unknown.failure())
+
+
+async def test_initialize_checks_every_provider_and_sends_nothing(server: Loopback) -> None:
+    """All faults are in one error."""
+    good = OpenAICompatible.configure(name="good", base_url=server.url, api_key="k")
+    bad: dict[str, ModelSource] = {
+        "openai": OpenAI.configure(),
+        "azure": Azure.configure(api_key="k"),
+        "good": good,
+    }
+    async with Client(providers={"good": good}, environ={}) as client:
+        await client.initialize()
+    async with Client(providers=bad, environ={}) as client:
+        with pytest.raises(ConfigurationError) as caught:
+            await client.initialize()
+
+    assert "openai: no API key: set OPENAI_API_KEY" in str(caught.value)
+    assert "azure: no Azure resource" in str(caught.value)
+    assert "good" not in str(caught.value)
+    assert server.received == []

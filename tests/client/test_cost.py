@@ -1,10 +1,28 @@
 """What a client puts down as the cost of an answer."""
 
 import json
+from datetime import date
 
 import pytest
+from attrs import evolve
 
-from llmcore import Client, OpenAI, OpenRouter, from_json, generate, request, to_json
+from llmcore import (
+    Client,
+    CostBudget,
+    Middleware,
+    ModelInfo,
+    OpenAI,
+    OpenAICompatible,
+    OpenRouter,
+    Prices,
+    Rates,
+    from_json,
+    generate,
+    get_model_info,
+    list_models,
+    request,
+    to_json,
+)
 from llmcore.schema.model import Model
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.result import Success
@@ -103,3 +121,57 @@ async def test_a_run_with_a_step_of_unknown_cost_has_none() -> None:
     client, _ = client_of(text_of())
 
     assert (await generate(openai(), "Hi", client=client)).cost is None
+
+
+OWN = ModelInfo(
+    id="house-1",
+    provider="loop",
+    display_name="The house model",
+    aliases=("house",),
+    release_date=date(2026, 1, 1),
+    prices=Prices(standard=Rates(input=1000.0, output=10000.0)),
+)
+
+
+def own_client(*middleware: Middleware, model: str = "house-1") -> Client:
+    """Return a client of a model of one's own."""
+    provider = OpenAICompatible.configure(name="loop", base_url="https://loop.example/v1")
+    return Client(
+        providers={"loop": provider},
+        default_provider="loop",
+        models=[OWN],
+        middleware=middleware,
+        transport=scripted(answer_by(model, **COUNTS)),
+    )
+
+
+async def test_models_of_ones_own_have_prices_of_their_own() -> None:
+    """On the answer, in its sum and in the budget."""
+    budget = CostBudget(usd=100, unknown="refuse")
+    result = await generate("house-1", "Hi", client=own_client(budget))
+
+    assert result.cost == pytest.approx(2.0)
+    assert result.response.cost == pytest.approx(2.0)
+    assert budget.spent_usd == pytest.approx(2.0)
+
+
+async def test_own_price_replaces_that_of_the_catalog() -> None:
+    """Such as one that was agreed on."""
+    agreed = evolve(OWN, id="gpt-5.2", provider="openai")
+    client = Client(transport=scripted(answer_by("gpt-5.2", **COUNTS)), models=[agreed])
+    async with client.stream(request(model=openai(), prompt="Hi")) as stream:
+        mapped = stream.map(lambda event: [event])
+        response = (await mapped.result()).unwrap()
+
+    assert response.cost == pytest.approx(2.0)
+    assert get_model_info("gpt-5.2", "openai", models=[agreed]) is agreed
+    assert list_models("openai", models=[agreed])[0] is agreed
+    assert len(list_models("openai", models=[agreed])) == len(list_models("openai"))
+
+
+@pytest.mark.parametrize("model", ["", "house"])
+def test_alias_or_no_model_is_the_newest_of_ones_own(model: str) -> None:
+    """Where the catalog knows none of the provider."""
+    prepared = own_client().prepare(request(model=model, prompt="Hi")).unwrap()
+
+    assert prepared.body["model"] == "house-1"

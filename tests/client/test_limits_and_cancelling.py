@@ -16,8 +16,10 @@ from llmcore import (
     Model,
     OpenAICompatible,
     RequestTimeoutError,
+    RouteDefaults,
     TextDelta,
     Timeouts,
+    generate,
     request,
 )
 from tests.support.servers.loopback import (
@@ -267,3 +269,30 @@ async def test_a_stream_never_read_sends_nothing(server: Loopback) -> None:
         await stream.aclose()
 
     assert server.received == []
+
+
+@pytest.mark.parametrize(
+    ("of_route", "of_call", "named"),
+    [
+        (Timeouts(first_event=0.05), None, "first_event"),
+        (None, None, "step"),
+        (Timeouts(first_event=30.0), Timeouts(total=0.05), "total"),
+    ],
+)
+async def test_time_limits_of_the_call_go_before_those_of_the_route_and_the_client(
+    server: Loopback, of_route: Timeouts | None, of_call: Timeouts | None, named: str
+) -> None:
+    """So that a slow provider can have more time than the others."""
+    server.handler = scripted(lambda: [5.0])
+    provider = OpenAICompatible.configure(
+        name="loop", base_url=server.url, api_key="k", defaults=RouteDefaults(timeouts=of_route)
+    )
+    async with Client(providers={"loop": provider}, timeouts=Timeouts(step=0.05)) as client:
+        asked = request(model="m", provider="loop", prompt="Hi")
+        error = (await client.generate(asked, timeouts=of_call)).failure()
+        with pytest.raises(RequestTimeoutError) as caught:
+            await generate(
+                "m", "Hi", provider="loop", client=client, timeout=of_call, max_retries=0
+            )
+
+    assert (error.error_code, caught.value.error_code) == (named, named)

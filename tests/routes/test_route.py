@@ -9,7 +9,7 @@ from llmcore.protocols.protocol import BodyBuilder, Built, Protocol, StreamMachi
 from llmcore.routes.auth import Auth, AuthContext
 from llmcore.routes.endpoint import Endpoint
 from llmcore.routes.framing import Framing
-from llmcore.routes.route import PreparedRequest, Route, RouteDefaults
+from llmcore.routes.route import ModelLimits, PreparedRequest, Route, RouteDefaults
 from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import (
@@ -256,3 +256,31 @@ def test_a_route_says_what_it_is() -> None:
 
     assert (way.auth.id, way.framing.id) == ("none", "sse")
     assert "protocol=talk" in repr(way)
+
+
+# -- limits
+
+
+@pytest.mark.parametrize(
+    ("limits", "asked", "sent"),
+    [
+        (ModelLimits(output=1000), 4000, 1000),
+        (ModelLimits(context=2000), 4000, 2000),
+        (ModelLimits(context=8000, output=4000), 9000, 4000),
+        (ModelLimits(output=1000), 1000, 1000),
+        (ModelLimits(output=1000), None, None),
+        (ModelLimits(), 4000, 4000),
+    ],
+)
+def test_max_tokens_above_the_limits_of_the_route_is_lowered_and_noted(
+    limits: ModelLimits, asked: int | None, sent: int | None
+) -> None:
+    """A strict request is refused instead."""
+    way = route(limits=limits)
+    ready = prepared(way, max_tokens=asked)
+    lowered = asked != sent
+
+    assert ready.request.generation.max_tokens == sent
+    assert [note.code for note in ready.diagnostics] == ["max-tokens-lowered"] * lowered
+    if lowered:
+        assert "max_tokens lowered" in str(failed(way, max_tokens=asked, strict=True))

@@ -14,7 +14,7 @@ raises is the call's outcome; any other exception is a bug, and raised.
 import functools
 import inspect
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from typing import Protocol, TypeAlias, Union, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeAlias, Union, runtime_checkable
 
 from attrs import evolve, field, frozen
 
@@ -24,6 +24,9 @@ from llmcore.schema.events import ErrorEvent
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Failure, Result
+
+if TYPE_CHECKING:  # a data file is behind it
+    from llmcore.catalog.model_info import ModelInfo
 
 
 def _unresolved(request: LLMRequest) -> Result[Model, LLMError]:
@@ -44,6 +47,8 @@ class Next:
     """Returns the configured model that a request means."""
     environ: Mapping[str, str] = field(factory=dict, repr=False)
     """The environment that the client looks keys and base URLs up in."""
+    models: "Sequence[ModelInfo]" = field(default=(), repr=False)
+    """The client's own models and prices, before those of the catalog."""
 
     def __call__(self, request: LLMRequest) -> EventStream:
         """Return the answer's events; nothing is sent before the first one is asked for."""

@@ -5,7 +5,7 @@ from typing import Literal
 from llmcore.client.event_stream import EventStream
 from llmcore.client.middleware.chain import Next
 from llmcore.client.middleware.outcome import Outcome
-from llmcore.client.middleware.pricing import Price, listed_price
+from llmcore.client.middleware.pricing import Price, listed_price, price_of
 from llmcore.client.middleware.serial import Serial
 from llmcore.client.middleware.target import Target, target_of
 from llmcore.client.middleware.usage_hook import CallUsage
@@ -79,7 +79,7 @@ class CostBudget:
         return next(request).watch(end=lambda result: count(Outcome.of(result)))
 
     def _check_price(self, target: Target) -> None:
-        if self._price(target.provider, target.model, _PROBE) is None:
+        if price_of(self._price, target, _PROBE) is None:
             raise ConfigurationError(
                 f"no price is known for the model {target.model!r} of {target.provider!r}, so no "
                 "budget can be kept: give CostBudget a price=..., or unknown='allow'",

@@ -1,7 +1,7 @@
 """What a call goes to, as far as one can tell before it is made."""
 
-from collections.abc import Callable, Hashable
-from typing import TypeAlias
+from collections.abc import Callable, Hashable, Sequence
+from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import urlsplit
 
 from attrs import field, frozen
@@ -10,6 +10,9 @@ from llmcore.client.middleware.chain import Next
 from llmcore.routes.route import Route
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.request import LLMRequest
+
+if TYPE_CHECKING:  # a data file is behind it
+    from llmcore.catalog.model_info import ModelInfo
 
 
 @frozen(kw_only=True)
@@ -22,6 +25,8 @@ class Target:
     route: Route | None = field(default=None, repr=False)
     base_url: str | None = None
     """Where the provider is, without credentials; None for what runs on this machine."""
+    models: "Sequence[ModelInfo]" = field(default=(), repr=False)
+    """The client's own models and prices."""
 
 
 TargetKey: TypeAlias = Callable[[Target], Hashable]
@@ -47,10 +52,14 @@ def target_of(request: LLMRequest, next: Next) -> Target:
     """Return what *request* goes to; without a route if the client knows of none."""
     model = next.resolve(request).value_or(None)
     if model is None:
-        return Target(provider=request.provider_id, model=request.model_id)
+        return Target(provider=request.provider_id, model=request.model_id, models=next.models)
     route = model.route if isinstance(model.route, Route) else None
     return Target(
-        provider=model.provider, model=model.id, route=route, base_url=_base_url(route, next)
+        provider=model.provider,
+        model=model.id,
+        route=route,
+        base_url=_base_url(route, next),
+        models=next.models,
     )
 
 

@@ -1,0 +1,58 @@
+"""Provider: routes under one id, for providers that need no settings of their own.
+
+    acme = Provider.make(id="acme", routes=[chat_route, responses_route])
+
+    model = acme.model("acme-1")                              # over the first route
+    model = acme.route("acme-responses").model("acme-1")      # over another one
+
+A provider with keys, regions or versions to configure is a facade instead: a class with
+`configure(...)`, such as `ChatProvider`.
+"""
+
+from collections.abc import Sequence
+from typing import Self
+
+from attrs import frozen
+
+from llmcore.routes.route import Route
+from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.model import Model
+
+
+@frozen(kw_only=True)
+class Provider:
+    """A provider whose routes are fixed."""
+
+    id: str
+    routes: tuple[Route, ...]
+    """The first one is the usual one."""
+
+    @classmethod
+    def make(cls, *, id: str, routes: Sequence[Route]) -> Self:
+        """Return the provider *id*; ConfigurationError for no routes, or another provider's."""
+        if not routes:
+            raise ConfigurationError(f"the provider {id!r} needs at least one route", provider=id)
+        foreign = next((route for route in routes if route.provider != id), None)
+        if foreign is not None:
+            message = (
+                f"the route {foreign.id!r} is of the provider {foreign.provider!r}, not {id!r}"
+            )
+            raise ConfigurationError(message, provider=id)
+        ids = [route.id for route in routes]
+        if len(set(ids)) < len(ids):
+            message = f"two routes have the same id: {', '.join(ids)}"
+            raise ConfigurationError(message, provider=id)
+        return cls(id=id, routes=tuple(routes))
+
+    def route(self, route_id: str) -> Route:
+        """Return the route *route_id*; ConfigurationError if there is none."""
+        for route in self.routes:
+            if route.id == route_id:
+                return route
+        known = ", ".join(route.id for route in self.routes)
+        message = f"the provider {self.id!r} has no route {route_id!r} (there are: {known})"
+        raise ConfigurationError(message, provider=self.id)
+
+    def model(self, model_id: str) -> Model:
+        """Return the model *model_id*, reached over the first route."""
+        return self.routes[0].model(model_id)

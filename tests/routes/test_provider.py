@@ -1,0 +1,53 @@
+"""Routes under one id: `llmcore/routes/provider.py`."""
+
+import pytest
+
+from llmcore import Client, ConfigurationError, Provider, request
+from llmcore.protocols import openai_chat, openai_responses
+from llmcore.routes.endpoint import Endpoint
+from llmcore.routes.route import Route
+
+CHAT = Route.make(
+    id="acme-chat",
+    provider="acme",
+    protocol=openai_chat.protocol,
+    endpoint=Endpoint.path("/chat/completions", base_url="https://api.acme.example/v1"),
+)
+RESPONSES = CHAT.with_(
+    id="acme-responses",
+    protocol=openai_responses.protocol,
+    endpoint=Endpoint.path("/responses", base_url="https://api.acme.example/v1"),
+)
+
+
+def test_models_of_a_static_provider_are_reached_over_its_first_route() -> None:
+    """A client looks string models up in it."""
+    acme = Provider.make(id="acme", routes=[CHAT, RESPONSES])
+    client = Client(providers={"acme": acme}, default_provider="acme")
+    prepared = client.prepare(request(model="acme-1", prompt="Hi")).unwrap()
+
+    assert prepared.url == "https://api.acme.example/v1/chat/completions"
+    assert acme.model("acme-1").provider == "acme"
+
+
+def test_another_route_is_named_by_its_id() -> None:
+    """One that is not there is an error that lists those that are."""
+    acme = Provider.make(id="acme", routes=[CHAT, RESPONSES])
+
+    assert acme.route("acme-responses").model("acme-1").route is RESPONSES
+    with pytest.raises(ConfigurationError, match="no route 'x' \\(there are: acme-chat, acme-resp"):
+        acme.route("x")
+
+
+@pytest.mark.parametrize(
+    ("routes", "named"),
+    [
+        ([], "at least one route"),
+        ([CHAT.with_(provider="other")], "'other', not 'acme'"),
+        ([CHAT, CHAT], "same id"),
+    ],
+)
+def test_provider_that_makes_no_sense_is_refused(routes: list[Route], named: str) -> None:
+    """When it is made."""
+    with pytest.raises(ConfigurationError, match=named):
+        Provider.make(id="acme", routes=routes)
