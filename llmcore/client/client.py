@@ -249,11 +249,9 @@ class Client:
         probe = LLMRequest(model=model, messages=(Message.user("?"),))
         route.prepare(probe, streaming=False, context=self._context(token)).unwrap()
 
-    def timeouts_for(self, model: Model | str, *, provider: str | None = None) -> Timeouts:
-        """Return the time limits of a call of *model*: its route's, or else the client's."""
-        return self._timeouts_of(
-            self.resolve(LLMRequest(model=model, provider=provider, messages=()))
-        )
+    def timeouts_for(self, request: LLMRequest) -> Timeouts:
+        """Return the time limits of a call of *request*: its route's, or else the client's."""
+        return self._timeouts_of(self.resolve(request))
 
     def resolve(self, request: LLMRequest) -> Result[Model, LLMError]:
         """Return the configured model *request* means; ConfigurationError if there is none."""

@@ -68,7 +68,7 @@ class Run:
         self._request = plan.first_request()
         self._policy = plan.policy()
         self._client = plan.ready_client()
-        self._timeouts = plan.timeouts(self._client)
+        self._timeouts = plan.timeouts(self._client, self._request)
         self._messages: tuple[Message, ...] = self._request.messages
         self._controller = AbortController()  # tools get its signal if the caller gave none
         self._deadline = math.inf

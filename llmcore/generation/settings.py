@@ -274,11 +274,11 @@ class Plan:
         """Return the client to run by."""
         return self.client or default_client()
 
-    def timeouts(self, client: Client) -> Timeouts:
-        """Return all time limits."""
+    def timeouts(self, client: Client, request: LLMRequest) -> Timeouts:
+        """Return the time limits of a run that begins with *request*."""
         if isinstance(self.timeout, Timeouts):
             return self.timeout
-        limits = client.timeouts_for(self.model, provider=self.provider)
+        limits = client.timeouts_for(request)
         return limits if self.timeout is None else evolve(limits, total=self.timeout)
 
 
