@@ -93,9 +93,13 @@ def test_a_number_is_the_total() -> None:
     """The other limits stay the client's."""
     client = Client(timeouts=Timeouts(connect=3))
 
-    assert Plan(model=MODEL).timeouts(client) == Timeouts(connect=3)
-    assert Plan(model=MODEL, timeout=9).timeouts(client) == Timeouts(connect=3, total=9)
-    assert Plan(model=MODEL, timeout=Timeouts(step=1)).timeouts(client) == Timeouts(step=1)
+    def limits(timeout: float | Timeouts | None) -> Timeouts:
+        plan = Plan(model=MODEL, prompt="Hi", timeout=timeout)
+        return plan.timeouts(client, plan.first_request())
+
+    assert limits(None) == Timeouts(connect=3)
+    assert limits(9) == Timeouts(connect=3, total=9)
+    assert limits(Timeouts(step=1)) == Timeouts(step=1)
 
 
 def test_two_retries_are_the_default() -> None:
