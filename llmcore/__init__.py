@@ -61,7 +61,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "llmcore.generation.settings": "NextStep",
         "llmcore.generation.stream": "StreamResult stream",
         "llmcore.generation.tool": "Tool ToolFailure tool",
-        "llmcore.protocols.openai_chat.dialect": "ChatDialect",
+        "llmcore.protocols.openai_chat.models": "ChatDialect",
         "llmcore.routes.amazon_bedrock": "AmazonBedrock",
         "llmcore.routes.anthropic": "Anthropic AnthropicCompatible",
         "llmcore.routes.auth": "Auth",

@@ -48,7 +48,7 @@ from llmcore.generation.stream import stream as stream
 from llmcore.generation.tool import Tool as Tool
 from llmcore.generation.tool import ToolFailure as ToolFailure
 from llmcore.generation.tool import tool as tool
-from llmcore.protocols.openai_chat.dialect import ChatDialect as ChatDialect
+from llmcore.protocols.openai_chat.models import ChatDialect as ChatDialect
 from llmcore.routes.amazon_bedrock import AmazonBedrock as AmazonBedrock
 from llmcore.routes.anthropic import Anthropic as Anthropic
 from llmcore.routes.anthropic import AnthropicCompatible as AnthropicCompatible

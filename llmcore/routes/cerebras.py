@@ -7,7 +7,7 @@ https://pypi.org/project/cerebras-cloud-sdk/1.91.0/ (`types/chat`). Key: CEREBRA
 
 from attrs import evolve, frozen
 
-from llmcore.protocols.openai_chat.dialect import COMPATIBLE
+from llmcore.protocols.openai_chat.models import COMPATIBLE
 from llmcore.routes.chat_provider import ChatProvider, Profile
 
 DIALECT = evolve(

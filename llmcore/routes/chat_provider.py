@@ -18,7 +18,7 @@ from attrs import evolve, field, frozen
 
 from llmcore.protocols import openai_chat
 from llmcore.protocols.openai_chat import ChatBody
-from llmcore.protocols.openai_chat.dialect import COMPATIBLE, ChatDialect
+from llmcore.protocols.openai_chat.models import COMPATIBLE, ChatDialect
 from llmcore.routes.auth import Auth, choose_auth
 from llmcore.routes.base_url import checked_base_url
 from llmcore.routes.endpoint import Endpoint

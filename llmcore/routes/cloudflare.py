@@ -19,7 +19,7 @@ from attrs import evolve, frozen
 
 from llmcore.protocols import openai_chat
 from llmcore.protocols.openai_chat import ChatBody
-from llmcore.protocols.openai_chat.dialect import COMPATIBLE
+from llmcore.protocols.openai_chat.models import COMPATIBLE
 from llmcore.routes.auth import Auth, choose_auth
 from llmcore.routes.base_url import checked_base_url
 from llmcore.routes.endpoint import BaseUrlOf, Endpoint

@@ -7,7 +7,7 @@ does not know are errors ("Extra inputs are not permitted"). Key: FIREWORKS_API_
 
 from attrs import evolve, frozen
 
-from llmcore.protocols.openai_chat.dialect import COMPATIBLE
+from llmcore.protocols.openai_chat.models import COMPATIBLE
 from llmcore.routes.chat_provider import ChatProvider, Profile
 
 DIALECT = evolve(

@@ -17,7 +17,7 @@ from attrs import evolve, frozen
 
 from llmcore.protocols import openai_chat, openai_responses
 from llmcore.protocols.openai_chat import ChatBody
-from llmcore.protocols.openai_chat.dialect import COMPATIBLE
+from llmcore.protocols.openai_chat.models import COMPATIBLE
 from llmcore.protocols.openai_responses import ResponsesBody
 from llmcore.protocols.protocol import Built, Protocol
 from llmcore.routes.auth import Auth, AuthContext, CredentialSource, Fetch

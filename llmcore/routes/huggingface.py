@@ -7,7 +7,7 @@ https://pypi.org/project/huggingface-hub/2.4.0/ (`chat_completion`). Key: HF_TOK
 
 from attrs import evolve, frozen
 
-from llmcore.protocols.openai_chat.dialect import COMPATIBLE
+from llmcore.protocols.openai_chat.models import COMPATIBLE
 from llmcore.routes.chat_provider import ChatProvider, Profile
 
 DIALECT = evolve(

@@ -9,7 +9,7 @@ Key, where the server asks for one: LM_API_TOKEN.
 
 from attrs import evolve, frozen
 
-from llmcore.protocols.openai_chat.dialect import COMPATIBLE
+from llmcore.protocols.openai_chat.models import COMPATIBLE
 from llmcore.routes.chat_provider import ChatProvider, Profile
 
 DIALECT = evolve(

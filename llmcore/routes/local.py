@@ -9,7 +9,7 @@ from typing import Self
 
 from attrs import evolve, frozen
 
-from llmcore.protocols.openai_chat.dialect import COMPATIBLE
+from llmcore.protocols.openai_chat.models import COMPATIBLE
 from llmcore.routes.chat_provider import Profile
 from llmcore.routes.route import Route
 from llmcore.routes.transport import EmbeddedServer

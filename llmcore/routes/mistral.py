@@ -9,7 +9,7 @@ does not know are errors ("Extra inputs are not permitted"). Key: MISTRAL_API_KE
 from attrs import evolve, frozen
 
 from llmcore.protocols.call_ids import MISTRAL
-from llmcore.protocols.openai_chat.dialect import COMPATIBLE
+from llmcore.protocols.openai_chat.models import COMPATIBLE
 from llmcore.routes.chat_provider import ChatProvider, Profile
 
 DIALECT = evolve(

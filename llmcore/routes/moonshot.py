@@ -7,7 +7,7 @@ https://platform.kimi.ai/docs/guide/use-kimi-vision-model. Key: MOONSHOT_API_KEY
 
 from attrs import evolve, frozen
 
-from llmcore.protocols.openai_chat.dialect import COMPATIBLE
+from llmcore.protocols.openai_chat.models import COMPATIBLE
 from llmcore.protocols.sampling import FixedSampling
 from llmcore.routes.chat_provider import ChatProvider, Profile
 

@@ -14,7 +14,7 @@ from attrs import evolve, frozen
 
 from llmcore.protocols import openai_responses
 from llmcore.protocols.openai_chat import ChatBody
-from llmcore.protocols.openai_chat.dialect import OPENAI
+from llmcore.protocols.openai_chat.models import OPENAI
 from llmcore.protocols.openai_responses import ResponsesBody
 from llmcore.routes.auth import Auth
 from llmcore.routes.chat_provider import Profile

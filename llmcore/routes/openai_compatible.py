@@ -7,7 +7,7 @@ from typing import Self
 from attrs import frozen
 
 from llmcore.protocols.openai_chat import ChatBody
-from llmcore.protocols.openai_chat.dialect import COMPATIBLE, ChatDialect
+from llmcore.protocols.openai_chat.models import COMPATIBLE, ChatDialect
 from llmcore.routes.auth import Auth
 from llmcore.routes.chat_provider import Profile
 from llmcore.routes.route import Route, RouteDefaults

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, Self, get_args
 
 from attrs import asdict, evolve, field, frozen
 
-from llmcore.protocols.openai_chat.dialect import ChatDialect
+from llmcore.protocols.openai_chat.models import ChatDialect
 from llmcore.routes.auth import Auth
 from llmcore.routes.chat_provider import ChatProvider, Profile
 from llmcore.routes.route import RouteDefaults

@@ -7,7 +7,7 @@ https://pypi.org/project/vllm/0.33.0/ (`entrypoints/openai/chat_completion/proto
 
 from attrs import evolve, frozen
 
-from llmcore.protocols.openai_chat.dialect import COMPATIBLE
+from llmcore.protocols.openai_chat.models import COMPATIBLE
 from llmcore.routes.chat_provider import ChatProvider, Profile
 
 DIALECT = evolve(

@@ -10,7 +10,7 @@ import re
 from attrs import evolve, frozen
 
 from llmcore.protocols import openai_responses
-from llmcore.protocols.openai_chat.dialect import COMPATIBLE
+from llmcore.protocols.openai_chat.models import COMPATIBLE
 from llmcore.protocols.openai_responses import ResponsesBody, ResponsesDialect
 from llmcore.routes.chat_provider import ChatProvider, Profile
 from llmcore.schema.model import Model

@@ -7,7 +7,7 @@ https://docs.z.ai/guides/capabilities/function-calling. Key: ZAI_API_KEY.
 
 from attrs import evolve, frozen
 
-from llmcore.protocols.openai_chat.dialect import COMPATIBLE
+from llmcore.protocols.openai_chat.models import COMPATIBLE
 from llmcore.routes.chat_provider import ChatProvider, Profile
 
 DIALECT = evolve(

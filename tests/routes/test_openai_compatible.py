@@ -7,7 +7,7 @@ import pytest
 from attrs import evolve
 
 from llmcore.client.client import Client
-from llmcore.protocols.openai_chat.dialect import COMPATIBLE
+from llmcore.protocols.openai_chat.models import COMPATIBLE
 from llmcore.routes.auth import Auth
 from llmcore.routes.openai_compatible import OpenAICompatible
 from llmcore.schema.errors import ConfigurationError

@@ -5,23 +5,26 @@ https://platform.openai.com/docs/api-reference/chat-streaming. Where other serve
 difference is a `ChatDialect` value or a rule that holds for all; their documents are
 linked beside it.
 
-In reading order: `names` (ids and shared words),
-`dialect` (where servers differ); building the request: `body`,
-`messages`, `parts`, `tools`; reading the answer: `state`, `reasoning`,
-`reasoning_details`, `content`, `tool_calls`, `executed_tools`, `envelope`, `usage`, `stream`.
+In reading order:
+
+* what both directions need: `names` (ids, shared words), `models` (`ChatDialect`: where servers
+  differ);
+* building the request: `body`, `reasoning`, `messages`, `parts`, `tools`;
+* reading the answer: `state`, `content` (text, thinking, media, sources), `calls`, `finish` (response
+  info, usage, finish reason), `stream`.
 """
 
 from functools import partial
 
 from llmcore.protocols.openai_chat import body, stream
-from llmcore.protocols.openai_chat.continuing import continued
-from llmcore.protocols.openai_chat.dialect import COMPATIBLE, OPENAI, ChatDialect
-from llmcore.protocols.openai_chat.names import METADATA_KEY, PROTOCOL_ID, ChatBody
-from llmcore.protocols.openai_chat.state import Chunk, State
+from llmcore.protocols.openai_chat.models import COMPATIBLE, OPENAI, ChatDialect
+from llmcore.protocols.openai_chat.names import METADATA_KEY, PROTOCOL_ID, ChatBody, NativeObject
+from llmcore.protocols.openai_chat.state import State
+from llmcore.protocols.openai_chat.stream import continued
 from llmcore.protocols.protocol import BodyBuilder, Protocol, StreamMachine
 
 
-def make(dialect: ChatDialect) -> Protocol[ChatBody, Chunk, State]:
+def make(dialect: ChatDialect) -> Protocol[ChatBody, NativeObject, State]:
     """Return the protocol as servers of *dialect* speak it."""
     return Protocol(
         id=PROTOCOL_ID,
@@ -48,7 +51,7 @@ __all__ = [
     "PROTOCOL_ID",
     "ChatBody",
     "ChatDialect",
-    "Chunk",
+    "NativeObject",
     "State",
     "make",
     "protocol",

@@ -4,27 +4,23 @@ Source: https://platform.openai.com/docs/api-reference/chat/create, read Novembe
 other servers take instead, their documents, named in the dialects and beside the rule.
 """
 
-from collections.abc import Callable
-from typing import Any, Final, TypeAlias, cast
+from typing import Final, cast
 
 from llmcore.protocols.answer_format import format_in_words
 from llmcore.protocols.building import build
 from llmcore.protocols.notes import Notes
-from llmcore.protocols.openai_chat.dialect import SAMPLING, ChatDialect
 from llmcore.protocols.openai_chat.messages import Target, lower_messages, target_of
-from llmcore.protocols.openai_chat.names import METADATA_KEY, PROTOCOL_ID, ChatBody
+from llmcore.protocols.openai_chat.models import SAMPLING, ChatDialect, constrains
+from llmcore.protocols.openai_chat.names import METADATA_KEY, PROTOCOL_ID, ChatBody, NativeObject
 from llmcore.protocols.openai_chat.parts import cache_mark
-from llmcore.protocols.openai_chat.tools import constrains, lower_constrained, lower_tools
+from llmcore.protocols.openai_chat.reasoning import lower_reasoning
+from llmcore.protocols.openai_chat.tools import lower_constrained, lower_tools
 from llmcore.protocols.protocol import Built
 from llmcore.protocols.tool_schema import SchemaTarget, project
 from llmcore.schema.errors import LLMError
-from llmcore.schema.options import ReasoningOptions, ResponseFormat, merge_json
+from llmcore.schema.options import ResponseFormat, merge_json
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Result
-
-Body: TypeAlias = dict[str, Any]
-"""A native body, its keys in a fixed order. Servers differ too much for a stricter type."""
-
 
 OPTIONAL: Final = frozenset({"stream_options"})
 """It only asks for usage; servers that do not know it answer 400 or 422, and name it."""
@@ -37,10 +33,10 @@ def from_request(
     return build(lambda notes: cast("ChatBody", _lower(request, stream, dialect, notes)))
 
 
-def _lower(request: LLMRequest, stream: bool, dialect: ChatDialect, notes: Notes) -> Body:
+def _lower(request: LLMRequest, stream: bool, dialect: ChatDialect, notes: Notes) -> NativeObject:
     target = target_of(request, dialect, protocol=PROTOCOL_ID, metadata_key=METADATA_KEY)
     asked, words = _lower_asked(request, target, notes)
-    body: Body = {
+    body: NativeObject = {
         "model": request.model_id,
         "messages": lower_messages(request, target, words, notes),
         **asked,
@@ -56,7 +52,9 @@ def _lower(request: LLMRequest, stream: bool, dialect: ChatDialect, notes: Notes
     return _with_options(body, request, stream)
 
 
-def _lower_asked(request: LLMRequest, target: Target, notes: Notes) -> tuple[Body, list[str]]:
+def _lower_asked(
+    request: LLMRequest, target: Target, notes: Notes
+) -> tuple[NativeObject, list[str]]:
     """Return tools and the answer's format, and the words that go with them."""
     dialect = target.dialect
     if constrains(request, dialect):
@@ -72,7 +70,7 @@ def _lower_asked(request: LLMRequest, target: Target, notes: Notes) -> tuple[Bod
     return asked, [words] if words else []
 
 
-def _with_options(body: Body, request: LLMRequest, stream: bool) -> Body:
+def _with_options(body: NativeObject, request: LLMRequest, stream: bool) -> NativeObject:
     """Lay the caller's native fields over *body*; only we know whether it is to be streamed."""
     options = request.options_for(METADATA_KEY, request.provider_id)
     merged = {**merge_json(body, options), "stream": True}
@@ -86,7 +84,7 @@ def _with_options(body: Body, request: LLMRequest, stream: bool) -> Body:
 
 def lower_response_format(
     wanted: ResponseFormat | None, dialect: ChatDialect, notes: Notes
-) -> tuple[Body, str]:
+) -> tuple[NativeObject, str]:
     """Return `response_format`, and words for what the server does not enforce."""
     if wanted is None or wanted.type == "text":
         return {}, ""
@@ -100,12 +98,12 @@ def lower_response_format(
     return {"type": "json_object"} if enforced else {}, words
 
 
-def _lower_schema(wanted: ResponseFormat, dialect: ChatDialect, notes: Notes) -> Body:
+def _lower_schema(wanted: ResponseFormat, dialect: ChatDialect, notes: Notes) -> NativeObject:
     strict = dialect.strict_schemas and wanted.strict is not False
     target = SchemaTarget.OPENAI_STRICT if strict else SchemaTarget.OPENAI_LOOSE
     projected = project(wanted.schema or {}, target, "response_format.schema")
     notes.extend(projected.diagnostics)
-    schema: Body = {"name": wanted.name}
+    schema: NativeObject = {"name": wanted.name}
     if wanted.description:
         schema["description"] = wanted.description
     schema["schema"] = projected.schema
@@ -120,7 +118,7 @@ def _lower_schema(wanted: ResponseFormat, dialect: ChatDialect, notes: Notes) ->
 # -- parameters
 
 
-def lower_generation(request: LLMRequest, dialect: ChatDialect) -> Body:
+def lower_generation(request: LLMRequest, dialect: ChatDialect) -> NativeObject:
     """Return sampling and limits."""
     options = request.generation
     limit = dialect.default_max_tokens if options.max_tokens is None else options.max_tokens
@@ -143,123 +141,13 @@ def lower_generation(request: LLMRequest, dialect: ChatDialect) -> Body:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def lower_reasoning(request: LLMRequest, dialect: ChatDialect, notes: Notes) -> Body:
-    """Return how much to think, in the dialect's form."""
-    wanted = _reasoning_beside_tools(request, dialect, notes)
-    if wanted is None:
-        return {}
-    given = {"effort": wanted.effort, "budget_tokens": wanted.budget_tokens}
-    given["summary"] = wanted.summary
-    fields, taken = _REASONING_FORMS[dialect.reasoning_control(request.model_id)](wanted)
-    for name, value in given.items():
-        if value is not None and name not in taken:
-            why = f"the server cannot be told a reasoning {name}, or not beside the others"
-            notes.dropped("unsupported-parameter", f"reasoning.{name}", why)
-    return fields
-
-
-def _reasoning_beside_tools(
-    request: LLMRequest, dialect: ChatDialect, notes: Notes
-) -> ReasoningOptions | None:
-    """Return how to think; some models must not while tools are offered or forced on them.
-
-    The servers' own words: "Thinking mode does not support this tool_choice" (DeepSeek,
-    https://github.com/deepseek-ai/DeepSeek-V3/issues/1376), "tool_choice 'specified' is
-    incompatible with thinking enabled" (Moonshot).
-    """
-    wanted, choice, model = request.reasoning, request.tool_choice, request.model_id
-    effort = wanted.effort if wanted else None
-    forced = choice is not None and choice.mode in ("required", "named")
-    if effort != "none" and forced and dialect.thinks_not_when_forced(model):
-        why = f"{model} can be forced to call a tool only while it does not think"
-    elif request.tools and dialect.thinks_not_beside_tools(model, effort):
-        why = f"{model} takes tools only while it does not think, over Chat Completions"
-    else:
-        return wanted
-    notes.changed("reasoning-turned-off", "reasoning", why)
-    return ReasoningOptions(effort="none")
-
-
-def _effort(wanted: ReasoningOptions) -> tuple[Body, set[str]]:
-    fields = {} if wanted.effort is None else {"reasoning_effort": wanted.effort}
-    return fields, {"effort"}
-
-
-def _effort_or_off(wanted: ReasoningOptions) -> tuple[Body, set[str]]:
-    """Return Together's effort, and its switch for none at all.
-
-    Source: https://docs.together.ai/reference/chat-completions (`reasoning`)
-    """
-    if wanted.effort == "none":
-        return {"reasoning": {"enabled": False}}, {"effort"}
-    return _effort(wanted)
-
-
-def _openrouter(wanted: ReasoningOptions) -> tuple[Body, set[str]]:
-    """Return OpenRouter's object: an effort or a budget, never both.
-
-    Sources: https://openrouter.ai/docs/guides/best-practices/reasoning-tokens,
-    https://openrouter.ai/docs/client-sdks/typescript/models/chatrequestreasoning (`summary`)
-    """
-    shown: Body = {} if wanted.summary is None else {"summary": wanted.summary}
-    if wanted.summary == "none":
-        shown = {"exclude": True}
-    if wanted.budget_tokens is not None:
-        amount: Body = {"max_tokens": wanted.budget_tokens}
-        return {"reasoning": amount | shown}, {"budget_tokens", "summary"}
-    amount = {"enabled": True} if wanted.effort is None else {"effort": wanted.effort}
-    return {"reasoning": amount | shown}, {"effort", "summary"}
-
-
-def _switch(wanted: ReasoningOptions) -> tuple[Body, set[str]]:
-    """Return a switch without degrees.
-
-    Sources: https://docs.z.ai/guides/capabilities/thinking-mode,
-    https://platform.moonshot.ai/docs/guide/use-kimi-k2-thinking-model
-    """
-    off = wanted.effort == "none"
-    return {"thinking": {"type": "disabled" if off else "enabled"}}, {"effort"} if off else set()
-
-
-def _switch_and_effort(wanted: ReasoningOptions) -> tuple[Body, set[str]]:
-    """Return DeepSeek's switch and effort (https://api-docs.deepseek.com/guides/thinking_mode)."""
-    fields, _ = _switch(wanted)
-    if wanted.effort not in (None, "none"):
-        fields["reasoning_effort"] = wanted.effort
-    return fields, {"effort"}
-
-
-def _switch_and_budget(wanted: ReasoningOptions) -> tuple[Body, set[str]]:
-    """Return Alibaba's switch and budget.
-
-    Source: https://www.alibabacloud.com/help/en/model-studio/deep-thinking
-    """
-    if wanted.effort == "none":
-        return {"enable_thinking": False}, {"effort"}
-    fields: Body = {"enable_thinking": True}
-    if wanted.budget_tokens is not None:
-        fields["thinking_budget"] = wanted.budget_tokens
-    return fields, {"budget_tokens"}
-
-
-_REASONING_FORMS: Final[dict[str, Callable[[ReasoningOptions], tuple[Body, set[str]]]]] = {
-    "reasoning_effort": _effort,
-    "effort_or_off": _effort_or_off,
-    "reasoning": _openrouter,
-    "thinking": _switch,
-    "thinking_effort": _switch_and_effort,
-    "enable_thinking": _switch_and_budget,
-    "none": lambda _: ({}, set()),
-}
-
-
-def lower_caching(request: LLMRequest, dialect: ChatDialect, notes: Notes) -> Body:
+def lower_caching(request: LLMRequest, dialect: ChatDialect, notes: Notes) -> NativeObject:
     """Return what the body as a whole says of prompt caching.
 
     Most servers cache by themselves; OpenRouter's `cache_control` on the request asks for it.
     """
     cache = request.cache
-    fields: Body = {}
+    fields: NativeObject = {}
     if cache.mode == "off":
         return fields
     for name, value in (("key", cache.key), ("retention", cache.retention)):
@@ -288,7 +176,9 @@ _PATHS: Final = {
 }
 
 
-def _supported(body: Body, request: LLMRequest, dialect: ChatDialect, notes: Notes) -> Body:
+def _supported(
+    body: NativeObject, request: LLMRequest, dialect: ChatDialect, notes: Notes
+) -> NativeObject:
     """Return *body* without what the server or the model rejects."""
     asked = request.reasoning.effort if request.reasoning else None
     rejected = dialect.unsupported

@@ -11,9 +11,8 @@ from typing import Any, Final
 from llmcore.protocols.base64_pieces import decode_pieces
 from llmcore.protocols.chain import Chain, unchain
 from llmcore.protocols.loose_json import dicts, integer, mapping, string
-from llmcore.protocols.openai_chat.names import METADATA_KEY
-from llmcore.protocols.openai_chat.reasoning import on_reasoning, thinking_part
-from llmcore.protocols.openai_chat.state import Chunk, State, close_segment, open_segment
+from llmcore.protocols.openai_chat.names import METADATA_KEY, NativeObject
+from llmcore.protocols.openai_chat.state import State, close_segment, open_segment
 from llmcore.schema.changed import changed
 from llmcore.schema.content import Citation, TokenLogprob
 from llmcore.schema.events import File, LLMEvent, ProviderEvent, ReasoningDelta, Source, TextDelta
@@ -21,7 +20,9 @@ from llmcore.schema.events import File, LLMEvent, ProviderEvent, ReasoningDelta,
 # -- text
 
 
-def on_content(state: State, delta: Chunk, choice: Chunk, events: list[LLMEvent]) -> State:
+def on_content(
+    state: State, delta: NativeObject, choice: NativeObject, events: list[LLMEvent]
+) -> State:
     """Emit the delta's text, or its list of parts, and log probabilities that came alone."""
     content = delta.get("content")
     for part in dicts(content):
@@ -34,7 +35,7 @@ def on_content(state: State, delta: Chunk, choice: Chunk, events: list[LLMEvent]
     return on_text(state, text, logprobs, events)
 
 
-def _on_part(state: State, part: Chunk, events: list[LLMEvent]) -> State:
+def _on_part(state: State, part: NativeObject, events: list[LLMEvent]) -> State:
     """Take one part of a content list, as Mistral sends them."""
     match part.get("type"):
         case "text":
@@ -118,7 +119,9 @@ def release_held(state: State, events: list[LLMEvent]) -> State:
     return changed(state, held="")
 
 
-def on_refusal(state: State, delta: Chunk, choice: Chunk, events: list[LLMEvent]) -> State:
+def on_refusal(
+    state: State, delta: NativeObject, choice: NativeObject, events: list[LLMEvent]
+) -> State:
     """Take words of refusal."""
     refusal, logprobs = string(delta.get("refusal")), read_logprobs(choice, "refusal")
     if refusal is None and state.mode != "refusal":
@@ -131,13 +134,13 @@ def on_refusal(state: State, delta: Chunk, choice: Chunk, events: list[LLMEvent]
     return state if state.refused else changed(state, refused=True)
 
 
-def read_logprobs(choice: Chunk, name: str) -> tuple[TokenLogprob, ...]:
+def read_logprobs(choice: NativeObject, name: str) -> tuple[TokenLogprob, ...]:
     """Return the token log probabilities of a choice's text or refusal."""
     tokens = dicts(mapping(choice.get("logprobs")).get(name))
     return tuple(_logprob(token) for token in tokens if _has_logprob(token))
 
 
-def _logprob(token: Chunk) -> TokenLogprob:
+def _logprob(token: NativeObject) -> TokenLogprob:
     top = [other for other in dicts(token.get("top_logprobs")) if _has_logprob(other)]
     return TokenLogprob(
         token=str(token.get("token")),
@@ -149,7 +152,7 @@ def _logprob(token: Chunk) -> TokenLogprob:
     )
 
 
-def _has_logprob(token: Chunk) -> bool:
+def _has_logprob(token: NativeObject) -> bool:
     value = token.get("logprob")
     return isinstance(value, int | float) and not isinstance(value, bool)
 
@@ -157,7 +160,9 @@ def _has_logprob(token: Chunk) -> bool:
 # -- media
 
 
-def on_media(state: State, delta: Chunk, _choice: Chunk, events: list[LLMEvent]) -> State:
+def on_media(
+    state: State, delta: NativeObject, _choice: NativeObject, events: list[LLMEvent]
+) -> State:
     """Take pieces of spoken sound, and whole pictures."""
     audio = delta.get("audio")
     if isinstance(audio, dict) and audio:
@@ -212,7 +217,9 @@ def spoken(state: State, events: list[LLMEvent]) -> None:
 # -- citations and sources
 
 
-def on_annotations(state: State, delta: Chunk, _choice: Chunk, events: list[LLMEvent]) -> State:
+def on_annotations(
+    state: State, delta: NativeObject, _choice: NativeObject, events: list[LLMEvent]
+) -> State:
     """Take what the text cites; its own `TextEnd` carries it."""
     for annotation in dicts(delta.get("annotations")):
         cited = mapping(annotation.get("url_citation"))
@@ -231,7 +238,7 @@ def on_annotations(state: State, delta: Chunk, _choice: Chunk, events: list[LLME
     return state
 
 
-def on_sources(state: State, chunk: Chunk, events: list[LLMEvent]) -> State:
+def on_sources(state: State, chunk: NativeObject, events: list[LLMEvent]) -> State:
     """Announce pages listed beside the choices: Perplexity's, and `citations` xAI's as well."""
     for result in dicts(chunk.get("search_results")):
         state = announce(state, result.get("url"), result.get("title"), events)
@@ -248,3 +255,64 @@ def announce(state: State, url: Any, title: Any, events: list[LLMEvent]) -> Stat
         return state
     events.append(Source(id=f"source_{len(sources)}", url=url, title=string(title)))
     return changed(state, envelope=changed(state.envelope, sources=sources | {url}))
+
+
+# -- thinking
+
+NAMES = ("reasoning_content", "reasoning", "thinking", "reasoning_text")
+
+
+def on_reasoning(
+    state: State, delta: NativeObject, _choice: NativeObject, events: list[LLMEvent]
+) -> State:
+    """Take the thinking in *delta*, and what its replay needs."""
+    name, text = _text(delta)
+    details = delta.get("reasoning_details")
+    signature = _signature(delta)
+    if not text and not details and not (signature and state.mode == "reasoning"):
+        return state
+    state = open_segment(state, "reasoning", events, hot="" if details else name)
+    if text:
+        events.append(ReasoningDelta(state.segment, text))
+    if details and isinstance(details, list):
+        chain = state.details
+        for detail in details:
+            chain = Chain(detail, chain)
+        state = changed(state, details=chain)
+    return changed(state, signature=state.signature + signature) if signature else state
+
+
+def _text(delta: NativeObject) -> tuple[str, str]:
+    """Return the thinking and its field's name; counted once though two fields may say it."""
+    for name in NAMES:
+        text = delta.get(name)
+        if isinstance(text, str) and text:
+            return name, text
+        inner = mapping(text).get("content") or mapping(text).get("text")
+        if isinstance(inner, str) and inner:
+            return "", inner
+    details = dicts(delta.get("reasoning_details"))
+    return "", "".join(_words(detail.get("text") or detail.get("summary")) for detail in details)
+
+
+def _signature(delta: NativeObject) -> str:
+    for holder in (delta, mapping(delta.get("reasoning")), mapping(delta.get("thinking"))):
+        found = holder.get("signature")
+        if isinstance(found, str):
+            return found
+    return ""
+
+
+def _words(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def thinking_part(part: NativeObject) -> NativeObject:
+    """Return Mistral's content part `thinking` as the delta it amounts to.
+
+    Source: the `mistralai` package, 3.7.0, `client/models/thinkchunk` ("signature").
+    """
+    inner = part.get("thinking")
+    text = inner if isinstance(inner, str) else "".join(_words(p.get("text")) for p in dicts(inner))
+    signature = _words(part.get("signature"))
+    return {"reasoning": text, "signature": signature} if signature else {"reasoning": text}

@@ -6,7 +6,7 @@ https://openrouter.ai/docs/use-cases/reasoning-tokens, https://docs.mistral.ai/c
 """
 
 from collections.abc import Sequence
-from typing import Any, Final, TypeAlias, cast
+from typing import Final, cast
 
 from attrs import frozen
 
@@ -16,9 +16,9 @@ from llmcore.protocols.json_text import written
 from llmcore.protocols.loose_json import mapping
 from llmcore.protocols.message_target import MessageTarget, native_keys
 from llmcore.protocols.notes import Notes
-from llmcore.protocols.openai_chat.dialect import ChatDialect
+from llmcore.protocols.openai_chat.models import ChatDialect
+from llmcore.protocols.openai_chat.names import NativeObject, rejoin_details
 from llmcore.protocols.openai_chat.parts import content_of, lower_part, lower_text, omitted
-from llmcore.protocols.openai_chat.reasoning_details import rejoin_details
 from llmcore.protocols.tool_results import result_text
 from llmcore.schema.content import (
     AudioPart,
@@ -36,8 +36,6 @@ from llmcore.schema.content import (
 from llmcore.schema.json import JsonValue
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
-
-Native: TypeAlias = dict[str, Any]
 
 
 @frozen(kw_only=True)
@@ -72,12 +70,12 @@ def target_of(
 
 def lower_messages(
     request: LLMRequest, target: Target, instructions: Sequence[str], notes: Notes
-) -> list[Native]:
+) -> list[NativeObject]:
     """Return the body's `messages`: *instructions* of our own end the leading system message."""
     repaired = repair(request.messages, target.policy)
     notes.extend(repaired.diagnostics)
     messages = _lower_system(request, repaired, target, instructions)
-    held: list[Native] = []
+    held: list[NativeObject] = []
     for message, path in zip(repaired.messages, repaired.paths, strict=True):
         if message.role != "tool" and held:
             messages.append({"role": "user", "content": held})
@@ -101,7 +99,7 @@ def lower_messages(
 
 def _lower_system(
     request: LLMRequest, repaired: Repaired, target: Target, instructions: Sequence[str]
-) -> list[Native]:
+) -> list[NativeObject]:
     texts = [*request.system, *repaired.system, *map(TextPart, instructions)]
     parts = [lower_text(part, target.dialect) for part in texts if part.text]
     if not parts:
@@ -109,30 +107,30 @@ def _lower_system(
     return [{"role": "system", "content": content_of(parts, target.dialect)}]
 
 
-def _lower_instructions(message: Message, path: str, target: Target, notes: Notes) -> Native:
-    parts: list[Native] = []
+def _lower_instructions(message: Message, path: str, target: Target, notes: Notes) -> NativeObject:
+    parts: list[NativeObject] = []
     for index, part in enumerate(message.content):
         where = f"{path}.content[{index}]"
         natives = lower_part(part, where, target.dialect, target.keys, notes)
         if not isinstance(part, ProviderPart) and any(n["type"] != "text" for n in natives):
             natives = [omitted("a file", where, "instructions hold only text", notes)]
         parts += natives
-    native: Native = {"role": message.role, "content": content_of(parts, target.dialect)}
+    native: NativeObject = {"role": message.role, "content": content_of(parts, target.dialect)}
     return _named(native, message, path, target, notes)
 
 
 # -- what the user says
 
 
-def _lower_user(message: Message, path: str, target: Target, notes: Notes) -> Native:
+def _lower_user(message: Message, path: str, target: Target, notes: Notes) -> NativeObject:
     parts = _lower_parts(message.content, path, target, notes)
-    native: Native = {"role": "user", "content": content_of(parts, target.dialect)}
+    native: NativeObject = {"role": "user", "content": content_of(parts, target.dialect)}
     return _named(native, message, path, target, notes)
 
 
 def _lower_parts(
     parts: Sequence[ContentPart], path: str, target: Target, notes: Notes
-) -> list[Native]:
+) -> list[NativeObject]:
     return [
         native
         for index, part in enumerate(parts)
@@ -142,7 +140,9 @@ def _lower_parts(
     ]
 
 
-def _named(native: Native, message: Message, path: str, target: Target, notes: Notes) -> Native:
+def _named(
+    native: NativeObject, message: Message, path: str, target: Target, notes: Notes
+) -> NativeObject:
     if message.name and not target.dialect.names:
         notes.dropped("unsupported-parameter", f"{path}.name", "the server takes no names")
         return native
@@ -152,12 +152,12 @@ def _named(native: Native, message: Message, path: str, target: Target, notes: N
 # -- what the model said
 
 
-def _lower_assistant(message: Message, path: str, target: Target, notes: Notes) -> Native:
+def _lower_assistant(message: Message, path: str, target: Target, notes: Notes) -> NativeObject:
     """Return an assistant message: its text, then its refusal, thinking and calls.
 
     Chat has one place for each, so text that came after a call moves before it.
     """
-    native: Native = {
+    native: NativeObject = {
         "role": "assistant",
         "content": _assistant_content(message, path, target, notes),
     }
@@ -181,9 +181,9 @@ _INSTEAD_OF_CONTENT: Final = frozenset({"tool_calls", "refusal", "audio"})
 
 def _assistant_content(
     message: Message, path: str, target: Target, notes: Notes
-) -> str | list[Native]:
+) -> str | list[NativeObject]:
     """Return what was said as one string, or as parts where a string cannot say it."""
-    parts: list[Native] = []
+    parts: list[NativeObject] = []
     for index, part in enumerate(message.content):
         parts += _lower_said(part, f"{path}.content[{index}]", target, notes)
     if any(part.keys() != {"type", "text"} for part in parts):
@@ -191,7 +191,7 @@ def _assistant_content(
     return "".join(part["text"] for part in parts)
 
 
-def _lower_said(part: ContentPart, path: str, target: Target, notes: Notes) -> list[Native]:
+def _lower_said(part: ContentPart, path: str, target: Target, notes: Notes) -> list[NativeObject]:
     dialect = target.dialect
     match part:
         case TextPart(text=text) if text:
@@ -207,7 +207,7 @@ def _lower_said(part: ContentPart, path: str, target: Target, notes: Notes) -> l
             return []
 
 
-def _lower_reasoning(message: Message, target: Target) -> Native:
+def _lower_reasoning(message: Message, target: Target) -> NativeObject:
     dialect = target.dialect
     if dialect.reasoning_replay == "forbidden" or dialect.reasoning_field == "content":
         return {}
@@ -233,7 +233,7 @@ def _details(message: Message, target: Target) -> list[JsonValue]:
     return rejoin_details(run for run in runs if isinstance(run, list))
 
 
-def _lower_audio_id(message: Message, path: str, target: Target, notes: Notes) -> Native:
+def _lower_audio_id(message: Message, path: str, target: Target, notes: Notes) -> NativeObject:
     """Return a reference to what the model spoke, which is all that goes back of it."""
     for index, part in enumerate(message.content):
         if not isinstance(part, AudioPart):
@@ -252,19 +252,19 @@ def _is_of_message(part: ProviderPart, target: Target) -> bool:
     return part.provider_metadata.get(target.metadata_key, {}).get("place") == "message"
 
 
-def _lower_fields(message: Message, target: Target) -> Native:
+def _lower_fields(message: Message, target: Target) -> NativeObject:
     """Return the native fields that came with the message and must go back with it."""
     if not target.policy.keeps_opaque(message.origin):
         return {}
-    fields: Native = {}
+    fields: NativeObject = {}
     for part in message.content:
         if isinstance(part, ProviderPart) and _is_of_message(part, target):
             fields |= mapping(part.data)
     return fields
 
 
-def _lower_calls(message: Message, path: str, target: Target, notes: Notes) -> list[Native]:
-    calls: list[Native] = []
+def _lower_calls(message: Message, path: str, target: Target, notes: Notes) -> list[NativeObject]:
+    calls: list[NativeObject] = []
     for index, part in enumerate(message.content):
         if not isinstance(part, ToolCallPart) or part.provider_executed:
             continue
@@ -276,7 +276,7 @@ def _lower_calls(message: Message, path: str, target: Target, notes: Notes) -> l
     return calls
 
 
-def _lower_call(call: ToolCallPart, message: Message, target: Target) -> Native:
+def _lower_call(call: ToolCallPart, message: Message, target: Target) -> NativeObject:
     """Return a call, with what must go back with it."""
     native = _lower_bare_call(call, target)
     extra = call.provider_metadata.get(target.metadata_key, {}).get("extra_content")
@@ -285,7 +285,7 @@ def _lower_call(call: ToolCallPart, message: Message, target: Target) -> Native:
     return native
 
 
-def _lower_bare_call(call: ToolCallPart, target: Target) -> Native:
+def _lower_bare_call(call: ToolCallPart, target: Target) -> NativeObject:
     dialect = target.dialect
     if call.kind == "custom" and dialect.custom_tools:
         custom = {"name": call.name, "input": written(call.arguments)}
@@ -319,15 +319,15 @@ def _lower_results(
     message: Message,
     path: str,
     target: Target,
-    held: list[Native],
+    held: list[NativeObject],
     notes: Notes,
-) -> list[Native]:
+) -> list[NativeObject]:
     """Return one tool message per result; pictures that they cannot hold go to *held*.
 
     Tool messages must follow the calls directly, so the user message that shows the
     pictures comes after the last of them, each labelled with its call's id.
     """
-    messages: list[Native] = []
+    messages: list[NativeObject] = []
     for index, part in enumerate(message.content):
         where = f"{path}.content[{index}]"
         if not isinstance(part, ToolResultPart):
@@ -339,11 +339,11 @@ def _lower_results(
 
 
 def _lower_result(
-    part: ToolResultPart, path: str, target: Target, held: list[Native], notes: Notes
-) -> str | list[Native]:
+    part: ToolResultPart, path: str, target: Target, held: list[NativeObject], notes: Notes
+) -> str | list[NativeObject]:
     if not isinstance(part.content, tuple):
         return result_text(part)
-    natives: list[Native] = [{"type": "text", "text": "Error:"}] if part.is_error else []
+    natives: list[NativeObject] = [{"type": "text", "text": "Error:"}] if part.is_error else []
     shown = 0
     for index, item in enumerate(cast("tuple[ToolOutputPart, ...]", part.content)):
         where = f"{path}.content[{index}]"
@@ -364,5 +364,5 @@ def _lower_result(
     return content_of(natives, target.dialect)
 
 
-def _holds(native: Native, dialect: ChatDialect) -> bool:
+def _holds(native: NativeObject, dialect: ChatDialect) -> bool:
     return dialect.tool_result_images and native.get("type") == "image_url"

@@ -6,11 +6,10 @@ https://platform.openai.com/docs/guides/pdf-files, https://openrouter.ai/docs/fe
 (files and videos by URL, `cache_control`).
 """
 
-from typing import Any, TypeAlias
-
 from llmcore.protocols import media
 from llmcore.protocols.notes import Notes
-from llmcore.protocols.openai_chat.dialect import ChatDialect
+from llmcore.protocols.openai_chat.models import ChatDialect
+from llmcore.protocols.openai_chat.names import NativeObject
 from llmcore.protocols.substitutes import document_text, file_name, left_out
 from llmcore.schema.content import (
     AudioPart,
@@ -22,8 +21,6 @@ from llmcore.schema.content import (
     cache_ttl,
 )
 
-Native: TypeAlias = dict[str, Any]
-
 
 def lower_part(
     part: ContentPart,
@@ -31,7 +28,7 @@ def lower_part(
     dialect: ChatDialect,
     keys: frozenset[str],
     notes: Notes,
-) -> list[Native]:
+) -> list[NativeObject]:
     """Return one part of a user's content as native parts.
 
     What the server does not take becomes a short text in its place, and a Diagnostic.
@@ -53,21 +50,21 @@ def lower_part(
             return [omitted(what, path, "it has no form here", notes)]
 
 
-def lower_text(part: TextPart, dialect: ChatDialect) -> Native:
+def lower_text(part: TextPart, dialect: ChatDialect) -> NativeObject:
     """Return text, with its cache mark where the server takes them."""
-    native: Native = {"type": "text", "text": part.text}
+    native: NativeObject = {"type": "text", "text": part.text}
     ttl = cache_ttl(part) if dialect.cache_control else None
     if ttl is not None:
         native["cache_control"] = cache_mark(ttl)
     return native
 
 
-def cache_mark(ttl: str | None) -> Native:
+def cache_mark(ttl: str | None) -> NativeObject:
     """Return an Anthropic-style cache mark; five minutes is its default."""
     return {"type": "ephemeral", "ttl": "1h"} if ttl == "1h" else {"type": "ephemeral"}
 
 
-def content_of(parts: list[Native], dialect: ChatDialect) -> str | list[Native]:
+def content_of(parts: list[NativeObject], dialect: ChatDialect) -> str | list[NativeObject]:
     """Return native parts as `content`: plain text as one string where that says the same."""
     if any(part.keys() != {"type", "text"} for part in parts):
         return parts
@@ -79,7 +76,7 @@ def content_of(parts: list[Native], dialect: ChatDialect) -> str | list[Native]:
 # -- media
 
 
-def _lower_image(part: ImagePart, path: str, dialect: ChatDialect, notes: Notes) -> Native:
+def _lower_image(part: ImagePart, path: str, dialect: ChatDialect, notes: Notes) -> NativeObject:
     if not dialect.images:
         return omitted("an image", path, "the server takes none", notes)
     url = media.data_url(part) or media.remote_url(part)
@@ -87,13 +84,13 @@ def _lower_image(part: ImagePart, path: str, dialect: ChatDialect, notes: Notes)
         return omitted("an image", path, "it cannot be given by file id", notes)
     if not dialect.image_urls and not media.is_data_url(url):
         return omitted("an image", path, "the server takes no URLs; give its bytes", notes)
-    image: Native = {"url": url}
+    image: NativeObject = {"url": url}
     if part.detail is not None:
         image["detail"] = part.detail
     return {"type": "image_url", "image_url": image}
 
 
-def _lower_audio(part: AudioPart, path: str, dialect: ChatDialect, notes: Notes) -> Native:
+def _lower_audio(part: AudioPart, path: str, dialect: ChatDialect, notes: Notes) -> NativeObject:
     if not dialect.audio_formats:
         return omitted("sound", path, "the server takes none", notes, part.transcript)
     found = media.base64_data(part)
@@ -110,7 +107,7 @@ def _lower_audio(part: AudioPart, path: str, dialect: ChatDialect, notes: Notes)
 
 def _lower_document(
     part: DocumentPart, path: str, dialect: ChatDialect, notes: Notes
-) -> list[Native]:
+) -> list[NativeObject]:
     media_type = media.media_type_of(part) or ""
     if media_type.startswith("video/"):
         return [_lower_video(part, path, dialect, notes)]
@@ -127,7 +124,7 @@ def _lower_document(
     return [*before, _lower_file(part, path, dialect, notes)]
 
 
-def _lower_file(part: DocumentPart, path: str, dialect: ChatDialect, notes: Notes) -> Native:
+def _lower_file(part: DocumentPart, path: str, dialect: ChatDialect, notes: Notes) -> NativeObject:
     if not dialect.files:
         return omitted("a file", path, "the server takes none", notes, part.name or part.title)
     if part.file_id is not None:
@@ -139,7 +136,7 @@ def _lower_file(part: DocumentPart, path: str, dialect: ChatDialect, notes: Note
     return {"type": "file", "file": {"filename": name, "file_data": data or part.url}}
 
 
-def _lower_video(part: DocumentPart, path: str, dialect: ChatDialect, notes: Notes) -> Native:
+def _lower_video(part: DocumentPart, path: str, dialect: ChatDialect, notes: Notes) -> NativeObject:
     url = media.data_url(part) or media.remote_url(part)
     if not dialect.videos or url is None:
         return omitted("a video", path, "the server takes none", notes, part.name or part.title)
@@ -148,6 +145,6 @@ def _lower_video(part: DocumentPart, path: str, dialect: ChatDialect, notes: Not
     return {"type": "video_url", "video_url": {"url": url}}
 
 
-def omitted(what: str, path: str, why: str, notes: Notes, words: str | None = None) -> Native:
+def omitted(what: str, path: str, why: str, notes: Notes, words: str | None = None) -> NativeObject:
     """Return the text that stands where something could not be sent."""
     return {"type": "text", "text": left_out(what, path, why, notes, words)}

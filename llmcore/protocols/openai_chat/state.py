@@ -5,22 +5,18 @@ something of the response as a whole. It is nested so that such a change copies 
 """
 
 from collections.abc import Mapping
-from typing import Any, Literal, TypeAlias
+from typing import Literal
 
 from attrs import field, frozen
 
 from llmcore.protocols.answer_context import FunctionsContext
 from llmcore.protocols.chain import Chain, unchain
-from llmcore.protocols.openai_chat.dialect import ChatDialect
-from llmcore.protocols.openai_chat.names import METADATA_KEY
-from llmcore.protocols.openai_chat.reasoning_details import merge_details, proof_in
+from llmcore.protocols.openai_chat.models import ChatDialect
+from llmcore.protocols.openai_chat.names import METADATA_KEY, merge_details, proof_in
 from llmcore.schema.changed import changed
 from llmcore.schema.content import Citation, ToolCallKind
 from llmcore.schema.events import LLMEvent, ReasoningEnd, ReasoningStart, TextEnd, TextStart
 from llmcore.schema.json import JsonObject, JsonValue
-
-Chunk: TypeAlias = dict[str, Any]
-"""A decoded `chat.completion.chunk`. Servers differ too much for a stricter type."""
 
 Mode = Literal["", "text", "refusal", "reasoning"]
 """The kind of the open segment; empty where none is open."""

@@ -8,7 +8,9 @@ both give the same events by construction.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
+
+import msgspec
 
 from llmcore.protocols.chain import unchain
 from llmcore.protocols.endings import cut_short, finished, no_answer
@@ -16,32 +18,30 @@ from llmcore.protocols.errors import error_from_body
 from llmcore.protocols.foreign_document import foreign_document
 from llmcore.protocols.freeform import freeform_text
 from llmcore.protocols.loose_json import dicts, mapping, string
+from llmcore.protocols.openai_chat.calls import (
+    begin,
+    end_calls,
+    new_call,
+    on_executed_tools,
+    on_tool_calls,
+    on_whole_calls,
+)
 from llmcore.protocols.openai_chat.content import (
+    NAMES,
     audio_is_complete,
     on_annotations,
     on_content,
     on_media,
+    on_reasoning,
     on_refusal,
     on_sources,
     release_held,
     spoken,
 )
-from llmcore.protocols.openai_chat.dialect import ChatDialect
-from llmcore.protocols.openai_chat.envelope import map_reason, on_envelope, on_start
-from llmcore.protocols.openai_chat.executed_tools import on_executed_tools
-from llmcore.protocols.openai_chat.names import METADATA_KEY, PROTOCOL_ID
-from llmcore.protocols.openai_chat.reasoning import NAMES as REASONING_NAMES
-from llmcore.protocols.openai_chat.reasoning import on_reasoning
-from llmcore.protocols.openai_chat.state import Chunk, Context, State, close_segment, open_segment
-from llmcore.protocols.openai_chat.tool_calls import (
-    begin,
-    end_calls,
-    new_call,
-    on_tool_calls,
-    on_whole_calls,
-)
-from llmcore.protocols.openai_chat.tools import constrains, freeform_functions
-from llmcore.protocols.openai_chat.usage import map_usage
+from llmcore.protocols.openai_chat.finish import map_reason, map_usage, on_envelope, on_start
+from llmcore.protocols.openai_chat.models import ChatDialect, constrains, freeform_functions
+from llmcore.protocols.openai_chat.names import METADATA_KEY, PROTOCOL_ID, NativeObject
+from llmcore.protocols.openai_chat.state import Context, State, close_segment, open_segment
 from llmcore.protocols.protocol import Frame
 from llmcore.schema import json
 from llmcore.schema.changed import changed
@@ -51,6 +51,7 @@ from llmcore.schema.events import (
     ErrorEvent,
     LLMEvent,
     ProviderEvent,
+    ReasoningDelta,
     TextDelta,
     ToolInputDelta,
 )
@@ -60,11 +61,11 @@ from llmcore.schema.request import LLMRequest
 
 # -- frames -------------------------------------------------------------------------------
 
-_DONE: Final[Chunk] = {"done": True}
+_DONE: Final[NativeObject] = {"done": True}
 """The sentinel `data: [DONE]`."""
 
 
-def decode(frame: Frame) -> Chunk | None:
+def decode(frame: Frame) -> NativeObject | None:
     """Read one frame; None for pings. ValueError if it is not JSON."""
     name, data = frame
     if data[:1] != b"{":
@@ -81,7 +82,7 @@ def decode(frame: Frame) -> Chunk | None:
     return None if chunk is None else {"error": {"message": f"a chunk is {chunk!r}"[:200]}}
 
 
-def _error_frame(data: bytes) -> Chunk:
+def _error_frame(data: bytes) -> NativeObject:
     """Return a frame that is named an error as a chunk that holds one."""
     try:
         chunk = json.loads(data)
@@ -92,7 +93,7 @@ def _error_frame(data: bytes) -> Chunk:
     return {"error": chunk or {"message": "the server sent an error event without a word"}}
 
 
-def terminal(chunk: Chunk) -> bool:
+def terminal(chunk: NativeObject) -> bool:
     """Return whether this is the end sentinel."""
     return chunk is _DONE
 
@@ -100,7 +101,7 @@ def terminal(chunk: Chunk) -> bool:
 # -- state --------------------------------------------------------------------------------
 
 Step: TypeAlias = tuple[State, Sequence[LLMEvent]]
-Handler: TypeAlias = Callable[[State, Chunk, Chunk, list[LLMEvent]], State]
+Handler: TypeAlias = Callable[[State, NativeObject, NativeObject, list[LLMEvent]], State]
 """Takes its fields of a delta, given the choice around it; adds to the events."""
 
 
@@ -132,7 +133,7 @@ def _audio_type(request: LLMRequest) -> str:
 # -- stepping -----------------------------------------------------------------------------
 
 
-def step(state: State, chunk: Chunk) -> Step:
+def step(state: State, chunk: NativeObject) -> Step:
     """Translate one chunk."""
     if chunk is _DONE:
         return changed(state, envelope=changed(state.envelope, done=True)), ()
@@ -163,7 +164,7 @@ def _until_error(events: list[LLMEvent]) -> list[LLMEvent]:
     return events
 
 
-def _is_error(chunk: Chunk) -> bool:
+def _is_error(chunk: NativeObject) -> bool:
     """Return whether *chunk* is an error body: OpenAI's, vLLM's and Mistral's, FastAPI's."""
     if chunk.get("error"):
         return True
@@ -172,11 +173,11 @@ def _is_error(chunk: Chunk) -> bool:
     return chunk.get("object") == "error" or "detail" in chunk or "message" in chunk
 
 
-def _error(state: State, holder: Chunk) -> ErrorEvent:
+def _error(state: State, holder: NativeObject) -> ErrorEvent:
     return ErrorEvent(error_from_body(provider=state.context.provider or None, body=holder))
 
 
-def _on_choice(state: State, choice: Chunk, events: list[LLMEvent]) -> State:
+def _on_choice(state: State, choice: NativeObject, events: list[LLMEvent]) -> State:
     message = choice.get("message")
     delta = mapping(choice.get("delta"))
     if delta or not isinstance(message, dict):
@@ -190,7 +191,9 @@ def _on_choice(state: State, choice: Chunk, events: list[LLMEvent]) -> State:
     return state
 
 
-def _on_delta(state: State, delta: Chunk, choice: Chunk, events: list[LLMEvent]) -> State:
+def _on_delta(
+    state: State, delta: NativeObject, choice: NativeObject, events: list[LLMEvent]
+) -> State:
     logprobs = mapping(choice.get("logprobs"))
     said = {name for name, value in delta.items() if value and name != "role"}
     said |= {name for name in ("content", "refusal") if logprobs.get(name)}
@@ -203,7 +206,9 @@ def _on_delta(state: State, delta: Chunk, choice: Chunk, events: list[LLMEvent])
     return state if said <= state.fields else changed(state, fields=state.fields | said)
 
 
-def _on_message(state: State, message: Chunk, choice: Chunk, events: list[LLMEvent]) -> State:
+def _on_message(
+    state: State, message: NativeObject, choice: NativeObject, events: list[LLMEvent]
+) -> State:
     """Read a whole message: all of a body that was not streamed, or a repetition after deltas.
 
     As OpenAI's JavaScript SDK takes it (`ChatCompletionStream`, fields of a choice beside
@@ -219,7 +224,9 @@ def _on_message(state: State, message: Chunk, choice: Chunk, events: list[LLMEve
     return on_whole_calls(state, message, events)
 
 
-def _on_extra(state: State, delta: Chunk, _choice: Chunk, _events: list[LLMEvent]) -> State:
+def _on_extra(
+    state: State, delta: NativeObject, _choice: NativeObject, _events: list[LLMEvent]
+) -> State:
     """Keep what must go back with the message, such as Gemini's thought signature.
 
     Source: https://ai.google.dev/gemini-api/docs/thought-signatures (OpenAI compatibility)
@@ -229,7 +236,7 @@ def _on_extra(state: State, delta: Chunk, _choice: Chunk, _events: list[LLMEvent
 
 
 _HANDLERS: Final[tuple[tuple[frozenset[str], Handler], ...]] = (
-    (frozenset({*REASONING_NAMES, "reasoning_details", "signature"}), on_reasoning),
+    (frozenset({*NAMES, "reasoning_details", "signature"}), on_reasoning),
     (frozenset({"content"}), on_content),
     (frozenset({"refusal"}), on_refusal),
     (frozenset({"audio", "images"}), on_media),
@@ -340,3 +347,76 @@ def whole(document: JsonValue, request: LLMRequest, dialect: ChatDialect) -> Ite
     if state.envelope.reason is None:  # a whole body is whole, whatever it says
         state = changed(state, envelope=changed(state.envelope, reason=""))
     return (*events, *halt(state))
+
+
+# -- the per-token path
+
+
+class _Choice(msgspec.Struct):
+    delta: dict[str, Any]
+    message: Any = None
+    index: Any = None
+    finish_reason: Any = None
+    logprobs: Any = None
+    usage: Any = None
+    error: Any = None
+
+
+class _Chunk(msgspec.Struct):
+    choices: list[_Choice]
+    usage: Any = None
+    error: Any = None
+    citations: Any = None
+    search_results: Any = None
+    x_groq: Any = None
+
+
+_FIRST: Final = (0, None)
+_read: Final = msgspec.json.Decoder(_Chunk).decode
+
+
+def continued(state: State, frame: Frame) -> LLMEvent | None:
+    """Return the delta of a chunk that only continues what is open; None for any other."""
+    hot = state.hot
+    name, data = frame
+    if not hot or name == "error":
+        return None
+    try:
+        chunk = _read(data)
+        (choice,) = chunk.choices
+        delta = choice.delta
+        value = delta[hot]
+        if not value or choice.finish_reason or choice.index not in _FIRST:
+            return None
+        if chunk.usage is not None or choice.usage is not None:
+            return None
+        if choice.logprobs or choice.message:
+            return None
+        if len(delta) > 1:
+            for key, other in delta.items():
+                if other and key not in (hot, "role"):
+                    return None
+        if chunk.error or chunk.citations or chunk.search_results or chunk.x_groq or choice.error:
+            return None
+        if hot == "tool_calls":
+            return _arguments(state, value)
+        if type(value) is not str:
+            return None
+    except (msgspec.MsgspecError, LookupError, TypeError, ValueError, RecursionError):
+        return None
+    kind = TextDelta if hot == "content" else ReasoningDelta
+    return kind(state.segment, value)
+
+
+def _arguments(state: State, fragments: Any) -> LLMEvent | None:
+    """Return the delta of one fragment that only continues the current call."""
+    (fragment,) = fragments
+    call = state.calls.current
+    function = fragment["function"]
+    text = function["arguments"]
+    if call is None or type(text) is not str or not text or fragment.get("index") != call.index:
+        return None
+    id_, name = fragment.get("id"), function.get("name")
+    if (id_ and id_ != call.wire_id) or (name and (name != call.name or not id_)):
+        return None
+    return ToolInputDelta(call.id, text)

@@ -9,16 +9,16 @@ that only a call fits, and the stream turns the text back into the call.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeAlias
+from typing import Any
 
 from llmcore.protocols.freeform import (
     freeform_description,
     freeform_schema,
-    freeform_tools,
     note_function,
 )
 from llmcore.protocols.notes import Notes
-from llmcore.protocols.openai_chat.dialect import ChatDialect
+from llmcore.protocols.openai_chat.models import ChatDialect
+from llmcore.protocols.openai_chat.names import NativeObject
 from llmcore.protocols.tool_choice import no_tools, unknown_tool
 from llmcore.protocols.tool_schema import SchemaTarget, project
 from llmcore.schema import json
@@ -26,12 +26,10 @@ from llmcore.schema.errors import UnsupportedToolChoiceError
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import CustomTool, HostedTool, ToolChoice, ToolDefinition, ToolSpec
 
-Native: TypeAlias = dict[str, Any]
-
 
 def lower_tools(
     request: LLMRequest, dialect: ChatDialect, keys: Iterable[str], notes: Notes
-) -> Native:
+) -> NativeObject:
     """Return the body's `tools`, `tool_choice` and `parallel_tool_calls`.
 
     *keys* are the ids under which raw tools are this server's own.
@@ -39,14 +37,14 @@ def lower_tools(
     choice = _checked(request, dialect)
     forced = choice if choice is not None and choice.mode == "named" else None
     alone = forced is not None and dialect.named_tool_choice == "required"
-    tools: list[Native] = []
+    tools: list[NativeObject] = []
     for index, tool in enumerate(request.tools):
         if alone and forced is not None and getattr(tool, "name", None) != forced.tool_name:
             continue
         native = _lower_tool(tool, f"tools[{index}]", dialect, frozenset(keys), notes)
         if native is not None:
             tools.append(native)
-    fields: Native = {}
+    fields: NativeObject = {}
     if tools:
         fields["tools"] = tools
     if tools and choice is not None:
@@ -81,7 +79,7 @@ def _checked(request: LLMRequest, dialect: ChatDialect) -> ToolChoice | None:
     return choice
 
 
-def _lower_choice(choice: ToolChoice, alone: bool, tools: list[Native]) -> object:
+def _lower_choice(choice: ToolChoice, alone: bool, tools: list[NativeObject]) -> object:
     if choice.mode != "named":
         return choice.mode
     if alone:
@@ -96,7 +94,7 @@ def _lower_choice(choice: ToolChoice, alone: bool, tools: list[Native]) -> objec
 
 def _lower_parallel(
     request: LLMRequest, has_tools: bool, dialect: ChatDialect, notes: Notes
-) -> Native:
+) -> NativeObject:
     if request.parallel_tool_calls is None or not has_tools:
         return {}
     if not dialect.parallel_tool_calls:
@@ -118,7 +116,7 @@ def _lower_tool(
     dialect: ChatDialect,
     keys: frozenset[str],
     notes: Notes,
-) -> Native | None:
+) -> NativeObject | None:
     match tool:
         case ToolDefinition():
             return {"type": "function", "function": _lower_function(tool, path, dialect, notes)}
@@ -137,7 +135,9 @@ def _lower_tool(
             return None
 
 
-def _lower_function(tool: ToolDefinition, path: str, dialect: ChatDialect, notes: Notes) -> Native:
+def _lower_function(
+    tool: ToolDefinition, path: str, dialect: ChatDialect, notes: Notes
+) -> NativeObject:
     strict = tool.strict
     if strict and not dialect.strict_tools:
         notes.dropped(
@@ -149,7 +149,7 @@ def _lower_function(tool: ToolDefinition, path: str, dialect: ChatDialect, notes
     target = SchemaTarget.OPENAI_STRICT if strict else SchemaTarget.OPENAI_LOOSE
     projected = project(tool.parameters, target, f"{path}.parameters")
     notes.extend(projected.diagnostics)
-    function: Native = {"name": tool.name}
+    function: NativeObject = {"name": tool.name}
     if tool.description:
         function["description"] = tool.description
     function["parameters"] = projected.schema
@@ -158,9 +158,9 @@ def _lower_function(tool: ToolDefinition, path: str, dialect: ChatDialect, notes
     return function
 
 
-def _lower_custom(tool: CustomTool, path: str, dialect: ChatDialect, notes: Notes) -> Native:
+def _lower_custom(tool: CustomTool, path: str, dialect: ChatDialect, notes: Notes) -> NativeObject:
     if dialect.custom_tools:
-        custom: Native = {"name": tool.name}
+        custom: NativeObject = {"name": tool.name}
         if tool.description:
             custom["description"] = tool.description
         if tool.grammar is not None:
@@ -171,7 +171,7 @@ def _lower_custom(tool: CustomTool, path: str, dialect: ChatDialect, notes: Note
     return {"type": "function", "function": _freeform_function(tool)}
 
 
-def _freeform_function(tool: CustomTool) -> Native:
+def _freeform_function(tool: CustomTool) -> NativeObject:
     """Return a freeform tool as a function of one string, its grammar in words."""
     return {
         "name": tool.name,
@@ -180,22 +180,7 @@ def _freeform_function(tool: CustomTool) -> Native:
     }
 
 
-def freeform_functions(request: LLMRequest, dialect: ChatDialect) -> frozenset[str]:
-    """Return the names of the freeform tools that are offered as functions."""
-    if dialect.custom_tools and not constrains(request, dialect):
-        return frozenset()
-    return freeform_tools(request)
-
-
 # -- calls by constrained text
-
-
-def constrains(request: LLMRequest, dialect: ChatDialect) -> bool:
-    """Return whether the answer's text is to be a tool call in JSON."""
-    choice = request.tool_choice
-    if not dialect.constrained_tools or choice is None:
-        return False
-    return choice.mode in ("required", "named") and bool(_offered(request))
 
 
 def _offered(request: LLMRequest) -> list[tuple[int, ToolDefinition | CustomTool]]:
@@ -211,7 +196,7 @@ def _offered(request: LLMRequest) -> list[tuple[int, ToolDefinition | CustomTool
 
 def lower_constrained(
     request: LLMRequest, dialect: ChatDialect, notes: Notes
-) -> tuple[Native, str]:
+) -> tuple[NativeObject, str]:
     """Return the `response_format` that only a call fits, and the words that go with it."""
     _checked(request, dialect)
     functions = [
@@ -233,7 +218,7 @@ def lower_constrained(
     return wanted, _call_words(functions)
 
 
-def _call_schema(name: str) -> Native:
+def _call_schema(name: str) -> NativeObject:
     return {
         "type": "object",
         "properties": {"name": {"const": name}, "arguments": {"$ref": f"#/$defs/{name}"}},
@@ -242,7 +227,7 @@ def _call_schema(name: str) -> Native:
     }
 
 
-def _at_home(function: Native) -> Any:
+def _at_home(function: NativeObject) -> Any:
     """Return the function's parameters as a definition: their references point into it."""
     home = f"#/$defs/{function['name']}"
 
@@ -259,7 +244,7 @@ def _at_home(function: Native) -> Any:
     return moved(function["parameters"])
 
 
-def _call_words(functions: list[Native]) -> str:
+def _call_words(functions: list[NativeObject]) -> str:
     """Return the list of functions as the model reads it."""
     lines = [
         f"- {function['name']}: {function.get('description', '')} "

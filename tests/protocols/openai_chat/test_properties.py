@@ -13,7 +13,7 @@ from llmcore.folds.grammar import violations
 from llmcore.folds.segments import complete_segments
 from llmcore.protocols import openai_chat
 from llmcore.protocols.openai_chat import OPENAI, stream
-from llmcore.protocols.openai_chat.continuing import continued
+from llmcore.protocols.openai_chat.stream import continued
 from llmcore.schema.errors import StreamError
 from llmcore.schema.events import ErrorEvent, LLMEvent, ToolCall
 from tests.support.strategies.values import json_objects, json_values, texts

@@ -6,7 +6,7 @@ import pytest
 from attrs import evolve
 
 from llmcore.protocols.openai_chat import OPENAI, stream
-from llmcore.protocols.openai_chat.reasoning_details import merge_details
+from llmcore.protocols.openai_chat.names import merge_details
 from llmcore.schema.content import ReasoningPart, TextPart, ToolCallPart
 from llmcore.schema.events import ReasoningDelta
 from tests.support.wire.chat import ASKED, call, chunk, completion, streamed, whole

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from llmcore.protocols.openai_chat.usage import map_usage
+from llmcore.protocols.openai_chat.finish import map_usage
 from llmcore.schema.usage import Usage
 
 CASES: dict[str, tuple[dict[str, Any], Usage]] = {

@@ -11,7 +11,10 @@ from attrs import frozen
 
 from llmcore.protocols import sampling
 from llmcore.protocols.call_ids import OPENAI_CHAT, CallIdRule
+from llmcore.protocols.freeform import freeform_tools
 from llmcore.protocols.sampling import FixedSampling, fits
+from llmcore.schema.request import LLMRequest
+from llmcore.schema.tools import CustomTool, ToolDefinition
 
 ReasoningReplay = Literal["forbidden", "accepted", "required"]
 ReasoningField = Literal["reasoning_content", "reasoning", "reasoning_details", "content"]
@@ -187,3 +190,25 @@ COMPATIBLE = ChatDialect(
     files=False,
 )
 """What most servers that imitate the API take."""
+
+
+# -- calls, as the dialect has them made
+
+
+def constrains(request: LLMRequest, dialect: ChatDialect) -> bool:
+    """Return whether the answer's text is to be a tool call in JSON."""
+    choice = request.tool_choice
+    if not dialect.constrained_tools or choice is None:
+        return False
+    named = choice.tool_name if choice.mode == "named" else None
+    return choice.mode in ("required", "named") and any(
+        isinstance(tool, ToolDefinition | CustomTool) and named in (None, tool.name)
+        for tool in request.tools
+    )
+
+
+def freeform_functions(request: LLMRequest, dialect: ChatDialect) -> frozenset[str]:
+    """Return the names of the freeform tools that are offered as functions."""
+    if dialect.custom_tools and not constrains(request, dialect):
+        return frozenset()
+    return freeform_tools(request)

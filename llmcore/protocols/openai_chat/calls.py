@@ -18,11 +18,11 @@ from llmcore.protocols.chain import Chain, unchain
 from llmcore.protocols.freeform import freeform_text
 from llmcore.protocols.json_text import parsed
 from llmcore.protocols.loose_json import dicts, integer, mapping, string
-from llmcore.protocols.openai_chat.names import METADATA_KEY
+from llmcore.protocols.openai_chat.content import announce
+from llmcore.protocols.openai_chat.names import METADATA_KEY, NativeObject
 from llmcore.protocols.openai_chat.state import (
     Call,
     Calls,
-    Chunk,
     Pending,
     State,
     close_segment,
@@ -33,11 +33,13 @@ from llmcore.schema.errors import StreamError
 from llmcore.schema.events import (
     ErrorEvent,
     LLMEvent,
+    ToolCall,
     ToolInputDelta,
     ToolInputEnd,
     ToolInputStart,
+    ToolResult,
 )
-from llmcore.schema.json import JsonObject
+from llmcore.schema.json import JsonObject, JsonValue
 
 
 @frozen(kw_only=True)
@@ -54,7 +56,7 @@ class Fragment:
     """What must go back with the call."""
 
 
-def read_fragment(native: Chunk) -> Fragment:
+def read_fragment(native: NativeObject) -> Fragment:
     """Return what *native* says.
 
     Some servers send both forms of a tool, one of them empty. Mistral's schema spells a
@@ -84,7 +86,9 @@ def _text(arguments: Any) -> str:
 # -- taking fragments
 
 
-def on_tool_calls(state: State, delta: Chunk, _choice: Chunk, events: list[LLMEvent]) -> State:
+def on_tool_calls(
+    state: State, delta: NativeObject, _choice: NativeObject, events: list[LLMEvent]
+) -> State:
     """Take all fragments in *delta*."""
     fragments = delta.get("tool_calls")
     legacy = delta.get("function_call")
@@ -95,7 +99,7 @@ def on_tool_calls(state: State, delta: Chunk, _choice: Chunk, events: list[LLMEv
     return state
 
 
-def on_whole_calls(state: State, message: Chunk, events: list[LLMEvent]) -> State:
+def on_whole_calls(state: State, message: NativeObject, events: list[LLMEvent]) -> State:
     """Read the calls of a whole message: begin new ones, and note the whole input of known ones.
 
     A whole message after deltas repeats what they brought. Its calls are matched with those
@@ -327,3 +331,47 @@ def _say_freeform_inputs(calls: Calls, events: list[LLMEvent]) -> None:
         pieces.setdefault(call_id, []).append(text)
     for call_id, texts in pieces.items():
         events.append(ToolInputDelta(call_id, freeform_text(parsed("".join(texts)))))
+
+
+# -- calls that the provider ran (Groq)
+
+
+def on_executed_tools(
+    state: State, delta: NativeObject, _choice: NativeObject, events: list[LLMEvent]
+) -> State:
+    """Report the tools in *delta*, and the pages they found.
+
+    A tool may come twice: when it starts, and again with its output.
+    """
+    for number, tool in enumerate(dicts(delta.get("executed_tools"))):
+        state = close_segment(state, events)
+        index = integer(tool.get("index"))
+        id_ = f"executed_{number if index is None else index}"
+        name = string(tool.get("name")) or string(tool.get("type")) or "tool"
+        if id_ not in state.calls.executed:
+            events.append(ToolCall(id_, name, _arguments(tool), provider_executed=True))
+            executed = state.calls.executed | {id_}
+            state = changed(state, calls=changed(state.calls, executed=executed))
+        if tool.get("output") is not None:
+            events.append(
+                ToolResult(
+                    id_,
+                    tool["output"],
+                    name=name,
+                    provider_executed=True,
+                    provider_metadata={METADATA_KEY: {"executed_tool": tool}},
+                )
+            )
+        for result in dicts(mapping(tool.get("search_results")).get("results")):
+            state = announce(state, result.get("url"), result.get("title"), events)
+    return state
+
+
+def _arguments(tool: NativeObject) -> JsonValue:
+    arguments: Any = tool.get("arguments")
+    if not isinstance(arguments, str):
+        return arguments or {}
+    try:
+        return json.loads(arguments)
+    except ValueError:
+        return arguments or {}

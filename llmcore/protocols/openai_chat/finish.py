@@ -6,11 +6,12 @@ odd places: https://console.groq.com/docs/api-reference (`x_groq`), https://plat
 https://api-docs.deepseek.com/api/create-chat-completion.
 """
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
-from llmcore.protocols.loose_json import dicts, mapping, string
-from llmcore.protocols.openai_chat.names import PROTOCOL_ID
-from llmcore.protocols.openai_chat.state import Chunk, State
+from llmcore.protocols.loose_json import count, dicts, mapping, string
+from llmcore.protocols.openai_chat.names import PROTOCOL_ID, NativeObject
+from llmcore.protocols.openai_chat.state import State
 from llmcore.schema.changed import changed
 from llmcore.schema.events import (
     FinishReason,
@@ -20,11 +21,12 @@ from llmcore.schema.events import (
     StreamStart,
 )
 from llmcore.schema.json import JsonObject
+from llmcore.schema.usage import Usage
 
 _BEGINNINGS: Final = ("choices", "usage", "id", "citations", "search_results")
 
 
-def on_start(state: State, chunk: Chunk, events: list[LLMEvent]) -> State:
+def on_start(state: State, chunk: NativeObject, events: list[LLMEvent]) -> State:
     """Announce the stream at the first chunk that says which response it is.
 
     Azure's first chunk holds only filter results, with an empty id and no choices.
@@ -51,7 +53,7 @@ _NO_CHOICE_METADATA: Final = frozenset(
 )
 
 
-def on_envelope(state: State, chunk: Chunk) -> State:
+def on_envelope(state: State, chunk: NativeObject) -> State:
     """Keep what the chunk says of the response as a whole; the last word counts."""
     envelope = state.envelope
     usage = _usage_in(chunk)
@@ -71,7 +73,7 @@ def on_envelope(state: State, chunk: Chunk) -> State:
     return state if envelope is state.envelope else changed(state, envelope=envelope)
 
 
-def _usage_in(chunk: Chunk) -> Chunk | None:
+def _usage_in(chunk: NativeObject) -> NativeObject | None:
     """Return the chunk's usage: beside the choices, in `x_groq`, or in the choice (Moonshot)."""
     usage = chunk.get("usage")
     if not isinstance(usage, dict):
@@ -82,7 +84,7 @@ def _usage_in(chunk: Chunk) -> Chunk | None:
     return usage if isinstance(usage, dict) else None
 
 
-def _metadata_in(holder: Chunk, others: frozenset[str], known: JsonObject) -> Chunk:
+def _metadata_in(holder: NativeObject, others: frozenset[str], known: JsonObject) -> NativeObject:
     """Return what is new of fields that are neither content nor counted.
 
     Such as service tier, fingerprint, filter results.
@@ -122,3 +124,86 @@ def map_reason(raw: str, *, called: bool, refused: bool) -> FinishReason:
     if reason == "stop" and refused:
         reason = "content_filter"
     return FinishReason(reason, raw or None)
+
+
+# -- usage
+
+
+def map_usage(usage: Mapping[str, Any]) -> Usage:
+    """Return a server's usage object by the inclusive contract."""
+    prompt = mapping(usage.get("prompt_tokens_details"))
+    completion = mapping(usage.get("completion_tokens_details"))
+    input_tokens = count(usage.get("prompt_tokens"))
+    output_tokens = count(usage.get("completion_tokens"))
+    total_tokens = count(usage.get("total_tokens"))
+    reasoning = _first(completion.get("reasoning_tokens"), usage.get("reasoning_tokens"))
+    if _beside(input_tokens, output_tokens, reasoning, total_tokens):
+        output_tokens = (output_tokens or 0) + (reasoning or 0)
+    read = _first(
+        prompt.get("cached_tokens"),
+        usage.get("prompt_cache_hit_tokens"),  # DeepSeek
+        usage.get("cached_tokens"),  # Moonshot
+        usage.get("num_cached_tokens"),  # Mistral
+        usage.get("cache_read_input_tokens"),
+    )
+    written = _first(
+        prompt.get("cache_write_tokens"),  # OpenAI, OpenRouter
+        usage.get("cache_creation_input_tokens"),
+    )
+    # Details are parts of the prompt. Where they exceed it, as where a token counts as read
+    # and as written, the split is unknown.
+    known = not prompt or (read or 0) + (written or 0) <= (input_tokens or 0)
+    mapped = Usage.make(
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
+        total_tokens=total_tokens,
+        cache_read_tokens=read if known else None,
+        cache_write_tokens=written if known else None,
+        reasoning_tokens=reasoning,
+        cost_usd=_cost(usage),
+        raw=dict(usage),
+    )
+    if known:
+        return mapped
+    return changed(
+        mapped, uncached_input_tokens=None, cache_read_tokens=read, cache_write_tokens=written
+    )
+
+
+def _beside(
+    prompt: int | None, completion: int | None, reasoning: int | None, total: int | None
+) -> bool:
+    """Return whether reasoning is counted beside the completion, as xAI does.
+
+    The total tells: it then exceeds prompt and completion by just the reasoning.
+    """
+    if not reasoning or prompt is None or completion is None or total is None:
+        return False
+    return total == prompt + completion + reasoning
+
+
+def _cost(usage: Mapping[str, Any]) -> float | None:
+    """Return the US dollars that a server states, each in its own way.
+
+    OpenRouter: `cost` (https://openrouter.ai/docs/use-cases/usage-accounting); Perplexity:
+    `total_cost` in it (https://docs.perplexity.ai/api-reference); xAI: ticks of 1e-10 dollars
+    (https://docs.x.ai/developers/cost-tracking); DeepInfra: `estimated_cost`.
+    """
+    cost = usage.get("cost")
+    if isinstance(cost, dict):
+        cost = cost.get("total_cost")
+    dollars = _number(cost)
+    if dollars is not None:
+        return dollars
+    ticks = _number(usage.get("cost_in_usd_ticks"))
+    return _number(usage.get("estimated_cost")) if ticks is None else ticks / 1e10
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value)
+
+
+def _first(*values: Any) -> int | None:
+    return next((found for value in values if (found := count(value)) is not None), None)
