@@ -10,11 +10,10 @@ import re
 from collections.abc import Container
 from typing import Final
 
-from llmcore.schema.tools import MAX_TOOL_NAME_LENGTH
-
 _RESERVED: Final = frozenset({"functions", "multi_tool_use"})
 """What OpenAI's models call the whole of their functions; servers refuse functions of that name."""
 _DIGEST: Final = 8
+MAX_TOOL_NAME_LENGTH: Final = 64
 
 
 def function_name(name: str, namespace: str | None = None, *, taken: Container[str] = ()) -> str:

@@ -15,6 +15,8 @@ from typing import Generic, TypeAlias, TypeVar
 
 from attrs import field, frozen
 
+from llmcore.protocols import tool_names
+from llmcore.protocols.tool_names import ToolNameRule
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import LLMError
 from llmcore.schema.events import LLMEvent
@@ -101,3 +103,6 @@ class Protocol(Generic[Body_co, Event, State]):
     stream: StreamMachine[Event, State]
     whole: Callable[[JsonValue, LLMRequest], Iterable[LLMEvent]]
     """A body that was not streamed, as the same events."""
+    tool_names: ToolNameRule = tool_names.STRICTEST
+    """Which tool names the API takes. Others never reach `body` or `stream`: the route fits them,
+    and the decoder puts the caller's names back."""

@@ -12,6 +12,7 @@ from llmcore.folds.response import Accumulator
 from llmcore.folds.segments import SegmentFold
 from llmcore.protocols.errors import error_from_response
 from llmcore.protocols.protocol import Frame, Protocol
+from llmcore.protocols.tool_names import fit_tool_names
 from llmcore.routes.framing import Framing
 from llmcore.schema import json
 from llmcore.schema.changed import changed
@@ -26,6 +27,7 @@ from llmcore.schema.events import (
     StreamStart,
     TextDelta,
     TextStart,
+    ToolCall,
     ToolInputDelta,
     ToolInputStart,
     attach_native,
@@ -72,7 +74,10 @@ class ResponseDecoder:
         self._frames = framing.new_decoder()
         self._native: list[JsonValue] | None = [] if raw else None
         """The frames so far, where they are asked for."""
-        self._request = request
+        fitted = fit_tool_names(request, protocol.tool_names)
+        self._request = fitted.request
+        self._tool_names = fitted.originals
+        """The caller's name for each tool whose name was replaced in the request."""
         self._context = context or ResponseContext()
         self._state: Any = None
         """The machine's state, from the first bytes of a stream on."""
@@ -210,6 +215,8 @@ class ResponseDecoder:
         for one in bare:
             if self.ended:
                 return
+            if self._tool_names and isinstance(one, ToolInputStart | ToolCall):
+                one = self._with_own_name(one)  # noqa: PLW2901
             if self._native and isinstance(one, Finish) and one.raw is None:
                 finish = changed(one, raw=self._native)
                 self._deliver(self._segments.process(finish), events)
@@ -235,6 +242,11 @@ class ResponseDecoder:
                     self.accumulator.share(key, chunks)
             events.append(event)
             self.ended = kind is Finish or kind is ErrorEvent
+
+    def _with_own_name(self, event: ToolInputStart | ToolCall) -> ToolInputStart | ToolCall:
+        """Return *event* with the name that the caller gave the tool."""
+        name = self._tool_names.get(event.name)
+        return event if name is None or event.provider_executed else changed(event, name=name)
 
     def _with_context(self, start: StreamStart) -> StreamStart:
         context = self._context

@@ -14,6 +14,7 @@ from typing import Any, Generic, Self, TypedDict, TypeVar, Unpack, cast, overloa
 from attrs import evolve, field, fields, frozen
 
 from llmcore.protocols.protocol import Built, Protocol
+from llmcore.protocols.tool_names import fit_tool_names
 from llmcore.routes.auth import NO_KEY, Auth, AuthContext
 from llmcore.routes.endpoint import Endpoint, EndpointContext
 from llmcore.routes.framing import Framing
@@ -208,7 +209,9 @@ class Route(Generic[Body_co]):
         With `request.strict`, anything lost, changed or invented is an InvalidRequestError.
         """
         effective, notes = self._limited(self.defaults.applied_to(request))
-        built = self.protocol.body.build(effective, streaming)
+        fitted = fit_tool_names(effective, self.protocol.tool_names)
+        notes = (*notes, *fitted.diagnostics)
+        built = self.protocol.body.build(fitted.request, streaming)
         noted = built.map(lambda body: evolve(body, diagnostics=(*notes, *body.diagnostics)))
         return noted.bind(lambda body: self._compose(effective, body, streaming, context)).alt(
             lambda error: _of_provider(error, self.provider)

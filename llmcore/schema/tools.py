@@ -1,6 +1,5 @@
 """Tools as the model sees them, and the choice it is given."""
 
-import re
 from collections.abc import Mapping
 from typing import Literal, Self, TypeAlias, Union
 
@@ -9,17 +8,15 @@ from attrs import field, frozen
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import JsonObject, JsonValue, plain_object
 
-_NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_]*")
-MAX_TOOL_NAME_LENGTH = 64
-"""Characters; the strictest common rule of the providers, as is the pattern."""
+MAX_TOOL_NAME_LENGTH = 512
+"""Characters. Each API takes fewer: what it does not take is replaced in its requests."""
 
 
 def check_tool_name(name: str) -> str:
-    """Return *name* if every provider takes it; InvalidRequestError if not."""
-    if not isinstance(name, str) or not _NAME.fullmatch(name) or len(name) > MAX_TOOL_NAME_LENGTH:
+    """Return *name*; InvalidRequestError unless it is text of 1 to 512 characters."""
+    if not isinstance(name, str) or not name.strip() or len(name) > MAX_TOOL_NAME_LENGTH:
         raise InvalidRequestError(
-            f"tool name {name!r} must match [a-zA-Z][a-zA-Z0-9_]* and have at most "
-            f"{MAX_TOOL_NAME_LENGTH} characters"
+            f"tool name {name!r} must be text of 1 to {MAX_TOOL_NAME_LENGTH} characters"
         )
     return name
 

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.tools import (
@@ -27,14 +26,18 @@ def test_good_names_are_kept(name: str) -> None:
     assert ToolDefinition(name).name == CustomTool(name).name == name
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["", "9lives", "_private", "with-dash", "with space", "dot.ted", "ümlaut", "a\n", "a" * 65],
-)
+@pytest.mark.parametrize("name", ["9lives", "with-dash", "a/b.c", "a b", "ümlaut", "a" * 200])
 @pytest.mark.parametrize("kind", [ToolDefinition, CustomTool])
-def test_bad_names_are_refused(kind: type[ToolDefinition], name: str) -> None:
+def test_names_that_some_api_does_not_take_are_kept(kind: type[ToolDefinition], name: str) -> None:
+    """Each protocol's request has a name that its API takes in their place."""
+    assert kind(name).name == name
+
+
+@pytest.mark.parametrize("name", ["", " \n", "a" * 513])
+@pytest.mark.parametrize("kind", [ToolDefinition, CustomTool])
+def test_names_that_are_empty_or_endless_are_refused(kind: type[ToolDefinition], name: str) -> None:
     """The error shows the name and the rule."""
-    with pytest.raises(InvalidRequestError, match=r"must match \[a-zA-Z\]"):
+    with pytest.raises(InvalidRequestError, match="must be text of 1 to 512 characters"):
         kind(name)
 
 
@@ -198,20 +201,3 @@ def test_a_choice_has_one_of_four_modes() -> None:
     """A word of some provider's own would go out as it is."""
     with pytest.raises(InvalidRequestError, match="not 'any'"):
         ToolChoice("any")  # type: ignore[arg-type]
-
-
-@given(st.text(max_size=80))
-def test_a_name_is_good_or_refused(name: str) -> None:
-    """The rule is the pattern and the length, nothing else."""
-    good = (
-        name.isascii()
-        and name.replace("_", "a").isalnum()
-        and name[:1].isalpha()
-        and len(name) <= MAX_TOOL_NAME_LENGTH
-    )
-    try:
-        check_tool_name(name)
-    except InvalidRequestError:
-        assert not good
-    else:
-        assert good

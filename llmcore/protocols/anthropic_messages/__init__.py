@@ -13,6 +13,7 @@ building the request: `body`, `thinking`, `answer_format`, `messages`, `seating`
 
 from functools import partial
 
+from llmcore.protocols import tool_names
 from llmcore.protocols.anthropic_messages import body, stream
 from llmcore.protocols.anthropic_messages.continuing import continued
 from llmcore.protocols.anthropic_messages.names import METADATA_KEY, PROTOCOL_ID, MessagesBody
@@ -25,6 +26,7 @@ def make(*, system_messages: bool = True) -> Protocol[MessagesBody, Event, State
     return Protocol(
         id=PROTOCOL_ID,
         metadata_key=METADATA_KEY,
+        tool_names=tool_names.ANTHROPIC,
         body=BodyBuilder(build=partial(body.from_request, system_messages=system_messages)),
         stream=StreamMachine(
             decode=stream.decode,

@@ -12,6 +12,7 @@ stream stand in the path); building the request: `body`, `reasoning`, `answer_fo
 `content`, `closing`, `continuing`, `usage`, `stream`.
 """
 
+from llmcore.protocols import tool_names
 from llmcore.protocols.bedrock_converse import body, stream
 from llmcore.protocols.bedrock_converse.continuing import continued
 from llmcore.protocols.bedrock_converse.names import METADATA_KEY, PROTOCOL_ID, ConverseBody
@@ -22,6 +23,7 @@ from llmcore.protocols.protocol import BodyBuilder, Protocol, StreamMachine
 protocol: Protocol[ConverseBody, Event, State] = Protocol(
     id=PROTOCOL_ID,
     metadata_key=METADATA_KEY,
+    tool_names=tool_names.BEDROCK,
     body=BodyBuilder(build=body.from_request),
     stream=StreamMachine(
         decode=stream.decode,

@@ -13,6 +13,7 @@ reading the answer: `state`, `content`, `function_calls`, `server_tools`, `groun
 
 from functools import partial
 
+from llmcore.protocols import tool_names
 from llmcore.protocols.gemini import body, stream
 from llmcore.protocols.gemini.dialect import GEMINI_API, VERTEX, GeminiDialect
 from llmcore.protocols.gemini.names import METADATA_KEY, PROTOCOL_ID, GeminiBody
@@ -26,6 +27,7 @@ def make(dialect: GeminiDialect) -> Protocol[GeminiBody, Event, State]:
     return Protocol(
         id=PROTOCOL_ID,
         metadata_key=METADATA_KEY,
+        tool_names=tool_names.GEMINI,
         body=BodyBuilder(build=partial(body.from_request, dialect=dialect)),
         stream=StreamMachine(
             decode=stream.decode,

@@ -16,6 +16,7 @@ In reading order:
 
 from functools import partial
 
+from llmcore.protocols import tool_names
 from llmcore.protocols.openai_chat import body, stream
 from llmcore.protocols.openai_chat.models import COMPATIBLE, OPENAI, ChatDialect
 from llmcore.protocols.openai_chat.names import METADATA_KEY, PROTOCOL_ID, ChatBody, NativeObject
@@ -29,6 +30,7 @@ def make(dialect: ChatDialect) -> Protocol[ChatBody, NativeObject, State]:
     return Protocol(
         id=PROTOCOL_ID,
         metadata_key=METADATA_KEY,
+        tool_names=tool_names.OPENAI,
         body=BodyBuilder(build=partial(body.from_request, dialect=dialect), optional=body.OPTIONAL),
         stream=StreamMachine(
             decode=stream.decode,

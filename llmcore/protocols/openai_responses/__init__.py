@@ -17,6 +17,7 @@ In reading order: `names` (ids and shared words),
 
 from functools import partial
 
+from llmcore.protocols import tool_names
 from llmcore.protocols.openai_responses import body, stream
 from llmcore.protocols.openai_responses.continuing import continued
 from llmcore.protocols.openai_responses.dialect import OPENAI, ResponsesDialect
@@ -31,6 +32,7 @@ def make(dialect: ResponsesDialect) -> Protocol[ResponsesBody, Chunk, State]:
     return Protocol(
         id=PROTOCOL_ID,
         metadata_key=METADATA_KEY,
+        tool_names=tool_names.OPENAI,
         body=BodyBuilder(build=partial(body.from_request, dialect=dialect)),
         stream=StreamMachine(
             decode=stream.decode,
