@@ -4,8 +4,9 @@ In reading order: `protocol` (what one is made of), one package per protocol (`o
 and those in `registry`), and what they share:
 
 * of the request: `building`, `notes` (diagnostics while a body is built), `message_target`,
-  `history` (conversations made acceptable), `call_ids`, `tool_names`, `media`, `tool_schema` (schemas as each
-  provider takes them), `tool_choice`, `freeform` (custom tools as functions), `tool_results`,
+  `history` (conversations made acceptable), `call_ids`, `tool_names`, `media`, `tool_schema`
+  (schemas as each provider takes them), `tool_choice`, `freeform` (custom tools as functions),
+  `tool_results`,
   `citations`, `answer_format` (a shape that the API does not enforce);
 * of the answer: `answer_context`, `chain` (what is kept until it is whole), `endings`,
   `loose_json` (reading what nobody guarantees), `json_text`, `base64_pieces`, `errors` (one

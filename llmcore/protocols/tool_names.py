@@ -151,9 +151,9 @@ def _replacements(names: Collection[str], rule: ToolNameRule) -> dict[str, str]:
 
 
 def _choice(choice: ToolChoice | None, replaced: Mapping[str, str]) -> ToolChoice | None:
-    if choice is None or choice.tool_name not in replaced:
+    if choice is None or choice.tool_name is None:
         return choice
-    return ToolChoice.named(replaced[choice.tool_name])
+    return ToolChoice.named(replaced.get(choice.tool_name, choice.tool_name))
 
 
 def _message(message: Message, replaced: Mapping[str, str]) -> Message:
@@ -163,10 +163,9 @@ def _message(message: Message, replaced: Mapping[str, str]) -> Message:
 
 
 def _part(part: ContentPart, replaced: Mapping[str, str]) -> ContentPart:
-    name = _name_of(part)
-    if name not in replaced or not isinstance(part, ToolCallPart | ToolResultPart):
+    if not isinstance(part, ToolCallPart | ToolResultPart) or _name_of(part) not in replaced:
         return part
-    return evolve(part, name=replaced[name])
+    return evolve(part, name=replaced[str(part.name)])
 
 
 def _shown(name: str) -> str:

@@ -140,9 +140,9 @@ def test_signatures_that_no_model_can_fill_are_refused(function: Any) -> None:
         tool(function)
 
 
-@pytest.mark.parametrize("name", ["", "1st", "with-dash", "a b", "x" * 65, "ünder"])
-def test_names_are_checked(name: str) -> None:
-    """Every provider must take them."""
+@pytest.mark.parametrize("name", ["", " ", "x" * 513])
+def test_names_that_are_empty_or_endless_are_refused(name: str) -> None:
+    """Any other is fitted to each provider's rule."""
     with pytest.raises(InvalidRequestError, match="tool name"):
         Tool(name)
 
