@@ -560,6 +560,59 @@ async def test_a_key_is_asked_for(settings: Settings) -> None:
     assert (health.status_code, good.status_code) == (200, 200)
 
 
+PATHS = [
+    f"{prefix}{path}"
+    for prefix in ("", "/v1", "/V1", "//v1", "/v1/..", "/healthz/..", "/healthz")
+    for path in (
+        "/responses",
+        "/responses/resp_x",
+        "/models",
+        "/models/m-1",
+        "/version",
+        "/metrics",
+    )
+]
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "DELETE", "HEAD", "OPTIONS", "PUT", "TRACE"])
+async def test_no_path_leads_round_the_key(settings: Settings, method: str) -> None:
+    """However it is written."""
+    async with asked(evolve(settings, client_api_keys=("sk-client",))) as client:
+        answers = [await client.request(method, path) for path in PATHS]
+
+    assert {answer.status_code for answer in answers} == {401}
+
+
+async def test_nothing_of_one_key_is_another_keys(upstream: Loopback, settings: Settings) -> None:
+    """By no call that takes the id of a response or of an item."""
+    keyed = evolve(settings, client_api_keys=("sk-one", "sk-two"))
+    async with asked(keyed) as client:
+        one, two = {"x-api-key": "sk-one"}, {"x-api-key": "sk-two"}
+        secret = {"model": "m-1", "input": "a secret"}
+        made = (await client.post("/v1/responses", json=secret, headers=one)).json()
+        place, asked_so_far = f"/v1/responses/{made['id']}", len(upstream.received)
+        item = {"type": "item_reference", "id": made["output"][0]["id"]}
+        hint = {"type": "reasoning", "id": made["output"][0]["id"], "summary": []}
+        answers = [
+            await client.get(place, headers=two),
+            await client.get(f"{place}/input_items", headers=two),
+            await client.post(f"{place}/cancel", headers=two),
+            await client.delete(place, headers=two),
+        ]
+        for path in ("", "/input_tokens", "/compact"):
+            for body in ({"previous_response_id": made["id"]}, {"input": [item]}):
+                url = f"/v1/responses{path}"
+                answers.append(await client.post(url, json={**ASK, **body}, headers=two))
+        assert len(upstream.received) == asked_so_far
+        body = {**ASK, "input": [hint, {"role": "user", "content": "Hi"}]}
+        hinted = await client.post("/v1/responses", json=body, headers=two)
+        kept = await client.get(place, headers=one)
+
+    assert {answer.status_code for answer in answers} <= {400, 404}
+    assert "a secret" not in "".join(answer.text for answer in (*answers, hinted))
+    assert kept.json() == made
+
+
 async def test_other_peoples_names_are_not_answered_without_a_key(settings: Settings) -> None:
     """A web page cannot lead its own name here; a configured name is fine."""
     async with asked(evolve(settings, allowed_hosts=("bridge.lan",))) as client:

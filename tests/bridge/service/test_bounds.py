@@ -373,6 +373,44 @@ def test_a_length_beside_a_transfer_coding_is_refused(settings: Settings) -> Non
     assert received.count(b"HTTP/1.1") == 1
 
 
+BODY = b"content-type: application/json\r\n"
+LIES = [
+    b"content-length: -1\r\n\r\n",
+    b"content-length: +2\r\n\r\n{}",
+    b"content-length: 2, 3\r\n\r\n{}",
+    b"content-length: 2\r\ncontent-length: 3\r\n\r\n{}",
+    b"content-length: 0x2\r\n\r\n{}",
+    b"content-length: 2 2\r\n\r\n{}",
+    b"content-length: " + b"9" * 30 + b"\r\n\r\n{}",
+    b"transfer-encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n",
+    b"transfer-encoding: chunked\r\n\r\n-2\r\n{}\r\n0\r\n\r\n",
+    b"transfer-encoding: chunked\r\n\r\n2\r\n{}x\r\n0\r\n\r\n",
+    b"transfer-encoding: xchunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+    b"transfer-encoding: gzip, chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+    b"transfer-encoding : chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+    b" content-length: 2\r\n\r\n{}",
+]
+
+
+def test_lies_about_a_bodys_length_are_refused(
+    upstream: Loopback, settings: Settings, log: io.StringIO
+) -> None:
+    """With a status of the client's, and nothing behind them is read as another request."""
+    statuses = []
+    with listening(settings) as url:
+        for lie in LIES:
+            with connected(url) as client:
+                client.sendall(b"POST /v1/responses HTTP/1.1\r\nhost: localhost\r\n" + BODY + lie)
+                received = client.recv(65536)
+                statuses.append(int(received[9:12]))
+        assert httpx.post(f"{url}/responses", json=ASK).status_code == 200
+
+    assert {status // 100 for status in statuses} <= {4, 5}
+    assert 500 not in statuses
+    assert len(upstream.received) == 1
+    assert "Traceback" not in log.getvalue()
+
+
 def test_a_rate_is_of_the_connection_not_of_a_header(settings: Settings) -> None:
     """Without a key it is the address that counts, which a client cannot choose."""
     with listening(evolve(settings, limits=Limits(rate_per_minute=3))) as url:

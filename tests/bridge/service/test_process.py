@@ -4,7 +4,10 @@ import json
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -123,6 +126,37 @@ def test_what_cannot_work_is_said_at_once(
     assert (done.returncode, done.stdout) == (9, "")
     assert says in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_what_was_acknowledged_outlives_a_kill(tmp_path: Path) -> None:
+    """Two gateways on one SQLite file, killed while they answer."""
+    ids: list[str] = []
+    with serve(chat_handler) as upstream:
+        for _ in range(2):
+            with (
+                gateway(tmp_path, **openrouter(upstream.url)) as one,
+                gateway(tmp_path, **openrouter(upstream.url)) as two,
+                ThreadPoolExecutor(4) as threads,
+            ):
+
+                def ask(url: str) -> None:
+                    with suppress(httpx.TransportError), httpx.Client(timeout=30) as client:
+                        while True:
+                            made = client.post(f"{url}/responses", json=ASK).json()
+                            ids.append(made["id"])
+
+                for number in range(4):
+                    threads.submit(ask, (one, two)[number % 2].url)
+                enough, deadline = len(ids) + 20, time.monotonic() + 20
+                while len(ids) < enough and time.monotonic() < deadline:
+                    time.sleep(0.01)
+                one.process.kill()
+                two.process.kill()
+        with gateway(tmp_path, **openrouter(upstream.url)) as after:
+            found = [httpx.get(f"{after.url}/responses/{name}").status_code for name in ids]
+
+    assert len(ids) >= 40
+    assert set(found) == {200}
 
 
 def test_two_gateways_share_a_redis(tmp_path: Path) -> None:

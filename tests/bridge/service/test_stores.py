@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
@@ -523,6 +523,23 @@ async def test_redis_that_is_down_is_a_clear_error_and_comes_back() -> None:
 
         await store.check()
         assert await store.get("resp_2") is None
+        await store.put(RECORD)
+        assert await store.get("resp_1") is not None
+        await store.aclose()
+
+
+@pytest.mark.anyio
+async def test_redis_that_holds_something_else_or_is_full_is_a_clear_error() -> None:
+    """Values of another type, and a bound that is reached."""
+    with running_redis() as server, closing(server.client()) as client:
+        store = RedisStore(server.url, ttl_s=60)
+        client.lpush("openbridge:response:resp_2", "x")
+        with pytest.raises(StateUnavailableError, match="ResponseError"):
+            await store.get("resp_2")
+        client.config_set("maxmemory", 1)
+        with pytest.raises(StateUnavailableError, match=r"OutOfMemoryError|ExecAbortError"):
+            await store.put(RECORD)
+        client.config_set("maxmemory", 0)
         await store.put(RECORD)
         assert await store.get("resp_1") is not None
         await store.aclose()

@@ -74,6 +74,10 @@ class RedisServer:
             self._process.wait()
             self._process = None
 
+    def client(self) -> redis.Redis:
+        """Return a client of its own."""
+        return redis.Redis(unix_socket_path=str(self._socket))
+
     @contextmanager
     def hung(self) -> Iterator[None]:
         """Stop the process for the block: connections open, nothing is answered."""
