@@ -7,7 +7,7 @@ import anyio
 from attrs import frozen
 
 from llmcore.bridge.errors import BridgeError
-from llmcore.bridge.logs import log
+from llmcore.bridge.http.logs import log
 from llmcore.bridge.model_map import ModelMap, Target
 from llmcore.bridge.upstream import Upstreams
 from llmcore.schema.errors import LLMError

@@ -42,7 +42,7 @@ class TranslationPolicy:
     or in their `content`. `auto` is the summary if the request asks for one, else the content."""
     retry_without: tuple[str, ...] = ()
     """Parameters, by their names in the request to the bridge, that are left out in one more try
-    if the upstream refuses the request and names them. See `retry_without`."""
+    if the upstream refuses the request and names them. See `drop_rejected_parameters`."""
     registered_tools: tuple[RegisteredTool, ...] = ()
     max_tools: int = 1000
     max_items: int = 20_000

@@ -11,11 +11,8 @@ from typing import TypeVar
 import anyio
 from attrs import evolve
 
-from llmcore.bridge.access import Caller
 from llmcore.bridge.build import build_information
-from llmcore.bridge.compact_request import as_response_request, compacted, user_items
 from llmcore.bridge.config import Settings
-from llmcore.bridge.conversation import Conversation
 from llmcore.bridge.errors import (
     BridgeError,
     from_llm_error,
@@ -24,19 +21,25 @@ from llmcore.bridge.errors import (
     previous_response_not_found,
     response_not_found,
 )
-from llmcore.bridge.logs import log
-from llmcore.bridge.metrics import Metrics
+from llmcore.bridge.http.access import Caller
+from llmcore.bridge.http.logs import log
+from llmcore.bridge.http.metrics import Metrics
 from llmcore.bridge.model_map import ModelMap, Target, read_model_map
 from llmcore.bridge.model_names import ModelNames
-from llmcore.bridge.paging import page
 from llmcore.bridge.policy import RegisteredTool, TranslationPolicy
-from llmcore.bridge.seal import Sealer
-from llmcore.bridge.store import Record, StateUnavailableError, Store
-from llmcore.bridge.stores import store_for
-from llmcore.bridge.structured_output import structured_output_error, structured_output_lost
-from llmcore.bridge.tools_file import read_tools
-from llmcore.bridge.translate import Translation, required_references, translate
-from llmcore.bridge.turn import Parts, Turn, state_unavailable
+from llmcore.bridge.response_run import Parts, Turn, state_unavailable
+from llmcore.bridge.responses.compact_request import as_response_request, compacted, user_items
+from llmcore.bridge.responses.conversation import Conversation
+from llmcore.bridge.responses.paging import page
+from llmcore.bridge.responses.structured_output import (
+    structured_output_error,
+    structured_output_lost,
+)
+from llmcore.bridge.responses.tools_file import read_tools
+from llmcore.bridge.responses.translate import Translation, required_references, translate
+from llmcore.bridge.state.signer import Sealer
+from llmcore.bridge.state.store import Record, StateUnavailableError, Store
+from llmcore.bridge.state.stores import store_for
 from llmcore.bridge.upstream import Upstreams, upstreams_from
 from llmcore.client.large_requests import holds_much, is_large, off_the_loop
 from llmcore.client.transport import Transport

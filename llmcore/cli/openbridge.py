@@ -23,7 +23,7 @@ from llmcore.schema.json import JsonObject
 from llmcore.version import VERSION
 
 if TYPE_CHECKING:
-    from llmcore.bridge.access import Caller
+    from llmcore.bridge.http.access import Caller
     from llmcore.bridge.service import Service
 
 _RECORDED_URL = "http://recorded.invalid/v1"
@@ -91,7 +91,7 @@ def _settings(args: argparse.Namespace, **more: str) -> Settings:
 
 
 def _serve(args: argparse.Namespace) -> int:
-    from llmcore.bridge.server import run
+    from llmcore.bridge.http.server import run
 
     run(_settings(args))
     return 0
@@ -119,7 +119,7 @@ async def _run(
     settings: Settings, bodies: Sequence[JsonObject], transport: Transport | None
 ) -> int:
     """Print the events of each request as lines of JSON; the exit code is 1 if any failed."""
-    from llmcore.bridge.access import ANYBODY, Caller
+    from llmcore.bridge.http.access import ANYBODY, Caller
     from llmcore.bridge.service import Service
 
     quiet = evolve(settings, state=State(backend="memory"))

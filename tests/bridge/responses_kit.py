@@ -4,13 +4,13 @@ import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from llmcore.bridge import grammar, sse
-from llmcore.bridge.conversation import Conversation
 from llmcore.bridge.errors import BridgeError
 from llmcore.bridge.policy import TranslationPolicy
-from llmcore.bridge.responses_fold import ResponsesFold
-from llmcore.bridge.seal import Sealer
-from llmcore.bridge.translate import Translation, translate
+from llmcore.bridge.responses import grammar, sse
+from llmcore.bridge.responses.conversation import Conversation
+from llmcore.bridge.responses.responses_fold import ResponsesFold
+from llmcore.bridge.responses.translate import Translation, translate
+from llmcore.bridge.state.signer import Sealer
 from llmcore.folds.segments import complete_segments
 from llmcore.schema.content import ReasoningPart
 from llmcore.schema.events import (

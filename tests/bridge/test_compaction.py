@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from llmcore.bridge.seal import Sealer
+from llmcore.bridge.state.signer import Sealer
 from llmcore.schema.content import ProviderPart
 from llmcore.schema.tools import ToolChoice
 from tests.bridge.responses_kit import (

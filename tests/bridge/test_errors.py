@@ -4,11 +4,14 @@ import pickle
 
 import pytest
 
+from llmcore.bridge.drop_rejected_parameters import rejected_parameter, without_parameter
 from llmcore.bridge.errors import BridgeError, envelope, from_llm_error, response_error
 from llmcore.bridge.policy import TranslationPolicy
-from llmcore.bridge.retry_without import rejected_parameter, without_parameter
-from llmcore.bridge.sse import encode
-from llmcore.bridge.structured_output import structured_output_error, structured_output_lost
+from llmcore.bridge.responses.sse import encode
+from llmcore.bridge.responses.structured_output import (
+    structured_output_error,
+    structured_output_lost,
+)
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import InvalidRequestError, RateLimitError, ServerError, error_types
 from tests.bridge.responses_kit import asked, translated

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmcore.bridge.freeform_input import FreeformInput, unwrapped
+from llmcore.bridge.fronts.freeform_input import FreeformInput, unwrapped
 from llmcore.protocols.freeform import freeform_text
 from llmcore.schema.content import parse_arguments
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from llmcore.bridge.grammar import Checker, violations
+from llmcore.bridge.responses.grammar import Checker, violations
 from llmcore.schema.content import Citation
 from tests.bridge.responses_kit import ASK, call, folded, stream, text, thought, translated
 

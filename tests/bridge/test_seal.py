@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmcore.bridge import answer_state
-from llmcore.bridge.answer_state import sealed_state, unsealed_state
-from llmcore.bridge.seal import PREFIX, Sealer
+from llmcore.bridge.fronts import opaque_state as answer_state
+from llmcore.bridge.fronts.opaque_state import sealed_state, unsealed_state
+from llmcore.bridge.state.signer import PREFIX, Sealer
 from llmcore.schema.json import JsonValue
 from llmcore.schema.messages import Origin
 from tests.bridge.responses_kit import SEALER, codes, refused, translated

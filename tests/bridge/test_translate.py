@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from llmcore.bridge.conversation import Conversation
+from llmcore.bridge.fronts.tool_registry import ToolEntry
 from llmcore.bridge.policy import TranslationPolicy
-from llmcore.bridge.tool_registry import ToolEntry
-from llmcore.bridge.translate import required_references
+from llmcore.bridge.responses.conversation import Conversation
+from llmcore.bridge.responses.translate import required_references
 from llmcore.routes.anthropic import Anthropic
 from llmcore.routes.google import Google
 from llmcore.routes.openai import OpenAI

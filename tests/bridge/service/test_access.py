@@ -2,8 +2,8 @@
 
 import pytest
 
-from llmcore.bridge import access
-from llmcore.bridge.access import Keys, Rates, names_this_machine
+from llmcore.bridge.http import access
+from llmcore.bridge.http.access import Keys, Rates, names_this_machine
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ from typing import Any
 import httpx
 import pytest
 
-from llmcore.bridge.app import make_app
 from llmcore.bridge.config import Settings, State
-from llmcore.bridge.grammar import violations
+from llmcore.bridge.http.app import make_app
+from llmcore.bridge.responses.grammar import violations
 from llmcore.bridge.service import Service
 from llmcore.testing.script import ScriptedTransport, scripted
 from tests.bridge.openai_types import check_event

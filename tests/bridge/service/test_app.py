@@ -14,12 +14,12 @@ import pytest
 import zstandard
 from attrs import evolve
 
-from llmcore.bridge.app import make_app
 from llmcore.bridge.config import Limits, Settings
-from llmcore.bridge.grammar import violations
-from llmcore.bridge.memory_store import MemoryStore
-from llmcore.bridge.responses_fold import ResponsesFold
+from llmcore.bridge.http.app import make_app
+from llmcore.bridge.responses.grammar import violations
+from llmcore.bridge.responses.responses_fold import ResponsesFold
 from llmcore.bridge.service import Service
+from llmcore.bridge.state.memory import MemoryStore
 from llmcore.schema.events import Finish, LLMEvent, TextStart
 from llmcore.version import VERSION
 from tests.support.servers.bridge_service import (

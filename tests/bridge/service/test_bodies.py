@@ -11,8 +11,8 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmcore.bridge.bodies import BodyBytes, read_object
 from llmcore.bridge.errors import BridgeError
+from llmcore.bridge.http.request_body import BodyBytes, read_object
 from llmcore.schema.json import JsonObject
 
 BODY = b'{"model":"m","input":"Hi"}'

@@ -17,12 +17,12 @@ import pytest
 from attrs import evolve
 
 from llmcore.bridge import service as service_module
-from llmcore.bridge import translate as translate_module
-from llmcore.bridge.app import make_app
 from llmcore.bridge.config import Limits, Settings
-from llmcore.bridge.logs import LOGGER, JsonFormatter
-from llmcore.bridge.memory_store import MemoryStore
+from llmcore.bridge.http.app import make_app
+from llmcore.bridge.http.logs import LOGGER, JsonFormatter
+from llmcore.bridge.responses import translate as translate_module
 from llmcore.bridge.service import Service
+from llmcore.bridge.state.memory import MemoryStore
 from llmcore.client.large_requests import MANY_VALUES
 from llmcore.routes.route import Route
 from tests.support.servers.bridge_service import asked, listening, refused, streamed

@@ -5,7 +5,7 @@ import logging
 import subprocess
 import sys
 
-from llmcore.bridge.logs import LOGGER, REQUEST_ID, JsonFormatter
+from llmcore.bridge.http.logs import LOGGER, REQUEST_ID, JsonFormatter
 
 
 def test_a_line_is_one_json_object() -> None:
@@ -32,7 +32,7 @@ def test_a_line_is_one_json_object() -> None:
 
 OTHERS = """
 import asyncio, logging, warnings
-from llmcore.bridge.logs import LOGGER, set_up
+from llmcore.bridge.http.logs import LOGGER, set_up
 
 set_up("info")
 logging.getLogger("asyncio").error("Exception in callback\\nat a place")

@@ -12,7 +12,7 @@ import pytest
 from attrs import frozen
 
 from llmcore.bridge.config import settings_from
-from llmcore.bridge.grammar import violations
+from llmcore.bridge.responses.grammar import violations
 from llmcore.testing.cassette import Interaction, RecordedResponse
 from llmcore.testing.cassette_file import load
 from tests.bridge.openai_types import check_event, check_response

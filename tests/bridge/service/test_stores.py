@@ -19,13 +19,21 @@ import anyio
 import pytest
 from attrs import evolve
 
-from llmcore.bridge import redis_store, sqlite_store
 from llmcore.bridge.config import Settings, State, StateBackend, settings_from
-from llmcore.bridge.memory_store import MemoryStore
-from llmcore.bridge.redis_store import RedisStore
-from llmcore.bridge.sqlite_store import SqliteStore
-from llmcore.bridge.store import Record, StateUnavailableError, Store, packed, packed_item, unpacked
-from llmcore.bridge.stores import store_for
+from llmcore.bridge.state import redis as redis_store
+from llmcore.bridge.state import sqlite as sqlite_store
+from llmcore.bridge.state.memory import MemoryStore
+from llmcore.bridge.state.redis import RedisStore
+from llmcore.bridge.state.sqlite import SqliteStore
+from llmcore.bridge.state.store import (
+    Record,
+    StateUnavailableError,
+    Store,
+    packed,
+    packed_item,
+    unpacked,
+)
+from llmcore.bridge.state.stores import store_for
 from llmcore.schema.errors import ConfigurationError
 from tests.support.servers.redis_servers import RedisServer, running_redis
 

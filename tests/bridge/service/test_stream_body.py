@@ -5,7 +5,7 @@ from typing import Any
 import anyio
 import pytest
 
-from llmcore.bridge.stream_body import StreamBody
+from llmcore.bridge.http.stream_writer import StreamBody
 
 pytestmark = pytest.mark.anyio
 

@@ -12,9 +12,9 @@ import httpx
 import uvicorn
 from attrs import evolve
 
-from llmcore.bridge import server
-from llmcore.bridge.app import make_app
 from llmcore.bridge.config import Settings, State
+from llmcore.bridge.http import server
+from llmcore.bridge.http.app import make_app
 from llmcore.bridge.service import Service
 from tests.support.servers.loopback import DONE, Answer, chat_chunk, sse
 

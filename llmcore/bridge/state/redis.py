@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import anyio
 import anyio.to_thread
 
-from llmcore.bridge.store import (
+from llmcore.bridge.state.store import (
     SEALING_KEY_BYTES,
     Record,
     StateUnavailableError,

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from llmcore.bridge.response_usage import usage_of
+from llmcore.bridge.responses.response_usage import usage_of
 from llmcore.protocols.loose_json import mapping, string
 from llmcore.protocols.notes import Notes
 from llmcore.schema.content import Citation

@@ -5,13 +5,15 @@ from typing import Any, Final
 
 from attrs import frozen
 
-from llmcore.bridge.billing_line import without_billing_line
-from llmcore.bridge.compaction import wants_compaction
-from llmcore.bridge.conversation import Conversation
-from llmcore.bridge.echo import echoed
 from llmcore.bridge.errors import BridgeError, invalid, previous_response_not_found
-from llmcore.bridge.hosted_tools import RESPONSES
-from llmcore.bridge.input_items import (
+from llmcore.bridge.fronts.billing_line import without_billing_line
+from llmcore.bridge.fronts.tool_registry import ToolRegistry
+from llmcore.bridge.policy import TranslationPolicy
+from llmcore.bridge.responses.compaction import wants_compaction
+from llmcore.bridge.responses.conversation import Conversation
+from llmcore.bridge.responses.echo import echoed
+from llmcore.bridge.responses.hosted_tools import RESPONSES
+from llmcore.bridge.responses.input_items import (
     FindItem,
     NewId,
     References,
@@ -19,8 +21,8 @@ from llmcore.bridge.input_items import (
     required_references,
     shown_items,
 )
-from llmcore.bridge.input_turns import TurnReader
-from llmcore.bridge.parameters import (
+from llmcore.bridge.responses.input_turns import TurnReader
+from llmcore.bridge.responses.parameters import (
     check_types,
     provider_options,
     read,
@@ -30,11 +32,9 @@ from llmcore.bridge.parameters import (
     read_reasoning,
     refuse_unsupported,
 )
-from llmcore.bridge.policy import TranslationPolicy
-from llmcore.bridge.seal import Sealer
-from llmcore.bridge.tool_choice import choose
-from llmcore.bridge.tool_offer import ToolCollector, ToolOffer
-from llmcore.bridge.tool_registry import ToolRegistry
+from llmcore.bridge.responses.tool_choice import choose
+from llmcore.bridge.responses.tool_offer import ToolCollector, ToolOffer
+from llmcore.bridge.state.signer import Sealer
 from llmcore.protocols.loose_json import mapping, string
 from llmcore.protocols.notes import Notes
 from llmcore.schema.diagnostics import Diagnostic

@@ -7,10 +7,10 @@ https://developers.openai.com/api/reference/resources/responses/streaming-events
 
 from typing import Any, Final, Protocol
 
-from llmcore.bridge.answer_record import AnswerRecord, part_of
-from llmcore.bridge.event_writer import EventWriter
-from llmcore.bridge.input_content import read_content
-from llmcore.bridge.output_text import (
+from llmcore.bridge.responses.answer_record import AnswerRecord, part_of
+from llmcore.bridge.responses.event_writer import EventWriter
+from llmcore.bridge.responses.input_content import read_content
+from llmcore.bridge.responses.output_text import (
     annotations_of,
     delta_logprobs,
     logprobs_of,

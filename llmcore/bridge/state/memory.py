@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 import anyio.to_thread
 from attrs import frozen
 
-from llmcore.bridge.store import (
+from llmcore.bridge.state.store import (
     SEALING_KEY_BYTES,
     Record,
     packed,

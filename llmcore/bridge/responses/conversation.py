@@ -6,7 +6,7 @@ mean. Instructions are no part of it: each request brings its own.
 
 from attrs import field, frozen
 
-from llmcore.bridge.tool_registry import ToolEntry
+from llmcore.bridge.fronts.tool_registry import ToolEntry
 from llmcore.schema.codec import from_json, to_json
 from llmcore.schema.json import JsonValue
 from llmcore.schema.messages import Message

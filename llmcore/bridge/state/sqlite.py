@@ -17,7 +17,7 @@ from typing import Final, TypeVar
 import anyio
 import anyio.to_thread
 
-from llmcore.bridge.store import (
+from llmcore.bridge.state.store import (
     SEALING_KEY_BYTES,
     Record,
     StateUnavailableError,

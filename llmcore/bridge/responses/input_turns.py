@@ -10,24 +10,24 @@ from typing import Any, Final
 
 from attrs import evolve
 
-from llmcore.bridge.answer_state import AnswerReader, Echo, HostedItem
-from llmcore.bridge.call_items import call_part
-from llmcore.bridge.compaction import ITEM as COMPACTION
-from llmcore.bridge.compaction import (
+from llmcore.bridge.errors import invalid
+from llmcore.bridge.fronts.opaque_state import AnswerReader, Echo, HostedItem
+from llmcore.bridge.fronts.tool_names import function_name
+from llmcore.bridge.fronts.tool_registry import ToolRegistry
+from llmcore.bridge.policy import TranslationPolicy
+from llmcore.bridge.responses.call_items import call_part
+from llmcore.bridge.responses.compaction import ITEM as COMPACTION
+from llmcore.bridge.responses.compaction import (
     TRIGGER,
     carried_summary,
     summary_message,
     summary_wish,
     wants_compaction,
 )
-from llmcore.bridge.errors import invalid
-from llmcore.bridge.hosted_tools import RESPONSES
-from llmcore.bridge.input_content import read_content
-from llmcore.bridge.policy import TranslationPolicy
-from llmcore.bridge.seal import Sealer
-from llmcore.bridge.tool_names import function_name
-from llmcore.bridge.tool_outputs import is_output, result_part
-from llmcore.bridge.tool_registry import ToolRegistry
+from llmcore.bridge.responses.hosted_tools import RESPONSES
+from llmcore.bridge.responses.input_content import read_content
+from llmcore.bridge.responses.tool_outputs import is_output, result_part
+from llmcore.bridge.state.signer import Sealer
 from llmcore.protocols.json_text import parsed
 from llmcore.protocols.loose_json import dicts, mapping, string
 from llmcore.protocols.notes import Notes

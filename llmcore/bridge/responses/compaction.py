@@ -9,7 +9,7 @@ https://developers.openai.com/api/reference/resources/responses, read November 2
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from llmcore.bridge.seal import Sealer
+from llmcore.bridge.state.signer import Sealer
 from llmcore.protocols.loose_json import mapping, string
 from llmcore.schema.events import (
     ErrorEvent,

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from attrs import frozen
 
-from llmcore.bridge.tool_registry import ToolKind
+from llmcore.bridge.fronts.tool_registry import ToolKind
 from llmcore.schema.tools import HostedToolKind
 
 _TEXT: Final[dict[str, Any]] = {"type": "string"}

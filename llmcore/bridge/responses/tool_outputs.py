@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from llmcore.bridge.errors import invalid
-from llmcore.bridge.input_content import read_output
+from llmcore.bridge.responses.input_content import read_output
 from llmcore.protocols.loose_json import dicts, mapping, string
 from llmcore.schema.content import ToolCallPart, ToolResultPart
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from llmcore.bridge.errors import invalid
-from llmcore.bridge.tool_offer import OfferedTool, ToolOffer
+from llmcore.bridge.responses.tool_offer import OfferedTool, ToolOffer
 from llmcore.protocols.loose_json import dicts, mapping, string
 from llmcore.schema.tools import ToolChoice
 

@@ -9,10 +9,10 @@ November 2026.
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from llmcore.bridge.compaction import ITEM, TRIGGER, is_summary, wants_compaction
 from llmcore.bridge.errors import SERVER_ERROR, BridgeError, invalid
-from llmcore.bridge.input_items import NewId
-from llmcore.bridge.translate import Translation
+from llmcore.bridge.responses.compaction import ITEM, TRIGGER, is_summary, wants_compaction
+from llmcore.bridge.responses.input_items import NewId
+from llmcore.bridge.responses.translate import Translation
 from llmcore.protocols.loose_json import dicts
 from llmcore.protocols.notes import Notes
 from llmcore.protocols.openai_responses.parts import lower_part

@@ -7,7 +7,7 @@ import socket
 from typing import TYPE_CHECKING
 
 from llmcore.bridge.config import Settings
-from llmcore.bridge.logs import log, set_up
+from llmcore.bridge.http.logs import log, set_up
 from llmcore.bridge.policy import RegisteredTool
 from llmcore.schema.errors import ConfigurationError
 from llmcore.version import VERSION
@@ -28,7 +28,7 @@ def run(settings: Settings, *, registered_tools: tuple[RegisteredTool, ...] = ()
     try:
         import uvicorn
 
-        from llmcore.bridge.app import make_app
+        from llmcore.bridge.http.app import make_app
         from llmcore.bridge.service import Service
     except ImportError as error:
         message = f"the gateway needs: pip install 'llmcore-routes[bridge]' ({error})"
@@ -47,7 +47,7 @@ def uvicorn_config(app: "ASGIApp", settings: Settings) -> "Config":
     """Return how uvicorn is to serve *app*."""
     import uvicorn
 
-    from llmcore.bridge.timed_heads import timed_heads
+    from llmcore.bridge.http.header_timeout import timed_heads
 
     return uvicorn.Config(
         _ending_quietly(app),

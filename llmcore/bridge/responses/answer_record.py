@@ -5,8 +5,8 @@ from typing import Any
 
 from attrs import evolve
 
-from llmcore.bridge.answer_state import Shown, needs_state, sealed_state
-from llmcore.bridge.seal import Sealer
+from llmcore.bridge.fronts.opaque_state import Shown, needs_state, sealed_state
+from llmcore.bridge.state.signer import Sealer
 from llmcore.folds.response import Accumulator
 from llmcore.protocols.call_ids import OPENAI_RESPONSES, fit
 from llmcore.schema.content import ContentPart, TextPart, ToolCallPart, ToolResultPart

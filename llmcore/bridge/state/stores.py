@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Final
 
 from llmcore.bridge.config import Settings, StateBackend
-from llmcore.bridge.memory_store import MemoryStore
-from llmcore.bridge.sqlite_store import SqliteStore
-from llmcore.bridge.store import Store
+from llmcore.bridge.state.memory import MemoryStore
+from llmcore.bridge.state.sqlite import SqliteStore
+from llmcore.bridge.state.store import Store
 from llmcore.client.user_folders import data_dir
 
 _MIB: Final = 1024 * 1024
@@ -30,7 +30,7 @@ def store_for(settings: Settings) -> Store:
         case "memory":
             return MemoryStore(ttl_s=state.ttl_s, max_entries=entries, max_bytes=size)
         case "redis":
-            from llmcore.bridge.redis_store import RedisStore
+            from llmcore.bridge.state.redis import RedisStore
 
             return RedisStore(state.redis_url or "", ttl_s=state.ttl_s)
 

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
-from llmcore.bridge.answer_record import AnswerRecord, part_of
-from llmcore.bridge.answer_state import Shown
-from llmcore.bridge.event_writer import EventWriter
-from llmcore.bridge.hosted_items import LIFECYCLE, picture
+from llmcore.bridge.fronts.opaque_state import Shown
+from llmcore.bridge.responses.answer_record import AnswerRecord, part_of
+from llmcore.bridge.responses.event_writer import EventWriter
+from llmcore.bridge.responses.hosted_items import LIFECYCLE, picture
 from llmcore.protocols.loose_json import mapping, string
 from llmcore.protocols.notes import Notes
 from llmcore.schema.content import ContentPart

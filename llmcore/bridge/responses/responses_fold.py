@@ -12,18 +12,18 @@ from typing import Any, ClassVar, Final
 
 from attrs import evolve
 
-from llmcore.bridge.answer_record import AnswerRecord, part_of
-from llmcore.bridge.compaction import Summary, compaction_item, summary_message
-from llmcore.bridge.conversation import Conversation
 from llmcore.bridge.errors import response_error
-from llmcore.bridge.event_writer import Event, EventWriter
-from llmcore.bridge.input_items import NewId
-from llmcore.bridge.output_calls import CallItem, HostedItem
-from llmcore.bridge.output_items import MessageItem, OpenItem, ReasoningItem
-from llmcore.bridge.response_frame import ResponseFrame, Sources
-from llmcore.bridge.segment_order import SegmentOrder
-from llmcore.bridge.standalone_items import show_file, show_item, show_native
-from llmcore.bridge.translate import ENCRYPTED_REASONING, Translation
+from llmcore.bridge.fronts.segment_order import SegmentOrder
+from llmcore.bridge.responses.answer_record import AnswerRecord, part_of
+from llmcore.bridge.responses.compaction import Summary, compaction_item, summary_message
+from llmcore.bridge.responses.conversation import Conversation
+from llmcore.bridge.responses.event_writer import Event, EventWriter
+from llmcore.bridge.responses.input_items import NewId
+from llmcore.bridge.responses.output_calls import CallItem, HostedItem
+from llmcore.bridge.responses.output_items import MessageItem, OpenItem, ReasoningItem
+from llmcore.bridge.responses.response_frame import ResponseFrame, Sources
+from llmcore.bridge.responses.standalone_items import show_file, show_item, show_native
+from llmcore.bridge.responses.translate import ENCRYPTED_REASONING, Translation
 from llmcore.protocols.notes import Notes
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import LLMError, StreamError

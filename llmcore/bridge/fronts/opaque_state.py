@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from attrs import evolve, frozen
 
-from llmcore.bridge.seal import Sealer
+from llmcore.bridge.state.signer import Sealer
 from llmcore.protocols.loose_json import dicts, mapping, string
 from llmcore.protocols.notes import Notes
 from llmcore.protocols.openai_responses.content import decoded

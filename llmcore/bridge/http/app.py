@@ -19,8 +19,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from llmcore.bridge.access import Caller, Keys, Rates, names_this_machine
-from llmcore.bridge.answers import (
+from llmcore.bridge.errors import BridgeError, envelope
+from llmcore.bridge.http.access import Caller, Keys, Rates, names_this_machine
+from llmcore.bridge.http.logs import LOGGER, REQUEST_ID, log
+from llmcore.bridge.http.metrics import CONTENT_TYPE
+from llmcore.bridge.http.request_body import BodyBytes, read_object
+from llmcore.bridge.http.responses import (
     StreamedAnswer,
     WholeAnswer,
     diagnostic_codes,
@@ -28,12 +32,8 @@ from llmcore.bridge.answers import (
     gateway_failed,
     send_error,
 )
-from llmcore.bridge.bodies import BodyBytes, read_object
-from llmcore.bridge.errors import BridgeError, envelope
-from llmcore.bridge.logs import LOGGER, REQUEST_ID, log
-from llmcore.bridge.metrics import CONTENT_TYPE
+from llmcore.bridge.response_run import Turn
 from llmcore.bridge.service import Service
-from llmcore.bridge.turn import Turn
 from llmcore.client.large_requests import holds_much, off_the_loop
 from llmcore.schema import json
 from llmcore.schema.json import JsonObject, JsonValue

@@ -15,16 +15,16 @@ import anyio
 from attrs import evolve, field, frozen
 
 from llmcore.bridge.config import Settings
+from llmcore.bridge.drop_rejected_parameters import rejected_parameter, without_parameter
 from llmcore.bridge.errors import SERVER_ERROR, BridgeError, from_llm_error
-from llmcore.bridge.event_writer import Event
-from llmcore.bridge.grammar import Checker
-from llmcore.bridge.logs import LOGGER, log
-from llmcore.bridge.metrics import Metrics
+from llmcore.bridge.http.logs import LOGGER, log
+from llmcore.bridge.http.metrics import Metrics
 from llmcore.bridge.policy import TranslationPolicy
-from llmcore.bridge.responses_fold import ResponsesFold
-from llmcore.bridge.retry_without import rejected_parameter, without_parameter
-from llmcore.bridge.store import Record, StateUnavailableError, Store
-from llmcore.bridge.translate import Translation
+from llmcore.bridge.responses.event_writer import Event
+from llmcore.bridge.responses.grammar import Checker
+from llmcore.bridge.responses.responses_fold import ResponsesFold
+from llmcore.bridge.responses.translate import Translation
+from llmcore.bridge.state.store import Record, StateUnavailableError, Store
 from llmcore.client.client import Client
 from llmcore.client.event_stream import EventStream
 from llmcore.client.large_requests import holds_much, is_large, off_the_loop

@@ -5,12 +5,12 @@ from typing import Any, Final
 
 from attrs import evolve, frozen
 
-from llmcore.bridge.builtin_tools import BUILTIN, HOSTED_AS_FUNCTIONS
 from llmcore.bridge.errors import BridgeError, invalid
-from llmcore.bridge.hosted_tools import is_hosted, kind_of, offer_hosted
+from llmcore.bridge.fronts.tool_names import function_name
+from llmcore.bridge.fronts.tool_registry import ToolEntry, ToolKind, ToolRegistry
 from llmcore.bridge.policy import TranslationPolicy
-from llmcore.bridge.tool_names import function_name
-from llmcore.bridge.tool_registry import ToolEntry, ToolKind, ToolRegistry
+from llmcore.bridge.responses.builtin_tools import BUILTIN, HOSTED_AS_FUNCTIONS
+from llmcore.bridge.responses.hosted_tools import is_hosted, kind_of, offer_hosted
 from llmcore.protocols.freeform import freeform_description, freeform_schema
 from llmcore.protocols.loose_json import mapping, string
 from llmcore.protocols.notes import Notes

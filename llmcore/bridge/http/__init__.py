@@ -1,0 +1,9 @@
+"""The gateway over HTTP, as an ASGI application under uvicorn.
+
+- `metrics`, `logs`: what is counted and logged
+- `access`: which callers are admitted, and how often
+- `request_body`: bodies read within limits, as JSON
+- `stream_writer`, `responses`: answers as they are sent
+- `app`: the application
+- `header_timeout`, `server`: uvicorn's part
+"""

@@ -1,0 +1,7 @@
+"""Where responses are kept.
+
+- `store`: the interface, and records as bytes
+- `memory`, `sqlite`, `redis`: the backends
+- `stores`: the one that the settings ask for
+- `signer`: signs the state that clients keep
+"""
