@@ -20,6 +20,7 @@ from llmcore.schema.events import (
     ToolInputStart,
     ToolResult,
 )
+from llmcore.schema.json import JsonObject, JsonValue
 from llmcore.schema.usage import Usage
 from llmcore.sessions.contract.deltas import (
     DeltaDone,
@@ -66,6 +67,9 @@ class DeltaFold:
 
     Calls that the provider ran itself, sources, files and native events have no kind of
     delta: they are in the response, and in the entry that is made from it.
+
+    Events of a call with `raw=True` bring their native frames: `provider_raw` of a frame's first
+    delta has it.
     """
 
     def __init__(self, run_id: str, clock: Clock, ids: Ids, *, taken: Collection[str] = ()) -> None:
@@ -80,19 +84,33 @@ class DeltaFold:
         self._step: StepFinish | None = None
         self._open = False
         """Whether a stream of deltas has begun and not ended."""
+        self._native: JsonValue = None
+        """The frame that the deltas so far have."""
 
     def process(self, event: LLMEvent) -> Sequence[MessageDelta]:
         """Return the deltas of *event*: none, one or a few."""
         handler = self._HANDLERS.get(type(event))
         if handler is None:
             return ()
-        return [self._delta(payload) for payload in handler(self, event)]
+        native = event.native
+        return [self._delta(payload, native) for payload in handler(self, event)]
 
-    def _delta(self, payload: DeltaPayload) -> MessageDelta:
+    def _delta(self, payload: DeltaPayload, native: JsonValue) -> MessageDelta:
         self._seq += 1
         return MessageDelta(
-            run_id=self._run_id, seq=self._seq, payload=payload, timestamp=self._clock()
+            run_id=self._run_id,
+            seq=self._seq,
+            payload=payload,
+            timestamp=self._clock(),
+            provider_raw=None if native is None else self._raw(native),
         )
+
+    def _raw(self, native: JsonValue) -> JsonObject | None:
+        """Return *native* as an object; None if a delta before has it."""
+        if native is self._native:
+            return None
+        self._native = native
+        return native if isinstance(native, Mapping) else {"frame": native}
 
     # -- deltas: the per-token path
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from itertools import count
+from typing import Any
 
 import pytest
 from attrs import evolve
@@ -10,9 +11,14 @@ from hypothesis import strategies as st
 
 from llmcore.folds.response import collect
 from llmcore.folds.segments import complete_segments
+from llmcore.protocols.registry import protocol_by_id
+from llmcore.routes.decoding import decode_response
+from llmcore.routes.framing import Framing
 from llmcore.schema import events
 from llmcore.schema.errors import RateLimitError
 from llmcore.schema.events import LLMEvent
+from llmcore.schema.model import Model
+from llmcore.schema.request import request
 from llmcore.schema.result import Success
 from llmcore.schema.usage import Usage
 from llmcore.sessions.contract.assembly import assemble
@@ -34,6 +40,7 @@ from llmcore.sessions.contract.deltas import (
 from llmcore.sessions.contract.entries import EntryText, EntryToolCall
 from llmcore.sessions.contract.errors import FailedAnswerError, UnfinishedStreamError
 from tests.support.strategies.values import framed, streams
+from tests.support.wire import chat
 
 USAGE = Usage.make(input_tokens=3, output_tokens=2, cost_usd=0.25)
 STOP = events.FinishReason("stop", "end_turn")
@@ -94,6 +101,36 @@ def test_an_answer_becomes_deltas() -> None:
     ]
     assert [delta.seq for delta in deltas(stream)] == list(range(1, 11))
     assert deltas(stream)[0].timestamp == "2026-11-22T12:00:00Z"
+
+
+def choices(chunk: Any) -> list[Any]:
+    """Return the choices of a Chat Completions chunk; the end of the stream has none."""
+    return [*chunk.get("choices", ())]
+
+
+@pytest.mark.parametrize("raw", [True, False])
+def test_provider_raw_has_each_native_frame_once_where_the_call_asked_for_it(raw: bool) -> None:
+    """At the first delta that the frame gives; the deltas say the same without it."""
+    stream = decode_response(
+        protocol_by_id("openai-chat"),
+        Framing.sse(),
+        request(model=Model("m", "p"), prompt="Hello"),
+        status=200,
+        headers={"content-type": "text/event-stream"},
+        chunks=[chat.sse(chat.text_chunks("Hel", "lo"))],
+        streaming=True,
+        raw=raw,
+    )
+    found = deltas(stream)
+    native = [delta.provider_raw for delta in found if delta.provider_raw is not None]
+
+    assert [delta.payload for delta in found if delta.kind == "text"] == [
+        DeltaText("Hel"),
+        DeltaText("lo"),
+    ]
+    texts = [choice["delta"].get("content") for frame in native for choice in choices(frame)]
+    assert [text for text in texts if text] == (["Hel", "lo"] if raw else [])
+    assert [delta_from_wire(to_wire(delta)) for delta in found] == found
 
 
 @pytest.mark.parametrize(
