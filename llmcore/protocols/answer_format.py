@@ -9,8 +9,8 @@ from typing import Final, Literal
 
 from attrs import frozen
 
-from llmcore.protocols.json_text import written
-from llmcore.protocols.notes import Notes
+from llmcore.protocols.diagnostics import Notes
+from llmcore.protocols.native_json import text_or_json
 from llmcore.protocols.tool_schema import Projected, SchemaTarget, project
 from llmcore.schema import json
 from llmcore.schema.json import JsonObject, JsonValue
@@ -108,7 +108,7 @@ def unwrapped(arguments: JsonValue) -> str:
     """Return the answer that a tool's input holds in its one property, as text."""
     if isinstance(arguments, Mapping) and WRAPPER in arguments:
         return json.dumps(arguments[WRAPPER]).decode()
-    return written(arguments)
+    return text_or_json(arguments)
 
 
 # -- in words

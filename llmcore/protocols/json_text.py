@@ -1,17 +1,6 @@
-"""Values that may be text or JSON: how each is written as text, and read back."""
+"""Old names of `native_json`."""
 
-from llmcore.schema import json
-from llmcore.schema.json import JsonValue
+from llmcore.protocols.native_json import json_or_text as parsed
+from llmcore.protocols.native_json import text_or_json as written
 
-
-def written(value: JsonValue) -> str:
-    """Return *value* as JSON; a text as it is."""
-    return value if isinstance(value, str) else json.dumps(value).decode()
-
-
-def parsed(text: str) -> JsonValue:
-    """Return what the JSON *text* says; *text* itself where it is none."""
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
+__all__ = ["parsed", "written"]

@@ -8,7 +8,7 @@ one is an InvalidRequestError here.
 import base64
 import binascii
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import TypeAlias, Union
 from urllib.parse import unquote, unquote_to_bytes, urlsplit
 
@@ -341,3 +341,25 @@ def document_name(name: str | None, taken: Collection[str] = ()) -> str:
         ending = f" {times}"
         result = base[: MAX_DOCUMENT_NAME - len(ending)].rstrip() + ending
     return result
+
+
+# -- base64 in pieces
+
+
+def decode_pieces(pieces: Iterable[str]) -> bytes:
+    """Return the bytes of base64 *pieces*; a piece that is not base64 has none."""
+    found: list[bytes] = []
+    rest = ""
+    for piece in pieces:
+        rest += piece
+        end = len(rest) // 4 * 4
+        found.append(_decode(rest[:end]))
+        rest = rest[end:]
+    return b"".join([*found, _decode(rest + "=" * (-len(rest) % 4))])
+
+
+def _decode(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=False)
+    except (binascii.Error, ValueError):
+        return b""

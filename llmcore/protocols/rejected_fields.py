@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from llmcore.protocols.json_text import written
+from llmcore.protocols.native_json import text_or_json
 from llmcore.schema.errors import InvalidRequestError, LLMError
 from llmcore.schema.json import JsonObject
 
@@ -20,7 +20,7 @@ def rejected_field(error: LLMError, body: JsonObject, optional: Iterable[str]) -
     """
     if not isinstance(error, InvalidRequestError):
         return None
-    text = f"{error.message} {error.error_code or ''} {written(error.raw)[:_SEARCHED]}"
+    text = f"{error.message} {error.error_code or ''} {text_or_json(error.raw)[:_SEARCHED]}"
     for name in optional:
         words = re.escape(name).replace("_", "[_ ]")
         if name in body and re.search(rf"(?<!\w){words}(?!\w)", text, re.IGNORECASE):

@@ -18,7 +18,6 @@ from typing import Final
 
 from attrs import evolve, frozen
 
-from llmcore.protocols.notes import Notes
 from llmcore.schema.content import ContentPart, ToolCallPart, ToolResultPart
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.messages import Message
@@ -96,10 +95,6 @@ def fit_tool_names(request: LLMRequest, rule: ToolNameRule) -> FittedRequest:
     replaced = _replacements(paths, rule)
     if not replaced:
         return FittedRequest(request, {})
-    notes = Notes()
-    for name, sent in replaced.items():
-        message = f"the name {_shown(name)!r} is sent as {sent!r}; answers have it unchanged"
-        notes.noted("tool-name-changed", paths[name], message)
     fitted = evolve(
         request,
         tools=tuple(
@@ -112,7 +107,13 @@ def fit_tool_names(request: LLMRequest, rule: ToolNameRule) -> FittedRequest:
         messages=tuple(_message(message, replaced) for message in request.messages),
     )
     originals = {sent: name for name, sent in replaced.items()}
-    return FittedRequest(fitted, originals, tuple(notes.entries))
+    notes = tuple(_note(name, sent, paths[name]) for name, sent in replaced.items())
+    return FittedRequest(fitted, originals, notes)
+
+
+def _note(name: str, sent: str, path: str) -> Diagnostic:
+    message = f"the name {_shown(name)!r} is sent as {sent!r}; answers have it unchanged"
+    return Diagnostic("tool-name-changed", path, action="noted", message=message)
 
 
 def _names(request: LLMRequest) -> dict[str, str]:

@@ -11,14 +11,13 @@ into it.
 from typing import Any, Final, TypeAlias, cast
 
 from llmcore.protocols.answer_format import format_in_words
-from llmcore.protocols.building import build
+from llmcore.protocols.diagnostics import Notes, collect_diagnostics
 from llmcore.protocols.gemini.dialect import GeminiDialect
 from llmcore.protocols.gemini.messages import lower_messages, target_of
 from llmcore.protocols.gemini.models import ModelRules, rules_of
 from llmcore.protocols.gemini.names import METADATA_KEY, PROTOCOL_ID, GeminiBody
 from llmcore.protocols.gemini.thinking import lower_thinking
 from llmcore.protocols.gemini.tools import lower_tools
-from llmcore.protocols.notes import Notes
 from llmcore.protocols.protocol import Built
 from llmcore.protocols.tool_schema import SchemaTarget, project
 from llmcore.schema.errors import LLMError
@@ -38,7 +37,7 @@ def from_request(
     request: LLMRequest, stream: bool, dialect: GeminiDialect
 ) -> Result[Built[GeminiBody], LLMError]:
     """Build the body of *request*; it is the same for a stream."""
-    return build(lambda notes: cast("GeminiBody", _lower(request, dialect, notes)))
+    return collect_diagnostics(lambda notes: cast("GeminiBody", _lower(request, dialect, notes)))
 
 
 def _lower(request: LLMRequest, dialect: GeminiDialect, notes: Notes) -> Body:

@@ -10,7 +10,7 @@ import binascii
 from collections.abc import Mapping
 from typing import Any, Final
 
-from llmcore.protocols.chain import Chain
+from llmcore.protocols.answering import PersistentList
 from llmcore.protocols.gemini.names import METADATA_KEY
 from llmcore.protocols.gemini.state import (
     Chunk,
@@ -20,7 +20,7 @@ from llmcore.protocols.gemini.state import (
     metadata_of,
     open_segment,
 )
-from llmcore.protocols.loose_json import dicts, mapping, string
+from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
 from llmcore.schema.content import TokenLogprob
 from llmcore.schema.events import File, LLMEvent, ProviderEvent, ReasoningDelta, TextDelta
 
@@ -32,7 +32,7 @@ def on_text(
 ) -> State:
     """Take more text, or more of a thought."""
     own = without(part, "text", "thought")
-    text = string(part.get("text")) or ""
+    text = str_or_none(part.get("text")) or ""
     if not own and not text:
         return state
     if own:
@@ -43,7 +43,7 @@ def on_text(
         events.append(ReasoningDelta(state.answer.segment, text))
     elif text:
         events.append(TextDelta(state.answer.segment, text, logprobs))
-        state = State(state.answer, state.usage, Chain(text, state.said))
+        state = State(state.answer, state.usage, PersistentList(text, state.said))
     return close_segment(state, events, own) if own else state
 
 
@@ -57,8 +57,8 @@ def without(mapping: Mapping[str, Any], *names: str) -> Chunk:
 
 def on_media(state: State, part: Chunk, events: list[LLMEvent]) -> State:
     """Take a file that came inline. Raw sound comes in pieces, which are joined."""
-    blob = mapping(part.get("inlineData"))
-    media_type, data = string(blob.get("mimeType")), _decoded(blob.get("data"))
+    blob = object_or_empty(part.get("inlineData"))
+    media_type, data = str_or_none(blob.get("mimeType")), _decoded(blob.get("data"))
     own = without(part, "inlineData")
     more = without(blob, "mimeType", "data")
     own |= {"inlineData": more} if more else {}
@@ -77,19 +77,19 @@ def _on_sound(state: State, media_type: str, data: bytes, events: list[LLMEvent]
     if state.answer.mode == "audio" and state.answer.audio_type != media_type:
         state = close_segment(state, events)
     state = change(open_segment(state, "audio", events), audio_type=media_type)
-    return State(state.answer, state.usage, Chain(data, state.said))
+    return State(state.answer, state.usage, PersistentList(data, state.said))
 
 
 def on_file_uri(state: State, part: Chunk, events: list[LLMEvent]) -> State:
     """Take a file that stands elsewhere."""
-    data = mapping(part.get("fileData"))
-    uri = string(data.get("fileUri"))
+    data = object_or_empty(part.get("fileData"))
+    uri = str_or_none(data.get("fileUri"))
     if uri is None:
         return on_unknown(state, part, events)
     own = without(part, "fileData")
     more = without(data, "mimeType", "fileUri")
     own |= {"fileData": more} if more else {}
-    file = File(id="", media_type=string(data.get("mimeType")), url=uri)
+    file = File(id="", media_type=str_or_none(data.get("mimeType")), url=uri)
     return _on_file(state, file, own, events)
 
 
@@ -135,11 +135,11 @@ def on_unknown(state: State, part: Chunk, events: list[LLMEvent]) -> State:
 
 def read_logprobs(candidate: Chunk) -> tuple[TokenLogprob, ...]:
     """Return the log probabilities of a candidate's tokens, with the likeliest at each place."""
-    result = mapping(candidate.get("logprobsResult"))
-    chosen, tops = dicts(result.get("chosenCandidates")), dicts(result.get("topCandidates"))
+    result = object_or_empty(candidate.get("logprobsResult"))
+    chosen, tops = objects(result.get("chosenCandidates")), objects(result.get("topCandidates"))
     found: list[TokenLogprob] = []
     for index, token in enumerate(chosen):
-        top = dicts(tops[index].get("candidates")) if index < len(tops) else []
+        top = objects(tops[index].get("candidates")) if index < len(tops) else []
         others = tuple(_logprob(other) for other in top if _has_logprob(other))
         if _has_logprob(token):
             found.append(_logprob(token, others))

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from llmcore.protocols.chain import Chain
+from llmcore.protocols.answering import PersistentList
 from llmcore.protocols.gemini.state import Answer, Chunk, State
 from llmcore.protocols.gemini.usage import latest
 from llmcore.schema.events import LLMEvent, ReasoningDelta, TextDelta
@@ -69,7 +69,9 @@ def continued(state: State, event: Continuation) -> tuple[State, tuple[LLMEvent]
         return None
     text, usage = parts[0].text, state.usage if usage is None else latest(state.usage, usage)
     if not parts[0].thought and answer.mode == "text":
-        return State(answer, usage, Chain(text, state.said)), (TextDelta(answer.segment, text),)
+        return State(answer, usage, PersistentList(text, state.said)), (
+            TextDelta(answer.segment, text),
+        )
     if parts[0].thought and answer.mode == "reasoning":
         return State(answer, usage, state.said), (ReasoningDelta(answer.segment, text),)
     return None

@@ -10,7 +10,7 @@ from llmcore.protocols.gemini.content import without
 from llmcore.protocols.gemini.names import PROTOCOL_ID
 from llmcore.protocols.gemini.state import Chunk, State, change
 from llmcore.protocols.gemini.usage import latest, map_usage
-from llmcore.protocols.loose_json import mapping, string
+from llmcore.protocols.native_json import object_or_empty, str_or_none
 from llmcore.schema.events import (
     FinishReason,
     FinishReasonKind,
@@ -29,12 +29,12 @@ def on_start(state: State, chunk: Chunk, events: list[LLMEvent]) -> State:
     if state.answer.started or _BEGINNINGS.isdisjoint(chunk):
         return state
     context = state.answer.context
-    response_id = string(chunk.get("responseId"))
-    usage = mapping(chunk.get("usageMetadata"))
+    response_id = str_or_none(chunk.get("responseId"))
+    usage = object_or_empty(chunk.get("usageMetadata"))
     events.append(
         StreamStart(
             provider=context.provider,
-            model=string(chunk.get("modelVersion")) or context.model,
+            model=str_or_none(chunk.get("modelVersion")) or context.model,
             id=response_id,
             protocol=PROTOCOL_ID,
             usage=map_usage(usage) if "promptTokenCount" in usage else None,
@@ -51,8 +51,8 @@ _NO_CANDIDATE_METADATA: Final = ("content", "index", "finishReason", "logprobsRe
 def on_envelope(state: State, chunk: Chunk) -> State:
     """Keep what the chunk says of the response as a whole; the last word counts."""
     state = with_usage(state, chunk)
-    feedback = mapping(chunk.get("promptFeedback"))
-    blocked = string(feedback.get("blockReason"))
+    feedback = object_or_empty(chunk.get("promptFeedback"))
+    blocked = str_or_none(feedback.get("blockReason"))
     if blocked is not None:
         state = change(state, blocked=blocked)
     return _with_metadata(state, without(chunk, *_NO_METADATA))
@@ -60,7 +60,7 @@ def on_envelope(state: State, chunk: Chunk) -> State:
 
 def on_candidate_envelope(state: State, candidate: Chunk, more: Chunk) -> State:
     """Keep why the candidate ended, and what else it says besides its content."""
-    reason = string(candidate.get("finishReason"))
+    reason = str_or_none(candidate.get("finishReason"))
     if reason is not None:
         state = change(state, reason=reason)
     return _with_metadata(state, without(candidate, *_NO_CANDIDATE_METADATA) | more)

@@ -10,9 +10,8 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any, Final
 
+from llmcore.protocols.answering import PersistentList, to_list
 from llmcore.protocols.call_ids import synthetic_call_id
-from llmcore.protocols.chain import Chain, unchain
-from llmcore.protocols.freeform import freeform_text
 from llmcore.protocols.gemini.content import on_unknown, without
 from llmcore.protocols.gemini.state import (
     Chunk,
@@ -22,7 +21,8 @@ from llmcore.protocols.gemini.state import (
     close_segment,
     metadata_of,
 )
-from llmcore.protocols.loose_json import dicts, mapping, string
+from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
+from llmcore.protocols.tools import freeform_text
 from llmcore.schema import json
 from llmcore.schema.changed import changed
 from llmcore.schema.errors import InvalidRequestError
@@ -39,15 +39,15 @@ from llmcore.schema.events import (
 
 def on_function_call(state: State, part: Chunk, events: list[LLMEvent]) -> State:
     """Take a whole call, or the beginning, more or the end of one that comes in pieces."""
-    call = mapping(part.get("functionCall"))
-    name = string(call.get("name"))
+    call = object_or_empty(part.get("functionCall"))
+    name = str_or_none(call.get("name"))
     if name is None and state.answer.call is not None:
         return _on_more(state, call, events)
     state = end_call(close_segment(state, events), events)
     if name is None:
         return on_unknown(state, part, events)
     own = _own(part, call)
-    state, id_ = take_id(state, string(call.get("id")))
+    state, id_ = take_id(state, str_or_none(call.get("id")))
     state = change(state, calls=state.answer.calls + 1)
     if call.get("willContinue") is True:
         return _begin(state, OpenCall(id=id_, name=name, own=own), call, events)
@@ -84,13 +84,13 @@ def take_id(state: State, given: str | None) -> tuple[State, str]:
 def _begin(state: State, opened: OpenCall, call: Chunk, events: list[LLMEvent]) -> State:
     kind = "custom" if opened.name in state.answer.context.freeform else "function"
     events.append(ToolInputStart(opened.id, opened.name, kind=kind))  # type: ignore[arg-type]
-    return change(state, call=changed(opened, pieces=Chain(call, None)))
+    return change(state, call=changed(opened, pieces=PersistentList(call, None)))
 
 
 def _on_more(state: State, call: Chunk, events: list[LLMEvent]) -> State:
     opened = state.answer.call
     assert opened is not None  # noqa: S101  (the caller has looked)
-    state = change(state, call=changed(opened, pieces=Chain(call, opened.pieces)))
+    state = change(state, call=changed(opened, pieces=PersistentList(call, opened.pieces)))
     return state if call.get("willContinue") is True else end_call(state, events)
 
 
@@ -99,7 +99,7 @@ def end_call(state: State, events: list[LLMEvent], *, cut: bool = False) -> Stat
     opened = state.answer.call
     if opened is None:
         return state
-    arguments = _assembled(unchain(opened.pieces))
+    arguments = _assembled(to_list(opened.pieces))
     if opened.name in state.answer.context.freeform:
         text = freeform_text(arguments)
     else:
@@ -115,9 +115,9 @@ def _assembled(calls: Iterable[Chunk]) -> Chunk:
     arguments: Chunk = {}
     texts: dict[tuple[str | int, ...], _Pieces] = {}
     for call in calls:
-        arguments |= mapping(call.get("args"))
-        for piece in dicts(call.get("partialArgs")):
-            path = _path(string(piece.get("jsonPath")) or "$")
+        arguments |= object_or_empty(call.get("args"))
+        for piece in objects(call.get("partialArgs")):
+            path = _path(str_or_none(piece.get("jsonPath")) or "$")
             text = piece.get("stringValue")
             if isinstance(text, str) and path in texts:
                 texts[path].append(text)

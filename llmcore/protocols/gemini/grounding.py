@@ -14,7 +14,7 @@ from attrs import frozen
 
 from llmcore.protocols.gemini.names import METADATA_KEY
 from llmcore.protocols.gemini.state import Chunk, State, Text, change
-from llmcore.protocols.loose_json import dicts, integer, mapping, string
+from llmcore.protocols.native_json import int_or_none, object_or_empty, objects, str_or_none
 from llmcore.schema.changed import changed
 from llmcore.schema.content import Citation
 from llmcore.schema.events import LLMEvent, Source
@@ -24,15 +24,15 @@ from llmcore.schema.events import LLMEvent, Source
 
 def on_grounding(state: State, candidate: Chunk, events: list[LLMEvent]) -> State:
     """Announce what *candidate* names as sources, and keep what its words cite."""
-    grounding = mapping(candidate.get("groundingMetadata"))
+    grounding = object_or_empty(candidate.get("groundingMetadata"))
     if grounding:
         state = change(state, groundings=(*state.answer.groundings, grounding))
-        for chunk in dicts(grounding.get("groundingChunks")):
+        for chunk in objects(grounding.get("groundingChunks")):
             state = _announce(state, _origin(chunk), events)
-    for page in dicts(mapping(candidate.get("urlContextMetadata")).get("urlMetadata")):
+    for page in objects(object_or_empty(candidate.get("urlContextMetadata")).get("urlMetadata")):
         if page.get("urlRetrievalStatus") in ("URL_RETRIEVAL_STATUS_SUCCESS", None):
-            state = _announce(state, _Origin(url=string(page.get("retrievedUrl"))), events)
-    quoted = dicts(mapping(candidate.get("citationMetadata")).get("citations"))
+            state = _announce(state, _Origin(url=str_or_none(page.get("retrievedUrl"))), events)
+    quoted = objects(object_or_empty(candidate.get("citationMetadata")).get("citations"))
     for quotation in quoted:
         state = _announce(state, _quoted(quotation), events)
     known = state.answer.quotations
@@ -55,19 +55,19 @@ class _Origin:
 
 def _origin(chunk: Chunk) -> _Origin:
     """Return where a grounding chunk is from: a page, a picture, a place or a stored document."""
-    stored = mapping(chunk.get("retrievedContext"))
-    held = stored or mapping(chunk.get("web") or chunk.get("maps") or chunk.get("image"))
-    document = string(stored.get("documentName")) or string(stored.get("fileSearchStore"))
+    stored = object_or_empty(chunk.get("retrievedContext"))
+    held = stored or object_or_empty(chunk.get("web") or chunk.get("maps") or chunk.get("image"))
+    document = str_or_none(stored.get("documentName")) or str_or_none(stored.get("fileSearchStore"))
     return _Origin(
-        url=string(held.get("uri")) or string(held.get("sourceUri")),
-        title=string(held.get("title")),
-        document=document or string(held.get("placeId")),
-        text=string(held.get("text")),
+        url=str_or_none(held.get("uri")) or str_or_none(held.get("sourceUri")),
+        title=str_or_none(held.get("title")),
+        document=document or str_or_none(held.get("placeId")),
+        text=str_or_none(held.get("text")),
     )
 
 
 def _quoted(quotation: Chunk) -> _Origin:
-    return _Origin(url=string(quotation.get("uri")), title=string(quotation.get("title")))
+    return _Origin(url=str_or_none(quotation.get("uri")), title=str_or_none(quotation.get("title")))
 
 
 def _announce(state: State, origin: _Origin, events: list[LLMEvent]) -> State:
@@ -113,9 +113,9 @@ def _supports(
     """Return each segment of the answer with each thing that it cites."""
     found: list[tuple[Chunk, Citation]] = []
     for grounding in groundings:
-        chunks = dicts(grounding.get("groundingChunks"))
-        for support in dicts(grounding.get("groundingSupports")):
-            segment = mapping(support.get("segment"))
+        chunks = objects(grounding.get("groundingChunks"))
+        for support in objects(grounding.get("groundingSupports")):
+            segment = object_or_empty(support.get("segment"))
             found += [(segment, citation) for citation in _citations(support, chunks)]
     return found + [(quotation, _quotation(quotation)) for quotation in quotations]
 
@@ -125,7 +125,7 @@ def _citations(support: Chunk, chunks: list[Chunk]) -> list[Citation]:
     scores = support.get("confidenceScores")
     citations: list[Citation] = []
     for number, index in enumerate(indices if isinstance(indices, list) else []):
-        if integer(index) is None or not 0 <= index < len(chunks):
+        if int_or_none(index) is None or not 0 <= index < len(chunks):
             continue
         score = scores[number] if isinstance(scores, list) and number < len(scores) else None
         citations.append(_citation(_origin(chunks[index]), score))
@@ -155,8 +155,11 @@ class _Whole:
 
     def span(self, segment: Chunk) -> tuple[int, int] | None:
         """Return the characters that *segment* means; None if that cannot be told."""
-        start, end = integer(segment.get("startIndex")) or 0, integer(segment.get("endIndex"))
-        words = string(segment.get("text"))
+        start, end = (
+            int_or_none(segment.get("startIndex")) or 0,
+            int_or_none(segment.get("endIndex")),
+        )
+        words = str_or_none(segment.get("text"))
         if end is not None and 0 <= start <= end <= len(self._data):
             first, last = self._character(start), self._character(end)
             if words is None or self._text[first:last] == words:

@@ -10,9 +10,9 @@ from typing import Any, Final, TypeAlias
 
 from attrs import field, frozen
 
+from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.gemini.dialect import GeminiDialect
-from llmcore.protocols.loose_json import mapping
-from llmcore.protocols.notes import Notes
+from llmcore.protocols.native_json import object_or_empty
 from llmcore.schema.json import JsonValue
 from llmcore.schema.tools import HostedTool
 
@@ -97,7 +97,7 @@ def _maps(options: _Options, _dialect: GeminiDialect) -> Hosted:
 def _near(options: _Options) -> Native:
     """Take the user's place, and return the fields of `toolConfig` that tell it."""
     config: Native = {}
-    place = mapping(options.get("user_location"))
+    place = object_or_empty(options.get("user_location"))
     if place.keys() >= set(_COORDINATES):
         config["retrievalConfig"] = {"latLng": {name: place[name] for name in _COORDINATES}}
         options.take("user_location")

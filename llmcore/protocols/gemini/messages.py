@@ -14,16 +14,14 @@ from typing import Any, Final, TypeAlias, cast
 
 from attrs import frozen
 
-from llmcore.protocols.freeform import freeform_arguments
+from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.gemini.models import ModelRules
 from llmcore.protocols.gemini.parts import lower_media, with_own
 from llmcore.protocols.gemini.results import Desk, lower_result
-from llmcore.protocols.history import HistoryPolicy, repair
-from llmcore.protocols.json_text import written
-from llmcore.protocols.loose_json import mapping
-from llmcore.protocols.message_target import MessageTarget, native_keys
-from llmcore.protocols.notes import Notes
-from llmcore.protocols.prefill import LAST_WORD, note_last_word
+from llmcore.protocols.history import HistoryPolicy, LoweringContext, native_provider_ids, repair
+from llmcore.protocols.lowering import CONTINUE_TEXT, note_continue_message
+from llmcore.protocols.native_json import object_or_empty, text_or_json
+from llmcore.protocols.tools import freeform_arguments
 from llmcore.schema.content import (
     AudioPart,
     ContentPart,
@@ -46,14 +44,14 @@ SKIP_SIGNATURE: Final = "skip_thought_signature_validator"
 
 
 @frozen(kw_only=True)
-class Target(MessageTarget):
+class Target(LoweringContext):
     """Whom messages are lowered for."""
 
     rules: ModelRules
 
     def own(self, part: ContentPart) -> Native:
         """Return what *part* carries that is this API's."""
-        return dict(mapping(part.provider_metadata.get(self.metadata_key)))
+        return dict(object_or_empty(part.provider_metadata.get(self.metadata_key)))
 
 
 def target_of(
@@ -72,7 +70,7 @@ def target_of(
         developer_role=False,
         empty_text="drop_empty",
     )
-    keys = native_keys(request, metadata_key)
+    keys = native_provider_ids(request, metadata_key)
     return Target(rules=rules, policy=policy, keys=keys)
 
 
@@ -96,8 +94,8 @@ def lower_messages(
             contents.append(content)
             last = path
     if contents and not _may_end(contents[-1], target.rules):
-        note_last_word(last, notes)
-        contents.append({"role": "user", "parts": [{"text": LAST_WORD}]})
+        note_continue_message(last, notes)
+        contents.append({"role": "user", "parts": [{"text": CONTINUE_TEXT}]})
     return system, contents
 
 
@@ -133,7 +131,7 @@ def _given_ids(messages: Sequence[Message], target: Target) -> frozenset[str]:
 
 
 def _has_id(call: ToolCallPart, target: Target) -> bool:
-    return bool(mapping(target.own(call).get("functionCall")).get("id"))
+    return bool(object_or_empty(target.own(call).get("functionCall")).get("id"))
 
 
 # -- what the user says, and what tools returned
@@ -214,7 +212,7 @@ def _lower_call(call: ToolCallPart, path: str, target: Target, notes: Notes) -> 
     own = target.own(call)
     native: Native = {"name": call.name, "args": _arguments(call, path, notes)}
     if _has_id(call, target):
-        own["functionCall"] = {**mapping(own.get("functionCall")), "id": call.id}
+        own["functionCall"] = {**object_or_empty(own.get("functionCall")), "id": call.id}
     return with_own({"functionCall": native}, own)
 
 
@@ -225,14 +223,14 @@ def _arguments(call: ToolCallPart, path: str, notes: Notes) -> Native:
     if call.kind != "custom":
         why = "arguments are an object: these are wrapped in one"
         notes.changed("invalid-tool-arguments", f"{path}.arguments", why)
-    return freeform_arguments(written(call.arguments))
+    return freeform_arguments(text_or_json(call.arguments))
 
 
 def _lower_executed(
     part: ToolCallPart | ToolResultPart, path: str, target: Target, notes: Notes, *, trusted: bool
 ) -> list[Native]:
     """Return the part of a tool that the service ran, as it came."""
-    native = mapping(target.own(part).get("part"))
+    native = object_or_empty(target.own(part).get("part"))
     if not native:
         why = "a tool run by the provider can only be shown again as it came"
         notes.dropped("unsupported-content", path, why)

@@ -7,8 +7,8 @@ https://ai.google.dev/gemini-api/docs/file-input-methods and .../media-resolutio
 from typing import Any, Final, TypeAlias
 
 from llmcore.protocols import media
+from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.gemini.models import ModelRules
-from llmcore.protocols.notes import Notes
 from llmcore.schema.content import AudioPart, DocumentPart, ImagePart
 
 Native: TypeAlias = dict[str, Any]

@@ -10,9 +10,9 @@ from typing import Any, Final, TypeAlias, cast
 
 from attrs import field, frozen
 
+from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.gemini.models import ModelRules
 from llmcore.protocols.gemini.parts import lower_media
-from llmcore.protocols.notes import Notes
 from llmcore.schema.content import (
     AudioPart,
     DocumentPart,

@@ -11,7 +11,7 @@ from llmcore.protocols.gemini.content import without
 from llmcore.protocols.gemini.function_calls import take_id
 from llmcore.protocols.gemini.names import METADATA_KEY
 from llmcore.protocols.gemini.state import Chunk, State, change, close_segment
-from llmcore.protocols.loose_json import mapping, string
+from llmcore.protocols.native_json import object_or_empty, str_or_none
 from llmcore.schema.changed import changed
 from llmcore.schema.events import LLMEvent, ToolCall, ToolResult
 
@@ -20,38 +20,40 @@ CODE_EXECUTION: Final = "code_execution"
 
 def on_code(state: State, part: Chunk, events: list[LLMEvent]) -> State:
     """Take code that the model wrote to be run."""
-    code = mapping(part.get("executableCode"))
-    call = ToolCall(string(code.get("id")) or "", CODE_EXECUTION, without(code, "id"))
+    code = object_or_empty(part.get("executableCode"))
+    call = ToolCall(str_or_none(code.get("id")) or "", CODE_EXECUTION, without(code, "id"))
     return _on_call(state, part, call, events)
 
 
 def on_code_result(state: State, part: Chunk, events: list[LLMEvent]) -> State:
     """Take what running the code gave."""
-    given = mapping(part.get("codeExecutionResult"))
+    given = object_or_empty(part.get("codeExecutionResult"))
     failed = given.get("outcome") not in ("OUTCOME_OK", None)
-    id_ = string(given.get("id")) or ""
+    id_ = str_or_none(given.get("id")) or ""
     result = ToolResult(id_, without(given, "id"), name=CODE_EXECUTION, is_error=failed)
     return _on_result(state, part, result, events)
 
 
 def on_tool_call(state: State, part: Chunk, events: list[LLMEvent]) -> State:
     """Take a call of one of the service's other tools."""
-    given = mapping(part.get("toolCall"))
-    call = ToolCall(string(given.get("id")) or "", _name(given), mapping(given.get("args")))
+    given = object_or_empty(part.get("toolCall"))
+    call = ToolCall(
+        str_or_none(given.get("id")) or "", _name(given), object_or_empty(given.get("args"))
+    )
     return _on_call(state, part, call, events)
 
 
 def on_tool_response(state: State, part: Chunk, events: list[LLMEvent]) -> State:
     """Take what such a tool returned."""
-    given = mapping(part.get("toolResponse"))
-    id_ = string(given.get("id")) or ""
-    result = ToolResult(id_, mapping(given.get("response")), name=_name(given))
+    given = object_or_empty(part.get("toolResponse"))
+    id_ = str_or_none(given.get("id")) or ""
+    result = ToolResult(id_, object_or_empty(given.get("response")), name=_name(given))
     return _on_result(state, part, result, events)
 
 
 def _name(tool: Chunk) -> str:
     """Return the tool's type in lower case, such as `google_search_web`."""
-    return (string(tool.get("toolType")) or "tool").lower()
+    return (str_or_none(tool.get("toolType")) or "tool").lower()
 
 
 def _on_call(state: State, part: Chunk, call: ToolCall, events: list[LLMEvent]) -> State:

@@ -11,8 +11,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 from attrs import field, frozen
 
-from llmcore.protocols.answer_context import FunctionsContext
-from llmcore.protocols.chain import Chain, unchain
+from llmcore.protocols.answering import PersistentList, StreamContext, to_list
 from llmcore.protocols.gemini.names import METADATA_KEY
 from llmcore.schema.changed import changed
 from llmcore.schema.events import File, LLMEvent, ReasoningEnd, ReasoningStart, TextStart
@@ -41,14 +40,14 @@ class OpenCall:
     id: str
     name: str
     own: JsonObject
-    pieces: Chain | None = None
+    pieces: PersistentList | None = None
 
 
 @frozen(kw_only=True)
 class Answer:
     """What has been said so far, and of the response as a whole. The last word counts."""
 
-    context: FunctionsContext
+    context: StreamContext
     started: bool = False
     response_id: str | None = None
     mode: Mode = ""
@@ -83,7 +82,7 @@ class State(msgspec.Struct, frozen=True):
     answer: Answer
     usage: Chunk | None = None
     """The service's own usage object, as it was last said."""
-    said: Chain | None = None
+    said: PersistentList | None = None
     """Pieces of the open text, or sound."""
 
 
@@ -133,7 +132,7 @@ def close_segment(
             )
             return change(state, mode="")
         case "audio":
-            data = b"".join(unchain(state.said))
+            data = b"".join(to_list(state.said))
             file = File(
                 id=answer.segment,
                 media_type=answer.audio_type,
@@ -143,5 +142,5 @@ def close_segment(
             events.append(file)
             return State(changed(answer, mode=""), state.usage)
         case "text":
-            said = Text(answer.segment, "".join(unchain(state.said)), own)
+            said = Text(answer.segment, "".join(to_list(state.said)), own)
             return State(changed(answer, mode="", texts=(*answer.texts, said)), state.usage)

@@ -12,10 +12,14 @@ Text segments end with the answer: which of their words cite what comes in the l
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeAlias
 
-from llmcore.protocols.answer_context import FunctionsContext
-from llmcore.protocols.endings import cut_short, finished, no_answer, unreadable
+from llmcore.protocols.answering import (
+    StreamContext,
+    empty_response,
+    finish_events,
+    invalid_value_error,
+    truncated,
+)
 from llmcore.protocols.errors import error_from_body
-from llmcore.protocols.freeform import freeform_tools
 from llmcore.protocols.gemini.content import (
     on_file_uri,
     on_media,
@@ -46,8 +50,9 @@ from llmcore.protocols.gemini.server_tools import (
 )
 from llmcore.protocols.gemini.state import Answer, Chunk, State, change, close_segment, metadata_of
 from llmcore.protocols.gemini.usage import map_usage
-from llmcore.protocols.loose_json import dicts, mapping
+from llmcore.protocols.native_json import object_or_empty, objects
 from llmcore.protocols.protocol import Frame
+from llmcore.protocols.tools import freeform_tools
 from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import InvalidRequestError
@@ -79,7 +84,7 @@ def decode(frame: Frame) -> Event | None:
     if isinstance(chunk, dict):
         return {"error": chunk} if name == "error" and not chunk.get("error") else chunk
     if isinstance(chunk, list):
-        return dicts(chunk)
+        return objects(chunk)
     return None if chunk is None else {"error": {"message": f"a chunk is {chunk!r}"[:200]}}
 
 
@@ -97,7 +102,7 @@ Handler: TypeAlias = Callable[[State, Chunk, list[LLMEvent]], State]
 
 def initial(request: LLMRequest) -> State:
     """Return the state before the first chunk."""
-    context = FunctionsContext(
+    context = StreamContext(
         provider=request.provider_id,
         model=request.model_id,
         turn=len(request.messages),
@@ -121,7 +126,7 @@ def step(state: State, event: Event) -> Step:
     try:
         return _step(state, event)
     except InvalidRequestError as error:  # values refuse what is nested too deeply
-        return state, (unreadable(error, event),)
+        return state, (invalid_value_error(error, event),)
 
 
 def _steps(state: State, chunks: list[Chunk]) -> Step:
@@ -139,7 +144,7 @@ def _step(state: State, chunk: Chunk) -> Step:
         return state, (_error(state, chunk),)
     events: list[LLMEvent] = []
     state = on_start(state, chunk, events)
-    for candidate in dicts(chunk.get("candidates")):
+    for candidate in objects(chunk.get("candidates")):
         if candidate.get("index") in (0, None):
             state = _on_candidate(state, candidate, events)
         else:
@@ -162,7 +167,7 @@ def _error(state: State, chunk: Chunk) -> ErrorEvent:
 
 def _on_candidate(state: State, candidate: Chunk, events: list[LLMEvent]) -> State:
     logprobs = read_logprobs(candidate)
-    for part in dicts(mapping(candidate.get("content")).get("parts")):
+    for part in objects(object_or_empty(candidate.get("content")).get("parts")):
         if isinstance(part.get("text"), str) or not part.keys() - _BESIDES:
             said = {name: part[name] for name in part if name not in _KINDS}
             state = on_text(state, said, logprobs, events)
@@ -202,11 +207,11 @@ _BESIDES: Final = frozenset({"text", "thought", "thoughtSignature"})
 def halt(state: State) -> Sequence[LLMEvent]:
     """Finish the answer if it said why it ended, or that the prompt was blocked."""
     if state.answer.reason is None and state.answer.blocked is None:
-        return (cut_short("finishReason"),)
+        return (truncated("finishReason"),)
     try:
         return _finish(state)
     except InvalidRequestError as error:
-        return (unreadable(error, None),)
+        return (invalid_value_error(error, None),)
 
 
 def _finish(state: State) -> Sequence[LLMEvent]:
@@ -220,7 +225,7 @@ def _finish(state: State) -> Sequence[LLMEvent]:
     usage = None if state.usage is None else map_usage(state.usage)
     silent = reason.reason == "stop" and not answer.segments and not answer.ids
     notes = (_NOTHING_SAID,) if silent else ()
-    return (*events, *finished(reason, usage, metadata_of(answer.metadata), answer.raw, notes))
+    return (*events, *finish_events(reason, usage, metadata_of(answer.metadata), answer.raw, notes))
 
 
 _NOTHING_SAID: Final = Diagnostic(
@@ -236,16 +241,16 @@ _NOTHING_SAID: Final = Diagnostic(
 
 def whole(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent]:
     """Return the events of a `GenerateContentResponse`, or of a list of its pieces."""
-    chunks = dicts(document) if isinstance(document, list) else [document]
+    chunks = objects(document) if isinstance(document, list) else [document]
     if not chunks or not all(isinstance(chunk, dict) for chunk in chunks):
-        return (no_answer("is not an object", document),)
+        return (empty_response("is not an object", document),)
     state = change(initial(request), raw=document)
     state, events = _steps(state, chunks)  # type: ignore[arg-type]
     if any(type(event) is ErrorEvent for event in events):
         return events
-    said = any(dicts(mapping(chunk).get("candidates")) for chunk in chunks)
+    said = any(objects(object_or_empty(chunk).get("candidates")) for chunk in chunks)
     if not said and state.answer.blocked is None:
-        return (no_answer("has no candidates", document),)
+        return (empty_response("has no candidates", document),)
     if state.answer.reason is None and state.answer.blocked is None:
         state = change(state, reason="")  # a whole body is whole, whatever it says
     return (*events, *halt(state))

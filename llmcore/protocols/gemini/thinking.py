@@ -7,8 +7,8 @@ https://ai.google.dev/gemini-api/docs/openai (thinking).
 
 from typing import Any, Final, TypeAlias
 
+from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.gemini.models import LEVELS, ModelRules
-from llmcore.protocols.notes import Notes
 from llmcore.schema.options import ReasoningOptions
 
 Native: TypeAlias = dict[str, Any]

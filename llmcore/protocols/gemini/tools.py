@@ -9,13 +9,18 @@ from typing import Any, TypeAlias
 
 from attrs import field, frozen
 
-from llmcore.protocols.freeform import freeform_description, freeform_schema, note_function
+from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.gemini.dialect import GeminiDialect
 from llmcore.protocols.gemini.hosted_tools import Hosted, lower_hosted
 from llmcore.protocols.gemini.models import ModelRules
-from llmcore.protocols.notes import Notes
-from llmcore.protocols.tool_choice import no_tools, unknown_tool
 from llmcore.protocols.tool_schema import SchemaTarget, project
+from llmcore.protocols.tools import (
+    freeform_description,
+    freeform_schema,
+    no_tools,
+    note_function,
+    unknown_tool,
+)
 from llmcore.schema.errors import UnsupportedToolChoiceError
 from llmcore.schema.json import JsonObject
 from llmcore.schema.request import LLMRequest

@@ -9,7 +9,7 @@ Source: https://ai.google.dev/api/generate-content#UsageMetadata, read November 
 from collections.abc import Mapping
 from typing import Any, Final
 
-from llmcore.protocols.loose_json import count
+from llmcore.protocols.native_json import count_or_none
 from llmcore.schema.usage import Usage
 
 _COUNTS: Final = frozenset({"promptTokenCount", "totalTokenCount"})
@@ -26,11 +26,11 @@ def latest(known: dict[str, Any] | None, usage: dict[str, Any]) -> dict[str, Any
 
 def map_usage(usage: Mapping[str, Any]) -> Usage:
     """Return `usageMetadata` by the inclusive contract."""
-    prompt = count(usage.get("promptTokenCount"))
-    from_tools = count(usage.get("toolUsePromptTokenCount"))
-    candidates = count(usage.get("candidatesTokenCount"))
-    thoughts = count(usage.get("thoughtsTokenCount"))
-    total = count(usage.get("totalTokenCount"))
+    prompt = count_or_none(usage.get("promptTokenCount"))
+    from_tools = count_or_none(usage.get("toolUsePromptTokenCount"))
+    candidates = count_or_none(usage.get("candidatesTokenCount"))
+    thoughts = count_or_none(usage.get("thoughtsTokenCount"))
+    total = count_or_none(usage.get("totalTokenCount"))
     input_tokens = _sum(prompt, from_tools)
     output_tokens = _sum(candidates, thoughts)
     if output_tokens is None and input_tokens is not None and total is not None:
@@ -39,7 +39,7 @@ def map_usage(usage: Mapping[str, Any]) -> Usage:
         input_tokens=input_tokens,
         output_tokens=output_tokens,
         total_tokens=total,
-        cache_read_tokens=count(usage.get("cachedContentTokenCount")),
+        cache_read_tokens=count_or_none(usage.get("cachedContentTokenCount")),
         reasoning_tokens=thoughts,
         raw=dict(usage),
     )

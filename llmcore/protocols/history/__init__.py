@@ -17,7 +17,18 @@ model), `cleaning` (each message by itself), `pairing` (calls and their results)
 """
 
 from llmcore.protocols.history.families import model_family
-from llmcore.protocols.history.policy import HistoryPolicy
+from llmcore.protocols.history.policy import (
+    HistoryPolicy,
+    LoweringContext,
+    native_provider_ids,
+)
 from llmcore.protocols.history.repairing import Repaired, repair
 
-__all__ = ["HistoryPolicy", "Repaired", "model_family", "repair"]
+__all__ = [
+    "HistoryPolicy",
+    "LoweringContext",
+    "Repaired",
+    "model_family",
+    "native_provider_ids",
+    "repair",
+]

@@ -5,9 +5,9 @@ from typing import TypeAlias, TypeVar
 
 from attrs import define, evolve
 
+from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.history.policy import HistoryPolicy
-from llmcore.protocols.notes import Notes
-from llmcore.protocols.substitutes import tagged_text
+from llmcore.protocols.lowering import tagged_text
 from llmcore.schema.content import (
     ContentPart,
     ProviderPart,

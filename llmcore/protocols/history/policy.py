@@ -7,6 +7,7 @@ from attrs import frozen
 from llmcore.protocols.call_ids import ANY, CallIdRule
 from llmcore.protocols.history.families import same_family
 from llmcore.schema.messages import Origin
+from llmcore.schema.request import LLMRequest
 
 
 @frozen(kw_only=True)
@@ -66,3 +67,22 @@ class HistoryPolicy:
         if origin is None:
             return True
         return self.same_api(origin) and same_family(origin.model, self.model)
+
+
+@frozen(kw_only=True)
+class LoweringContext:
+    """The target that messages are lowered for."""
+
+    policy: HistoryPolicy
+    keys: frozenset[str]
+    """Under which ids native parts are this API's own."""
+
+    @property
+    def metadata_key(self) -> str:
+        """Where replayed provider data stands."""
+        return self.policy.metadata_key
+
+
+def native_provider_ids(request: LLMRequest, *ids: str) -> frozenset[str]:
+    """Return the ids under which native parts are the target's own: *ids*, and its provider's."""
+    return frozenset(filter(None, (*ids, request.provider_id)))

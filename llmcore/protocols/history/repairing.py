@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 from attrs import frozen
 
+from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.history.cleaning import clean, place_instructions
 from llmcore.protocols.history.pairing import match, settle
 from llmcore.protocols.history.policy import HistoryPolicy
 from llmcore.protocols.history.turns import arrange, units_of
-from llmcore.protocols.notes import Notes
 from llmcore.schema.content import TextPart
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.messages import Message

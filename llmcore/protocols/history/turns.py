@@ -6,10 +6,10 @@ from typing import TypeVar
 
 from attrs import define, field
 
+from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.history.cleaning import Draft, Place, Placed, at
 from llmcore.protocols.history.pairing import Answer, Answers, answers_to
 from llmcore.protocols.history.policy import HistoryPolicy
-from llmcore.protocols.notes import Notes
 from llmcore.schema.content import ContentPart, ReasoningPart, TextPart, ToolResultPart
 from llmcore.schema.messages import Message, Origin, Role
 

@@ -2,7 +2,7 @@
 
 from attrs import frozen
 
-from llmcore.protocols.notes import Notes
+from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.tool_schema.limits import excess
 from llmcore.protocols.tool_schema.references import Hoisted, inline
 from llmcore.protocols.tool_schema.rewriting import Rewriter

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Mapping
 from urllib.parse import unquote
 
-from llmcore.protocols.notes import Notes
+from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.tool_schema.walking import MAX_DEPTH, Schema, schemas_in, within, without
 from llmcore.schema.json import JsonObject, JsonValue
 

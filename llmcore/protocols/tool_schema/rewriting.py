@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from attrs import define
 
-from llmcore.protocols.notes import Notes
+from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.tool_schema import forms
 from llmcore.protocols.tool_schema.describing import is_constraint, joined, sentence
 from llmcore.protocols.tool_schema.targets import Rules

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from llmcore.protocols.notes import Notes
+from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.tool_schema.describing import is_constraint, joined, sentence
 from llmcore.protocols.tool_schema.forms import merged
 from llmcore.protocols.tool_schema.references import MAX_INLINED, look_up, overlay

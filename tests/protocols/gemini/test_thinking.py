@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.gemini.models import rules_of
 from llmcore.protocols.gemini.thinking import lower_thinking
-from llmcore.protocols.notes import Notes
 from llmcore.schema.options import ReasoningOptions
 
 

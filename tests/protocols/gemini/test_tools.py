@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from llmcore.protocols.freeform import freeform_text
 from llmcore.protocols.gemini import VERTEX
+from llmcore.protocols.tools import freeform_text
 from llmcore.schema.errors import InvalidRequestError, UnsupportedToolChoiceError
 from llmcore.schema.model import Model
 from llmcore.schema.tools import (

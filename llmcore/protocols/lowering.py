@@ -1,0 +1,96 @@
+"""What every request builder needs: placeholders, results as text, and the end of a conversation.
+
+Parts that an API cannot carry are replaced by a short text (`omitted_text`), documents and
+instructions by text in a tag (`tagged_text`), which the text itself cannot close.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from llmcore.protocols import media
+from llmcore.protocols.diagnostics import Notes
+from llmcore.protocols.native_json import text_or_json
+from llmcore.schema.content import Citation, DocumentPart, ToolResultPart
+from llmcore.schema.json import JsonObject
+
+# -- text in the place of parts
+
+
+def omitted_text(what: str, path: str, why: str, notes: Notes, words: str | None = None) -> str:
+    """Return what stands for content that is left out, and note it; *words* say what it was."""
+    notes.dropped(
+        "unsupported-content",
+        path,
+        f"{what} was left out ({why}); a short text stands in its place",
+    )
+    return f"[{what}, left out{f': {words}' if words else ''}]"
+
+
+def tagged_text(tag: str, text: str, attributes: str = "") -> str:
+    """Return *text* inside a tag, which no closing tag in the text can end."""
+    escaped = re.sub(rf"<(?=\s*/\s*{tag}\b)", "&lt;", text, flags=re.IGNORECASE)
+    return f"<{tag}{attributes}>\n{escaped}\n</{tag}>"
+
+
+def document_text(part: DocumentPart, text: str) -> str:
+    """Return a text document inside a tag that says what it is."""
+    facts = {"name": part.name, "title": part.title, "context": part.context}
+    said = "".join(f' {name}="{_quoted(fact)}"' for name, fact in facts.items() if fact)
+    return tagged_text("document", text, said)
+
+
+def _quoted(text: str) -> str:
+    return text.replace("&", "&amp;").replace('"', "&quot;")
+
+
+def file_name(part: DocumentPart) -> str:
+    """Return the document's name, or one with the ending that tells the server the format."""
+    if part.name or part.title:
+        return str(part.name or part.title)
+    ending = media.document_format(media.media_type_of(part) or "")
+    return f"document.{ending}" if ending else "document"
+
+
+# -- results and citations
+
+
+def result_text(part: ToolResultPart) -> str:
+    """Return a result that is no list of parts as text, which says so if the tool failed."""
+    text = text_or_json(part.content)  # type: ignore[arg-type]
+    return f"Error: {text}" if part.is_error and not _says_error(text) else text
+
+
+def _says_error(text: str) -> bool:
+    """Return whether a result tells by itself that something went wrong."""
+    return "error" in text[:40].lower()
+
+
+def native_citations(
+    citations: Iterable[Citation], path: str, metadata_key: str, notes: Notes
+) -> Iterator[JsonObject]:
+    """Yield citations in their native form; those that have none are left out."""
+    for index, citation in enumerate(citations):
+        native = citation.provider_metadata.get(metadata_key)
+        if native:
+            yield native
+        else:
+            notes.dropped(
+                "unsupported-content",
+                f"{path}.citations[{index}]",
+                "only citations that the API made itself can be sent back",
+            )
+
+
+# -- conversations that end with the assistant ("prefill")
+
+
+CONTINUE_TEXT: Final = "(continue)"
+"""The user message appended to a conversation that ends with the assistant. Older models continue
+such an answer ("prefill"); newer ones refuse the request."""
+
+
+def note_continue_message(path: str, notes: Notes) -> None:
+    """Record that a user message was appended after the answer at *path*."""
+    why = "the model does not go on from a beginning of its answer"
+    notes.added("last-message-added", path, f"{why}: {CONTINUE_TEXT!r} is sent after it")

@@ -1,0 +1,146 @@
+"""Tools of every API: freeform tools as functions, and the choice among tools.
+
+Freeform tools at APIs that know only functions are a function with one string parameter. The
+grammar of its input goes into the description, since nothing holds the model to it.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeVar
+
+from llmcore.protocols.diagnostics import Notes
+from llmcore.protocols.native_json import text_or_json
+from llmcore.schema.content import ToolCallPart
+from llmcore.schema.errors import InvalidRequestError, UnsupportedToolChoiceError
+from llmcore.schema.json import JsonValue
+from llmcore.schema.request import LLMRequest
+from llmcore.schema.tools import CustomTool, HostedTool, ToolChoice
+
+_T = TypeVar("_T")
+
+FREEFORM_FIELD: Final = "input"
+"""The one parameter of a freeform tool that is offered as a function."""
+
+
+# -- in the body
+
+
+def note_function(path: str, notes: Notes, api: str = "the API") -> None:
+    """Say that the freeform tool at *path* becomes a function."""
+    notes.changed(
+        "custom-tool-as-function",
+        path,
+        f"{api} has no freeform tools: it is a function of one string, "
+        "and nothing holds that string to a grammar",
+    )
+
+
+def freeform_description(tool: CustomTool) -> str:
+    """Return what the function says of itself, the grammar in words included."""
+    words = [tool.description] if tool.description else []
+    if tool.grammar is not None:
+        words.append(
+            f"The input must match this {tool.grammar.syntax} grammar:\n{tool.grammar.definition}"
+        )
+    return "\n\n".join(words) or "Takes one text."
+
+
+def freeform_schema(*, closed: bool) -> dict[str, Any]:
+    """Return the function's parameters; *closed* forbids others in so many words."""
+    schema: dict[str, Any] = {
+        "type": "object",
+        "properties": {FREEFORM_FIELD: {"type": "string", "description": "The whole input."}},
+        "required": [FREEFORM_FIELD],
+    }
+    return {**schema, "additionalProperties": False} if closed else schema
+
+
+def freeform_tools(request: LLMRequest) -> frozenset[str]:
+    """Return the names of the freeform tools."""
+    return frozenset(tool.name for tool in request.tools if isinstance(tool, CustomTool))
+
+
+def freeform_arguments(text: str) -> dict[str, Any]:
+    """Return a freeform tool's input as the arguments of its function."""
+    return {FREEFORM_FIELD: text}
+
+
+def object_arguments(call: ToolCallPart, path: str, notes: Notes) -> Any:
+    """Return the arguments of *call* as an object, for an API that takes nothing else."""
+    if call.kind == "function" and call.is_valid:
+        return call.arguments
+    if call.kind == "function":
+        why = "the API takes only JSON objects as arguments: they are wrapped in one"
+        notes.changed("invalid-tool-arguments", f"{path}.arguments", why)
+    return freeform_arguments(text_or_json(call.arguments))
+
+
+# -- in the answer
+
+
+def freeform_text(arguments: JsonValue) -> str:
+    """Return the text that the arguments of a freeform tool, offered as a function, hold."""
+    if isinstance(arguments, Mapping):
+        value = arguments.get(FREEFORM_FIELD)
+        if value is None and len(arguments) == 1:
+            value = next(iter(arguments.values()))  # models rename the only field
+        if isinstance(value, str):
+            return value
+    return text_or_json(arguments)
+
+
+# -- the choice among tools
+
+
+def match_tool_choice(
+    choice: ToolChoice | None,
+    *,
+    auto: _T,
+    none: _T,
+    required: _T,
+    named: Callable[[str], _T],
+    unset: _T,
+) -> _T:
+    """Return the native form of *choice*, one for each mode; *unset* where there is no choice."""
+    if choice is None:
+        return unset
+    if choice.tool_name is not None:
+        return named(choice.tool_name)
+    return {"auto": auto, "none": none, "required": required}[choice.mode]
+
+
+def check_forcible(
+    request: LLMRequest, *, forced_tools: bool, has_tools: bool, knower: str
+) -> None:
+    """Raise for a choice that cannot be had from an API at which only some models take one.
+
+    *forced_tools* says that the model can be made to call; *has_tools* that *knower* knows
+    some tool of the request. A hosted tool's name there is the API's own, so that any name
+    may be one.
+    """
+    choice = request.tool_choice
+    if choice is None or choice.mode in ("auto", "none"):
+        return
+    if choice.mode == "required" and not has_tools:
+        raise InvalidRequestError(
+            f"tool_choice is 'required', but the request has no tools that {knower} knows"
+        )
+    own = {tool.name for tool in request.tools if not isinstance(tool, HostedTool)}
+    hosted = any(isinstance(tool, HostedTool) for tool in request.tools)
+    if choice.mode == "named" and choice.tool_name not in own and not hosted:
+        raise unknown_tool(choice)
+    if not forced_tools:
+        raise UnsupportedToolChoiceError(
+            f"the model does not take the tool choice {choice.mode!r}; it takes: auto, none"
+        )
+
+
+def unknown_tool(choice: ToolChoice, among: str = "tools") -> InvalidRequestError:
+    """Return the error for a choice that names none of the request's tools."""
+    return InvalidRequestError(
+        f"tool_choice names {choice.tool_name!r}, which is not among the request's {among}"
+    )
+
+
+def no_tools() -> InvalidRequestError:
+    """Return the error for a call that is required where there is nothing to call."""
+    return InvalidRequestError("tool_choice is 'required', but the request has no tools")
