@@ -10,7 +10,7 @@ import anyio
 from attrs import define, field
 
 from llmcore.client.transport import OpensSockets, Socket
-from llmcore.protocols.openai_responses.continuation import Memory, Turn, ending
+from llmcore.protocols.openai_responses.websocket_history import Memory, Turn, ending
 from llmcore.routes.http_request import HttpRequest
 from llmcore.routes.timeouts import Timeouts
 from llmcore.routes.transport import WebSocket

@@ -15,7 +15,7 @@ from attrs import evolve
 from llmcore.client.pool import PerLoop
 from llmcore.client.transport import Exchange, OpensSockets, Transport
 from llmcore.client.websocket.pool import PooledSocket, SocketPool
-from llmcore.protocols.openai_responses.continuation import (
+from llmcore.protocols.openai_responses.websocket_history import (
     PREVIOUS_NOT_FOUND,
     TOO_OLD,
     Memory,

@@ -53,7 +53,6 @@ __all__ = [
     "PROTOCOL_ID",
     "ChatBody",
     "ChatDialect",
-    "NativeObject",
     "State",
     "make",
     "protocol",

@@ -8,26 +8,37 @@ The history is the caller's: by default nothing is stored (`store: false`), and 
 comes encrypted, to be sent back. Options that use the provider's memory (`previous_response_id`,
 `conversation`, `background`, `store`) turn that off; then messages are only what is new.
 
-In reading order: `names` (ids and shared words),
-`dialect` (where servers differ); building the request: `body`, `messages`,
-`replay`, `results`, `parts`, `tools`; reading the answer: `state`, `items`, `content`,
-`citations`, `reasoning`, `tool_calls`, `hosted_tools`, `inputs`, `envelope`, `usage`, `stream`,
-`resume`; and `continuation` (what to send to a server that remembers the last answer).
+In reading order:
+
+* what both directions need: `names` (ids, shared words), `models` (`ResponsesDialect`: where
+  servers differ);
+* building the request: `body`, `reasoning`, `messages`, `replay_grouping` (which items of an answer
+  go back together), `parts`, `tools`;
+* reading the answer: `state`, `items` (which item an event belongs to), `content` (text, reasoning,
+  sound, citations), `calls`, `call_inputs`, `finish` (response info, usage, finish reason),
+  `stream`;
+* `websocket_history` (requests to a server that remembers the last answer), `background` (reading
+  on after a cut).
 """
 
 from functools import partial
 
 from llmcore.protocols import tool_names
 from llmcore.protocols.openai_responses import body, stream
-from llmcore.protocols.openai_responses.continuing import continued
-from llmcore.protocols.openai_responses.dialect import OPENAI, ResponsesDialect
-from llmcore.protocols.openai_responses.names import METADATA_KEY, PROTOCOL_ID, ResponsesBody
-from llmcore.protocols.openai_responses.resume import cursor, resume
-from llmcore.protocols.openai_responses.state import Chunk, State
+from llmcore.protocols.openai_responses.background import cursor, resume
+from llmcore.protocols.openai_responses.models import OPENAI, ResponsesDialect
+from llmcore.protocols.openai_responses.names import (
+    METADATA_KEY,
+    PROTOCOL_ID,
+    NativeObject,
+    ResponsesBody,
+)
+from llmcore.protocols.openai_responses.state import State
+from llmcore.protocols.openai_responses.stream import continued
 from llmcore.protocols.protocol import BodyBuilder, Protocol, StreamMachine
 
 
-def make(dialect: ResponsesDialect) -> Protocol[ResponsesBody, Chunk, State]:
+def make(dialect: ResponsesDialect) -> Protocol[ResponsesBody, NativeObject, State]:
     """Return the protocol as servers of *dialect* speak it."""
     return Protocol(
         id=PROTOCOL_ID,
@@ -54,7 +65,6 @@ __all__ = [
     "METADATA_KEY",
     "OPENAI",
     "PROTOCOL_ID",
-    "Chunk",
     "ResponsesBody",
     "ResponsesDialect",
     "State",

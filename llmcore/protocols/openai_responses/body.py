@@ -4,13 +4,14 @@ Source: https://developers.openai.com/api/reference/resources/responses/methods/
 November 2026.
 """
 
-from typing import Any, Final, TypeAlias, cast
+from typing import Final, cast
 
 from llmcore.protocols.building import build
 from llmcore.protocols.notes import Notes
-from llmcore.protocols.openai_responses.dialect import SAMPLING, ResponsesDialect
 from llmcore.protocols.openai_responses.messages import Target, lower_input, target_of
-from llmcore.protocols.openai_responses.names import METADATA_KEY, ResponsesBody
+from llmcore.protocols.openai_responses.models import SAMPLING, ResponsesDialect
+from llmcore.protocols.openai_responses.names import METADATA_KEY, NativeObject, ResponsesBody
+from llmcore.protocols.openai_responses.reasoning import lower_reasoning
 from llmcore.protocols.openai_responses.tools import lower_tools
 from llmcore.protocols.protocol import Built
 from llmcore.protocols.tool_schema import SchemaTarget, project
@@ -20,9 +21,6 @@ from llmcore.schema.options import ResponseFormat, merge_json
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Result
 
-Body: TypeAlias = dict[str, Any]
-"""A native body, its keys in a fixed order. Servers differ too much for a stricter type."""
-
 
 def from_request(
     request: LLMRequest, stream: bool, dialect: ResponsesDialect
@@ -31,12 +29,14 @@ def from_request(
     return build(lambda notes: cast("ResponsesBody", _lower(request, stream, dialect, notes)))
 
 
-def _lower(request: LLMRequest, stream: bool, dialect: ResponsesDialect, notes: Notes) -> Body:
+def _lower(
+    request: LLMRequest, stream: bool, dialect: ResponsesDialect, notes: Notes
+) -> NativeObject:
     options = request.options_for(METADATA_KEY, request.provider_id)
     memory = lower_memory(options)
     target = target_of(request, options, dialect, stateless=memory.get("store") is False)
     words, items = lower_input(request, target, notes)
-    body: Body = {
+    body: NativeObject = {
         "model": request.model_id,
         **({"instructions": words} if words else {}),
         "input": items,
@@ -55,7 +55,7 @@ def _lower(request: LLMRequest, stream: bool, dialect: ResponsesDialect, notes: 
     return _with_options(_supported(body, request, dialect, notes), options, stream=stream)
 
 
-def _with_options(body: Body, options: JsonObject, *, stream: bool) -> Body:
+def _with_options(body: NativeObject, options: JsonObject, *, stream: bool) -> NativeObject:
     """Lay the caller's native fields over *body*; only we know whether it is to be streamed.
 
     What the caller wants included comes on top of what the protocol needs.
@@ -75,7 +75,7 @@ def _with_options(body: Body, options: JsonObject, *, stream: bool) -> Body:
 _PROVIDERS_MEMORY: Final = ("previous_response_id", "conversation", "background")
 
 
-def lower_memory(options: JsonObject) -> Body:
+def lower_memory(options: JsonObject) -> NativeObject:
     """Return `store`: false, unless the caller says it or uses what the provider stores.
 
     Background responses, conversations and chains of responses live in the provider's store,
@@ -109,7 +109,7 @@ def lower_include(request: LLMRequest, target: Target, notes: Notes) -> list[str
 # -- the shape of the answer
 
 
-def lower_text(wanted: ResponseFormat | None, notes: Notes) -> Body:
+def lower_text(wanted: ResponseFormat | None, notes: Notes) -> NativeObject:
     """Return `text`; its verbosity is a provider option."""
     if wanted is None or wanted.type == "text":
         return {}
@@ -119,7 +119,7 @@ def lower_text(wanted: ResponseFormat | None, notes: Notes) -> Body:
     target = SchemaTarget.OPENAI_STRICT if strict else SchemaTarget.OPENAI_LOOSE
     projected = project(wanted.schema or {}, target, "response_format.schema")
     notes.extend(projected.diagnostics)
-    form: Body = {"type": "json_schema", "name": wanted.name}
+    form: NativeObject = {"type": "json_schema", "name": wanted.name}
     if wanted.description:
         form["description"] = wanted.description
     form["schema"] = projected.schema
@@ -130,7 +130,7 @@ def lower_text(wanted: ResponseFormat | None, notes: Notes) -> Body:
 # -- parameters
 
 
-def lower_generation(request: LLMRequest, notes: Notes) -> Body:
+def lower_generation(request: LLMRequest, notes: Notes) -> NativeObject:
     """Return sampling and limits."""
     options = request.generation
     for name in ("top_k", "stop", "seed", "presence_penalty", "frequency_penalty"):
@@ -146,25 +146,11 @@ def lower_generation(request: LLMRequest, notes: Notes) -> Body:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def lower_reasoning(request: LLMRequest, notes: Notes) -> Body:
-    """Return `reasoning`."""
-    wanted = request.reasoning
-    if wanted is None:
-        return {}
-    if wanted.budget_tokens is not None:
-        why = "the Responses API takes an effort, not a number of tokens"
-        notes.dropped("unsupported-parameter", "reasoning.budget_tokens", why)
-    summary = None if wanted.summary == "none" else wanted.summary  # none is the default
-    fields = {"effort": wanted.effort, "summary": summary}
-    given = {name: value for name, value in fields.items() if value is not None}
-    return {"reasoning": given} if given else {}
-
-
 _TTLS: Final = frozenset({"30m", "12h"})
 """Retentions that are words of `prompt_cache_options`, not of `prompt_cache_retention`."""
 
 
-def lower_caching(request: LLMRequest, notes: Notes) -> Body:
+def lower_caching(request: LLMRequest, notes: Notes) -> NativeObject:
     """Return what steers the prompt cache; the provider places its breakpoints itself.
 
     Source: https://developers.openai.com/api/docs/guides/prompt-caching
@@ -175,7 +161,7 @@ def lower_caching(request: LLMRequest, notes: Notes) -> Body:
     if cache.ttl is not None:
         why = "breakpoints are the provider's own: say how long with cache.retention"
         notes.dropped("unsupported-parameter", "cache.ttl", why)
-    fields: Body = {}
+    fields: NativeObject = {}
     if cache.key is not None:
         fields["prompt_cache_key"] = cache.key
     if cache.retention in _TTLS:
@@ -200,7 +186,9 @@ _OURS: Final = frozenset({"store", "include"})
 """Parameters that the caller did not ask for: leaving them out loses nothing of the request."""
 
 
-def _supported(body: Body, request: LLMRequest, dialect: ResponsesDialect, notes: Notes) -> Body:
+def _supported(
+    body: NativeObject, request: LLMRequest, dialect: ResponsesDialect, notes: Notes
+) -> NativeObject:
     """Return *body* without what the server or the model rejects."""
     effort = request.reasoning.effort if request.reasoning else None
     rejected = dialect.unsupported

@@ -10,17 +10,11 @@ import binascii
 from typing import Any, Final
 
 from llmcore.protocols.chain import Chain, unchain
-from llmcore.protocols.loose_json import dicts, mapping, string
-from llmcore.protocols.openai_responses.citations import (
-    announce_cited,
-    read_citation,
-    read_citations,
-)
+from llmcore.protocols.loose_json import dicts, integer, mapping, string
 from llmcore.protocols.openai_responses.items import find, found_or_begun
-from llmcore.protocols.openai_responses.names import METADATA_KEY
+from llmcore.protocols.openai_responses.names import METADATA_KEY, NativeObject
 from llmcore.protocols.openai_responses.state import (
     TEXT_FIELDS,
-    Chunk,
     Item,
     Part,
     PartKey,
@@ -32,11 +26,15 @@ from llmcore.protocols.openai_responses.state import (
     without_texts,
 )
 from llmcore.schema.changed import changed
-from llmcore.schema.content import TokenLogprob
+from llmcore.schema.content import Citation, TokenLogprob
 from llmcore.schema.events import (
     File,
     LLMEvent,
     ProviderEvent,
+    ReasoningDelta,
+    ReasoningEnd,
+    ReasoningStart,
+    Source,
     TextDelta,
     TextEnd,
     TextStart,
@@ -47,17 +45,17 @@ _TEXTS: Final = {kind: TEXT_FIELDS[kind] for kind in ("output_text", "refusal")}
 # -- deltas
 
 
-def on_text_delta(state: State, event: Chunk, events: list[LLMEvent]) -> State:
+def on_text_delta(state: State, event: NativeObject, events: list[LLMEvent]) -> State:
     """Take more text."""
     return _on_delta(state, event, "output_text", events)
 
 
-def on_refusal_delta(state: State, event: Chunk, events: list[LLMEvent]) -> State:
+def on_refusal_delta(state: State, event: NativeObject, events: list[LLMEvent]) -> State:
     """Take more words of refusal."""
     return _on_delta(state, event, "refusal", events)
 
 
-def _on_delta(state: State, event: Chunk, kind: str, events: list[LLMEvent]) -> State:
+def _on_delta(state: State, event: NativeObject, kind: str, events: list[LLMEvent]) -> State:
     text = event.get("delta")
     logprobs = read_logprobs(event.get("logprobs"))
     if not isinstance(text, str) or not (text or logprobs):
@@ -73,7 +71,7 @@ def _on_delta(state: State, event: Chunk, kind: str, events: list[LLMEvent]) -> 
 
 
 def _opened(
-    state: State, event: Chunk, kind: str, events: list[LLMEvent]
+    state: State, event: NativeObject, kind: str, events: list[LLMEvent]
 ) -> tuple[State, Item, PartKey]:
     """Return *state* with the part that *event* speaks of open, unless its item is done."""
     state, item = found_or_begun(state, event, "message")
@@ -94,7 +92,7 @@ def open_part(state: State, item: Item, key: PartKey, events: list[LLMEvent]) ->
 # -- parts
 
 
-def on_part_added(state: State, event: Chunk, events: list[LLMEvent]) -> State:
+def on_part_added(state: State, event: NativeObject, events: list[LLMEvent]) -> State:
     """Open a text, so that it stands where it began, and emit what it has already."""
     part = mapping(event.get("part"))
     kind = string(part.get("type"))
@@ -108,7 +106,7 @@ def on_part_added(state: State, event: Chunk, events: list[LLMEvent]) -> State:
     return state
 
 
-def on_part_done(state: State, event: Chunk, events: list[LLMEvent]) -> State:
+def on_part_done(state: State, event: NativeObject, events: list[LLMEvent]) -> State:
     """Keep the whole text of a part, for servers that end no items."""
     part = mapping(event.get("part"))
     kind = string(part.get("type"))
@@ -117,7 +115,7 @@ def on_part_done(state: State, event: Chunk, events: list[LLMEvent]) -> State:
     return _keep_text(state, event, kind, part, events)
 
 
-def _keep_other(state: State, event: Chunk, part: Chunk) -> State:
+def _keep_other(state: State, event: NativeObject, part: NativeObject) -> State:
     """Keep a part of another kind with its item, whose end may not repeat it."""
     item = find(state, event, "message")
     content = None if item is None else item.native.get("content")
@@ -127,18 +125,18 @@ def _keep_other(state: State, event: Chunk, part: Chunk) -> State:
     return put(state, changed(item, native=native))
 
 
-def on_text_done(state: State, event: Chunk, events: list[LLMEvent]) -> State:
+def on_text_done(state: State, event: NativeObject, events: list[LLMEvent]) -> State:
     """Keep the whole text."""
     return _keep_text(state, event, "output_text", event, events)
 
 
-def on_refusal_done(state: State, event: Chunk, events: list[LLMEvent]) -> State:
+def on_refusal_done(state: State, event: NativeObject, events: list[LLMEvent]) -> State:
     """Keep the whole refusal."""
     return _keep_text(state, event, "refusal", event, events)
 
 
 def _keep_text(
-    state: State, event: Chunk, kind: str, whole: Chunk, events: list[LLMEvent]
+    state: State, event: NativeObject, kind: str, whole: NativeObject, events: list[LLMEvent]
 ) -> State:
     """Keep what *whole*, the event or its part, says at the end of a text."""
     text, cited = string(whole.get(_TEXTS[kind])), read_citations(whole.get("annotations"))
@@ -158,7 +156,7 @@ def _keep_text(
     return put_part(state, item, key, kept)
 
 
-def on_annotation(state: State, event: Chunk, events: list[LLMEvent]) -> State:
+def on_annotation(state: State, event: NativeObject, events: list[LLMEvent]) -> State:
     """Take one thing the text cites."""
     annotation = mapping(event.get("annotation"))
     if not annotation:
@@ -208,7 +206,7 @@ def settle_message(state: State, item: Item, events: list[LLMEvent]) -> State:
 
 
 def _settle_part(
-    state: State, place: int, number: int, native: Chunk, events: list[LLMEvent]
+    state: State, place: int, number: int, native: NativeObject, events: list[LLMEvent]
 ) -> State:
     item = state.items[place]
     kind = string(native.get("type")) or ""
@@ -230,7 +228,7 @@ def _settle_part(
 
 
 def _settle_other(
-    state: State, item: Item, number: int, native: Chunk, events: list[LLMEvent]
+    state: State, item: Item, number: int, native: NativeObject, events: list[LLMEvent]
 ) -> State:
     """Take a part of another kind: sound, or one that is new."""
     if native.get("type") == "output_audio":
@@ -300,7 +298,7 @@ def read_logprobs(value: Any) -> tuple[TokenLogprob, ...]:
     )
 
 
-def _has_logprob(token: Chunk) -> bool:
+def _has_logprob(token: NativeObject) -> bool:
     value = token.get("logprob")
     return isinstance(value, int | float) and not isinstance(value, bool)
 
@@ -308,7 +306,7 @@ def _has_logprob(token: Chunk) -> bool:
 # -- sound
 
 
-def on_sound(state: State, event: Chunk, _events: list[LLMEvent]) -> State:
+def on_sound(state: State, event: NativeObject, _events: list[LLMEvent]) -> State:
     """Keep a piece of spoken sound, in base64 by itself, or of its words."""
     text = event.get("delta")
     if not isinstance(text, str):
@@ -338,3 +336,209 @@ def decoded(data: Any) -> bytes:
         return base64.b64decode(data, validate=False) if isinstance(data, str) else b""
     except (binascii.Error, ValueError):
         return b""
+
+
+# -- reasoning
+
+
+_LISTS: Final = {"summary_text": "summary", "reasoning_text": "content"}
+"""Which list of a reasoning item holds which parts."""
+_FIELDS: Final = {"summary_text": "summary_index", "reasoning_text": "content_index"}
+
+
+def _thought_kind(event: NativeObject) -> str:
+    """Return the native type of the part that *event*, by its name, speaks of."""
+    return "summary_text" if "summary" in str(event.get("type")) else "reasoning_text"
+
+
+def on_reasoning_delta(state: State, event: NativeObject, events: list[LLMEvent]) -> State:
+    """Take more thinking."""
+    text = event.get("delta")
+    if not isinstance(text, str) or not text:
+        return state
+    kind = _thought_kind(event)
+    state, item, key = _opened_thought(state, event, kind, events)
+    part = item.parts.get(key)
+    if part is None or part.ended:
+        return state
+    events.append(ReasoningDelta(part.segment, text))
+    if state.hot is not None and state.hot.segment == part.segment:
+        return state
+    return changed(state, hot=heat(event, _FIELDS[kind], part.segment, ReasoningDelta))
+
+
+def on_reasoning_part(state: State, event: NativeObject, events: list[LLMEvent]) -> State:
+    """Open a part and emit what it has already, or keep its whole text."""
+    part = mapping(event.get("part"))
+    kind = string(part.get("type")) or _thought_kind(event)
+    text = string(part.get("text"))
+    if kind not in _LISTS:
+        return state
+    if str(event.get("type")).endswith(".done"):
+        return _keep_thought(state, event, kind, text, events)
+    before = len(events)
+    state, item, key = _opened_thought(state, event, kind, events)
+    if text and len(events) > before:
+        events.append(ReasoningDelta(item.parts[key].segment, text))
+    return state
+
+
+def on_reasoning_done(state: State, event: NativeObject, events: list[LLMEvent]) -> State:
+    """Keep the whole text of a part."""
+    return _keep_thought(state, event, _thought_kind(event), string(event.get("text")), events)
+
+
+def _keep_thought(
+    state: State, event: NativeObject, kind: str, text: str | None, events: list[LLMEvent]
+) -> State:
+    state, item, key = _opened_thought(state, event, kind, events)
+    part = item.parts.get(key)
+    if part is None or part.ended or text is None:
+        return state
+    return put_part(state, item, key, changed(part, text=text))
+
+
+def _opened_thought(
+    state: State, event: NativeObject, kind: str, events: list[LLMEvent]
+) -> tuple[State, Item, PartKey]:
+    """Return *state* with the part that *event* speaks of open, unless its item is done."""
+    state, item = found_or_begun(state, event, "reasoning")
+    key = kind, part_number(event, _FIELDS[kind], item, kind)
+    if not item.done and key not in item.parts:
+        state = _open_thought(state, item, key, events)
+    return state, state.items[item.place], key
+
+
+def _open_thought(state: State, item: Item, key: PartKey, events: list[LLMEvent]) -> State:
+    """Begin a segment; those before it end, if the server has said that they are whole."""
+    for before, part in item.parts.items():
+        if part.text and not part.ended:
+            item = _end_thought(item, before, part, None, events)
+    kind, number = key
+    segment = f"{'summary' if kind == 'summary_text' else 'reasoning'}_{item.place}_{number}"
+    events.append(ReasoningStart(segment))
+    return put_part(state, item, key, Part(segment=segment))
+
+
+# -- the whole item
+
+
+def begin_reasoning(state: State, item: Item, events: list[LLMEvent]) -> State:
+    """Emit the texts that a reasoning item has when it is announced."""
+    state = put(state, changed(item, native=without_texts(item.native)))
+    for key, text in _whole_thoughts(item):
+        item = state.items[item.place]
+        if key in item.parts:
+            continue
+        state = _open_thought(state, item, key, events)
+        if text:
+            events.append(ReasoningDelta(state.items[item.place].parts[key].segment, text))
+    return state
+
+
+def settle_reasoning(state: State, item: Item, events: list[LLMEvent]) -> State:
+    """End all parts of a reasoning item; one that shows nothing is a segment without text."""
+    state = put(state, item)
+    for key, text in _whole_thoughts(item):
+        item = state.items[item.place]
+        if key not in item.parts:
+            state = _open_thought(state, item, key, events)
+        item = state.items[item.place]
+        part = item.parts[key]
+        if text and not part.ended:
+            state = put_part(state, item, key, changed(part, text=text))
+    return _end_thoughts(state, state.items[item.place], events)
+
+
+def _whole_thoughts(item: Item) -> list[tuple[PartKey, str]]:
+    return [
+        ((kind, number), string(native.get("text")) or "")
+        for kind, name in _LISTS.items()
+        for number, native in enumerate(dicts(item.native.get(name)))
+    ]
+
+
+def _end_thoughts(state: State, item: Item, events: list[LLMEvent]) -> State:
+    encrypted = string(item.native.get("encrypted_content"))
+    unended = [(key, part) for key, part in item.parts.items() if not part.ended]
+    if not unended:
+        segment = f"reasoning_{item.place}"
+        own = {METADATA_KEY: item.metadata}
+        events.append(ReasoningStart(segment))
+        events.append(ReasoningEnd(segment, encrypted=encrypted, provider_metadata=own))
+        return put(state, changed(item, done=True))
+    for key, part in unended:
+        last = key == unended[-1][0]
+        item = _end_thought(item, key, part, encrypted if last else None, events)
+    return put(state, changed(item, done=True))
+
+
+def _end_thought(
+    item: Item, key: PartKey, part: Part, encrypted: str | None, events: list[LLMEvent]
+) -> Item:
+    own = {**item.metadata, "part": key[0]}
+    events.append(
+        ReasoningEnd(
+            part.segment, part.text, encrypted=encrypted, provider_metadata={METADATA_KEY: own}
+        )
+    )
+    return changed(item, parts={**item.parts, key: changed(part, ended=True)})
+
+
+# -- citations and sources
+
+
+def read_citations(annotations: Any) -> tuple[Citation, ...]:
+    """Return what a text cites."""
+    return tuple(map(read_citation, dicts(annotations)))
+
+
+def read_citation(annotation: NativeObject) -> Citation:
+    """Return one citation. A `file_citation` has a place, not a stretch of text."""
+    place = integer(annotation.get("index")) if annotation.get("type") == "file_citation" else None
+    start, end = integer(annotation.get("start_index")), integer(annotation.get("end_index"))
+    return Citation(
+        url=string(annotation.get("url")),
+        title=string(annotation.get("title")) or string(annotation.get("filename")),
+        document_id=string(annotation.get("file_id")),
+        start_index=place if start is None else start,
+        end_index=place if end is None else end,
+        provider_metadata={METADATA_KEY: annotation},
+    )
+
+
+def announce_cited(state: State, citation: Citation, events: list[LLMEvent]) -> State:
+    """Announce the page or the file that *citation* names."""
+    if citation.url is not None:
+        return announce(state, citation.url, citation.title, events)
+    return announce_file(state, citation.document_id, citation.title, events)
+
+
+def announce(state: State, url: Any, title: Any, events: list[LLMEvent]) -> State:
+    """Announce a page that the answer rests on, once."""
+    sources = state.envelope.sources
+    if not isinstance(url, str) or not url or url in sources:
+        return state
+    events.append(Source(id=f"source_{len(sources)}", url=url, title=string(title)))
+    return _announced(state, url)
+
+
+def announce_file(state: State, file_id: Any, name: Any, events: list[LLMEvent]) -> State:
+    """Announce a file that the answer rests on, once."""
+    sources = state.envelope.sources
+    if not isinstance(file_id, str) or not file_id or file_id in sources:
+        return state
+    events.append(
+        Source(
+            id=f"source_{len(sources)}",
+            title=string(name),
+            kind="document",
+            provider_metadata={METADATA_KEY: {"file_id": file_id}},
+        )
+    )
+    return _announced(state, file_id)
+
+
+def _announced(state: State, key: str) -> State:
+    sources = state.envelope.sources | {key}
+    return changed(state, envelope=changed(state.envelope, sources=sources))

@@ -10,13 +10,14 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from llmcore.protocols.loose_json import integer, string
-from llmcore.protocols.openai_responses.state import Chunk, Item, State
+from llmcore.protocols.openai_responses.names import NativeObject
+from llmcore.protocols.openai_responses.state import Item, State
 from llmcore.schema.changed import changed
 
 # -- finding
 
 
-def find(state: State, event: Chunk, *kinds: str) -> Item | None:
+def find(state: State, event: NativeObject, *kinds: str) -> Item | None:
     """Return the item of one of *kinds* that an event about its inside speaks of."""
     number = integer(event.get("output_index"))
     item_id = string(event.get("item_id"))
@@ -32,7 +33,7 @@ def find(state: State, event: Chunk, *kinds: str) -> Item | None:
     return _open(state, kinds)
 
 
-def find_announced(state: State, native: Chunk, number: int | None) -> Item | None:
+def find_announced(state: State, native: NativeObject, number: int | None) -> Item | None:
     """Return the item that the announcement *native* repeats, or names at last."""
     kind = string(native.get("type")) or ""
     candidate = _numbered(state, number, (kind,))
@@ -41,7 +42,7 @@ def find_announced(state: State, native: Chunk, number: int | None) -> Item | No
     return _named(state, native, kind)
 
 
-def find_whole(state: State, native: Chunk, number: int | None) -> Item | None:
+def find_whole(state: State, native: NativeObject, number: int | None) -> Item | None:
     """Return the item that *native*, a whole item, is the last word on; None for a new one."""
     kind = string(native.get("type")) or ""
     candidate = _numbered(state, number, (kind,))
@@ -51,7 +52,7 @@ def find_whole(state: State, native: Chunk, number: int | None) -> Item | None:
     return named if named is not None or number is not None else _open(state, (kind,))
 
 
-def _named(state: State, native: Chunk, kind: str) -> Item | None:
+def _named(state: State, native: NativeObject, kind: str) -> Item | None:
     """Return the item of *kind* that has the call id of *native*, or its id."""
     for name in ("call_id", "id"):
         wanted = string(native.get(name))
@@ -84,7 +85,7 @@ def _is_called(item: Item, item_id: str) -> bool:
     return item_id in (item.native.get("id"), item.native.get("call_id"))
 
 
-def _agrees(item: Item, native: Chunk) -> bool:
+def _agrees(item: Item, native: NativeObject) -> bool:
     """Return whether *native* can be a later word on *item*."""
     if not _may_be(item, native):
         return False
@@ -92,7 +93,7 @@ def _agrees(item: Item, native: Chunk) -> bool:
     return not item.done or any(item.native.get(name) == native.get(name) for name in names)
 
 
-def _may_be(item: Item, native: Chunk) -> bool:
+def _may_be(item: Item, native: NativeObject) -> bool:
     """Return whether the call ids, which no server changes, let *native* be *item*."""
     before, now = string(item.native.get("call_id")), string(native.get("call_id"))
     return before is None or now is None or before == now
@@ -101,7 +102,7 @@ def _may_be(item: Item, native: Chunk) -> bool:
 # -- the final list
 
 
-def paired(state: State, output: Sequence[Chunk]) -> list[Item | None]:
+def paired(state: State, output: Sequence[NativeObject]) -> list[Item | None]:
     """Return, for each item of the final *output*, the one that was streamed; None for new ones.
 
     Where as many of a type came as are in the list, they are the same, in order: numbers
@@ -127,7 +128,7 @@ def paired(state: State, output: Sequence[Chunk]) -> list[Item | None]:
 # -- beginning
 
 
-def begin(state: State, kind: str, native: Chunk, number: int | None) -> tuple[State, Item]:
+def begin(state: State, kind: str, native: NativeObject, number: int | None) -> tuple[State, Item]:
     """Return *state* with a new item, at the place the server gives it if that is free."""
     place = number if number is not None and number >= 0 else -1
     if place < 0 or place in state.items:
@@ -138,11 +139,11 @@ def begin(state: State, kind: str, native: Chunk, number: int | None) -> tuple[S
     return changed(state, items=items, places=places, current=place, hot=None), item
 
 
-def found_or_begun(state: State, event: Chunk, kind: str) -> tuple[State, Item]:
+def found_or_begun(state: State, event: NativeObject, kind: str) -> tuple[State, Item]:
     """Return the item of *kind* that *event* speaks of, made up if it was not announced."""
     item = find(state, event, kind)
     if item is not None:
         return state, item
     item_id = string(event.get("item_id"))
-    native: Chunk = {"type": kind} if item_id is None else {"type": kind, "id": item_id}
+    native: NativeObject = {"type": kind} if item_id is None else {"type": kind, "id": item_id}
     return begin(state, kind, native, integer(event.get("output_index")))

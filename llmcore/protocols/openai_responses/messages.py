@@ -5,7 +5,7 @@ read November 2026. What models said is lowered in `replay`, what tools returned
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 from attrs import frozen
 
@@ -14,17 +14,14 @@ from llmcore.protocols.history import HistoryPolicy, Repaired, repair
 from llmcore.protocols.loose_json import mapping, string
 from llmcore.protocols.message_target import MessageTarget, native_keys
 from llmcore.protocols.notes import Notes
-from llmcore.protocols.openai_responses.dialect import ResponsesDialect
-from llmcore.protocols.openai_responses.names import METADATA_KEY, PROTOCOL_ID
-from llmcore.protocols.openai_responses.parts import content_of, lower_part
-from llmcore.protocols.openai_responses.replay import Rules, lower_answer
-from llmcore.protocols.openai_responses.results import lower_result
+from llmcore.protocols.openai_responses.models import ResponsesDialect
+from llmcore.protocols.openai_responses.names import METADATA_KEY, PROTOCOL_ID, NativeObject
+from llmcore.protocols.openai_responses.parts import content_of, lower_part, lower_result
+from llmcore.protocols.openai_responses.replay_grouping import Rules, lower_answer
 from llmcore.schema.content import ContentPart, ProviderPart, ToolCallPart, ToolResultPart
 from llmcore.schema.json import JsonObject
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
-
-Native: TypeAlias = dict[str, Any]
 
 _PARAGRAPHS: Final = "\n\n"
 
@@ -65,12 +62,14 @@ def target_of(
     )
 
 
-def lower_input(request: LLMRequest, target: Target, notes: Notes) -> tuple[str, list[Native]]:
+def lower_input(
+    request: LLMRequest, target: Target, notes: Notes
+) -> tuple[str, list[NativeObject]]:
     """Return the body's `instructions` and `input`."""
     repaired = repair(request.messages, target.policy)
     notes.extend(repaired.diagnostics)
     calls = _native_calls(repaired.messages)
-    items: list[Native] = []
+    items: list[NativeObject] = []
     for path, message in zip(repaired.paths, repaired.messages, strict=True):
         if message.name:
             why = "the Responses API takes no speakers' names"
@@ -97,9 +96,9 @@ def _instructions(request: LLMRequest, repaired: Repaired) -> str:
     return _PARAGRAPHS.join(text for text in texts if text)
 
 
-def _native_calls(messages: Sequence[Message]) -> Mapping[str, Native]:
+def _native_calls(messages: Sequence[Message]) -> Mapping[str, NativeObject]:
     """Return what results must know of their calls, by call id: a built-in's item, the caller."""
-    found: dict[str, Native] = {}
+    found: dict[str, NativeObject] = {}
     for message in messages:
         for part in message.content:
             if isinstance(part, ToolCallPart):
@@ -110,15 +109,15 @@ def _native_calls(messages: Sequence[Message]) -> Mapping[str, Native]:
 
 
 def _lower_said(
-    message: Message, path: str, target: Target, calls: Mapping[str, Native], notes: Notes
-) -> list[Native]:
+    message: Message, path: str, target: Target, calls: Mapping[str, NativeObject], notes: Notes
+) -> list[NativeObject]:
     """Return a user's, a system's or a tool's message as items.
 
     Results and native items stand alone; what is between them becomes messages.
     """
     role = "user" if message.role == "tool" else message.role
-    items: list[Native] = []
-    content: list[Native] = []
+    items: list[NativeObject] = []
+    content: list[NativeObject] = []
     for index, part in enumerate(message.content):
         where = f"{path}.content[{index}]"
         item = _lower_item(part, where, target, calls, notes)
@@ -132,8 +131,8 @@ def _lower_said(
 
 
 def _lower_item(
-    part: ContentPart, path: str, target: Target, calls: Mapping[str, Native], notes: Notes
-) -> Native | None:
+    part: ContentPart, path: str, target: Target, calls: Mapping[str, NativeObject], notes: Notes
+) -> NativeObject | None:
     """Return *part* as an item of its own; None for what is part of a message's content."""
     match part:
         case ToolResultPart():
@@ -146,7 +145,7 @@ def _lower_item(
             return None
 
 
-def _message(role: str, content: list[Native]) -> list[Native]:
+def _message(role: str, content: list[NativeObject]) -> list[NativeObject]:
     if not content:
         return []
     return [{"type": "message", "role": role, "content": content_of(content)}]

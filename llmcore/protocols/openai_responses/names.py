@@ -1,12 +1,15 @@
 """OpenAI Responses: its id, and the words that both directions of the protocol use."""
 
 import re
-from typing import Final, Required, TypedDict
+from typing import Any, Final, Required, TypeAlias, TypedDict
 
 from llmcore.schema.json import JsonObject
 
 PROTOCOL_ID: Final = "openai-responses"
 METADATA_KEY: Final = "openai"
+
+NativeObject: TypeAlias = dict[str, Any]
+"""A JSON object of the wire. Servers differ too much for a stricter type."""
 
 
 class ResponsesBody(TypedDict, total=False):

@@ -4,11 +4,16 @@ Sources, read November 2026: https://developers.openai.com/api/docs/guides/image
 https://developers.openai.com/api/docs/guides/file-inputs.
 """
 
-from typing import Any, TypeAlias
+from collections.abc import Callable, Mapping
+from typing import Any, Final, cast
 
 from llmcore.protocols import media
+from llmcore.protocols.json_text import written
+from llmcore.protocols.loose_json import dicts, integer, mapping, string
 from llmcore.protocols.notes import Notes
+from llmcore.protocols.openai_responses.names import METADATA_KEY, NativeObject
 from llmcore.protocols.substitutes import document_text, file_name, left_out
+from llmcore.protocols.tool_results import result_text
 from llmcore.schema.content import (
     AudioPart,
     ContentPart,
@@ -16,12 +21,17 @@ from llmcore.schema.content import (
     ImagePart,
     ProviderPart,
     TextPart,
+    ToolOutputPart,
+    ToolResultPart,
+    text_of,
 )
+from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.json import JsonValue
 
-Native: TypeAlias = dict[str, Any]
 
-
-def lower_part(part: ContentPart, path: str, keys: frozenset[str], notes: Notes) -> list[Native]:
+def lower_part(
+    part: ContentPart, path: str, keys: frozenset[str], notes: Notes
+) -> list[NativeObject]:
     """Return one part of what a user says, or a tool returns, as native parts.
 
     What the server does not take becomes a short text in its place, and a Diagnostic.
@@ -42,7 +52,7 @@ def lower_part(part: ContentPart, path: str, keys: frozenset[str], notes: Notes)
             return [_omitted(what, path, "it has no form here", notes)]
 
 
-def content_of(parts: list[Native]) -> str | list[Native]:
+def content_of(parts: list[NativeObject]) -> str | list[NativeObject]:
     """Return native parts as `content`: a lone text as a string, which says the same."""
     if len(parts) == 1 and parts[0].keys() == {"type", "text"}:
         text: str = parts[0]["text"]
@@ -50,22 +60,22 @@ def content_of(parts: list[Native]) -> str | list[Native]:
     return parts
 
 
-def _text(text: str) -> Native:
+def _text(text: str) -> NativeObject:
     return {"type": "input_text", "text": text}
 
 
 # -- media
 
 
-def lower_image(part: ImagePart) -> Native:
+def lower_image(part: ImagePart) -> NativeObject:
     """Return a picture; all forms of one are taken."""
-    image: Native = {"type": "input_image", "detail": part.detail or "auto"}
+    image: NativeObject = {"type": "input_image", "detail": part.detail or "auto"}
     if part.file_id is not None:
         return {**image, "file_id": part.file_id}
     return {**image, "image_url": media.data_url(part) or media.remote_url(part)}
 
 
-def _lower_document(part: DocumentPart, path: str, notes: Notes) -> list[Native]:
+def _lower_document(part: DocumentPart, path: str, notes: Notes) -> list[NativeObject]:
     media_type = media.media_type_of(part) or ""
     if media_type.startswith("video/"):
         name = part.name or part.title
@@ -80,7 +90,7 @@ def _lower_document(part: DocumentPart, path: str, notes: Notes) -> list[Native]
     return [*before, _lower_file(part)]
 
 
-def _lower_file(part: DocumentPart) -> Native:
+def _lower_file(part: DocumentPart) -> NativeObject:
     if part.file_id is not None:
         return {"type": "input_file", "file_id": part.file_id}
     data = media.data_url(part)
@@ -90,10 +100,198 @@ def _lower_file(part: DocumentPart) -> Native:
     return {"type": "input_file", "filename": name, "file_data": data}
 
 
-def _omitted(what: str, path: str, why: str, notes: Notes, words: str | None = None) -> Native:
+def _omitted(
+    what: str, path: str, why: str, notes: Notes, words: str | None = None
+) -> NativeObject:
     """Return the text that stands where something could not be sent."""
     return _text(left_out(what, path, why, notes, words))
 
 
 def _name(part: object) -> str:
     return f"a {type(part).__name__}"
+
+
+# -- results of tools
+
+
+def lower_result(
+    part: ToolResultPart,
+    path: str,
+    call: NativeObject | None,
+    keys: frozenset[str],
+    notes: Notes,
+) -> NativeObject:
+    """Return the output item that answers *call*: a built-in's item, or what came with a call.
+
+    None for a call that is not among the messages.
+    """
+    kind = _TYPES_BY_NAME.get(part.name or "") if call is None else call.get("type")
+    form = _FORMS.get(string(kind) or "")
+    if form is not None:
+        return form(part, path, call or {}, notes)
+    words = "custom_tool_call_output" if part.kind == "custom" else "function_call_output"
+    native: NativeObject = {"type": words, "call_id": part.tool_call_id}
+    native["output"] = _lower_output(part, path, keys, notes)
+    caller = mapping((call or {}).get("caller"))
+    return {**native, "caller": caller} if caller else native
+
+
+_TYPES_BY_NAME: Final = {
+    "mcp_approval": "mcp_approval_request",
+    "computer": "computer_call",
+}
+"""Results whose form no function could have, known by name where the call is stored elsewhere."""
+
+
+def _lower_output(
+    part: ToolResultPart, path: str, keys: frozenset[str], notes: Notes
+) -> str | list[NativeObject]:
+    if not isinstance(part.content, tuple):
+        return result_text(part)
+    natives: list[NativeObject] = (
+        [{"type": "input_text", "text": "Error:"}] if part.is_error else []
+    )
+    for index, item in enumerate(cast("tuple[ToolOutputPart, ...]", part.content)):
+        natives += lower_part(item, f"{path}.content[{index}]", keys, notes)
+    return natives
+
+
+def _plain(part: ToolResultPart, path: str, notes: Notes) -> JsonValue:
+    """Return a result as JSON; of parts only the text counts."""
+    if not isinstance(part.content, tuple):
+        return part.content
+    items = cast("tuple[ToolOutputPart, ...]", part.content)
+    text = text_of(items)
+    if any(not hasattr(item, "text") for item in items):
+        why = "the output of this tool is text: its other parts were left out"
+        notes.dropped("unsupported-content", f"{path}.content", why)
+    return text
+
+
+# -- the built-in tools that the caller runs
+
+
+def _shell(part: ToolResultPart, path: str, call: NativeObject, notes: Notes) -> NativeObject:
+    """Return what commands wrote: one entry per command, as the API has them, or one in all."""
+    value = _plain(part, path, notes)
+    given: Any = value["output"] if isinstance(value, Mapping) and "output" in value else value
+    entries: list[Any] = dicts(given) or [given]
+    native: NativeObject = {"type": "shell_call_output", "call_id": part.tool_call_id}
+    limit = integer(mapping(call.get("action")).get("max_output_length"))
+    if limit is not None:
+        native["max_output_length"] = limit
+    native["output"] = [_shell_entry(entry, part.is_error) for entry in entries]
+    return native
+
+
+def _shell_entry(value: Any, failed: bool) -> NativeObject:
+    """Return one command's output from the API's form, from exit code and text, or from text."""
+    if not isinstance(value, Mapping) or value.keys().isdisjoint({"stdout", "stderr", "outcome"}):
+        text = written(value)
+        outcome: NativeObject = {"type": "exit", "exit_code": int(failed)}
+        return {"stdout": "" if failed else text, "stderr": text if failed else "", **_of(outcome)}
+    code = integer(value.get("exit_code"))
+    outcome = mapping(value.get("outcome")) or {
+        "type": "exit",
+        "exit_code": int(failed) if code is None else code,
+    }
+    texts = {name: written(value.get(name) or "") for name in ("stdout", "stderr")}
+    return {**texts, **_of(outcome)}
+
+
+def _of(outcome: NativeObject) -> NativeObject:
+    return {"outcome": outcome}
+
+
+def _local_shell(
+    part: ToolResultPart, path: str, _call: NativeObject, notes: Notes
+) -> NativeObject:
+    """Return what a command wrote. The reference names the call by `id`, the guide by `call_id`."""
+    ids = {"id": part.tool_call_id, "call_id": part.tool_call_id}
+    text = written(_plain(part, path, notes))
+    return {"type": "local_shell_call_output", **ids, "output": text}
+
+
+def _apply_patch(
+    part: ToolResultPart, path: str, _call: NativeObject, notes: Notes
+) -> NativeObject:
+    """Return whether a patch could be applied, and what there is to say of it."""
+    value = _plain(part, path, notes)
+    given = value if isinstance(value, Mapping) else {"output": value}
+    status = "failed" if part.is_error else "completed"
+    native: NativeObject = {"type": "apply_patch_call_output", "call_id": part.tool_call_id}
+    native["status"] = given["status"] if given.get("status") in ("completed", "failed") else status
+    output = given.get("output", value if value is not given else None)
+    if output:
+        native["output"] = written(output)
+    return native
+
+
+_BLANK: Final = ImagePart(
+    url="data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNkYPhf"
+    "DwAChwGA60e6kgAAAABJRU5ErkJggg=="
+)
+"""One transparent pixel."""
+
+
+def _computer(part: ToolResultPart, path: str, _call: NativeObject, notes: Notes) -> NativeObject:
+    """Return a screenshot, and the safety checks that the caller acknowledges.
+
+    They stand in the result's metadata: `{"openai": {"acknowledged_safety_checks": [...]}}`.
+    """
+    content = part.content if isinstance(part.content, tuple) else ()
+    image = next((item for item in content if isinstance(item, ImagePart)), None)
+    if image is None and not part.is_error:
+        raise InvalidRequestError(
+            f"{path}: the result of a computer call is a screenshot: give an ImagePart"
+        )
+    if image is None:
+        why = "a computer call that failed has no screenshot: a blank one stands in its place"
+        notes.changed("unsupported-content", f"{path}.content", why)
+    source = lower_image(image or _BLANK)
+    shot = {name: source[name] for name in ("file_id", "image_url") if name in source}
+    native: NativeObject = {"type": "computer_call_output", "call_id": part.tool_call_id}
+    native["output"] = {"type": "computer_screenshot", **shot}
+    own = mapping(part.provider_metadata.get(METADATA_KEY))
+    checks = dicts(own.get("acknowledged_safety_checks"))
+    if checks:
+        native["acknowledged_safety_checks"] = checks
+    return native
+
+
+def _tool_search(
+    part: ToolResultPart, path: str, _call: NativeObject, notes: Notes
+) -> NativeObject:
+    """Return the definitions of the tools that were found."""
+    value = _plain(part, path, notes)
+    given = value.get("tools") if isinstance(value, Mapping) else value
+    found = dicts(given)
+    if part.is_error or (given and not found):
+        why = "the output of a tool search is tool definitions: it found none"
+        notes.changed("unsupported-content", f"{path}.content", why)
+    native: NativeObject = {"type": "tool_search_output", "call_id": part.tool_call_id}
+    return {**native, "execution": "client", "status": "completed", "tools": found}
+
+
+def _approval(part: ToolResultPart, path: str, call: NativeObject, notes: Notes) -> NativeObject:
+    """Return whether a call of an MCP tool may go on; anything but a clear yes is no."""
+    value = _plain(part, path, notes)
+    given = value if isinstance(value, Mapping) else {"approve": value}
+    approve = given.get("approve") is True and not part.is_error
+    native: NativeObject = {"type": "mcp_approval_response"}
+    native["approval_request_id"] = string(call.get("id")) or part.tool_call_id
+    native["approve"] = approve
+    reason = given.get("reason")
+    if isinstance(reason, str) and reason:
+        native["reason"] = reason
+    return native
+
+
+_FORMS: Final[dict[str, Callable[[ToolResultPart, str, NativeObject, Notes], NativeObject]]] = {
+    "apply_patch_call": _apply_patch,
+    "computer_call": _computer,
+    "local_shell_call": _local_shell,
+    "mcp_approval_request": _approval,
+    "shell_call": _shell,
+    "tool_search_call": _tool_search,
+}

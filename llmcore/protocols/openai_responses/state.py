@@ -6,22 +6,19 @@ few fields.
 """
 
 from collections.abc import Mapping
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from attrs import field, frozen
 
 from llmcore.protocols.answer_context import AnswerContext
 from llmcore.protocols.chain import Chain
 from llmcore.protocols.loose_json import dicts, integer, string
-from llmcore.protocols.openai_responses.names import METADATA_KEY
+from llmcore.protocols.openai_responses.names import METADATA_KEY, NativeObject
 from llmcore.schema.changed import changed
 from llmcore.schema.content import Citation, TokenLogprob
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.events import ReasoningDelta, TextDelta, ToolInputDelta
 from llmcore.schema.json import JsonValue
-
-Chunk: TypeAlias = dict[str, Any]
-"""A decoded event, or an object in one. Servers differ too much for a stricter type."""
 
 
 @frozen(kw_only=True)
@@ -74,7 +71,7 @@ class Item:
     """Where it stands in the answer; ours where the server does not number items."""
     kind: str
     """Its native type."""
-    native: Chunk = field(factory=dict)
+    native: NativeObject = field(factory=dict)
     """What the server last said of it as a whole."""
     done: bool = False
 
@@ -96,7 +93,7 @@ class Item:
         return string(self.native.get("id"))
 
     @property
-    def metadata(self) -> Chunk:
+    def metadata(self) -> NativeObject:
         """What a replay must know of the item."""
         return {"index": self.place} if self.id is None else {"id": self.id, "index": self.place}
 
@@ -106,7 +103,7 @@ class Envelope:
     """What events say of the response as a whole."""
 
     started: bool = False
-    early: tuple[Chunk, ...] = ()
+    early: tuple[NativeObject, ...] = ()
     """Notifications that came before the response began."""
     response_id: str | None = None
     background: bool = False
@@ -159,7 +156,7 @@ TEXT_FIELDS: Final = {
 """In which field a part, by its type, holds its text."""
 
 
-def without_texts(native: Chunk) -> Chunk:
+def without_texts(native: NativeObject) -> NativeObject:
     """Return the item *native* with its texts empty.
 
     An item may be announced with texts. They are emitted at once, deltas come on top of
@@ -169,12 +166,12 @@ def without_texts(native: Chunk) -> Chunk:
     return {**native, **{name: [_emptied(p) for p in dicts(ps)] for name, ps in lists.items()}}
 
 
-def _emptied(part: Chunk) -> Chunk:
+def _emptied(part: NativeObject) -> NativeObject:
     field_name = TEXT_FIELDS.get(str(part.get("type")))
     return part if field_name is None else {**part, field_name: "", "logprobs": []}
 
 
-def part_number(event: Chunk, field: str, item: Item, kind: str, *others: str) -> int:
+def part_number(event: NativeObject, field: str, item: Item, kind: str, *others: str) -> int:
     """Return the number of the part of *kind* that *event* speaks of.
 
     A server that numbers none means the last one, unless that was whole and more begins;
@@ -194,7 +191,7 @@ def part_number(event: Chunk, field: str, item: Item, kind: str, *others: str) -
 
 
 def heat(
-    event: Chunk,
+    event: NativeObject,
     part_field: str,
     segment: str,
     delta: type[TextDelta] | type[ReasoningDelta] | type[ToolInputDelta],

@@ -10,52 +10,17 @@ final response.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
+
+import msgspec
 
 from llmcore.protocols.endings import cut_short, no_answer
 from llmcore.protocols.errors import error_from_body
 from llmcore.protocols.foreign_document import foreign_document
 from llmcore.protocols.loose_json import dicts, integer, mapping, string
-from llmcore.protocols.openai_responses.content import (
-    begin_message,
-    on_annotation,
-    on_part_added,
-    on_part_done,
-    on_refusal_delta,
-    on_refusal_done,
-    on_sound,
-    on_text_delta,
-    on_text_done,
-    settle_message,
-)
-from llmcore.protocols.openai_responses.envelope import (
-    fail,
-    failed,
-    finish,
-    note_difference,
-    on_notification,
-    on_response,
-    on_start,
-)
-from llmcore.protocols.openai_responses.hosted_tools import (
-    OUTPUTS,
-    on_shell_output,
-    settle_hosted,
-    settle_output,
-    settle_unknown,
-)
-from llmcore.protocols.openai_responses.items import begin, find_announced, find_whole, paired
-from llmcore.protocols.openai_responses.names import PROTOCOL_ID
-from llmcore.protocols.openai_responses.reasoning import (
-    begin_reasoning,
-    on_reasoning_delta,
-    on_reasoning_done,
-    on_reasoning_part,
-    settle_reasoning,
-)
-from llmcore.protocols.openai_responses.state import Chunk, Context, Item, State, put
-from llmcore.protocols.openai_responses.tool_calls import (
+from llmcore.protocols.openai_responses.calls import (
     CALLS,
+    OUTPUTS,
     begin_call,
     begin_input,
     is_ours,
@@ -64,8 +29,41 @@ from llmcore.protocols.openai_responses.tool_calls import (
     on_bare_delta,
     on_bare_done,
     on_command_added,
+    on_shell_output,
     settle_call,
+    settle_hosted,
+    settle_output,
+    settle_unknown,
 )
+from llmcore.protocols.openai_responses.content import (
+    begin_message,
+    begin_reasoning,
+    on_annotation,
+    on_part_added,
+    on_part_done,
+    on_reasoning_delta,
+    on_reasoning_done,
+    on_reasoning_part,
+    on_refusal_delta,
+    on_refusal_done,
+    on_sound,
+    on_text_delta,
+    on_text_done,
+    settle_message,
+    settle_reasoning,
+)
+from llmcore.protocols.openai_responses.finish import (
+    fail,
+    failed,
+    finish,
+    note_difference,
+    on_notification,
+    on_response,
+    on_start,
+)
+from llmcore.protocols.openai_responses.items import begin, find_announced, find_whole, paired
+from llmcore.protocols.openai_responses.names import PROTOCOL_ID, NativeObject
+from llmcore.protocols.openai_responses.state import Context, Item, State, put
 from llmcore.protocols.protocol import Frame
 from llmcore.schema import json
 from llmcore.schema.changed import changed
@@ -77,7 +75,7 @@ from llmcore.schema.request import LLMRequest
 # -- frames -------------------------------------------------------------------------------
 
 
-def decode(frame: Frame) -> Chunk | None:
+def decode(frame: Frame) -> NativeObject | None:
     """Read one frame; None for pings and sentinels. ValueError if it is not JSON."""
     name, data = frame
     if data[:1] != b"{":
@@ -93,7 +91,7 @@ def decode(frame: Frame) -> Chunk | None:
     return event
 
 
-def _error_frame(data: bytes) -> Chunk:
+def _error_frame(data: bytes) -> NativeObject:
     """Return a frame that is named an error, whatever it holds."""
     try:
         event = json.loads(data)
@@ -109,7 +107,7 @@ _ENDS: Final = frozenset(
 )
 
 
-def terminal(event: Chunk) -> bool:
+def terminal(event: NativeObject) -> bool:
     """Return whether nothing may follow."""
     return event.get("type") in _ENDS
 
@@ -117,7 +115,7 @@ def terminal(event: Chunk) -> bool:
 # -- state --------------------------------------------------------------------------------
 
 Step: TypeAlias = tuple[State, Sequence[LLMEvent]]
-Handler: TypeAlias = Callable[[State, Chunk, list[LLMEvent]], State]
+Handler: TypeAlias = Callable[[State, NativeObject, list[LLMEvent]], State]
 
 
 def initial(request: LLMRequest) -> State:
@@ -132,7 +130,7 @@ def initial(request: LLMRequest) -> State:
 # -- stepping -----------------------------------------------------------------------------
 
 
-def step(state: State, event: Chunk) -> Step:
+def step(state: State, event: NativeObject) -> Step:
     """Translate one event."""
     try:
         return _step(state, event)
@@ -145,7 +143,7 @@ def _unreadable(error: Exception) -> StreamError:
     return StreamError(f"the server sent what cannot be kept: {error}", cause=error)
 
 
-def _step(state: State, event: Chunk) -> Step:
+def _step(state: State, event: NativeObject) -> Step:
     if state.envelope.ended:
         return state, ()
     events: list[LLMEvent] = []
@@ -173,7 +171,7 @@ def _until_error(events: list[LLMEvent]) -> list[LLMEvent]:
     return events
 
 
-def _is_error(event: Chunk) -> bool:
+def _is_error(event: NativeObject) -> bool:
     """Return whether *event* is a bare error body: OpenAI's, or FastAPI's."""
     return bool(event.get("error") or event.get("detail") or event.get("message"))
 
@@ -181,7 +179,7 @@ def _is_error(event: Chunk) -> bool:
 # -- items
 
 
-def _on_item_added(state: State, event: Chunk, events: list[LLMEvent]) -> State:
+def _on_item_added(state: State, event: NativeObject, events: list[LLMEvent]) -> State:
     native = mapping(event.get("item"))
     kind, number = string(native.get("type")), integer(event.get("output_index"))
     if kind is None:
@@ -190,7 +188,11 @@ def _on_item_added(state: State, event: Chunk, events: list[LLMEvent]) -> State:
 
 
 def _announce(
-    state: State, item: Item | None, native: Chunk, number: int | None, events: list[LLMEvent]
+    state: State,
+    item: Item | None,
+    native: NativeObject,
+    number: int | None,
+    events: list[LLMEvent],
 ) -> State:
     """Begin an item, or add to what is known of one, and emit what it has already."""
     begun = item is not None and bool(item.call_id)
@@ -213,7 +215,7 @@ def _announce(
             return state
 
 
-def _on_item_done(state: State, event: Chunk, events: list[LLMEvent]) -> State:
+def _on_item_done(state: State, event: NativeObject, events: list[LLMEvent]) -> State:
     native = mapping(event.get("item"))
     if string(native.get("type")) is None:
         return state
@@ -222,7 +224,11 @@ def _on_item_done(state: State, event: Chunk, events: list[LLMEvent]) -> State:
 
 
 def _on_whole(
-    state: State, item: Item | None, native: Chunk, number: int | None, events: list[LLMEvent]
+    state: State,
+    item: Item | None,
+    native: NativeObject,
+    number: int | None,
+    events: list[LLMEvent],
 ) -> State:
     """Take the last word on an item, unless it was said."""
     if item is None:
@@ -249,7 +255,7 @@ def _settle(state: State, item: Item, events: list[LLMEvent]) -> State:
             return settle_unknown(state, item, events)
 
 
-def _on_part(state: State, event: Chunk, events: list[LLMEvent]) -> State:
+def _on_part(state: State, event: NativeObject, events: list[LLMEvent]) -> State:
     """Take a part's beginning or end: of a message, or of reasoning that is shown."""
     if mapping(event.get("part")).get("type") in ("reasoning_text", "summary_text"):
         return on_reasoning_part(state, event, events)
@@ -260,13 +266,13 @@ def _on_part(state: State, event: Chunk, events: list[LLMEvent]) -> State:
 # -- the end
 
 
-def _on_end(state: State, event: Chunk, events: list[LLMEvent]) -> State:
+def _on_end(state: State, event: NativeObject, events: list[LLMEvent]) -> State:
     response = mapping(event.get("response"))
     status = str(event.get("type")).rpartition(".")[2]
     return _end(state, {**response, "status": response.get("status") or status}, events)
 
 
-def _end(state: State, response: Chunk, events: list[LLMEvent]) -> State:
+def _end(state: State, response: NativeObject, events: list[LLMEvent]) -> State:
     """End everything with the final response. Of one that failed, only what was said counts."""
     state = on_response(state, response, events)
     broken = response.get("status") in ("failed", "cancelled")
@@ -283,7 +289,7 @@ def _end(state: State, response: Chunk, events: list[LLMEvent]) -> State:
     return finish(state, response, events)
 
 
-def _on_begun(state: State, event: Chunk, events: list[LLMEvent]) -> State:
+def _on_begun(state: State, event: NativeObject, events: list[LLMEvent]) -> State:
     """Announce the response, and the items that it has already."""
     response = mapping(event.get("response"))
     state = on_response(state, response, events)
@@ -373,3 +379,41 @@ def whole(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent]:
     except (LLMError, RecursionError) as error:
         events.append(ErrorEvent(_unreadable(error)))
     return _until_error(events)
+
+
+# -- the per-token path
+
+
+class _Delta(msgspec.Struct):
+    type: str
+    delta: str
+    item_id: Any = None
+    output_index: Any = None
+    content_index: Any = None
+    summary_index: Any = None
+    logprobs: Any = None
+
+
+_read: Final = msgspec.json.Decoder(_Delta).decode
+
+
+def continued(state: State, frame: Frame) -> LLMEvent | None:
+    """Return the delta of an event that only continues what is open; None for any other."""
+    hot = state.hot
+    name, data = frame
+    if hot is None or name == "error":
+        return None
+    try:
+        event = _read(data)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return None
+    if (
+        event.type != hot.event_type
+        or event.item_id != hot.item_id
+        or event.output_index != hot.output_index
+        or getattr(event, hot.part_field) != hot.part_index
+        or event.logprobs
+        or not event.delta
+    ):
+        return None
+    return hot.delta(hot.segment, event.delta)

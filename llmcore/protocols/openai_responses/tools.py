@@ -5,25 +5,24 @@ Sources, read November 2026: https://developers.openai.com/api/reference/resourc
 """
 
 from collections.abc import Callable, Iterable
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 from llmcore.protocols.loose_json import mapping
 from llmcore.protocols.notes import Notes
+from llmcore.protocols.openai_responses.names import NativeObject
 from llmcore.protocols.tool_choice import no_tools, unknown_tool
 from llmcore.protocols.tool_schema import SchemaTarget, project
 from llmcore.schema.errors import InvalidRequestError, UnsupportedToolChoiceError
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import CustomTool, HostedTool, ToolChoice, ToolDefinition, ToolSpec
 
-Native: TypeAlias = dict[str, Any]
 
-
-def lower_tools(request: LLMRequest, keys: Iterable[str], notes: Notes) -> Native:
+def lower_tools(request: LLMRequest, keys: Iterable[str], notes: Notes) -> NativeObject:
     """Return the body's `tools`, `tool_choice` and `parallel_tool_calls`.
 
     *keys* are the ids under which raw tools are this server's own.
     """
-    tools: list[Native] = []
+    tools: list[NativeObject] = []
     for index, tool in enumerate(request.tools):
         native = _lower_tool(tool, f"tools[{index}]", request.model_id, frozenset(keys), notes)
         if native is not None:
@@ -31,7 +30,7 @@ def lower_tools(request: LLMRequest, keys: Iterable[str], notes: Notes) -> Nativ
     choice = request.tool_choice
     if choice is not None and choice.mode == "required" and not tools:
         raise _nothing_to_call(request)
-    fields: Native = {}
+    fields: NativeObject = {}
     if tools:
         fields["tools"] = tools
     if choice is not None and (tools or choice.mode == "named"):
@@ -49,7 +48,7 @@ def _nothing_to_call(request: LLMRequest) -> InvalidRequestError | UnsupportedTo
     return no_tools()
 
 
-def _lower_choice(choice: ToolChoice, tools: list[Native]) -> object:
+def _lower_choice(choice: ToolChoice, tools: list[NativeObject]) -> object:
     """Return a choice; a hosted tool is named by its type, an MCP server by its label."""
     if choice.mode != "named":
         return choice.mode
@@ -70,7 +69,7 @@ def _lower_choice(choice: ToolChoice, tools: list[Native]) -> object:
 
 def _lower_tool(
     tool: ToolSpec, path: str, model: str, keys: frozenset[str], notes: Notes
-) -> Native | None:
+) -> NativeObject | None:
     match tool:
         case ToolDefinition():
             return _lower_function(tool, path, notes)
@@ -85,7 +84,7 @@ def _lower_tool(
             return _lower_hosted(tool, path, model, notes)
 
 
-def _lower_function(tool: ToolDefinition, path: str, notes: Notes) -> Native:
+def _lower_function(tool: ToolDefinition, path: str, notes: Notes) -> NativeObject:
     """Return a function. `strict` must be stated; null leaves it to the provider.
 
     Whose default is to be strict with schemas that fit its rules, and only with those.
@@ -93,7 +92,7 @@ def _lower_function(tool: ToolDefinition, path: str, notes: Notes) -> Native:
     target = SchemaTarget.OPENAI_STRICT if tool.strict else SchemaTarget.OPENAI_LOOSE
     projected = project(tool.parameters, target, f"{path}.parameters")
     notes.extend(projected.diagnostics)
-    function: Native = {"type": "function", "name": tool.name}
+    function: NativeObject = {"type": "function", "name": tool.name}
     if tool.description:
         function["description"] = tool.description
     function["parameters"] = projected.schema
@@ -101,8 +100,8 @@ def _lower_function(tool: ToolDefinition, path: str, notes: Notes) -> Native:
     return function
 
 
-def _lower_custom(tool: CustomTool) -> Native:
-    custom: Native = {"type": "custom", "name": tool.name}
+def _lower_custom(tool: CustomTool) -> NativeObject:
+    custom: NativeObject = {"type": "custom", "name": tool.name}
     if tool.description:
         custom["description"] = tool.description
     if tool.grammar is not None:
@@ -114,7 +113,7 @@ def _lower_custom(tool: CustomTool) -> Native:
 # -- tools that the provider defines
 
 
-def _lower_hosted(tool: HostedTool, path: str, model: str, notes: Notes) -> Native | None:
+def _lower_hosted(tool: HostedTool, path: str, model: str, notes: Notes) -> NativeObject | None:
     form = _HOSTED.get(tool.kind)
     if form is None:
         notes.dropped("unsupported-tool", path, f"the Responses API has no {tool.kind} tool")
@@ -122,18 +121,18 @@ def _lower_hosted(tool: HostedTool, path: str, model: str, notes: Notes) -> Nati
     return form(dict(tool.options), path, model, notes)
 
 
-def _unsupported(options: Native, name: str, path: str, why: str, notes: Notes) -> None:
+def _unsupported(options: NativeObject, name: str, path: str, why: str, notes: Notes) -> None:
     """Take an option out that the API has no word for."""
     if options.pop(name, None) is not None:
         notes.dropped("unsupported-parameter", f"{path}.{name}", why)
 
 
-def _web_search(options: Native, path: str, _model: str, notes: Notes) -> Native:
+def _web_search(options: NativeObject, path: str, _model: str, notes: Notes) -> NativeObject:
     _unsupported(options, "max_uses", path, "only max_tool_calls limits all tools together", notes)
     why = "searches can be kept to domains, not away from them"
     _unsupported(options, "blocked_domains", path, why, notes)
     domains = options.pop("allowed_domains", None)
-    native: Native = {"type": "web_search", **options}
+    native: NativeObject = {"type": "web_search", **options}
     if domains:
         native["filters"] = {"allowed_domains": domains, **mapping(options.get("filters"))}
     if options.get("user_location"):
@@ -141,16 +140,16 @@ def _web_search(options: Native, path: str, _model: str, notes: Notes) -> Native
     return native
 
 
-def _file_search(options: Native, path: str, _model: str, _notes: Notes) -> Native:
+def _file_search(options: NativeObject, path: str, _model: str, _notes: Notes) -> NativeObject:
     if not options.get("vector_store_ids"):
         raise InvalidRequestError(f"{path}: file search needs vector_store_ids")
-    native: Native = {"type": "file_search"}
+    native: NativeObject = {"type": "file_search"}
     if "max_results" in options:
         native["max_num_results"] = options.pop("max_results")
     return {**native, **options}
 
 
-def _code_execution(options: Native, _path: str, _model: str, _notes: Notes) -> Native:
+def _code_execution(options: NativeObject, _path: str, _model: str, _notes: Notes) -> NativeObject:
     container = options.pop("container", None) or {"type": "auto"}
     return {"type": "code_interpreter", "container": container, **options}
 
@@ -159,7 +158,7 @@ _PREVIEW: Final = "computer-use-preview"
 """The one model whose tool must be told of the display."""
 
 
-def _computer_use(options: Native, path: str, model: str, notes: Notes) -> Native:
+def _computer_use(options: NativeObject, path: str, model: str, notes: Notes) -> NativeObject:
     if _PREVIEW in model:
         return {"type": "computer_use_preview", "environment": "browser", **options}
     for name in ("display_width", "display_height", "environment"):
@@ -169,19 +168,19 @@ def _computer_use(options: Native, path: str, model: str, notes: Notes) -> Nativ
     return {"type": "computer", **options}
 
 
-def _shell(options: Native, _path: str, model: str, _notes: Notes) -> Native:
+def _shell(options: NativeObject, _path: str, model: str, _notes: Notes) -> NativeObject:
     """Return the shell that *model* knows: `codex-mini-latest` has only the older one."""
     return {"type": "local_shell" if "codex-mini" in model else "shell", **options}
 
 
-def _as(kind: str) -> Callable[[Native, str, str, Notes], Native]:
-    def lower(options: Native, _path: str, _model: str, _notes: Notes) -> Native:
+def _as(kind: str) -> Callable[[NativeObject, str, str, Notes], NativeObject]:
+    def lower(options: NativeObject, _path: str, _model: str, _notes: Notes) -> NativeObject:
         return {"type": kind, **options}
 
     return lower
 
 
-_HOSTED: Final[dict[str, Callable[[Native, str, str, Notes], Native]]] = {
+_HOSTED: Final[dict[str, Callable[[NativeObject, str, str, Notes], NativeObject]]] = {
     "code_execution": _code_execution,
     "computer_use": _computer_use,
     "file_search": _file_search,

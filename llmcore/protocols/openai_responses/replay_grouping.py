@@ -13,15 +13,15 @@ reasoning items in context), https://developers.openai.com/api/docs/guides/conve
 import base64
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Any, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from attrs import define, field, frozen
 
 from llmcore.protocols.json_text import written
 from llmcore.protocols.loose_json import integer, mapping, string
 from llmcore.protocols.notes import Notes
-from llmcore.protocols.openai_responses.dialect import CALL_FIELDS
-from llmcore.protocols.openai_responses.names import METADATA_KEY
+from llmcore.protocols.openai_responses.models import CALL_FIELDS
+from llmcore.protocols.openai_responses.names import METADATA_KEY, NativeObject
 from llmcore.schema.content import (
     ContentPart,
     ImagePart,
@@ -33,8 +33,6 @@ from llmcore.schema.content import (
     ToolResultPart,
 )
 from llmcore.schema.messages import Message
-
-Native: TypeAlias = dict[str, Any]
 
 _MAX_ID: Final = 64
 """Characters of an item's id that the API takes; some servers make longer ones."""
@@ -71,9 +69,9 @@ class _Item:
     place: int | None
     """Where it stood in the answer."""
     id: str | None
-    native: Native
+    native: NativeObject
     """The item; one that we make ourselves has no id yet."""
-    content: list[Native] = field(factory=list)
+    content: list[NativeObject] = field(factory=list)
     """Of a message."""
 
     @property
@@ -82,14 +80,14 @@ class _Item:
         return self.kind, self.place, self.id if self.place is None else None
 
 
-def lower_answer(message: Message, path: str, rules: Rules, notes: Notes) -> list[Native]:
+def lower_answer(message: Message, path: str, rules: Rules, notes: Notes) -> list[NativeObject]:
     """Return an assistant message as the items it was made of."""
     items: list[_Item] = []
     for index, part in enumerate(message.content):
         _add(items, part, f"{path}.content[{index}]", rules, notes)
     if all(item.place is not None for item in items):
         items.sort(key=lambda item: item.place or 0)
-    natives: list[Native] = []
+    natives: list[NativeObject] = []
     for group in _groups(items):
         intact = _is_intact(group, rules)
         for item in group:
@@ -125,13 +123,13 @@ def _add(items: list[_Item], part: ContentPart, path: str, rules: Rules, notes: 
             notes.dropped("unsupported-content", path, what)
 
 
-def _item(kind: _Kind, path: str, own: Native, native: Native) -> _Item:
+def _item(kind: _Kind, path: str, own: NativeObject, native: NativeObject) -> _Item:
     id_ = string(native.get("id")) or string(own.get("id"))
     kept = {name: value for name, value in native.items() if name not in _OUTPUT_ONLY}
     return _Item(kind=kind, path=path, place=integer(own.get("index")), id=id_, native=kept)
 
 
-def _joined(items: list[_Item], kind: _Kind, path: str, own: Native) -> _Item:
+def _joined(items: list[_Item], kind: _Kind, path: str, own: NativeObject) -> _Item:
     """Return the last item if a part with *own* data continues it, else a new one."""
     new = _item(kind, path, own, {"type": kind})
     if items and items[-1].key == new.key and items[-1].native.get("phase") == own.get("phase"):
@@ -140,7 +138,7 @@ def _joined(items: list[_Item], kind: _Kind, path: str, own: Native) -> _Item:
     return new
 
 
-def _add_reasoning(item: _Item, part: ReasoningPart, own: Native) -> None:
+def _add_reasoning(item: _Item, part: ReasoningPart, own: NativeObject) -> None:
     kind = own.get("part")
     if kind == "reasoning_text":
         item.native.setdefault("content", []).append({"type": kind, "text": part.text})
@@ -152,7 +150,7 @@ def _add_reasoning(item: _Item, part: ReasoningPart, own: Native) -> None:
         item.id = string(own.get("id"))  # the id that the data is bound to
 
 
-def _text(part: TextPart | RefusalPart) -> Native:
+def _text(part: TextPart | RefusalPart) -> NativeObject:
     if isinstance(part, RefusalPart):
         return {"type": "refusal", "refusal": part.text}
     annotations = [
@@ -167,7 +165,7 @@ def _add_tool(
     items: list[_Item],
     part: ToolCallPart | ToolResultPart,
     path: str,
-    own: Native,
+    own: NativeObject,
     notes: Notes,
 ) -> None:
     native = own.get("item")
@@ -181,8 +179,8 @@ def _add_tool(
         notes.dropped("hosted-tool-dropped", path, why)
 
 
-def _call(part: ToolCallPart, own: Native) -> Native:
-    extra: Native = {name: own[name] for name in CALL_FIELDS if name in own}
+def _call(part: ToolCallPart, own: NativeObject) -> NativeObject:
+    extra: NativeObject = {name: own[name] for name in CALL_FIELDS if name in own}
     if part.kind == "custom":
         words = {"type": "custom_tool_call", "call_id": part.id, "name": part.name}
         return {**words, "input": written(part.arguments), **extra}
@@ -190,12 +188,12 @@ def _call(part: ToolCallPart, own: Native) -> Native:
     return {**words, "arguments": part.arguments_text, **extra}
 
 
-def _client_run(part: ToolCallPart, native: Native) -> Native:
+def _client_run(part: ToolCallPart, native: NativeObject) -> NativeObject:
     """Return a built-in call that the caller runs, under the id its result will name."""
     return {**native, "call_id": part.id} if "call_id" in native else dict(native)
 
 
-def _completes_picture(items: list[_Item], part: ImagePart, own: Native) -> bool:
+def _completes_picture(items: list[_Item], part: ImagePart, own: NativeObject) -> bool:
     """Put a picture back into the item that drew it; False if there is none."""
     for item in reversed(items):
         drawn = item.native.get("type") == "image_generation_call"
@@ -250,7 +248,7 @@ def _is_readable(item: _Item, rules: Rules) -> bool:
 # -- from items to JSON
 
 
-def _lowered(item: _Item, intact: bool, rules: Rules, notes: Notes) -> list[Native]:
+def _lowered(item: _Item, intact: bool, rules: Rules, notes: Notes) -> list[NativeObject]:
     """Return *item*, with its id where its group is *intact*; nothing if it cannot go alone."""
     with_id = intact and item.id is not None
     match item.kind:
@@ -271,7 +269,7 @@ def _may_carry(item: _Item, rules: Rules) -> bool:
     return rules.ids == "all" and len(item.id or "") <= _MAX_ID
 
 
-def _with_id(item: _Item, with_id: bool) -> Native:
+def _with_id(item: _Item, with_id: bool) -> NativeObject:
     """Return the native item with its id, or without; what came from the server keeps its order."""
     if not with_id:
         return {name: value for name, value in item.native.items() if name != "id"}
@@ -280,12 +278,12 @@ def _with_id(item: _Item, with_id: bool) -> Native:
     return {"type": item.native.get("type"), "id": item.id, **item.native}
 
 
-def _lowered_reasoning(item: _Item, intact: bool, notes: Notes) -> list[Native]:
+def _lowered_reasoning(item: _Item, intact: bool, notes: Notes) -> list[NativeObject]:
     if not intact:
         why = "reasoning goes back only whole, and with the items that came after it"
         notes.dropped("reasoning-dropped", item.path, why)
         return []
-    native: Native = {"type": "reasoning"}
+    native: NativeObject = {"type": "reasoning"}
     if item.id is not None:
         native["id"] = item.id
     native["summary"] = item.native.get("summary", [])
@@ -295,7 +293,7 @@ def _lowered_reasoning(item: _Item, intact: bool, notes: Notes) -> list[Native]:
     return [native]
 
 
-def _lowered_hosted(item: _Item, intact: bool, notes: Notes) -> list[Native]:
+def _lowered_hosted(item: _Item, intact: bool, notes: Notes) -> list[NativeObject]:
     if not intact or item.id is None:
         why = "the call of a hosted tool goes back only with the reasoning it came from"
         notes.dropped("hosted-tool-dropped", item.path, why)
@@ -307,7 +305,7 @@ def _lowered_hosted(item: _Item, intact: bool, notes: Notes) -> list[Native]:
     return [_with_id(item, with_id=True)]
 
 
-def _lowered_native(item: _Item, rules: Rules, notes: Notes) -> list[Native]:
+def _lowered_native(item: _Item, rules: Rules, notes: Notes) -> list[NativeObject]:
     """Return an item of a kind we do not read, such as a compaction, as it came."""
     if "encrypted_content" in item.native and not rules.readable:
         why = "encrypted data is good only at the model that made it"
@@ -316,9 +314,9 @@ def _lowered_native(item: _Item, rules: Rules, notes: Notes) -> list[Native]:
     return [_with_id(item, rules.trusts and item.id is not None)]
 
 
-def _lowered_message(item: _Item, *, with_id: bool) -> Native:
+def _lowered_message(item: _Item, *, with_id: bool) -> NativeObject:
     """Return a message: with its id as it came, without one as plain text."""
-    native: Native = {"type": "message"}
+    native: NativeObject = {"type": "message"}
     if with_id:
         native |= {"id": item.id, "role": "assistant", "status": "completed"}
         native["content"] = item.content

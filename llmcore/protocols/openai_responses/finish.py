@@ -4,16 +4,16 @@ Sources, read November 2026: https://developers.openai.com/api/reference/resourc
 (`status`, `incomplete_details`, `error`), https://developers.openai.com/api/docs/guides/background.
 """
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from llmcore.protocols.endings import finished
 from llmcore.protocols.errors import error_from_body
-from llmcore.protocols.loose_json import dicts, mapping, string
+from llmcore.protocols.loose_json import count, dicts, mapping, string
+from llmcore.protocols.openai_responses.call_inputs import input_text
 from llmcore.protocols.openai_responses.content import spoken
-from llmcore.protocols.openai_responses.inputs import input_text
-from llmcore.protocols.openai_responses.names import METADATA_KEY, PROTOCOL_ID
-from llmcore.protocols.openai_responses.state import TEXT_FIELDS, Chunk, Envelope, Item, State
-from llmcore.protocols.openai_responses.usage import map_usage
+from llmcore.protocols.openai_responses.names import METADATA_KEY, PROTOCOL_ID, NativeObject
+from llmcore.protocols.openai_responses.state import TEXT_FIELDS, Envelope, Item, State
 from llmcore.schema.changed import changed
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import AbortError, LLMError
@@ -26,18 +26,19 @@ from llmcore.schema.events import (
     StepStart,
     StreamStart,
 )
+from llmcore.schema.usage import Usage
 
 # -- the beginning
 
 
-def on_start(state: State, event: Chunk, events: list[LLMEvent]) -> State:
+def on_start(state: State, event: NativeObject, events: list[LLMEvent]) -> State:
     """Announce the response with the first event that is a part of it."""
     if state.envelope.started:
         return state
     return on_response(state, mapping(event.get("response")), events)
 
 
-def on_response(state: State, response: Chunk, events: list[LLMEvent]) -> State:
+def on_response(state: State, response: NativeObject, events: list[LLMEvent]) -> State:
     """Announce the response, once, and keep which one it is."""
     envelope = state.envelope
     if envelope.started and envelope.response_id is not None:
@@ -60,7 +61,7 @@ def on_response(state: State, response: Chunk, events: list[LLMEvent]) -> State:
     return changed(state, envelope=envelope)
 
 
-def on_notification(state: State, event: Chunk, events: list[LLMEvent]) -> State:
+def on_notification(state: State, event: NativeObject, events: list[LLMEvent]) -> State:
     """Pass on an event that is no part of the answer, once the answer has begun."""
     envelope = state.envelope
     if not envelope.started:
@@ -78,7 +79,7 @@ _INCOMPLETE: Final[dict[str, FinishReasonKind]] = {
 }
 
 
-def map_reason(response: Chunk, envelope: Envelope) -> FinishReason:
+def map_reason(response: NativeObject, envelope: Envelope) -> FinishReason:
     """Return why the model stopped; a completed response does not tell calls from text."""
     status = string(response.get("status")) or "completed"
     if status == "incomplete":
@@ -91,7 +92,7 @@ def map_reason(response: Chunk, envelope: Envelope) -> FinishReason:
     return FinishReason("content_filter" if envelope.refused else "stop", status)
 
 
-def note_difference(state: State, item: Item, native: Chunk) -> State:
+def note_difference(state: State, item: Item, native: NativeObject) -> State:
     """Note that the final response has other words for an item that had ended.
 
     What was emitted stays; the final response is the finish event's raw document.
@@ -105,7 +106,7 @@ def note_difference(state: State, item: Item, native: Chunk) -> State:
     return changed(state, envelope=changed(state.envelope, notes=(*state.envelope.notes, note)))
 
 
-def _words(native: Chunk) -> str:
+def _words(native: NativeObject) -> str:
     """Return the text or the input that an item holds; empty where it is of another kind."""
     if native.get("type") in ("function_call", "custom_tool_call", "mcp_call"):
         return input_text(native)
@@ -126,7 +127,7 @@ _METADATA: Final = (
 """What a response says of itself that is neither content nor repeats the request."""
 
 
-def finish(state: State, response: Chunk, events: list[LLMEvent]) -> State:
+def finish(state: State, response: NativeObject, events: list[LLMEvent]) -> State:
     """End the answer. One that goes on in the background ends with where to go on reading."""
     spoken(state, events)
     reason = map_reason(response, state.envelope)
@@ -144,7 +145,7 @@ def finish(state: State, response: Chunk, events: list[LLMEvent]) -> State:
 # -- errors
 
 
-def failed(state: State, response: Chunk, events: list[LLMEvent]) -> State:
+def failed(state: State, response: NativeObject, events: list[LLMEvent]) -> State:
     """End the answer with the response's own error."""
     if response.get("status") == "cancelled":
         error: LLMError = AbortError(
@@ -160,3 +161,47 @@ def fail(state: State, error: LLMError, events: list[LLMEvent]) -> State:
     """End the answer with *error*."""
     events.append(ErrorEvent(error))
     return changed(state, envelope=changed(state.envelope, ended=True), hot=None)
+
+
+# -- usage
+
+
+def map_usage(usage: Mapping[str, Any]) -> Usage:
+    """Return a server's usage object by the inclusive contract."""
+    details = mapping(usage.get("input_tokens_details"))
+    input_tokens = count(usage.get("input_tokens"))
+    mapped = Usage.make(
+        input_tokens=input_tokens,
+        output_tokens=count(usage.get("output_tokens")),
+        total_tokens=count(usage.get("total_tokens")),
+        cache_read_tokens=count(details.get("cached_tokens")),
+        cache_write_tokens=count(details.get("cache_write_tokens")),
+        reasoning_tokens=count(mapping(usage.get("output_tokens_details")).get("reasoning_tokens")),
+        cost_usd=_cost(usage),
+        raw=dict(usage),
+    )
+    if mapped.input_tokens != input_tokens:
+        # Details are parts of the input; these contradict it (a token counted as read and
+        # as written), so the split is unknown.
+        total = count(usage.get("total_tokens")) or mapped.total_tokens
+        return changed(
+            mapped, input_tokens=input_tokens, total_tokens=total, uncached_input_tokens=None
+        )
+    return mapped
+
+
+def _cost(usage: Mapping[str, Any]) -> float | None:
+    """Return the US dollars that a server states, each in its own way.
+
+    OpenRouter: `cost` (https://openrouter.ai/docs/use-cases/usage-accounting); xAI: ticks of 1e-10
+    dollars (https://docs.x.ai/developers/cost-tracking).
+    """
+    dollars = _number(usage.get("cost"))
+    ticks = _number(usage.get("cost_in_usd_ticks"))
+    return dollars if ticks is None or dollars is not None else ticks / 1e10
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value)

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from llmcore.protocols.loose_json import mapping, string
-from llmcore.protocols.openai_responses.state import Chunk
+from llmcore.protocols.openai_responses.names import NativeObject
 from llmcore.schema import json
 from llmcore.schema.json import JsonValue
 
 
-def input_text(native: Chunk) -> str:
+def input_text(native: NativeObject) -> str:
     """Return the input of the call that *native* is, as the text that its events spell."""
     kind = native.get("type")
     if kind in ("function_call", "mcp_call", "custom_tool_call"):
@@ -40,7 +40,7 @@ def spelled(value: JsonValue) -> str:
 _ACTION: Final = ("action", "actions", "pending_safety_checks")
 
 
-def _fields(native: Chunk) -> JsonValue:
+def _fields(native: NativeObject) -> JsonValue:
     match native.get("type"):
         case "code_interpreter_call" if "code" in native:
             return {"code": native.get("code") or ""}
@@ -79,14 +79,14 @@ def _parsed(arguments: Any) -> JsonValue:
 # -- texts that are streamed bare
 
 
-def commands_first(action: Chunk) -> Chunk:
+def commands_first(action: NativeObject) -> NativeObject:
     """Return a shell's action, what is streamed of it first."""
     commands = action.get("commands")
     rest = {name: value for name, value in action.items() if name != "commands"}
     return {"commands": commands if isinstance(commands, list) else [], **rest}
 
 
-def diff_last(native: Chunk) -> Chunk:
+def diff_last(native: NativeObject) -> NativeObject:
     """Return a patch's operation, what is streamed of it last; nothing streams a deletion."""
     operation = mapping(native.get("operation"))
     rest = {name: value for name, value in operation.items() if name != "diff"}
@@ -94,7 +94,7 @@ def diff_last(native: Chunk) -> Chunk:
     return rest if diff is None else {**rest, "diff": diff}
 
 
-def opening(native: Chunk) -> str:
+def opening(native: NativeObject) -> str:
     """Return the JSON before the text that a call streams."""
     match native.get("type"):
         case "shell_call":
@@ -110,12 +110,12 @@ CLOSINGS: Final = {"shell_call": '"]}', "apply_patch_call": '"}', "code_interpre
 """What ends the JSON, where the server does not say the whole."""
 
 
-def is_said(native: Chunk) -> bool:
+def is_said(native: NativeObject) -> bool:
     """Return whether *native* holds the text that it streams bare."""
     return bool(bare_texts(native))
 
 
-def bare_texts(native: Chunk) -> list[str]:
+def bare_texts(native: NativeObject) -> list[str]:
     """Return the texts of *native* that are streamed bare: its commands, its diff or its code."""
     match native.get("type"):
         case "shell_call":
@@ -128,7 +128,7 @@ def bare_texts(native: Chunk) -> list[str]:
     return [text for text in found if isinstance(text, str) and text]
 
 
-def with_bare_texts(native: Chunk, texts: Sequence[str]) -> Chunk:
+def with_bare_texts(native: NativeObject, texts: Sequence[str]) -> NativeObject:
     """Return *native* with *texts* in place of those that it streams bare."""
     match native.get("type"):
         case "shell_call":

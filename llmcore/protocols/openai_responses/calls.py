@@ -7,12 +7,11 @@ latter keep their item, for it goes back as it came, and their results have a fo
 streaming-events, read November 2026.
 """
 
-from typing import Final
+from typing import Any, Final
 
 from llmcore.protocols.call_ids import synthetic_call_id
-from llmcore.protocols.loose_json import integer, mapping, string
-from llmcore.protocols.openai_responses.dialect import CALL_FIELDS
-from llmcore.protocols.openai_responses.inputs import (
+from llmcore.protocols.loose_json import dicts, integer, mapping, string
+from llmcore.protocols.openai_responses.call_inputs import (
     CLOSINGS,
     bare_texts,
     escaped,
@@ -22,19 +21,26 @@ from llmcore.protocols.openai_responses.inputs import (
     with_bare_texts,
     written,
 )
+from llmcore.protocols.openai_responses.content import announce, announce_file, decoded
+from llmcore.protocols.openai_responses.finish import on_notification
 from llmcore.protocols.openai_responses.items import find, found_or_begun
-from llmcore.protocols.openai_responses.names import METADATA_KEY
-from llmcore.protocols.openai_responses.state import Chunk, Item, State, heat, put
+from llmcore.protocols.openai_responses.models import CALL_FIELDS
+from llmcore.protocols.openai_responses.names import METADATA_KEY, NativeObject
+from llmcore.protocols.openai_responses.state import Item, State, heat, put
 from llmcore.schema.changed import changed
 from llmcore.schema.content import ToolCallKind
 from llmcore.schema.errors import StreamError
 from llmcore.schema.events import (
     ErrorEvent,
+    File,
     LLMEvent,
+    ProviderEvent,
     ToolInputDelta,
     ToolInputEnd,
     ToolInputStart,
+    ToolResult,
 )
+from llmcore.schema.json import JsonValue
 
 NAMES: Final = {
     "apply_patch_call": "apply_patch",
@@ -61,7 +67,7 @@ _ALWAYS_OURS: Final = frozenset(
 )
 
 
-def is_ours(native: Chunk) -> bool:
+def is_ours(native: NativeObject) -> bool:
     """Return whether the caller is to run the call that *native* is."""
     match native.get("type"):
         case "shell_call":
@@ -73,7 +79,7 @@ def is_ours(native: Chunk) -> bool:
             return kind in _ALWAYS_OURS
 
 
-def tool_name(native: Chunk) -> str | None:
+def tool_name(native: NativeObject) -> str | None:
     """Return the name of the tool that is called."""
     kind = str(native.get("type"))
     return string(native.get("name")) if kind in NAMED else NAMES.get(kind)
@@ -121,7 +127,7 @@ def begin_input(state: State, place: int, begun: bool, events: list[LLMEvent]) -
 # -- input
 
 
-def on_arguments_delta(state: State, event: Chunk, events: list[LLMEvent]) -> State:
+def on_arguments_delta(state: State, event: NativeObject, events: list[LLMEvent]) -> State:
     """Take more of the input of a function, a freeform or an MCP tool."""
     text = event.get("delta")
     kind = _kind(event)
@@ -138,7 +144,7 @@ def on_arguments_delta(state: State, event: Chunk, events: list[LLMEvent]) -> St
     return changed(state, hot=heat(event, "content_index", item.call_id, ToolInputDelta))
 
 
-def on_arguments_done(state: State, event: Chunk, events: list[LLMEvent]) -> State:
+def on_arguments_done(state: State, event: NativeObject, events: list[LLMEvent]) -> State:
     """Keep the whole input, which the end of the item may not say again."""
     kind = _kind(event)
     text = written(event.get("input" if kind == "custom_tool_call" else "arguments"))
@@ -152,7 +158,7 @@ def on_arguments_done(state: State, event: Chunk, events: list[LLMEvent]) -> Sta
     return put(state, changed(item, text=text or item.text))
 
 
-def _kind(event: Chunk) -> str:
+def _kind(event: NativeObject) -> str:
     """Return the kind of item that *event*, by its name, speaks of."""
     name = str(event.get("type"))
     if "custom_tool_call" in name:
@@ -163,7 +169,7 @@ def _kind(event: Chunk) -> str:
 # -- input that is streamed bare
 
 
-def on_bare_delta(state: State, event: Chunk, events: list[LLMEvent]) -> State:
+def on_bare_delta(state: State, event: NativeObject, events: list[LLMEvent]) -> State:
     """Take more code, more of a command, or more of a diff, and write it as JSON."""
     text = event.get("delta")
     item = find(state, event, *CLOSINGS)
@@ -185,7 +191,7 @@ def _begin_bare(state: State, item: Item, events: list[LLMEvent]) -> State:
     return put(state, changed(item, native=native, closing=CLOSINGS[item.kind]))
 
 
-def on_command_added(state: State, event: Chunk, events: list[LLMEvent]) -> State:
+def on_command_added(state: State, event: NativeObject, events: list[LLMEvent]) -> State:
     """Begin the next command of a shell call."""
     item = find(state, event, "shell_call")
     number, text = integer(event.get("command_index")), string(event.get("command"))
@@ -198,7 +204,7 @@ def on_command_added(state: State, event: Chunk, events: list[LLMEvent]) -> Stat
     return state
 
 
-def on_bare_done(state: State, event: Chunk, _events: list[LLMEvent]) -> State:
+def on_bare_done(state: State, event: NativeObject, _events: list[LLMEvent]) -> State:
     """Keep the whole code, command or diff, which the end of the item may not repeat."""
     item = find(state, event, *CLOSINGS)
     texts = [event.get(name) for name in ("code", "command", "diff") if name in event]
@@ -243,9 +249,171 @@ def last_word(item: Item, events: list[LLMEvent]) -> str:
     return input_text(item.native)
 
 
-def _own(item: Item) -> Chunk:
+def _own(item: Item) -> NativeObject:
     """Return what a replay must know of the call."""
     if item.kind in NAMED:
         extra = {name: item.native[name] for name in CALL_FIELDS if item.native.get(name)}
         return {**item.metadata, **extra}
     return {**item.metadata, "item": item.native}
+
+
+# -- calls that the provider runs
+
+
+OUTPUTS: Final = {
+    "program_output": "program",
+    "shell_call_output": "shell",
+    "tool_search_output": "tool_search",
+}
+"""Items that are the result of a call before them, and the tool's name."""
+_SEPARATE: Final = frozenset({"program", "shell_call", "tool_search_call"})
+"""Calls whose result is another item."""
+
+# -- calls
+
+
+def settle_hosted(state: State, item: Item, events: list[LLMEvent]) -> State:
+    """End a call that the provider ran, with its result where the item has it."""
+    native = item.native
+    state = begin_call(state, item, events)
+    item = state.items[item.place]
+    if not item.call_id:  # an MCP call that lost its name
+        return settle_unknown(state, item, events)
+    own = {METADATA_KEY: {**item.metadata, "item": _kept(native)}}
+    events.append(ToolInputEnd(item.call_id, last_word(item, events), provider_metadata=own))
+    state = put(state, changed(item, done=True))
+    if item.kind == "tool_search_call":
+        return changed(state, envelope=changed(state.envelope, search=item.call_id))
+    if item.kind in _SEPARATE:
+        return state
+    _draw(item, events)
+    state = _announce_found(state, native, events)
+    events.append(
+        ToolResult(
+            item.call_id,
+            _result(native),
+            name=tool_name(native),
+            is_error=_failed(native),
+            provider_executed=True,
+            provider_metadata={METADATA_KEY: {"index": item.place}},
+        )
+    )
+    return state
+
+
+def _kept(native: NativeObject) -> NativeObject:
+    """Return what is kept of the item: all but a picture, which is a part of its own."""
+    if native.get("type") == "image_generation_call" and isinstance(native.get("result"), str):
+        return {name: value for name, value in native.items() if name != "result"}
+    return native
+
+
+_IMAGE_TYPES: Final = {"svg": "image/svg+xml"}
+
+
+def _draw(item: Item, events: list[LLMEvent]) -> None:
+    """Give a picture that was drawn as a file."""
+    native = item.native
+    if item.kind != "image_generation_call" or not isinstance(native.get("result"), str):
+        return
+    form = string(native.get("output_format")) or "png"
+    events.append(
+        File(
+            id=f"image_{item.place}",
+            media_type=_IMAGE_TYPES.get(form, f"image/{form}"),
+            data=decoded(native["result"]),
+            provider_metadata={METADATA_KEY: {"index": item.place}},
+        )
+    )
+
+
+def _announce_found(state: State, native: NativeObject, events: list[LLMEvent]) -> State:
+    """Announce what a search found."""
+    for source in dicts(mapping(native.get("action")).get("sources")):
+        state = announce(state, source.get("url"), source.get("title"), events)
+    if native.get("type") == "file_search_call":
+        for result in dicts(native.get("results")):
+            state = announce_file(state, result.get("file_id"), result.get("filename"), events)
+    return state
+
+
+# -- results
+
+
+_RESULTS: Final = {
+    "code_interpreter_call": ("status", "container_id", "outputs"),
+    "file_search_call": ("status", "results"),
+    "image_generation_call": ("status", "revised_prompt", "size", "quality", "error"),
+    "mcp_list_tools": ("server_label", "tools", "error"),
+}
+"""Which fields of an item are its result."""
+
+
+def _result(native: NativeObject) -> JsonValue:
+    kind = str(native.get("type"))
+    if kind == "mcp_call":
+        output: Any = native.get("output")
+        return native.get("error") if output is None else output
+    if kind == "web_search_call":
+        sources = dicts(mapping(native.get("action")).get("sources"))
+        return {"status": native.get("status"), **({"sources": sources} if sources else {})}
+    names = _RESULTS.get(kind, ("status",))
+    return {name: native[name] for name in names if native.get(name) is not None}
+
+
+def _failed(native: NativeObject) -> bool:
+    return native.get("status") == "failed" or bool(native.get("error"))
+
+
+def settle_output(state: State, item: Item, events: list[LLMEvent]) -> State:
+    """Give the result of a call that was an item before."""
+    native = item.native
+    call_id = string(native.get("call_id")) or state.envelope.search
+    if call_id is None:
+        return settle_unknown(state, item, events)
+    events.append(
+        ToolResult(
+            call_id,
+            _output(native),
+            name=OUTPUTS[item.kind],
+            is_error=_failed(native),
+            provider_executed=True,
+            provider_metadata={METADATA_KEY: {**item.metadata, "item": native}},
+        )
+    )
+    return put(state, changed(item, done=True))
+
+
+def on_shell_output(state: State, event: NativeObject, events: list[LLMEvent]) -> State:
+    """Pass on what a command wrote, and keep it, for the end of its item may not repeat it."""
+    item = find(state, event, "shell_call_output")
+    written = dicts(event.get("output"))
+    if item is not None and not item.done and written:
+        before = dicts(item.native.get("output"))
+        number = integer(event.get("command_index"))
+        at = len(before) if number is None else min(max(number, 0), len(before))
+        output = [*before[:at], *written[:1], *before[at + 1 :]]
+        state = put(state, changed(item, native={**item.native, "output": output}))
+    return on_notification(state, event, events)
+
+
+def _output(native: NativeObject) -> JsonValue:
+    match native.get("type"):
+        case "program_output":
+            return native.get("result")
+        case "tool_search_output":
+            return {"tools": native.get("tools") or []}
+        case _:
+            return {"output": native.get("output") or []}
+
+
+# -- what is none of these
+
+
+def settle_unknown(state: State, item: Item, events: list[LLMEvent]) -> State:
+    """Keep an item of another kind as it is; compaction items are such."""
+    metadata = {METADATA_KEY: item.metadata}
+    events.append(
+        ProviderEvent(state.context.owner, item.native, replay=True, provider_metadata=metadata)
+    )
+    return put(state, changed(item, done=True))

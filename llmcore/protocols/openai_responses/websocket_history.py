@@ -11,16 +11,15 @@ https://docs.x.ai/developers/advanced-api-usage/websocket-mode.
 
 import hashlib
 from collections.abc import Sequence
-from typing import Any, Final, Self, TypeAlias
+from typing import Final, Self
 
 from attrs import field, frozen
 
 from llmcore.protocols.loose_json import dicts, mapping, string
+from llmcore.protocols.openai_responses.names import NativeObject
 from llmcore.protocols.openai_responses.stream import terminal
 from llmcore.schema import json
 from llmcore.schema.json import JsonObject, JsonValue
-
-Native: TypeAlias = dict[str, Any]
 
 PREVIOUS_NOT_FOUND: Final = "previous_response_not_found"
 """The server has forgotten the response that was to be continued; nothing was begun."""
@@ -86,7 +85,7 @@ class Turn:
         """Return whether this may be the conversation of *memory*, with something changed in it."""
         return memory is not None and bool(self.items) and self.items[:1] == memory.items[:1]
 
-    def remembered(self, event: Native) -> Memory | None:
+    def remembered(self, event: NativeObject) -> Memory | None:
         """Return what the server remembers after *event* ended the answer; None for nothing."""
         response = mapping(event.get("response"))
         response_id, output = string(response.get("id")), dicts(response.get("output"))
@@ -106,7 +105,7 @@ _NAMELESS: Final = frozenset({"message", "function_call", "custom_tool_call"})
 """Items that may go back without their ids."""
 
 
-def fingerprints(items: Sequence[Native]) -> tuple[bytes, ...]:
+def fingerprints(items: Sequence[NativeObject]) -> tuple[bytes, ...]:
     """Return a digest of what each of *items* says."""
     return tuple(
         hashlib.sha256(json.canonical(essence(item)).encode("utf-8", "surrogatepass")).digest()
@@ -114,10 +113,10 @@ def fingerprints(items: Sequence[Native]) -> tuple[bytes, ...]:
     )
 
 
-def essence(item: Native) -> JsonValue:
+def essence(item: NativeObject) -> JsonValue:
     """Return what *item* says, equal for one that came and the same one going back."""
     kind = item.get("type")
-    kept: Native = {
+    kept: NativeObject = {
         name: value
         for name, value in item.items()
         if value is not None
@@ -158,7 +157,7 @@ _MARKS: Final = (
 )
 
 
-def ending(message: bytes) -> Native | None:
+def ending(message: bytes) -> NativeObject | None:
     """Return the event in *message* if it ends an answer.
 
     Most messages are told by a glance and not parsed. One that is not JSON ends nothing: what
@@ -173,7 +172,7 @@ def ending(message: bytes) -> Native | None:
     return event if isinstance(event, dict) and terminal(event) else None
 
 
-def error_code(event: Native | None) -> str | None:
+def error_code(event: NativeObject | None) -> str | None:
     """Return the code of the error that *event* is, if it is one."""
     if event is None or event.get("type") != "error":
         return None

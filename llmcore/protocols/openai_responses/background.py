@@ -11,14 +11,14 @@ would have come without the cut.
 from urllib.parse import quote
 
 from llmcore.protocols.loose_json import integer, mapping, string
-from llmcore.protocols.openai_responses.names import METADATA_KEY
-from llmcore.protocols.openai_responses.state import Chunk, State
+from llmcore.protocols.openai_responses.names import METADATA_KEY, NativeObject
+from llmcore.protocols.openai_responses.state import State
 from llmcore.protocols.protocol import ResumeRequest
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import ProviderMetadata
 
 
-def cursor(state: State, event: Chunk) -> ProviderMetadata:
+def cursor(state: State, event: NativeObject) -> ProviderMetadata:
     """Return where the stream stood at *event*, the last that was stepped; empty if nowhere.
 
     It belongs into the metadata of what a cut stream leaves: `{"openai": {"resume": {...}}}`.
