@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmcore.bridge.fronts.tool_names import function_name
+from llmcore.bridge.fronts.tool_registry import function_name
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """What the forms of requests and answers share.
 
-- `tool_names`, `tool_registry`: functions in place of the client's tools
+- `tool_registry`: functions in place of the client's tools
 - `billing_line`: a volatile line of instructions, left out
 - `opaque_state`: what clients do not see of an answer, carried by them
 - `segment_order`: segments of an answer, one after another

@@ -1,13 +1,18 @@
-"""Which function of the upstream stands for which tool of the client.
+"""Which function of the upstream stands for which tool of the client, and its name.
 
 The upstream sees functions only. An entry says what a function is on the client's side, so
 that calls, their results and the tool choice can be translated in both directions.
 """
 
-from collections.abc import Iterable
-from typing import Literal
+from collections.abc import Container, Iterable
+from typing import Final, Literal
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
+
+from llmcore.protocols.tool_names import OPENAI, STRICTEST
+
+_RULE: Final = evolve(STRICTEST, reserved=OPENAI.reserved)
+_DIGITS: Final = 8
 
 ToolKind = Literal[
     "function", "custom", "apply_patch", "shell", "local_shell", "tool_search", "registered"
@@ -64,3 +69,17 @@ class ToolRegistry:
             if entry.upstream not in self._by_upstream and entry.identity not in self._by_identity
         ]
         return ToolRegistry((*kept, *self.entries)) if kept else self
+
+
+def function_name(name: str, namespace: str | None = None, *, taken: Container[str] = ()) -> str:
+    """Return the function's name for a tool, one that is not *taken*.
+
+    The same name always gives the same result, so that prompt caches stay warm and calls of tools
+    that are gone keep their names.
+    """
+    whole = name if namespace is None else f"{namespace}__{name}"
+    fitted = _RULE.fit(whole)
+    if fitted not in taken:
+        return fitted
+    mark = "" if namespace is None else f"{namespace}_\0"  # apart from the same words in one name
+    return _RULE.fit(f"{mark}{name}\0", digits=_DIGITS)

@@ -7,8 +7,7 @@ Sources, read November 2026: https://developers.openai.com/api/docs/guides/funct
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from llmcore.bridge.fronts.tool_names import function_name
-from llmcore.bridge.fronts.tool_registry import ToolEntry, ToolKind, ToolRegistry
+from llmcore.bridge.fronts.tool_registry import ToolEntry, ToolKind, ToolRegistry, function_name
 from llmcore.bridge.policy import RegisteredTool
 from llmcore.protocols.freeform import freeform_arguments
 from llmcore.protocols.json_text import parsed, written

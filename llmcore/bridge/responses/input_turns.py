@@ -12,8 +12,7 @@ from attrs import evolve
 
 from llmcore.bridge.errors import invalid
 from llmcore.bridge.fronts.opaque_state import AnswerReader, Echo, HostedItem
-from llmcore.bridge.fronts.tool_names import function_name
-from llmcore.bridge.fronts.tool_registry import ToolRegistry
+from llmcore.bridge.fronts.tool_registry import ToolRegistry, function_name
 from llmcore.bridge.policy import TranslationPolicy
 from llmcore.bridge.responses.call_items import call_part
 from llmcore.bridge.responses.compaction import ITEM as COMPACTION

@@ -6,8 +6,7 @@ from typing import Any, Final
 from attrs import evolve, frozen
 
 from llmcore.bridge.errors import BridgeError, invalid
-from llmcore.bridge.fronts.tool_names import function_name
-from llmcore.bridge.fronts.tool_registry import ToolEntry, ToolKind, ToolRegistry
+from llmcore.bridge.fronts.tool_registry import ToolEntry, ToolKind, ToolRegistry, function_name
 from llmcore.bridge.policy import TranslationPolicy
 from llmcore.bridge.responses.builtin_tools import BUILTIN, HOSTED_AS_FUNCTIONS
 from llmcore.bridge.responses.hosted_tools import is_hosted, kind_of, offer_hosted

@@ -1,7 +1,7 @@
 """Responses kept in a SQLite file, which several processes of one machine may share.
 
 The file is bounded: every write makes room for what it writes. The sums that this takes are kept
-in the file, so that a write costs the same whatever there is.
+in the file, so that a write costs the same however many responses there are.
 """
 
 import math
@@ -32,46 +32,41 @@ from llmcore.storage.sqlite import ForeignFileError, Layout, SqliteFile
 
 _T = TypeVar("_T")
 
-_SCHEMA = """
-create table if not exists responses (
-    id text primary key, data blob not null, expires real not null, size integer not null
-) without rowid;
-create index if not exists responses_by_age on responses (expires, size);
-create table if not exists items (
-    id text primary key, response_id text not null, data blob not null
-) without rowid;
-create index if not exists items_by_response on items (response_id);
-create table if not exists secrets (name text primary key, value blob not null) without rowid;
+_SUMS = """
 create table held (entries integer not null, bytes integer not null);
 insert into held select count(*), coalesce(sum(size), 0) from responses;
+create index responses_by_age on responses (expires, size);
 """
-_FROM_VERSION_1 = """
+_WITH_SIZES = """
 drop index responses_by_expiry;
 alter table responses add column size integer not null default 0;
 update responses set size = length(data) + coalesce(
     (select sum(length(items.data)) from items where response_id = responses.id), 0
 );
+"""
+_TABLES = """
+create table responses (
+    id text primary key, data blob not null, expires real not null, size integer not null
+) without rowid;
+create table items (
+    id text primary key, response_id text not null, data blob not null
+) without rowid;
+create index items_by_response on items (response_id);
+create table secrets (name text primary key, value blob not null) without rowid;
 """
 LAYOUT: Final = Layout(
     version=2,
-    tables=_SCHEMA,
     names=frozenset({"responses", "items", "secrets"}),
-    upgrades={1: _FROM_VERSION_1 + _SCHEMA},
-    pragmas=("synchronous = normal",),
+    tables=_TABLES + _SUMS,
+    upgrades={1: _WITH_SIZES + _SUMS},
+    pragmas=("synchronous = NORMAL",),
 )
 _COUNT = "select count(*), coalesce(sum(size), 0) from responses"
-_FROM_VERSION_1 = """
-drop index responses_by_expiry;
-alter table responses add column size integer not null default 0;
-update responses set size = length(data) + coalesce(
-    (select sum(length(items.data)) from items where response_id = responses.id), 0
-);
-"""
 _FORGOTTEN_PER_WRITE = 64
 """At most: a bound that was set lower is reached over several writes."""
 _BUSY_S = 5.0
 _ROOM_BYTES = 16 * 1024 * 1024
-"""Free space of the disk that a request must find before its upstream is asked."""
+"""Free space that the disk must have before an upstream is asked."""
 _FULL_S = 5.0
 """How long a store whose file could not grow takes no further records."""
 _THREADS = 32
