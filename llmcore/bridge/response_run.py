@@ -20,10 +20,10 @@ from llmcore.bridge.errors import SERVER_ERROR, BridgeError, from_llm_error
 from llmcore.bridge.http.logs import LOGGER, log
 from llmcore.bridge.http.metrics import Metrics
 from llmcore.bridge.policy import TranslationPolicy
-from llmcore.bridge.responses.event_writer import Event
+from llmcore.bridge.responses.answer import ResponsesFold
+from llmcore.bridge.responses.events import Event
 from llmcore.bridge.responses.grammar import Checker
-from llmcore.bridge.responses.responses_fold import ResponsesFold
-from llmcore.bridge.responses.translate import Translation
+from llmcore.bridge.responses.request import Translation
 from llmcore.bridge.state.store import Record, StateUnavailableError, Store
 from llmcore.client.client import Client
 from llmcore.client.event_stream import EventStream

@@ -28,15 +28,16 @@ from llmcore.bridge.model_map import ModelMap, Target, read_model_map
 from llmcore.bridge.model_names import ModelNames
 from llmcore.bridge.policy import RegisteredTool, TranslationPolicy
 from llmcore.bridge.response_run import Parts, Turn, state_unavailable
-from llmcore.bridge.responses.compact_request import as_response_request, compacted, user_items
-from llmcore.bridge.responses.conversation import Conversation
-from llmcore.bridge.responses.paging import page
-from llmcore.bridge.responses.structured_output import (
+from llmcore.bridge.responses.compaction import as_response_request, compacted, user_items
+from llmcore.bridge.responses.native_tools import read_tools
+from llmcore.bridge.responses.request import (
+    Translation,
+    required_references,
     structured_output_error,
     structured_output_lost,
+    translate,
 )
-from llmcore.bridge.responses.tools_file import read_tools
-from llmcore.bridge.responses.translate import Translation, required_references, translate
+from llmcore.bridge.responses.state import Conversation, page
 from llmcore.bridge.state.signer import Sealer
 from llmcore.bridge.state.store import Record, StateUnavailableError, Store
 from llmcore.bridge.state.stores import store_for
@@ -160,7 +161,7 @@ class Service:
         asked = as_response_request(body)
         translation = await self._translated(asked, caller, target, model)
         notes = Notes()
-        said = user_items(translation, new_id, notes)
+        said = user_items(translation.before, translation.input_items, new_id, notes)
         told = evolve(translation, diagnostics=(*translation.diagnostics, *notes.entries))
         turn = self._turn(told, caller, target)
         turn.form = partial(compacted, said=said)

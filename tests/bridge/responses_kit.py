@@ -6,10 +6,11 @@ from typing import Any
 
 from llmcore.bridge.errors import BridgeError
 from llmcore.bridge.policy import TranslationPolicy
-from llmcore.bridge.responses import grammar, sse
-from llmcore.bridge.responses.conversation import Conversation
-from llmcore.bridge.responses.responses_fold import ResponsesFold
-from llmcore.bridge.responses.translate import Translation, translate
+from llmcore.bridge.responses import events as sse
+from llmcore.bridge.responses import grammar
+from llmcore.bridge.responses.answer import ResponsesFold
+from llmcore.bridge.responses.request import Translation, translate
+from llmcore.bridge.responses.state import Conversation
 from llmcore.bridge.state.signer import Sealer
 from llmcore.folds.segments import complete_segments
 from llmcore.schema.content import ReasoningPart

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore.bridge.policy import TranslationPolicy
-from llmcore.bridge.responses.translate import required_references, translate
+from llmcore.bridge.responses.request import required_references, translate
 from llmcore.schema import json
 from llmcore.schema.result import Success
 from tests.bridge.responses_kit import MODEL, SEALER, ids

@@ -7,8 +7,8 @@ import pytest
 from llmcore.bridge.drop_rejected_parameters import rejected_parameter, without_parameter
 from llmcore.bridge.errors import BridgeError, envelope, from_llm_error, response_error
 from llmcore.bridge.policy import TranslationPolicy
-from llmcore.bridge.responses.sse import encode
-from llmcore.bridge.responses.structured_output import (
+from llmcore.bridge.responses.events import encode
+from llmcore.bridge.responses.request import (
     structured_output_error,
     structured_output_lost,
 )

@@ -7,8 +7,7 @@ from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmcore.bridge.responses.answer_record import shown_call_id
-from llmcore.bridge.responses.conversation import Conversation
+from llmcore.bridge.responses.state import Conversation, shown_call_id
 from llmcore.folds.response import collect
 from llmcore.protocols import openai_responses
 from llmcore.routes.decoding import decode_response

@@ -7,8 +7,8 @@ from attrs import evolve
 
 from llmcore.bridge.fronts.tool_registry import ToolEntry
 from llmcore.bridge.policy import TranslationPolicy
-from llmcore.bridge.responses.conversation import Conversation
-from llmcore.bridge.responses.translate import required_references
+from llmcore.bridge.responses.request import required_references
+from llmcore.bridge.responses.state import Conversation
 from llmcore.routes.anthropic import Anthropic
 from llmcore.routes.google import Google
 from llmcore.routes.openai import OpenAI

@@ -11,8 +11,7 @@ from llmcore.bridge.errors import SERVER_ERROR, BridgeError, envelope
 from llmcore.bridge.http.logs import LOGGER, log
 from llmcore.bridge.http.stream_writer import Headers, StreamBody
 from llmcore.bridge.response_run import Turn
-from llmcore.bridge.responses.event_writer import Event
-from llmcore.bridge.responses.sse import KEEP_ALIVE, encode
+from llmcore.bridge.responses.events import KEEP_ALIVE, Event, encode
 from llmcore.client.large_requests import off_the_loop
 from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostic

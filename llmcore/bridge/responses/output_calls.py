@@ -10,11 +10,11 @@ from llmcore.bridge.fronts.freeform_input import FreeformInput
 from llmcore.bridge.fronts.opaque_state import Shown
 from llmcore.bridge.fronts.tool_registry import ToolEntry, ToolRegistry
 from llmcore.bridge.policy import RegisteredTool
-from llmcore.bridge.responses.answer_record import AnswerRecord, part_of, shown_call_id
-from llmcore.bridge.responses.call_items import ID_PREFIXES, call_item, call_part
-from llmcore.bridge.responses.event_writer import EventWriter
-from llmcore.bridge.responses.hosted_items import LIFECYCLE, hosted_item, hosted_prefix, hosted_type
-from llmcore.bridge.responses.input_items import NewId
+from llmcore.bridge.responses.calls import ID_PREFIXES, call_item, call_part
+from llmcore.bridge.responses.events import EventWriter
+from llmcore.bridge.responses.input import NewId
+from llmcore.bridge.responses.items import LIFECYCLE, hosted_item, hosted_prefix, hosted_type
+from llmcore.bridge.responses.state import AnswerRecord, part_of, shown_call_id
 from llmcore.protocols.loose_json import mapping, string
 from llmcore.protocols.notes import Notes
 from llmcore.schema import json

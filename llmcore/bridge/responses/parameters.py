@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final, TypeVar
 
 from llmcore.bridge.errors import invalid
-from llmcore.bridge.responses.hosted_tools import RESPONSES
+from llmcore.bridge.responses.native_tools import RESPONSES
 from llmcore.protocols.loose_json import mapping, string
 from llmcore.protocols.notes import Notes
 from llmcore.schema.options import (

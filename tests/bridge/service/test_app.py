@@ -16,8 +16,8 @@ from attrs import evolve
 
 from llmcore.bridge.config import Limits, Settings
 from llmcore.bridge.http.app import make_app
+from llmcore.bridge.responses.answer import ResponsesFold
 from llmcore.bridge.responses.grammar import violations
-from llmcore.bridge.responses.responses_fold import ResponsesFold
 from llmcore.bridge.service import Service
 from llmcore.bridge.state.memory import MemoryStore
 from llmcore.schema.events import Finish, LLMEvent, TextStart

@@ -20,7 +20,7 @@ from llmcore.bridge import service as service_module
 from llmcore.bridge.config import Limits, Settings
 from llmcore.bridge.http.app import make_app
 from llmcore.bridge.http.logs import LOGGER, JsonFormatter
-from llmcore.bridge.responses import translate as translate_module
+from llmcore.bridge.responses import request as translate_module
 from llmcore.bridge.service import Service
 from llmcore.bridge.state.memory import MemoryStore
 from llmcore.client.large_requests import MANY_VALUES

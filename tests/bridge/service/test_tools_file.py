@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from llmcore.bridge.policy import RegisteredTool
-from llmcore.bridge.responses.tools_file import read_tools
+from llmcore.bridge.responses.native_tools import read_tools
 from llmcore.schema.errors import ConfigurationError
 
 

@@ -1,6 +1,11 @@
-"""From a Responses request to a request of ours."""
+"""A request of the Responses API, read as a request of ours.
 
-from collections.abc import Mapping, Sequence
+Sources, read November 2026:
+https://developers.openai.com/api/reference/resources/responses/methods/create, and, for the fields
+that a response repeats of its request, https://developers.openai.com/api/reference/resources/responses.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from attrs import frozen
@@ -10,18 +15,16 @@ from llmcore.bridge.fronts.billing_line import without_billing_line
 from llmcore.bridge.fronts.tool_registry import ToolRegistry
 from llmcore.bridge.policy import TranslationPolicy
 from llmcore.bridge.responses.compaction import wants_compaction
-from llmcore.bridge.responses.conversation import Conversation
-from llmcore.bridge.responses.echo import echoed
-from llmcore.bridge.responses.hosted_tools import RESPONSES
-from llmcore.bridge.responses.input_items import (
+from llmcore.bridge.responses.input import (
     FindItem,
     NewId,
     References,
+    TurnReader,
     read_items,
     required_references,
     shown_items,
 )
-from llmcore.bridge.responses.input_turns import TurnReader
+from llmcore.bridge.responses.native_tools import RESPONSES
 from llmcore.bridge.responses.parameters import (
     check_types,
     provider_options,
@@ -32,10 +35,10 @@ from llmcore.bridge.responses.parameters import (
     read_reasoning,
     refuse_unsupported,
 )
-from llmcore.bridge.responses.tool_choice import choose
-from llmcore.bridge.responses.tool_offer import ToolCollector, ToolOffer
+from llmcore.bridge.responses.state import Conversation
+from llmcore.bridge.responses.tools import ToolCollector, ToolOffer, choose
 from llmcore.bridge.state.signer import Sealer
-from llmcore.protocols.loose_json import mapping, string
+from llmcore.protocols.loose_json import dicts, mapping, string
 from llmcore.protocols.notes import Notes
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import InvalidRequestError
@@ -44,6 +47,9 @@ from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Failure, Result, Success
+
+# -- the request
+
 
 __all__ = ["References", "Translation", "required_references", "translate"]
 
@@ -247,3 +253,100 @@ def _configured(body: Mapping[str, Any], items: Sequence[dict[str, Any]]) -> Map
                 changed = {**mapping(body.get(name)), **mapping(item.get(name))}
                 body = {**body, name: changed} if changed else body
     return body
+
+
+# -- what a response repeats of its request
+
+
+_DEFAULTS: Final[Mapping[str, Any]] = {
+    "background": False,
+    "instructions": None,
+    "max_output_tokens": None,
+    "max_tool_calls": None,
+    "metadata": {},
+    "parallel_tool_calls": True,
+    "previous_response_id": None,
+    "prompt_cache_key": None,
+    "safety_identifier": None,
+    "service_tier": "default",
+    "store": True,
+    "temperature": 1.0,
+    "tool_choice": "auto",
+    "top_logprobs": 0,
+    "top_p": 1.0,
+    "truncation": "disabled",
+    "user": None,
+}
+_IF_GIVEN: Final = ("prompt_cache_retention",)
+_SECRETS: Final = frozenset({"authorization", "headers"})
+"""What a client gives a server to show an MCP server; each request brings it anew."""
+_FORMAT_DEFAULTS: Final = {"description": None, "strict": False}
+
+
+def echoed(body: Mapping[str, Any]) -> JsonObject:
+    """Return the fields of *body* that every form of its response repeats."""
+    fields = {
+        name: default if body.get(name) is None else body[name]
+        for name, default in _DEFAULTS.items()
+    }
+    given = {name: body[name] for name in _IF_GIVEN if body.get(name) is not None}
+    return {
+        **fields,
+        **given,
+        "model": body.get("model"),
+        "reasoning": _reasoning(mapping(body.get("reasoning"))),
+        "text": _text(mapping(body.get("text"))),
+        "tools": [_tool(tool) for tool in dicts(body.get("tools"))],
+    }
+
+
+def _reasoning(wanted: Mapping[str, Any]) -> JsonObject:
+    summary = wanted.get("summary") or wanted.get("generate_summary")
+    return {
+        "effort": wanted.get("effort"),
+        "summary": None if summary == "none" else summary,
+    }
+
+
+def _text(wanted: Mapping[str, Any]) -> JsonObject:
+    form = mapping(wanted.get("format")) or {"type": "text"}
+    if form.get("type") == "json_schema":
+        form = {**_FORMAT_DEFAULTS, "name": "response", **form}
+    verbosity = string(wanted.get("verbosity"))
+    return {"format": form, **({"verbosity": verbosity} if verbosity else {})}
+
+
+def _tool(tool: Mapping[str, Any]) -> JsonObject:
+    if tool.get("type") != "function":
+        return {name: value for name, value in tool.items() if name not in _SECRETS}
+    function = {**mapping(tool.get("function")), **tool}
+    function.pop("function", None)
+    return {"description": None, "parameters": {}, "strict": True, **function}
+
+
+# -- structured output that the upstream does not enforce
+
+
+_LOST: Final = frozenset({"response-format-in-words"})
+_PATH: Final = "response_format"
+
+
+def structured_output_lost(diagnostics: Iterable[Diagnostic]) -> Diagnostic | None:
+    """Return what a prepared request says of a shape that the upstream does not enforce."""
+    for diagnostic in diagnostics:
+        if diagnostic.code in _LOST or (
+            diagnostic.path == _PATH and diagnostic.action == "dropped"
+        ):
+            return diagnostic
+    return None
+
+
+def structured_output_error(diagnostic: Diagnostic) -> BridgeError:
+    """Return the error of a request whose shape the upstream does not enforce."""
+    return invalid(
+        "The upstream does not hold the model to a schema "
+        f"({diagnostic.message}). Leave text.format out, or let the bridge ask in words "
+        "(structured_output: degrade).",
+        "text.format",
+        "structured_output_unsupported",
+    )

@@ -14,16 +14,20 @@ from attrs import evolve
 
 from llmcore.bridge.errors import response_error
 from llmcore.bridge.fronts.segment_order import SegmentOrder
-from llmcore.bridge.responses.answer_record import AnswerRecord, part_of
 from llmcore.bridge.responses.compaction import Summary, compaction_item, summary_message
-from llmcore.bridge.responses.conversation import Conversation
-from llmcore.bridge.responses.event_writer import Event, EventWriter
-from llmcore.bridge.responses.input_items import NewId
+from llmcore.bridge.responses.events import Event, EventWriter, ResponseFrame, Sources
+from llmcore.bridge.responses.input import NewId
+from llmcore.bridge.responses.items import (
+    MessageItem,
+    OpenItem,
+    ReasoningItem,
+    show_file,
+    show_item,
+    show_native,
+)
 from llmcore.bridge.responses.output_calls import CallItem, HostedItem
-from llmcore.bridge.responses.output_items import MessageItem, OpenItem, ReasoningItem
-from llmcore.bridge.responses.response_frame import ResponseFrame, Sources
-from llmcore.bridge.responses.standalone_items import show_file, show_item, show_native
-from llmcore.bridge.responses.translate import ENCRYPTED_REASONING, Translation
+from llmcore.bridge.responses.request import ENCRYPTED_REASONING, Translation
+from llmcore.bridge.responses.state import AnswerRecord, Conversation, part_of
 from llmcore.protocols.notes import Notes
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import LLMError, StreamError

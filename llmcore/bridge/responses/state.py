@@ -1,17 +1,87 @@
-"""What an answer is made of, recorded while it is shown."""
+"""What is kept of a response: its conversation, the parts of its answer, and pages of its input."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from attrs import evolve
+from attrs import evolve, field, frozen
 
+from llmcore.bridge.errors import invalid
 from llmcore.bridge.fronts.opaque_state import Shown, needs_state, sealed_state
+from llmcore.bridge.fronts.tool_registry import ToolEntry
 from llmcore.bridge.state.signer import Sealer
 from llmcore.folds.response import Accumulator
 from llmcore.protocols.call_ids import OPENAI_RESPONSES, fit
+from llmcore.schema.codec import from_json, to_json
 from llmcore.schema.content import ContentPart, TextPart, ToolCallPart, ToolResultPart
 from llmcore.schema.events import LLMEvent
+from llmcore.schema.json import JsonObject, JsonValue
 from llmcore.schema.messages import Message, Origin
+
+# -- conversations
+
+
+@frozen(kw_only=True)
+class Conversation:
+    """All that was said up to a response, that response included."""
+
+    model: str
+    """The model's name as the client said it."""
+    messages: tuple[Message, ...]
+    tools: tuple[ToolEntry, ...] = field(default=())
+    """What the functions mean that the messages call."""
+
+    def to_json(self) -> JsonValue:
+        """Return the conversation as JSON data, for a store."""
+        return to_json(self)
+
+    @classmethod
+    def from_json(cls, data: JsonValue) -> "Conversation":
+        """Return the conversation that *data* spells; InvalidRequestError if it spells none."""
+        return from_json(cls, data)
+
+
+# -- pages
+
+
+_PAGE = 20
+_MAX_PAGE = 100
+
+
+def page(items: Sequence[JsonObject], query: Mapping[str, str]) -> JsonObject:
+    """Return the page of *items* that *query* asks for, newest first unless `order=asc`.
+
+    Raises BridgeError for values that make no sense.
+    """
+    order = query.get("order", "desc")
+    if order not in ("asc", "desc"):
+        raise invalid(f"order is {order[:40]!r}, neither asc nor desc", "order")
+    limit = _limit(query.get("limit", str(_PAGE)))
+    ordered = list(items) if order == "asc" else list(reversed(items))
+    after = query.get("after")
+    if after:
+        places = [number for number, item in enumerate(ordered) if item.get("id") == after]
+        if not places:
+            raise invalid(f"after names {after[:80]!r}, which is no input item of it", "after")
+        ordered = ordered[places[0] + 1 :]
+    shown = ordered[:limit]
+    ids: list[JsonValue] = [item.get("id") for item in shown]
+    return {
+        "object": "list",
+        "data": shown,
+        "first_id": ids[0] if ids else None,
+        "last_id": ids[-1] if ids else None,
+        "has_more": len(ordered) > limit,
+    }
+
+
+def _limit(text: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,3}", text) or not 1 <= int(text) <= _MAX_PAGE:
+        raise invalid(f"limit is {text[:40]!r}, not a number from 1 to {_MAX_PAGE}", "limit")
+    return int(text)
+
+
+# -- parts of an answer
 
 
 def part_of(event: LLMEvent) -> ContentPart | None:

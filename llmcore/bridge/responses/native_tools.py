@@ -1,0 +1,314 @@
+"""Tools that are no functions: the API's built-in ones, hosted ones, and registered types.
+
+Sources, read November 2026: https://developers.openai.com/api/docs/guides/tools-apply-patch,
+.../tools-shell, .../tools-local-shell, .../tools-tool-search, .../tools-computer-use. The calls'
+items are in `calls`.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from attrs import frozen
+
+from llmcore.bridge.errors import invalid
+from llmcore.bridge.fronts.tool_registry import ToolKind
+from llmcore.bridge.policy import RegisteredTool, TranslationPolicy
+from llmcore.protocols.loose_json import mapping, string
+from llmcore.protocols.notes import Notes
+from llmcore.schema import json
+from llmcore.schema.codec import from_json
+from llmcore.schema.errors import ConfigurationError, LLMError
+from llmcore.schema.tools import HostedTool, HostedToolKind
+
+# -- built-in tools as functions
+
+
+_TEXT: Final[dict[str, Any]] = {"type": "string"}
+_TEXTS: Final[dict[str, Any]] = {"type": "array", "items": {"type": "string"}}
+_COUNT: Final[dict[str, Any]] = {"type": "integer"}
+_MILLISECONDS: Final[dict[str, Any]] = {
+    "type": "integer",
+    "description": "Milliseconds after which the command is stopped.",
+}
+
+
+def _object(required: tuple[str, ...], **properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": list(required)}
+
+
+@frozen(kw_only=True)
+class Builtin:
+    """A built-in tool as a function."""
+
+    kind: ToolKind
+    name: str = ""
+    """The function's name, where it is not the type of the tool."""
+    description: str
+    parameters: dict[str, Any]
+
+
+_OPERATION: Final = _object(
+    ("type", "path"),
+    type={"type": "string", "enum": ["create_file", "update_file", "delete_file"]},
+    path={"type": "string", "description": "The file, relative to the working directory."},
+    diff={
+        "type": "string",
+        "description": "Of create_file and update_file: hunks in the V4A format. A hunk begins "
+        "with a line `@@` (and, where it helps, the enclosing definition); then come lines that "
+        "begin with a space (context), `-` (removed) or `+` (added). A new file has only `+` "
+        "lines.",
+    },
+)
+
+BUILTIN: Final[Mapping[str, Builtin]] = {
+    "apply_patch": Builtin(
+        kind="apply_patch",
+        description="Creates, updates or deletes one file. Call it once for each file.",
+        parameters=_object(("operation",), operation=_OPERATION),
+    ),
+    "shell": Builtin(
+        kind="shell",
+        description="Runs shell commands and returns what they print.",
+        parameters=_object(
+            ("commands",),
+            commands={**_TEXTS, "description": "Commands, each one a whole shell command line."},
+            timeout_ms=_MILLISECONDS,
+            max_output_length={"type": "integer", "description": "Characters of output at most."},
+        ),
+    ),
+    "local_shell": Builtin(
+        kind="local_shell",
+        description="Runs one command and returns what it prints.",
+        parameters=_object(
+            ("command",),
+            command={**_TEXTS, "description": "The program and its arguments."},
+            timeout_ms=_MILLISECONDS,
+            working_directory=_TEXT,
+            env={"type": "object", "additionalProperties": {"type": "string"}},
+            user=_TEXT,
+        ),
+    ),
+    "tool_search": Builtin(
+        kind="tool_search",
+        description="Finds more tools; those that it finds can be called afterwards.",
+        parameters=_object(("query",), query=_TEXT),
+    ),
+}
+"""By the type that a client lists in `tools`."""
+
+
+def _hosted(name: str, description: str, *required: str, **properties: dict[str, Any]) -> Builtin:
+    return Builtin(
+        kind="function",
+        name=name,
+        description=description,
+        parameters=_object(required, **properties),
+    )
+
+
+HOSTED_AS_FUNCTIONS: Final[Mapping[HostedToolKind, Builtin]] = {
+    "web_search": _hosted(
+        "web_search", "Searches the web and returns what it finds.", "query", query=_TEXT
+    ),
+    "file_search": _hosted(
+        "file_search",
+        "Searches the files that belong to this conversation.",
+        "queries",
+        queries=_TEXTS,
+    ),
+    "code_execution": _hosted(
+        "code_interpreter", "Runs Python code and returns what it prints.", "code", code=_TEXT
+    ),
+    "image_generation": _hosted("image_generation", "Draws a picture.", "prompt", prompt=_TEXT),
+    "computer_use": _hosted(
+        "computer",
+        "Acts on a screen and returns a picture of it.",
+        "type",
+        type={
+            "type": "string",
+            "enum": [
+                "click",
+                "double_click",
+                "drag",
+                "keypress",
+                "move",
+                "screenshot",
+                "scroll",
+                "type",
+                "wait",
+            ],
+        },
+        x=_COUNT,
+        y=_COUNT,
+        scroll_x=_COUNT,
+        scroll_y=_COUNT,
+        button=_TEXT,
+        keys=_TEXTS,
+        text=_TEXT,
+        path={
+            "type": "array",
+            "items": {"type": "object", "properties": {"x": _COUNT, "y": _COUNT}},
+        },
+    ),
+    "mcp": _hosted(
+        "mcp",
+        "Calls a tool of an MCP server.",
+        "tool",
+        "arguments",
+        tool=_TEXT,
+        arguments={"type": "object"},
+    ),
+}
+"""Functions in place of tools that a provider runs, by the kind of tool."""
+
+
+# -- hosted tools
+
+
+RESPONSES: Final = "openai-responses"
+
+_KINDS: Final[Mapping[str, HostedToolKind]] = {
+    "web_search": "web_search",
+    "web_search_2025_08_26": "web_search",
+    "web_search_preview": "web_search",
+    "web_search_preview_2025_03_11": "web_search",
+    "file_search": "file_search",
+    "code_interpreter": "code_execution",
+    "image_generation": "image_generation",
+    "computer": "computer_use",
+    "computer_use_preview": "computer_use",
+    "mcp": "mcp",
+    "shell": "shell",
+    "tool_search": "tool_search",
+    "programmatic_tool_calling": "raw",
+}
+"""The client's types of tools that somebody else than the client runs."""
+
+_NATIVE: Final[Mapping[str, frozenset[HostedToolKind]]] = {
+    "anthropic-messages": frozenset({"web_search", "code_execution", "mcp"}),
+    "gemini": frozenset({"web_search", "code_execution"}),
+}
+"""What an API has besides the Responses API, that a client need not run or configure there."""
+
+
+def is_hosted(type_: str) -> bool:
+    """Return whether *type_* is a tool that a provider runs."""
+    return type_ in _KINDS
+
+
+def kind_of(type_: str) -> HostedToolKind:
+    """Return the kind of a hosted tool; `raw` for one that other providers do not have."""
+    return _KINDS.get(type_, "raw")
+
+
+def offer_hosted(
+    native: Mapping[str, Any],
+    path: str,
+    protocol_id: str | None,
+    policy: TranslationPolicy,
+    notes: Notes,
+) -> HostedTool | None:
+    """Return a hosted tool as the upstream has it; None, with a Diagnostic, if it is left out.
+
+    BridgeError where the policy wants it.
+    """
+    type_ = str(native.get("type"))
+    kind = kind_of(type_)
+    if policy.hosted_tools == "drop":
+        notes.dropped("hosted-tool-dropped", path, f"the bridge leaves out {type_} tools")
+        return None
+    if protocol_id == RESPONSES:
+        return HostedTool.raw("openai", native)
+    if kind in _NATIVE.get(protocol_id or "", frozenset()):
+        return _LOWER[kind](native, path, notes)
+    if policy.hosted_tools == "error":
+        raise invalid(
+            f"The upstream has no {type_} tool. Leave it out, or offer a function instead.",
+            path,
+            "unsupported_tool",
+        )
+    notes.dropped("hosted-tool-dropped", path, f"the upstream has no {type_} tool")
+    return None
+
+
+def _rest(native: Mapping[str, Any], known: set[str], path: str, notes: Notes) -> None:
+    """Name the options that have no word at other providers."""
+    for name, value in native.items():
+        if name not in known | {"type"} and value is not None:
+            why = f"the upstream's tool has no {name}"
+            notes.dropped("unsupported-parameter", f"{path}.{name}", why)
+
+
+def _web_search(native: Mapping[str, Any], path: str, notes: Notes) -> HostedTool:
+    _rest(native, {"filters", "user_location"}, path, notes)
+    domains = mapping(native.get("filters")).get("allowed_domains")
+    place = {k: v for k, v in mapping(native.get("user_location")).items() if v and k != "type"}
+    return HostedTool.web_search(
+        allowed_domains=tuple(map(str, domains)) if isinstance(domains, list) else (),
+        user_location=place or None,
+    )
+
+
+def _code_execution(native: Mapping[str, Any], path: str, notes: Notes) -> HostedTool:
+    container = native.get("container")
+    if isinstance(container, str) or set(mapping(container)) - {"type"}:
+        why = "the upstream runs code in a container of its own"
+        notes.dropped("unsupported-parameter", f"{path}.container", why)
+    return HostedTool.code_execution()
+
+
+def _mcp(native: Mapping[str, Any], path: str, notes: Notes) -> HostedTool:
+    known = {"server_label", "server_url", "authorization", "allowed_tools", "require_approval"}
+    _rest(native, known, path, notes)
+    if native.get("require_approval") not in (None, "never"):
+        raise invalid(
+            "The upstream calls MCP tools without asking: set require_approval to never.",
+            f"{path}.require_approval",
+        )
+    allowed = native.get("allowed_tools")
+    names = mapping(allowed).get("tool_names") if isinstance(allowed, dict) else allowed
+    return HostedTool.mcp(
+        server_label=string(native.get("server_label")) or "mcp",
+        server_url=string(native.get("server_url")),
+        authorization=string(native.get("authorization")),
+        allowed_tools=tuple(map(str, names)) if isinstance(names, list) else (),
+    )
+
+
+_LOWER: Final = {"web_search": _web_search, "code_execution": _code_execution, "mcp": _mcp}
+
+
+# -- registered tools
+
+
+MAX_FILE_BYTES = 4 * 1024 * 1024
+
+
+def read_tools(path: Path | None) -> tuple[RegisteredTool, ...]:
+    """Return the tools in the file *path*; none without one.
+
+    Raises ConfigurationError, naming the place in the file, for what makes no sense.
+    """
+    if path is None:
+        return ()
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_FILE_BYTES + 1)
+        if len(data) > MAX_FILE_BYTES:
+            raise ConfigurationError(f"it is larger than {MAX_FILE_BYTES} bytes")
+        value = json.loads(data)
+        if not isinstance(value, list):
+            raise ConfigurationError("it is no list of tools")
+        tools = tuple(from_json(RegisteredTool, item) for item in value)
+        return _each_type_once(tools)
+    except (OSError, ValueError, LLMError) as error:
+        raise ConfigurationError(f"the tools file {path}: {error}", cause=error) from error
+
+
+def _each_type_once(tools: tuple[RegisteredTool, ...]) -> tuple[RegisteredTool, ...]:
+    types = [tool.type for tool in tools]
+    for type_ in types:
+        if types.count(type_) > 1:
+            raise ConfigurationError(f"there are two tools of the type {type_!r}")
+    return tools
