@@ -74,7 +74,7 @@ async def failed(
 async def test_headers_and_then_silence_is_a_first_event_timeout(server: Loopback) -> None:
     """A server that accepts and says nothing does not hang the caller."""
     server.handler = scripted(lambda: [b": hello\n\n", 5.0])
-    error = await failed(server, Timeouts(first_event=0.2))
+    error = await failed(server, Timeouts(first_event=1.0))
 
     assert error.error_code == "first_event"
     assert error.retryable
