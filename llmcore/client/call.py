@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from typing import TypeVar, cast
 
 import anyio
-from attrs import frozen
+from attrs import define, frozen
 
 from llmcore.client.transport import Exchange, Transport
 from llmcore.folds.response import Accumulator
@@ -27,7 +27,7 @@ from llmcore.schema.errors import (
 )
 from llmcore.schema.events import ErrorEvent, LLMEvent
 from llmcore.schema.json import JsonValue, ProviderMetadata
-from llmcore.schema.result import Result, Success
+from llmcore.schema.result import Result
 
 MAX_ERROR_BYTES = 1024 * 1024
 """More of an error body than this is not read."""
@@ -37,6 +37,8 @@ _LINGERING_BYTES = 64 * 1024
 """How much is read after a whole answer, at most."""
 
 _UNAUTHORIZED = 401
+_REDIRECTED = 300
+"""From this status on, the answer is an error."""
 _REQUEST_IDS = ("x-request-id", "request-id", "x-amzn-requestid", "apim-request-id", "cf-ray")
 
 _T = TypeVar("_T")
@@ -50,7 +52,48 @@ class Outgoing:
     route: Route
     transport: Transport
     refused: Callable[[], bool] = lambda: False
-    """Takes in that its credentials were refused; whether there may be others next time."""
+    """Records that its credentials were refused; returns whether there may be others now."""
+    rejected: Callable[[LLMError], bool] = lambda _error: False
+    """Records the field of the body that an error rejects; returns whether to send it without."""
+
+
+@define(eq=False)
+class _Answer:
+    """An answer whose headers have come."""
+
+    exchange: Exchange
+    chunks: AsyncGenerator[bytes, None] | None
+    """None once they were read to the end, or are being closed."""
+    decoder: ResponseDecoder
+    streamed: bool
+    limit: int
+    """The most bytes that are read."""
+    received: int = 0
+
+    async def next_chunk(self) -> bytes | None:
+        """Return the next bytes, None at the end; StreamError once the response is too large."""
+        chunk = None if self.chunks is None else await anext(self.chunks, None)
+        if chunk is None:
+            self.chunks = None
+            return None
+        self.received += len(chunk)
+        if self.received > self.limit:
+            message = f"the response is larger than {self.limit} bytes"
+            raise StreamError(message, retryable=False)
+        return chunk
+
+    def decoded(self, chunk: bytes | None) -> Sequence[LLMEvent]:
+        """Return the events that *chunk* completes, or those of the end."""
+        return self.decoder.end() if chunk is None else self.decoder.feed(chunk)
+
+    async def aclose(self) -> None:
+        """Free the connection; one whose answer was read to its end can be used again."""
+        chunks, self.chunks = self.chunks, None  # at once: two tasks may close
+        if chunks is None:
+            return
+        if self.decoder.finished:
+            await _read_out(chunks)
+        await _close(self.exchange, chunks)
 
 
 class Call:
@@ -61,27 +104,26 @@ class Call:
         prepare: Callable[[ProviderMetadata | None], Awaitable[Result[Outgoing, LLMError]]],
         timeouts: Timeouts,
         cut: ResponseDecoder | None = None,
+        *,
+        raw: bool = False,
     ) -> None:
         self._prepare = prepare
         self._timeouts = timeouts
         self._cut = cut
         """The decoder of the call that this one goes on with."""
+        self._raw = raw
         self.accumulator = Accumulator() if cut is None else cut.accumulator
         """What has arrived so far."""
-        self._decoder: ResponseDecoder | None = None
-        self._chunks: AsyncGenerator[bytes, None] | None = None
-        self._streamed = True
-        self._received = 0
-        self._limit = 0
+        self._answer: _Answer | None = None
         self._sent: HttpRequest | None = None
         self._provider: str | None = None
         self._end = math.inf
         self._next_event = math.inf
         self._waiting_for = "first_event"
         self._scope: anyio.CancelScope | None = None
-        self._exchange: Exchange | None = None
         self._reading = False
-        self._unscoped = False
+        self._unscoped: _Answer | None = None
+        """The answer, where each read brings an event and so needs no scope of its own."""
         self._last_event = 0.0
         self._closed = False
 
@@ -90,7 +132,8 @@ class Call:
         if self._closed:
             return ()
         try:
-            events = await self._read_unscoped() if self._unscoped else None
+            unscoped = self._unscoped
+            events = None if unscoped is None else await self._read_unscoped(unscoped)
             if not events:
                 events = await self._within(self._advance)
         except LLMError as error:
@@ -109,43 +152,24 @@ class Call:
 
         Raises InvalidRequestError if no answer had begun.
         """
-        if self._decoder is None:
+        if self._answer is None:
             message = "no answer had begun, so there is nothing to resume: send the request again"
             raise InvalidRequestError(message)
-        return Call(self._prepare, self._timeouts, cut=self._decoder)
+        return Call(self._prepare, self._timeouts, cut=self._answer.decoder)
 
     async def aclose(self) -> None:
         """Cut the connection, also from another task."""
         self._closed = True
         if self._scope is not None:
             self._scope.cancel()
-        elif self._reading and self._exchange is not None:
-            await self._exchange.aclose()
+        elif self._reading and self._answer is not None:
+            await self._answer.exchange.aclose()
         else:
             await self._release()
 
     async def _release(self) -> None:
-        """Close what is open; nobody is reading it."""
-        chunks, self._chunks = self._chunks, None  # at once: two tasks may close
-        if chunks is None:
-            return
-        if self._decoder is not None and self._decoder.finished:
-            await self._read_out(chunks)
-        with anyio.CancelScope(shield=True):
-            await chunks.aclose()
-            if self._exchange is not None:  # a generator that never ran closes nothing
-                await self._exchange.aclose()
-
-    async def _read_out(self, chunks: AsyncGenerator[bytes, None]) -> None:
-        """Read what follows the whole answer, so that its connection can be used again.
-
-        It is the end of the body, and nearly always there already. What a server sends
-        or lacks after that is not worth waiting for, and no error.
-        """
-        left = _LINGERING_BYTES
-        with anyio.move_on_after(_LINGERING_SECONDS), contextlib.suppress(LLMError):
-            while left > 0 and (chunk := await anext(chunks, None)) is not None:
-                left -= len(chunk)
+        if self._answer is not None:
+            await self._answer.aclose()
 
     async def _within(self, step: Callable[[], Awaitable[_T]]) -> _T | None:
         """Run *step* until it ends, a limit runs out or the call is closed (then None)."""
@@ -158,14 +182,11 @@ class Call:
         return None
 
     async def _advance(self) -> Sequence[LLMEvent]:
-        if self._decoder is None:
-            failure = await self._open()
-            if failure is not None:
-                raise failure
-        return await (self._read_stream() if self._streamed else self._read_whole())
+        answer = self._answer = self._answer or await self._open()
+        return await (self._read_stream(answer) if answer.streamed else _read_whole(answer))
 
-    async def _open(self) -> LLMError | None:
-        """Send the request; return the error if the answer is one."""
+    async def _open(self) -> _Answer:
+        """Send the request and return its answer; raises the error if the answer is one."""
         started = anyio.current_time()
         limits = (limit for limit in (self._timeouts.step, self._timeouts.total) if limit)
         self._end = started + min(limits, default=math.inf)
@@ -174,116 +195,77 @@ class Call:
         if exchange.status == _UNAUTHORIZED and outgoing.refused():
             await exchange.aclose()
             outgoing, exchange = await self._exchanged()
+        if exchange.status >= _REDIRECTED:
+            error = await _error_of(exchange, outgoing.route)
+            if not outgoing.rejected(error):
+                raise error
+            outgoing, exchange = await self._exchanged()
+            if exchange.status >= _REDIRECTED:
+                raise await _error_of(exchange, outgoing.route)
         prepared, route = outgoing.prepared, outgoing.route
-        self._limit = route.defaults.max_response_bytes
-        self._exchange = exchange
-        self._chunks = cast("AsyncGenerator[bytes, None]", exchange.chunks())
-        if exchange.status >= 300:
-            return await self._error_of(exchange, route)
-        self._streamed = is_streamed(route.framing, exchange.headers, asked=prepared.streaming)
+        return _Answer(
+            exchange=exchange,
+            chunks=_chunks(exchange),
+            decoder=self._decoder(prepared, route, exchange),
+            streamed=is_streamed(route.framing, exchange.headers, asked=prepared.streaming),
+            limit=route.defaults.max_response_bytes,
+        )
+
+    def _decoder(
+        self, prepared: PreparedRequest, route: Route, exchange: Exchange
+    ) -> ResponseDecoder:
         if self._cut is not None:
             self._cut.go_on(route.framing)
-            self._decoder = self._cut
-            return None
-        self._decoder = ResponseDecoder(
+            return self._cut
+        return ResponseDecoder(
             route.protocol,
             route.framing,
             prepared.request,
             _context(prepared, exchange),
             self.accumulator,
+            raw=self._raw,
         )
-        return None
 
     async def _exchanged(self) -> tuple[Outgoing, Exchange]:
         """Prepare the request and send it."""
         ready = await self._prepare(None if self._cut is None else self._cut.cursor)
-        if not isinstance(ready, Success):
-            raise ready.failure()
         outgoing = ready.unwrap()
         self._sent = outgoing.prepared.http
         self._provider = outgoing.route.provider
         return outgoing, await outgoing.transport.send(self._sent, self._timeouts)
 
-    async def _error_of(self, exchange: Exchange, route: Route) -> LLMError:
-        body = bytearray()
-        assert self._chunks is not None  # noqa: S101  (set by _open)
-        with contextlib.suppress(NetworkError):  # the status says enough
-            async for chunk in self._chunks:
-                body += chunk
-                if len(body) > MAX_ERROR_BYTES:
-                    break
-        return error_from_response(
-            provider=route.provider,
-            status=exchange.status,
-            headers=exchange.headers,
-            body=bytes(body[:MAX_ERROR_BYTES]),
-        )
-
-    async def _read_stream(self) -> Sequence[LLMEvent]:
+    async def _read_stream(self, answer: _Answer) -> Sequence[LLMEvent]:
         while True:
-            chunk = await self._next_chunk()
-            events = self._decoded(chunk)
+            chunk = await answer.next_chunk()
+            events = answer.decoded(chunk)
             if events or chunk is None:
-                self._unscoped = (
-                    self._exchange is not None
-                    and math.isinf(self._end)
-                    and self._exchange.limit_reads(self._timeouts.idle)
-                )
+                exact = math.isinf(self._end) and answer.exchange.limit_reads(self._timeouts.idle)
+                self._unscoped = answer if exact else None
                 self._waiting_for = "idle"
                 self._await_event(self._timeouts.idle)
                 return events
 
-    async def _read_unscoped(self) -> Sequence[LLMEvent]:
+    async def _read_unscoped(self, answer: _Answer) -> Sequence[LLMEvent]:
         """Read one chunk, without a cancel scope of our own; empty if it completes no event.
 
         The usual case, and worth it: a scope costs more than decoding an event. It is
         exact as long as each read brings an event, since the transport limits each read
         to the idle time. The first one that does not ends it.
         """
-        chunks = self._chunks
-        if chunks is None:
-            return self._decoded(None)
         self._reading = True
         try:
-            chunk = self._counted(await anext(chunks, None))
+            chunk = await answer.next_chunk()
         finally:
             self._reading = False
-        events = self._decoded(chunk)
+        events = answer.decoded(chunk)
         if events:
             self._last_event = time.monotonic()
         else:
-            self._unscoped = False
+            self._unscoped = None
             idle = self._timeouts.idle
             waited = time.monotonic() - self._last_event
             self._await_event(None if idle is None else idle - waited)
         return events
-
-    def _decoded(self, chunk: bytes | None) -> Sequence[LLMEvent]:
-        assert self._decoder is not None  # noqa: S101  (set by _open)
-        return self._decoder.end() if chunk is None else self._decoder.feed(chunk)
-
-    async def _read_whole(self) -> Sequence[LLMEvent]:
-        assert self._decoder is not None  # noqa: S101  (set by _open)
-        chunks = []
-        while (chunk := await self._next_chunk()) is not None:
-            chunks.append(chunk)
-        return self._decoder.whole(b"".join(chunks))
-
-    async def _next_chunk(self) -> bytes | None:
-        if self._chunks is None:
-            return None
-        return self._counted(await anext(self._chunks, None))
-
-    def _counted(self, chunk: bytes | None) -> bytes | None:
-        """Return *chunk*, counted; StreamError once the response is too large."""
-        if chunk is None:
-            self._chunks = None
-            return None
-        self._received += len(chunk)
-        if self._received > self._limit:
-            message = f"the response is larger than {self._limit} bytes"
-            raise StreamError(message, retryable=False)
-        return chunk
 
     def _await_event(self, limit: float | None) -> None:
         now = anyio.current_time()
@@ -312,8 +294,8 @@ class Call:
         await self.aclose()
         error.provider = error.provider or self._provider
         self._redact(error)
-        if self._decoder is not None:
-            return self._decoder.fail(error)
+        if self._answer is not None:
+            return self._answer.decoder.fail(error)
         event = ErrorEvent(error)
         self.accumulator.process(event)
         return (event,)
@@ -326,6 +308,55 @@ class Call:
         text = json.canonical(error.raw) if error.raw is not None else ""
         if any(secret in text for secret in secrets):
             error.raw = _redacted(error.raw, secrets)
+
+
+def _chunks(exchange: Exchange) -> AsyncGenerator[bytes, None]:
+    return cast("AsyncGenerator[bytes, None]", exchange.chunks())
+
+
+async def _read_whole(answer: _Answer) -> Sequence[LLMEvent]:
+    chunks = []
+    while (chunk := await answer.next_chunk()) is not None:
+        chunks.append(chunk)
+    return answer.decoder.whole(b"".join(chunks))
+
+
+async def _read_out(chunks: AsyncGenerator[bytes, None]) -> None:
+    """Read what follows the whole answer, so that its connection can be used again.
+
+    It is the end of the body, and nearly always there already. What a server sends
+    or lacks after that is not worth waiting for, and no error.
+    """
+    left = _LINGERING_BYTES
+    with anyio.move_on_after(_LINGERING_SECONDS), contextlib.suppress(LLMError):
+        while left > 0 and (chunk := await anext(chunks, None)) is not None:
+            left -= len(chunk)
+
+
+async def _error_of(exchange: Exchange, route: Route) -> LLMError:
+    """Return the error that the answer is; its body is read, and its connection freed."""
+    body = bytearray()
+    chunks = _chunks(exchange)
+    try:
+        with contextlib.suppress(NetworkError):  # the status says enough
+            async for chunk in chunks:
+                body += chunk
+                if len(body) > MAX_ERROR_BYTES:
+                    break
+    finally:
+        await _close(exchange, chunks)
+    return error_from_response(
+        provider=route.provider,
+        status=exchange.status,
+        headers=exchange.headers,
+        body=bytes(body[:MAX_ERROR_BYTES]),
+    )
+
+
+async def _close(exchange: Exchange, chunks: AsyncGenerator[bytes, None]) -> None:
+    with anyio.CancelScope(shield=True):
+        await chunks.aclose()
+        await exchange.aclose()  # a generator that never ran closes nothing
 
 
 def _redacted(value: JsonValue, secrets: tuple[str, ...]) -> JsonValue:

@@ -5,10 +5,10 @@ Retrying, tool loops and everything else that takes several calls is built on to
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Protocol, Self, cast
+from typing import TYPE_CHECKING, Protocol, Self, TypeAlias, cast
 
 import anyio.to_thread
 from attrs import evolve
@@ -24,7 +24,9 @@ from llmcore.client.media_files import load_files, names_files
 from llmcore.client.middleware.chain import ClientCheck, Middleware, Next, compose
 from llmcore.client.transport import Exchange, Transport
 from llmcore.client.transports import Transports
+from llmcore.protocols.rejected_fields import rejected_field
 from llmcore.routes.auth import TOKEN_TO_COME, AuthContext
+from llmcore.routes.endpoint import BaseUrlOf
 from llmcore.routes.route import PreparedRequest, Route
 from llmcore.routes.timeouts import Timeouts
 from llmcore.routes.tool_choice import ToolChoiceMode, takes_tool_choice
@@ -92,6 +94,8 @@ class Client:
         """For calls that bring none of their own, to providers whose routes have none."""
         self.models = tuple(models)
         self._environ = environ
+        self._rejected: dict[_Server, frozenset[str]] = {}
+        """Optional fields of bodies that a server has rejected."""
         self._middleware = tuple(middleware)
         for one in self._middleware:
             if isinstance(one, ClientCheck):
@@ -203,28 +207,39 @@ class Client:
         return takes_tool_choice(_route(found), found, mode)
 
     async def generate(
-        self, request: LLMRequest, *, timeouts: Timeouts | None = None
+        self, request: LLMRequest, *, timeouts: Timeouts | None = None, raw: bool = False
     ) -> Result[LLMResponse, LLMError]:
-        """Run *request* and return the response, or the error."""
-        stream = self.events(request, timeouts=timeouts)
+        """Run *request* and return the response, or the error.
+
+        With *raw*, the response has the native document that it was read from.
+        """
+        stream = self.events(request, timeouts=timeouts, raw=raw)
         try:
             return await stream.result()
         finally:
             await stream.aclose()
 
     async def complete(
-        self, request: LLMRequest, *, timeouts: Timeouts | None = None
+        self, request: LLMRequest, *, timeouts: Timeouts | None = None, raw: bool = False
     ) -> LLMResponse:
         """Run *request* and return the response; raises the error."""
-        return (await self.generate(request, timeouts=timeouts)).unwrap()
+        return (await self.generate(request, timeouts=timeouts, raw=raw)).unwrap()
 
-    def stream(self, request: LLMRequest, *, timeouts: Timeouts | None = None) -> EventStream:
-        """Return the events of *request*; it is sent when the first one is asked for."""
-        return self._call(request, streaming=True, timeouts=timeouts)
+    def stream(
+        self, request: LLMRequest, *, timeouts: Timeouts | None = None, raw: bool = False
+    ) -> EventStream:
+        """Return the events of *request*; it is sent when the first one is asked for.
 
-    def events(self, request: LLMRequest, *, timeouts: Timeouts | None = None) -> EventStream:
+        With *raw*, each event has the native frame that it was read from, and the response those
+        frames.
+        """
+        return self._call(request, streaming=True, timeouts=timeouts, raw=raw)
+
+    def events(
+        self, request: LLMRequest, *, timeouts: Timeouts | None = None, raw: bool = False
+    ) -> EventStream:
         """Return the events of *request*, which is answered in one piece: not streamed."""
-        return self._call(request, streaming=False, timeouts=timeouts)
+        return self._call(request, streaming=False, timeouts=timeouts, raw=raw)
 
     async def initialize(self) -> None:
         """Check the configuration of every provider; nothing is sent to a model.
@@ -311,13 +326,14 @@ class Client:
         return other if other in self.providers else provider
 
     def _call(
-        self, request: LLMRequest, *, streaming: bool, timeouts: Timeouts | None
+        self, request: LLMRequest, *, streaming: bool, timeouts: Timeouts | None, raw: bool
     ) -> EventStream:
         def run(effective: LLMRequest) -> EventStream:
             resolved = self.resolve(effective)
             call = Call(
                 lambda cursor: self._ready(effective, resolved, streaming, cursor),
                 timeouts or self._timeouts_of(resolved),
+                raw=raw,
             )
             return EventStream(call, call.accumulator, self._with_cost)
 
@@ -360,7 +376,10 @@ class Client:
         if names_files(request):
             request = await anyio.to_thread.run_sync(load_files, request)
         context = self._context(token)
-        step = partial(_prepared, request, model, streaming=streaming, context=context)
+        rejected = self._rejected.get(_server(route), frozenset())
+        step = partial(
+            _prepared, request, model, streaming=streaming, context=context, rejected=rejected
+        )
         prepared = await off_the_loop(step, large=is_large(request))
         if cursor is not None:
             prepared = prepared.bind(lambda whole: route.resume(whole, cursor, context))
@@ -373,20 +392,44 @@ class Client:
                 route=route,
                 transport=transport,
                 refused=lambda: self._credentials.refused(route.auth, token),
+                rejected=partial(self._learn_rejected, request_ready, route),
             )
         )
+
+    def _learn_rejected(self, prepared: PreparedRequest, route: Route, error: LLMError) -> bool:
+        """Remember the optional field that a server rejects; return whether there is one."""
+        own = prepared.request.options_for(route.protocol.metadata_key, route.provider)
+        optional = route.protocol.body.optional - own.keys()
+        name = rejected_field(error, prepared.body, optional) if optional else None
+        if name is None:
+            return False
+        server = _server(route)
+        self._rejected[server] = self._rejected.get(server, frozenset()) | {name}
+        return True
 
     def _context(self, token: str | None) -> AuthContext:
         return AuthContext(environ=self.environ, now=datetime.now(UTC), token=token)
 
 
+_Server: TypeAlias = tuple[str, str | BaseUrlOf | None]
+
+
+def _server(route: Route) -> _Server:
+    return route.provider, route.endpoint.base_url
+
+
 def _prepared(
-    request: LLMRequest, model: Model, *, streaming: bool, context: AuthContext
+    request: LLMRequest,
+    model: Model,
+    *,
+    streaming: bool,
+    context: AuthContext,
+    rejected: Collection[str] = (),
 ) -> Result[PreparedRequest, LLMError]:
     """Return the native request of *request*, whose model and files are there."""
     known = request.model is model and request.provider is None
     resolved = request if known else changed(request, model=model, provider=None)
-    return _route(model).prepare(resolved, streaming=streaming, context=context)
+    return _route(model).prepare(resolved, streaming=streaming, context=context, rejected=rejected)
 
 
 def _route(model: Model) -> Route:

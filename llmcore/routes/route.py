@@ -8,7 +8,7 @@ Each of the four answers its own question and can be replaced alone:
     Framing    how bytes become frames
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Generic, Self, TypedDict, TypeVar, Unpack, cast, overload
 
 from attrs import evolve, field, fields, frozen
@@ -117,6 +117,30 @@ class PreparedRequest(Generic[Body_co]):
         return self.http.safe_headers
 
 
+def _without(
+    built: Built[Body_co], rejected: Collection[str], notes: tuple[Diagnostic, ...]
+) -> Built[Body_co]:
+    """Return *built* without the *rejected* fields, its diagnostics after *notes*."""
+    body = cast("JsonObject", built.body)
+    gone = [name for name in rejected if name in body]
+    if not (gone or notes):
+        return built
+    left_out = (
+        Diagnostic(
+            "rejected-field",
+            name,
+            action="noted",
+            message=f"the server rejected {name}, so it is sent without it",
+        )
+        for name in gone
+    )
+    return evolve(
+        built,
+        body=cast("Body_co", {name: item for name, item in body.items() if name not in gone}),
+        diagnostics=(*notes, *built.diagnostics, *left_out),
+    )
+
+
 @frozen
 class _Signed:
     request: HttpRequest
@@ -202,17 +226,23 @@ class Route(Generic[Body_co]):
         return Model(model_id, self.provider, route=self)
 
     def prepare(
-        self, request: LLMRequest, *, streaming: bool, context: AuthContext
+        self,
+        request: LLMRequest,
+        *,
+        streaming: bool,
+        context: AuthContext,
+        rejected: Collection[str] = (),
     ) -> Result[PreparedRequest[Body_co], LLMError]:
         """Return the native request that says *request*; nothing is sent.
 
-        With `request.strict`, anything lost, changed or invented is an InvalidRequestError.
+        With `request.strict`, anything lost, changed or invented is an InvalidRequestError. Of the
+        body's optional fields, those that the server has *rejected* before are left out.
         """
         effective, notes = self._limited(self.defaults.applied_to(request))
         fitted = fit_tool_names(effective, self.protocol.tool_names)
         notes = (*notes, *fitted.diagnostics)
         built = self.protocol.body.build(fitted.request, streaming)
-        noted = built.map(lambda body: evolve(body, diagnostics=(*notes, *body.diagnostics)))
+        noted = built.map(lambda body: _without(body, rejected, notes))
         return noted.bind(lambda body: self._compose(effective, body, streaming, context)).alt(
             lambda error: _of_provider(error, self.provider)
         )

@@ -113,19 +113,29 @@ class Client:
         return self.asynchronous.supports_tool_choice(mode, model, provider=provider)
 
     def generate(
-        self, request: LLMRequest, *, timeouts: Timeouts | None = None
+        self, request: LLMRequest, *, timeouts: Timeouts | None = None, raw: bool = False
     ) -> Result[LLMResponse, LLMError]:
         """Run *request* and return the response, or the error."""
-        return background().run(lambda: self.asynchronous.generate(request, timeouts=timeouts))
+        return background().run(
+            lambda: self.asynchronous.generate(request, timeouts=timeouts, raw=raw)
+        )
 
-    def complete(self, request: LLMRequest, *, timeouts: Timeouts | None = None) -> LLMResponse:
+    def complete(
+        self, request: LLMRequest, *, timeouts: Timeouts | None = None, raw: bool = False
+    ) -> LLMResponse:
         """Run *request* and return the response; raises the error."""
-        return background().run(lambda: self.asynchronous.complete(request, timeouts=timeouts))
+        return background().run(
+            lambda: self.asynchronous.complete(request, timeouts=timeouts, raw=raw)
+        )
 
-    def stream(self, request: LLMRequest, *, timeouts: Timeouts | None = None) -> EventStream:
+    def stream(
+        self, request: LLMRequest, *, timeouts: Timeouts | None = None, raw: bool = False
+    ) -> EventStream:
         """Return the events of *request*; it is sent when the first one is asked for."""
-        return EventStream(self.asynchronous.stream(request, timeouts=timeouts))
+        return EventStream(self.asynchronous.stream(request, timeouts=timeouts, raw=raw))
 
-    def events(self, request: LLMRequest, *, timeouts: Timeouts | None = None) -> EventStream:
+    def events(
+        self, request: LLMRequest, *, timeouts: Timeouts | None = None, raw: bool = False
+    ) -> EventStream:
         """Return the events of *request*, which is answered in one piece: not streamed."""
-        return EventStream(self.asynchronous.events(request, timeouts=timeouts))
+        return EventStream(self.asynchronous.events(request, timeouts=timeouts, raw=raw))
