@@ -45,6 +45,7 @@ $(CLIENTS)/node_modules/.package-lock.json: $(CLIENTS)/package-lock.json
 lint: $(STAMP)-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/python scripts/check_prose.py
 	$(BIN)/mypy
 	$(BIN)/pyright
 

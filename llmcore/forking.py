@@ -1,7 +1,7 @@
-"""What a forked child must not take over: locks that other threads held, and their calls.
+"""Locks and counters that are made anew in a forked child.
 
-Of the threads only the one that forked goes on in the child. What the others held stays held
-there for ever, unless it is made anew.
+Only the thread that forked runs in the child. A lock that another thread held would stay locked
+there, and places that running calls hold would stay taken.
 """
 
 import os
@@ -13,10 +13,10 @@ from weakref import WeakSet
 
 
 class Inherited(Protocol):
-    """Something with locks, or with places that running calls hold."""
+    """An object with locks, or with places that running calls hold."""
 
     def start_anew(self) -> None:
-        """Forget them: this process is a new one, and has no calls yet."""
+        """Release all of them: this process is a new one, and has no calls yet."""
         ...
 
 
@@ -24,7 +24,7 @@ _inherited: WeakSet[Inherited] = WeakSet()
 
 
 def start_anew_after_fork(one: Inherited) -> None:
-    """Have *one* start anew in every child that is forked while it lives."""
+    """Call `start_anew` of *one* in every child that is forked while it exists."""
     _inherited.add(one)
 
 
@@ -38,18 +38,18 @@ if hasattr(os, "register_at_fork"):
 
 
 class ForkSafeLock:
-    """A lock that is free in a forked child, whoever held it in the parent."""
+    """A lock that is free in a forked child, also if a thread of the parent held it."""
 
     def __init__(self) -> None:
         self.start_anew()
         start_anew_after_fork(self)
 
     def start_anew(self) -> None:
-        """Be free."""
+        """Release the lock."""
         self._lock = threading.Lock()
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Hold the lock for the block; a child that is forked inside of it leaves it well."""
+        """Hold the lock for the block, from which a child may be forked."""
         with self._lock:  # looked up once: what is released is what was taken
             yield

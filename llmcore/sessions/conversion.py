@@ -1,8 +1,8 @@
-"""Between `Message` and entries, losing nothing on the way.
+"""From `Message` to entries and back, without any loss.
 
-What an entry's parts have no words for (signatures, encrypted reasoning, citations, native
-data, documents, who said it) is in `meta.llmcore`, so that `to_messages(to_entries(messages))`
-is *messages*, and a stored conversation goes on with any provider:
+What the parts of an entry cannot express (signatures, encrypted reasoning, citations, native data,
+documents, the origin) is in `meta.llmcore`, so that `to_messages(to_entries(messages))` is
+*messages*, and a stored conversation can continue on any provider:
 
 - `message`: fields of the message besides its content; `role` where the contract has not it
 - `content`: the layout of `part_layout`
@@ -60,8 +60,8 @@ def to_entries(
 ) -> tuple[MessageEntry, ...]:
     """Return *messages* as the next entries of a run; each gets *meta* besides its own.
 
-    Give the entries that the run has already as *after*: a call id that they use is said
-    differently in the new ones (providers number calls anew in each answer, and in a run they
+    Give the entries that the run has already as *after*: a call id that they use is replaced
+    in the new ones (providers number calls anew in each answer, and in a run they
     are unique), and results go to the latest call of their id. Raises MalformedError as
     `to_messages` does.
     """
@@ -139,7 +139,7 @@ def _broken_calls(
 
 @frozen
 class _Piece:
-    """What of a message becomes one entry."""
+    """The content that becomes one entry."""
 
     role: EntryRole
     content: tuple[ContentPart, ...]

@@ -80,8 +80,8 @@ class RedisStore:
     ) -> int:
         """Append *entries*, all or none; see `SessionStore.append`.
 
-        If the connection breaks before the server has confirmed, nobody knows: the
-        SessionStoreError says so. With *expected_seq* trying again is safe even then.
+        If the connection breaks before the server has confirmed, the entries may be there or not,
+        as the SessionStoreError states. With *expected_seq* trying again is safe even then.
         """
         return await self._run(partial(self._append, run_id, tuple(entries), expected_seq))
 
@@ -233,7 +233,7 @@ class RedisStore:
 
 
 def _execute(pipe: Any) -> None:
-    """Commit the transaction of *pipe*; say so if nobody can know whether it was."""
+    """Commit the transaction of *pipe*; SessionStoreError if the outcome cannot be known."""
     import redis
 
     try:

@@ -1,4 +1,4 @@
-"""What a store of conversations does, whatever it keeps them in."""
+"""The interface of all stores of conversations, and the checks that they share."""
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -19,7 +19,7 @@ _MOST = 2**53
 """The highest seq that every store can be asked for."""
 
 Seconds: TypeAlias = Callable[[], float]
-"""A clock: seconds since 1970. `time.time`, if nobody gives another."""
+"""A clock: seconds since 1970. `time.time` by default."""
 
 
 @frozen
@@ -76,7 +76,7 @@ class SessionStore(Protocol):
         ...
 
     async def aclose(self) -> None:
-        """Let go of files and connections. Idempotent."""
+        """Close files and connections. Idempotent."""
         ...
 
     async def __aenter__(self) -> Self:
@@ -94,14 +94,14 @@ class SessionStoreError(LLMError):
 
 @define(auto_exc=False, eq=False, repr=False, kw_only=True)
 class SeqConflictError(SessionStoreError):
-    """Somebody else has appended to the run since it was read."""
+    """Another writer has appended to the run since it was read."""
 
     expected_seq: int | None = None
     actual_seq: int | None = None
 
 
 def conflict(run_id: str, expected: int, actual: int) -> SeqConflictError:
-    """Return the error for a run that does not end where the caller thinks."""
+    """Return the error for a run that does not end at *expected*."""
     return SeqConflictError(
         f"session {run_id!r} ends at {actual}, not at {expected}: read it again",
         expected_seq=expected,
@@ -144,7 +144,7 @@ def check_range(run_id: str, after: int, limit: int | None) -> None:
 
 
 def check_ttl(ttl_s: float | None) -> float | None:
-    """Return *ttl_s*; InvalidRequestError if it is no time."""
+    """Return *ttl_s*; InvalidRequestError if it is not a positive number of seconds."""
     if ttl_s is not None and not 0 < ttl_s < 1e10:
         raise InvalidRequestError("ttl_s is a number of seconds above 0")
     return ttl_s

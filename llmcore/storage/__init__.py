@@ -1,4 +1,4 @@
-"""What the stores of sessions, of cached responses and of the gateway share.
+"""The parts that the stores of sessions, of cached responses and of the gateway share.
 
 - `sqlite`: files that several processes and threads open, also across forks
 - `redis`: connections to a Redis server

@@ -51,7 +51,7 @@ class SqliteFile:
     """A connection to a file, opened at first use, for one thread at a time.
 
     Threads, and other processes, are waited for up to *patience_s* seconds. Where *stays_open* is
-    false, the connection is closed after each use, so that nobody has to close it.
+    false, the connection is closed after each use, and callers need not close it.
     """
 
     def __init__(

@@ -33,7 +33,7 @@ class Recorded:
 
 @frozen(kw_only=True)
 class Authored:
-    """Exchanges that nobody had: written by hand after a document."""
+    """The origin of exchanges that were not recorded but written by hand after a document."""
 
     source: str = field(validator=validators.min_len(1))
     """The document they follow, with the date it was read."""
@@ -48,7 +48,7 @@ def _tags(tags: Iterable[str]) -> tuple[str, ...]:
 
 @frozen(kw_only=True)
 class Metadata:
-    """What a cassette says about itself."""
+    """The description of a cassette."""
 
     name: str
     """Also its path below the cassette directory, without `.json`."""
@@ -60,7 +60,7 @@ class Metadata:
 
 @frozen(kw_only=True)
 class RecordedRequest:
-    """A request as it is kept and compared: nothing in it identifies the sender."""
+    """A request as cassettes store and compare it: nothing in it identifies the sender."""
 
     method: str
     url: str
@@ -69,7 +69,7 @@ class RecordedRequest:
 
     @classmethod
     def of(cls, request: HttpRequest, headers: Iterable[str] = ()) -> Self:
-        """Take from *request* what may be kept; *headers* names more of them to keep."""
+        """Return the part of *request* to store; *headers* names more headers of it."""
         return cls(
             method=request.method.upper(),
             url=visible_url(request),
@@ -83,7 +83,7 @@ class Chunk:
     """One piece of a body, as the network delivered it."""
 
     size: int = field(validator=validators.ge(0))
-    """Bytes."""
+    """In bytes."""
     delay_ms: float = field(default=0.0, validator=validators.ge(0))
     """Since the piece before it, or since the headers."""
 
@@ -96,7 +96,7 @@ def _adds_up(response: "RecordedResponse", _attribute: object, chunks: tuple[Chu
 
 @frozen(kw_only=True)
 class RecordedResponse:
-    """A response as it came, as far as it came.
+    """A recorded response, as far as it was received.
 
     A body that ended well has neither `failure` nor `abandoned`.
     """
@@ -107,9 +107,9 @@ class RecordedResponse:
     delay_ms: float = field(default=0.0, validator=validators.ge(0))
     """From the request to the headers."""
     chunks: tuple[Chunk, ...] = field(default=(), validator=_adds_up)
-    """Where the network cut the body; empty if nobody knows."""
+    """The pieces in which the network delivered the body; empty if they are not known."""
     failure: LLMError | None = None
-    """What broke the body off."""
+    """The error that ended the body early."""
     abandoned: bool = False
     """Whether the caller stopped reading before the body ended."""
 
@@ -136,10 +136,10 @@ class NoResponse:
 
 @frozen(kw_only=True)
 class Interaction:
-    """One request and what came of it."""
+    """One request and its response."""
 
     kind: Literal["http"] = "http"
-    """How they travelled."""
+    """The transport of the exchange."""
     request: RecordedRequest
     response: RecordedResponse | NoResponse
 
@@ -149,7 +149,7 @@ class SocketMessage:
     """One text message over a WebSocket."""
 
     direction: Literal["client", "server"]
-    """Who sent it."""
+    """The side that sent it."""
     text: str
     delay_ms: float = field(default=0.0, validator=validators.ge(0))
     """Since the message before it, or since the socket was opened."""
@@ -168,7 +168,7 @@ class WebSocketInteraction:
     """The handshake."""
     messages: tuple[SocketMessage, ...] = field(default=(), converter=_messages)
     failure: LLMError | None = None
-    """What broke the socket; without messages, why it could not be opened."""
+    """The error that broke the socket; without messages, the reason why it could not be opened."""
 
 
 AnyInteraction: TypeAlias = Union[Interaction, WebSocketInteraction]

@@ -84,7 +84,7 @@ def loads(text: str) -> Cassette:
 
 
 def _write(path: Path, data: bytes) -> None:
-    """Replace the file in one step, so that nobody ever reads half of one."""
+    """Replace the file in one step, so that no reader sees half of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     new = path.with_name(f".{path.name}.{secrets.token_hex(4)}.new")
     try:

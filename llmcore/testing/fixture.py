@@ -1,4 +1,4 @@
-"""What a test gets that asks for the `cassette` fixture."""
+"""The value of the `cassette` fixture."""
 
 import os
 from collections.abc import Iterator, Mapping

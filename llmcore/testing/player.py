@@ -28,7 +28,7 @@ PATIENCE_S = 5.0
 
 
 class CassetteMismatchError(AssertionError):
-    """What was sent is not what was recorded.
+    """A request differs from the recorded one.
 
     No LLMError: it must fail the test, and not become the outcome of a call.
     """
@@ -57,7 +57,7 @@ class Player:
     ) -> None:
         self.cassette = cassette
         self.requests: list[RecordedRequest] = []
-        """What was sent, in order."""
+        """The requests that were sent, in order."""
         self._headers = frozenset(headers)
         self._unused = dict(enumerate(cassette.interactions))
         self._realtime = realtime

@@ -63,7 +63,7 @@ def _body(request: NativeRequest) -> JsonObject:
     value = loads(body) if isinstance(body, bytes) else body
     if not isinstance(value, Mapping) or not any(name in value for name in _GROWING):
         names = ", ".join(_GROWING)
-        raise ValueError(f"this is no native request: it has none of {names}")
+        raise ValueError(f"this is not a native request: it has none of {names}")
     return value
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Settings(NamedTuple):
-    """What the options, the environment and the configuration file say."""
+    """The settings from options, the environment and the configuration file."""
 
     directory: Path
     selection: Selection

@@ -1,7 +1,6 @@
-"""Which headers, and how much of a URL, a cassette may hold.
+"""The headers, and the parts of a URL, that a cassette may hold.
 
-Both are allow-lists: what nobody named is not written, so a credential in a header that
-we have never heard of cannot end up in a file.
+Headers are an allow-list, so that a credential in an unknown header cannot end up in a file.
 """
 
 import re
@@ -15,7 +14,7 @@ from llmcore.schema.secret_names import holds_credential
 REQUEST_HEADERS = frozenset(
     {"accept", "anthropic-beta", "anthropic-version", "content-type", "openai-beta", "x-amz-target"}
 )
-"""What a request says besides its body, and what is compared when it is replayed."""
+"""The headers that cassettes hold of a request, and compare when it is replayed."""
 
 _RESPONSE_HEADERS = re.compile(
     r"content-type|content-language|date|retry-after(?:-ms)?|x-should-retry"

@@ -106,7 +106,7 @@ class Recorder:
 
     @property
     def cassette(self) -> Cassette:
-        """What has been recorded so far; a response that is not over counts as abandoned."""
+        """The exchanges so far; a response that has not ended counts as abandoned."""
         return Cassette(
             metadata=_filled(self._metadata, self._tracks),
             interactions=[track.interaction() for track in self._tracks],

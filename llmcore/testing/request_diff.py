@@ -46,7 +46,7 @@ def _canonical(body: bytes) -> str | bytes:
 
 
 def _json(body: bytes) -> JsonValue:
-    """Return the JSON value of *body*; None if it is none (or null)."""
+    """Return the JSON value of *body*; None if it is not JSON (or null)."""
     try:
         return loads_exact(body.decode())
     except ValueError:

@@ -34,8 +34,8 @@ class ScriptEndedError(AssertionError):
 def scripted(*responses: Response) -> "ScriptedTransport":
     """Return a transport that gives one of *responses* to each request, in order.
 
-    - text, bytes: a body. An object: a JSON body. Their content type is told by how they begin.
-    - `(status, headers, body)`: a body with more said about it
+    - text, bytes: a body. An object: a JSON body. Their first bytes decide the content type.
+    - `(status, headers, body)`: a body with its status and headers
     - an iterable, asynchronous or not: the body's chunks. A pair is a chunk and the
       milliseconds to wait before it; an exception is raised in its place.
     - an exception: raised instead of a response
@@ -49,7 +49,7 @@ class ScriptedTransport:
     def __init__(self, responses: Iterable[Response]) -> None:
         self._responses = list(responses)
         self.requests: list[HttpRequest] = []
-        """What was sent, in order, credentials included."""
+        """The requests that were sent, in order, credentials included."""
 
     @property
     def bodies(self) -> list[JsonValue]:
@@ -128,7 +128,7 @@ def _pieces(body: Body) -> Iterable[Piece]:
 
 
 def _is_json(body: Body) -> bool:
-    """Return whether *body* is a JSON value: an object, or a list of what are no chunks."""
+    """Return whether *body* is a JSON value: an object, or a list whose items are not chunks."""
     items = body if isinstance(body, list) else []
     return isinstance(body, Mapping) or any(isinstance(item, Mapping | list) for item in items)
 

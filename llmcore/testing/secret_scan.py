@@ -13,7 +13,7 @@ from llmcore.schema.secret_names import holds_credential
 from llmcore.testing.cassette import CassetteError
 
 # A key begins where nothing of its alphabet stands before it, unless that belongs to an
-# escape: so the inside of a long base64 blob (an encrypted thought, an image) is none.
+# escape: so the inside of a long base64 blob (an encrypted thought, an image) never counts as one.
 _START = r"(?:(?<![A-Za-z0-9_-])|(?<=\\[bfnrt])|(?<=\\u[0-9A-Fa-f]{4}))"
 _SHAPES = {
     name: re.compile(_START + shape)
@@ -56,7 +56,7 @@ def names_a_key(variable: str) -> bool:
 
 @frozen
 class Finding:
-    """Where a secret stands. It does not say the secret."""
+    """The place of a secret; the secret itself is not in it."""
 
     what: str
     where: str
@@ -104,8 +104,8 @@ def find_secrets(
 ) -> tuple[Finding, ...]:
     """Return each place of *data* that holds a credential, once for each kind.
 
-    Sought are the *known* ones, the values of variables in *environ* whose names say that
-    they are keys, and whatever has the shape of a well-known kind of key.
+    It looks for the *known* ones, for the values of variables in *environ* that are named like
+    keys, and for texts in the shape of well-known keys.
     """
     values = dict(_forbidden_values(known, environ, not_secret))
     found = (

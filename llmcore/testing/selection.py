@@ -101,7 +101,7 @@ def describe(item: "pytest.Item") -> RecordedTest:
     derived = f"{options.get('prefix') or _module_id(item)}/{test_id}"
     name = next((mark.args[0] for mark in marks if mark.args), derived)
     if not _is_safe(name):
-        raise ValueError(f"{name!r} is no path below the cassette directory")
+        raise ValueError(f"{name!r} is not a path below the cassette directory")
     return RecordedTest(
         test_id=test_id,
         name=name,

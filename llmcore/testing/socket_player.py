@@ -59,7 +59,7 @@ class PlayedSocket:
         raise await self._overrun(f"The recording of {self._name} has no message here")
 
     def rest(self) -> None:
-        """Do nothing: nobody pings."""
+        """Do nothing: a recorded socket is not pinged."""
 
     async def settle(self) -> Sequence[bytes] | None:
         """Return what came before the next message was sent; None if none was sent any more."""
@@ -83,7 +83,7 @@ class PlayedSocket:
 
     @property
     def leftover(self) -> str:
-        """What has not been sent, in words."""
+        """A description of the messages that were not sent."""
         return f"{self.unsent} of the recorded messages to {self._name}"
 
     @property

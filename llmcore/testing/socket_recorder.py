@@ -82,7 +82,7 @@ class RecordedSocket:
         self._inner.rest()
 
     async def settle(self) -> Sequence[bytes] | None:
-        """Return what came while nobody was waiting; None if the socket is of no more use."""
+        """Return the messages that came while the socket was idle; None if it is not reusable."""
         messages = await self._inner.settle()
         self._track.came(messages or ())
         return messages

@@ -73,7 +73,7 @@ class Assembler:
         """The first rule that was broken; nothing after it is looked at."""
         self._parts: list[EntryPart | list[str] | None] = []
         self._joining: type[DeltaText | DeltaThinking] | None = None
-        """What the last part is a run of, while it grows."""
+        """The payload class of the run that the last part still grows by; None in between."""
         self._kinds: dict[int, type[EntryText | EntryThinking]] = {}
         self._calls: dict[str, _Call] = {}
         self._start: DeltaStart | None = None
@@ -82,7 +82,7 @@ class Assembler:
         self._last: MessageDelta | None = None
 
     def process(self, delta: MessageDelta) -> None:
-        """Take the next delta."""
+        """Add the next delta; a broken rule is kept in `fault`."""
         if self.fault is not None:
             return
         self.fault = self._frame(delta) or self._HANDLERS[type(delta.payload)](self, delta.payload)
@@ -122,7 +122,7 @@ class Assembler:
             return DeltaAfterEndError(f"{delta.kind} comes after {last.kind}")
         return None
 
-    # -- what deltas say; each returns the rule that its delta breaks
+    # -- payloads; each handler returns the rule that its delta breaks
 
     def _run(self, payload: DeltaText | DeltaThinking) -> None:
         if self._joining is not type(payload):
@@ -191,7 +191,7 @@ class Assembler:
         return None
 
     def _failed(self, _payload: DeltaError) -> None:
-        """Take any end of a failed answer: its calls may be open."""
+        """Accept the end of a failed answer, whose calls may be open."""
 
     _HANDLERS: ClassVar[Mapping[type, Callable[[Any, Any], ContractError | None]]] = {
         DeltaText: _run,

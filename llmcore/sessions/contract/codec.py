@@ -208,7 +208,7 @@ def _known(data: Mapping[str, Any], name: str, words: Mapping[Any, object]) -> N
         message = f"{name} {word[:_SHOWN]!r} is not one of {', '.join(words)}"
         raise UnknownKindError(message)
     if not isinstance(word, str):
-        raise MalformedError(f"{name} is missing, or is no text")
+        raise MalformedError(f"{name} is missing, or is not text")
 
 
 def _check_shape(data: JsonObject, name: str) -> None:
@@ -224,7 +224,7 @@ def _check_shape(data: JsonObject, name: str) -> None:
 
 @frozen
 class _Fault:
-    """What is wrong, and where."""
+    """A violation of the schema: its place and its text."""
 
     path: tuple[str | int, ...]
     message: str
@@ -233,7 +233,7 @@ class _Fault:
 def _first_fault(data: Any, name: str) -> _Fault | None:
     """Return what is wrong with *data* as a *name*: in a part, by the shape of the part's kind.
 
-    A schema says of a wrong part only that it is none of all the kinds.
+    Of a wrong part the schema alone states only that it is not any of the kinds.
     """
     error = next(_validator(name).iter_errors(data), None)
     if error is None:

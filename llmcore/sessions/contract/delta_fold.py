@@ -37,10 +37,10 @@ from llmcore.sessions.contract.deltas import (
 )
 
 Clock: TypeAlias = Callable[[], str]
-"""Says what time it is, as ISO 8601 text."""
+"""Returns the present time as ISO 8601 text."""
 
 Ids: TypeAlias = Callable[[], str]
-"""Makes an id that nobody has."""
+"""Makes a new, unique id."""
 
 
 def to_deltas(
@@ -168,7 +168,7 @@ class DeltaFold:
 
     def _error(self, event: ErrorEvent) -> Sequence[DeltaPayload]:
         error = event.error
-        # Of an answer that never began nobody said which model it would have been.
+        # The model of an answer that never began is not known.
         start = self._begin(DeltaStart("", error.request_id or self._ids()))
         usage = error.partial.usage if error.partial else None
         failed = DeltaError(type(error).__name__, error.message, error.retryable)

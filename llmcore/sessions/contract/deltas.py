@@ -1,4 +1,4 @@
-"""Deltas: an answer as it comes, in the frozen form of the message contract.
+"""Deltas: an answer that is still coming, in the frozen form of the message contract.
 
 A stream of deltas is `start`, then text, thinking and tool calls as they are written, then
 `usage` where it is known, and at last exactly one of `done` and `error`. `seq` rises all the
@@ -58,7 +58,7 @@ class DeltaToolCallArgs:
 
 @frozen
 class DeltaToolCallEnd:
-    """A call is whole: its arguments can be parsed."""
+    """The arguments of a call are complete and can be parsed."""
 
     kind: ClassVar[str] = "tool_call_end"
     tool_call_id: str
@@ -66,7 +66,7 @@ class DeltaToolCallEnd:
 
 @frozen(kw_only=True)
 class DeltaUsage:
-    """Tokens so far; a later `usage` replaces what it counts. None: the provider did not say."""
+    """Tokens so far; a later `usage` replaces the counts that it has. None: not stated."""
 
     kind: ClassVar[str] = "usage"
     input_tokens: int | None = field(metadata={"required": True})
@@ -78,7 +78,7 @@ class DeltaUsage:
 
 @frozen
 class DeltaDone:
-    """The answer is whole."""
+    """The answer is complete."""
 
     kind: ClassVar[str] = "done"
     finish_reason: str
@@ -86,7 +86,7 @@ class DeltaDone:
 
 @frozen
 class DeltaError:
-    """The answer failed: it gives no message."""
+    """The answer failed; no message results."""
 
     kind: ClassVar[str] = "error"
     error_code: str
@@ -105,7 +105,7 @@ DeltaPayload: TypeAlias = Union[
     DeltaDone,
     DeltaError,
 ]
-"""What a delta says; its `kind` is the contract's word for it."""
+"""The payload of a delta, named by its `kind` in JSON."""
 
 
 def _raw(value: object) -> JsonObject | None:
@@ -126,5 +126,5 @@ class MessageDelta:
 
     @property
     def kind(self) -> str:
-        """The contract's word for what it says."""
+        """The contract's name for the payload."""
         return self.payload.kind

@@ -1,8 +1,8 @@
-"""Entries: a conversation as it is kept, in the frozen form of the message contract.
+"""Entries: a stored conversation, in the frozen form of the message contract.
 
-`llmcore.schema.messages` is what is said to providers, with all they need; an entry is the
-smaller form that applications store, exchange and read in ten years. `meta` holds what the
-parts have no words for. `llmcore.sessions` has the JSON, the conversions and the stores.
+The values of `llmcore.schema.messages` hold all that providers need; an entry is the smaller form
+that applications store, exchange and can still read in ten years. `meta` holds what the parts
+cannot express.
 """
 
 from collections.abc import Iterable
@@ -28,7 +28,7 @@ EntryRole = Literal["system", "user", "assistant", "tool"]
 
 @frozen
 class EntryText:
-    """Words."""
+    """Visible text."""
 
     kind: ClassVar[str] = "text"
     text: str
@@ -36,7 +36,7 @@ class EntryText:
 
 @frozen
 class EntryThinking:
-    """The model's thinking, as far as it is shown."""
+    """The visible part of the model's reasoning."""
 
     kind: ClassVar[str] = "thinking"
     text: str
@@ -46,7 +46,7 @@ class EntryThinking:
 class EntryToolCall:
     """A call of one of the caller's tools.
 
-    `raw_args_text` is what the model wrote where that is no JSON object; `arguments` is
+    `raw_args_text` is the text that the model wrote, if it is not a JSON object; `arguments` is
     then empty.
     """
 
@@ -59,11 +59,11 @@ class EntryToolCall:
 
 @frozen(kw_only=True)
 class EntryImage:
-    """A picture: its bytes in base64, or its URL."""
+    """An image: its bytes in base64, or its URL."""
 
     kind: ClassVar[str] = "image"
     mime_type: str
-    """`image/*` where nobody said which."""
+    """`image/*` if the type is not known."""
     data: str | None = field(default=None, repr=lambda data: f"<{len(data or '')} characters>")
     url: str | None = None
 
@@ -71,12 +71,12 @@ class EntryImage:
         if (self.data is None) == (self.url is None):
             raise MalformedError("an image has either data or url, and not both")
         if self.url is not None and is_local(self.url):
-            raise MalformedError("an image's url is no path: name local files in a file_ref")
+            raise MalformedError("an image's url cannot be a path: name local files in a file_ref")
 
 
 @frozen
 class EntryFileRef:
-    """A file, by its path on the machine of whoever wrote the entry."""
+    """A file, by its path on the machine where the entry was written."""
 
     kind: ClassVar[str] = "file_ref"
     path: str
@@ -86,8 +86,8 @@ class EntryFileRef:
 
 
 ResultPart: TypeAlias = Union[EntryText, EntryThinking, EntryImage, EntryFileRef]
-"""What a tool's result can hold besides text and an object: any part but calls and results,
-which stand in entries of their own, where the rules of the run see them."""
+"""The parts that a tool's result can hold. Calls and results are entries of their own, so that the
+rules of the run apply to them."""
 
 ResultContent: TypeAlias = Union[str, JsonObject, tuple[ResultPart, ...]]
 
@@ -105,7 +105,7 @@ def _result_content(value: object) -> ResultContent:
 
 @frozen
 class EntryToolResult:
-    """What a tool returned: text, a JSON object, or parts."""
+    """The result of a tool: text, a JSON object, or parts."""
 
     kind: ClassVar[str] = "tool_result"
     tool_call_id: str
@@ -116,7 +116,7 @@ class EntryToolResult:
 EntryPart: TypeAlias = Union[
     EntryText, EntryThinking, EntryToolCall, EntryToolResult, EntryImage, EntryFileRef
 ]
-"""One part of an entry; its `kind` is the contract's word for it."""
+"""A part of an entry, named by its `kind` in JSON."""
 
 PARTS_OF_ROLE: Final[dict[EntryRole, tuple[type[EntryPart], ...]]] = {
     "system": (EntryText, EntryThinking),
@@ -124,7 +124,7 @@ PARTS_OF_ROLE: Final[dict[EntryRole, tuple[type[EntryPart], ...]]] = {
     "assistant": (EntryText, EntryThinking, EntryToolCall),
     "tool": (EntryToolResult,),
 }
-"""What each role can hold; a tool entry holds exactly one part."""
+"""The parts that each role can hold; a tool entry holds exactly one."""
 
 
 def _parts(value: Iterable[EntryPart]) -> tuple[EntryPart, ...]:
@@ -143,9 +143,9 @@ class MessageEntry:
     role: EntryRole
     parts: tuple[EntryPart, ...] = field(converter=_parts)
     timestamp: str
-    """When it was said, as ISO 8601 text."""
+    """The time of the message, as ISO 8601 text."""
     meta: JsonObject = field(factory=dict, converter=plain_object)
-    """Usage, traces, approvals, and under `llmcore` what its parts have no words for."""
+    """Usage, traces, approvals, and under `llmcore` what the parts cannot express."""
 
     def __attrs_post_init__(self) -> None:
         error = self._fault()

@@ -1,4 +1,4 @@
-"""What breaks the message and delta contract: one class per rule.
+"""The errors of the message and delta contract: one class per rule.
 
     ContractError
     ├── MalformedError             a missing, unknown or wrong field
@@ -41,7 +41,7 @@ class ContractError(LLMError):
 
 
 class MalformedError(ContractError):
-    """The data is no entry or delta: a field is missing, unknown or of a wrong type."""
+    """The data is not an entry or a delta: a field is missing, unknown or of a wrong type."""
 
 
 class ContractVersionError(MalformedError):

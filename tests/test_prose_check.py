@@ -1,0 +1,35 @@
+"""The lint for prose: what it finds, and what it leaves alone."""
+
+import pytest
+
+from scripts.check_prose import faults_of
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        '"""What the state holds."""',
+        '"""Take a chunk."""',
+        '"""Words."""',
+        'raise ValueError(f"{text} is no URL")',
+        "x = 1  # nobody waits for it",
+        '"""Return the port.\n\n    Runs for ever.\n    """',
+    ],
+)
+def test_prose_that_slows_readers_down_is_found(source: str) -> None:
+    """In docstrings, messages and comments."""
+    assert len(list(faults_of("llmcore/x.py", source))) == 1
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        '"""Whatever the server sends is kept."""',
+        '"""Return the key, if there is none in the file."""',
+        'raise ValueError("the key is no longer valid")',
+        "nobody = 'nobody'",
+    ],
+)
+def test_plain_english_and_names_are_left_alone(source: str) -> None:
+    """Texts without a space are values, not prose."""
+    assert list(faults_of("llmcore/x.py", source)) == []
