@@ -22,6 +22,7 @@ from llmcore.schema.errors import (
     InvalidRequestError,
     LLMError,
     NetworkError,
+    NotFoundError,
     RequestTimeoutError,
     StreamError,
 )
@@ -196,12 +197,12 @@ class Call:
             await exchange.aclose()
             outgoing, exchange = await self._exchanged()
         if exchange.status >= _REDIRECTED:
-            error = await _error_of(exchange, outgoing.route)
+            error = await _error_of(exchange, outgoing)
             if not outgoing.rejected(error):
                 raise error
             outgoing, exchange = await self._exchanged()
             if exchange.status >= _REDIRECTED:
-                raise await _error_of(exchange, outgoing.route)
+                raise await _error_of(exchange, outgoing)
         prepared, route = outgoing.prepared, outgoing.route
         return _Answer(
             exchange=exchange,
@@ -333,7 +334,7 @@ async def _read_out(chunks: AsyncGenerator[bytes, None]) -> None:
             left -= len(chunk)
 
 
-async def _error_of(exchange: Exchange, route: Route) -> LLMError:
+async def _error_of(exchange: Exchange, outgoing: Outgoing) -> LLMError:
     """Return the error that the answer is; its body is read, and its connection freed."""
     body = bytearray()
     chunks = _chunks(exchange)
@@ -345,12 +346,17 @@ async def _error_of(exchange: Exchange, route: Route) -> LLMError:
                     break
     finally:
         await _close(exchange, chunks)
-    return error_from_response(
-        provider=route.provider,
+    error = error_from_response(
+        provider=outgoing.route.provider,
         status=exchange.status,
         headers=exchange.headers,
         body=bytes(body[:MAX_ERROR_BYTES]),
     )
+    if isinstance(error, NotFoundError):  # a wrong URL is as likely as a wrong model
+        sent = outgoing.prepared
+        asked = f"{sent.method} {sent.url}, model {sent.request.model_id!r}"
+        error.message = f"{error.message} [asked: {asked}]"
+    return error
 
 
 async def _close(exchange: Exchange, chunks: AsyncGenerator[bytes, None]) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from llmcore import (
+    Azure,
     Client,
     Failure,
     InvalidRequestError,
@@ -180,6 +181,41 @@ async def test_field_that_the_caller_asked_for_is_not_left_out(server: Loopback)
 
     assert isinstance(result.failure(), InvalidRequestError)
     assert len(server.received) == 1
+
+
+# -- what was not found
+
+
+async def test_error_of_what_is_not_found_names_the_url_and_the_model(server: Loopback) -> None:
+    """A wrong base URL, deployment or version of the API looks the same."""
+    server.handler = failing(404, "The API deployment for this resource does not exist.")
+    azure = Azure.configure(
+        base_url=server.url, api_version="2024-10-21", api_key="k", query={"token": "secret-1"}
+    )
+    async with Client() as client:
+        result = await client.generate(request(model=azure.chat("gpt-x"), prompt="Hi"))
+    message = str(result.failure())
+
+    assert "deployment for this resource does not exist." in message
+    assert f"POST {server.url}/openai/deployments/gpt-x/chat/completions?api-version=20" in message
+    assert "model 'gpt-x'" in message
+    assert "secret-1" not in message
+
+
+async def test_token_provider_is_asked_for_each_request(server: Loopback) -> None:
+    """Its tokens expire."""
+    tokens = iter(["first-token", "second-token"])
+
+    async def next_token() -> str:
+        return next(tokens)
+
+    azure = Azure.configure(base_url=server.url, token_provider=next_token)
+    async with Client() as client:
+        for _ in range(2):
+            await client.generate(request(model=azure.chat("d"), prompt="Hi"))
+
+    sent = [one.headers["authorization"] for one in server.received]
+    assert sent == ["Bearer first-token", "Bearer second-token"]
 
 
 # -- native frames
