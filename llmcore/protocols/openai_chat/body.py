@@ -7,8 +7,7 @@ other servers take instead, their documents, named in the dialects and beside th
 from typing import Final, cast
 
 from llmcore.protocols.answer_format import format_in_words
-from llmcore.protocols.building import build
-from llmcore.protocols.notes import Notes
+from llmcore.protocols.diagnostics import Notes, collect_diagnostics
 from llmcore.protocols.openai_chat.messages import Target, lower_messages, target_of
 from llmcore.protocols.openai_chat.models import SAMPLING, ChatDialect, constrains
 from llmcore.protocols.openai_chat.names import METADATA_KEY, PROTOCOL_ID, ChatBody, NativeObject
@@ -30,7 +29,9 @@ def from_request(
     request: LLMRequest, stream: bool, dialect: ChatDialect
 ) -> Result[Built[ChatBody], LLMError]:
     """Build the body of *request*; streamed and whole ones differ only in how they say so."""
-    return build(lambda notes: cast("ChatBody", _lower(request, stream, dialect, notes)))
+    return collect_diagnostics(
+        lambda notes: cast("ChatBody", _lower(request, stream, dialect, notes))
+    )
 
 
 def _lower(request: LLMRequest, stream: bool, dialect: ChatDialect, notes: Notes) -> NativeObject:

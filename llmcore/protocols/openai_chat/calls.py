@@ -13,11 +13,15 @@ from typing import Any
 
 from attrs import frozen
 
+from llmcore.protocols.answering import PersistentList, to_list
 from llmcore.protocols.call_ids import synthetic_call_id
-from llmcore.protocols.chain import Chain, unchain
-from llmcore.protocols.freeform import freeform_text
-from llmcore.protocols.json_text import parsed
-from llmcore.protocols.loose_json import dicts, integer, mapping, string
+from llmcore.protocols.native_json import (
+    int_or_none,
+    json_or_text,
+    object_or_empty,
+    objects,
+    str_or_none,
+)
 from llmcore.protocols.openai_chat.content import announce
 from llmcore.protocols.openai_chat.names import METADATA_KEY, NativeObject
 from llmcore.protocols.openai_chat.state import (
@@ -27,6 +31,7 @@ from llmcore.protocols.openai_chat.state import (
     State,
     close_segment,
 )
+from llmcore.protocols.tools import freeform_text
 from llmcore.schema import json
 from llmcore.schema.changed import changed
 from llmcore.schema.errors import StreamError
@@ -62,17 +67,17 @@ def read_fragment(native: NativeObject) -> Fragment:
     Some servers send both forms of a tool, one of them empty. Mistral's schema spells a
     missing id `null`, in letters.
     """
-    id_ = string(native.get("id"))
-    custom = mapping(native.get("custom"))
-    function = mapping(native.get("function"))
+    id_ = str_or_none(native.get("id"))
+    custom = object_or_empty(native.get("custom"))
+    function = object_or_empty(native.get("function"))
     is_custom = any(custom.values())
     return Fragment(
         id=None if id_ == "null" else id_,
-        index=integer(native.get("index")),
-        name=string((custom if is_custom else function).get("name")),
+        index=int_or_none(native.get("index")),
+        name=str_or_none((custom if is_custom else function).get("name")),
         text=_text(custom.get("input") if is_custom else function.get("arguments")),
         custom=is_custom,
-        extra=mapping(native.get("extra_content")),
+        extra=object_or_empty(native.get("extra_content")),
     )
 
 
@@ -94,7 +99,7 @@ def on_tool_calls(
     legacy = delta.get("function_call")
     if isinstance(legacy, dict) and not fragments:  # the API before tools
         fragments = [{"index": 0, "function": legacy}]
-    for native in dicts(fragments):
+    for native in objects(fragments):
         state = _on_fragment(state, read_fragment(native), events)
     return state
 
@@ -106,7 +111,7 @@ def on_whole_calls(state: State, message: NativeObject, events: list[LLMEvent]) 
     by id, else by position and name.
     """
     known = list(state.calls.calls)
-    for number, native in enumerate(dicts(message.get("tool_calls"))):
+    for number, native in enumerate(objects(message.get("tool_calls"))):
         fragment = read_fragment(native)
         call = _match_whole(known, number, fragment)
         if call is None:
@@ -191,7 +196,7 @@ def _continue(state: State, call: Call, text: str, events: list[LLMEvent]) -> St
     if not text:
         return state
     if call.freeform:
-        chain = Chain((call.id, text), state.calls.freeform)
+        chain = PersistentList((call.id, text), state.calls.freeform)
         return changed(state, calls=changed(state.calls, freeform=chain))
     events.append(ToolInputDelta(call.id, text))
     return state
@@ -221,7 +226,7 @@ def _on_pending(
         fragment,
         id=fragment.id or pending.id,
         index=pending.index if fragment.index is None else fragment.index,
-        text="".join([*unchain(pending.pieces), fragment.text]),
+        text="".join([*to_list(pending.pieces), fragment.text]),
         custom=pending.custom or fragment.custom,
         extra=fragment.extra or pending.extra,
     )
@@ -236,7 +241,7 @@ def _put_pending(
         id=pending.id or fragment.id,
         custom=pending.custom or fragment.custom,
         extra=fragment.extra or pending.extra,
-        pieces=Chain(fragment.text, pending.pieces) if fragment.text else pending.pieces,
+        pieces=PersistentList(fragment.text, pending.pieces) if fragment.text else pending.pieces,
     )
     return changed(state, calls=changed(state.calls, pending=(*others, pending)))
 
@@ -327,10 +332,10 @@ def end_calls(calls: Calls, events: list[LLMEvent]) -> None:
 def _say_freeform_inputs(calls: Calls, events: list[LLMEvent]) -> None:
     """Say the inputs of freeform tools that were offered as functions, unwrapped."""
     pieces: dict[str, list[str]] = {}
-    for call_id, text in unchain(calls.freeform):
+    for call_id, text in to_list(calls.freeform):
         pieces.setdefault(call_id, []).append(text)
     for call_id, texts in pieces.items():
-        events.append(ToolInputDelta(call_id, freeform_text(parsed("".join(texts)))))
+        events.append(ToolInputDelta(call_id, freeform_text(json_or_text("".join(texts)))))
 
 
 # -- calls that the provider ran (Groq)
@@ -343,11 +348,11 @@ def on_executed_tools(
 
     A tool may come twice: when it starts, and again with its output.
     """
-    for number, tool in enumerate(dicts(delta.get("executed_tools"))):
+    for number, tool in enumerate(objects(delta.get("executed_tools"))):
         state = close_segment(state, events)
-        index = integer(tool.get("index"))
+        index = int_or_none(tool.get("index"))
         id_ = f"executed_{number if index is None else index}"
-        name = string(tool.get("name")) or string(tool.get("type")) or "tool"
+        name = str_or_none(tool.get("name")) or str_or_none(tool.get("type")) or "tool"
         if id_ not in state.calls.executed:
             events.append(ToolCall(id_, name, _arguments(tool), provider_executed=True))
             executed = state.calls.executed | {id_}
@@ -362,7 +367,7 @@ def on_executed_tools(
                     provider_metadata={METADATA_KEY: {"executed_tool": tool}},
                 )
             )
-        for result in dicts(mapping(tool.get("search_results")).get("results")):
+        for result in objects(object_or_empty(tool.get("search_results")).get("results")):
             state = announce(state, result.get("url"), result.get("title"), events)
     return state
 

@@ -8,9 +8,9 @@ https://docs.perplexity.ai/api-reference (`search_results`, `citations`).
 
 from typing import Any, Final
 
+from llmcore.protocols.answering import PersistentList, to_list
 from llmcore.protocols.base64_pieces import decode_pieces
-from llmcore.protocols.chain import Chain, unchain
-from llmcore.protocols.loose_json import dicts, integer, mapping, string
+from llmcore.protocols.native_json import int_or_none, object_or_empty, objects, str_or_none
 from llmcore.protocols.openai_chat.names import METADATA_KEY, NativeObject
 from llmcore.protocols.openai_chat.state import State, close_segment, open_segment
 from llmcore.schema.changed import changed
@@ -25,7 +25,7 @@ def on_content(
 ) -> State:
     """Emit the delta's text, or its list of parts, and log probabilities that came alone."""
     content = delta.get("content")
-    for part in dicts(content):
+    for part in objects(content):
         state = _on_part(state, part, events)
     text = content if isinstance(content, str) else ""
     logprobs = read_logprobs(choice, "content")
@@ -39,7 +39,7 @@ def _on_part(state: State, part: NativeObject, events: list[LLMEvent]) -> State:
     """Take one part of a content list, as Mistral sends them."""
     match part.get("type"):
         case "text":
-            return on_text(state, string(part.get("text")) or "", (), events)
+            return on_text(state, str_or_none(part.get("text")) or "", (), events)
         case "thinking":
             return on_reasoning(state, thinking_part(part), {}, events)
         case _:  # such as Mistral's `reference`
@@ -54,7 +54,7 @@ def on_text(
     if not text and not (logprobs and state.mode == "text"):
         return state
     if state.context.constrained:
-        return changed(state, gathered=Chain(text, state.gathered))
+        return changed(state, gathered=PersistentList(text, state.gathered))
     if state.context.dialect.think_tags and state.mode != "text":
         return _on_tagged_text(state, text, logprobs, events)
     state = open_segment(state, "text", events, hot="content")
@@ -123,7 +123,7 @@ def on_refusal(
     state: State, delta: NativeObject, choice: NativeObject, events: list[LLMEvent]
 ) -> State:
     """Take words of refusal."""
-    refusal, logprobs = string(delta.get("refusal")), read_logprobs(choice, "refusal")
+    refusal, logprobs = str_or_none(delta.get("refusal")), read_logprobs(choice, "refusal")
     if refusal is None and state.mode != "refusal":
         if logprobs:
             raw = {"logprobs": choice.get("logprobs")}
@@ -136,12 +136,12 @@ def on_refusal(
 
 def read_logprobs(choice: NativeObject, name: str) -> tuple[TokenLogprob, ...]:
     """Return the token log probabilities of a choice's text or refusal."""
-    tokens = dicts(mapping(choice.get("logprobs")).get(name))
+    tokens = objects(object_or_empty(choice.get("logprobs")).get(name))
     return tuple(_logprob(token) for token in tokens if _has_logprob(token))
 
 
 def _logprob(token: NativeObject) -> TokenLogprob:
-    top = [other for other in dicts(token.get("top_logprobs")) if _has_logprob(other)]
+    top = [other for other in objects(token.get("top_logprobs")) if _has_logprob(other)]
     return TokenLogprob(
         token=str(token.get("token")),
         logprob=float(token["logprob"]),
@@ -166,9 +166,9 @@ def on_media(
     """Take pieces of spoken sound, and whole pictures."""
     audio = delta.get("audio")
     if isinstance(audio, dict) and audio:
-        state = changed(state, gathered=Chain(audio, state.gathered))
-    for image in dicts(delta.get("images")):
-        url = string(mapping(image.get("image_url")).get("url"))
+        state = changed(state, gathered=PersistentList(audio, state.gathered))
+    for image in objects(delta.get("images")):
+        url = str_or_none(object_or_empty(image.get("image_url")).get("url"))
         if url is None:
             events.append(ProviderEvent(state.context.provider, {"image": image}))
             continue
@@ -187,19 +187,19 @@ def audio_is_complete(state: State) -> bool:
     last = None if state.gathered is None else state.gathered.value
     if state.mode or not isinstance(last, dict) or last.keys() != {"expires_at"}:
         return False
-    pieces = [piece for piece in unchain(state.gathered) if isinstance(piece, dict)]
+    pieces = [piece for piece in to_list(state.gathered) if isinstance(piece, dict)]
     return all(any(piece.get(name) for piece in pieces) for name in ("id", "data", "transcript"))
 
 
 def spoken(state: State, events: list[LLMEvent]) -> None:
     """Say the whole sound that came in pieces, each in base64 by itself."""
-    pieces = [piece for piece in unchain(state.gathered) if isinstance(piece, dict)]
+    pieces = [piece for piece in to_list(state.gathered) if isinstance(piece, dict)]
     if not pieces:
         return
-    id_ = next((found for piece in pieces if (found := string(piece.get("id")))), None)
+    id_ = next((found for piece in pieces if (found := str_or_none(piece.get("id")))), None)
     expires = next((p["expires_at"] for p in pieces if p.get("expires_at") is not None), None)
-    data = decode_pieces(string(piece.get("data")) or "" for piece in pieces)
-    words = "".join(string(piece.get("transcript")) or "" for piece in pieces)
+    data = decode_pieces(str_or_none(piece.get("data")) or "" for piece in pieces)
+    words = "".join(str_or_none(piece.get("transcript")) or "" for piece in pieces)
     known = {"audio_id": id_, "expires_at": expires}
     own = {name: value for name, value in known.items() if value is not None}
     events.append(
@@ -221,17 +221,17 @@ def on_annotations(
     state: State, delta: NativeObject, _choice: NativeObject, events: list[LLMEvent]
 ) -> State:
     """Take what the text cites; its own `TextEnd` carries it."""
-    for annotation in dicts(delta.get("annotations")):
-        cited = mapping(annotation.get("url_citation"))
+    for annotation in objects(delta.get("annotations")):
+        cited = object_or_empty(annotation.get("url_citation"))
         if not cited:
             events.append(ProviderEvent(state.context.provider, {"annotation": annotation}))
             continue
         citation = Citation(
-            url=string(cited.get("url")),
-            title=string(cited.get("title")),
-            cited_text=string(cited.get("content")),
-            start_index=integer(cited.get("start_index")),
-            end_index=integer(cited.get("end_index")),
+            url=str_or_none(cited.get("url")),
+            title=str_or_none(cited.get("title")),
+            cited_text=str_or_none(cited.get("content")),
+            start_index=int_or_none(cited.get("start_index")),
+            end_index=int_or_none(cited.get("end_index")),
         )
         state = changed(state, citations=(*state.citations, citation))
         state = announce(state, cited.get("url"), cited.get("title"), events)
@@ -240,7 +240,7 @@ def on_annotations(
 
 def on_sources(state: State, chunk: NativeObject, events: list[LLMEvent]) -> State:
     """Announce pages listed beside the choices: Perplexity's, and `citations` xAI's as well."""
-    for result in dicts(chunk.get("search_results")):
+    for result in objects(chunk.get("search_results")):
         state = announce(state, result.get("url"), result.get("title"), events)
     citations = chunk.get("citations")
     for url in citations if isinstance(citations, list) else ():
@@ -253,7 +253,7 @@ def announce(state: State, url: Any, title: Any, events: list[LLMEvent]) -> Stat
     sources = state.envelope.sources
     if not isinstance(url, str) or not url or url in sources:
         return state
-    events.append(Source(id=f"source_{len(sources)}", url=url, title=string(title)))
+    events.append(Source(id=f"source_{len(sources)}", url=url, title=str_or_none(title)))
     return changed(state, envelope=changed(state.envelope, sources=sources | {url}))
 
 
@@ -277,7 +277,7 @@ def on_reasoning(
     if details and isinstance(details, list):
         chain = state.details
         for detail in details:
-            chain = Chain(detail, chain)
+            chain = PersistentList(detail, chain)
         state = changed(state, details=chain)
     return changed(state, signature=state.signature + signature) if signature else state
 
@@ -288,15 +288,19 @@ def _text(delta: NativeObject) -> tuple[str, str]:
         text = delta.get(name)
         if isinstance(text, str) and text:
             return name, text
-        inner = mapping(text).get("content") or mapping(text).get("text")
+        inner = object_or_empty(text).get("content") or object_or_empty(text).get("text")
         if isinstance(inner, str) and inner:
             return "", inner
-    details = dicts(delta.get("reasoning_details"))
+    details = objects(delta.get("reasoning_details"))
     return "", "".join(_words(detail.get("text") or detail.get("summary")) for detail in details)
 
 
 def _signature(delta: NativeObject) -> str:
-    for holder in (delta, mapping(delta.get("reasoning")), mapping(delta.get("thinking"))):
+    for holder in (
+        delta,
+        object_or_empty(delta.get("reasoning")),
+        object_or_empty(delta.get("thinking")),
+    ):
         found = holder.get("signature")
         if isinstance(found, str):
             return found
@@ -313,6 +317,8 @@ def thinking_part(part: NativeObject) -> NativeObject:
     Source: the `mistralai` package, 3.7.0, `client/models/thinkchunk` ("signature").
     """
     inner = part.get("thinking")
-    text = inner if isinstance(inner, str) else "".join(_words(p.get("text")) for p in dicts(inner))
+    text = (
+        inner if isinstance(inner, str) else "".join(_words(p.get("text")) for p in objects(inner))
+    )
     signature = _words(part.get("signature"))
     return {"reasoning": text, "signature": signature} if signature else {"reasoning": text}

@@ -9,7 +9,7 @@ https://api-docs.deepseek.com/api/create-chat-completion.
 from collections.abc import Mapping
 from typing import Any, Final
 
-from llmcore.protocols.loose_json import count, dicts, mapping, string
+from llmcore.protocols.native_json import count_or_none, object_or_empty, objects, str_or_none
 from llmcore.protocols.openai_chat.names import PROTOCOL_ID, NativeObject
 from llmcore.protocols.openai_chat.state import State
 from llmcore.schema.changed import changed
@@ -35,8 +35,8 @@ def on_start(state: State, chunk: NativeObject, events: list[LLMEvent]) -> State
     if envelope.started or not any(chunk.get(name) for name in _BEGINNINGS):
         return state
     context = state.context
-    response_id = string(chunk.get("id"))
-    model = string(chunk.get("model")) or context.model
+    response_id = str_or_none(chunk.get("id"))
+    model = str_or_none(chunk.get("model")) or context.model
     events.append(
         StreamStart(provider=context.provider, model=model, id=response_id, protocol=PROTOCOL_ID)
     )
@@ -66,7 +66,7 @@ def on_envelope(state: State, chunk: NativeObject) -> State:
         )
     known = envelope.metadata
     found = _metadata_in(chunk, _NO_METADATA, known)
-    for choice in dicts(chunk.get("choices"))[:1]:
+    for choice in objects(chunk.get("choices"))[:1]:
         found |= _metadata_in(choice, _NO_CHOICE_METADATA, known)
     if found:
         envelope = changed(envelope, metadata={**known, **found})
@@ -77,8 +77,8 @@ def _usage_in(chunk: NativeObject) -> NativeObject | None:
     """Return the chunk's usage: beside the choices, in `x_groq`, or in the choice (Moonshot)."""
     usage = chunk.get("usage")
     if not isinstance(usage, dict):
-        usage = mapping(chunk.get("x_groq")).get("usage")
-    for choice in dicts(chunk.get("choices")):
+        usage = object_or_empty(chunk.get("x_groq")).get("usage")
+    for choice in objects(chunk.get("choices")):
         if not isinstance(usage, dict):
             usage = choice.get("usage")
     return usage if isinstance(usage, dict) else None
@@ -131,11 +131,11 @@ def map_reason(raw: str, *, called: bool, refused: bool) -> FinishReason:
 
 def map_usage(usage: Mapping[str, Any]) -> Usage:
     """Return a server's usage object by the inclusive contract."""
-    prompt = mapping(usage.get("prompt_tokens_details"))
-    completion = mapping(usage.get("completion_tokens_details"))
-    input_tokens = count(usage.get("prompt_tokens"))
-    output_tokens = count(usage.get("completion_tokens"))
-    total_tokens = count(usage.get("total_tokens"))
+    prompt = object_or_empty(usage.get("prompt_tokens_details"))
+    completion = object_or_empty(usage.get("completion_tokens_details"))
+    input_tokens = count_or_none(usage.get("prompt_tokens"))
+    output_tokens = count_or_none(usage.get("completion_tokens"))
+    total_tokens = count_or_none(usage.get("total_tokens"))
     reasoning = _first(completion.get("reasoning_tokens"), usage.get("reasoning_tokens"))
     if _beside(input_tokens, output_tokens, reasoning, total_tokens):
         output_tokens = (output_tokens or 0) + (reasoning or 0)
@@ -206,4 +206,4 @@ def _number(value: Any) -> float | None:
 
 
 def _first(*values: Any) -> int | None:
-    return next((found for value in values if (found := count(value)) is not None), None)
+    return next((found for value in values if (found := count_or_none(value)) is not None), None)

@@ -10,16 +10,15 @@ from typing import Final, cast
 
 from attrs import frozen
 
-from llmcore.protocols.freeform import freeform_arguments
+from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.history import HistoryPolicy, Repaired, repair
-from llmcore.protocols.json_text import written
-from llmcore.protocols.loose_json import mapping
-from llmcore.protocols.message_target import MessageTarget, native_keys
-from llmcore.protocols.notes import Notes
+from llmcore.protocols.history.policy import LoweringContext, native_provider_ids
+from llmcore.protocols.lowering import result_text
+from llmcore.protocols.native_json import object_or_empty, text_or_json
 from llmcore.protocols.openai_chat.models import ChatDialect
 from llmcore.protocols.openai_chat.names import NativeObject, rejoin_details
 from llmcore.protocols.openai_chat.parts import content_of, lower_part, lower_text, omitted
-from llmcore.protocols.tool_results import result_text
+from llmcore.protocols.tools import freeform_arguments
 from llmcore.schema.content import (
     AudioPart,
     ContentPart,
@@ -39,7 +38,7 @@ from llmcore.schema.request import LLMRequest
 
 
 @frozen(kw_only=True)
-class Target(MessageTarget):
+class Target(LoweringContext):
     """Whom messages are lowered for."""
 
     dialect: ChatDialect
@@ -64,7 +63,7 @@ def target_of(
     return Target(
         dialect=dialect,
         policy=policy,
-        keys=native_keys(request, metadata_key),
+        keys=native_provider_ids(request, metadata_key),
     )
 
 
@@ -259,7 +258,7 @@ def _lower_fields(message: Message, target: Target) -> NativeObject:
     fields: NativeObject = {}
     for part in message.content:
         if isinstance(part, ProviderPart) and _is_of_message(part, target):
-            fields |= mapping(part.data)
+            fields |= object_or_empty(part.data)
     return fields
 
 
@@ -288,11 +287,11 @@ def _lower_call(call: ToolCallPart, message: Message, target: Target) -> NativeO
 def _lower_bare_call(call: ToolCallPart, target: Target) -> NativeObject:
     dialect = target.dialect
     if call.kind == "custom" and dialect.custom_tools:
-        custom = {"name": call.name, "input": written(call.arguments)}
+        custom = {"name": call.name, "input": text_or_json(call.arguments)}
         return {"id": call.id, "type": "custom", "custom": custom}
     text = call.arguments_text
     if call.kind == "custom" or (dialect.valid_arguments and not call.is_valid):
-        text = written(freeform_arguments(text))
+        text = text_or_json(freeform_arguments(text))
     function = {"name": call.name, "arguments": text}
     return {"id": call.id, "type": "function", "function": function}
 

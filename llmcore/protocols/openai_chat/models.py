@@ -11,8 +11,8 @@ from attrs import frozen
 
 from llmcore.protocols import sampling
 from llmcore.protocols.call_ids import OPENAI_CHAT, CallIdRule
-from llmcore.protocols.freeform import freeform_tools
 from llmcore.protocols.sampling import FixedSampling, fits
+from llmcore.protocols.tools import freeform_tools
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import CustomTool, ToolDefinition
 

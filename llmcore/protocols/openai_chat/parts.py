@@ -7,10 +7,10 @@ https://platform.openai.com/docs/guides/pdf-files, https://openrouter.ai/docs/fe
 """
 
 from llmcore.protocols import media
-from llmcore.protocols.notes import Notes
+from llmcore.protocols.diagnostics import Notes
+from llmcore.protocols.lowering import document_text, file_name, omitted_text
 from llmcore.protocols.openai_chat.models import ChatDialect
 from llmcore.protocols.openai_chat.names import NativeObject
-from llmcore.protocols.substitutes import document_text, file_name, left_out
 from llmcore.schema.content import (
     AudioPart,
     ContentPart,
@@ -147,4 +147,4 @@ def _lower_video(part: DocumentPart, path: str, dialect: ChatDialect, notes: Not
 
 def omitted(what: str, path: str, why: str, notes: Notes, words: str | None = None) -> NativeObject:
     """Return the text that stands where something could not be sent."""
-    return {"type": "text", "text": left_out(what, path, why, notes, words)}
+    return {"type": "text", "text": omitted_text(what, path, why, notes, words)}

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Final
 
-from llmcore.protocols.notes import Notes
+from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.openai_chat.models import ChatDialect
 from llmcore.protocols.openai_chat.names import NativeObject
 from llmcore.schema.options import ReasoningOptions

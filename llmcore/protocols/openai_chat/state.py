@@ -9,8 +9,7 @@ from typing import Literal
 
 from attrs import field, frozen
 
-from llmcore.protocols.answer_context import FunctionsContext
-from llmcore.protocols.chain import Chain, unchain
+from llmcore.protocols.answering import PersistentList, StreamContext, to_list
 from llmcore.protocols.openai_chat.models import ChatDialect
 from llmcore.protocols.openai_chat.names import METADATA_KEY, merge_details, proof_in
 from llmcore.schema.changed import changed
@@ -23,7 +22,7 @@ Mode = Literal["", "text", "refusal", "reasoning"]
 
 
 @frozen(kw_only=True)
-class Context(FunctionsContext):
+class Context(StreamContext):
     """What the request says about its answer. Never changes."""
 
     dialect: ChatDialect
@@ -56,7 +55,7 @@ class Pending:
     id: str | None = None
     index: int | None = None
     custom: bool = False
-    pieces: Chain | None = None
+    pieces: PersistentList | None = None
     """Its arguments so far."""
     extra: JsonObject = field(factory=dict)
 
@@ -69,7 +68,7 @@ class Calls:
     current: Call | None = None
     """The call that had the last fragment."""
     pending: tuple[Pending, ...] = ()
-    freeform: Chain | None = None
+    freeform: PersistentList | None = None
     """Pieces of freeform inputs that are wrapped in JSON: (call id, text)."""
     extras: Mapping[str, JsonObject] = field(factory=dict)
     """What must go back with a call, by its id."""
@@ -121,11 +120,11 @@ class State:
     refused: bool = False
     citations: tuple[Citation, ...] = ()
     signature: str = ""
-    details: Chain | None = None
+    details: PersistentList | None = None
     """Pieces of `reasoning_details` of the open segment."""
     held: str = ""
     """The beginning of what may become a think tag."""
-    gathered: Chain | None = None
+    gathered: PersistentList | None = None
     """Pieces of spoken sound, and of text that stands for a tool call."""
     calls: Calls = Calls()
     envelope: Envelope = Envelope()
@@ -156,7 +155,7 @@ def close_segment(state: State, events: list[LLMEvent]) -> State:
     if not state.mode:
         return state
     if state.mode == "reasoning":
-        details = merge_details(unchain(state.details), whole=state.envelope.raw is not None)
+        details = merge_details(to_list(state.details), whole=state.envelope.raw is not None)
         metadata = {METADATA_KEY: {"reasoning_details": details}} if details else {}
         events.append(
             ReasoningEnd(

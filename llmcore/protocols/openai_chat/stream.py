@@ -12,12 +12,10 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from llmcore.protocols.chain import unchain
-from llmcore.protocols.endings import cut_short, finished, no_answer
+from llmcore.protocols.answering import empty_response, finish_events, to_list, truncated
 from llmcore.protocols.errors import error_from_body
 from llmcore.protocols.foreign_document import foreign_document
-from llmcore.protocols.freeform import freeform_text
-from llmcore.protocols.loose_json import dicts, mapping, string
+from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
 from llmcore.protocols.openai_chat.calls import (
     begin,
     end_calls,
@@ -43,6 +41,7 @@ from llmcore.protocols.openai_chat.models import ChatDialect, constrains, freefo
 from llmcore.protocols.openai_chat.names import METADATA_KEY, PROTOCOL_ID, NativeObject
 from llmcore.protocols.openai_chat.state import Context, State, close_segment, open_segment
 from llmcore.protocols.protocol import Frame
+from llmcore.protocols.tools import freeform_text
 from llmcore.schema import json
 from llmcore.schema.changed import changed
 from llmcore.schema.diagnostics import Diagnostic
@@ -126,7 +125,7 @@ _AUDIO_TYPES: Final = {"mp3": "audio/mpeg", "pcm16": "audio/pcm"}
 def _audio_type(request: LLMRequest) -> str:
     """Return the MIME type of the sound that was asked for."""
     wanted = request.options_for(METADATA_KEY, request.provider_id).get("audio")
-    form = string(mapping(wanted).get("format")) or "wav"
+    form = str_or_none(object_or_empty(wanted).get("format")) or "wav"
     return _AUDIO_TYPES.get(form, f"audio/{form}")
 
 
@@ -145,7 +144,7 @@ def step(state: State, chunk: NativeObject) -> Step:
         return state, (_error(state, chunk),)
     events: list[LLMEvent] = []
     state = on_start(state, chunk, events)
-    for choice in dicts(chunk.get("choices")):
+    for choice in objects(chunk.get("choices")):
         if choice.get("error"):
             return state, (*events, _error(state, choice))
         if choice.get("index") in (0, None):
@@ -179,13 +178,13 @@ def _error(state: State, holder: NativeObject) -> ErrorEvent:
 
 def _on_choice(state: State, choice: NativeObject, events: list[LLMEvent]) -> State:
     message = choice.get("message")
-    delta = mapping(choice.get("delta"))
+    delta = object_or_empty(choice.get("delta"))
     if delta or not isinstance(message, dict):
         state = _on_delta(state, delta, choice, events)
         choice = {name: value for name, value in choice.items() if name != "logprobs"}
     if isinstance(message, dict):
         state = _on_message(state, message, choice, events)
-    reason = string(choice.get("finish_reason"))
+    reason = str_or_none(choice.get("finish_reason"))
     if reason is not None and reason != state.envelope.reason:
         state = changed(state, hot="", envelope=changed(state.envelope, reason=reason))
     return state
@@ -194,7 +193,7 @@ def _on_choice(state: State, choice: NativeObject, events: list[LLMEvent]) -> St
 def _on_delta(
     state: State, delta: NativeObject, choice: NativeObject, events: list[LLMEvent]
 ) -> State:
-    logprobs = mapping(choice.get("logprobs"))
+    logprobs = object_or_empty(choice.get("logprobs"))
     said = {name for name, value in delta.items() if value and name != "role"}
     said |= {name for name in ("content", "refusal") if logprobs.get(name)}
     for names, handler in _HANDLERS:
@@ -231,7 +230,7 @@ def _on_extra(
 
     Source: https://ai.google.dev/gemini-api/docs/thought-signatures (OpenAI compatibility)
     """
-    merged = merge_json(state.envelope.extra, mapping(delta.get("extra_content")))
+    merged = merge_json(state.envelope.extra, object_or_empty(delta.get("extra_content")))
     return changed(state, envelope=changed(state.envelope, extra=merged))
 
 
@@ -264,7 +263,7 @@ def halt(state: State) -> Sequence[LLMEvent]:
         if audio_is_complete(state):
             state = changed(state, envelope=changed(envelope, reason="stop"))
         elif not (envelope.done and envelope.accounted):
-            return (cut_short("finish_reason"),)
+            return (truncated("finish_reason"),)
     if state.calls.pending:
         message = "a tool call came without a name"
         return (ErrorEvent(StreamError(message, raw=state.calls.pending[0].id)),)
@@ -283,7 +282,7 @@ def halt(state: State) -> Sequence[LLMEvent]:
     )
     usage = None if envelope.usage is None else map_usage(envelope.usage)
     metadata = {METADATA_KEY: envelope.metadata} if envelope.metadata else {}
-    return (*events, *finished(reason, usage, metadata, envelope.raw, notes))
+    return (*events, *finish_events(reason, usage, metadata, envelope.raw, notes))
 
 
 _NO_CALL: Final = Diagnostic(
@@ -306,12 +305,12 @@ def _replayed(state: State) -> ProviderEvent:
 
 def _constrained_call(state: State, events: list[LLMEvent]) -> State:
     """Turn a schema-bound answer into the tool call it stands for; text that is none stays."""
-    text = "".join(piece for piece in unchain(state.gathered) if isinstance(piece, str))
+    text = "".join(piece for piece in to_list(state.gathered) if isinstance(piece, str))
     try:
-        said = mapping(json.loads(text))
+        said = object_or_empty(json.loads(text))
     except ValueError:
         said = {}
-    name = string(said.get("name"))
+    name = str_or_none(said.get("name"))
     if name is not None:
         call = new_call(state, None, name)
         state = begin(state, call, events)
@@ -330,16 +329,16 @@ def _constrained_call(state: State, events: list[LLMEvent]) -> State:
 def whole(document: JsonValue, request: LLMRequest, dialect: ChatDialect) -> Iterable[LLMEvent]:
     """Return the events of a `chat.completion`."""
     if not isinstance(document, dict):
-        return (no_answer("is not an object", document),)
+        return (empty_response("is not an object", document),)
     start = initial(request, dialect)
     foreign = None if document.get("error") else foreign_document(document, PROTOCOL_ID)
     if foreign is not None:
         return (ErrorEvent(foreign),)
     if _is_error(document):
         return (_error(start, document),)
-    choices = dicts(document.get("choices"))
+    choices = objects(document.get("choices"))
     if not choices:
-        return (no_answer("has no choices", document),)
+        return (empty_response("has no choices", document),)
     start = changed(start, envelope=changed(start.envelope, raw=document))
     state, events = step(start, document)
     if any(type(event) is ErrorEvent for event in events):

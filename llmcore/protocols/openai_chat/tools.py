@@ -11,16 +11,17 @@ that only a call fits, and the stream turns the text back into the call.
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from llmcore.protocols.freeform import (
-    freeform_description,
-    freeform_schema,
-    note_function,
-)
-from llmcore.protocols.notes import Notes
+from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.openai_chat.models import ChatDialect
 from llmcore.protocols.openai_chat.names import NativeObject
-from llmcore.protocols.tool_choice import no_tools, unknown_tool
 from llmcore.protocols.tool_schema import SchemaTarget, project
+from llmcore.protocols.tools import (
+    freeform_description,
+    freeform_schema,
+    no_tools,
+    note_function,
+    unknown_tool,
+)
 from llmcore.schema import json
 from llmcore.schema.errors import UnsupportedToolChoiceError
 from llmcore.schema.request import LLMRequest

@@ -10,7 +10,7 @@ would have come without the cut.
 
 from urllib.parse import quote
 
-from llmcore.protocols.loose_json import integer, mapping, string
+from llmcore.protocols.native_json import int_or_none, object_or_empty, str_or_none
 from llmcore.protocols.openai_responses.names import METADATA_KEY, NativeObject
 from llmcore.protocols.openai_responses.state import State
 from llmcore.protocols.protocol import ResumeRequest
@@ -26,7 +26,7 @@ def cursor(state: State, event: NativeObject) -> ProviderMetadata:
     envelope = state.envelope
     if not envelope.background or envelope.response_id is None or envelope.ended:
         return {}
-    number = integer(event.get("sequence_number"))
+    number = int_or_none(event.get("sequence_number"))
     place = {"response_id": envelope.response_id, "sequence_number": number}
     return {METADATA_KEY: {"resume": place}}
 
@@ -36,15 +36,15 @@ def resume(metadata: ProviderMetadata) -> ResumeRequest:
 
     Without a sequence number the stream begins anew. InvalidRequestError if there is no cursor.
     """
-    place = mapping(mapping(metadata.get(METADATA_KEY)).get("resume"))
-    response_id = string(place.get("response_id"))
+    place = object_or_empty(object_or_empty(metadata.get(METADATA_KEY)).get("resume"))
+    response_id = str_or_none(place.get("response_id"))
     if response_id is None:
         raise InvalidRequestError(
             "there is no response to resume: only those asked for with background=true "
             "and stream=true can be"
         )
     query = {"stream": "true"}
-    number = integer(place.get("sequence_number"))
+    number = int_or_none(place.get("sequence_number"))
     if number is not None:
         query["starting_after"] = str(number)
     return ResumeRequest(path=f"responses/{quote(response_id, safe='')}", query=query)

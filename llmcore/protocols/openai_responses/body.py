@@ -6,8 +6,7 @@ November 2026.
 
 from typing import Final, cast
 
-from llmcore.protocols.building import build
-from llmcore.protocols.notes import Notes
+from llmcore.protocols.diagnostics import Notes, collect_diagnostics
 from llmcore.protocols.openai_responses.messages import Target, lower_input, target_of
 from llmcore.protocols.openai_responses.models import SAMPLING, ResponsesDialect
 from llmcore.protocols.openai_responses.names import METADATA_KEY, NativeObject, ResponsesBody
@@ -26,7 +25,9 @@ def from_request(
     request: LLMRequest, stream: bool, dialect: ResponsesDialect
 ) -> Result[Built[ResponsesBody], LLMError]:
     """Build the body of *request*; streamed and whole ones differ only in how they say so."""
-    return build(lambda notes: cast("ResponsesBody", _lower(request, stream, dialect, notes)))
+    return collect_diagnostics(
+        lambda notes: cast("ResponsesBody", _lower(request, stream, dialect, notes))
+    )
 
 
 def _lower(

@@ -8,7 +8,7 @@ that field comes last or alone, so that the JSON can be written while the text a
 from collections.abc import Sequence
 from typing import Any, Final
 
-from llmcore.protocols.loose_json import mapping, string
+from llmcore.protocols.native_json import object_or_empty, str_or_none
 from llmcore.protocols.openai_responses.names import NativeObject
 from llmcore.schema import json
 from llmcore.schema.json import JsonValue
@@ -47,9 +47,9 @@ def _fields(native: NativeObject) -> JsonValue:
         case "program":
             return {"code": native.get("code") or ""}
         case "shell_call":
-            return commands_first(mapping(native.get("action")))
+            return commands_first(object_or_empty(native.get("action")))
         case "local_shell_call":
-            return mapping(native.get("action"))
+            return object_or_empty(native.get("action"))
         case "computer_call":
             return {name: native[name] for name in _ACTION if native.get(name)}
         case "file_search_call":
@@ -88,9 +88,9 @@ def commands_first(action: NativeObject) -> NativeObject:
 
 def diff_last(native: NativeObject) -> NativeObject:
     """Return a patch's operation, what is streamed of it last; nothing streams a deletion."""
-    operation = mapping(native.get("operation"))
+    operation = object_or_empty(native.get("operation"))
     rest = {name: value for name, value in operation.items() if name != "diff"}
-    diff = string(operation.get("diff"))
+    diff = str_or_none(operation.get("diff"))
     return rest if diff is None else {**rest, "diff": diff}
 
 
@@ -119,10 +119,10 @@ def bare_texts(native: NativeObject) -> list[str]:
     """Return the texts of *native* that are streamed bare: its commands, its diff or its code."""
     match native.get("type"):
         case "shell_call":
-            commands = mapping(native.get("action")).get("commands")
+            commands = object_or_empty(native.get("action")).get("commands")
             found = commands if isinstance(commands, list) else []
         case "apply_patch_call":
-            found = [mapping(native.get("operation")).get("diff")]
+            found = [object_or_empty(native.get("operation")).get("diff")]
         case _:
             found = [native.get("code")]
     return [text for text in found if isinstance(text, str) and text]
@@ -132,9 +132,12 @@ def with_bare_texts(native: NativeObject, texts: Sequence[str]) -> NativeObject:
     """Return *native* with *texts* in place of those that it streams bare."""
     match native.get("type"):
         case "shell_call":
-            return {**native, "action": {**mapping(native.get("action")), "commands": list(texts)}}
+            return {
+                **native,
+                "action": {**object_or_empty(native.get("action")), "commands": list(texts)},
+            }
         case "apply_patch_call":
-            operation = {**mapping(native.get("operation")), "diff": "".join(texts)}
+            operation = {**object_or_empty(native.get("operation")), "diff": "".join(texts)}
             return {**native, "operation": operation}
         case _:
             return {**native, "code": "".join(texts)}

@@ -10,7 +10,7 @@ streaming-events, read November 2026.
 from typing import Any, Final
 
 from llmcore.protocols.call_ids import synthetic_call_id
-from llmcore.protocols.loose_json import dicts, integer, mapping, string
+from llmcore.protocols.native_json import int_or_none, object_or_empty, objects, str_or_none
 from llmcore.protocols.openai_responses.call_inputs import (
     CLOSINGS,
     bare_texts,
@@ -71,7 +71,7 @@ def is_ours(native: NativeObject) -> bool:
     """Return whether the caller is to run the call that *native* is."""
     match native.get("type"):
         case "shell_call":
-            where = string(mapping(native.get("environment")).get("type")) or "local"
+            where = str_or_none(object_or_empty(native.get("environment")).get("type")) or "local"
             return not where.startswith("container")
         case "tool_search_call":
             return native.get("execution") == "client"
@@ -82,7 +82,7 @@ def is_ours(native: NativeObject) -> bool:
 def tool_name(native: NativeObject) -> str | None:
     """Return the name of the tool that is called."""
     kind = str(native.get("type"))
-    return string(native.get("name")) if kind in NAMED else NAMES.get(kind)
+    return str_or_none(native.get("name")) if kind in NAMED else NAMES.get(kind)
 
 
 # -- beginning
@@ -106,7 +106,7 @@ def _call_id(state: State, item: Item) -> str:
     taken = state.envelope.call_ids
     names = ("call_id", "id")
     for name in names:
-        id_ = string(item.native.get(name))
+        id_ = str_or_none(item.native.get(name))
         if id_ is not None and id_ not in taken:
             return id_
     return synthetic_call_id(state.envelope.response_id, state.context.turn, item.place)
@@ -151,7 +151,7 @@ def on_arguments_done(state: State, event: NativeObject, events: list[LLMEvent])
     state, item = found_or_begun(state, event, kind)
     if item.done:
         return state
-    name = string(event.get("name"))
+    name = str_or_none(event.get("name"))
     if name is not None and not item.call_id:
         state = begin_call(state, changed(item, native={**item.native, "name": name}), events)
         item = state.items[item.place]
@@ -194,7 +194,7 @@ def _begin_bare(state: State, item: Item, events: list[LLMEvent]) -> State:
 def on_command_added(state: State, event: NativeObject, events: list[LLMEvent]) -> State:
     """Begin the next command of a shell call."""
     item = find(state, event, "shell_call")
-    number, text = integer(event.get("command_index")), string(event.get("command"))
+    number, text = int_or_none(event.get("command_index")), str_or_none(event.get("command"))
     if item is None or item.done or not item.call_id or not (item.closing or text):
         return state
     state = _begin_bare(state, item, events)
@@ -211,7 +211,7 @@ def on_bare_done(state: State, event: NativeObject, _events: list[LLMEvent]) -> 
     if item is None or item.done or not texts or not isinstance(texts[0], str):
         return state
     before = bare_texts(item.native) if item.kind == "shell_call" else []
-    number = integer(event.get("command_index"))
+    number = int_or_none(event.get("command_index"))
     if number is not None and number != len(before):
         return state
     native = with_bare_texts(item.native, (*before, texts[0]))
@@ -316,7 +316,7 @@ def _draw(item: Item, events: list[LLMEvent]) -> None:
     native = item.native
     if item.kind != "image_generation_call" or not isinstance(native.get("result"), str):
         return
-    form = string(native.get("output_format")) or "png"
+    form = str_or_none(native.get("output_format")) or "png"
     events.append(
         File(
             id=f"image_{item.place}",
@@ -329,10 +329,10 @@ def _draw(item: Item, events: list[LLMEvent]) -> None:
 
 def _announce_found(state: State, native: NativeObject, events: list[LLMEvent]) -> State:
     """Announce what a search found."""
-    for source in dicts(mapping(native.get("action")).get("sources")):
+    for source in objects(object_or_empty(native.get("action")).get("sources")):
         state = announce(state, source.get("url"), source.get("title"), events)
     if native.get("type") == "file_search_call":
-        for result in dicts(native.get("results")):
+        for result in objects(native.get("results")):
             state = announce_file(state, result.get("file_id"), result.get("filename"), events)
     return state
 
@@ -355,7 +355,7 @@ def _result(native: NativeObject) -> JsonValue:
         output: Any = native.get("output")
         return native.get("error") if output is None else output
     if kind == "web_search_call":
-        sources = dicts(mapping(native.get("action")).get("sources"))
+        sources = objects(object_or_empty(native.get("action")).get("sources"))
         return {"status": native.get("status"), **({"sources": sources} if sources else {})}
     names = _RESULTS.get(kind, ("status",))
     return {name: native[name] for name in names if native.get(name) is not None}
@@ -368,7 +368,7 @@ def _failed(native: NativeObject) -> bool:
 def settle_output(state: State, item: Item, events: list[LLMEvent]) -> State:
     """Give the result of a call that was an item before."""
     native = item.native
-    call_id = string(native.get("call_id")) or state.envelope.search
+    call_id = str_or_none(native.get("call_id")) or state.envelope.search
     if call_id is None:
         return settle_unknown(state, item, events)
     events.append(
@@ -387,10 +387,10 @@ def settle_output(state: State, item: Item, events: list[LLMEvent]) -> State:
 def on_shell_output(state: State, event: NativeObject, events: list[LLMEvent]) -> State:
     """Pass on what a command wrote, and keep it, for the end of its item may not repeat it."""
     item = find(state, event, "shell_call_output")
-    written = dicts(event.get("output"))
+    written = objects(event.get("output"))
     if item is not None and not item.done and written:
-        before = dicts(item.native.get("output"))
-        number = integer(event.get("command_index"))
+        before = objects(item.native.get("output"))
+        number = int_or_none(event.get("command_index"))
         at = len(before) if number is None else min(max(number, 0), len(before))
         output = [*before[:at], *written[:1], *before[at + 1 :]]
         state = put(state, changed(item, native={**item.native, "output": output}))

@@ -9,8 +9,8 @@ import base64
 import binascii
 from typing import Any, Final
 
-from llmcore.protocols.chain import Chain, unchain
-from llmcore.protocols.loose_json import dicts, integer, mapping, string
+from llmcore.protocols.answering import PersistentList, to_list
+from llmcore.protocols.native_json import int_or_none, object_or_empty, objects, str_or_none
 from llmcore.protocols.openai_responses.items import find, found_or_begun
 from llmcore.protocols.openai_responses.names import METADATA_KEY, NativeObject
 from llmcore.protocols.openai_responses.state import (
@@ -94,13 +94,13 @@ def open_part(state: State, item: Item, key: PartKey, events: list[LLMEvent]) ->
 
 def on_part_added(state: State, event: NativeObject, events: list[LLMEvent]) -> State:
     """Open a text, so that it stands where it began, and emit what it has already."""
-    part = mapping(event.get("part"))
-    kind = string(part.get("type"))
+    part = object_or_empty(event.get("part"))
+    kind = str_or_none(part.get("type"))
     if kind not in _TEXTS:
         return state
     before = len(events)
     state, item, key = _opened(state, event, kind, events)
-    text = string(part.get(_TEXTS[kind]))
+    text = str_or_none(part.get(_TEXTS[kind]))
     if text and len(events) > before:
         events.append(TextDelta(item.parts[key].segment, text, read_logprobs(part.get("logprobs"))))
     return state
@@ -108,8 +108,8 @@ def on_part_added(state: State, event: NativeObject, events: list[LLMEvent]) -> 
 
 def on_part_done(state: State, event: NativeObject, events: list[LLMEvent]) -> State:
     """Keep the whole text of a part, for servers that end no items."""
-    part = mapping(event.get("part"))
-    kind = string(part.get("type"))
+    part = object_or_empty(event.get("part"))
+    kind = str_or_none(part.get("type"))
     if kind not in _TEXTS:
         return _keep_other(state, event, part)
     return _keep_text(state, event, kind, part, events)
@@ -119,9 +119,9 @@ def _keep_other(state: State, event: NativeObject, part: NativeObject) -> State:
     """Keep a part of another kind with its item, whose end may not repeat it."""
     item = find(state, event, "message")
     content = None if item is None else item.native.get("content")
-    if item is None or item.done or not part or part in dicts(content):
+    if item is None or item.done or not part or part in objects(content):
         return state
-    native = {**item.native, "content": [*dicts(content), part]}
+    native = {**item.native, "content": [*objects(content), part]}
     return put(state, changed(item, native=native))
 
 
@@ -139,7 +139,7 @@ def _keep_text(
     state: State, event: NativeObject, kind: str, whole: NativeObject, events: list[LLMEvent]
 ) -> State:
     """Keep what *whole*, the event or its part, says at the end of a text."""
-    text, cited = string(whole.get(_TEXTS[kind])), read_citations(whole.get("annotations"))
+    text, cited = str_or_none(whole.get(_TEXTS[kind])), read_citations(whole.get("annotations"))
     logprobs = read_logprobs(whole.get("logprobs"))
     if text is None and not cited and not logprobs:
         return state
@@ -158,7 +158,7 @@ def _keep_text(
 
 def on_annotation(state: State, event: NativeObject, events: list[LLMEvent]) -> State:
     """Take one thing the text cites."""
-    annotation = mapping(event.get("annotation"))
+    annotation = object_or_empty(event.get("annotation"))
     if not annotation:
         return state
     citation = read_citation(annotation)
@@ -176,13 +176,13 @@ def on_annotation(state: State, event: NativeObject, events: list[LLMEvent]) -> 
 def begin_message(state: State, item: Item, events: list[LLMEvent]) -> State:
     """Emit the texts that a message has when it is announced."""
     state = put(state, changed(item, native=without_texts(item.native)))
-    for number, native in enumerate(dicts(item.native.get("content"))):
-        key = string(native.get("type")) or "", number
+    for number, native in enumerate(objects(item.native.get("content"))):
+        key = str_or_none(native.get("type")) or "", number
         item = state.items[item.place]
         if key[0] not in _TEXTS or key in item.parts:
             continue
         state = open_part(state, item, key, events)
-        text = string(native.get(_TEXTS[key[0]]))
+        text = str_or_none(native.get(_TEXTS[key[0]]))
         if text:
             segment = state.items[item.place].parts[key].segment
             events.append(TextDelta(segment, text, read_logprobs(native.get("logprobs"))))
@@ -195,7 +195,7 @@ def settle_message(state: State, item: Item, events: list[LLMEvent]) -> State:
     A server may announce the end of a message and say its content only in the end of the
     response: it then stays open.
     """
-    content = dicts(item.native.get("content"))
+    content = objects(item.native.get("content"))
     if not content and not item.parts:
         return put(state, item)
     state = put(state, item)
@@ -209,7 +209,7 @@ def _settle_part(
     state: State, place: int, number: int, native: NativeObject, events: list[LLMEvent]
 ) -> State:
     item = state.items[place]
-    kind = string(native.get("type")) or ""
+    kind = str_or_none(native.get("type")) or ""
     if kind not in _TEXTS:
         return _settle_other(state, item, number, native, events)
     key = kind, number
@@ -222,7 +222,7 @@ def _settle_part(
     citations = read_citations(native.get("annotations")) or part.citations
     for citation in citations:
         state = announce_cited(state, citation, events)
-    text = string(native.get(_TEXTS[kind])) or part.text
+    text = str_or_none(native.get(_TEXTS[kind])) or part.text
     item = changed(item, parts={**item.parts, key: changed(part, text=text, citations=citations)})
     return _end_part(state, item, key, events, read_logprobs(native.get("logprobs")))
 
@@ -233,7 +233,7 @@ def _settle_other(
     """Take a part of another kind: sound, or one that is new."""
     if native.get("type") == "output_audio":
         if state.envelope.sound is None:
-            data, words = decoded(native.get("data")), string(native.get("transcript"))
+            data, words = decoded(native.get("data")), str_or_none(native.get("transcript"))
             events.append(_sound(f"sound_{item.place}_{number}", data, words))
         return state
     metadata = {METADATA_KEY: {**item.metadata, "part": "content"}}
@@ -289,11 +289,11 @@ def read_logprobs(value: Any) -> tuple[TokenLogprob, ...]:
             logprob=float(token["logprob"]),
             top=tuple(
                 TokenLogprob(token=str(other.get("token")), logprob=float(other["logprob"]))
-                for other in dicts(token.get("top_logprobs"))
+                for other in objects(token.get("top_logprobs"))
                 if _has_logprob(other)
             ),
         )
-        for token in dicts(value)
+        for token in objects(value)
         if _has_logprob(token)
     )
 
@@ -312,13 +312,13 @@ def on_sound(state: State, event: NativeObject, _events: list[LLMEvent]) -> Stat
     if not isinstance(text, str):
         return state
     words = "transcript" in str(event.get("type"))
-    chain = Chain((words, text), state.envelope.sound)
+    chain = PersistentList((words, text), state.envelope.sound)
     return changed(state, envelope=changed(state.envelope, sound=chain))
 
 
 def spoken(state: State, events: list[LLMEvent]) -> None:
     """Say the whole sound that came in pieces."""
-    pieces = unchain(state.envelope.sound)
+    pieces = to_list(state.envelope.sound)
     if not pieces:
         return
     data = b"".join(decoded(text) for words, text in pieces if not words)
@@ -369,9 +369,9 @@ def on_reasoning_delta(state: State, event: NativeObject, events: list[LLMEvent]
 
 def on_reasoning_part(state: State, event: NativeObject, events: list[LLMEvent]) -> State:
     """Open a part and emit what it has already, or keep its whole text."""
-    part = mapping(event.get("part"))
-    kind = string(part.get("type")) or _thought_kind(event)
-    text = string(part.get("text"))
+    part = object_or_empty(event.get("part"))
+    kind = str_or_none(part.get("type")) or _thought_kind(event)
+    text = str_or_none(part.get("text"))
     if kind not in _LISTS:
         return state
     if str(event.get("type")).endswith(".done"):
@@ -385,7 +385,7 @@ def on_reasoning_part(state: State, event: NativeObject, events: list[LLMEvent])
 
 def on_reasoning_done(state: State, event: NativeObject, events: list[LLMEvent]) -> State:
     """Keep the whole text of a part."""
-    return _keep_thought(state, event, _thought_kind(event), string(event.get("text")), events)
+    return _keep_thought(state, event, _thought_kind(event), str_or_none(event.get("text")), events)
 
 
 def _keep_thought(
@@ -452,14 +452,14 @@ def settle_reasoning(state: State, item: Item, events: list[LLMEvent]) -> State:
 
 def _whole_thoughts(item: Item) -> list[tuple[PartKey, str]]:
     return [
-        ((kind, number), string(native.get("text")) or "")
+        ((kind, number), str_or_none(native.get("text")) or "")
         for kind, name in _LISTS.items()
-        for number, native in enumerate(dicts(item.native.get(name)))
+        for number, native in enumerate(objects(item.native.get(name)))
     ]
 
 
 def _end_thoughts(state: State, item: Item, events: list[LLMEvent]) -> State:
-    encrypted = string(item.native.get("encrypted_content"))
+    encrypted = str_or_none(item.native.get("encrypted_content"))
     unended = [(key, part) for key, part in item.parts.items() if not part.ended]
     if not unended:
         segment = f"reasoning_{item.place}"
@@ -490,17 +490,22 @@ def _end_thought(
 
 def read_citations(annotations: Any) -> tuple[Citation, ...]:
     """Return what a text cites."""
-    return tuple(map(read_citation, dicts(annotations)))
+    return tuple(map(read_citation, objects(annotations)))
 
 
 def read_citation(annotation: NativeObject) -> Citation:
     """Return one citation. A `file_citation` has a place, not a stretch of text."""
-    place = integer(annotation.get("index")) if annotation.get("type") == "file_citation" else None
-    start, end = integer(annotation.get("start_index")), integer(annotation.get("end_index"))
+    place = (
+        int_or_none(annotation.get("index")) if annotation.get("type") == "file_citation" else None
+    )
+    start, end = (
+        int_or_none(annotation.get("start_index")),
+        int_or_none(annotation.get("end_index")),
+    )
     return Citation(
-        url=string(annotation.get("url")),
-        title=string(annotation.get("title")) or string(annotation.get("filename")),
-        document_id=string(annotation.get("file_id")),
+        url=str_or_none(annotation.get("url")),
+        title=str_or_none(annotation.get("title")) or str_or_none(annotation.get("filename")),
+        document_id=str_or_none(annotation.get("file_id")),
         start_index=place if start is None else start,
         end_index=place if end is None else end,
         provider_metadata={METADATA_KEY: annotation},
@@ -519,7 +524,7 @@ def announce(state: State, url: Any, title: Any, events: list[LLMEvent]) -> Stat
     sources = state.envelope.sources
     if not isinstance(url, str) or not url or url in sources:
         return state
-    events.append(Source(id=f"source_{len(sources)}", url=url, title=string(title)))
+    events.append(Source(id=f"source_{len(sources)}", url=url, title=str_or_none(title)))
     return _announced(state, url)
 
 
@@ -531,7 +536,7 @@ def announce_file(state: State, file_id: Any, name: Any, events: list[LLMEvent])
     events.append(
         Source(
             id=f"source_{len(sources)}",
-            title=string(name),
+            title=str_or_none(name),
             kind="document",
             provider_metadata={METADATA_KEY: {"file_id": file_id}},
         )

@@ -7,9 +7,9 @@ Sources, read November 2026: https://developers.openai.com/api/reference/resourc
 from collections.abc import Mapping
 from typing import Any, Final
 
-from llmcore.protocols.endings import finished
+from llmcore.protocols.answering import finish_events
 from llmcore.protocols.errors import error_from_body
-from llmcore.protocols.loose_json import count, dicts, mapping, string
+from llmcore.protocols.native_json import count_or_none, object_or_empty, objects, str_or_none
 from llmcore.protocols.openai_responses.call_inputs import input_text
 from llmcore.protocols.openai_responses.content import spoken
 from llmcore.protocols.openai_responses.names import METADATA_KEY, PROTOCOL_ID, NativeObject
@@ -35,7 +35,7 @@ def on_start(state: State, event: NativeObject, events: list[LLMEvent]) -> State
     """Announce the response with the first event that is a part of it."""
     if state.envelope.started:
         return state
-    return on_response(state, mapping(event.get("response")), events)
+    return on_response(state, object_or_empty(event.get("response")), events)
 
 
 def on_response(state: State, response: NativeObject, events: list[LLMEvent]) -> State:
@@ -44,9 +44,9 @@ def on_response(state: State, response: NativeObject, events: list[LLMEvent]) ->
     if envelope.started and envelope.response_id is not None:
         return state
     context = state.context
-    response_id = string(response.get("id"))
+    response_id = str_or_none(response.get("id"))
     if not envelope.started:
-        model = string(response.get("model")) or context.model
+        model = str_or_none(response.get("model")) or context.model
         events.append(
             StreamStart(
                 provider=context.provider, model=model, id=response_id, protocol=PROTOCOL_ID
@@ -81,9 +81,9 @@ _INCOMPLETE: Final[dict[str, FinishReasonKind]] = {
 
 def map_reason(response: NativeObject, envelope: Envelope) -> FinishReason:
     """Return why the model stopped; a completed response does not tell calls from text."""
-    status = string(response.get("status")) or "completed"
+    status = str_or_none(response.get("status")) or "completed"
     if status == "incomplete":
-        raw = string(mapping(response.get("incomplete_details")).get("reason"))
+        raw = str_or_none(object_or_empty(response.get("incomplete_details")).get("reason"))
         return FinishReason(_INCOMPLETE.get(raw or "", "other"), raw or status)
     if status != "completed":
         return FinishReason("other", status)
@@ -110,9 +110,11 @@ def _words(native: NativeObject) -> str:
     """Return the text or the input that an item holds; empty where it is of another kind."""
     if native.get("type") in ("function_call", "custom_tool_call", "mcp_call"):
         return input_text(native)
-    parts = [*dicts(native.get("summary")), *dicts(native.get("content"))]
+    parts = [*objects(native.get("summary")), *objects(native.get("content"))]
     fields = [TEXT_FIELDS.get(str(part.get("type")), "") for part in parts]
-    return "".join(string(part.get(name)) or "" for part, name in zip(parts, fields, strict=True))
+    return "".join(
+        str_or_none(part.get(name)) or "" for part, name in zip(parts, fields, strict=True)
+    )
 
 
 _METADATA: Final = (
@@ -138,7 +140,7 @@ def finish(state: State, response: NativeObject, events: list[LLMEvent]) -> Stat
         own["resume"] = {"response_id": response.get("id"), "sequence_number": None}
     metadata = {METADATA_KEY: own} if own else {}
     notes = state.envelope.notes
-    events.extend(finished(reason, counted, metadata, response, notes))
+    events.extend(finish_events(reason, counted, metadata, response, notes))
     return changed(state, envelope=changed(state.envelope, ended=True), hot=None)
 
 
@@ -168,22 +170,24 @@ def fail(state: State, error: LLMError, events: list[LLMEvent]) -> State:
 
 def map_usage(usage: Mapping[str, Any]) -> Usage:
     """Return a server's usage object by the inclusive contract."""
-    details = mapping(usage.get("input_tokens_details"))
-    input_tokens = count(usage.get("input_tokens"))
+    details = object_or_empty(usage.get("input_tokens_details"))
+    input_tokens = count_or_none(usage.get("input_tokens"))
     mapped = Usage.make(
         input_tokens=input_tokens,
-        output_tokens=count(usage.get("output_tokens")),
-        total_tokens=count(usage.get("total_tokens")),
-        cache_read_tokens=count(details.get("cached_tokens")),
-        cache_write_tokens=count(details.get("cache_write_tokens")),
-        reasoning_tokens=count(mapping(usage.get("output_tokens_details")).get("reasoning_tokens")),
+        output_tokens=count_or_none(usage.get("output_tokens")),
+        total_tokens=count_or_none(usage.get("total_tokens")),
+        cache_read_tokens=count_or_none(details.get("cached_tokens")),
+        cache_write_tokens=count_or_none(details.get("cache_write_tokens")),
+        reasoning_tokens=count_or_none(
+            object_or_empty(usage.get("output_tokens_details")).get("reasoning_tokens")
+        ),
         cost_usd=_cost(usage),
         raw=dict(usage),
     )
     if mapped.input_tokens != input_tokens:
         # Details are parts of the input; these contradict it (a token counted as read and
         # as written), so the split is unknown.
-        total = count(usage.get("total_tokens")) or mapped.total_tokens
+        total = count_or_none(usage.get("total_tokens")) or mapped.total_tokens
         return changed(
             mapped, input_tokens=input_tokens, total_tokens=total, uncached_input_tokens=None
         )

@@ -9,7 +9,7 @@ last as the one that is open.
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from llmcore.protocols.loose_json import integer, string
+from llmcore.protocols.native_json import int_or_none, str_or_none
 from llmcore.protocols.openai_responses.names import NativeObject
 from llmcore.protocols.openai_responses.state import Item, State
 from llmcore.schema.changed import changed
@@ -19,8 +19,8 @@ from llmcore.schema.changed import changed
 
 def find(state: State, event: NativeObject, *kinds: str) -> Item | None:
     """Return the item of one of *kinds* that an event about its inside speaks of."""
-    number = integer(event.get("output_index"))
-    item_id = string(event.get("item_id"))
+    number = int_or_none(event.get("output_index"))
+    item_id = str_or_none(event.get("item_id"))
     candidate = _numbered(state, number, kinds)
     if candidate is not None and (item_id is None or _is_called(candidate, item_id)):
         return candidate
@@ -35,7 +35,7 @@ def find(state: State, event: NativeObject, *kinds: str) -> Item | None:
 
 def find_announced(state: State, native: NativeObject, number: int | None) -> Item | None:
     """Return the item that the announcement *native* repeats, or names at last."""
-    kind = string(native.get("type")) or ""
+    kind = str_or_none(native.get("type")) or ""
     candidate = _numbered(state, number, (kind,))
     if candidate is not None and candidate.native.keys() <= {"type", "id"}:
         return candidate  # made up from what came before
@@ -44,7 +44,7 @@ def find_announced(state: State, native: NativeObject, number: int | None) -> It
 
 def find_whole(state: State, native: NativeObject, number: int | None) -> Item | None:
     """Return the item that *native*, a whole item, is the last word on; None for a new one."""
-    kind = string(native.get("type")) or ""
+    kind = str_or_none(native.get("type")) or ""
     candidate = _numbered(state, number, (kind,))
     if candidate is not None and _agrees(candidate, native):
         return candidate
@@ -55,7 +55,7 @@ def find_whole(state: State, native: NativeObject, number: int | None) -> Item |
 def _named(state: State, native: NativeObject, kind: str) -> Item | None:
     """Return the item of *kind* that has the call id of *native*, or its id."""
     for name in ("call_id", "id"):
-        wanted = string(native.get(name))
+        wanted = str_or_none(native.get(name))
         for item in _latest_first(state):
             if wanted is not None and item.kind == kind and item.native.get(name) == wanted:
                 return item
@@ -95,7 +95,7 @@ def _agrees(item: Item, native: NativeObject) -> bool:
 
 def _may_be(item: Item, native: NativeObject) -> bool:
     """Return whether the call ids, which no server changes, let *native* be *item*."""
-    before, now = string(item.native.get("call_id")), string(native.get("call_id"))
+    before, now = str_or_none(item.native.get("call_id")), str_or_none(native.get("call_id"))
     return before is None or now is None or before == now
 
 
@@ -144,6 +144,6 @@ def found_or_begun(state: State, event: NativeObject, kind: str) -> tuple[State,
     item = find(state, event, kind)
     if item is not None:
         return state, item
-    item_id = string(event.get("item_id"))
+    item_id = str_or_none(event.get("item_id"))
     native: NativeObject = {"type": kind} if item_id is None else {"type": kind, "id": item_id}
-    return begin(state, kind, native, integer(event.get("output_index")))
+    return begin(state, kind, native, int_or_none(event.get("output_index")))

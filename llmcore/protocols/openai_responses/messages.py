@@ -10,10 +10,10 @@ from typing import Final
 from attrs import frozen
 
 from llmcore.protocols.call_ids import OPENAI_RESPONSES
+from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.history import HistoryPolicy, Repaired, repair
-from llmcore.protocols.loose_json import mapping, string
-from llmcore.protocols.message_target import MessageTarget, native_keys
-from llmcore.protocols.notes import Notes
+from llmcore.protocols.history.policy import LoweringContext, native_provider_ids
+from llmcore.protocols.native_json import object_or_empty, str_or_none
 from llmcore.protocols.openai_responses.models import ResponsesDialect
 from llmcore.protocols.openai_responses.names import METADATA_KEY, PROTOCOL_ID, NativeObject
 from llmcore.protocols.openai_responses.parts import content_of, lower_part, lower_result
@@ -27,7 +27,7 @@ _PARAGRAPHS: Final = "\n\n"
 
 
 @frozen(kw_only=True)
-class Target(MessageTarget):
+class Target(LoweringContext):
     """Whom messages are lowered for."""
 
     dialect: ResponsesDialect
@@ -57,7 +57,7 @@ def target_of(
     return Target(
         dialect=dialect,
         policy=policy,
-        keys=native_keys(request, METADATA_KEY, PROTOCOL_ID),
+        keys=native_provider_ids(request, METADATA_KEY, PROTOCOL_ID),
         stateless=stateless,
     )
 
@@ -102,7 +102,7 @@ def _native_calls(messages: Sequence[Message]) -> Mapping[str, NativeObject]:
     for message in messages:
         for part in message.content:
             if isinstance(part, ToolCallPart):
-                own = mapping(part.provider_metadata.get(METADATA_KEY))
+                own = object_or_empty(part.provider_metadata.get(METADATA_KEY))
                 item = own.get("item")
                 found[part.id] = item if isinstance(item, dict) else own
     return found
@@ -139,7 +139,7 @@ def _lower_item(
             call = calls.get(part.tool_call_id)
             return lower_result(part, path, call, target.keys, notes)
         case ProviderPart(provider=provider, data=dict() as data) if provider in target.keys:
-            is_content = (string(data.get("type")) or "").startswith("input_")
+            is_content = (str_or_none(data.get("type")) or "").startswith("input_")
             return None if is_content else dict(data)
         case _:
             return None

@@ -8,12 +8,16 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
 
 from llmcore.protocols import media
-from llmcore.protocols.json_text import written
-from llmcore.protocols.loose_json import dicts, integer, mapping, string
-from llmcore.protocols.notes import Notes
+from llmcore.protocols.diagnostics import Notes
+from llmcore.protocols.lowering import document_text, file_name, omitted_text, result_text
+from llmcore.protocols.native_json import (
+    int_or_none,
+    object_or_empty,
+    objects,
+    str_or_none,
+    text_or_json,
+)
 from llmcore.protocols.openai_responses.names import METADATA_KEY, NativeObject
-from llmcore.protocols.substitutes import document_text, file_name, left_out
-from llmcore.protocols.tool_results import result_text
 from llmcore.schema.content import (
     AudioPart,
     ContentPart,
@@ -104,7 +108,7 @@ def _omitted(
     what: str, path: str, why: str, notes: Notes, words: str | None = None
 ) -> NativeObject:
     """Return the text that stands where something could not be sent."""
-    return _text(left_out(what, path, why, notes, words))
+    return _text(omitted_text(what, path, why, notes, words))
 
 
 def _name(part: object) -> str:
@@ -126,13 +130,13 @@ def lower_result(
     None for a call that is not among the messages.
     """
     kind = _TYPES_BY_NAME.get(part.name or "") if call is None else call.get("type")
-    form = _FORMS.get(string(kind) or "")
+    form = _FORMS.get(str_or_none(kind) or "")
     if form is not None:
         return form(part, path, call or {}, notes)
     words = "custom_tool_call_output" if part.kind == "custom" else "function_call_output"
     native: NativeObject = {"type": words, "call_id": part.tool_call_id}
     native["output"] = _lower_output(part, path, keys, notes)
-    caller = mapping((call or {}).get("caller"))
+    caller = object_or_empty((call or {}).get("caller"))
     return {**native, "caller": caller} if caller else native
 
 
@@ -175,9 +179,9 @@ def _shell(part: ToolResultPart, path: str, call: NativeObject, notes: Notes) ->
     """Return what commands wrote: one entry per command, as the API has them, or one in all."""
     value = _plain(part, path, notes)
     given: Any = value["output"] if isinstance(value, Mapping) and "output" in value else value
-    entries: list[Any] = dicts(given) or [given]
+    entries: list[Any] = objects(given) or [given]
     native: NativeObject = {"type": "shell_call_output", "call_id": part.tool_call_id}
-    limit = integer(mapping(call.get("action")).get("max_output_length"))
+    limit = int_or_none(object_or_empty(call.get("action")).get("max_output_length"))
     if limit is not None:
         native["max_output_length"] = limit
     native["output"] = [_shell_entry(entry, part.is_error) for entry in entries]
@@ -187,15 +191,15 @@ def _shell(part: ToolResultPart, path: str, call: NativeObject, notes: Notes) ->
 def _shell_entry(value: Any, failed: bool) -> NativeObject:
     """Return one command's output from the API's form, from exit code and text, or from text."""
     if not isinstance(value, Mapping) or value.keys().isdisjoint({"stdout", "stderr", "outcome"}):
-        text = written(value)
+        text = text_or_json(value)
         outcome: NativeObject = {"type": "exit", "exit_code": int(failed)}
         return {"stdout": "" if failed else text, "stderr": text if failed else "", **_of(outcome)}
-    code = integer(value.get("exit_code"))
-    outcome = mapping(value.get("outcome")) or {
+    code = int_or_none(value.get("exit_code"))
+    outcome = object_or_empty(value.get("outcome")) or {
         "type": "exit",
         "exit_code": int(failed) if code is None else code,
     }
-    texts = {name: written(value.get(name) or "") for name in ("stdout", "stderr")}
+    texts = {name: text_or_json(value.get(name) or "") for name in ("stdout", "stderr")}
     return {**texts, **_of(outcome)}
 
 
@@ -208,7 +212,7 @@ def _local_shell(
 ) -> NativeObject:
     """Return what a command wrote. The reference names the call by `id`, the guide by `call_id`."""
     ids = {"id": part.tool_call_id, "call_id": part.tool_call_id}
-    text = written(_plain(part, path, notes))
+    text = text_or_json(_plain(part, path, notes))
     return {"type": "local_shell_call_output", **ids, "output": text}
 
 
@@ -223,7 +227,7 @@ def _apply_patch(
     native["status"] = given["status"] if given.get("status") in ("completed", "failed") else status
     output = given.get("output", value if value is not given else None)
     if output:
-        native["output"] = written(output)
+        native["output"] = text_or_json(output)
     return native
 
 
@@ -252,8 +256,8 @@ def _computer(part: ToolResultPart, path: str, _call: NativeObject, notes: Notes
     shot = {name: source[name] for name in ("file_id", "image_url") if name in source}
     native: NativeObject = {"type": "computer_call_output", "call_id": part.tool_call_id}
     native["output"] = {"type": "computer_screenshot", **shot}
-    own = mapping(part.provider_metadata.get(METADATA_KEY))
-    checks = dicts(own.get("acknowledged_safety_checks"))
+    own = object_or_empty(part.provider_metadata.get(METADATA_KEY))
+    checks = objects(own.get("acknowledged_safety_checks"))
     if checks:
         native["acknowledged_safety_checks"] = checks
     return native
@@ -265,7 +269,7 @@ def _tool_search(
     """Return the definitions of the tools that were found."""
     value = _plain(part, path, notes)
     given = value.get("tools") if isinstance(value, Mapping) else value
-    found = dicts(given)
+    found = objects(given)
     if part.is_error or (given and not found):
         why = "the output of a tool search is tool definitions: it found none"
         notes.changed("unsupported-content", f"{path}.content", why)
@@ -279,7 +283,7 @@ def _approval(part: ToolResultPart, path: str, call: NativeObject, notes: Notes)
     given = value if isinstance(value, Mapping) else {"approve": value}
     approve = given.get("approve") is True and not part.is_error
     native: NativeObject = {"type": "mcp_approval_response"}
-    native["approval_request_id"] = string(call.get("id")) or part.tool_call_id
+    native["approval_request_id"] = str_or_none(call.get("id")) or part.tool_call_id
     native["approve"] = approve
     reason = given.get("reason")
     if isinstance(reason, str) and reason:

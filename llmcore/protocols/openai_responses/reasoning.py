@@ -1,6 +1,6 @@
 """OpenAI Responses: how much to think."""
 
-from llmcore.protocols.notes import Notes
+from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.openai_responses.names import NativeObject
 from llmcore.schema.request import LLMRequest
 

@@ -17,9 +17,8 @@ from typing import Final, Literal, TypeAlias
 
 from attrs import define, field, frozen
 
-from llmcore.protocols.json_text import written
-from llmcore.protocols.loose_json import integer, mapping, string
-from llmcore.protocols.notes import Notes
+from llmcore.protocols.diagnostics import Notes
+from llmcore.protocols.native_json import int_or_none, object_or_empty, str_or_none, text_or_json
 from llmcore.protocols.openai_responses.models import CALL_FIELDS
 from llmcore.protocols.openai_responses.names import METADATA_KEY, NativeObject
 from llmcore.schema.content import (
@@ -100,7 +99,7 @@ def lower_answer(message: Message, path: str, rules: Rules, notes: Notes) -> lis
 
 def _add(items: list[_Item], part: ContentPart, path: str, rules: Rules, notes: Notes) -> None:
     """Add *part* to the item it belongs to."""
-    own = mapping(part.provider_metadata.get(METADATA_KEY))
+    own = object_or_empty(part.provider_metadata.get(METADATA_KEY))
     match part:
         case ReasoningPart():
             _add_reasoning(_joined(items, "reasoning", path, own), part, own)
@@ -124,9 +123,9 @@ def _add(items: list[_Item], part: ContentPart, path: str, rules: Rules, notes: 
 
 
 def _item(kind: _Kind, path: str, own: NativeObject, native: NativeObject) -> _Item:
-    id_ = string(native.get("id")) or string(own.get("id"))
+    id_ = str_or_none(native.get("id")) or str_or_none(own.get("id"))
     kept = {name: value for name, value in native.items() if name not in _OUTPUT_ONLY}
-    return _Item(kind=kind, path=path, place=integer(own.get("index")), id=id_, native=kept)
+    return _Item(kind=kind, path=path, place=int_or_none(own.get("index")), id=id_, native=kept)
 
 
 def _joined(items: list[_Item], kind: _Kind, path: str, own: NativeObject) -> _Item:
@@ -147,7 +146,7 @@ def _add_reasoning(item: _Item, part: ReasoningPart, own: NativeObject) -> None:
         summary.append({"type": "summary_text", "text": part.text})
     if part.encrypted is not None:
         item.native["encrypted_content"] = part.encrypted
-        item.id = string(own.get("id"))  # the id that the data is bound to
+        item.id = str_or_none(own.get("id"))  # the id that the data is bound to
 
 
 def _text(part: TextPart | RefusalPart) -> NativeObject:
@@ -183,7 +182,7 @@ def _call(part: ToolCallPart, own: NativeObject) -> NativeObject:
     extra: NativeObject = {name: own[name] for name in CALL_FIELDS if name in own}
     if part.kind == "custom":
         words = {"type": "custom_tool_call", "call_id": part.id, "name": part.name}
-        return {**words, "input": written(part.arguments), **extra}
+        return {**words, "input": text_or_json(part.arguments), **extra}
     words = {"type": "function_call", "call_id": part.id, "name": part.name}
     return {**words, "arguments": part.arguments_text, **extra}
 
@@ -197,7 +196,7 @@ def _completes_picture(items: list[_Item], part: ImagePart, own: NativeObject) -
     """Put a picture back into the item that drew it; False if there is none."""
     for item in reversed(items):
         drawn = item.native.get("type") == "image_generation_call"
-        if drawn and item.place == integer(own.get("index")) and part.data is not None:
+        if drawn and item.place == int_or_none(own.get("index")) and part.data is not None:
             item.native["result"] = base64.b64encode(part.data).decode()
             return True
     return False

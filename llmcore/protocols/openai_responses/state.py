@@ -10,9 +10,8 @@ from typing import Final, TypeAlias
 
 from attrs import field, frozen
 
-from llmcore.protocols.answer_context import AnswerContext
-from llmcore.protocols.chain import Chain
-from llmcore.protocols.loose_json import dicts, integer, string
+from llmcore.protocols.answering import PersistentList, StreamContext
+from llmcore.protocols.native_json import int_or_none, objects, str_or_none
 from llmcore.protocols.openai_responses.names import METADATA_KEY, NativeObject
 from llmcore.schema.changed import changed
 from llmcore.schema.content import Citation, TokenLogprob
@@ -22,7 +21,7 @@ from llmcore.schema.json import JsonValue
 
 
 @frozen(kw_only=True)
-class Context(AnswerContext):
+class Context(StreamContext):
     """What the request says about its answer. Never changes."""
 
     @property
@@ -90,7 +89,7 @@ class Item:
     @property
     def id(self) -> str | None:
         """The item's id. Some servers make another one for each event."""
-        return string(self.native.get("id"))
+        return str_or_none(self.native.get("id"))
 
     @property
     def metadata(self) -> NativeObject:
@@ -118,7 +117,7 @@ class Envelope:
     sources: frozenset[str] = frozenset()
     """Pages and files that were announced."""
     notes: tuple[Diagnostic, ...] = ()
-    sound: Chain | None = None
+    sound: PersistentList | None = None
     """Pieces of spoken sound and of its words: (whether words, text)."""
 
 
@@ -163,7 +162,7 @@ def without_texts(native: NativeObject) -> NativeObject:
     them, and so they are not the last word on their parts.
     """
     lists = {name: native[name] for name in ("content", "summary") if native.get(name)}
-    return {**native, **{name: [_emptied(p) for p in dicts(ps)] for name, ps in lists.items()}}
+    return {**native, **{name: [_emptied(p) for p in objects(ps)] for name, ps in lists.items()}}
 
 
 def _emptied(part: NativeObject) -> NativeObject:
@@ -177,7 +176,7 @@ def part_number(event: NativeObject, field: str, item: Item, kind: str, *others:
     A server that numbers none means the last one, unless that was whole and more begins;
     parts of *others* are numbered together with it.
     """
-    number = integer(event.get(field))
+    number = int_or_none(event.get(field))
     if number is not None:
         return number
     last = max((at for part, at in item.parts if part == kind), default=-1)

@@ -14,10 +14,10 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from llmcore.protocols.endings import cut_short, no_answer
+from llmcore.protocols.answering import empty_response, truncated
 from llmcore.protocols.errors import error_from_body
 from llmcore.protocols.foreign_document import foreign_document
-from llmcore.protocols.loose_json import dicts, integer, mapping, string
+from llmcore.protocols.native_json import int_or_none, object_or_empty, objects, str_or_none
 from llmcore.protocols.openai_responses.calls import (
     CALLS,
     OUTPUTS,
@@ -180,8 +180,8 @@ def _is_error(event: NativeObject) -> bool:
 
 
 def _on_item_added(state: State, event: NativeObject, events: list[LLMEvent]) -> State:
-    native = mapping(event.get("item"))
-    kind, number = string(native.get("type")), integer(event.get("output_index"))
+    native = object_or_empty(event.get("item"))
+    kind, number = str_or_none(native.get("type")), int_or_none(event.get("output_index"))
     if kind is None:
         return state
     return _announce(state, find_announced(state, native, number), native, number, events)
@@ -216,10 +216,10 @@ def _announce(
 
 
 def _on_item_done(state: State, event: NativeObject, events: list[LLMEvent]) -> State:
-    native = mapping(event.get("item"))
-    if string(native.get("type")) is None:
+    native = object_or_empty(event.get("item"))
+    if str_or_none(native.get("type")) is None:
         return state
-    number = integer(event.get("output_index"))
+    number = int_or_none(event.get("output_index"))
     return _on_whole(state, find_whole(state, native, number), native, number, events)
 
 
@@ -257,7 +257,7 @@ def _settle(state: State, item: Item, events: list[LLMEvent]) -> State:
 
 def _on_part(state: State, event: NativeObject, events: list[LLMEvent]) -> State:
     """Take a part's beginning or end: of a message, or of reasoning that is shown."""
-    if mapping(event.get("part")).get("type") in ("reasoning_text", "summary_text"):
+    if object_or_empty(event.get("part")).get("type") in ("reasoning_text", "summary_text"):
         return on_reasoning_part(state, event, events)
     added = event.get("type") == "response.content_part.added"
     return (on_part_added if added else on_part_done)(state, event, events)
@@ -267,7 +267,7 @@ def _on_part(state: State, event: NativeObject, events: list[LLMEvent]) -> State
 
 
 def _on_end(state: State, event: NativeObject, events: list[LLMEvent]) -> State:
-    response = mapping(event.get("response"))
+    response = object_or_empty(event.get("response"))
     status = str(event.get("type")).rpartition(".")[2]
     return _end(state, {**response, "status": response.get("status") or status}, events)
 
@@ -276,7 +276,9 @@ def _end(state: State, response: NativeObject, events: list[LLMEvent]) -> State:
     """End everything with the final response. Of one that failed, only what was said counts."""
     state = on_response(state, response, events)
     broken = response.get("status") in ("failed", "cancelled")
-    output = [native for native in dicts(response.get("output")) if string(native.get("type"))]
+    output = [
+        native for native in objects(response.get("output")) if str_or_none(native.get("type"))
+    ]
     for number, (native, item) in enumerate(zip(output, paired(state, output), strict=True)):
         if not broken or native["type"] in ("message", "reasoning"):
             state = _on_whole(state, item, native, number, events)
@@ -291,10 +293,10 @@ def _end(state: State, response: NativeObject, events: list[LLMEvent]) -> State:
 
 def _on_begun(state: State, event: NativeObject, events: list[LLMEvent]) -> State:
     """Announce the response, and the items that it has already."""
-    response = mapping(event.get("response"))
+    response = object_or_empty(event.get("response"))
     state = on_response(state, response, events)
-    for number, native in enumerate(dicts(response.get("output"))):
-        if string(native.get("type")) is not None:
+    for number, native in enumerate(objects(response.get("output"))):
+        if str_or_none(native.get("type")) is not None:
             item = find_whole(state, native, number)
             state = _announce(state, item, native, number, events)
     return state
@@ -355,7 +357,7 @@ def halt(state: State) -> Sequence[LLMEvent]:
     """Say that the answer was cut, unless it had ended."""
     if state.envelope.ended:
         return ()
-    return (cut_short("response.completed"),)
+    return (truncated("response.completed"),)
 
 
 # -- a whole body -------------------------------------------------------------------------
@@ -365,7 +367,7 @@ def whole(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent]:
     """Return the events of a `response`, also of one that is still running in the background."""
     state = initial(request)
     if not isinstance(document, dict):
-        return (no_answer("is not an object", document),)
+        return (empty_response("is not an object", document),)
     if not isinstance(document.get("output"), list):
         if document.get("error") or _is_error(document):
             error = error_from_body(provider=request.provider_id or None, body=document)

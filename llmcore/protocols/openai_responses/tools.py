@@ -7,11 +7,11 @@ Sources, read November 2026: https://developers.openai.com/api/reference/resourc
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from llmcore.protocols.loose_json import mapping
-from llmcore.protocols.notes import Notes
+from llmcore.protocols.diagnostics import Notes
+from llmcore.protocols.native_json import object_or_empty
 from llmcore.protocols.openai_responses.names import NativeObject
-from llmcore.protocols.tool_choice import no_tools, unknown_tool
 from llmcore.protocols.tool_schema import SchemaTarget, project
+from llmcore.protocols.tools import no_tools, unknown_tool
 from llmcore.schema.errors import InvalidRequestError, UnsupportedToolChoiceError
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import CustomTool, HostedTool, ToolChoice, ToolDefinition, ToolSpec
@@ -134,9 +134,12 @@ def _web_search(options: NativeObject, path: str, _model: str, notes: Notes) -> 
     domains = options.pop("allowed_domains", None)
     native: NativeObject = {"type": "web_search", **options}
     if domains:
-        native["filters"] = {"allowed_domains": domains, **mapping(options.get("filters"))}
+        native["filters"] = {"allowed_domains": domains, **object_or_empty(options.get("filters"))}
     if options.get("user_location"):
-        native["user_location"] = {"type": "approximate", **mapping(options["user_location"])}
+        native["user_location"] = {
+            "type": "approximate",
+            **object_or_empty(options["user_location"]),
+        }
     return native
 
 

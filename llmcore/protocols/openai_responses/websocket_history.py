@@ -15,7 +15,7 @@ from typing import Final, Self
 
 from attrs import field, frozen
 
-from llmcore.protocols.loose_json import dicts, mapping, string
+from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
 from llmcore.protocols.openai_responses.names import NativeObject
 from llmcore.protocols.openai_responses.stream import terminal
 from llmcore.schema import json
@@ -54,7 +54,7 @@ class Turn:
         kept = {name: value for name, value in body.items() if name not in _TRANSPORT_FIELDS}
         items = body.get("input")
         stored = body.get("previous_response_id") or body.get("conversation")
-        found = dicts(items)
+        found = objects(items)
         known = isinstance(items, list) and len(found) == len(items) and not stored
         return cls(body=kept, items=fingerprints(found) if known else ())
 
@@ -87,8 +87,8 @@ class Turn:
 
     def remembered(self, event: NativeObject) -> Memory | None:
         """Return what the server remembers after *event* ended the answer; None for nothing."""
-        response = mapping(event.get("response"))
-        response_id, output = string(response.get("id")), dicts(response.get("output"))
+        response = object_or_empty(event.get("response"))
+        response_id, output = str_or_none(response.get("id")), objects(response.get("output"))
         ended_well = event.get("type") == "response.completed" and response_id is not None
         if not ended_well or not self.items or not (output or not self.generates):
             return None
@@ -134,7 +134,7 @@ def _spoken(content: JsonValue) -> JsonValue:
     """Return the text of an answer; citations and probabilities are not said again."""
     if isinstance(content, str):
         return content
-    return "".join(str(part.get("text") or part.get("refusal") or "") for part in dicts(content))
+    return "".join(str(part.get("text") or part.get("refusal") or "") for part in objects(content))
 
 
 def _parsed(arguments: JsonValue) -> JsonValue:
@@ -176,4 +176,6 @@ def error_code(event: NativeObject | None) -> str | None:
     """Return the code of the error that *event* is, if it is one."""
     if event is None or event.get("type") != "error":
         return None
-    return string(mapping(event.get("error")).get("code")) or string(event.get("code"))
+    return str_or_none(object_or_empty(event.get("error")).get("code")) or str_or_none(
+        event.get("code")
+    )
