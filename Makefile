@@ -11,7 +11,7 @@ PARALLEL = -n $(or $(WORKERS),2) --dist worksteal
 
 demo: $(STAMP)-local
 	@$(BIN)/llmcore local install
-	@$(BIN)/llmcore ask --local "Name three fruits."
+	@$(BIN)/llmcore ask --local --temperature 0 "What is the capital of France?"
 
 test: $(STAMP)-dev ## all tests, in WORKERS processes (2)
 	@$(BIN)/llmcore local install

@@ -139,8 +139,11 @@ def read_environment(environ: Mapping[str, str], folder: Path) -> dict[str, str]
     except ImportError as error:
         message = f"reading {path} needs: pip install 'llmcore-routes[bridge]'"
         raise ConfigurationError(message, cause=error) from error
-    from_file = {name: value for name, value in dotenv_values(path).items() if value is not None}
-    return {**from_file, **environ}
+    try:
+        lines = dotenv_values(path)
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(f"{path} is not UTF-8 text: {error}", cause=error) from error
+    return {**{name: value for name, value in lines.items() if value is not None}, **environ}
 
 
 def settings_from(environ: Mapping[str, str]) -> Settings:

@@ -8,31 +8,29 @@ import time
 from typing import TextIO
 
 import anyio
-from attrs import define
 
-from llmcore.cli.conversation import Conversation, self_contained
-from llmcore.cli.exit_codes import exit_code, explain
-from llmcore.cli.json_streams import json_output
+from llmcore.cli.conversation import Conversation, open_store, self_contained
+from llmcore.cli.program import exit_code, explain, json_output, json_text, note, printable
 from llmcore.cli.request_options import add_request_options, make_client, read_request
-from llmcore.cli.session_file import open_store
 from llmcore.client.client import Client
 from llmcore.client.event_stream import EventStream
 from llmcore.schema.codec import to_json
+from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import LLMError
 from llmcore.schema.events import (
-    ErrorEvent,
     Finish,
     LLMEvent,
     ReasoningDelta,
     ReasoningEnd,
     Source,
+    StreamStart,
     TextDelta,
     TextEnd,
     ToolCall,
 )
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
-from llmcore.schema.result import Result, Success
+from llmcore.schema.result import Failure, Result, Success
 from llmcore.schema.usage import Usage
 
 _DIM, _PLAIN = "\x1b[2m", "\x1b[0m"
@@ -78,11 +76,17 @@ async def _answer(
     client: Client, request: LLMRequest, args: argparse.Namespace
 ) -> tuple[int, Result[LLMResponse, LLMError]]:
     """Print the answer as it comes, and return the exit code and the whole of it."""
-    printer = _JsonPrinter(json_output()) if args.json else _Printer(sys.stdout, quiet=args.quiet)
+    printer = (
+        _JsonPrinter(json_output())
+        if args.json
+        else _TextPrinter(sys.stdout, quiet=args.quiet, streamed=args.stream)
+    )
     async with client, _events(client, request, streaming=args.stream) as stream:
         async for event in stream:
             printer.show(event)
-        return printer.exit_code, await stream.result()
+        result = await stream.result()
+    printer.finish(result)
+    return exit_code(result.error) if isinstance(result, Failure) else 0, result
 
 
 def _events(client: Client, request: LLMRequest, *, streaming: bool) -> EventStream:
@@ -93,98 +97,108 @@ class _JsonPrinter:
     """Prints each event as a line of JSON."""
 
     def __init__(self, out: TextIO) -> None:
-        self.exit_code = 0
         self._out = out
 
     def show(self, event: LLMEvent) -> None:
         line = {"type": str(event.type), **_mapping(to_json(event))}
-        print(json.dumps(line, ensure_ascii=False), file=self._out, flush=True)
-        if isinstance(event, ErrorEvent):
-            self.exit_code = exit_code(event.error)
+        print(json_text(line), file=self._out, flush=True)
+
+    def finish(self, result: Result[LLMResponse, LLMError]) -> None:
+        pass
 
 
 def _mapping(value: object) -> dict[str, object]:
     return dict(value) if isinstance(value, dict) else {}
 
 
-@define
-class _Clock:
-    """When the answer began, for the speed."""
+class _TextPrinter:
+    """Prints the answer's text; reasoning dimmed, diagnostics and the cost on stderr."""
 
-    started: float
-    first: float | None = None
-
-    def mark(self) -> None:
-        if self.first is None:
-            self.first = time.monotonic()
-
-
-class _Printer:
-    """Prints the answer's text; reasoning dimmed, and the cost of it all at the end."""
-
-    def __init__(self, out: TextIO, *, quiet: bool) -> None:
-        self.exit_code = 0
+    def __init__(self, out: TextIO, *, quiet: bool, streamed: bool) -> None:
         self._out = out
         self._quiet = quiet
+        self._streamed = streamed
         self._colour = out.isatty() and not os.environ.get("NO_COLOR")
-        self._clock = _Clock(time.monotonic())
+        self._started = time.monotonic()
+        self._first: float | None = None
 
     def show(self, event: LLMEvent) -> None:
         match event:
+            case StreamStart(diagnostics=diagnostics):  # of the request
+                self._notes(diagnostics)
             case TextDelta(text=text):
-                self._clock.mark()
-                self._write(text)
+                self._begin()
+                self._write(printable(text))
             case ReasoningDelta(text=text):
-                self._clock.mark()
-                if not self._quiet:
-                    self._write(f"{_DIM}{text}{_PLAIN}" if self._colour else text, aside=True)
+                self._begin()
+                self._aside(printable(text))
             case ReasoningEnd():
-                if not self._quiet:
-                    self._write("\n\n", aside=True)
+                self._aside("\n\n")
             case TextEnd():
                 self._write("\n")
             case ToolCall(name=name, arguments=arguments):
                 self._note(f"→ {name}({json.dumps(arguments, ensure_ascii=False)})")
             case Source(url=url) if url:
                 self._note(f"source: {url}")
-            case Finish(usage=usage):
-                self._finish(event, usage)
-            case ErrorEvent(error=error):
-                self._write("\n" if self._clock.first else "")
-                print(f"llmcore: {explain(error)}", file=sys.stderr)
-                self.exit_code = exit_code(error)
+            case Finish(diagnostics=diagnostics, finish_reason=reason):
+                self._notes(diagnostics)
+                if reason.reason not in ("stop", "tool_calls"):
+                    self._note(f"ended by: {reason.raw or reason.reason}")
             case _:
                 pass
 
-    def _write(self, text: str, *, aside: bool = False) -> None:
-        """Write to the terminal; what is not the answer itself goes to stderr if piped."""
-        out = self._out if self._colour or not aside else sys.stderr
-        out.write(text)
-        out.flush()
+    def finish(self, result: Result[LLMResponse, LLMError]) -> None:
+        match result:
+            case Failure(error):
+                self._write("\n" if self._first else "")
+                note(f"llmcore: {explain(error)}")
+            case Success(response) if response.usage is not None:
+                first = self._first if self._streamed else None
+                self._note(f"[{describe(response.usage, response.cost, self._started, first)}]")
+            case _:
+                pass
+
+    def _begin(self) -> None:
+        if self._first is None:
+            self._first = time.monotonic()
+
+    def _aside(self, text: str) -> None:
+        """Write what is not the answer itself: dimmed in a terminal, to stderr if piped."""
+        if self._quiet:
+            return
+        if self._colour:
+            self._write(f"{_DIM}{text}{_PLAIN}")
+        else:
+            sys.stderr.write(text)
+            sys.stderr.flush()
+
+    def _write(self, text: str) -> None:
+        self._out.write(text)
+        self._out.flush()
+
+    def _notes(self, diagnostics: tuple[Diagnostic, ...]) -> None:
+        for diagnostic in diagnostics:
+            self._note(f"note: {diagnostic}")
 
     def _note(self, text: str) -> None:
         if not self._quiet:
-            print(text, file=sys.stderr)
-
-    def _finish(self, event: Finish, usage: Usage | None) -> None:
-        for diagnostic in event.diagnostics:
-            self._note(f"note: {diagnostic}")
-        if event.finish_reason.reason not in ("stop", "tool_calls"):
-            self._note(f"ended by: {event.finish_reason.raw or event.finish_reason.reason}")
-        if usage is not None:
-            self._note(f"[{describe(usage, self._clock.started, self._clock.first)}]")
+            note(text)
 
 
-def describe(usage: Usage, started: float, first: float | None) -> str:
-    """Return tokens, speed and time of an answer that began at *first* and ends now."""
+def describe(usage: Usage, cost: float | None, started: float, first: float | None) -> str:
+    """Return tokens, cost, speed and time of an answer that ends now.
+
+    *first* is the time of its first text; None leaves the speed out, since an answer that comes
+    in one piece has none.
+    """
     now = time.monotonic()
     facts = [f"{usage.input_tokens or 0} tokens in", f"{usage.output_tokens or 0} out"]
     if usage.reasoning_tokens:
         facts.append(f"{usage.reasoning_tokens} of them reasoning")
     if usage.cache_read_tokens:
         facts.append(f"{usage.cache_read_tokens} from the cache")
-    if usage.cost_usd is not None:
-        facts.append(f"${usage.cost_usd:.6f}")
+    if cost is not None:
+        facts.append(f"${cost:.6f}")
     if first is not None and usage.output_tokens and now > first:
         facts.append(f"{usage.output_tokens / (now - first):.0f} tokens/s")
         facts.append(f"first after {first - started:.1f} s")

@@ -1,18 +1,44 @@
-"""A stored conversation that `llmcore ask --session` goes on with."""
+"""Stored conversations: where they are kept, and how `ask --session` continues one."""
 
+from collections.abc import Mapping
 from typing import Self
 
 from attrs import evolve, frozen
 
 from llmcore.client.media_files import load_files
+from llmcore.client.user_folders import data_dir, named_path
 from llmcore.schema.content import TextPart
-from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.errors import ConfigurationError, InvalidRequestError
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
 from llmcore.sessions.contract.entries import MessageEntry
 from llmcore.sessions.conversion import answer_entries, to_entries, to_messages
 from llmcore.sessions.store import SessionStore, SessionStoreError, check_run_id, utc_now
+
+_VARIABLE = "LLMCORE_SESSIONS"
+
+
+def open_store(environ: Mapping[str, str]) -> SessionStore:
+    """Return the store that `LLMCORE_SESSIONS` names, or the user's own file.
+
+    The variable holds the path of an SQLite file, or the URL of a Redis server.
+    ConfigurationError for what is neither.
+    """
+    place = environ.get(_VARIABLE, "").strip()
+    scheme, is_url, _ = place.partition("://")
+    if scheme.lower() in ("redis", "rediss", "unix") and is_url:
+        from llmcore.sessions.redis_store import RedisStore
+
+        return RedisStore(place)
+    if is_url:
+        message = f"{_VARIABLE} is no file and no URL of a Redis server, such as redis://localhost"
+        raise ConfigurationError(message)
+    from llmcore.sessions.sqlite_store import SQLiteStore
+
+    if place:
+        return SQLiteStore(named_path(place, _VARIABLE))
+    return SQLiteStore(data_dir(environ, variable=_VARIABLE) / "sessions.db")
 
 
 @frozen

@@ -2,8 +2,8 @@
 
 import argparse
 import os
-import sys
 
+from llmcore.cli.program import note, say
 from llmcore.client import model_files
 
 
@@ -21,23 +21,23 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _install() -> int:
-    model = model_files.install(os.environ, lambda line: print(line, file=sys.stderr))
-    print(f"{model.name}: {model.path} ({model.size_bytes / 1e6:.0f} MB)")
+    model = model_files.install(os.environ, note)
+    say(f"{model.name}: {model.path} ({model.size_bytes / 1e6:.0f} MB)")
     return 0
 
 
 def _status() -> int:
     model = model_files.status(os.environ)
     if model is None:
-        print("no model installed: run `llmcore local install`")
+        say("no model installed: run `llmcore local install`")
         return 1
-    print(f"{model.name}: {model.path} ({model.size_bytes / 1e6:.0f} MB)")
+    say(f"{model.name}: {model.path} ({model.size_bytes / 1e6:.0f} MB)")
     if not model.verified:
-        print("the file is damaged: run `llmcore local remove` and `llmcore local install`")
+        say("the file is damaged: run `llmcore local remove` and `llmcore local install`")
     return 0 if model.verified else 1
 
 
 def _remove() -> int:
     removed = model_files.remove(os.environ)
-    print("removed" if removed else "there was no model")
+    say("removed" if removed else "there was no model")
     return 0

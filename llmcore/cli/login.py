@@ -2,11 +2,13 @@
 
 import argparse
 import os
+import sys
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import anyio
 
+from llmcore.cli.program import say
 from llmcore.client.github_copilot import exchange
 from llmcore.client.github_device_flow import (
     CLIENT_ID,
@@ -42,7 +44,7 @@ def run_login(args: argparse.Namespace) -> int:
     github_url = checked_base_url(args.github_url)
     api_url = checked_base_url(args.api_url or _api_of(github_url))
     login = anyio.run(_login, github_url, api_url, args.client_id)
-    print(f"logged in; the login is kept in {_kept(login)}")
+    say(f"logged in; the login is kept in {_kept(login)}")
     return 0
 
 
@@ -51,8 +53,9 @@ async def _login(github_url: str, api_url: str, client_id: str) -> StoredLogin:
     transport = HttpTransport(options=options)
     try:
         code = await request_device_code(transport, github_url=github_url, client_id=client_id)
-        print(f"Open {code.verification_uri} and enter the code {code.user_code}", flush=True)
-        print("(waiting; Ctrl-C to stop)", flush=True)
+        say(f"Open {code.verification_uri} and enter the code {code.user_code}")
+        say("(waiting; Ctrl-C to stop)")
+        sys.stdout.flush()
         token = await wait_for_token(transport, code, github_url=github_url, client_id=client_id)
     finally:
         await transport.aclose()
@@ -81,7 +84,7 @@ def run_logout(_args: argparse.Namespace) -> int:
         message = f"{login_file(os.environ)} cannot be removed: {error}"
         raise ConfigurationError(message, cause=error) from error
     if removed:
-        print("logged out; to revoke it at GitHub: https://github.com/settings/applications")
+        say("logged out; to revoke it at GitHub: https://github.com/settings/applications")
     else:
-        print("there was no login")
+        say("there was no login")
     return 0

@@ -1,14 +1,12 @@
 """`llmcore models`: what the catalog knows."""
 
 import argparse
-import sys
 from typing import get_args
 
 from llmcore.catalog.lookup import Capability
 from llmcore.catalog.model_info import ModelInfo
 from llmcore.catalog.records import catalog, model_from
-from llmcore.cli.json_streams import json_output
-from llmcore.schema import json
+from llmcore.cli.program import json_output, json_text, note, say
 
 _HEADS = ("MODEL", "RELEASED", "CONTEXT", "OUTPUT", "IN $/M", "OUT $/M", "CAN")
 
@@ -37,11 +35,11 @@ def run(args: argparse.Namespace) -> int:
         and all(record.get(f"supports_{one}") for one in args.capability)
     ]
     if not records:
-        print("no model in the catalog is like that", file=sys.stderr)
+        note("no model in the catalog is like that")
         return 1
     if args.json:
         for record in records:
-            print(json.dumps(record).decode(), file=json_output())
+            print(json_text(record), file=json_output())
     else:
         _print_table([_HEADS, *(_row(model_from(record)) for record in records)])
     return 0
@@ -72,4 +70,4 @@ def _print_table(rows: list[tuple[str, ...]]) -> None:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for name, *rest, last in rows:
         cells = (cell.rjust(width) for cell, width in zip(rest, widths[1:-1], strict=True))
-        print(f"{name:{widths[0]}}  {'  '.join(cells)}  {last}".rstrip())
+        say(f"{name:{widths[0]}}  {'  '.join(cells)}  {last}".rstrip())

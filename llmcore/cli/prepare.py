@@ -1,35 +1,46 @@
 """`llmcore prepare`: the native request, printed and not sent."""
 
 import argparse
-import json
+import os
 import shlex
-import sys
+from collections.abc import Mapping
 
-from llmcore.cli.json_streams import json_output
-from llmcore.cli.request_options import add_request_options, make_client, read_request
-from llmcore.routes.route import PreparedRequest
-from llmcore.schema.result import Success
+from llmcore.cli.program import escaped, json_output, json_text, note
+from llmcore.cli.request_options import add_request_options, model_of, question_of
+from llmcore.client.client import Client
+from llmcore.routes.route import PreparedRequest, Route
+from llmcore.schema.model import Model
+from llmcore.schema.result import Failure
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the command."""
     parser = commands.add_parser("prepare", help="print the native request without sending it")
     add_request_options(parser)
-    parser.add_argument("--curl", action="store_true", help="as a curl command")
+    parser.add_argument("--curl", action="store_true", help="as a curl command that can be run")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the request; keys are redacted."""
-    client = make_client()
-    prepared = client.prepare(read_request(args, client), streaming=args.stream)
-    if not isinstance(prepared, Success):
-        raise prepared.failure()
-    request = prepared.unwrap()
-    print(as_curl(request) if args.curl else as_json(request), file=json_output())
+    """Print the request; keys are redacted, and need not be there."""
+    model = model_of(args, Client.from_env(), keyless=True)
+    names = _key_names(model) if args.curl else {}
+    client = Client.from_env(environ={**os.environ, **names})
+    prepared = client.prepare(question_of(args, model), streaming=args.stream)
+    if isinstance(prepared, Failure):
+        raise prepared.error
+    request = prepared.value
+    print(as_curl(request, names) if args.curl else as_json(request), file=json_output())
     for diagnostic in request.diagnostics:
-        print(f"note: {diagnostic}", file=sys.stderr)
+        note(f"note: {diagnostic}")
     return 0
+
+
+def _key_names(model: Model) -> dict[str, str]:
+    """Return the variables that may hold the key, each with the shell's name for its value."""
+    variables = model.route.auth.variables if isinstance(model.route, Route) else ()
+    there = [name for name in variables if os.environ.get(name, "").strip()]
+    return {name: f"${name}" for name in there or variables[:1]}
 
 
 def as_json(request: PreparedRequest) -> str:
@@ -40,12 +51,18 @@ def as_json(request: PreparedRequest) -> str:
         "headers": dict(request.headers),
         "body": request.body,
     }
-    return json.dumps(document, indent=2, ensure_ascii=False)
+    return json_text(document, indent=2)
 
 
-def as_curl(request: PreparedRequest) -> str:
-    """Return *request* as a command for a POSIX shell, with placeholders for keys."""
+def as_curl(request: PreparedRequest, names: Mapping[str, str]) -> str:
+    """Return *request* as a command for a POSIX shell, which reads the keys from variables."""
     lines = [f"curl -X {request.method} {shlex.quote(request.url)}"]
-    lines += [f"-H {shlex.quote(f'{name}: {value}')}" for name, value in request.headers.items()]
-    lines.append(f"--data-binary {shlex.quote(request.http.body.decode())}")
+    for name, value in request.headers.items():
+        real = request.http.headers[name]
+        prefix, dollar, variable = real.rpartition("$")
+        if f"{dollar}{variable}" in names.values():
+            lines.append(f'-H {shlex.quote(f"{name}: {prefix}")}"${variable}"')
+        else:
+            lines.append(f"-H {shlex.quote(f'{name}: {value}')}")
+    lines.append(f"--data-binary {shlex.quote(escaped(request.http.body.decode()))}")
     return " \\\n  ".join(lines)

@@ -5,6 +5,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from llmcore.cli.program import say
 from llmcore.client.environment import provider_entries
 from llmcore.client.github_login import login_file
 from llmcore.routes.github_credentials import PROVIDER
@@ -23,7 +24,7 @@ def run(_args: argparse.Namespace) -> int:
     width = max(len(entry.id) for entry in entries)
     for entry in entries:
         ready = entry.is_configured(os.environ) or login_of(entry, os.environ) is not None
-        print(f"{'✓' if ready else ' '} {entry.id:{width}}  {describe(entry, os.environ)}")
+        say(f"{'✓' if ready else ' '} {entry.id:{width}}  {describe(entry, os.environ)}")
     return 0
 
 

@@ -1,10 +1,13 @@
 """The options that say what to ask and whom, for the commands that build a request."""
 
 import argparse
+import difflib
 import sys
 
+from llmcore.catalog.model_names import PROVIDER_ALIASES
 from llmcore.client.client import Client
 from llmcore.client.environment import provider_entries
+from llmcore.routes.providers import Facade
 from llmcore.schema.content import ImagePart
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError
 from llmcore.schema.messages import Message
@@ -43,16 +46,19 @@ def make_client() -> Client:
 def read_request(args: argparse.Namespace, client: Client) -> LLMRequest:
     """Return the request that *args* describe.
 
-    Raises InvalidRequestError without a question, ConfigurationError without anybody to ask.
+    Raises InvalidRequestError without a question, ConfigurationError without a model to ask.
     """
+    return question_of(args, model_of(args, client))
+
+
+def question_of(args: argparse.Namespace, model: Model) -> LLMRequest:
+    """Return the request to *model* that *args* describe."""
     text = "\n\n".join(part for part in (" ".join(args.prompt), _stdin()) if part)
     if not text and not args.image:
         raise InvalidRequestError("there is nothing to ask: give a prompt, or text on stdin")
     pictures = [_picture(source) for source in args.image]
-    model, provider = _model(args, client)
     return request(
         model=model,
-        provider=provider,
         system=args.system,
         messages=[Message.user(text, pictures) if text else Message.user(pictures)],
         max_tokens=args.max_tokens,
@@ -67,9 +73,9 @@ def _stdin() -> str:
         return ""
     try:
         text = sys.stdin.read()
-        text.encode()  # half a surrogate pair stands for a byte that is no text
+        text.encode()  # half a surrogate pair stands for a byte that is not text
     except UnicodeError as error:
-        message = f"stdin is no {sys.stdin.encoding} text: convert it first, such as by iconv"
+        message = f"stdin is not {sys.stdin.encoding} text: convert it first, such as by iconv"
         raise InvalidRequestError(message, cause=error) from error
     return text.strip()
 
@@ -79,38 +85,45 @@ def _picture(source: str) -> ImagePart:
     return ImagePart(url=source) if remote else ImagePart(path=source)
 
 
-def _model(args: argparse.Namespace, client: Client) -> tuple[Model | str, str | None]:
+def model_of(args: argparse.Namespace, client: Client, *, keyless: bool = False) -> Model:
+    """Return the model that *args* name.
+
+    ConfigurationError if its provider is not configured, unless *keyless* does without.
+    """
     if args.local:
         from llmcore.routes.local import Local
 
         if args.model:
             raise InvalidRequestError("give either --local or --model, and not both")
-        return Local.configure().model(), None
-    provider, colon, model_id = (args.model or "").partition(":")
-    if colon and not (provider.strip() and model_id.strip()):
+        return Local.configure().model()
+    named, colon, model_id = (args.model or "").partition(":")
+    if colon and not (named.strip() and model_id.strip()):
         raise InvalidRequestError(
             f"--model is PROVIDER:ID, such as openai:gpt-5.2, not {args.model!r}"
         )
-    if colon and provider not in client.providers:
-        model = _by_login(provider, model_id, client)
-        if model is not None:
-            return model, None
+    named = PROVIDER_ALIASES.get(named, named)
+    if colon and named not in client.providers:
+        return _unconfigured(named, client, keyless=keyless).model(model_id)
     if not client.providers:
         raise ConfigurationError(_NO_PROVIDER)
     if not args.model:
         known = ", ".join(client.providers)
         raise ConfigurationError(f"which model? Give --model PROVIDER:ID (configured: {known})")
-    if not colon:
-        return args.model, client.default_provider
-    return model_id, provider
+    model, provider = (model_id, named) if colon else (args.model, None)
+    return client.resolve(request(model=model, provider=provider, prompt="")).unwrap()
 
 
-def _by_login(provider: str, model_id: str, client: Client) -> Model | None:
-    """Return a model of a provider that a login does for; None if it is no such provider.
-
-    Whether somebody has logged in is seen when the request is sent.
-    """
-    for entry in provider_entries():
-        if entry.id == provider and entry.login is not None:
-            return entry.from_environ(client.environ).model(model_id)
-    return None
+def _unconfigured(named: str, client: Client, *, keyless: bool) -> Facade:
+    """Return a provider that needs no key or gets it otherwise, such as by a login."""
+    entries = {entry.id: entry for entry in provider_entries()}
+    if named not in entries:
+        near = difflib.get_close_matches(named, entries, 1)
+        hint = f": did you mean {near[0]!r}?" if near else " (`llmcore providers` lists them all)"
+        raise ConfigurationError(f"there is no provider {named!r}{hint}")
+    entry = entries[named]
+    if keyless or entry.login is not None or not entry.switches:
+        return entry.from_environ(client.environ)
+    raise ConfigurationError(
+        f"the provider {named!r} is not configured: set {' or '.join(entry.switches)}"
+        ", or ask the small local model by --local"
+    )

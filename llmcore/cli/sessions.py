@@ -4,14 +4,13 @@ import argparse
 import json
 import os
 import stat
-import sys
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TypeAlias
 
 import anyio
 
-from llmcore.cli.json_streams import json_input, json_output
-from llmcore.cli.session_file import open_store
+from llmcore.cli.conversation import open_store
+from llmcore.cli.program import escaped, json_input, json_output, note, say
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.sessions.contract.entries import (
     EntryFileRef,
@@ -68,7 +67,7 @@ async def _list(store: SessionStore, _args: argparse.Namespace) -> int:
     found = await store.runs()
     width = max([len(run.run_id) for run in found], default=0)
     for run_ in sorted(found, key=lambda run: run.updated_at, reverse=True):
-        print(f"{run_.run_id:{width}}  {run_.last_seq:5} entries  {run_.updated_at}")
+        say(f"{run_.run_id:{width}}  {run_.last_seq:5} entries  {run_.updated_at}")
     return 0
 
 
@@ -76,7 +75,7 @@ async def _show(store: SessionStore, args: argparse.Namespace) -> int:
     stored = await store.read(args.name)
     for one in stored:
         parts = " ".join(filter(None, map(describe, one.entry.parts)))
-        print(f"{one.entry.role}: {parts}")
+        say(f"{one.entry.role}: {parts}")
     return 0 if stored else _unknown(args.name)
 
 
@@ -93,7 +92,7 @@ async def _export(store: SessionStore, args: argparse.Namespace) -> int:
 async def _import(store: SessionStore, args: argparse.Namespace) -> int:
     entries = list(from_lines(_lines(args.file)))
     for name, count in (await import_entries(store, entries, run_id=args.name)).items():
-        print(f"{name}: {count} entries")
+        say(f"{name}: {count} entries")
     return 0
 
 
@@ -102,17 +101,17 @@ async def _delete(store: SessionStore, args: argparse.Namespace) -> int:
 
 
 def _schema(_args: argparse.Namespace) -> int:
-    print(json.dumps(contract_schema(), indent=2))
+    say(json.dumps(contract_schema(), indent=2))
     return 0
 
 
 def _unknown(*names: str) -> int:
-    print(f"there is no session {', '.join(names)}", file=sys.stderr)
+    note(f"there is no session {', '.join(names)}")
     return 1
 
 
 def _write(lines: Iterable[str], path: str | None) -> None:
-    text = "".join(f"{line}\n" for line in lines)
+    text = escaped("".join(f"{line}\n" for line in lines))
     if path is None:
         json_output().write(text)
         return

@@ -74,7 +74,10 @@ def _read(part: ToolOutputPart) -> ToolOutputPart:
             raise InvalidRequestError(
                 f"{path} has {size} bytes; at most {MAX_FILE_BYTES} can be sent"
             )
-        data = path.read_bytes()
+        with path.open("rb") as file:  # pipes and devices have no size to look at
+            data = file.read(MAX_FILE_BYTES + 1)
+        if len(data) > MAX_FILE_BYTES:
+            raise InvalidRequestError(f"{path} has more than {MAX_FILE_BYTES} bytes")
     except (OSError, RuntimeError, ValueError) as error:  # no such user; a zero byte in the path
         message = f"cannot read {path}: {getattr(error, 'strerror', None) or error}"
         raise InvalidRequestError(message, cause=error) from error

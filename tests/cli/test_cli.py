@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -12,8 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from llmcore import ChatDialect
 from llmcore.cli import main
-from llmcore.cli.exit_codes import EXIT_CODES, exit_code, explain
+from llmcore.cli.program import EXIT_CODES, exit_code, explain
+from llmcore.client.client import Client
+from llmcore.routes.openai_compatible import OpenAICompatible
 from llmcore.schema.errors import AbortError, RateLimitError, error_types
 from tests.support.servers.loopback import (
     Answer,
@@ -54,6 +58,52 @@ def test_ask_prints_the_answer_and_what_it_cost(
     assert isinstance(body, dict)
     assert body["stream"] is True
     assert body["messages"] == [{"role": "user", "content": "Hi there"}]
+
+
+def test_diagnostics_of_the_request_are_shown(
+    server: Loopback,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A picture is not dropped without a word."""
+    picture = tmp_path / "a.png"
+    picture.write_bytes(b"\x89PNG\r\n\x1a\n")
+    facade = OpenAICompatible.configure(
+        name="blind", base_url=server.url + "/v1", dialect=ChatDialect(images=False)
+    )
+    monkeypatch.setattr("llmcore.cli.ask.make_client", lambda: Client(providers={"blind": facade}))
+
+    assert main(["ask", "-m", "blind:m-1", "--image", str(picture), "Hi"]) == 0
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("note: ")]
+    assert "unsupported-content" in line
+    assert main(["ask", "-q", "-m", "blind:m-1", "--image", str(picture), "Hi"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_the_cost_is_that_of_the_catalog(
+    server: Loopback, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the provider states none."""
+    script = (chunk for chunk in chat_stream() if isinstance(chunk, bytes))
+    chunks = [chunk.replace(b'"m-1"', b'"gpt-5.2"') for chunk in script]
+    server.handler = lambda _: Answer(chunks, headers={"content-type": "text/event-stream"})
+    facade = OpenAICompatible.configure(name="openai", base_url=server.url + "/v1", api_key="k")
+    monkeypatch.setattr("llmcore.cli.ask.make_client", lambda: Client(providers={"openai": facade}))
+
+    assert main(["ask", "-m", "openai:gpt-5.2", "Hi"]) == 0
+    assert re.search(r"\$0\.\d{6}, ", capsys.readouterr().err)
+
+
+def test_an_answer_in_one_piece_has_no_speed(
+    server: Loopback, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All of its tokens came at once."""
+    assert main(["ask", "--no-stream", "-m", "vllm:m-1", "Hi"]) == 0
+    err = capsys.readouterr().err
+    assert "s in all" in err
+    assert "tokens/s" not in err
+    assert "first after" not in err
 
 
 def test_quiet_prints_the_answer_alone(
@@ -160,6 +210,24 @@ def test_no_model_lists_who_is_configured(
     assert "vllm" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("model", "hint"),
+    [
+        ("openai:gpt-5.2", "the provider 'openai' is not configured: set OPENAI_API_KEY"),
+        ("gemini:g", "set GEMINI_API_KEY or GOOGLE_API_KEY"),
+        ("lmstudio:x", "set LMSTUDIO_BASE_URL"),
+        ("opnai:gpt-5.2", "there is no provider 'opnai': did you mean 'openai'?"),
+        ("zzzz:gpt-5.2", "`llmcore providers` lists them all"),
+    ],
+)
+def test_a_provider_that_is_not_configured_is_told_with_its_variable(
+    server: Loopback, capsys: pytest.CaptureFixture[str], model: str, hint: str
+) -> None:
+    """Whether or not another one is configured."""
+    assert main(["ask", "-m", model, "Hi"]) == 9
+    assert hint in capsys.readouterr().err
+
+
 def test_nothing_to_ask_is_an_invalid_request(server: Loopback) -> None:
     """An empty prompt is not sent."""
     assert main(["ask", "-m", "vllm:m-1"]) == 5
@@ -184,6 +252,38 @@ def test_prepare_prints_and_sends_nothing(
     assert "sk-deepseek-secret" not in out + command
     assert subprocess.run(["bash", "-n", "-c", command], check=False).returncode == 0
     assert server.received == []
+
+
+@pytest.mark.parametrize("command", [["prepare"], ["prepare", "--curl"]])
+@pytest.mark.parametrize(
+    "model", ["openai:gpt-5.2", "anthropic:claude-opus-4-6", "gemini:gemini-3-pro-preview"]
+)
+def test_prepare_needs_no_key(
+    server: Loopback, capsys: pytest.CaptureFixture[str], command: list[str], model: str
+) -> None:
+    """Nothing is sent."""
+    assert main([*command, "-m", model, "Hi"]) == 0
+    assert "Hi" in capsys.readouterr().out
+
+
+def test_the_curl_command_can_be_run(
+    server: Loopback, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The shell puts the key in; it is not in the command."""
+    monkeypatch.setenv("VLLM_API_KEY", "sk-secret")
+    prompt = 'it\'s $HOME `x` "q" \\ é \x9b'
+    assert main(["prepare", "--curl", "-m", "vllm:m-1", prompt]) == 0
+    command = capsys.readouterr().out
+    assert "sk-secret" not in command
+    assert '"$VLLM_API_KEY"' in command
+
+    done = subprocess.run(["bash", "-c", f"curl -sS {command[5:]}"], capture_output=True)  # noqa: PLW1510
+    assert done.returncode == 0, done.stderr
+    received = server.received[0]
+    assert received.headers["authorization"] == "Bearer sk-secret"
+    body = received.json
+    assert isinstance(body, dict)
+    assert body["messages"] == [{"role": "user", "content": prompt}]
 
 
 @pytest.mark.parametrize("command", [["ask", "--json"], ["prepare"], ["prepare", "--curl"]])

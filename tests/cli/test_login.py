@@ -140,4 +140,4 @@ def test_other_providers_still_want_their_key(
     monkeypatch.setattr("llmcore.cli.ask.make_client", Client)
 
     assert main(["ask", "-m", "openai:gpt-5.2", "Hi"]) == 9
-    assert "no provider is configured" in capsys.readouterr().err
+    assert "set OPENAI_API_KEY" in capsys.readouterr().err

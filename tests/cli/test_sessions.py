@@ -16,7 +16,7 @@ import jsonschema  # type: ignore[import-untyped]
 import pytest
 
 from llmcore.cli import main
-from llmcore.cli.session_file import open_store
+from llmcore.cli.conversation import open_store
 from llmcore.client.user_folders import data_dir
 from llmcore.schema.errors import ConfigurationError
 from llmcore.sessions.contract.entries import EntryText

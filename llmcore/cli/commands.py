@@ -1,0 +1,18 @@
+"""The commands of `llmcore`."""
+
+import argparse
+
+from llmcore.cli import ask, local, login, models, prepare, providers, sessions
+from llmcore.version import VERSION
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
+    made = argparse.ArgumentParser(
+        prog="llmcore", description="Ask any LLM provider through one functional core."
+    )
+    made.add_argument("--version", action="version", version=f"llmcore {VERSION}")
+    commands = made.add_subparsers(required=True, metavar="COMMAND")
+    for command in (ask, prepare, providers, models, login, local, sessions):
+        command.add_parser(commands)
+    return made

@@ -1,0 +1,172 @@
+"""The command line `openbridge`: `serve` runs the gateway, `replay` runs recorded requests.
+
+Both are configured by `OPENBRIDGE_` variables and a `.env` file; options win over them.
+"""
+
+import argparse
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+from attrs import evolve
+
+from llmcore.bridge.config import Settings, State, read_environment, settings_from
+from llmcore.cli.program import json_output, json_text
+from llmcore.client.transport import Transport
+from llmcore.schema.errors import ConfigurationError, InvalidRequestError
+from llmcore.schema.json import JsonObject
+from llmcore.version import VERSION
+
+if TYPE_CHECKING:
+    from llmcore.bridge.http.access import Caller
+    from llmcore.bridge.service import Service
+
+_RECORDED_URL = "http://recorded.invalid/v1"
+"""Where recorded answers seem to come from; nothing connects to it."""
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
+    made = argparse.ArgumentParser(
+        prog="openbridge", description="The Responses API in front of any provider."
+    )
+    made.add_argument("--version", action="version", version=f"openbridge {VERSION}")
+    commands = made.add_subparsers(required=True, metavar="COMMAND")
+    serve = commands.add_parser("serve", help="run the gateway until it is told to stop")
+    serve.add_argument("--host", help="the address to listen on (OPENBRIDGE_HOST)")
+    serve.add_argument("--port", help="the port; 0 takes a free one (OPENBRIDGE_PORT)")
+    _add_common(serve)
+    serve.set_defaults(run=_serve)
+    replay = commands.add_parser("replay", help="run recorded requests and print their events")
+    replay.add_argument("file", type=Path, help="a request's JSON body, or a cassette of requests")
+    replay.add_argument(
+        "--answers", type=Path, metavar="CASSETTE", help="recorded answers instead of an upstream"
+    )
+    _add_common(replay)
+    replay.set_defaults(run=_replay)
+    return made
+
+
+def _add_common(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--upstream", metavar="PROVIDER", help="(OPENBRIDGE_UPSTREAM)")
+    parser.add_argument("--model-map", metavar="FILE", help="(OPENBRIDGE_MODEL_MAP_PATH)")
+    parser.add_argument("--env-file", metavar="FILE", help="instead of .env (OPENBRIDGE_ENV_FILE)")
+
+
+def _settings(args: argparse.Namespace, **more: str) -> Settings:
+    given = {
+        "OPENBRIDGE_ENV_FILE": args.env_file,
+        "OPENBRIDGE_UPSTREAM": args.upstream,
+        "OPENBRIDGE_MODEL_MAP_PATH": args.model_map,
+        "OPENBRIDGE_HOST": getattr(args, "host", None),
+        "OPENBRIDGE_PORT": getattr(args, "port", None),
+        **more,
+    }
+    named = {name: value for name, value in given.items() if value is not None}
+    environ = read_environment({**os.environ, **named}, Path.cwd())
+    return settings_from(environ)
+
+
+# -- serve
+
+
+def _serve(args: argparse.Namespace) -> int:
+    from llmcore.bridge.http.server import run
+
+    run(_settings(args))
+    return 0
+
+
+# -- replay
+
+
+def _replay(args: argparse.Namespace) -> int:
+    bodies = _requests(args.file)
+    if args.answers is None:
+        return anyio.run(_run, _settings(args), bodies, None)
+    more = {} if args.upstream else _recorded_upstream()
+    return anyio.run(_run, _settings(args, **more), bodies, _answers(args.answers))
+
+
+def _recorded_upstream() -> dict[str, str]:
+    return {
+        "OPENBRIDGE_UPSTREAM": "openai-compatible",
+        "OPENBRIDGE_UPSTREAM_BASE_URL": _RECORDED_URL,
+    }
+
+
+async def _run(
+    settings: Settings, bodies: Sequence[JsonObject], transport: Transport | None
+) -> int:
+    """Print the events of each request as lines of JSON; the exit code is 1 if any failed."""
+    from llmcore.bridge.http.access import ANYBODY, Caller
+    from llmcore.bridge.service import Service
+
+    quiet = evolve(settings, state=State(backend="memory"))
+    service = Service.from_settings(quiet, transport=transport)
+    caller = Caller(owner=ANYBODY, counted_as=ANYBODY)
+    try:
+        failed = [not await _run_one(service, body, caller) for body in bodies]
+    finally:
+        await service.aclose()
+    return int(any(failed))
+
+
+async def _run_one(service: "Service", body: JsonObject, caller: "Caller") -> bool:
+    from llmcore.bridge.errors import BridgeError, envelope
+
+    try:
+        turn = await service.create(body, caller)
+        try:
+            while events := await turn.next_events():
+                for event in events:
+                    _print(event)
+        finally:
+            await turn.aclose()
+    except BridgeError as error:
+        _print({"status": error.status, **envelope(error)})
+        return False
+    return turn.error is None
+
+
+def _print(value: JsonObject) -> None:
+    print(json_text(value), file=json_output())
+
+
+def _requests(path: Path) -> list[JsonObject]:
+    """Return the request bodies in *path*: itself, or those a cassette holds."""
+    try:
+        data = json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise InvalidRequestError(f"{path} cannot be read: {error}", cause=error) from error
+    if not isinstance(data, Mapping):
+        raise InvalidRequestError(f"{path} holds no JSON object")
+    if "interactions" not in data:
+        return [data]
+    from llmcore.testing import cassette_file
+    from llmcore.testing.cassette import Interaction
+
+    interactions = cassette_file.load(path).interactions
+    requests = [one.request for one in interactions if isinstance(one, Interaction)]
+    asked = [one for one in requests if one.url.partition("?")[0].endswith("/responses")]
+    if not asked:
+        raise InvalidRequestError(f"the cassette {path} has no request to /responses")
+    return [json.loads(one.body) for one in asked]
+
+
+def _answers(path: Path) -> Transport:
+    """Return a transport that gives the responses of a cassette, in order."""
+    from llmcore.testing import cassette_file
+    from llmcore.testing.cassette import CassetteError, Interaction, RecordedResponse
+    from llmcore.testing.script import scripted
+
+    try:
+        interactions = cassette_file.load(path).interactions
+    except CassetteError as error:
+        raise ConfigurationError(str(error), cause=error) from error
+    responses = [one.response for one in interactions if isinstance(one, Interaction)]
+    there = [one for one in responses if isinstance(one, RecordedResponse)]
+    return scripted(*((one.status, one.headers, one.body) for one in there))
