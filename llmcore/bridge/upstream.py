@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Final
-from urllib.parse import urlsplit
 
 import anyio
 from attrs import evolve, frozen
@@ -124,47 +123,22 @@ class Upstreams:
 _COUNTS = ("input_tokens", "totalTokens")
 _LLAMA_CPP = frozenset({"local", "llamacpp", COMPATIBLE})
 """Upstreams that may be llama.cpp, which counts for the Chat API too."""
-_ANTHROPIC_COUNTED = ("model", "messages", "system", "tools", "tool_choice", "thinking")
-_RESPONSES_COUNTED = (
-    "model",
-    "input",
-    "instructions",
-    "tools",
-    "tool_choice",
-    "parallel_tool_calls",
-    "reasoning",
-    "text",
-    "truncation",
-)
 
 
 def _counting(route: Route, prepared: PreparedRequest) -> HttpRequest | None:
     """Return the request that counts what *prepared* would send; None if there is none.
 
-    Sources: https://platform.claude.com/docs/en/api/messages-count-tokens,
-    https://ai.google.dev/api/tokens, https://platform.openai.com/docs/api-reference/responses,
-    https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md.
+    llama.cpp counts for the Chat API too
+    (https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md); others do not.
     """
-    url, body = prepared.http.url, prepared.body
-    path = urlsplit(url).path
-    match route.protocol.id:
-        case "openai-chat" if route.provider in _LLAMA_CPP and path.endswith(_CHAT_PATH):
-            return _changed(prepared, f"{url}/input_tokens", body)
-        case "openai-responses" if path.endswith(_RESPONSES_PATH):
-            kept = {name: body[name] for name in _RESPONSES_COUNTED if name in body}
-            return _changed(prepared, f"{url}/input_tokens", kept)
-        case "anthropic-messages" if path.endswith("/messages"):
-            kept = {name: body[name] for name in _ANTHROPIC_COUNTED if name in body}
-            return _changed(prepared, f"{url}/count_tokens", kept)
-        case "gemini" if ":generateContent" in path and route.provider == "google":
-            whole = {"model": f"models/{prepared.request.model_id}", **body}
-            counted: JsonObject = {"generateContentRequest": whole}
-            return _changed(prepared, url.replace(":generateContent", ":countTokens"), counted)
-    return None
-
-
-def _changed(prepared: PreparedRequest, url: str, body: JsonObject) -> HttpRequest:
-    return evolve(prepared.http, url=url, body=json.dumps(body))
+    protocol = route.protocol
+    if protocol.count_tokens is None:
+        return None
+    if protocol.id == "openai-chat" and route.provider not in _LLAMA_CPP:
+        return None
+    http = prepared.http
+    found = protocol.count_tokens.request(http.url, prepared.body, prepared.request.model_id)
+    return None if found is None else evolve(http, url=found[0], body=json.dumps(found[1]))
 
 
 def _base_url(prepared: PreparedRequest) -> str | None:

@@ -11,7 +11,7 @@ the `ToolCall`; `llmcore.folds.segments` completes them, for all protocols alike
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Generic, TypeAlias, TypeVar
+from typing import Generic, Literal, TypeAlias, TypeVar
 
 from attrs import field, frozen
 
@@ -20,9 +20,10 @@ from llmcore.protocols.tool_names import ToolNameRule
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import LLMError
 from llmcore.schema.events import LLMEvent
-from llmcore.schema.json import JsonValue, ProviderMetadata
+from llmcore.schema.json import JsonObject, JsonValue, ProviderMetadata
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Result
+from llmcore.schema.tools import HostedToolKind
 
 Body_co = TypeVar("Body_co", covariant=True)
 """The native request body: JSON, typed by a TypedDict."""
@@ -30,6 +31,9 @@ Event = TypeVar("Event")
 """The protocol's own stream event, decoded."""
 State = TypeVar("State")
 """What a later event needs to know; changes on transitions, not on deltas."""
+
+FramingId = Literal["sse", "ndjson", "json-array", "aws-event-stream"]
+"""The `id` of a framing."""
 
 Frame: TypeAlias = tuple[str, bytes]
 """What every framing yields: the event's name, or "" where it has none, and its payload."""
@@ -56,6 +60,32 @@ class BodyBuilder(Generic[Body_co]):
     optional: frozenset[str] = frozenset()
     """Fields of the body that no answer depends on. A server that rejects the request and names
     one of them (`rejected_fields.rejected_field`) can be asked again without it."""
+
+
+@frozen(kw_only=True)
+class TokenCounting:
+    """A POST request that counts the tokens of a request instead of answering it."""
+
+    endpoint: str
+    """How the URL's path ends that answers,"""
+    target: str
+    """and what stands there in the URL that counts."""
+    fields: tuple[str, ...] | None = None
+    """The fields of the body that it takes; None for all."""
+    envelope: str | None = None
+    """The field that holds the whole request, for an API that takes it with its model's name."""
+
+    def request(self, url: str, body: JsonObject, model_id: str) -> tuple[str, JsonObject] | None:
+        """Return the URL and the body that count *body* at *url*; None for another endpoint."""
+        address, mark, query = url.partition("?")
+        if not address.endswith(self.endpoint):
+            return None
+        counting = f"{address.removesuffix(self.endpoint)}{self.target}{mark}{query}"
+        if self.envelope is not None:
+            return counting, {self.envelope: {"model": f"models/{model_id}", **body}}
+        if self.fields is None:
+            return counting, body
+        return counting, {name: body[name] for name in self.fields if name in body}
 
 
 @frozen(kw_only=True)
@@ -103,6 +133,14 @@ class Protocol(Generic[Body_co, Event, State]):
     stream: StreamMachine[Event, State]
     whole: Callable[[JsonValue, LLMRequest], Iterable[LLMEvent]]
     """A body that was not streamed, as the same events."""
+    framings: tuple[FramingId, ...] = ("sse", "ndjson", "aws-event-stream")
+    """How its streams may be cut into frames: the first where no content type tells."""
+    operation: str = "chat"
+    """`gen_ai.operation.name` of OpenTelemetry's conventions."""
+    count_tokens: TokenCounting | None = None
+    """How its servers count the tokens of a request, where they do."""
+    hosted_kinds: frozenset[HostedToolKind] = frozenset()
+    """Hosted tools that need no client and no configuration there."""
     tool_names: ToolNameRule = tool_names.STRICTEST
     """Which tool names the API takes. Others never reach `body` or `stream`: the route fits them,
     and the decoder puts the caller's names back."""

@@ -1,8 +1,10 @@
 """Decoding recorded responses: the client's own way from bytes to a response, without I/O."""
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from llmcore.folds.response import collect
+from llmcore.protocols.protocol import FramingId, Protocol
 from llmcore.protocols.registry import protocol_by_id
 from llmcore.routes.decoding import decode_response
 from llmcore.routes.framing import Framing
@@ -11,11 +13,6 @@ from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.result import Result
-
-_USUAL: Mapping[str, Callable[[], Framing]] = {"bedrock-converse": Framing.aws_event_stream}
-"""How protocols travel that do not use server-sent events."""
-_ARRAYS = frozenset({"gemini"})
-"""Protocols that stream one JSON array where server-sent events were not asked for."""
 
 
 def decode_recorded(
@@ -33,9 +30,10 @@ def decode_recorded(
     feeds the body in pieces of so many bytes. Raises ConfigurationError for an unknown
     protocol, InvalidRequestError for a chunk size below 1.
     """
+    protocol = protocol_by_id(protocol_id)
     events = decode_response(
-        protocol_by_id(protocol_id),
-        _framing(protocol_id, _content_type(headers)),
+        protocol,
+        _framing(protocol, _content_type(headers)),
         LLMRequest(model=Model("recorded", ""), messages=()),
         status=status,
         headers=headers,
@@ -51,15 +49,19 @@ def _content_type(headers: Mapping[str, str]) -> str:
     return named.partition(";")[0].strip().lower()
 
 
-def _framing(protocol_id: str, content_type: str) -> Framing:
+def _framing(protocol: Protocol[Any, Any, Any], content_type: str) -> Framing:
     """Return the framing that *content_type* names, else the protocol's usual one."""
-    named = [Framing.sse(), Framing.ndjson(), Framing.aws_event_stream()]
-    if protocol_id in _ARRAYS:
-        named.append(Framing.json_array())
-    for framing in named:
-        if content_type in framing.content_types:
-            return framing
-    return _USUAL.get(protocol_id, Framing.sse)()
+    known = [_FRAMINGS[id_]() for id_ in protocol.framings]
+    named = (framing for framing in known if content_type in framing.content_types)
+    return next(named, known[0])
+
+
+_FRAMINGS: Mapping[FramingId, Callable[[], Framing]] = {
+    "sse": Framing.sse,
+    "ndjson": Framing.ndjson,
+    "json-array": Framing.json_array,
+    "aws-event-stream": Framing.aws_event_stream,
+}
 
 
 def _pieces(body: bytes, size: int | None) -> list[bytes]:

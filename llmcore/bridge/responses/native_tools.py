@@ -16,6 +16,7 @@ from llmcore.bridge.fronts.tool_registry import ToolKind
 from llmcore.bridge.policy import RegisteredTool, TranslationPolicy
 from llmcore.protocols.loose_json import mapping, string
 from llmcore.protocols.notes import Notes
+from llmcore.protocols.registry import protocol_by_id
 from llmcore.schema import json
 from llmcore.schema.codec import from_json
 from llmcore.schema.errors import ConfigurationError, LLMError
@@ -185,12 +186,6 @@ _KINDS: Final[Mapping[str, HostedToolKind]] = {
 }
 """The client's types of tools that somebody else than the client runs."""
 
-_NATIVE: Final[Mapping[str, frozenset[HostedToolKind]]] = {
-    "anthropic-messages": frozenset({"web_search", "code_execution", "mcp"}),
-    "gemini": frozenset({"web_search", "code_execution"}),
-}
-"""What an API has besides the Responses API, that a client need not run or configure there."""
-
 
 def is_hosted(type_: str) -> bool:
     """Return whether *type_* is a tool that a provider runs."""
@@ -220,7 +215,7 @@ def offer_hosted(
         return None
     if protocol_id == RESPONSES:
         return HostedTool.raw("openai", native)
-    if kind in _NATIVE.get(protocol_id or "", frozenset()):
+    if protocol_id and kind in protocol_by_id(protocol_id).hosted_kinds:
         return _LOWER[kind](native, path, notes)
     if policy.hosted_tools == "error":
         raise invalid(

@@ -12,6 +12,7 @@ from llmcore.bridge.errors import invalid
 from llmcore.bridge.responses.native_tools import RESPONSES
 from llmcore.protocols.loose_json import mapping, string
 from llmcore.protocols.notes import Notes
+from llmcore.protocols.registry import protocol_by_id
 from llmcore.schema.options import (
     CachePolicy,
     GenerationOptions,
@@ -24,12 +25,6 @@ _T = TypeVar("_T")
 Body = Mapping[str, Any]
 
 CHAT: Final = "openai-chat"
-_KEYS: Final[Mapping[str, str]] = {
-    RESPONSES: "openai",
-    CHAT: "openai",
-    "anthropic-messages": "anthropic",
-}
-"""Under which key of the provider options a protocol's own fields stand."""
 
 
 # -- refused
@@ -246,8 +241,9 @@ def provider_options(
             notes.dropped("unsupported-parameter", name, f"the upstream takes no {name}")
     options |= _verbosity(body, protocol_id, notes) | _thinking(body, protocol_id, notes)
     _note_unknown(body, notes)
-    key = _KEYS.get(protocol_id or "")
-    return {key: options} if key and options else {}
+    if not protocol_id or not options:
+        return {}
+    return {protocol_by_id(protocol_id).metadata_key: options}
 
 
 def _quiet(name: str) -> frozenset[object]:

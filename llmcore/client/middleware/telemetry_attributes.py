@@ -33,8 +33,7 @@ _PORTS = {"https": 443, "http": 80, "wss": 443, "ws": 80}
 
 def operation_of(target: Target) -> str:
     """Return the conventions' word for what is asked of *target*."""
-    gemini = target.route is not None and target.route.protocol.id == "gemini"
-    return "generate_content" if gemini else "chat"
+    return "chat" if target.route is None else target.route.protocol.operation
 
 
 def common_attributes(target: Target) -> Attributes:

@@ -18,7 +18,7 @@ from llmcore.protocols.anthropic_messages import body, stream
 from llmcore.protocols.anthropic_messages.continuing import continued
 from llmcore.protocols.anthropic_messages.names import METADATA_KEY, PROTOCOL_ID, MessagesBody
 from llmcore.protocols.anthropic_messages.state import Event, State
-from llmcore.protocols.protocol import BodyBuilder, Protocol, StreamMachine
+from llmcore.protocols.protocol import BodyBuilder, Protocol, StreamMachine, TokenCounting
 
 
 def make(*, system_messages: bool = True) -> Protocol[MessagesBody, Event, State]:
@@ -27,6 +27,10 @@ def make(*, system_messages: bool = True) -> Protocol[MessagesBody, Event, State
         id=PROTOCOL_ID,
         metadata_key=METADATA_KEY,
         tool_names=tool_names.ANTHROPIC,
+        count_tokens=TokenCounting(
+            endpoint="/messages", target="/messages/count_tokens", fields=body.COUNTED
+        ),
+        hosted_kinds=frozenset({"web_search", "code_execution", "mcp"}),
         body=BodyBuilder(build=partial(body.from_request, system_messages=system_messages)),
         stream=StreamMachine(
             decode=stream.decode,

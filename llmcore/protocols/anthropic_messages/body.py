@@ -32,6 +32,9 @@ from llmcore.schema.options import merge_json
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Failure, Result, Success
 
+COUNTED: Final = ("model", "messages", "system", "tools", "tool_choice", "thinking")
+"""What `POST /v1/messages/count_tokens` takes of the body."""
+
 Body = types.Request
 
 _OURS: Final = frozenset({"auto_cache", "structured_output", *betas.OPTION_NAMES})

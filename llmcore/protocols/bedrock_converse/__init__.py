@@ -24,6 +24,7 @@ protocol: Protocol[ConverseBody, Event, State] = Protocol(
     id=PROTOCOL_ID,
     metadata_key=METADATA_KEY,
     tool_names=tool_names.BEDROCK,
+    framings=("aws-event-stream", "sse", "ndjson"),
     body=BodyBuilder(build=body.from_request),
     stream=StreamMachine(
         decode=stream.decode,

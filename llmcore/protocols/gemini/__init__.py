@@ -28,6 +28,10 @@ def make(dialect: GeminiDialect) -> Protocol[GeminiBody, Event, State]:
         id=PROTOCOL_ID,
         metadata_key=METADATA_KEY,
         tool_names=tool_names.GEMINI,
+        framings=("sse", "ndjson", "aws-event-stream", "json-array"),
+        operation="generate_content",
+        count_tokens=body.COUNTING if dialect.counts_tokens else None,
+        hosted_kinds=frozenset({"web_search", "code_execution"}),
         body=BodyBuilder(build=partial(body.from_request, dialect=dialect)),
         stream=StreamMachine(
             decode=stream.decode,

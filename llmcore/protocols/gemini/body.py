@@ -18,7 +18,7 @@ from llmcore.protocols.gemini.models import ModelRules, rules_of
 from llmcore.protocols.gemini.names import METADATA_KEY, PROTOCOL_ID, GeminiBody
 from llmcore.protocols.gemini.thinking import lower_thinking
 from llmcore.protocols.gemini.tools import lower_tools
-from llmcore.protocols.protocol import Built
+from llmcore.protocols.protocol import Built, TokenCounting
 from llmcore.protocols.tool_schema import SchemaTarget, project
 from llmcore.schema.errors import LLMError
 from llmcore.schema.json import JsonValue
@@ -28,6 +28,11 @@ from llmcore.schema.result import Result
 from llmcore.schema.tools import HostedTool
 
 _OPTION_KEYS: Final = ("gemini", METADATA_KEY)
+
+COUNTING: Final = TokenCounting(
+    endpoint=":generateContent", target=":countTokens", envelope="generateContentRequest"
+)
+"""Source: https://ai.google.dev/api/tokens, read November 2026."""
 
 Body: TypeAlias = dict[str, Any]
 """A native body, its keys in a fixed order."""

@@ -21,6 +21,8 @@ class GeminiDialect:
     which it wants wherever its tools stand beside the caller's."""
     exclude_domains: bool = False
     """Whether a search can leave out domains."""
+    counts_tokens: bool = True
+    """Whether `countTokens` takes a whole request (`generateContentRequest`)."""
     mcp_servers: bool = True
     """Whether it calls MCP servers."""
 
@@ -28,6 +30,10 @@ class GeminiDialect:
 GEMINI_API: Final = GeminiDialect()
 """generativelanguage.googleapis.com."""
 VERTEX: Final = GeminiDialect(
-    labels=True, server_tool_parts=False, exclude_domains=True, mcp_servers=False
+    labels=True,
+    server_tool_parts=False,
+    exclude_domains=True,
+    mcp_servers=False,
+    counts_tokens=False,
 )
 """Vertex AI, which is now the Gemini Enterprise Agent Platform."""

@@ -22,7 +22,7 @@ from llmcore.protocols.openai_chat.models import COMPATIBLE, OPENAI, ChatDialect
 from llmcore.protocols.openai_chat.names import METADATA_KEY, PROTOCOL_ID, ChatBody, NativeObject
 from llmcore.protocols.openai_chat.state import State
 from llmcore.protocols.openai_chat.stream import continued
-from llmcore.protocols.protocol import BodyBuilder, Protocol, StreamMachine
+from llmcore.protocols.protocol import BodyBuilder, Protocol, StreamMachine, TokenCounting
 
 
 def make(dialect: ChatDialect) -> Protocol[ChatBody, NativeObject, State]:
@@ -31,6 +31,9 @@ def make(dialect: ChatDialect) -> Protocol[ChatBody, NativeObject, State]:
         id=PROTOCOL_ID,
         metadata_key=METADATA_KEY,
         tool_names=tool_names.OPENAI,
+        count_tokens=TokenCounting(
+            endpoint="/chat/completions", target="/chat/completions/input_tokens"
+        ),
         body=BodyBuilder(build=partial(body.from_request, dialect=dialect), optional=body.OPTIONAL),
         stream=StreamMachine(
             decode=stream.decode,

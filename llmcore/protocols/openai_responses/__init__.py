@@ -35,7 +35,7 @@ from llmcore.protocols.openai_responses.names import (
 )
 from llmcore.protocols.openai_responses.state import State
 from llmcore.protocols.openai_responses.stream import continued
-from llmcore.protocols.protocol import BodyBuilder, Protocol, StreamMachine
+from llmcore.protocols.protocol import BodyBuilder, Protocol, StreamMachine, TokenCounting
 
 
 def make(dialect: ResponsesDialect) -> Protocol[ResponsesBody, NativeObject, State]:
@@ -44,6 +44,9 @@ def make(dialect: ResponsesDialect) -> Protocol[ResponsesBody, NativeObject, Sta
         id=PROTOCOL_ID,
         metadata_key=METADATA_KEY,
         tool_names=tool_names.OPENAI,
+        count_tokens=TokenCounting(
+            endpoint="/responses", target="/responses/input_tokens", fields=body.COUNTED
+        ),
         body=BodyBuilder(build=partial(body.from_request, dialect=dialect)),
         stream=StreamMachine(
             decode=stream.decode,

@@ -20,6 +20,19 @@ from llmcore.schema.options import ResponseFormat, merge_json
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Result
 
+COUNTED: Final = (
+    "model",
+    "input",
+    "instructions",
+    "tools",
+    "tool_choice",
+    "parallel_tool_calls",
+    "reasoning",
+    "text",
+    "truncation",
+)
+"""What `POST /responses/input_tokens` takes of the body."""
+
 
 def from_request(
     request: LLMRequest, stream: bool, dialect: ResponsesDialect
