@@ -12,6 +12,7 @@ The packages, from the values in the middle to the programs at the rim (imports 
 - `generation`: `generate`, `stream`, objects, tools and the loop that runs them
 - `sync`: the same for code that is not asynchronous
 - `catalog`: models, their limits and prices
+- `storage`: SQLite files and Redis connections, which all stores share
 - `sessions`: conversations that are stored
 - `testing`: cassettes and scripted transports for tests
 - `bridge`: OpenBridge, the gateway
