@@ -76,7 +76,7 @@ class Auth:
     """Gets a token that expires; the client awaits it before each request."""
     fetch_when: FetchWhen = field(default=always, repr=False)
     """Whether the token is needed at all, given the environment."""
-    variables: tuple[str, ...] = ()
+    variables: tuple[str, ...] = field(default=(), repr=False)
     """The environment variables that may hold the key."""
 
     @classmethod
