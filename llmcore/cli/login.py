@@ -9,14 +9,14 @@ from urllib.parse import urlsplit
 import anyio
 
 from llmcore.cli.program import say
-from llmcore.client.github_copilot import exchange
-from llmcore.client.github_device_flow import (
+from llmcore.client.github.copilot import exchange
+from llmcore.client.github.device_flow import (
     CLIENT_ID,
     GITHUB_URL,
     request_device_code,
     wait_for_token,
 )
-from llmcore.client.github_login import StoredLogin, login_file, remove_login, write_login
+from llmcore.client.github.login import StoredLogin, login_file, remove_login, write_login
 from llmcore.client.http.options import HttpOptions
 from llmcore.client.http.transport import HttpTransport
 from llmcore.routes.base_url import checked_base_url

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from llmcore.cli.program import say
 from llmcore.client.environment import provider_entries
-from llmcore.client.github_login import login_file
+from llmcore.client.github.login import login_file
 from llmcore.routes.github_credentials import PROVIDER
 from llmcore.routes.providers import ProviderEntry
 

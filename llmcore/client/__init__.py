@@ -4,10 +4,9 @@ In reading order: `client` (what callers use), `event_stream` (what a call gives
 call over a transport), `transport` (the interface), `transports` (which transport runs which
 route), `http/` (HTTP: the engines and their options), `websocket/` (Responses over sockets that
 stay open), `connections`, `network`, `asyncio_network` and `asyncio_stream` (connections),
-`pool` (one connection pool for each event loop), `loop_task`, `middleware`, `credentials`
-(tokens that are fetched; GitHub's are had by `github_api`, `github_device_flow`, `github_login`
-and `github_copilot`), `cost`, `environment` (providers by their variables), `media_files` (local
-paths), `large_requests` (prepared in a thread), `user_folders`, `local_server`, `embedded` and
-`model_files` (the built-in local model), and `loop_calls` (calling a function on a loop from any
-thread).
+`pool` (one connection pool for each event loop), `loop_task`, `middleware/`, `credentials`
+(tokens that are fetched), `github/` (the login, and Copilot's tokens), `cost`, `environment`
+(providers by their variables), `media_files` (local paths), `large_requests` (prepared in a
+thread), `user_folders`, `local/` (the built-in local model), and `loop_calls` (calling a function
+on a loop from any thread).
 """

@@ -84,7 +84,7 @@ def _interpreter(
         case GoogleCredentials():
             return GoogleTokens(source)
         case CopilotLogin():
-            from llmcore.client.github_copilot import CopilotTokens  # loads the whole login
+            from llmcore.client.github.copilot import CopilotTokens  # loads the whole login
 
             return CopilotTokens(source, environ, options)
         case _:

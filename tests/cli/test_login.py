@@ -10,7 +10,7 @@ import pytest
 
 from llmcore.cli import main
 from llmcore.client.client import Client
-from llmcore.client.github_login import login_file, read_login
+from llmcore.client.github.login import login_file, read_login
 from llmcore.routes.providers import PROVIDERS
 from tests.support.servers.github_loopback import Github, answer, github
 

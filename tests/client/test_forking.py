@@ -10,7 +10,7 @@ import pytest
 from llmcore import request, sync
 from llmcore.client import github_copilot
 from llmcore.client.credentials import AwsChain, GoogleTokens
-from llmcore.client.github_copilot import CopilotTokens
+from llmcore.client.github.copilot import CopilotTokens
 from llmcore.client.http.options import HttpOptions
 from llmcore.client.middleware.chain import Middleware
 from llmcore.client.middleware.circuit_breaker import CircuitBreaker

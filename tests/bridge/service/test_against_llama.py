@@ -13,7 +13,7 @@ import pytest
 
 from llmcore.bridge.config import Settings, State
 from llmcore.client import model_files
-from llmcore.client.embedded import EmbeddedOptions, EmbeddedServer
+from llmcore.client.local.embedded import EmbeddedOptions, EmbeddedServer
 from tests.support.servers.bridge_service import events_of, listening, text_of
 
 pytestmark = pytest.mark.local_model

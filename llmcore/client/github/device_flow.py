@@ -10,7 +10,7 @@ from typing import Final
 import anyio
 from attrs import field, frozen
 
-from llmcore.client.github_api import Reply, post
+from llmcore.client.github.api import Reply, post
 from llmcore.client.http.transport import HttpTransport
 from llmcore.routes.github_credentials import LOGIN_COMMAND, PROVIDER
 from llmcore.schema.errors import AuthenticationError, LLMError, StreamError

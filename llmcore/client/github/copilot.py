@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 import anyio
 from attrs import evolve
 
-from llmcore.client.github_api import Reply, get
-from llmcore.client.github_login import ExchangedToken, StoredLogin, read_login, write_login
+from llmcore.client.github.api import Reply, get
+from llmcore.client.github.login import ExchangedToken, StoredLogin, read_login, write_login
 from llmcore.client.http.options import HttpOptions
 from llmcore.client.http.transport import HttpTransport
 from llmcore.forking import ForkSafeLock

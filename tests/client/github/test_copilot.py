@@ -1,4 +1,4 @@
-"""Tokens of GitHub Copilot: `llmcore/client/github_copilot.py` and `github_login.py`."""
+"""Tokens of GitHub Copilot: `llmcore/client/github/copilot.py` and `github_login.py`."""
 
 import json
 import logging
@@ -15,8 +15,8 @@ from attrs import evolve
 
 from llmcore.client.client import Client
 from llmcore.client.credentials import Credentials
-from llmcore.client.github_copilot import CopilotTokens
-from llmcore.client.github_login import (
+from llmcore.client.github.copilot import CopilotTokens
+from llmcore.client.github.login import (
     StoredLogin,
     login_file,
     read_login,

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 
 import anyio.to_thread
 
-from llmcore.client.embedded import EmbeddedOptions, EmbeddedServer
 from llmcore.client.http.transport import HttpTransport
+from llmcore.client.local.embedded import EmbeddedOptions, EmbeddedServer
 from llmcore.routes import transport
 
 

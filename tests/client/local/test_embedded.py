@@ -17,7 +17,7 @@ import httpx
 import pytest
 
 from llmcore.client import embedded, model_files
-from llmcore.client.embedded import EmbeddedAddress, EmbeddedOptions, EmbeddedServer
+from llmcore.client.local.embedded import EmbeddedAddress, EmbeddedOptions, EmbeddedServer
 from llmcore.schema.errors import ConfigurationError
 
 HELLO = [{"role": "user", "content": "Say hello."}]

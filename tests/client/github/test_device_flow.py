@@ -1,11 +1,11 @@
-"""GitHub's login by code: `llmcore/client/github_device_flow.py`."""
+"""GitHub's login by code: `llmcore/client/github/device_flow.py`."""
 
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from llmcore.client.github_device_flow import DeviceCode, request_device_code, wait_for_token
+from llmcore.client.github.device_flow import DeviceCode, request_device_code, wait_for_token
 from llmcore.client.http.transport import HttpTransport
 from llmcore.schema.errors import AuthenticationError, LLMError, StreamError
 from tests.support.servers.github_loopback import Github, answer, github
