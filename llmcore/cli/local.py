@@ -4,7 +4,7 @@ import argparse
 import os
 
 from llmcore.cli.program import note, say
-from llmcore.client import model_files
+from llmcore.client.local import model_files
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from llmcore import request, sync
-from llmcore.client import github_copilot
 from llmcore.client.credentials import AwsChain, GoogleTokens
+from llmcore.client.github import copilot
 from llmcore.client.github.copilot import CopilotTokens
 from llmcore.client.http.options import HttpOptions
 from llmcore.client.middleware.chain import Middleware
@@ -131,7 +131,7 @@ def test_an_exchange_of_the_parent_does_not_stop_the_child() -> None:
     """Copilot's tokens are had one at a time in each process."""
     tokens = CopilotTokens(CopilotLogin(token="tid=1;exp=2"), {}, HttpOptions())
     held, leave = threading.Event(), threading.Event()
-    holder = threading.Thread(target=_held, args=(github_copilot._exchanging.held(), held, leave))
+    holder = threading.Thread(target=_held, args=(copilot._exchanging.held(), held, leave))
     holder.start()
     assert held.wait(10)
     try:

@@ -39,7 +39,7 @@ from typing import Protocol, Self
 
 from attrs import evolve, field, frozen, validators
 
-from llmcore.client import model_files
+from llmcore.client.local import model_files
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.json import JsonValue, loads
 
@@ -226,7 +226,7 @@ def _template(name: str) -> str:
     """Return our template for SmolLM2; "" makes llama.cpp use the file's."""
     if name != model_files.SMOLLM2.name:
         return ""
-    return resources.files("llmcore.client").joinpath("smollm2.jinja").read_text("utf-8")
+    return resources.files("llmcore.client.local").joinpath("smollm2.jinja").read_text("utf-8")
 
 
 def _listening(held: list[_Native], address: EmbeddedAddress) -> EmbeddedAddress:

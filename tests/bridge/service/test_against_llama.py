@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from llmcore.bridge.config import Settings, State
-from llmcore.client import model_files
+from llmcore.client.local import model_files
 from llmcore.client.local.embedded import EmbeddedOptions, EmbeddedServer
 from tests.support.servers.bridge_service import events_of, listening, text_of
 

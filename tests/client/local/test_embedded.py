@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 import pytest
 
-from llmcore.client import embedded, model_files
+from llmcore.client.local import embedded, model_files
 from llmcore.client.local.embedded import EmbeddedAddress, EmbeddedOptions, EmbeddedServer
 from llmcore.schema.errors import ConfigurationError
 
@@ -436,7 +436,7 @@ def test_the_interpreter_exits_under_a_request() -> None:
     script = """
 import os, threading, http.client
 from pathlib import Path
-from llmcore.client import embedded
+from llmcore.client.local import embedded
 
 server = embedded.EmbeddedServer.start(embedded.EmbeddedOptions(), os.environ)
 if hasattr(os, "fork"):

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 
-from llmcore.client import model_files
+from llmcore.client.local import model_files
 from llmcore.client.local.model_files import ModelFile, ModelSource
 from llmcore.client.user_folders import cache_dir
 from llmcore.schema.errors import ConfigurationError
