@@ -4,17 +4,13 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from llmcore.folds.grammar import violations
 from llmcore.protocols import openai_chat
 from llmcore.protocols.openai_chat import OPENAI, ChatDialect
-from llmcore.protocols.protocol import Built
-from llmcore.routes.decoding import decode_response
 from llmcore.routes.framing import Framing
-from llmcore.schema.errors import LLMError
 from llmcore.schema.events import LLMEvent
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest, request
-from llmcore.schema.result import Success
+from tests.support.wire.protocol import DialectWire
 
 ASKED = request(model=Model("gpt-4.1", "openai"), prompt="Hello")
 
@@ -81,6 +77,10 @@ def sse(chunks: Iterable[Any], *, done: bool = True) -> bytes:
     return b"".join(line + b"\n\n" for line in [*lines, *([b"data: [DONE]"] if done else [])])
 
 
+_WIRE = DialectWire(openai_chat.make, OPENAI, Framing.sse(), "text/event-stream")
+built, body, codes, refused = _WIRE.built, _WIRE.body, _WIRE.codes, _WIRE.refused
+
+
 def streamed(
     chunks: Iterable[Any] | bytes,
     *,
@@ -91,61 +91,11 @@ def streamed(
 ) -> list[LLMEvent]:
     """Return the events of a stream; they always obey the grammar."""
     body = chunks if isinstance(chunks, bytes) else sse(chunks, done=done)
-    return _checked(
-        decode_response(
-            openai_chat.make(dialect),
-            Framing.sse(),
-            asked,
-            status=200,
-            headers={"content-type": "text/event-stream"},
-            chunks=[body] if pieces is None else pieces,
-            streaming=True,
-        )
-    )
+    return _WIRE.of(dialect).streamed([body] if pieces is None else pieces, asked)
 
 
 def whole(
     document: Any, *, dialect: ChatDialect = OPENAI, asked: LLMRequest = ASKED
 ) -> list[LLMEvent]:
     """Return the events of a body that was not streamed; they always obey the grammar."""
-    body = document if isinstance(document, bytes) else json.dumps(document).encode()
-    return _checked(
-        decode_response(
-            openai_chat.make(dialect),
-            Framing.sse(),
-            asked,
-            status=200,
-            headers={"content-type": "application/json"},
-            chunks=[body],
-            streaming=False,
-        )
-    )
-
-
-def _checked(events: list[LLMEvent]) -> list[LLMEvent]:
-    problems = violations(events)
-    assert not problems, problems
-    return events
-
-
-def built(asked: LLMRequest, dialect: ChatDialect = OPENAI, *, stream: bool = False) -> Any:
-    """Return the body of *asked* and its diagnostics."""
-    result = openai_chat.make(dialect).body.build(asked, stream)
-    assert isinstance(result, Success), result
-    value: Built[Any] = result.unwrap()
-    return value
-
-
-def body(asked: LLMRequest, dialect: ChatDialect = OPENAI, *, stream: bool = False) -> Any:
-    """Return the body of *asked*."""
-    return built(asked, dialect, stream=stream).body
-
-
-def refused(asked: LLMRequest, dialect: ChatDialect = OPENAI) -> LLMError:
-    """Return why no body can be built of *asked*."""
-    return openai_chat.make(dialect).body.build(asked, False).failure()
-
-
-def codes(asked: LLMRequest, dialect: ChatDialect = OPENAI) -> list[tuple[str, str]]:
-    """Return code and path of each diagnostic of *asked*."""
-    return [(note.code, note.path) for note in built(asked, dialect).diagnostics]
+    return _WIRE.of(dialect).whole(document, asked)

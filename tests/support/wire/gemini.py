@@ -4,22 +4,20 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from llmcore.folds.grammar import violations
+from attrs import evolve
+
 from llmcore.protocols import gemini
-from llmcore.protocols.gemini import GEMINI_API, GeminiDialect
-from llmcore.protocols.protocol import Built
-from llmcore.routes.decoding import decode_response
+from llmcore.protocols.gemini import GEMINI_API
 from llmcore.routes.framing import Framing
 from llmcore.schema.content import DocumentPart, ImagePart, ReasoningPart, TextPart, ToolCallPart
-from llmcore.schema.errors import LLMError
 from llmcore.schema.events import LLMEvent
 from llmcore.schema.json import JsonObject
 from llmcore.schema.messages import Message, Origin
 from llmcore.schema.model import Model
 from llmcore.schema.options import GenerationOptions, ReasoningOptions, ResponseFormat
 from llmcore.schema.request import LLMRequest, request
-from llmcore.schema.result import Success
 from llmcore.schema.tools import HostedTool, ToolChoice, ToolDefinition
+from tests.support.wire.protocol import DialectWire
 
 MODEL = Model("gemini-3-flash-preview", "google")
 OLDER = Model("gemini-2.5-flash", "google")
@@ -87,6 +85,10 @@ def array(chunks: Iterable[Any]) -> bytes:
     return b"[" + b"\n,\r\n".join(json.dumps(one, indent=2).encode() for one in chunks) + b"]\n"
 
 
+_WIRE = DialectWire(gemini.make, GEMINI_API, Framing.sse(), "text/event-stream")
+built, body, codes, refused = _WIRE.built, _WIRE.body, _WIRE.codes, _WIRE.refused
+
+
 def streamed(
     chunks: Iterable[Any] | bytes,
     *,
@@ -95,64 +97,16 @@ def streamed(
     pieces: Sequence[bytes] | None = None,
 ) -> list[LLMEvent]:
     """Return the events of a stream; they always obey the grammar."""
-    framing = framing or Framing.sse()
     body = chunks if isinstance(chunks, bytes) else sse(chunks)
-    return _checked(
-        decode_response(
-            gemini.protocol,
-            framing,
-            asked,
-            status=200,
-            headers={"content-type": next(iter(framing.content_types))},
-            chunks=[body] if pieces is None else pieces,
-            streaming=True,
-        )
-    )
+    wire = _WIRE.of()
+    if framing is not None:
+        wire = evolve(wire, framing=framing, media_type=framing.content_types[0])
+    return wire.streamed([body] if pieces is None else pieces, asked)
 
 
 def whole(document: Any, *, asked: LLMRequest = ASKED) -> list[LLMEvent]:
     """Return the events of a body that was not streamed; they always obey the grammar."""
-    body = document if isinstance(document, bytes) else json.dumps(document).encode()
-    return _checked(
-        decode_response(
-            gemini.protocol,
-            Framing.sse(),
-            asked,
-            status=200,
-            headers={"content-type": "application/json"},
-            chunks=[body],
-            streaming=False,
-        )
-    )
-
-
-def _checked(events: list[LLMEvent]) -> list[LLMEvent]:
-    problems = violations(events)
-    assert not problems, problems
-    return events
-
-
-def built(asked: LLMRequest, dialect: GeminiDialect = GEMINI_API) -> Any:
-    """Return the body of *asked* and its diagnostics."""
-    result = gemini.make(dialect).body.build(asked, False)
-    assert isinstance(result, Success), result
-    value: Built[Any] = result.unwrap()
-    return value
-
-
-def body(asked: LLMRequest, dialect: GeminiDialect = GEMINI_API) -> Any:
-    """Return the body of *asked*."""
-    return built(asked, dialect).body
-
-
-def refused(asked: LLMRequest, dialect: GeminiDialect = GEMINI_API) -> LLMError:
-    """Return why no body can be built of *asked*."""
-    return gemini.make(dialect).body.build(asked, False).failure()
-
-
-def codes(asked: LLMRequest, dialect: GeminiDialect = GEMINI_API) -> list[tuple[str, str]]:
-    """Return code and path of each diagnostic of *asked*."""
-    return [(note.code, note.path) for note in built(asked, dialect).diagnostics]
+    return _WIRE.of().whole(document, asked)
 
 
 SCHEMA: JsonObject = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}

@@ -1,8 +1,8 @@
 """What the tests of a protocol do with bytes and requests, whichever protocol it is."""
 
 import json
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Generic, TypeVar
 
 from attrs import frozen
 
@@ -69,6 +69,44 @@ class ProtocolWire:
     def refused(self, asked: LLMRequest) -> LLMError:
         """Return why no body can be built of *asked*."""
         return self.protocol.body.build(asked, False).failure()
+
+
+_Dialect = TypeVar("_Dialect")
+
+
+@frozen
+class DialectWire(Generic[_Dialect]):
+    """A protocol that several servers speak, each in its dialect."""
+
+    make: Callable[[_Dialect], Protocol[Any, Any, Any]]
+    usual: _Dialect
+    framing: Framing
+    media_type: str
+
+    def of(self, dialect: _Dialect | None = None) -> ProtocolWire:
+        """Return the wire in *dialect*, or in the usual one."""
+        protocol = self.make(self.usual if dialect is None else dialect)
+        return ProtocolWire(protocol, self.framing, self.media_type)
+
+    def built(
+        self, asked: LLMRequest, dialect: _Dialect | None = None, *, stream: bool = False
+    ) -> Any:
+        """Return the body of *asked* with its diagnostics and headers."""
+        return self.of(dialect).built(asked, stream=stream)
+
+    def body(
+        self, asked: LLMRequest, dialect: _Dialect | None = None, *, stream: bool = False
+    ) -> Any:
+        """Return the body of *asked*."""
+        return self.built(asked, dialect, stream=stream).body
+
+    def codes(self, asked: LLMRequest, dialect: _Dialect | None = None) -> list[tuple[str, str]]:
+        """Return code and path of each diagnostic of *asked*."""
+        return self.of(dialect).codes(asked)
+
+    def refused(self, asked: LLMRequest, dialect: _Dialect | None = None) -> LLMError:
+        """Return why no body can be built of *asked*."""
+        return self.of(dialect).refused(asked)
 
 
 def pieces(said: str, size: int = 4) -> list[str]:

@@ -4,19 +4,14 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from llmcore.folds.grammar import violations
 from llmcore.protocols import openai_responses
 from llmcore.protocols.openai_responses import OPENAI, ResponsesDialect
-from llmcore.protocols.protocol import Built
-from llmcore.routes.decoding import decode_response
 from llmcore.routes.framing import Framing
-from llmcore.schema.errors import LLMError
 from llmcore.schema.events import LLMEvent
 from llmcore.schema.messages import Message, Origin
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest, request
-from llmcore.schema.result import Success
-from tests.support.wire.protocol import response
+from tests.support.wire.protocol import DialectWire, response
 
 ASKED = request(model=Model("gpt-5.2", "openai"), prompt="Hello")
 ORIGIN = Origin(provider="openai", model="gpt-5.2", protocol="openai-responses")
@@ -472,6 +467,10 @@ def _frame(event: Any, named: bool) -> bytes:
     return name + b"data: " + json.dumps(event).encode() + b"\n\n"
 
 
+_WIRE = DialectWire(openai_responses.make, OPENAI, Framing.sse(), "text/event-stream")
+built, body, codes, refused = _WIRE.built, _WIRE.body, _WIRE.codes, _WIRE.refused
+
+
 def streamed(
     events: Iterable[Any] | bytes,
     *,
@@ -480,29 +479,12 @@ def streamed(
 ) -> list[LLMEvent]:
     """Return the events of a stream; they always obey the grammar."""
     body = events if isinstance(events, bytes) else sse(events)
-    return _decoded([body] if pieces is None else pieces, asked, streaming=True)
+    return _WIRE.of().streamed([body] if pieces is None else pieces, asked)
 
 
 def whole(native: Any, *, asked: LLMRequest = ASKED) -> list[LLMEvent]:
     """Return the events of a body that was not streamed; they always obey the grammar."""
-    body = native if isinstance(native, bytes) else json.dumps(native).encode()
-    return _decoded([body], asked, streaming=False)
-
-
-def _decoded(pieces: Sequence[bytes], asked: LLMRequest, *, streaming: bool) -> list[LLMEvent]:
-    kind = "text/event-stream" if streaming else "application/json"
-    events = decode_response(
-        openai_responses.protocol,
-        Framing.sse(),
-        asked,
-        status=200,
-        headers={"content-type": kind},
-        chunks=pieces,
-        streaming=streaming,
-    )
-    problems = violations(events)
-    assert not problems, problems
-    return events
+    return _WIRE.of().whole(native, asked)
 
 
 def said(*output: Native) -> Message:
@@ -513,33 +495,8 @@ def said(*output: Native) -> Message:
 # -- asking
 
 
-def built(
-    asked: LLMRequest, dialect: ResponsesDialect = OPENAI, *, stream: bool = False
-) -> Built[Any]:
-    """Return the body of *asked* and its diagnostics."""
-    result = openai_responses.make(dialect).body.build(asked, stream)
-    assert isinstance(result, Success), result
-    value: Built[Any] = result.unwrap()
-    return value
-
-
-def body(asked: LLMRequest, dialect: ResponsesDialect = OPENAI, *, stream: bool = False) -> Any:
-    """Return the body of *asked*."""
-    return built(asked, dialect, stream=stream).body
-
-
 def items(*messages: Message, dialect: ResponsesDialect = OPENAI, **fields: Any) -> list[Native]:
     """Return the input items that *messages* become."""
     asked = request(model=Model("gpt-5.2", "openai"), messages=messages, **fields)
     lowered: list[Native] = body(asked, dialect)["input"]
     return lowered
-
-
-def refused(asked: LLMRequest, dialect: ResponsesDialect = OPENAI) -> LLMError:
-    """Return why no body can be built of *asked*."""
-    return openai_responses.make(dialect).body.build(asked, False).failure()
-
-
-def codes(asked: LLMRequest, dialect: ResponsesDialect = OPENAI) -> list[tuple[str, str]]:
-    """Return code and path of each diagnostic of *asked*."""
-    return [(note.code, note.path) for note in built(asked, dialect).diagnostics]
