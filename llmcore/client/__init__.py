@@ -3,10 +3,9 @@
 In reading order: `client` (what callers use), `event_stream` (what a call gives), `call` (one
 call over a transport), `transport` (the interface), `transports` (which transport runs which
 route), `http/` (HTTP: the engines and their options), `websocket/` (Responses over sockets that
-stay open), `connections`, `network`, `asyncio_network` and `asyncio_stream` (connections),
-`pool` (one connection pool for each event loop), `loop_task`, `middleware/`, `credentials`
-(tokens that are fetched), `github/` (the login, and Copilot's tokens), `cost`, `environment`
-(providers by their variables), `media_files` (local paths), `large_requests` (prepared in a
-thread), `user_folders`, `local/` (the built-in local model), and `loop_calls` (calling a function
-on a loop from any thread).
+stay open), `pool` (one connection pool for each event loop), `loop_task`, `middleware/`,
+`credentials` (tokens that are fetched), `github/` (the login, and Copilot's tokens), `cost`,
+`environment` (providers by their variables), `media_files` (local paths), `large_requests`
+(prepared in a thread), `user_folders`, `local/` (the built-in local model), and `loop_calls`
+(calling a function on a loop from any thread).
 """

@@ -31,6 +31,7 @@ class PerLoop(Generic[_T]):
         loop = _running_loop()
         lease = self._leases.get(loop)
         if lease is None:
+            _forget_closed_loops()
             generator = _lease(self._make(), self._close, weakref.ref(self), loop)
             lease = await anext(generator), generator
             lease = self._leases.setdefault(loop, lease)
@@ -62,12 +63,31 @@ async def _lease(
     It does not hold the owner: so an owner that is dropped without being closed takes its lease
     with it at once, and the loop closes it, before anything complains of an open socket.
     """
+    _alive[id(kept)] = loop, kept
     try:
         yield kept
     finally:
+        _alive.pop(id(kept), None)
         if (lender := owner()) is not None:
             lender.forget(loop)
         await close(kept)
+
+
+_alive: dict[int, tuple[object, object]] = {}
+"""What is lent, with its loop.
+
+When a client is dropped in a reference cycle, the garbage collector finalises the generator and all
+that only the generator holds, in any order. This keeps connections out of that: they are closed by
+the generator, before they complain of it.
+"""
+
+
+def _forget_closed_loops() -> None:
+    """Drop what belongs to loops that were closed without closing their generators."""
+    for key, (loop, _kept) in tuple(_alive.items()):
+        closed = getattr(loop, "is_closed", None)
+        if closed is not None and closed():
+            _alive.pop(key, None)
 
 
 def _running_loop() -> object:

@@ -1,5 +1,7 @@
 """HTTP for the client.
 
 In reading order: `options` (what users can choose), `proxies` (which proxy a URL goes through),
-`transport` (redirects, responses and errors), `decompression` (compressed bodies).
+`transport` (the engine for a request, and redirects), `engine` (the interface of engines),
+`httpx_engine` with `httpx_network` (the portable engine), `aiohttp_engine` (the fast one), and what
+both use: `wire` (headers and URLs), `decompression`, `errors`.
 """

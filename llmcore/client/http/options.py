@@ -4,6 +4,7 @@ import functools
 import importlib.util
 import os
 import ssl
+from typing import Literal
 
 from attrs import field, frozen
 
@@ -17,8 +18,14 @@ def _proxy(proxy: str | None) -> str | None:
 
 @frozen(kw_only=True)
 class HttpOptions:
-    """What of HTTP can be chosen without bringing a client of one's own."""
+    """What can be chosen about HTTP without bringing a client of one's own."""
 
+    engine: Literal["httpx", "aiohttp"] | None = None
+    """The library that sends requests; by default aiohttp where it can be used, otherwise httpx.
+
+    aiohttp needs the extra `fast`. On trio, for HTTP/2, and through SOCKS and TLS proxies, httpx is
+    used in any case.
+    """
     http2: bool = False
     """Whether HTTP/2 is offered to https servers; needs the extra `http2`."""
     proxy: str | None = field(default=None, converter=_proxy, repr=False)
@@ -31,6 +38,8 @@ class HttpOptions:
     """For all else, such as certificates of the client's own; instead of `ca_file`."""
 
     def __attrs_post_init__(self) -> None:
+        if self.engine not in (None, "httpx", "aiohttp"):
+            raise ConfigurationError(f"the engines are 'httpx' and 'aiohttp', not {self.engine!r}")
         if self.ca_file is not None and self.ssl_context is not None:
             raise ConfigurationError("give either ca_file or ssl_context, and not both")
 
@@ -43,14 +52,26 @@ class HttpOptions:
         if proxy is None and self.proxies_from_environment:
             proxy = environment_proxy(url)
         if proxy is not None and proxy.startswith("socks") and not _installed("socksio"):
-            raise ConfigurationError("SOCKS proxies need a package more: pip install socksio")
+            raise ConfigurationError(
+                "SOCKS proxies need a package more: pip install 'llmcore-routes[socks]'"
+            )
         return proxy
 
     def check_extras(self) -> None:
         """Raise ConfigurationError where a package that is needed is not installed."""
+        if self.engine == "aiohttp" and not _installed("aiohttp"):
+            message = "the engine aiohttp needs a package more: pip install 'llmcore-routes[fast]'"
+            raise ConfigurationError(message)
         if self.http2 and not _installed("h2"):
             message = "HTTP/2 needs a package more: pip install 'llmcore-routes[http2]'"
             raise ConfigurationError(message)
+
+    @property
+    def uses_aiohttp(self) -> bool:
+        """Whether these options leave requests to aiohttp, on asyncio."""
+        if self.engine is not None:
+            return self.engine == "aiohttp" and not self.http2
+        return not self.http2 and _installed("aiohttp")
 
     def tls_context(self) -> ssl.SSLContext:
         """Return what TLS connections are made with. SSL_CERT_FILE and SSL_CERT_DIR count.
@@ -60,30 +81,42 @@ class HttpOptions:
         if self.ssl_context is not None:
             return self.ssl_context
         if self.ca_file is not None:
-            return shared_tls_context(self.ca_file, None, "ca_file")
-        return shared_tls_context(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
+            return shared_tls_context(self.ca_file, None, "ca_file", http2=self.http2)
+        file, folder = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
+        return shared_tls_context(file, folder, http2=self.http2)
 
 
 def _installed(package: str) -> bool:
     return importlib.util.find_spec(package) is not None
 
 
-@functools.cache
 def shared_tls_context(
-    cert_file: str | None, cert_dir: str | None, source: str = "SSL_CERT_FILE"
+    cert_file: str | None,
+    cert_dir: str | None,
+    source: str = "SSL_CERT_FILE",
+    *,
+    http2: bool = False,
 ) -> ssl.SSLContext:
     """Return the process's one context of these certificates: each takes ten milliseconds.
 
-    Without a file and a folder they are those of certifi. The values of the environment come
-    in as arguments, so that a change of it gives a new context.
+    Without a file and a folder they are those of certifi. The values of the environment are
+    arguments, so that a change of it gives a new context. HTTP/2 has a context of its own: httpcore
+    changes which protocols a context offers.
     """
-    if not cert_file and not cert_dir:
+    return _tls_context(cert_file or None, cert_dir or None, source, http2)
+
+
+@functools.cache
+def _tls_context(
+    cert_file: str | None, cert_dir: str | None, source: str, _http2: bool
+) -> ssl.SSLContext:
+    if cert_file is None and cert_dir is None:
         import certifi
 
         return ssl.create_default_context(cafile=certifi.where())
     try:
-        return ssl.create_default_context(cafile=cert_file or None, capath=cert_dir or None)
+        return ssl.create_default_context(cafile=cert_file, capath=cert_dir)
     except OSError as error:
         what = cert_file or cert_dir
-        message = f"{source} says {what!r}, which holds no certificates: {error}"
+        message = f"{source} is {what!r}, which holds no certificates: {error}"
         raise ConfigurationError(message, cause=error) from error

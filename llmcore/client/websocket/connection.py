@@ -1,4 +1,4 @@
-"""One WebSocket (RFC 6455): the frames are `websockets`' own, the connection is httpcore's.
+"""One WebSocket (RFC 6455): the frames come from `websockets`, the connection from httpx.
 
 `websockets` is used without its I/O, so that sockets run on asyncio and trio alike. The handshake
 is an HTTP request like any other, with the same proxies and certificates.
@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 import anyio
 from attrs import evolve
 
+from llmcore.client.http.errors import translate
 from llmcore.client.http.options import HttpOptions
-from llmcore.client.http.transport import translate
 from llmcore.client.loop_task import LoopTask
 from llmcore.routes.http_request import HttpRequest
 from llmcore.routes.timeouts import Timeouts
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import httpcore
     from websockets.client import ClientProtocol
 
-    from llmcore.client.connections import Connections
+    from llmcore.client.http.httpx_engine import HttpxEngine
 
 _READ_BYTES = 65536
 _CLOSING_S = 1.0
@@ -53,21 +53,22 @@ class WebSocketDialer:
         self, request: HttpRequest, timeouts: Timeouts, spec: WebSocket
     ) -> "WebSocketConnection":
         """Open a socket; ConfigurationError if the extra is not installed."""
-        from llmcore.client.connections import Connections
+        from llmcore.client.http.httpx_engine import HttpxEngine  # loads httpx
 
         core = _core(request, spec)
-        connections = Connections(tls=self._options.tls_context, proxy_for=self._options.proxy_for)
+        engine = HttpxEngine(tls=self._options.tls_context)
         try:
             with anyio.fail_after(timeouts.connect):
-                stream = await _upgrade(connections, request, core, timeouts)
+                proxy = self._options.proxy_for(_http_url(request))
+                stream = await _upgrade(engine, proxy, request, core, timeouts)
         except TimeoutError as error:
-            await _abandon(connections)
+            await _abandon(engine)
             message = f"{_origin(request)} opened no WebSocket in time"
             raise RequestTimeoutError(message, error_code="connect", cause=error) from error
         except BaseException as error:
-            await _abandon(connections)
+            await _abandon(engine)
             raise _opening_error(error, request) from error
-        return WebSocketConnection(core, stream, connections, _origin(request))
+        return WebSocketConnection(core, stream, engine, _origin(request))
 
 
 class WebSocketConnection:
@@ -77,12 +78,12 @@ class WebSocketConnection:
         self,
         core: "ClientProtocol",
         stream: "httpcore.AsyncNetworkStream",
-        connections: "Connections",
+        engine: "HttpxEngine",
         origin: str,
     ) -> None:
         self._core = core
         self._stream = stream
-        self._connections = connections
+        self._engine = engine
         self._origin = origin
         self._pieces: list[bytes] | None = None
         """The frames of a message that has begun."""
@@ -148,7 +149,7 @@ class WebSocketConnection:
                     await self._flush()
             with contextlib.suppress(Exception):  # one that is broken is closed as well
                 await self._stream.aclose()
-            await _abandon(self._connections)
+            await _abandon(self._engine)
 
     def _is_open(self) -> bool:
         return self._core.state.name == "OPEN" and self._core.parser_exc is None
@@ -246,14 +247,17 @@ def _silent_logger() -> logging.Logger:
 
 
 async def _upgrade(
-    connections: "Connections", request: HttpRequest, core: "ClientProtocol", timeouts: Timeouts
+    engine: "HttpxEngine",
+    proxy: str | None,
+    request: HttpRequest,
+    core: "ClientProtocol",
+    timeouts: Timeouts,
 ) -> "httpcore.AsyncNetworkStream":
     """Send the handshake and return the connection. Raises NetworkError if it was refused."""
     own = dict(core.connect().headers.raw_items())
     del own["Host"]
-    url = f"http{request.url.removeprefix('ws')}"
-    native = evolve(request, url=url, headers={**request.headers, **own})
-    answer = await connections.send(native, timeouts)
+    native = evolve(request, url=_http_url(request), headers={**request.headers, **own})
+    answer = await engine.send(native, timeouts, proxy)
     if answer.upgraded is None:
         message = f"{_origin(request)} opened no WebSocket: HTTP {answer.status}"
         raise NetworkError(message, status_code=answer.status)
@@ -276,9 +280,13 @@ def _opening_error(error: BaseException, request: HttpRequest) -> BaseException:
     return translate(error, request)
 
 
-async def _abandon(connections: "Connections") -> None:
+async def _abandon(engine: "HttpxEngine") -> None:
     with anyio.CancelScope(shield=True), contextlib.suppress(Exception):
-        await connections.aclose()
+        await engine.aclose()
+
+
+def _http_url(request: HttpRequest) -> str:
+    return f"http{request.url.removeprefix('ws')}"
 
 
 def _origin(request: HttpRequest) -> str:

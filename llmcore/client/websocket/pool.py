@@ -14,6 +14,7 @@ from llmcore.protocols.openai_responses.websocket_history import Memory, Turn, e
 from llmcore.routes.http_request import HttpRequest
 from llmcore.routes.timeouts import Timeouts
 from llmcore.routes.transport import WebSocket
+from llmcore.schema.errors import NetworkError
 
 Key = tuple[str, frozenset[tuple[str, str]]]
 """URL and headers of a handshake: whose socket it is."""
@@ -123,6 +124,14 @@ class SocketPool:
 
     async def _open(self, handshake: HttpRequest, timeouts: Timeouts) -> PooledSocket:
         socket = await self._opener.open_socket(handshake, timeouts, self._spec)
+        try:
+            unasked = await socket.settle()
+        except BaseException:
+            await socket.aclose()
+            raise
+        if unasked is None or any(map(ending, unasked)):
+            await socket.aclose()
+            raise NetworkError("the server answered over a WebSocket before it was asked")
         return PooledSocket(socket=socket, key=_key(handshake), opened_at=self._clock())
 
     async def _close(self, sockets: Iterable[PooledSocket]) -> None:

@@ -1,6 +1,5 @@
 """HTTP/2, proxies and certificates, against real servers: `llmcore/client/http/options.py`."""
 
-import importlib.util
 import ssl
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +15,7 @@ from llmcore.routes.transport import Http
 from llmcore.schema.errors import ConfigurationError, LLMError, NetworkError
 from llmcore.schema.model import Model
 from llmcore.schema.request import request
+from tests.support.programs.packages import without
 from tests.support.servers.loopback import Loopback, chat_handler, serve
 from tests.support.servers.tls_loopback import (
     Authority,
@@ -349,17 +349,14 @@ async def test_http2_through_a_tunnel(
     ("package", "options", "said"),
     [
         ("h2", HttpOptions(http2=True), r"llmcore-routes[http2]"),
-        ("socksio", HttpOptions(proxy="socks5://127.0.0.1:9"), "pip install socksio"),
+        ("socksio", HttpOptions(proxy="socks5://127.0.0.1:9"), r"llmcore-routes[socks]"),
     ],
 )
 async def test_without_the_package(
     package: str, options: HttpOptions, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The error says what to install."""
-    real = importlib.util.find_spec
-    monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name: None if name == package else real(name)
-    )
+    without(monkeypatch, package)
     error = await refused(options, "https://127.0.0.1:9")
 
     assert isinstance(error, ConfigurationError)

@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from llmcore import Client, Model, NetworkError, OpenAICompatible, Success, request
-from llmcore.client.http.transport import translate
+from llmcore.client.http.errors import translate
 from llmcore.routes.http_request import HttpRequest
 from tests.support.servers.loopback import (
     Answer,

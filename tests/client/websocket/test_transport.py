@@ -696,6 +696,32 @@ async def test_what_a_server_says_between_answers_belongs_to_none() -> None:
     assert server.connections == [0, 0]
 
 
+@pytest.mark.parametrize("greeting", [1, None], ids=["notice", "answer"])
+async def test_what_a_server_says_before_the_first_request_answers_nothing(
+    greeting: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A notice is skipped. A socket with a whole answer is closed, and the request goes by HTTP."""
+    open_socket = WebSocketDialer.open_socket
+
+    async def open_slowly(*arguments: Any) -> Any:
+        socket = await open_socket(*arguments)
+        await anyio.sleep(0.2)
+        return socket
+
+    monkeypatch.setattr(WebSocketDialer, "open_socket", open_slowly)
+    stale = answer("resp_0", message("Stale."))[:greeting]
+    with sockets(says("Fine.")) as server:
+        server.greeting = stale
+        async with Client() as client:
+            result = await client.stream(ask(server)).result()
+
+    if greeting is None:
+        assert server.requests == []
+        assert "Stale." not in repr(result)
+    else:
+        assert result.unwrap().text == "Fine."
+
+
 def test_each_event_loop_has_its_own_sockets() -> None:
     """One client serves several loops in turn; a loop that ends closes its sockets."""
     with sockets(says("Fine.")) as server:

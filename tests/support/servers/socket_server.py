@@ -76,6 +76,8 @@ class SocketServer:
     """What the server does and what it saw."""
 
     answers: Answers
+    greeting: Iterable[Action] = ()
+    """What to do before the first request of each connection."""
     port: int = 0
     secure: bool = False
     received: list[tuple[int, Native]] = field(factory=list)
@@ -129,6 +131,7 @@ class SocketServer:
 
     def _serve(self, connection: ServerConnection, number: int) -> None:
         last: str | None = None
+        self._act(connection, self.greeting)
         for text in connection:
             asked = json.loads(text)
             with self._lock:

@@ -1,0 +1,302 @@
+"""The fast engine: aiohttp, on asyncio only, whose parser is written in C.
+
+It is used without what aiohttp adds to a request: redirects, cookies, decompression, `netrc`. SOCKS
+and TLS proxies and HTTP/2 are left to httpx.
+"""
+
+import asyncio
+import base64
+import functools
+import io
+import select
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+import aiohttp
+from aiohttp.client_proto import ResponseHandler
+from yarl import URL
+
+from llmcore.client.http import engine
+from llmcore.client.http.decompression import Inflated
+from llmcore.client.http.errors import translate
+from llmcore.client.http.wire import joined_headers, wire_headers, wire_url
+from llmcore.routes.http_request import HttpRequest
+from llmcore.routes.timeouts import Timeouts
+from llmcore.schema.errors import NetworkError, RequestTimeoutError
+
+if TYPE_CHECKING:
+    import ssl
+
+    from aiohttp.http_parser import RawResponseMessage
+    from aiohttp.streams import StreamReader
+
+_MAX_FIELD_BYTES: Final = 64 * 1024
+"""A longer header, or a longer status line, is an error."""
+_LARGE_BODY_BYTES: Final = 1024 * 1024
+"""aiohttp warns of larger bodies that are given in one piece, and copies them."""
+_NOT_ADDED: Final = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
+_PROBE: Final = b"HTTP/1.1 299 probe\r\ncontent-length: 0\r\n\r\n"
+
+
+class AiohttpEngine:
+    """Sends over a session of its own, or over one that it is given, which stays the caller's."""
+
+    def __init__(
+        self,
+        *,
+        tls: "Callable[[], ssl.SSLContext] | None" = None,
+        socket: str | None = None,
+        session: aiohttp.ClientSession | None = None,
+    ) -> None:
+        self._tls = tls
+        self._given = session is not None
+        self._session = session or _new_session(socket)
+
+    async def send(
+        self, request: HttpRequest, timeouts: Timeouts, proxy: str | None = None
+    ) -> "AiohttpResponse":
+        """Send *request*; return once the headers have come."""
+        headers = wire_headers(request)
+        settings: dict[str, Any] = {}
+        if self._tls is not None and request.url.startswith("https:"):
+            settings["ssl"] = self._tls()
+        if proxy is not None:
+            settings |= _through(proxy, request.url, headers)
+        body = request.body
+        try:
+            native = await self._session.request(
+                request.method,
+                _native_url(request.url),
+                headers=headers,
+                data=io.BytesIO(body) if len(body) > _LARGE_BODY_BYTES else body or None,
+                allow_redirects=False,
+                auto_decompress=False,
+                skip_auto_headers=_NOT_ADDED,
+                timeout=_limits(timeouts),
+                **settings,
+            )
+        except aiohttp.ClientResponseError as error:  # it shows the headers of the request
+            raise translate(error, request) from None
+        except Exception as error:
+            raise _translated(error, request) from error
+        return AiohttpResponse(native, request)
+
+    async def aclose(self) -> None:
+        """Close every connection. A connection that is still being made is closed when it is."""
+        if not self._given:
+            await self._session.close()
+
+
+class AiohttpResponse:
+    """A response of aiohttp."""
+
+    def __init__(self, native: aiohttp.ClientResponse, request: HttpRequest) -> None:
+        self._native = native
+        self._request = request
+        self._body = _Body(native)
+        self.status: int = native.status
+        self.headers: Mapping[str, str] = joined_headers(native.raw_headers)
+
+    def limit_reads(self, seconds: float | None) -> bool:
+        """Limit every further read of the body."""
+        self._body.limit_reads(seconds)
+        return True
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """Iterate over the body, decompressed. Closes the response when the iteration ends."""
+        encoding = self.headers.get("content-encoding", "").strip().lower()
+        raw = self._body
+        body: AsyncIterator[bytes] = (
+            Inflated(raw, encoding) if encoding not in ("", "identity") else raw
+        )
+        try:
+            async for chunk in body:
+                yield chunk
+        except Exception as error:
+            raise _translated(error, self._request) from error
+        finally:
+            self._close()
+
+    async def aclose(self) -> None:
+        """Close the connection if the body was not read to its end. Idempotent."""
+        self._close()
+
+    def _close(self) -> None:
+        self._body.limit_reads(None)
+        self._native.close()
+
+
+class _Body:
+    """A body as it comes. One timer limits all its reads: a timer for each would cost more."""
+
+    def __init__(self, native: aiohttp.ClientResponse) -> None:
+        self._content = native.content
+        self._loop = asyncio.get_running_loop()
+        self._limit: float | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._waiting_since: float | None = None
+
+    def __aiter__(self) -> "_Body":
+        return self
+
+    async def __anext__(self) -> bytes:
+        self._waiting_since = self._loop.time()
+        chunk = await self._content.readany()
+        self._waiting_since = None
+        if not chunk:
+            raise StopAsyncIteration
+        return chunk
+
+    def limit_reads(self, seconds: float | None) -> None:
+        self._limit = seconds
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if seconds is not None:
+            self._timer = self._loop.call_later(seconds, self._look)
+
+    def _look(self) -> None:
+        """Fail a read that has waited too long, and look again when the next one may have."""
+        limit, now = self._limit, self._loop.time()
+        if limit is None:
+            return
+        since = now if self._waiting_since is None else self._waiting_since
+        if now - since >= limit:
+            error = RequestTimeoutError("nothing came in time (read)", error_code="read")
+            self._content.set_exception(error)
+        else:
+            self._timer = self._loop.call_at(since + limit, self._look)
+
+
+# -- connections --------------------------------------------------------------------------------
+
+
+class _Connection(ResponseHandler):
+    """A connection that is not used again once anything has come after a response.
+
+    Measured with aiohttp 3.14: the pool asks an idle connection only whether it is open; it goes
+    on reading while it is idle, and keeps what it reads, which would be the next response.
+    """
+
+    _begun = _answered = True
+    """Whether the response to the last request has begun, and whether it has ended."""
+
+    def set_response_params(self, **settings: Any) -> None:
+        """Prepare for the response to the next request."""
+        self._begun = self._answered = False
+        super().set_response_params(**settings)
+
+    def data_received(self, data: bytes) -> None:
+        """Parse *data*. Anything that follows a response closes the connection."""
+        if self._answered and data:
+            self.abort()
+            return
+        super().data_received(data)
+        payload = self._payload
+        if self._begun and not self._answered and payload is not None and payload.is_eof():
+            self._answered = True
+            if self._holds_more():
+                self.abort()
+
+    def feed_data(self, data: "tuple[RawResponseMessage, StreamReader]", size: int = 0) -> None:
+        """Take a response whose head is complete."""
+        if self._begun:
+            self._answered = True
+            self.abort()
+            return
+        self._begun = data[0].code >= 200 or data[0].code == 101
+        super().feed_data(data, size)
+
+    def is_connected(self) -> bool:
+        """Return whether another request can be sent."""
+        return super().is_connected() and not self.should_close and not self._has_unread()
+
+    def close(self) -> None:
+        """Close the socket at once.
+
+        Closing waits until all is written, which a server that does not read prevents, and with
+        TLS until the server agrees, which takes up to 30 seconds. A reader of the body is told: it
+        would wait for ever.
+        """
+        payload = self._payload
+        self.abort()
+        if payload is not None and not payload.is_eof() and payload.exception() is None:
+            payload.set_exception(aiohttp.ClientConnectionError("the connection was closed"))
+
+    def _holds_more(self) -> bool:
+        """Return whether the parser holds the beginning of a second response.
+
+        It does not tell, but a response of ours is read in another way then.
+        """
+        if self._parser is None or self._upgraded:
+            return False
+        try:
+            messages, upgraded, tail = self._parser.feed_data(_PROBE)
+        except Exception:  # noqa: BLE001  (whatever the parser found fault with, it was not empty)
+            return True
+        read = [(message.code, message.reason) for message, _ in messages]
+        return read != [(299, "probe")] or upgraded or bool(tail)
+
+    def _has_unread(self) -> bool:
+        """Return whether the socket holds what the loop has not yet read, such as the end."""
+        file = None if self.transport is None else self.transport.get_extra_info("socket")
+        if file is None or file.fileno() < 0 or not hasattr(select, "poll"):  # on Windows
+            return False
+        unread = select.poll()
+        unread.register(file.fileno(), select.POLLIN)
+        return bool(unread.poll(0))
+
+
+def _new_session(socket: str | None) -> aiohttp.ClientSession:
+    kept: dict[str, Any] = {"limit": 0, "keepalive_timeout": engine.IDLE_SECONDS}
+    connector: aiohttp.BaseConnector = (
+        aiohttp.TCPConnector(**kept) if socket is None else aiohttp.UnixConnector(socket, **kept)
+    )
+    make: Any = functools.partial(_Connection, loop=asyncio.get_running_loop())
+    connector._factory = make  # noqa: SLF001  (aiohttp has no other place to say which)
+    return aiohttp.ClientSession(
+        connector=connector,
+        cookie_jar=aiohttp.DummyCookieJar(),
+        max_line_size=_MAX_FIELD_BYTES,
+        max_field_size=_MAX_FIELD_BYTES,
+    )
+
+
+# -- requests -----------------------------------------------------------------------------------
+
+
+@functools.lru_cache(maxsize=256)
+def _native_url(url: str) -> URL:
+    return URL(wire_url(url), encoded=True)
+
+
+@functools.lru_cache(maxsize=64)
+def _limits(timeouts: Timeouts) -> aiohttp.ClientTimeout:
+    """Return the limit for connecting; the caller limits all else: it counts events."""
+    return aiohttp.ClientTimeout(total=None, connect=timeouts.connect)
+
+
+def _through(proxy: str, url: str, headers: dict[str, str]) -> dict[str, Any]:
+    """Return the settings for a request through *proxy*, which is an HTTP proxy.
+
+    Its password goes into a header of the request that the proxy reads: of the one that opens a
+    tunnel, or, for plain HTTP, of the request itself.
+    """
+    parts = urlsplit(proxy)
+    bare = urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], "", "", ""))
+    settings: dict[str, Any] = {"proxy": URL(bare)}
+    if parts.username is not None:
+        named = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+        credentials = f"Basic {base64.b64encode(named.encode()).decode()}"
+        if url.startswith("https:"):
+            settings["proxy_headers"] = {"Proxy-Authorization": credentials}
+        else:
+            headers["proxy-authorization"] = credentials
+    return settings
+
+
+def _translated(error: Exception, request: HttpRequest) -> Exception:
+    if isinstance(error, RuntimeError) and "closed" in str(error):  # by another task
+        return NetworkError("the client was closed", cause=error)
+    return translate(error, request)

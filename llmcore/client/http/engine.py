@@ -1,0 +1,62 @@
+"""The engine interface: what sends one HTTP request and reads its response.
+
+An engine belongs to one event loop. Redirects, the choice of the engine and the choice of the
+proxy are made above it, in `transport`.
+"""
+
+from collections.abc import AsyncIterator, Mapping
+from typing import Final, Protocol
+
+from llmcore.routes.http_request import HttpRequest
+from llmcore.routes.timeouts import Timeouts
+
+MAX_IDLE_CONNECTIONS: Final = 100
+"""How many idle connections are kept for the next request."""
+IDLE_SECONDS: Final = 5.0
+"""How long they are kept: many servers close theirs soon after."""
+
+
+class HttpResponse(Protocol):
+    """A response whose headers have come and whose body is still to be read."""
+
+    @property
+    def status(self) -> int:
+        """The HTTP status."""
+        ...
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """The headers, lower case. Repeated ones are joined by commas (RFC 9110, 5.3)."""
+        ...
+
+    def limit_reads(self, seconds: float | None, /) -> bool:
+        """Limit every further read of the body; False if the engine cannot do that.
+
+        A read that takes longer raises RequestTimeoutError with the error code `read`.
+        """
+        ...
+
+    def chunks(self) -> AsyncIterator[bytes]:
+        """Iterate over the body, decompressed. Raises NetworkError if it breaks off."""
+        ...
+
+    async def aclose(self) -> None:
+        """Return the connection to the pool, or close it in the middle of the body. Idempotent."""
+        ...
+
+
+class HttpEngine(Protocol):
+    """Sends requests over its own pool of connections. Safe for concurrent use in its loop."""
+
+    async def send(
+        self, request: HttpRequest, timeouts: Timeouts, proxy: str | None = None, /
+    ) -> HttpResponse:
+        """Send *request* and return once the headers have come. Follows no redirects.
+
+        Raises NetworkError, or RequestTimeoutError if the connect limit runs out.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Close every connection, including those that are still being made. Idempotent."""
+        ...

@@ -1,0 +1,54 @@
+"""Exceptions of HTTP libraries as errors of ours."""
+
+from typing import Final
+from urllib.parse import urlsplit
+
+from llmcore.routes.http_request import HttpRequest
+from llmcore.schema.errors import LLMError, NetworkError, RequestTimeoutError
+
+_TRANSPORT_FAULTS: Final = frozenset(
+    {"RequestError", "InvalidURL", "NetworkError", "ProtocolError", "ProxyError"}
+    | {"UnsupportedProtocol", "ConnectionNotAvailable", "ClientError", "HttpProcessingError"}
+)
+_TIMEOUT_NAMES: Final = {
+    "ConnectTimeout": "connect",
+    "ConnectionTimeoutError": "connect",
+    "PoolTimeout": "pool",
+    "WriteTimeout": "write",
+}
+
+
+def translate(error: Exception, request: HttpRequest) -> Exception:
+    """Return an HTTP library's exception as one of ours; any other exception stays as it is.
+
+    Exceptions are recognised by the names of their classes, so that httpx, httpx2, httpcore and
+    aiohttp are served alike.
+    """
+    if isinstance(error, LLMError):
+        return error
+    names = [kind.__name__ for kind in type(error).__mro__]
+    where = urlsplit(request.url)
+    target = f"{where.scheme}://{where.netloc}"
+    detail = _detail(error, names)
+    cause = None if "ClientResponseError" in names else error  # it shows the request's headers
+    root = error.__cause__ or error.__context__
+    refused = isinstance(root, OSError) and not isinstance(root, TimeoutError)
+    if ("TimeoutException" in names and not refused) or isinstance(error, TimeoutError):
+        code = next((_TIMEOUT_NAMES[name] for name in names if name in _TIMEOUT_NAMES), "read")
+        message = f"{target} did not answer in time ({code}): {detail}"
+        return RequestTimeoutError(message, error_code=code, cause=cause)
+    if not _TRANSPORT_FAULTS.isdisjoint(names) or isinstance(error, OSError | ValueError):
+        return NetworkError(f"the connection to {target} failed: {detail}", cause=cause)
+    return error
+
+
+def _detail(error: Exception, names: list[str]) -> str:
+    """Return the first message in the chain of causes; the outer ones are often empty."""
+    if "ClientResponseError" in names:
+        return f"{getattr(error, 'status', '')} {getattr(error, 'message', '')}".strip()
+    link: BaseException | None = error
+    while link is not None:
+        if words := str(link):
+            return words
+        link = link.__cause__ or link.__context__
+    return type(error).__name__

@@ -1,0 +1,418 @@
+"""The portable engine: httpx, on asyncio and trio, by its transport interface.
+
+What `httpx.AsyncClient` adds to a transport (cookies, redirects, merged headers) is not wanted for
+an API call. httpx2, the maintained continuation of httpx, has the same interfaces.
+"""
+
+import contextlib
+import functools
+import importlib
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final, Protocol
+from urllib.parse import unquote, urlsplit
+
+import anyio
+import httpcore
+import httpx
+
+from llmcore.client.http import engine
+from llmcore.client.http.decompression import Inflated
+from llmcore.client.http.errors import translate
+from llmcore.client.http.httpx_network import TrackedNetwork, TrackedStream, has_unread
+from llmcore.client.http.wire import joined_headers, wire_headers, wire_url
+from llmcore.client.loop_task import LoopTask
+from llmcore.routes.http_request import HttpRequest
+from llmcore.routes.timeouts import Timeouts
+
+if TYPE_CHECKING:
+    import ssl
+
+
+class PooledTransport(httpx.AsyncHTTPTransport):
+    """httpx's transport over a pool of its own making, which closes idle connections in time."""
+
+    def __init__(self, pool: httpcore.AsyncConnectionPool, network: TrackedNetwork) -> None:
+        self._pool = pool
+        self._network = network
+        self._sweeper: LoopTask | None = None
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Send *request*; return once the headers have come."""
+        try:
+            return await super().handle_async_request(request)
+        except BaseException:
+            await self._close_unused()
+            raise
+
+    def sweep(self) -> None:
+        """Have idle connections closed when their time is over, though no request comes."""
+        if self._sweeper is None:
+            self._sweeper = LoopTask(self._close_expired)
+
+    async def aclose(self) -> None:
+        """Close every connection, including those that are still being made."""
+        sweeper, self._sweeper = self._sweeper, None
+        if sweeper is not None:
+            await sweeper.stop()
+        await self._pool.aclose()
+        await self._network.aclose()
+
+    async def _close_expired(self) -> None:
+        try:
+            while any(not connection.is_closed() for connection in self._pool.connections):
+                await anyio.sleep(engine.IDLE_SECONDS / 2)
+                for connection in self._pool.connections:
+                    if connection.is_idle() and connection.has_expired():
+                        with anyio.CancelScope(shield=True):
+                            await connection.aclose()
+        finally:
+            self._sweeper = None
+
+    async def _close_unused(self) -> None:
+        """Close connections that were opened for a request which was cancelled before it used them.
+
+        httpcore forgets them, open. One that another request is just about to use may be among
+        them; that request then gets another one.
+        """
+        with anyio.CancelScope(shield=True):
+            for connection in self._pool.connections:
+                if ", NEW, " in connection.info():
+                    await connection.aclose()
+
+
+class HttpxEngine:
+    """Sends over httpx transports: one of ours for each proxy in use, or the one it is given."""
+
+    def __init__(
+        self,
+        *,
+        tls: "Callable[[], ssl.SSLContext]",
+        http2: bool = False,
+        socket: str | None = None,
+    ) -> None:
+        self._tls = tls
+        self._http2 = http2
+        self._socket = socket
+        self._transports: dict[tuple[str | None, bool], PooledTransport] = {}
+
+    async def send(
+        self, request: HttpRequest, timeouts: Timeouts, proxy: str | None = None
+    ) -> "HttpxResponse":
+        """Send *request*; return once the headers have come."""
+        key = proxy, request.url.startswith("https:")
+        transport = self._transports.get(key)
+        if transport is None:
+            transport = self._transports[key] = self._new_transport(proxy, secure=key[1])
+        limits = limits_of(timeouts)
+        limits["read"] = timeouts.connect if request.body else None  # until then, of a proxy
+        try:
+            native = await transport.handle_async_request(
+                native_request(httpx, request, limits, _Body(request.body, limits))
+            )
+        except httpx.ReadTimeout as error:
+            if limits["read"] is None:
+                raise translate(error, request) from error
+            message = "the proxy opened no tunnel"
+            raise translate(httpx.ConnectTimeout(message), request) from error
+        except Exception as error:
+            raise translate(error, request) from error
+        return HttpxResponse(native, request, transport)
+
+    async def aclose(self) -> None:
+        """Close every connection."""
+        transports, self._transports = self._transports, {}
+        for transport in transports.values():
+            await transport.aclose()
+
+    def _new_transport(self, proxy: str | None, *, secure: bool) -> PooledTransport:
+        """Return a new transport. A TLS context is made only where one is needed: it takes long."""
+        network = TrackedNetwork()
+        pool = httpcore.AsyncConnectionPool(
+            ssl_context=self._tls() if secure else None,
+            proxy=None if proxy is None else self._proxy(proxy),
+            max_connections=None,
+            max_keepalive_connections=engine.MAX_IDLE_CONNECTIONS,
+            keepalive_expiry=engine.IDLE_SECONDS,
+            http2=self._http2,
+            uds=self._socket,
+            network_backend=network,
+        )
+        return PooledTransport(pool, network)
+
+    def _proxy(self, proxy: str) -> httpcore.Proxy:
+        parts = urlsplit(proxy)
+        host = parts.netloc.rpartition("@")[2]  # port and brackets included
+        auth = None
+        if parts.username is not None:
+            auth = (unquote(parts.username), unquote(parts.password or ""))
+        return httpcore.Proxy(
+            f"{parts.scheme}://{host}",
+            auth=auth,
+            ssl_context=self._tls() if parts.scheme == "https" else None,
+        )
+
+
+class HttpxTransport(Protocol):
+    """What is used of `httpx.AsyncBaseTransport` and `httpx2.AsyncBaseTransport`."""
+
+    async def handle_async_request(self, request: Any, /) -> Any:
+        """Send a request of the same library, and return once the headers have come."""
+
+    async def aclose(self) -> None:
+        """Free the connections."""
+
+
+class HttpxClient(Protocol):
+    """What is used of `httpx.AsyncClient` and `httpx2.AsyncClient`."""
+
+    def build_request(
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: dict[str, str],
+        content: bytes,
+        timeout: tuple[float | None, float | None, float | None, float | None],
+    ) -> Any:
+        """Build a request; the limits are connect, read, write and pool, in seconds."""
+
+    async def send(self, request: Any, *, stream: bool, follow_redirects: bool) -> Any:
+        """Send it, and return once the headers have come."""
+
+    async def aclose(self) -> None:
+        """Free the connections."""
+
+
+class GivenTransport:
+    """Sends over a transport of httpx or httpx2 that stays the caller's."""
+
+    def __init__(self, transport: HttpxTransport) -> None:
+        self._transport = transport
+        self._library = library_of(transport)
+
+    async def send(
+        self, request: HttpRequest, timeouts: Timeouts, _proxy: str | None = None
+    ) -> "HttpxResponse":
+        """Send *request*; return once the headers have come."""
+        limits = limits_of(timeouts)
+        body = self._library.ByteStream(request.body)
+        native = native_request(self._library, request, limits, body)
+        try:
+            return HttpxResponse(await self._transport.handle_async_request(native), request)
+        except Exception as error:
+            raise translate(error, request) from error
+
+    async def aclose(self) -> None:
+        """Leave the transport open."""
+
+
+class GivenClient:
+    """Sends over a client of httpx or httpx2 that stays the caller's, with all it is set up for."""
+
+    def __init__(self, client: HttpxClient) -> None:
+        self._client = client
+
+    async def send(
+        self, request: HttpRequest, timeouts: Timeouts, _proxy: str | None = None
+    ) -> "HttpxResponse":
+        """Send *request*; return once the headers have come."""
+        limits = limits_of(timeouts)
+        try:
+            native = self._client.build_request(
+                request.method,
+                request.url,
+                headers=dict(request.headers),
+                content=request.body,
+                timeout=(limits["connect"], limits["read"], limits["write"], limits["pool"]),
+            )
+            response = await self._client.send(native, stream=True, follow_redirects=False)
+        except Exception as error:
+            raise translate(error, request) from error
+        return HttpxResponse(response, request)
+
+    async def aclose(self) -> None:
+        """Leave the client open."""
+
+
+class HttpxResponse:
+    """A response of httpx, or of what has its interface."""
+
+    def __init__(
+        self, native: Any, request: HttpRequest, transport: PooledTransport | None = None
+    ) -> None:
+        self._native = native
+        self._request = request
+        self._transport = transport
+        extensions: Mapping[str, Any] = native.extensions
+        self._network: Any = extensions.get("network_stream")
+        self._shared = extensions.get("http_version") == b"HTTP/2"
+        """Whether other responses are read from the same connection."""
+        self.status: int = native.status_code
+        self.headers: Mapping[str, str] = joined_headers(native.headers.raw)
+
+    @property
+    def upgraded(self) -> httpcore.AsyncNetworkStream | None:
+        """The bare connection, after the server switched to another protocol (status 101)."""
+        switched = self.status == 101 and isinstance(self._network, httpcore.AsyncNetworkStream)
+        return self._network if switched else None
+
+    def limit_reads(self, seconds: float | None) -> bool:
+        """Limit every further read of the body.
+
+        False for HTTP/2, whose connection is read by whichever response comes first, and for
+        transports that are not ours.
+        """
+        if self._shared or not isinstance(self._network, TrackedStream):
+            return False
+        self._network.read_limit = seconds
+        return True
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """Iterate over the body, decompressed. Closes the response when the iteration ends."""
+        body = await self._body()
+        whole = False
+        try:
+            async for chunk in body:
+                yield chunk
+            whole = True
+            await self._release()
+        except Exception as error:
+            raise translate(error, self._request) from error
+        finally:
+            if not whole:
+                await self.aclose()
+                await _unwind(body)
+
+    async def aclose(self) -> None:
+        """Return the connection to the pool, or close it if the body was not read to its end."""
+        with anyio.CancelScope(shield=True):
+            await self._close()
+
+    async def _body(self) -> AsyncIterator[bytes]:
+        if getattr(self._native, "is_stream_consumed", False):  # by an event hook of the client's
+            return _Pieces((await self._native.aread(),))
+        stream: Any = self._native.stream
+        encoding = self.headers.get("content-encoding", "").strip().lower()
+        return Inflated(stream, encoding) if encoding not in ("", "identity") else aiter(stream)
+
+    async def _release(self) -> None:
+        """Return the connection to the pool, unless the server sent more than its response.
+
+        httpcore 1.0 leaves what follows a response in h11's buffer, where it would be the beginning
+        of the next one. Bytes that are still on the socket it looks for before it uses an idle
+        connection again. A connection whose h11 state is an error it closes.
+        """
+        if self._network is not None and not self._shared:
+            parser = _parser(self._native.stream)
+            if parser is not None and (parser.trailing_data[0] or has_unread(self._network)):
+                parser.send_failed()
+        await self._close()
+        if self._transport is not None:
+            self._transport.sweep()
+
+    async def _close(self) -> None:
+        if self._shared or not isinstance(self._network, TrackedStream):
+            await self._native.aclose()
+            return
+        self._network.read_limit = None
+        try:
+            await self._native.aclose()
+        except BaseException:  # a task of asyncio's was cancelled in the middle of it
+            with anyio.CancelScope(shield=True):
+                await self._network.aclose()
+            raise
+
+
+class _Body(httpx.AsyncByteStream):
+    """A request's body.
+
+    What httpx makes of bytes is a generator, which nobody closes when sending is cancelled. When
+    it is asked for, there is a connection: the limit for reads that open one is lifted.
+    """
+
+    def __init__(self, data: bytes, limits: dict[str, float | None]) -> None:
+        self._data = data
+        self._limits = limits
+
+    def __aiter__(self) -> "_Pieces":
+        self._limits["read"] = None
+        return _Pieces((self._data,))
+
+
+class _Pieces:
+    """An iterator over bytes that are there."""
+
+    def __init__(self, pieces: Iterable[bytes]) -> None:
+        self._pieces = iter(pieces)
+
+    def __aiter__(self) -> "_Pieces":
+        return self
+
+    async def __anext__(self) -> bytes:
+        for piece in self._pieces:
+            return piece
+        raise StopAsyncIteration
+
+
+def limits_of(timeouts: Timeouts) -> dict[str, float | None]:
+    """Return *timeouts* as httpx has them. The client itself limits reading: it counts events."""
+    return {
+        "connect": timeouts.connect,
+        "read": None,
+        "write": timeouts.first_event,
+        "pool": timeouts.first_event,
+    }
+
+
+def native_request(
+    library: Any, request: HttpRequest, limits: dict[str, float | None], body: Any
+) -> Any:
+    """Return *request* as a request of *library*, which is httpx or httpx2."""
+    headers = [(k.encode("ascii"), v.encode()) for k, v in wire_headers(request).items()]
+    return library.Request(
+        request.method,
+        _native_url(library, request.url),
+        headers=headers,
+        stream=body,
+        extensions={"timeout": limits},
+    )
+
+
+@functools.lru_cache(maxsize=256)
+def _native_url(library: Any, url: str) -> Any:
+    return library.URL(wire_url(url))
+
+
+def library_of(given: object) -> Any:
+    """Return the module, httpx or httpx2, whose requests *given* takes."""
+    roots = {kind.__module__.partition(".")[0] for kind in type(given).__mro__}
+    return importlib.import_module("httpx2") if "httpx2" in roots else httpx
+
+
+_INNER: Final = ("_stream", "_httpcore_stream", "_connection", "_h11_state")
+
+
+def _parser(stream: Any) -> Any:
+    """Return the h11 connection that a response of httpcore is read with, or None.
+
+    httpx, httpcore and httpx2 hold the streams of a response in each other; none of them offers
+    the parser.
+    """
+    while stream is not None and not hasattr(stream, "trailing_data"):
+        inner = (getattr(stream, name, None) for name in _INNER)
+        stream = next((one for one in inner if one is not None), None)
+    return stream
+
+
+async def _unwind(body: AsyncIterator[bytes]) -> None:
+    """Run the generators of a closed response to their end.
+
+    They are nested several deep, and one that is dropped in the middle is closed by the garbage
+    collector at some later time (trio warns of it). Reading on ends them all: from a closed
+    connection it fails, and on one of HTTP/2, which stays open for others, it is cancelled. Neither
+    matters to the caller, who has left.
+    """
+    with anyio.CancelScope(shield=True) as scope, contextlib.suppress(Exception):
+        scope.cancel()
+        async for _ in body:
+            continue

@@ -1,0 +1,50 @@
+"""Requests as they go over the wire: headers and URLs in the form that HTTP needs."""
+
+import re
+from collections.abc import Iterable
+from typing import Final
+from urllib.parse import quote, urlsplit, urlunsplit
+
+from llmcore.routes.http_request import HttpRequest
+
+_COMPRESSED: Final = "gzip, deflate"
+_UNSAFE: Final = re.compile(r"[\x00-\x20\x7f\"<>\\^`{|}]")
+_PORT: Final = re.compile(r":\d+$")
+_DEFAULT_PORTS: Final = {"http": ":80", "https": ":443"}
+
+
+def wire_headers(request: HttpRequest) -> dict[str, str]:
+    """Return the headers of *request* and those that HTTP itself needs."""
+    headers = dict(request.headers)
+    if "host" not in headers:
+        headers = {"host": _authority(request.url), **headers}
+    headers.setdefault("accept-encoding", _COMPRESSED)
+    if request.body or request.method == "POST":
+        headers["content-length"] = str(len(request.body))
+    return headers
+
+
+def wire_url(url: str) -> str:
+    """Return *url* in ASCII: the host in IDNA, unsafe characters percent-encoded."""
+    if url.isascii() and not _UNSAFE.search(url):
+        return url
+    scheme, authority, path, query, _ = urlsplit(url)
+    port = _PORT.search(authority)
+    host = authority[: port.start()] if port else authority
+    safe = "%/:=&?~+!$,;'@()*"
+    encoded = host.encode("idna").decode() + (port.group() if port else "")
+    return urlunsplit((scheme, encoded, quote(path, safe), quote(query, safe), ""))
+
+
+def joined_headers(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+    """Return *headers* by lower-case name; repeated ones are joined (RFC 9110, 5.3)."""
+    joined: dict[str, str] = {}
+    for name, value in headers:
+        key, text = name.decode("latin-1").lower(), value.decode("latin-1")
+        joined[key] = f"{joined[key]}, {text}" if key in joined else text
+    return joined
+
+
+def _authority(url: str) -> str:
+    scheme, authority, *_ = urlsplit(wire_url(url))
+    return authority.rpartition("@")[2].removesuffix(_DEFAULT_PORTS.get(scheme, "\0"))

@@ -1,0 +1,356 @@
+"""What servers send unasked, and what a client leaves open: nothing of it reaches another call."""
+
+import gc
+import socket
+import ssl
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+import httpx
+import httpx2
+import pytest
+
+from llmcore.client.client import Client
+from llmcore.client.http import engine
+from llmcore.client.http.options import HttpOptions
+from llmcore.routes.openai_compatible import OpenAICompatible
+from llmcore.schema.errors import NetworkError
+from llmcore.schema.model import Model
+from llmcore.schema.request import request
+from llmcore.schema.result import Success
+from tests.support.programs.open_sockets import needs_proc, open_sockets, port_of, until
+from tests.support.servers.loopback import (
+    Answer,
+    chat_handler,
+    chat_stream,
+    chat_whole,
+    serve,
+)
+from tests.support.servers.tls_loopback import Authority, new_authority
+
+pytestmark = pytest.mark.anyio
+
+JSON = {"content-type": "application/json"}
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return new_authority(tmp_path_factory.mktemp("ca"))
+
+
+def model_at(url: str, **settings: Any) -> Model:
+    facade = OpenAICompatible.configure(name="loop", base_url=url, api_key="sk-key", **settings)
+    return facade.model("m")
+
+
+def response(text: str, *, chunked: bool = False) -> bytes:
+    """Return a whole HTTP response that says *text*."""
+    body = chat_whole(text)
+    if chunked:
+        head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked"
+        return b"%b\r\n\r\n%x\r\n%b\r\n0\r\n\r\n" % (head, len(body), body)
+    head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d" % len(body)
+    return head + b"\r\n\r\n" + body
+
+
+class Raw:
+    """Answers each request with bytes of its choice; remembers which connection it came over."""
+
+    def __init__(self, first: list[bytes | float], context: ssl.SSLContext | None) -> None:
+        self.first = first
+        """What the first request of the first connection is answered with."""
+        self.requests: list[int] = []
+        self.context = context
+        self.connections: list[socket.socket] = []
+        self.socket = socket.create_server(("127.0.0.1", 0), backlog=64)
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    @property
+    def url(self) -> str:
+        scheme = "http" if self.context is None else "https"
+        return f"{scheme}://127.0.0.1:{self.socket.getsockname()[1]}"
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self.socket.accept()
+            except OSError:
+                return
+            self.connections.append(connection)
+            number = len(self.connections)
+            threading.Thread(target=self._serve, args=(connection, number), daemon=True).start()
+
+    def _serve(self, connection: socket.socket, number: int) -> None:
+        try:
+            if self.context is not None:
+                connection = self.context.wrap_socket(connection, server_side=True)
+            with connection:
+                while self._read(connection):
+                    self.requests.append(number)
+                    if len(self.requests) == 1:
+                        for piece in self.first:
+                            if isinstance(piece, bytes):
+                                connection.sendall(piece)
+                            else:
+                                threading.Event().wait(piece)
+                    else:
+                        connection.sendall(response("second"))
+        except OSError:
+            return
+
+    @staticmethod
+    def _read(connection: socket.socket) -> bool:
+        data = b""
+        while b"\r\n\r\n" not in data:
+            piece = connection.recv(65536)
+            if not piece:
+                return False
+            data += piece
+        head, _, body = data.partition(b"\r\n\r\n")
+        lines = [line.partition(b":") for line in head.lower().split(b"\r\n")]
+        length = next(int(value) for name, _, value in lines if name == b"content-length")
+        while len(body) < length:
+            body += connection.recv(65536)
+        return True
+
+
+@contextmanager
+def raw(*first: bytes | float, context: ssl.SSLContext | None = None) -> Iterator[Raw]:
+    server = Raw(list(first), context)
+    try:
+        yield server
+    finally:
+        server.socket.close()
+
+
+POISON = response("POISON")
+EXTRA = {
+    "a whole response": POISON,
+    "two responses": POISON + POISON,
+    "a chunked response": response("POISON", chunked=True),
+    "the beginning of a response": POISON[:60],
+    "part of a header": b"HTTP/1.1 200 OK\r\nx-a: ",
+}
+
+
+async def texts(url: str, count: int = 2, **options: Any) -> list[str]:
+    """Return what *count* calls in a row are answered."""
+    async with Client(**options) as client:
+        found = []
+        for _ in range(count):
+            result = await client.generate(request(model=model_at(url), prompt="Hi"))
+            found.append(result.unwrap().text)
+            await anyio.sleep(0.05)
+    return found
+
+
+# -- bytes after a response
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+@pytest.mark.parametrize("extra", EXTRA.values(), ids=EXTRA)
+async def test_bytes_after_a_response_do_not_answer_the_next_call(
+    extra: bytes, chunked: bool
+) -> None:
+    """They come in the same segment; the next call gets a connection of its own."""
+    with raw(response("first", chunked=chunked) + extra) as server:
+        assert await texts(server.url) == ["first", "second"]
+
+    assert server.requests == [1, 2]
+
+
+@pytest.mark.parametrize("extra", EXTRA.values(), ids=EXTRA)
+async def test_bytes_that_come_while_a_connection_is_idle_do_not_answer_the_next_call(
+    extra: bytes,
+) -> None:
+    """They come a moment after the response."""
+    with raw(response("first"), 0.02, extra) as server:
+        assert await texts(server.url) == ["first", "second"]
+
+    assert server.requests == [1, 2]
+
+
+async def test_bytes_after_a_response_behind_tls_do_not_answer_the_next_call(
+    authority: Authority,
+) -> None:
+    """In a TLS record of their own: neither the socket nor the HTTP parser shows them."""
+    options = HttpOptions(ca_file=str(authority.file))
+    for first in ([response("first") + POISON], [response("first"), POISON]):
+        with raw(*first, context=authority.server_context("http/1.1")) as server:
+            assert await texts(server.url, http=options) == ["first", "second"]
+
+        assert server.requests == [1, 2]
+
+
+async def test_bytes_after_a_streamed_response_do_not_answer_the_next_call() -> None:
+    """Also where the stream ends by its own sentinel."""
+    events = b"".join(piece for piece in chat_stream() if isinstance(piece, bytes))
+    head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n"
+    stream = head + b"content-length: %d\r\n\r\n%b" % (len(events), events)
+    with raw(stream + POISON) as server:
+        async with Client() as client:
+            asked = request(model=model_at(server.url), prompt="Hi")
+            assert (await client.stream(asked).result()).unwrap().text == "Hello"
+            assert (await client.generate(asked)).unwrap().text == "second"
+
+    assert server.requests == [1, 2]
+
+
+@pytest.mark.parametrize("make", [httpx.AsyncClient, httpx2.AsyncClient])
+async def test_bytes_after_a_response_do_not_answer_the_next_call_of_a_given_client(
+    make: Any,
+) -> None:
+    """The clients of httpx and httpx2 would give them to it."""
+    with raw(response("first") + POISON) as server:
+        async with make() as http:
+            assert await texts(server.url, http=http) == ["first", "second"]
+
+    assert server.requests == [1, 2]
+
+
+async def test_a_connection_is_used_again_after_a_clean_response() -> None:
+    """Informational responses before it belong to it."""
+    early = b"HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n"
+    with raw(early + response("first")) as server:
+        assert await texts(server.url, 3) == ["first", "second", "second"]
+
+    assert server.requests == [1, 1, 1]
+
+
+@pytest.mark.parametrize("make", [httpx.AsyncClient, httpx2.AsyncClient])
+async def test_a_connection_of_a_given_client_is_used_again(make: Any) -> None:
+    """The check for bytes after a response knows the streams of both libraries."""
+    with raw(response("first")) as server:
+        async with make() as http:
+            assert await texts(server.url, 3, http=http) == ["first", "second", "second"]
+
+    assert server.requests == [1, 1, 1]
+
+
+async def test_a_connection_behind_tls_is_used_again(authority: Authority) -> None:
+    """Session tickets, which come after the handshake, are no bytes after a response."""
+    options = HttpOptions(ca_file=str(authority.file))
+    with raw(response("first"), context=authority.server_context("http/1.1")) as server:
+        assert await texts(server.url, 3, http=options) == ["first", "second", "second"]
+
+    assert server.requests == [1, 1, 1]
+
+
+# -- redirects to another host
+
+
+OWN = {
+    "X-Portkey-Api-Key": "own-secret",
+    "Helicone-Auth": "own-secret",
+    "X-Anything": "own-secret",
+    "Cookie": "own-secret",
+}
+
+
+async def test_a_redirect_to_another_host_carries_none_of_the_callers_headers() -> None:
+    """No list of names can say which of them are secret."""
+    with serve(chat_handler) as other, serve(chat_handler) as server:
+        away = {"location": f"{other.url}/v1/chat/completions?subscription-key=own-secret&b=2"}
+        server.handler = lambda _: Answer([b""], 307, away, length=0)
+        query = {"subscription-key": "own-secret", "a": "1"}
+        model = model_at(server.url, headers=OWN, query=query)
+        async with Client() as client:
+            assert isinstance(await client.generate(request(model=model, prompt="x")), Success)
+
+    (seen,) = other.received
+    assert "own-secret" not in repr(seen.headers) + seen.path
+    assert seen.path.endswith("?b=2")
+    assert not {name.lower() for name in OWN} & seen.headers.keys()
+    assert seen.headers["content-type"] == "application/json"
+    assert seen.body == server.received[0].body
+
+
+async def test_a_redirect_on_the_same_host_carries_the_callers_headers() -> None:
+    """It is the server that they were meant for."""
+    with serve(chat_handler) as server:
+
+        def handler(received: Any) -> Answer:
+            if received.path.startswith("/new"):
+                return chat_handler(received)
+            return Answer([b""], 307, {"location": "/new"}, length=0)
+
+        server.handler = handler
+        async with Client() as client:
+            model = model_at(server.url, headers=OWN)
+            assert isinstance(await client.generate(request(model=model, prompt="x")), Success)
+
+    assert server.received[1].headers["helicone-auth"] == "own-secret"
+
+
+@pytest.mark.parametrize("make", [httpx.AsyncClient, httpx2.AsyncClient])
+async def test_a_given_client_that_follows_redirects_does_not_follow_ours(make: Any) -> None:
+    """It would take all headers but `authorization` to the other host."""
+    with serve(chat_handler) as other, serve(chat_handler) as server:
+        away = {"location": f"{other.url}/v1/chat/completions"}
+        server.handler = lambda _: Answer([b""], 307, away, length=0)
+        async with make(follow_redirects=True) as http, Client(http=http) as client:
+            model = model_at(server.url, headers=OWN)
+            assert isinstance(await client.generate(request(model=model, prompt="x")), Success)
+
+    assert "own-secret" not in repr(other.received[0].headers)
+
+
+# -- what is left open
+
+
+@needs_proc
+async def test_closing_a_client_while_calls_connect_leaves_no_socket_open() -> None:
+    """At whatever moment of their beginning it is closed."""
+    with serve(chat_handler) as server:
+        asked = request(model=model_at(server.url), prompt="Hi")
+        for steps in (0, 1, 2, 3, 5, 8, 13, 21, 40):
+            client = Client()
+            async with anyio.create_task_group() as group:
+                for _ in range(10):
+                    group.start_soon(client.stream(asked).result)
+                for _ in range(steps):
+                    await anyio.lowlevel.checkpoint()
+                await client.aclose()
+            await client.aclose()
+
+            assert await until(lambda: open_sockets(port_of(server)) == 0)
+    gc.collect()
+
+
+@needs_proc
+async def test_idle_connections_are_closed_when_their_time_is_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Though no request uses the pool again."""
+    monkeypatch.setattr(engine, "IDLE_SECONDS", 0.2)
+    with serve(chat_handler) as server:
+        async with Client() as client:
+            asked = request(model=model_at(server.url), prompt="Hi")
+            async with anyio.create_task_group() as group:
+                for _ in range(5):
+                    group.start_soon(client.generate, asked)
+            assert open_sockets(port_of(server)) > 0
+            assert await until(lambda: open_sockets(port_of(server)) == 0)
+            assert isinstance(await client.generate(asked), Success)
+
+
+async def test_calls_that_a_closed_client_cuts_fail_with_an_error_of_the_network() -> None:
+    """It is a value like every other failure."""
+    with serve(lambda _: Answer([5.0, chat_whole()], headers=JSON)) as server:
+        client = Client()
+        results: list[Any] = []
+
+        async def ask() -> None:
+            results.append(await client.generate(request(model=model_at(server.url), prompt="Hi")))
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(ask)
+            assert await until(lambda: bool(server.received))
+            await anyio.sleep(0.05)
+            await client.aclose()
+
+    assert isinstance(results[0].failure(), NetworkError)
