@@ -169,11 +169,17 @@ def test_the_providers_own_url(bridge: Bridge, tmp_path: Path) -> None:
 
 
 def test_the_local_model_talks(local: Gateway, tmp_path: Path) -> None:
-    """A plain turn on the embedded model, with a prompt that it has room for."""
-    turn = Codex(tmp_path, local.url, model="smollm2", small=True).run("Say hello.")
+    """A plain turn on the embedded model, with a prompt that it has room for.
 
-    assert turn.code == 0, turn
-    assert turn.text
+    The model is tiny and its answers are sampled: one turn of three has to be a message.
+    """
+    codex = Codex(tmp_path, local.url, model="smollm2", small=True)
+    turns: list[CodexTurn] = []
+    while len(turns) < 3 and not any(turn.code == 0 and turn.has_message for turn in turns):
+        turns.append(codex.run("Say hello."))
+
+    assert turns[-1].code == 0, turns
+    assert turns[-1].text
 
 
 PIXEL = bytes.fromhex(

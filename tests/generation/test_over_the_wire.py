@@ -174,7 +174,7 @@ def http_date(seconds: float) -> str:
         ({"retry-after": http_date(0), "date": http_date(0)}, 0.0),
         ({"retry-after": http_date(-60), "date": http_date(0)}, 0.01),
     ],
-    ids=str,
+    ids=["none", "0", "0.02", "ms", "ms first", "no date", "date", "past date"],
 )
 async def test_the_server_says_how_long(
     server: Loopback, headers: dict[str, str], delay: float

@@ -77,6 +77,7 @@ def test_an_empty_body_is_nothing(encoding: str) -> None:
         ("gzip", gzip.compress(TEXT) + b"more", "damaged"),
         ("deflate", zlib.compress(TEXT) + b"more", "more after the end"),
     ],
+    ids=["another encoding", "not gzip", "cut gzip", "more than gzip", "more than deflate"],
 )
 def test_what_cannot_be_read(encoding: str, data: bytes, said: str) -> None:
     """It is a ValueError, which the transport makes a NetworkError."""

@@ -116,6 +116,11 @@ class CodexTurn:
         return [event["item"] for event in self.events if event["type"] == "item.completed"]
 
     @property
+    def has_message(self) -> bool:
+        """Whether the model wrote anything."""
+        return any(item["type"] == "agent_message" and item["text"] for item in self.items)
+
+    @property
     def text(self) -> str:
         """The last message."""
         return str([item["text"] for item in self.items if item["type"] == "agent_message"][-1])
