@@ -7,7 +7,7 @@ back into text; where no call can be demanded either, the shape is asked for in 
 from collections.abc import Mapping
 from typing import Final, Literal
 
-from attrs import frozen
+from attrs import field, frozen
 
 from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.native_json import text_or_json
@@ -16,6 +16,7 @@ from llmcore.schema import json
 from llmcore.schema.json import JsonObject, JsonValue
 from llmcore.schema.options import ResponseFormat
 from llmcore.schema.request import LLMRequest
+from llmcore.schema.tools import ToolChoice
 
 WRAPPER: Final = "answer"
 """The one property of a tool's input that stands for an answer that is no object."""
@@ -121,3 +122,59 @@ def format_in_words(wanted: ResponseFormat, why: str, notes: Notes) -> str:
     if wanted.schema is None:
         return words
     return f"{words} It must match this schema:\n{json.dumps(wanted.schema).decode()}"
+
+
+# -- in the body
+
+
+@frozen(kw_only=True)
+class ForcedFormat:
+    """How a body asks for the shape of the response, at an API where a call may stand for it."""
+
+    schema: JsonObject | None = None
+    """The schema that the API itself enforces."""
+    tool: str | None = None
+    """The name of the tool whose input is the response."""
+    tool_description: str = TOOL_DESCRIPTION
+    tool_schema: JsonObject = field(factory=dict)
+    choice: ToolChoice | None = None
+    """The choice that leads to a call of the tool, or first to the caller's tools; None leaves
+    the caller's own choice."""
+    instructions: tuple[str, ...] = ()
+    """Texts that end the system prompt."""
+
+
+def lower_format(
+    request: LLMRequest, planned: Plan, *, may_force: bool, unenforced: str, notes: Notes
+) -> ForcedFormat:
+    """Return what the body says of the response's shape.
+
+    Without *may_force* no call can be forced, although the model itself takes forced calls
+    (beside a budget of thinking). *unenforced* says why nothing but words can ask for the shape.
+    """
+    wanted = request.response_format
+    notes.extend(planned.projected.diagnostics)
+    if wanted is None or planned.by == "nothing":
+        return ForcedFormat()
+    if planned.by == "format":
+        return ForcedFormat(schema=planned.projected.schema)
+    if planned.by == "words":
+        return ForcedFormat(instructions=(format_in_words(wanted, unenforced, notes),))
+    name = answer_tool(request)
+    forced = ForcedFormat(
+        tool=name,
+        tool_description=wanted.description or TOOL_DESCRIPTION,
+        tool_schema=planned.projected.schema,
+        choice=_forced_choice(request, name) if may_force else None,
+        instructions=() if may_force else (ask_for_call(name, notes),),
+    )
+    if may_force:
+        note_call(notes)
+    return forced
+
+
+def _forced_choice(request: LLMRequest, name: str) -> ToolChoice | None:
+    mode = request.tool_choice.mode if request.tool_choice is not None else "auto"
+    if not request.tools or mode == "none":
+        return ToolChoice.named(name)
+    return None if mode == "named" else ToolChoice.required()

@@ -4,18 +4,17 @@ Documents, read November 2026: https://platform.claude.com/docs/en/api/messages 
 https://platform.claude.com/docs/en/build-with-claude/streaming; others are linked where their rules
 stand.
 
-In reading order: `names` (ids and shared words),
-`types` (the API's JSON as values), `models` (what each model takes);
-building the request: `body`, `thinking`, `answer_format`, `messages`, `seating`, `parts`,
-`citations`, `tools`, `hosted_tools`, `caching`, `betas`; reading the answer: `state`,
-`content`, `native_blocks`, `usage`, `stream`.
+In reading order: `names` (ids, words and tables of both directions), `models` (what each accepts);
+building the request: `body`, `reasoning`, `messages`, `parts`, `tools`, `caching`; reading the
+response: `state`, `content`, `calls`, `finish`, `stream`. The rules of Claude, whoever serves it,
+are in `llmcore.protocols.claude`. `types` is the API's contract as strict values; the protocol
+itself reads and writes plain JSON.
 """
 
 from functools import partial
 
 from llmcore.protocols import tool_names
 from llmcore.protocols.anthropic_messages import body, stream
-from llmcore.protocols.anthropic_messages.continuing import continued
 from llmcore.protocols.anthropic_messages.names import METADATA_KEY, PROTOCOL_ID, MessagesBody
 from llmcore.protocols.anthropic_messages.state import Event, State
 from llmcore.protocols.protocol import BodyBuilder, Protocol, StreamMachine, TokenCounting
@@ -36,7 +35,7 @@ def make(*, system_messages: bool = True) -> Protocol[MessagesBody, Event, State
             decode=stream.decode,
             initial=stream.initial,
             step=stream.step,
-            continued=continued,
+            continued=stream.continued,
             halt=stream.halt,
             terminal=stream.terminal,
         ),

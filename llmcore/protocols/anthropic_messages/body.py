@@ -1,33 +1,52 @@
 """Anthropic Messages: building the request body.
 
-Source: https://platform.claude.com/docs/en/api/messages/create, read November 2026.
+Source: https://platform.claude.com/docs/en/api/messages/create, read November 2026; for the header
+of beta features https://platform.claude.com/docs/en/api/beta-headers.
+
+Provider options are laid over the body by their native names. Some are ours: `auto_cache` (False
+for no breakpoints of ours), `structured_output` (`"native"` or `"tool"`), and `beta_headers`,
+`beta_features` or `betas`, which name features beside those that the body certainly needs.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, cast
 
-from attrs import evolve, fields_dict
+from attrs import evolve
 
-from llmcore.protocols.anthropic_messages import betas, types
-from llmcore.protocols.anthropic_messages.answer_format import Format, lower_format
-from llmcore.protocols.anthropic_messages.caching import place_breakpoints
+from llmcore.protocols.answer_format import lower_format
+from llmcore.protocols.anthropic_messages.caching import is_cached, place_breakpoints
 from llmcore.protocols.anthropic_messages.messages import lower_messages, target_of
-from llmcore.protocols.anthropic_messages.models import ModelRules, rules_of
-from llmcore.protocols.anthropic_messages.names import METADATA_KEY, PROTOCOL_ID, MessagesBody
-from llmcore.protocols.anthropic_messages.thinking import (
-    DEFAULT_MAX_TOKENS,
-    Reasoning,
-    lower_reasoning,
+from llmcore.protocols.anthropic_messages.models import plan_format, rules_of
+from llmcore.protocols.anthropic_messages.names import (
+    METADATA_KEY,
+    MISSING_PARAMETERS,
+    PARAMETERS,
+    PROTOCOL_ID,
+    MessagesBody,
 )
-from llmcore.protocols.anthropic_messages.tools import Lowered, lower_tools
-from llmcore.protocols.anthropic_messages.types import blocks
-from llmcore.protocols.anthropic_messages.types import request as native
-from llmcore.protocols.anthropic_messages.types import tools as native_tools
+from llmcore.protocols.anthropic_messages.reasoning import (
+    lower_reasoning,
+    without_excluded_thinking,
+)
+from llmcore.protocols.anthropic_messages.tools import (
+    UNENFORCED,
+    format_choice,
+    format_tools,
+    lower_tools,
+)
+from llmcore.protocols.claude import (
+    ClaudeRules,
+    at_most_one,
+    has_budget,
+    is_thinking,
+    refused_sampling,
+)
+from llmcore.protocols.loose_json import dicts, mapping
 from llmcore.protocols.message_target import native_keys
 from llmcore.protocols.notes import Notes
 from llmcore.protocols.protocol import Built
 from llmcore.schema.errors import InvalidRequestError, LLMError
-from llmcore.schema.json import JsonObject, canonical
+from llmcore.schema.json import JsonObject, plain_object
 from llmcore.schema.options import merge_json
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Failure, Result, Success
@@ -35,10 +54,9 @@ from llmcore.schema.result import Failure, Result, Success
 COUNTED: Final = ("model", "messages", "system", "tools", "tool_choice", "thinking")
 """What `POST /v1/messages/count_tokens` takes of the body."""
 
-Body = types.Request
-
-_OURS: Final = frozenset({"auto_cache", "structured_output", *betas.OPTION_NAMES})
-"""Provider options that are for us, and no fields of the body."""
+_BETA_OPTIONS: Final = ("beta_headers", "beta_features", "betas")
+_OURS: Final = frozenset({"auto_cache", "structured_output", "stream", *_BETA_OPTIONS})
+"""Provider options that are not fields of the body."""
 
 
 def from_request(
@@ -52,239 +70,172 @@ def from_request(
     rules = rules_of(request.model_id)
     rules = evolve(rules, system_messages=rules.system_messages and system_messages)
     try:
-        built = _lower(request, rules, stream, notes)
+        body, betas = _lower(request, rules, stream, notes)
+        headers = _beta_headers(body, betas, _options(request))
     except LLMError as error:
         return Failure(error)
-    return Success(built)
+    return Success(Built(cast("MessagesBody", body), tuple(notes.entries), headers=headers))
+
+
+def _options(request: LLMRequest) -> JsonObject:
+    return request.options_for(METADATA_KEY, request.provider_id)
 
 
 def _lower(
-    request: LLMRequest, rules: ModelRules, stream: bool, notes: Notes
-) -> Built[MessagesBody]:
-    options = request.options_for(METADATA_KEY, request.provider_id)
-    tools = lower_tools(request, rules, _keys(request), notes)
-    reasoning = lower_reasoning(request.reasoning, request.generation.max_tokens, rules, notes)
-    reasoning = _asked_natively(reasoning, request, options)
-    answer = lower_format(request, METADATA_KEY, reasoning.thinking, notes)
-    body = _lower_conversation(
-        request, rules, tools=tools, answer=answer, reasoning=reasoning, notes=notes
-    )
-    body = _with_thinking(body, reasoning, notes)
-    body = evolve(body, **lower_generation(request, rules, body.thinking, notes))
-    body = with_options(body, {k: v for k, v in options.items() if k not in _OURS})
-    body = evolve(body, stream=True if stream else None)
-    body = _with_caching(body, request, options, notes)
-    headers = betas.headers(body, tools.betas, options)
-    native = cast("MessagesBody", types.write(body))
-    return Built(native, tuple(notes.entries), headers=headers)
-
-
-def _keys(request: LLMRequest) -> frozenset[str]:
-    """Return the ids under which native parts and tools are this API's own."""
-    return native_keys(request, METADATA_KEY, PROTOCOL_ID)
-
-
-def _lower_conversation(
-    request: LLMRequest,
-    rules: ModelRules,
-    *,
-    tools: Lowered,
-    answer: Format,
-    reasoning: Reasoning,
-    notes: Notes,
-) -> Body:
-    """Return the body with all but thinking, sampling and caching."""
-    target = target_of(
+    request: LLMRequest, rules: ClaudeRules, stream: bool, notes: Notes
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Return the body, and the beta features of its tools."""
+    options = _options(request)
+    keys = native_keys(request, METADATA_KEY, PROTOCOL_ID)
+    tools = lower_tools(request, rules, keys, notes)
+    reasoning = lower_reasoning(request, options, rules, notes)
+    answer = lower_format(
         request,
-        rules,
-        protocol=PROTOCOL_ID,
-        metadata_key=METADATA_KEY,
-        citations=answer.format is None,
+        plan_format(request),
+        may_force=not has_budget(reasoning.thinking),
+        unenforced=UNENFORCED,
+        notes=notes,
     )
+    target = target_of(request, rules, citations=answer.schema is None)
     said = lower_messages(request, target, answer.instructions, notes)
-    return Body(
-        model=request.model_id,
-        max_tokens=reasoning.max_tokens,
-        output_config=_output_config(answer, reasoning),
-        metadata=_metadata(request, notes),
-        extra_fields=tools.fields,
-        tool_choice=answer.tool_choice or tools.choice,
-        tools=(*tools.tools, *answer.tools) or None,
-        system=said.system or None,
-        messages=said.messages,
-    )
+    metadata = _lower_metadata(request, notes)
+    choice = format_choice(answer, request) or tools.choice
+    thinking = without_excluded_thinking(reasoning.thinking, choice, said.messages, notes)
+    enforced = None if answer.schema is None else {"type": "json_schema", "schema": answer.schema}
+    fields: dict[str, Any] = {
+        "model": request.model_id,
+        "max_tokens": reasoning.max_tokens,
+        "stream": stream or None,
+        **lower_generation(request, rules, thinking, notes),
+        "thinking": thinking,
+        "output_config": _present({"format": enforced, "effort": reasoning.effort}) or None,
+        "metadata": metadata,
+        "tool_choice": choice,
+        "tools": [*tools.tools, *format_tools(answer)] or None,
+        "system": said.system or None,
+        "mcp_servers": tools.servers or None,
+        "messages": said.messages,
+    }
+    body = _with_options(_present(fields), options)
+    _note_cache_options(request, notes)
+    automatic = options.get("auto_cache") is not False
+    place_breakpoints(body, request.cache, automatic=automatic, notes=notes)
+    return body, tools.betas
 
 
-def _with_caching(body: Body, request: LLMRequest, options: JsonObject, notes: Notes) -> Body:
+def _present(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _note_cache_options(request: LLMRequest, notes: Notes) -> None:
     for name in ("key", "retention"):
         if getattr(request.cache, name) is not None:
             notes.dropped("unsupported-parameter", f"cache.{name}", f"the API has no cache {name}")
-    automatic = options.get("auto_cache") is not False
-    return place_breakpoints(body, request.cache, automatic=automatic, notes=notes)
 
 
-def _output_config(answer: Format, reasoning: Reasoning) -> native.OutputConfig | None:
-    if answer.format is None and reasoning.effort is None:
-        return None
-    return native.OutputConfig(format=answer.format, effort=reasoning.effort)
-
-
-def _metadata(request: LLMRequest, notes: Notes) -> native.Metadata | None:
+def _lower_metadata(request: LLMRequest, notes: Notes) -> JsonObject | None:
     for name in request.metadata:
         if name != "user_id":
             why = "the API takes only user_id"
             notes.dropped("unsupported-parameter", f"metadata.{name}", why)
     user_id = request.metadata.get("user_id")
-    return None if user_id is None else native.Metadata(user_id)
-
-
-# -- thinking beside other wishes
-
-
-def _asked_natively(reasoning: Reasoning, request: LLMRequest, options: JsonObject) -> Reasoning:
-    """Return *reasoning*, or what the caller's own `thinking` says, for what depends on it."""
-    if not options.get("thinking"):
-        return reasoning
-    try:
-        thinking: native.Thinking = types.read_field("thinking", options["thinking"])
-    except InvalidRequestError:
-        return reasoning  # newer than our types: it goes as it is
-    limit = reasoning.max_tokens
-    if request.generation.max_tokens is None and isinstance(thinking, native.ThinkingEnabled):
-        limit = max(limit, thinking.budget_tokens + DEFAULT_MAX_TOKENS)
-    return evolve(reasoning, thinking=thinking, max_tokens=limit)
-
-
-def _with_thinking(body: Body, reasoning: Reasoning, notes: Notes) -> Body:
-    """Return *body* with thinking, unless something in it excludes a budget of thinking."""
-    thinking = reasoning.thinking
-    if not isinstance(thinking, native.ThinkingEnabled):
-        return evolve(body, thinking=thinking)
-    if isinstance(body.tool_choice, native_tools.ToolChoiceAny | native_tools.ToolChoiceTool):
-        why = "the model does not think where it must call a tool"
-    elif _continues_without_thinking(body):
-        why = "the answer under way began without thinking, and must go on so"
-    else:
-        return evolve(body, thinking=thinking)
-    notes.dropped("unsupported-parameter", "reasoning", why)
-    return body
-
-
-def _continues_without_thinking(body: Body) -> bool:
-    """Return whether tool results answer a turn that does not begin with thinking.
-
-    The API then refuses to turn thinking on: "Expected `thinking` or `redacted_thinking`".
-    """
-    if len(body.messages) < 2 or isinstance(body.messages[-2].content, str):
-        return False
-    results = body.messages[-1].content
-    if not any(isinstance(block, blocks.ToolResultBlock) for block in results):
-        return False
-    first = body.messages[-2].content[0]
-    return not isinstance(first, blocks.ThinkingBlock | blocks.RedactedThinkingBlock)
+    return None if user_id is None else {"user_id": user_id}
 
 
 # -- parameters
 
 
 def lower_generation(
-    request: LLMRequest, rules: ModelRules, thinking: native.Thinking | None, notes: Notes
+    request: LLMRequest, rules: ClaudeRules, thinking: JsonObject | None, notes: Notes
 ) -> dict[str, Any]:
     """Return sampling and stop sequences."""
     options = request.generation
-    fields: dict[str, Any] = {
-        "temperature": _temperature(options.temperature, notes),
-        "top_p": options.top_p,
-        "top_k": options.top_k,
-    }
-    for name in ("seed", "presence_penalty", "frequency_penalty", "logprobs", "top_logprobs"):
+    fields: dict[str, Any] = {native: getattr(options, name) for name, native in PARAMETERS.items()}
+    fields["temperature"] = at_most_one("temperature", options.temperature, notes)
+    for name in MISSING_PARAMETERS:
         if getattr(options, name) is not None:
             why = f"the API has no {name}"
             notes.dropped("unsupported-parameter", f"generation.{name}", why)
-    refused = _refused_sampling(fields, rules, thinking)
-    for name, why in refused.items():
+    for name, why in refused_sampling(fields, rules, thinks=is_thinking(thinking)).items():
         notes.dropped("unsupported-parameter", f"generation.{name}", why)
         fields[name] = None
     fields["stop_sequences"] = _stop_sequences(options.stop, notes) or None
     return fields
 
 
-def _temperature(temperature: float | None, notes: Notes) -> float | None:
-    if temperature is None or temperature <= 1:
-        return temperature
-    why = f"the API takes 0 to 1; {temperature} became 1"
-    notes.changed("parameter-out-of-range", "generation.temperature", why)
-    return 1.0
-
-
-def _refused_sampling(
-    fields: Mapping[str, Any], rules: ModelRules, thinking: native.Thinking | None
-) -> dict[str, str]:
-    """Return which of the sampling parameters that are set the model refuses, and why."""
-    given = [name for name, value in fields.items() if value is not None]
-    if rules.sampling == "none":
-        why = "the model samples as it likes: effort is what it takes"
-        return {name: why for name in given if fields[name] != 1 or name == "top_k"}
-    if isinstance(thinking, native.ThinkingEnabled | native.ThinkingAdaptive):
-        why = "the model takes it only without thinking"
-        return {name: why for name in given if not _fits_thinking(name, fields[name])}
-    if rules.sampling == "one" and {"temperature", "top_p"} <= set(given):
-        return {"top_p": "the model takes temperature or top_p, not both"}
-    return {}
-
-
-def _fits_thinking(name: str, value: float) -> bool:
-    return (name == "temperature" and value == 1) or (name == "top_p" and value >= 0.95)
-
-
-def _stop_sequences(stop: tuple[str, ...], notes: Notes) -> tuple[str, ...]:
+def _stop_sequences(stop: tuple[str, ...], notes: Notes) -> list[str]:
     for index, text in enumerate(stop):
         if not text.strip():
             why = "the API refuses stop sequences of white space"
             notes.dropped("unsupported-parameter", f"generation.stop[{index}]", why)
-    return tuple(text for text in stop if text.strip())
+    return [text for text in stop if text.strip()]
 
 
 # -- the caller's native fields
 
+_REQUIRED: Final[Mapping[str, type]] = {"model": str, "max_tokens": int, "messages": list}
 
-def with_options(body: Body, options: JsonObject) -> Body:
-    """Lay the caller's native fields over *body*; only we know whether it is to be streamed.
 
-    What the types cannot say exactly goes into the body as it was given.
+def _with_options(body: dict[str, Any], options: JsonObject) -> dict[str, Any]:
+    """Return *body* with the caller's native fields laid over it, the messages last.
+
+    All before the messages then stays the same from turn to turn, byte for byte. The caller's
+    values are copied: breakpoints are placed in them.
     """
-    known = fields_dict(Body).keys() - {"extra_fields"}
-    changes: dict[str, Any] = {}
-    extra = dict(body.extra_fields)
-    for name, value in options.items():
-        if name == "stream":
-            continue
-        if name not in known:
-            extra = dict(merge_json(extra, {name: value}))
-            continue
-        exact, field = _field(body, name, value)
-        changes[name] = field if exact else None
-        if not exact:
-            extra[name] = field
-    return evolve(body, **changes, extra_fields=extra)
-
-
-def _field(body: Body, name: str, value: Any) -> tuple[bool, Any]:
-    """Return the field *name* with *value* laid over it, as our type where that says it all."""
-    under = {name: types.write_field(name, getattr(body, name))}
-    merged = merge_json({k: v for k, v in under.items() if v is not None}, {name: value})
-    if name not in merged:
-        if name in _REQUIRED:
+    native = {name: value for name, value in options.items() if name not in _OURS}
+    if native:
+        body = dict(merge_json(body, plain_object(native)))
+    for name, kind in _REQUIRED.items():
+        if name not in body:
             raise InvalidRequestError(f"provider_options.{METADATA_KEY}.{name} cannot be removed")
-        return True, None
-    try:
-        field = types.read_field(name, merged[name])
-    except InvalidRequestError:
-        if name in _REQUIRED:
-            raise
-        return False, merged[name]
-    exact = canonical(types.write_field(name, field)) == canonical(merged[name])
-    return exact or name in _REQUIRED, field if exact or name in _REQUIRED else merged[name]
+        if not isinstance(body[name], kind):
+            raise InvalidRequestError(
+                f"provider_options.{METADATA_KEY}.{name} is not a {kind.__name__}"
+            )
+    messages = body.pop("messages")
+    return {**body, "messages": messages}
 
 
-_REQUIRED: Final = frozenset({"model", "max_tokens", "messages"})
+# -- beta features
+
+_BETA_HEADER: Final = "anthropic-beta"
+_PROMPT_CACHING: Final = "prompt-caching-2024-07-31"
+_BETA_BY_FIELD: Final = {
+    "mcp_servers": "mcp-client-2025-11-20",
+    "context_management": "context-management-2025-06-27",
+    "compaction": "compact-2026-09-04",
+}
+_BETA_BY_EDIT: Final = {"compact_20260112": "compact-2026-01-12"}
+
+
+def _beta_headers(
+    body: Mapping[str, Any], betas: Iterable[str], options: JsonObject
+) -> Mapping[str, str]:
+    """Return the header that names the beta features of *body*; empty if it uses none."""
+    names = ",".join(dict.fromkeys([*_betas_of(body), *betas, *_named_betas(options)]))
+    return {_BETA_HEADER: names} if names else {}
+
+
+def _betas_of(body: Mapping[str, Any]) -> Iterator[str]:
+    if is_cached(body):
+        yield _PROMPT_CACHING
+    for name, beta in _BETA_BY_FIELD.items():
+        if body.get(name):
+            yield beta
+    for edit in dicts(mapping(body.get("context_management")).get("edits")):
+        kind = edit.get("type")
+        if isinstance(kind, str) and kind in _BETA_BY_EDIT:
+            yield _BETA_BY_EDIT[kind]
+
+
+def _named_betas(options: JsonObject) -> Iterator[str]:
+    """Yield the features that the caller names."""
+    for name in _BETA_OPTIONS:
+        given = options.get(name)
+        items = [given] if isinstance(given, str) else given or []
+        for item in items if isinstance(items, list | tuple) else [items]:
+            if not isinstance(item, str):
+                raise InvalidRequestError(
+                    f"provider_options {name} is a list of names, not {item!r}"
+                )
+            yield from filter(None, (part.strip() for part in item.split(",")))

@@ -1,32 +1,30 @@
-"""Anthropic Messages: where the prompt is cached.
+"""Anthropic Messages: `cache_control` on the blocks that end a cached prefix.
 
-Source: https://platform.claude.com/docs/en/build-with-claude/prompt-caching, read November 2026. A
-breakpoint ends a prefix that is written to the cache, and read from it by requests that
-begin alike. There are at most four, the longer-lived before the shorter-lived, none of
-them on thinking or on empty text.
+    {"system": [{"type": "text", "text": "...", "cache_control": {"type": "ephemeral"}}], ...}
 
-The caller's own breakpoints come first. What room they leave is filled, in this order,
-with the end of the conversation, of the system prompt, of the tools, and of what stood
-before the last answer: the request that got it ended there, so what that one wrote is found
-again however long the answer was.
+Source: https://platform.claude.com/docs/en/build-with-claude/prompt-caching, read November 2026.
+There are at most four breakpoints, the longer-lived before the shorter-lived, none of them on
+thinking or on empty text. `llmcore.protocols.caching` shows where they stand.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, Literal, TypeAlias
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
-from attrs import evolve, frozen
-
-from llmcore.protocols.anthropic_messages.tools import cache_mark
-from llmcore.protocols.anthropic_messages.types import CacheControl, Raw, Request, blocks
-from llmcore.protocols.anthropic_messages.types.tools import AnyTool
+from llmcore.protocols.anthropic_messages.names import RESULT_SUFFIX, Block, MessagesBody
+from llmcore.protocols.caching import (
+    SECTIONS,
+    CacheCandidate,
+    CacheLimits,
+    Position,
+    choose_breakpoints,
+    drop_breakpoints,
+)
+from llmcore.protocols.loose_json import dicts, mapping
 from llmcore.protocols.notes import Notes
+from llmcore.schema.content import CacheTtl
 from llmcore.schema.options import CachePolicy
 
 MAX_BREAKPOINTS: Final = 4
-
-Section: TypeAlias = Literal["tools", "system", "messages"]
-Place: TypeAlias = tuple[Section, int, int]
-"""Where a breakpoint can stand: the section, the item in it, and of a message the block."""
 
 _MARKABLE: Final = frozenset(
     {"text", "image", "document", "search_result", "tool_use", "tool_result", "server_tool_use"}
@@ -34,230 +32,103 @@ _MARKABLE: Final = frozenset(
 )
 
 
-@frozen
-class Spot:
-    """A block or tool, in the order in which the provider reads the prompt."""
-
-    place: Place
-    takes_mark: bool
-    ttl: str | None
-    """How long the caller wants the prefix kept that ends here; None if it is unmarked."""
+def cache_mark(ttl: str | None) -> dict[str, str]:
+    """Return a breakpoint; five minutes are the default and are not written."""
+    return {"type": "ephemeral", "ttl": "1h"} if ttl == "1h" else {"type": "ephemeral"}
 
 
 def place_breakpoints(
-    body: Request, policy: CachePolicy, *, automatic: bool, notes: Notes
-) -> Request:
-    """Return *body* with its breakpoints: the caller's, and automatic ones beside them.
+    body: dict[str, Any], policy: CachePolicy, *, automatic: bool, notes: Notes
+) -> None:
+    """Put the breakpoints of *body* where they belong: the caller's, and automatic ones.
 
     `cache_control` of the body as a whole is one too: the provider places it at the end.
     """
-    spots = list(_spots(body))
+    items = dict(_items(body))
+    candidates = [_candidate(position, item) for position, item in items.items()]
+    marked = [candidate for candidate in candidates if candidate.ttl is not None]
     if policy.mode == "off":
-        return _without_marks(body, spots, notes)
-    slots = MAX_BREAKPOINTS - (body.cache_control is not None)
-    own = _kept([spot for spot in spots if spot.ttl is not None], slots, notes)
-    marks = _ordered(own, notes)
-    if policy.mode == "auto" and automatic:
-        for spot in _candidates(body, spots):
-            if len(marks) < slots and spot.place not in marks:
-                marks[spot.place] = ""
-    return _marked(body, spots, _lifetimes(marks, spots, body, policy.ttl or "5m"))
+        body.pop("cache_control", None)
+        drop_breakpoints(marked, "caching is off for this request", notes)
+        chosen: dict[Position, CacheTtl] = {}
+    else:
+        whole = mapping(body.get("cache_control"))
+        limits = CacheLimits(
+            slots=MAX_BREAKPOINTS - bool(whole),
+            maximum=MAX_BREAKPOINTS,
+            long_lived_end=whole.get("ttl") == "1h",
+        )
+        fills = policy.mode == "auto" and automatic
+        places = _automatic(body, candidates, at_end=not whole) if fills else ()
+        chosen = choose_breakpoints(marked, places, limits, policy.ttl or "5m", notes)
+    for position, item in items.items():
+        item.pop("cache_control", None)
+        if position in chosen:
+            item["cache_control"] = cache_mark(chosen[position])
 
 
-def is_cached(body: Request) -> bool:
+def _items(body: Mapping[str, Any]) -> Iterator[tuple[Position, Block]]:
+    """Yield the tools, system texts and blocks of *body*, in the order of the prompt."""
+    for number, section in enumerate(SECTIONS[:2]):
+        for index, item in enumerate(dicts(body.get(section))):
+            yield (number, index, 0), item
+    for index, message in enumerate(dicts(body.get("messages"))):
+        for number, block in enumerate(dicts(message.get("content"))):
+            yield (2, index, number), block
+
+
+def _candidate(position: Position, item: Block) -> CacheCandidate:
+    number, index, block = position
+    path = f"{SECTIONS[number]}[{index}]" + (f".content[{block}]" if number == 2 else "")
+    allowed = _takes_mark(item) if number else not item.get("defer_loading")
+    return CacheCandidate(position, path, allowed, _ttl(item))
+
+
+def _ttl(item: Block) -> CacheTtl | None:
+    mark = item.get("cache_control")
+    if mark is None:
+        return None
+    return "1h" if mapping(mark).get("ttl") == "1h" else "5m"
+
+
+def _takes_mark(block: Block) -> bool:
+    """Return whether a block can be marked; of unknown types, only their author knows."""
+    kind = str(block.get("type"))
+    if kind in ("thinking", "redacted_thinking"):
+        return False
+    if kind == "text":
+        return bool(str(block.get("text")).strip())
+    return kind in _MARKABLE or kind.endswith(RESULT_SUFFIX) or "cache_control" in block
+
+
+def _automatic(
+    body: Mapping[str, Any], candidates: list[CacheCandidate], *, at_end: bool
+) -> Iterator[Position]:
+    """Yield where automatic breakpoints go, most useful first."""
+    usable = [candidate for candidate in candidates if candidate.allowed]
+    talk = [one.position for one in usable if one.section == "messages"]
+    if at_end:
+        yield from talk[-1:]
+    for section in ("system", "tools"):
+        yield from [one.position for one in usable if one.section == section][-1:]
+    roles = [message.get("role") for message in dicts(body.get("messages"))]
+    if "assistant" in roles:
+        last = len(roles) - 1 - roles[::-1].index("assistant")
+        yield from [position for position in talk if position[1] < last][-1:]
+
+
+def is_cached(body: Mapping[str, Any]) -> bool:
     """Return whether *body* has a breakpoint anywhere, native data included."""
-    if body.cache_control is not None or any(spot.ttl is not None for spot in _spots(body)):
+    if body.get("cache_control") or any(_ttl(item) is not None for _, item in _items(body)):
         return True
-    results = (
-        block.content
-        for message in body.messages
-        for block in message.content
-        if isinstance(block, blocks.ToolResultBlock) and isinstance(block.content, tuple)
-    )
-    return _is_marked(body.extra_fields) or any(
-        _ttl(item) is not None for content in results for item in content
-    )
+    results = (dicts(block.get("content")) for _, block in _items(body))
+    if any(_ttl(item) is not None for content in results for item in content):
+        return True
+    known = MessagesBody.__annotations__
+    return any(_is_marked(value) for name, value in body.items() if name not in known)
 
 
 def _is_marked(value: object) -> bool:
     if isinstance(value, Mapping):
         return bool(value.get("cache_control")) or any(map(_is_marked, value.values()))
     return isinstance(value, list) and any(map(_is_marked, value))
-
-
-# -- the places
-
-
-def _spots(body: Request) -> Iterator[Spot]:
-    for index, tool in enumerate(body.tools or ()):
-        yield Spot(("tools", index, 0), not _is_deferred(tool), _ttl(tool))
-    if not isinstance(body.system, str):
-        for index, block in enumerate(body.system or ()):
-            yield Spot(("system", index, 0), _takes_mark(block), _ttl(block))
-    for index, message in enumerate(body.messages):
-        if not isinstance(message.content, str):
-            for number, one in enumerate(message.content):
-                yield Spot(("messages", index, number), _takes_mark(one), _ttl(one))
-
-
-def _ttl(item: object) -> str | None:
-    mark = item.data.get("cache_control") if isinstance(item, Raw) else _mark(item)
-    if mark is None:
-        return None
-    ttl = mark.ttl if isinstance(mark, CacheControl) else mark.get("ttl")  # type: ignore[union-attr]
-    return "1h" if ttl == "1h" else "5m"
-
-
-def _mark(item: object) -> CacheControl | None:
-    mark: CacheControl | None = getattr(item, "cache_control", None)
-    return mark
-
-
-def _is_deferred(tool: AnyTool) -> bool:
-    """Return whether the model is not shown *tool* at first: it is then no part of the prefix."""
-    if isinstance(tool, Raw):
-        return bool(tool.data.get("defer_loading"))
-    return bool(getattr(tool, "defer_loading", False))
-
-
-def _takes_mark(block: blocks.ContentBlock) -> bool:
-    if isinstance(block, blocks.ThinkingBlock | blocks.RedactedThinkingBlock):
-        return False
-    if isinstance(block, blocks.TextBlock):
-        return bool(block.text.strip())
-    if isinstance(block, Raw):
-        kind = str(block.data.get("type"))
-        if kind in ("thinking", "redacted_thinking"):
-            return False
-        known = kind in _MARKABLE or kind.endswith("_tool_result")
-        return known or "cache_control" in block.data  # of others, only their author knows
-    return True
-
-
-def _candidates(body: Request, spots: Sequence[Spot]) -> Iterator[Spot]:
-    """Yield where automatic breakpoints go, most useful first."""
-    takers = [spot for spot in spots if spot.takes_mark]
-    talk = [spot for spot in takers if spot.place[0] == "messages"]
-    if body.cache_control is None:
-        yield from talk[-1:]
-    for section in ("system", "tools"):
-        yield from [spot for spot in takers if spot.place[0] == section][-1:]
-    answers = [index for index, said in enumerate(body.messages) if said.role == "assistant"]
-    if answers:
-        yield from [spot for spot in talk if spot.place[1] < answers[-1]][-1:]
-
-
-# -- the caller's own
-
-
-def _kept(own: list[Spot], slots: int, notes: Notes) -> list[Spot]:
-    """Return at most *slots* of the caller's breakpoints, in the order of the prompt.
-
-    The last of each section first, then the latest.
-    """
-    usable = [spot for spot in own if spot.takes_mark]
-    for spot in own:
-        if not spot.takes_mark:
-            _dropped(spot, "it cannot be the end of a cached prefix", notes)
-    last = {spot.place[0]: spot for spot in usable}
-    preferred = [last[s] for s in ("messages", "system", "tools") if s in last]
-    rest = [spot for spot in reversed(usable) if spot not in preferred]
-    kept = [*preferred, *rest][:slots]
-    for spot in usable:
-        if spot not in kept:
-            _dropped(spot, f"a request has at most {MAX_BREAKPOINTS} breakpoints", notes)
-    return [spot for spot in usable if spot in kept]
-
-
-def _ordered(own: list[Spot], notes: Notes) -> dict[Place, str]:
-    """Return the lifetimes of the caller's breakpoints; none outlives one before it."""
-    marks: dict[Place, str] = {}
-    shortened = False
-    for spot in own:
-        if shortened and spot.ttl == "1h":
-            notes.changed(
-                "cache-ttl-shortened",
-                _path(spot.place),
-                "a prefix kept for an hour may not follow one kept for five minutes",
-            )
-        shortened = shortened or spot.ttl == "5m"
-        marks[spot.place] = "5m" if shortened else "1h"
-    return marks
-
-
-def _dropped(spot: Spot, why: str, notes: Notes) -> None:
-    notes.dropped("cache-breakpoint-dropped", _path(spot.place), why)
-
-
-def _path(place: Place) -> str:
-    section, item, block = place
-    return f"{section}[{item}].content[{block}]" if section == "messages" else f"{section}[{item}]"
-
-
-# -- all of them
-
-
-def _lifetimes(
-    marks: dict[Place, str], spots: Sequence[Spot], body: Request, wanted: str
-) -> dict[Place, str]:
-    """Return *marks* with lifetimes for the automatic ones, which fit those around them."""
-    order = [spot.place for spot in spots if spot.place in marks]
-    whole = body.cache_control is not None and body.cache_control.ttl == "1h"
-    lifetimes: dict[Place, str] = {}
-    for number, place in enumerate(order):
-        before = [marks[p] for p in order[:number]]
-        after = [marks[p] for p in order[number:]]
-        if marks[place]:
-            lifetimes[place] = marks[place]
-        elif "1h" in after or (whole and "5m" not in before):
-            lifetimes[place] = "1h"
-        else:
-            lifetimes[place] = "5m" if "5m" in before else wanted
-    return lifetimes
-
-
-def _marked(body: Request, spots: Sequence[Spot], marks: dict[Place, str]) -> Request:
-    """Return *body* with just the breakpoints in *marks*."""
-    changed = {
-        spot.place: cache_mark(marks[spot.place]) if spot.place in marks else None
-        for spot in spots
-        if spot.place in marks or spot.ttl is not None
-    }
-    tools = _rewritten(body.tools, "tools", changed)
-    system = body.system
-    if not isinstance(system, str):
-        system = _rewritten(system, "system", changed)
-    messages = list(body.messages)
-    for index in sorted({item for section, item, _ in changed if section == "messages"}):
-        content: list[Any] = list(messages[index].content)
-        for number, block in enumerate(content):
-            if ("messages", index, number) in changed:
-                content[number] = _with_mark(block, changed["messages", index, number])
-        messages[index] = evolve(messages[index], content=tuple(content))
-    return evolve(body, tools=tools, system=system, messages=tuple(messages))
-
-
-def _rewritten(items: Any, section: Section, changed: dict[Place, CacheControl | None]) -> Any:
-    if items is None:
-        return None
-    return tuple(
-        _with_mark(item, changed[section, index, 0]) if (section, index, 0) in changed else item
-        for index, item in enumerate(items)
-    )
-
-
-def _with_mark(item: Any, mark: CacheControl | None) -> Any:
-    if not isinstance(item, Raw):
-        return evolve(item, cache_control=mark)
-    data = {name: value for name, value in item.data.items() if name != "cache_control"}
-    if mark is not None:
-        ttl = {} if mark.ttl is None else {"ttl": mark.ttl}
-        data["cache_control"] = {"type": "ephemeral", **ttl}
-    return Raw(data)
-
-
-def _without_marks(body: Request, spots: Sequence[Spot], notes: Notes) -> Request:
-    for spot in spots:
-        if spot.ttl is not None:
-            _dropped(spot, "caching is off for this request", notes)
-    return _marked(evolve(body, cache_control=None), spots, {})

@@ -4,33 +4,39 @@ Sources, read November 2026: https://platform.claude.com/docs/en/build-with-clau
 https://platform.claude.com/docs/en/build-with-claude/thinking (what must come back unchanged),
 https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages.
 
-User and assistant take turns; the results of an answer's tool calls come first in the
-user's next turn. Each message's blocks stand in the order of its parts.
+User and assistant take turns; the results of a message's tool calls come first in the user's
+next turn. Each message's blocks stand in the order of its parts.
 """
 
 from collections.abc import Iterable, Sequence
+from typing import Literal
 
 from attrs import evolve, frozen
 
-from llmcore.protocols.anthropic_messages.models import ModelRules
+from llmcore.protocols.anthropic_messages.caching import cache_mark
+from llmcore.protocols.anthropic_messages.names import (
+    METADATA_KEY,
+    PROTOCOL_ID,
+    RESULT_SUFFIX,
+    Block,
+    NativeMessage,
+)
 from llmcore.protocols.anthropic_messages.parts import (
     Target,
+    lower_call,
     lower_executed,
     lower_part,
     lower_result,
     lower_text,
-    mark_of,
+    marked,
 )
-from llmcore.protocols.anthropic_messages.seating import Turn, seat
-from llmcore.protocols.anthropic_messages.tools import cache_mark
-from llmcore.protocols.anthropic_messages.types import Message as NativeMessage
-from llmcore.protocols.anthropic_messages.types import blocks
+from llmcore.protocols.anthropic_messages.reasoning import lower_reasoning_part
 from llmcore.protocols.call_ids import ANTHROPIC
-from llmcore.protocols.freeform import object_arguments
+from llmcore.protocols.claude import ClaudeRules, fix_trailing_text
 from llmcore.protocols.history import HistoryPolicy, repair
 from llmcore.protocols.message_target import native_keys
 from llmcore.protocols.notes import Notes
-from llmcore.protocols.prefill import LAST_WORD, note_last_word
+from llmcore.protocols.substitutes import tagged_text
 from llmcore.schema.content import (
     AudioPart,
     ContentPart,
@@ -44,33 +50,25 @@ from llmcore.schema.content import (
     ToolResultPart,
     cache_ttl,
 )
-from llmcore.schema.json import JsonObject
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
 
 
 @frozen(kw_only=True)
-class Lowered:
-    """A conversation as the body has it."""
+class LoweredMessages:
+    """The body's `system` and `messages`."""
 
-    system: tuple[blocks.TextBlock, ...]
-    messages: tuple[NativeMessage, ...]
+    system: list[Block]
+    messages: list[NativeMessage]
 
 
-def target_of(
-    request: LLMRequest,
-    rules: ModelRules,
-    *,
-    protocol: str,
-    metadata_key: str,
-    citations: bool,
-) -> Target:
-    """Return whom the messages of *request* are lowered for."""
+def target_of(request: LLMRequest, rules: ClaudeRules, *, citations: bool) -> Target:
+    """Return what the messages of *request* are lowered for."""
     policy = HistoryPolicy(
-        protocol=protocol,
+        protocol=PROTOCOL_ID,
         provider=request.provider_id,
         model=request.model_id,
-        metadata_key=metadata_key,
+        metadata_key=METADATA_KEY,
         call_ids=ANTHROPIC,
         alternate=True,
         starts_with_user=True,
@@ -79,161 +77,211 @@ def target_of(
         reasoning="any" if rules.unsigned_thinking else "signed",
         reasoning_may_end_turn=False,
     )
-    return Target(
-        rules=rules,
-        policy=policy,
-        keys=native_keys(request, metadata_key, protocol),
-        citations=citations,
-    )
+    keys = native_keys(request, METADATA_KEY, PROTOCOL_ID)
+    return Target(rules=rules, policy=policy, keys=keys, citations=citations)
 
 
 def lower_messages(
     request: LLMRequest, target: Target, instructions: Sequence[str], notes: Notes
-) -> Lowered:
+) -> LoweredMessages:
     """Return the body's `system` and `messages`; *instructions* of our own end the former."""
     repaired = repair(request.messages, target.policy)
     notes.extend(repaired.diagnostics)
-    toolsets = dict(_toolsets(repaired.messages, target))
-    turns = [
+    toolsets = dict(_toolsets(repaired.messages))
+    drafts = [
         _lower_message(message, path, toolsets, target, notes)
         for message, path in zip(repaired.messages, repaired.paths, strict=True)
     ]
-    leading, seated = seat(turns, notes)
-    texts = [
-        *_lower_system(request.system, "system", target, notes),
-        *_lower_system(repaired.system, "messages", target, notes),
+    leading, messages = _place_system_messages(drafts, notes)
+    system = [
+        *_lower_system(request.system, "system", notes),
+        *_lower_system(repaired.system, "messages", notes),
         *leading,
-        *map(blocks.TextBlock, instructions),
+        *({"type": "text", "text": text} for text in instructions),
     ]
-    if seated:
-        _settle_end(seated, target, repaired.paths[-1], notes)
-    return Lowered(system=tuple(texts), messages=tuple(seated))
+    if messages:
+        _fix_trailing_assistant(messages, target, repaired.paths[-1], notes)
+    return LoweredMessages(system=system, messages=messages)
 
 
-def _lower_system(
-    parts: Iterable[TextPart], path: str, target: Target, notes: Notes
-) -> list[blocks.TextBlock]:
+def _lower_system(parts: Iterable[TextPart], path: str, notes: Notes) -> list[Block]:
     return [
-        lower_text(part, f"{path}[{index}]", target, notes)
+        lower_text(part, f"{path}[{index}]", notes)
         for index, part in enumerate(parts)
         if part.text.strip()
     ]
 
 
+@frozen
+class _Draft:
+    """What is to become a message."""
+
+    role: Literal["user", "assistant", "system"]
+    content: list[Block]
+    path: str
+
+
 def _lower_message(
     message: Message, path: str, toolsets: dict[str, str], target: Target, notes: Notes
-) -> Turn:
+) -> _Draft:
     if message.name:
         notes.dropped("unsupported-parameter", f"{path}.name", "the API takes no names")
-    lowered: list[blocks.ContentBlock] = []
+    content: list[Block] = []
     for index, part in enumerate(message.content):
         where = f"{path}.content[{index}]"
         if message.role == "assistant":
-            _lower_said(part, where, lowered, target, notes)
+            _lower_assistant_part(part, where, content, target, notes)
         elif isinstance(part, ToolResultPart):
             toolset = toolsets.get(part.tool_call_id)
-            lowered.append(lower_result(part, toolset, where, target, notes))
+            content.append(lower_result(part, toolset, where, target, notes))
         else:
-            lowered.append(lower_part(part, where, target, notes))
+            content.append(lower_part(part, where, target, notes))
     if message.role in ("system", "developer"):
-        return Turn("system", tuple(lowered), path)
-    return Turn("assistant" if message.role == "assistant" else "user", tuple(lowered), path)
+        return _Draft("system", content, path)
+    return _Draft("assistant" if message.role == "assistant" else "user", content, path)
 
 
-def _toolsets(messages: Iterable[Message], target: Target) -> Iterable[tuple[str, str]]:
+def _toolsets(messages: Iterable[Message]) -> Iterable[tuple[str, str]]:
     """Yield the ids of calls of a toolset's member, with the toolset: results must name it."""
     for message in messages:
         for call in message.tool_calls:
-            name = call.provider_metadata.get(target.metadata_key, {}).get("toolset_name")
+            name = call.provider_metadata.get(METADATA_KEY, {}).get("toolset_name")
             if isinstance(name, str):
                 yield call.id, name
 
 
-# -- what the model said
+# -- the assistant's parts
 
 
-def _lower_said(
-    part: ContentPart,
-    path: str,
-    lowered: list[blocks.ContentBlock],
-    target: Target,
-    notes: Notes,
+def _lower_assistant_part(
+    part: ContentPart, path: str, content: list[Block], target: Target, notes: Notes
 ) -> None:
+    """Append the block of *part* to *content*, or report why it has none."""
     match part:
         case ReasoningPart():
-            lowered.append(_lower_reasoning(part))
-            _move_mark(part, path, lowered, notes)
+            content.append(lower_reasoning_part(part))
+            _move_mark(part, path, content, notes)
         case TextPart():
-            lowered.append(lower_text(part, path, target, notes))
-        case RefusalPart() if "stop_details" in part.provider_metadata.get(target.metadata_key, {}):
+            content.append(lower_text(part, path, notes))
+        case RefusalPart() if "stop_details" in part.provider_metadata.get(METADATA_KEY, {}):
             notes.left_out(path, "why an answer was stopped", "the model did not say it")
         case RefusalPart(text=text):
-            lowered.append(blocks.TextBlock(text, cache_control=mark_of(part)))
+            content.append(marked({"type": "text", "text": text}, part))
         case ToolCallPart() | ToolResultPart() if part.provider_executed:
-            native = lower_executed(part, part.provider_metadata.get(target.metadata_key, {}))
+            native = lower_executed(part)
             if native is None:
                 notes.left_out(path, "a tool run by another provider", "the API cannot say it")
             else:
-                lowered.append(native)
+                content.append(native)
         case ToolCallPart():
-            lowered.append(_lower_call(part, path, target, notes))
+            content.append(lower_call(part, path, notes))
         case ProviderPart():
-            lowered.append(lower_part(part, path, target, notes))
+            content.append(lower_part(part, path, target, notes))
         case ImagePart() | DocumentPart() | AudioPart() | ToolResultPart():
             notes.left_out(path, "a file", "assistant messages hold none")
 
 
-def _lower_reasoning(part: ReasoningPart) -> blocks.ThinkingBlock | blocks.RedactedThinkingBlock:
-    """Return thinking exactly as it came; its text may be empty, its signature is what counts."""
-    if part.encrypted is not None:
-        return blocks.RedactedThinkingBlock(part.encrypted)
-    return blocks.ThinkingBlock(part.text, part.signature or "")
-
-
-def _move_mark(
-    part: ReasoningPart, path: str, lowered: list[blocks.ContentBlock], notes: Notes
-) -> None:
+def _move_mark(part: ReasoningPart, path: str, content: list[Block], notes: Notes) -> None:
     """Put a cache mark that thinking cannot hold on the block before it."""
     ttl = cache_ttl(part)
     if ttl is None:
         return
-    before = lowered[-2] if len(lowered) > 1 else None
-    if isinstance(before, blocks.TextBlock | blocks.ToolUseBlock):
-        lowered[-2] = evolve(before, cache_control=before.cache_control or cache_mark(ttl))
+    before = content[-2] if len(content) > 1 else {}
+    if before.get("type") in ("text", "tool_use"):
+        before.setdefault("cache_control", cache_mark(ttl))
         notes.changed("cache-breakpoint-moved", path, "thinking holds no mark; it moved before it")
         return
     notes.dropped("cache-breakpoint-dropped", path, "thinking holds no cache mark")
 
 
-def _lower_call(call: ToolCallPart, path: str, target: Target, notes: Notes) -> blocks.ToolUseBlock:
-    own: JsonObject = call.provider_metadata.get(target.metadata_key, {})
-    caller, toolset = own.get("caller"), own.get("toolset_name")
-    return blocks.ToolUseBlock(
-        id=call.id,
-        name=call.name,
-        input=object_arguments(call, path, notes),
-        caller=caller if isinstance(caller, dict) else None,
-        toolset_name=toolset if isinstance(toolset, str) else None,
-        cache_control=mark_of(call),
-    )
+# -- system messages
 
 
-# -- a beginning of the answer
+def _place_system_messages(
+    drafts: list[_Draft], notes: Notes
+) -> tuple[list[Block], list[NativeMessage]]:
+    """Return the system texts that come first, and the rest as messages in a legal order.
 
-
-def _settle_end(messages: list[NativeMessage], target: Target, path: str, notes: Notes) -> None:
-    """Make *messages* end as the model takes it where its own words come last.
-
-    Older models refuse white space at their end ("final assistant content cannot end with
-    trailing whitespace"), newer ones refuse such words. Tools that the API runs may go on.
+    A system message may stand after a user's turn (or a response that ends with the result of a
+    tool of the provider's), and before a response or at the end. Elsewhere its text becomes the
+    user's, in a tag.
     """
-    last = messages[-1]
-    block = last.content[-1]
-    if last.role != "assistant" or not isinstance(block, blocks.TextBlock):
+    drafts = [draft for draft in drafts if draft.content]
+    leading: list[Block] = []
+    while drafts and drafts[0].role == "system":
+        leading += _texts(drafts[0], notes)
+        drafts = drafts[1:]
+    placed: list[_Draft] = []
+    for draft in _joined(drafts):
+        placed.append(draft)
+        if len(placed) > 1 and placed[-2].role == "system":
+            before = placed[-3] if len(placed) > 2 else None
+            if draft.role != "assistant" or not _may_follow(before):
+                placed[-2] = _as_user_text(placed[-2], notes)
+    before = placed[-2] if len(placed) > 1 else None
+    if placed and placed[-1].role == "system" and not _may_follow(before):
+        placed[-1] = _as_user_text(placed[-1], notes)
+    filled = [draft for draft in placed if draft.content]
+    return leading, [{"role": one.role, "content": one.content} for one in _joined(filled)]
+
+
+def _joined(drafts: list[_Draft]) -> list[_Draft]:
+    """Return *drafts* with neighbours of one role as one."""
+    joined: list[_Draft] = []
+    for draft in drafts:
+        if joined and joined[-1].role == draft.role:
+            joined[-1] = evolve(joined[-1], content=[*joined[-1].content, *draft.content])
+        else:
+            joined.append(draft)
+    return joined
+
+
+def _may_follow(before: _Draft | None) -> bool:
+    """Return whether a system message may stand after *before*."""
+    if before is None or before.role == "system":
+        return False
+    last = before.content[-1] if before.content else {}
+    kind = str(last.get("type"))
+    return before.role == "user" or kind.endswith(RESULT_SUFFIX)
+
+
+def _as_user_text(draft: _Draft, notes: Notes) -> _Draft:
+    notes.changed(
+        "system-message-demoted",
+        draft.path,
+        "the API takes no system message here; it became user text in a <system> tag",
+    )
+    texts = _texts(draft, notes)
+    tagged = [{**block, "text": tagged_text("system", block["text"])} for block in texts]
+    return _Draft("user", tagged, draft.path)
+
+
+def _texts(draft: _Draft, notes: Notes) -> list[Block]:
+    texts = [block for block in draft.content if _is_text(block)]
+    if len(texts) < len(draft.content):
+        why = "only the text of a system message can stand elsewhere"
+        notes.dropped("unsupported-content", draft.path, why)
+    return texts
+
+
+def _is_text(block: Block) -> bool:
+    return block.get("type") == "text" and isinstance(block.get("text"), str)
+
+
+# -- a trailing assistant message
+
+
+def _fix_trailing_assistant(
+    messages: list[NativeMessage], target: Target, path: str, notes: Notes
+) -> None:
+    """Make *messages* end as the model accepts it where the assistant's text comes last.
+
+    Tools that the API runs may go on.
+    """
+    block = messages[-1]["content"][-1]
+    if messages[-1]["role"] != "assistant" or not _is_text(block):
         return
-    if target.rules.prefill:
-        trimmed = evolve(block, text=block.text.rstrip())
-        messages[-1] = evolve(last, content=(*last.content[:-1], trimmed))
-    else:
-        note_last_word(path, notes)
-        messages.append(NativeMessage("user", (blocks.TextBlock(LAST_WORD),)))
+    text, added = fix_trailing_text(block["text"], target.rules, path, notes)
+    block["text"] = text
+    if added:
+        messages.append({"role": "user", "content": [{"type": "text", "text": added}]})

@@ -1,11 +1,28 @@
-"""Anthropic Messages: its id, and the words that both directions of the protocol use."""
+"""Anthropic Messages: ids, and the words that both directions of the protocol use.
 
-from typing import Final, Required, TypedDict
+Each table is read from our word to the API's or back; where several of the API's words mean the
+same, the first is the one to write. Source: https://platform.claude.com/docs/en/api/messages/create,
+read November 2026.
+"""
 
+from collections.abc import Mapping
+from typing import Any, Final, Required, TypeAlias, TypedDict
+
+from llmcore.schema.events import FinishReasonKind
 from llmcore.schema.json import JsonObject
 
 PROTOCOL_ID: Final = "anthropic-messages"
 METADATA_KEY: Final = "anthropic"
+
+Block: TypeAlias = dict[str, Any]
+"""A native content block, such as `{"type": "text", "text": "Hello"}`."""
+
+
+class NativeMessage(TypedDict):
+    """A native message of a request body."""
+
+    role: str
+    content: list[Block]
 
 
 class MessagesBody(TypedDict, total=False):
@@ -16,17 +33,67 @@ class MessagesBody(TypedDict, total=False):
 
     model: Required[str]
     max_tokens: Required[int]
-    messages: Required[list[JsonObject]]
-    system: str | list[JsonObject]
     stream: bool
-    tools: list[JsonObject]
-    tool_choice: JsonObject
-    thinking: JsonObject
-    output_config: JsonObject
     temperature: float
     top_p: float
     top_k: int
     stop_sequences: list[str]
+    thinking: JsonObject
+    output_config: JsonObject
     metadata: JsonObject
     service_tier: str
     cache_control: JsonObject
+    tool_choice: JsonObject
+    tools: list[JsonObject]
+    system: str | list[JsonObject]
+    messages: Required[list[JsonObject]]
+
+
+FINISH_REASONS: Final[Mapping[str, FinishReasonKind]] = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "tool_use": "tool_calls",
+    "refusal": "content_filter",
+    "pause_turn": "other",  # the provider's tools need more time: send the message back
+    "compaction": "other",  # the response is only a summary
+}
+"""`stop_reason`."""
+
+PARAMETERS: Final[Mapping[str, str]] = {
+    "temperature": "temperature",
+    "top_p": "top_p",
+    "top_k": "top_k",
+}
+"""Sampling parameters of `GenerationOptions`."""
+
+MISSING_PARAMETERS: Final = (
+    "seed",
+    "presence_penalty",
+    "frequency_penalty",
+    "logprobs",
+    "top_logprobs",
+)
+"""Fields of `GenerationOptions` that the API does not have."""
+
+TOOL_CHOICES: Final[Mapping[str, str]] = {
+    "auto": "auto",
+    "required": "any",
+    "named": "tool",
+    "none": "none",
+}
+"""The `type` of `tool_choice`, by `ToolChoice.mode`."""
+
+INPUT_TOKENS: Final = "input_tokens"
+"""Tokens that were neither read from nor written to the cache."""
+CACHE_READ_TOKENS: Final = "cache_read_input_tokens"
+CACHE_WRITE_TOKENS: Final = "cache_creation_input_tokens"
+OUTPUT_TOKENS: Final = "output_tokens"
+"""Tokens of the response, thinking included."""
+
+TOOL_CALL_TYPES: Final = ("tool_use", "server_tool_use", "mcp_tool_use")
+"""Blocks that call a tool: the caller's, then those that the provider runs."""
+
+RESULT_SUFFIX: Final = "_tool_result"
+"""How the types of blocks end that hold results of the provider's tools."""

@@ -5,24 +5,24 @@ https://platform.claude.com/docs/en/build-with-claude/pdf-support,
 https://platform.claude.com/docs/en/build-with-claude/citations.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, cast
 
 from attrs import frozen
 
 from llmcore.protocols import media
-from llmcore.protocols.anthropic_messages.citations import lower_citations
-from llmcore.protocols.anthropic_messages.models import ModelRules
-from llmcore.protocols.anthropic_messages.tools import cache_mark
-from llmcore.protocols.anthropic_messages.types import CacheControl, Raw, blocks, sources, write
-from llmcore.protocols.anthropic_messages.types.citations import CitationsConfig
-from llmcore.protocols.freeform import FREEFORM_FIELD
+from llmcore.protocols.anthropic_messages.caching import cache_mark
+from llmcore.protocols.anthropic_messages.names import METADATA_KEY, Block
+from llmcore.protocols.citations import native_citations
+from llmcore.protocols.claude import ClaudeRules
+from llmcore.protocols.freeform import FREEFORM_FIELD, object_arguments
+from llmcore.protocols.json_text import written
 from llmcore.protocols.message_target import MessageTarget
 from llmcore.protocols.notes import Notes
 from llmcore.protocols.substitutes import left_out
-from llmcore.schema import json
 from llmcore.schema.content import (
     AudioPart,
+    Citation,
     ContentPart,
     DocumentPart,
     ImagePart,
@@ -40,21 +40,21 @@ _IMAGES: Final = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"
 
 @frozen(kw_only=True)
 class Target(MessageTarget):
-    """Whom content is lowered for."""
+    """The model and the request that content is lowered for."""
 
-    rules: ModelRules
+    rules: ClaudeRules
     citations: bool = True
     """Whether documents may be cited; the API refuses that beside structured output."""
 
 
-def lower_part(part: ContentPart, path: str, target: Target, notes: Notes) -> blocks.ContentBlock:
+def lower_part(part: ContentPart, path: str, target: Target, notes: Notes) -> Block:
     """Return one part of a user's content as a block.
 
     What the API does not take becomes a short text in its place, and a Diagnostic.
     """
     match part:
         case TextPart():
-            return lower_text(part, path, target, notes)
+            return lower_text(part, path, notes)
         case ImagePart():
             return _lower_image(part, path, notes)
         case DocumentPart():
@@ -68,152 +68,164 @@ def lower_part(part: ContentPart, path: str, target: Target, notes: Notes) -> bl
             return _omitted(what, path, "it has no form here", notes)
 
 
-def lower_text(part: TextPart, path: str, target: Target, notes: Notes) -> blocks.TextBlock:
+def lower_text(part: TextPart, path: str, notes: Notes) -> Block:
     """Return text, with its citations and its cache mark."""
-    return blocks.TextBlock(
-        part.text,
-        citations=lower_citations(part.citations, path, target.metadata_key, notes) or None,
-        cache_control=mark_of(part),
-    )
+    block: Block = {"type": "text", "text": part.text}
+    citations = _lower_citations(part.citations, path, notes)
+    if citations:
+        block["citations"] = citations
+    return marked(block, part)
 
 
-def mark_of(part: ContentPart) -> CacheControl | None:
-    """Return the cache mark that the caller put on *part*."""
+def marked(block: Block, part: object) -> Block:
+    """Return *block* with the cache mark that the caller put on *part*, if any."""
     ttl = cache_ttl(part)
-    return None if ttl is None else cache_mark(ttl)
+    if ttl is not None and not block.get("cache_control"):
+        block["cache_control"] = cache_mark(ttl)
+    return block
 
 
-def native_block(part: ContentPart, data: JsonObject) -> Raw:
+def native_block(part: ContentPart, data: JsonObject) -> Block:
     """Return *data* as it came, with the cache mark that the caller put on *part*."""
-    ttl = cache_ttl(part)
-    if ttl is None or data.get("cache_control"):
-        return Raw(data)
-    return Raw({**data, "cache_control": write(cache_mark(ttl))})
+    return marked(dict(data), part)
+
+
+def _lower_citations(
+    citations: Iterable[Citation], path: str, notes: Notes
+) -> list[dict[str, Any]]:
+    """Return citations in their native form; those that have none are left out.
+
+    Their positions are in the cited document, not in the text. Null is sent only for titles,
+    which must be there.
+    """
+    return [
+        {name: item for name, item in native.items() if item is not None or name in _TITLES}
+        for native in native_citations(citations, path, METADATA_KEY, notes)
+    ]
+
+
+_TITLES: Final = ("title", "document_title")
 
 
 # -- media
 
 
-def _lower_image(part: ImagePart, path: str, notes: Notes) -> blocks.ImageBlock | blocks.TextBlock:
-    if part.file_id is not None:
-        return blocks.ImageBlock(sources.FileSource(part.file_id), cache_control=mark_of(part))
-    found = media.base64_data(part)
+def _lower_image(part: ImagePart, path: str, notes: Notes) -> Block:
+    found = media.base64_data(part) if part.file_id is None else None
     if found is not None and found[0] not in _IMAGES:
         return _omitted("an image", path, f"the API takes no {found[0]}", notes)
-    source = _url(part) if found is None else sources.Base64Source(*found)
-    if part.detail not in (None, "auto"):
+    if part.file_id is None and part.detail not in (None, "auto"):
         notes.dropped("unsupported-parameter", f"{path}.detail", "the API has no detail levels")
-    return blocks.ImageBlock(source, cache_control=mark_of(part))
+    return marked({"type": "image", "source": _source(part, found)}, part)
 
 
-def _url(part: ImagePart | DocumentPart) -> sources.UrlSource:
-    return sources.UrlSource(media.remote_url(part) or "")
+def _source(part: ImagePart | DocumentPart, found: tuple[str, str] | None) -> dict[str, Any]:
+    """Return the source of media: a file id, base64 *found* in the part, or a URL."""
+    if part.file_id is not None:
+        return {"type": "file", "file_id": part.file_id}
+    if found is None:
+        return {"type": "url", "url": media.remote_url(part) or ""}
+    return {"type": "base64", "media_type": found[0], "data": found[1]}
 
 
-def _lower_document(
-    part: DocumentPart, path: str, target: Target, notes: Notes
-) -> blocks.DocumentBlock | blocks.TextBlock:
+def _lower_document(part: DocumentPart, path: str, target: Target, notes: Notes) -> Block:
     source = _document_source(part)
+    label = part.title or part.name
     if isinstance(source, str):
-        return _omitted("a document", path, source, notes, part.title or part.name)
-    return blocks.DocumentBlock(
-        source,
-        title=part.title or part.name,
-        context=part.context,
-        citations=_cited(part, path, target, notes),
-        cache_control=mark_of(part),
-    )
-
-
-def _cited(part: DocumentPart, path: str, target: Target, notes: Notes) -> CitationsConfig | None:
-    if part.citations and not target.citations:
+        return _omitted("a document", path, source, notes, label)
+    block: Block = {"type": "document", "source": source}
+    if label is not None:
+        block["title"] = label
+    if part.context is not None:
+        block["context"] = part.context
+    if part.citations and target.citations:
+        block["citations"] = {"enabled": True}
+    elif part.citations:
         why = "the API refuses citations beside structured output"
         notes.dropped("unsupported-parameter", f"{path}.citations", why)
-        return None
-    return CitationsConfig(enabled=True) if part.citations else None
+    return marked(block, part)
 
 
-def _document_source(part: DocumentPart) -> blocks.DocumentSource | str:
-    """Return where the document comes from, or why the API does not take it."""
+def _document_source(part: DocumentPart) -> dict[str, Any] | str:
+    """Return the document's source, or why the API does not take it."""
     if part.file_id is not None:
-        return sources.FileSource(part.file_id)
+        return _source(part, None)
     text = media.text_data(part)
     if text is not None:
-        return sources.PlainTextSource("text/plain", text)
+        return {"type": "text", "media_type": "text/plain", "data": text}
     found = media.base64_data(part)
-    if found is None:
-        return _url(part)
-    if found[0] != "application/pdf":
+    if found is not None and found[0] != "application/pdf":
         return f"the API takes PDF and text, not {found[0]}"
-    return sources.Base64Source(*found)
+    return _source(part, found)
 
 
-def _omitted(
-    what: str, path: str, why: str, notes: Notes, words: str | None = None
-) -> blocks.TextBlock:
+def _omitted(what: str, path: str, why: str, notes: Notes, words: str | None = None) -> Block:
     """Return the text that stands where something could not be sent."""
-    return blocks.TextBlock(left_out(what, path, why, notes, words))
+    return {"type": "text", "text": left_out(what, path, why, notes, words)}
 
 
 def _name(part: object) -> str:
     return f"a {type(part).__name__}"
 
 
-# -- what tools returned
+# -- calls of tools, and their results
 
 EMPTY_ERROR: Final = "The tool failed without a message."
 """The API takes an empty result, but not an empty error."""
 
 
+def lower_call(call: ToolCallPart, path: str, notes: Notes) -> Block:
+    """Return a call of the caller's tool."""
+    native = call.provider_metadata.get(METADATA_KEY, {})
+    block: Block = {
+        "type": "tool_use",
+        "id": call.id,
+        "name": call.name,
+        "input": object_arguments(call, path, notes),
+    }
+    if isinstance(native.get("caller"), dict):
+        block["caller"] = native["caller"]
+    if isinstance(native.get("toolset_name"), str):
+        block["toolset_name"] = native["toolset_name"]
+    return marked(block, call)
+
+
 def lower_result(
     part: ToolResultPart, toolset: str | None, path: str, target: Target, notes: Notes
-) -> blocks.ToolResultBlock:
+) -> Block:
     """Return a tool's result; *toolset* is the family that the called tool belongs to."""
-    content: str | tuple[blocks.ToolResultContent, ...] | None
+    content: str | list[Block]
     if isinstance(part.content, tuple):
         output = cast("tuple[ToolOutputPart, ...]", part.content)
-        content = _lower_output(output, path, target, notes)
+        content = [
+            lower_part(item, f"{path}.content[{index}]", target, notes)
+            for index, item in enumerate(output)
+        ]
     else:
-        content = part.content if isinstance(part.content, str) else _dumped(part.content)
-    return blocks.ToolResultBlock(
-        tool_use_id=part.tool_call_id,
-        content=content or (EMPTY_ERROR if part.is_error else None),
-        is_error=True if part.is_error else None,
-        toolset_name=toolset,
-        cache_control=mark_of(part),
-    )
+        content = written(part.content)
+    block: Block = {"type": "tool_result", "tool_use_id": part.tool_call_id}
+    if content or part.is_error:
+        block["content"] = content or EMPTY_ERROR
+    if part.is_error:
+        block["is_error"] = True
+    if toolset is not None:
+        block["toolset_name"] = toolset
+    return marked(block, part)
 
 
-def _dumped(value: json.JsonValue) -> str:
-    return json.dumps(value).decode()
-
-
-def _lower_output(
-    content: tuple[ToolOutputPart, ...], path: str, target: Target, notes: Notes
-) -> tuple[blocks.ToolResultContent, ...]:
-    return tuple(
-        lower_part(item, f"{path}.content[{index}]", target, notes)  # type: ignore[misc]
-        for index, item in enumerate(content)
-    )
-
-
-# -- what the provider's tools did
-
-
-def lower_executed(part: ToolCallPart | ToolResultPart, own: JsonObject) -> Raw | None:
+def lower_executed(part: ToolCallPart | ToolResultPart) -> Block | None:
     """Return a call or result of the provider's own tool exactly as it came.
 
-    *own* is what the API sent beside id, name, input and content; None if it did not come
-    from this API.
+    None if it did not come from this API.
     """
-    kind = own.get("type")
+    native = part.provider_metadata.get(METADATA_KEY, {})
+    kind = native.get("type")
     if not isinstance(kind, str):
         return None
-    rest = {name: value for name, value in own.items() if name != "type"}
+    rest = {name: value for name, value in native.items() if name != "type"}
     if isinstance(part, ToolResultPart):
-        result: dict[str, Any] = {"type": kind, "tool_use_id": part.tool_call_id}
-        result["content"] = part.content
-        return native_block(part, {**result, **rest})
-    given = part.arguments if part.is_valid else {FREEFORM_FIELD: part.arguments}
-    call: dict[str, Any] = {"type": kind, "id": part.id, "name": part.name, "input": given}
+        result = {"type": kind, "tool_use_id": part.tool_call_id, "content": part.content}
+        return native_block(part, cast("JsonObject", {**result, **rest}))
+    arguments = part.arguments if part.is_valid else {FREEFORM_FIELD: part.arguments}
+    call = {"type": kind, "id": part.id, "name": part.name, "input": arguments}
     return native_block(part, {**call, **rest})

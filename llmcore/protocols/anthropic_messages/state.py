@@ -1,84 +1,54 @@
-"""Anthropic Messages: what a later event needs to know.
+"""Anthropic Messages: the state of a response.
 
-State changes on transitions only: where a block begins or ends, where the provider says
-something of the answer as a whole.
+    event                  before message_start   in the message                 at the end
+    message_start          -> in the message      the same id: nothing;          -
+                                                    another: an error
+    content_block_start    an error               opens a block (closes one      -
+                                                    of the same index)
+    content_block_delta    an error               continues an open block        -
+    content_block_stop     an error               closes an open block           -
+    message_delta          an error               usage, stop reason             -
+    message_stop           an error               -> at the end                  -
+    ping, an unknown one   kept / passed on       nothing / passed on            -
+    error                  ends the stream        ends the stream                -
+    the bytes end          an error               an error                       blocks end, Finish
+
+The state changes on transitions only, never per token.
 """
 
-from collections.abc import Mapping
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 from attrs import field, frozen
 
-from llmcore.protocols.answer_context import PlannedContext
-from llmcore.protocols.chain import Chain
-from llmcore.schema.content import Citation
-from llmcore.schema.events import LLMEvent, ReasoningDelta, TextDelta, ToolInputDelta
+from llmcore.protocols.blocks import BlockState
+from llmcore.schema.events import LLMEvent
 from llmcore.schema.json import JsonObject, JsonValue
 
 Event: TypeAlias = dict[str, Any]
-"""A decoded stream event. The typed form (`types.StreamEvent`) is not built per token."""
-
-Kind = Literal["text", "reasoning", "tool", "freeform", "answer", "result", "opaque"]
-"""What a block becomes: `answer` is text that came as a tool's input, `result` what one of
-the provider's tools returned, `opaque` anything kept in its native form."""
+"""A decoded stream event."""
 
 
 @frozen(kw_only=True)
-class Block:
-    """An open content block."""
-
-    kind: Kind
-    segment: str
-    """The id of the segment that it is."""
-    hot: str = ""
-    """The type of delta that only continues it; empty if none does: the per-token path."""
-    text_field: str = ""
-    """Under which name such a delta has its text."""
-    emits: type[TextDelta | ReasoningDelta | ToolInputDelta] = TextDelta
-    native: JsonObject = field(factory=dict)
-    """The block as it began."""
-    input: JsonValue = None
-    """A tool's input that came with the block's beginning, while no delta has replaced it."""
-    signature: str | None = None
-    citations: tuple[Citation, ...] = ()
-    held: bool = False
-    """Whether a tool's input is kept until it is whole, because it must be unwrapped."""
-    pieces: Chain | None = None
-    """What is kept until the block is whole: deltas, or pieces of held input."""
-
-
-@frozen(kw_only=True)
-class Envelope:
-    """What is said of the answer as a whole. The last word counts."""
+class ResponseInfo:
+    """Facts of the response as a whole. The last value counts."""
 
     response_id: str | None = None
     reason: str | None = None
     model: str | None = None
-    """The model that went on where the first one declined."""
+    """The model that took over where the first one declined."""
     usage: JsonObject | None = None
     metadata: JsonObject = field(factory=dict)
     raw: JsonValue = None
 
 
 @frozen(kw_only=True)
-class State:
-    """What a later event needs to know."""
+class State(BlockState):
+    """The state between two events of a stream."""
 
-    context: PlannedContext
-    open: Mapping[object, Block] = field(factory=dict)
-    """Blocks under way, by the provider's index."""
-    started: bool = False
     early: tuple[LLMEvent, ...] = ()
-    """What came before the answer began."""
+    """Events that came before `message_start`."""
     stopped: bool = False
-    """Whether the documented end came."""
-    blocks: int = 0
-    """How many began; makes segments' ids."""
-    names: Mapping[str, str] = field(factory=dict)
-    """The tools of all calls so far, by the calls' ids."""
-    called: bool = False
-    """Whether the caller is to run a tool."""
-    answered: bool = False
-    """Whether the answer came as a tool's input."""
+    """Whether `message_stop` came."""
     sources: int = 0
-    envelope: Envelope = Envelope()
+    """How many sources were reported."""
+    info: ResponseInfo = ResponseInfo()

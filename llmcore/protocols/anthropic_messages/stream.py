@@ -1,51 +1,71 @@
-"""Anthropic Messages: reading the answer.
+"""Anthropic Messages: the stream as a state machine, and bodies that were not streamed.
 
 Source: https://platform.claude.com/docs/en/build-with-claude/streaming, read November 2026.
 
-A body that was not streamed is read as the events that would have brought it, each block
-whole at its beginning, so both give the same events by construction.
+    {"type": "message_start", "message": {"id": "msg_1", "model": "claude-opus-5", "content": [],
+     "stop_reason": null, "usage": {"input_tokens": 25, "output_tokens": 1}, ...}}
+
+A body that was not streamed is read as the events that would have brought it, each block complete
+at its start, so both give the same events by construction.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, TypeAlias
+
+import msgspec
 
 from llmcore.protocols.answer_context import planned_context
-from llmcore.protocols.anthropic_messages.answer_format import plan
-from llmcore.protocols.anthropic_messages.content import (
-    on_block_delta,
-    on_block_start,
-    on_block_stop,
-    on_given_block,
+from llmcore.protocols.anthropic_messages.calls import (
+    end_result,
+    end_tool,
+    on_call_start,
+    on_input,
+    on_result_start,
 )
-from llmcore.protocols.anthropic_messages.names import METADATA_KEY, PROTOCOL_ID
+from llmcore.protocols.anthropic_messages.content import (
+    end_opaque,
+    end_text,
+    end_thinking,
+    keep_delta,
+    on_citation,
+    on_opaque_start,
+    on_signature,
+    on_text_start,
+    on_thinking_start,
+)
+from llmcore.protocols.anthropic_messages.finish import (
+    NOT_OF_DELTA,
+    NOT_OF_EVENT,
+    NOT_OF_MESSAGE,
+    finish_events,
+    map_usage,
+    with_facts,
+)
+from llmcore.protocols.anthropic_messages.models import plan_format
+from llmcore.protocols.anthropic_messages.names import (
+    METADATA_KEY,
+    PROTOCOL_ID,
+    RESULT_SUFFIX,
+    TOOL_CALL_TYPES,
+)
 from llmcore.protocols.anthropic_messages.state import Event, State
-from llmcore.protocols.anthropic_messages.usage import map_usage, merged
-from llmcore.protocols.endings import cut_short, finished, no_answer, stated_reason
+from llmcore.protocols.blocks import Block, close_block, end_answer, replace_block
+from llmcore.protocols.endings import cut_short, no_answer
 from llmcore.protocols.errors import error_from_body
 from llmcore.protocols.loose_json import dicts, mapping, string
 from llmcore.protocols.protocol import Frame
 from llmcore.schema import json
 from llmcore.schema.changed import changed
 from llmcore.schema.errors import StreamError
-from llmcore.schema.events import (
-    ErrorEvent,
-    FinishReasonKind,
-    LLMEvent,
-    ProviderEvent,
-    StepStart,
-    StreamStart,
-    TextDelta,
-    TextEnd,
-    TextStart,
-)
-from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.schema.events import ErrorEvent, LLMEvent, ProviderEvent, StepStart, StreamStart
+from llmcore.schema.json import JsonValue
 from llmcore.schema.request import LLMRequest
 
 # -- frames -------------------------------------------------------------------------------
 
 
 def decode(frame: Frame) -> Event | None:
-    """Read one frame; None for pings. ValueError if it is not JSON."""
+    """Return the event of a frame; None for pings. ValueError if it is not JSON."""
     name, data = frame
     if name == "ping" or not data.strip() or data.strip() == b"[DONE]":
         return None
@@ -60,7 +80,7 @@ def decode(frame: Frame) -> Event | None:
 
 
 def _error_frame(data: bytes) -> Event:
-    """Return a frame that is named an error as an event that holds one."""
+    """Return the event of a frame that is named an error, whatever it holds."""
     try:
         event = json.loads(data)
     except ValueError:
@@ -73,6 +93,49 @@ def terminal(event: Event) -> bool:
     return event.get("type") == "message_stop"
 
 
+# -- the per-token path -------------------------------------------------------------------
+
+
+class _Delta(msgspec.Struct):
+    type: str
+    text: str = ""
+    thinking: str = ""
+    partial_json: str = ""
+
+
+class _DeltaEvent(msgspec.Struct):
+    type: str
+    index: int
+    delta: _Delta
+
+
+_read_delta: Final = msgspec.json.Decoder(_DeltaEvent).decode
+
+
+def continued(state: State, frame: Frame) -> LLMEvent | None:
+    """Return the delta of an event that only continues an open block; None for any other.
+
+    Most events do. They are read without building the whole event; `step` would give the same
+    delta, at several times the cost.
+    """
+    name, data = frame
+    if not state.open or name not in ("content_block_delta", ""):
+        return None
+    try:
+        event = _read_delta(data)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return None
+    block = state.open.get(event.index)
+    if block is None:
+        return None
+    kind, field = block.fast_path
+    delta = event.delta
+    if not kind or delta.type != kind or event.type != "content_block_delta":
+        return None
+    text = getattr(delta, field)
+    return block.emits(block.segment, text) if text else None
+
+
 # -- state --------------------------------------------------------------------------------
 
 Step: TypeAlias = tuple[State, Sequence[LLMEvent]]
@@ -80,7 +143,7 @@ Step: TypeAlias = tuple[State, Sequence[LLMEvent]]
 
 def initial(request: LLMRequest) -> State:
     """Return the state before the first event."""
-    return State(context=planned_context(request, plan(request, METADATA_KEY)))
+    return State(context=planned_context(request, plan_format(request)))
 
 
 # -- stepping -----------------------------------------------------------------------------
@@ -112,24 +175,25 @@ def _fault(message: str, event: Event) -> ErrorEvent:
 
 
 def _on_message_start(state: State, event: Event, events: list[LLMEvent]) -> State:
+    """Emit the start of the response, and open the blocks that the message already holds."""
     message = mapping(event.get("message"))
-    response_id = string(message.get("id"))
     if state.started:
-        if response_id != state.envelope.response_id:
+        if string(message.get("id")) != state.info.response_id:
             events.append(_fault("a second message began in the stream", event))
         return state
     state = _begin(state, message, events)
     content = message.get("content")
     for index, block in enumerate(content if isinstance(content, list) else ()):
         if isinstance(block, dict):
-            state = on_given_block(state, index, block, events)
+            state = _open(state, index, block, events)
+            if state.open[index].kind in ("result", "opaque"):  # their place is where they end
+                state = _close(state, index, events)
     return state
 
 
 def _begin(state: State, message: Event, events: list[LLMEvent]) -> State:
     """Emit the start of the response and keep what *message* holds beside its content."""
-    context = state.context
-    usage = mapping(message.get("usage"))
+    context, usage = state.context, mapping(message.get("usage"))
     response_id = string(message.get("id"))
     events.append(
         StreamStart(
@@ -142,20 +206,37 @@ def _begin(state: State, message: Event, events: list[LLMEvent]) -> State:
     )
     events.extend((*state.early, StepStart()))
     reason = string(message.get("stop_reason"))
-    envelope = changed(state.envelope, response_id=response_id, reason=reason)
-    state = changed(state, started=True, early=(), envelope=envelope)
-    return _note(state, message, _NOT_OF_MESSAGE, usage)
+    info = changed(state.info, response_id=response_id, reason=reason)
+    state = changed(state, started=True, early=(), info=info)
+    return with_facts(state, message, NOT_OF_MESSAGE, usage)
 
 
 def _on_block_start(state: State, event: Event, events: list[LLMEvent]) -> State:
     index = _index(event, state.blocks)
     if index in state.open:  # a server that does not end its blocks
-        state = on_block_stop(state, index, events)
+        state = _close(state, index, events)
     block = mapping(event.get("content_block"))
     if block.get("type") == "fallback":  # from here on another model answers
-        model = string(mapping(block.get("to")).get("model")) or state.envelope.model
-        state = changed(state, envelope=changed(state.envelope, model=model))
-    return on_block_start(state, index, block, events)
+        model = string(mapping(block.get("to")).get("model")) or state.info.model
+        state = changed(state, info=changed(state.info, model=model))
+    return _open(state, index, block, events)
+
+
+def _open(state: State, index: object, block: Event, events: list[LLMEvent]) -> State:
+    """Open *block*, which may be complete already."""
+    kind = block.get("type")
+    if isinstance(kind, str) and kind.endswith(RESULT_SUFFIX) and string(block.get("tool_use_id")):
+        return on_result_start(state, index, block, events)
+    handler = _STARTS.get(kind, on_opaque_start) if isinstance(kind, str) else on_opaque_start
+    return handler(state, index, block, events)
+
+
+_STARTS: Final[dict[str, Callable[[State, object, Event, list[LLMEvent]], State]]] = {
+    "text": on_text_start,
+    "thinking": on_thinking_start,
+    "redacted_thinking": on_thinking_start,
+    **dict.fromkeys(TOOL_CALL_TYPES, on_call_start),
+}
 
 
 def _on_block_delta(state: State, event: Event, events: list[LLMEvent]) -> State:
@@ -164,12 +245,46 @@ def _on_block_delta(state: State, event: Event, events: list[LLMEvent]) -> State
     if block is None:
         events.append(_fault("a delta came for a block that is not open", event))
         return state
-    return on_block_delta(state, index, block, mapping(event.get("delta")), events)
+    delta = mapping(event.get("delta"))
+    kind, (fast, field) = str(delta.get("type")), block.fast_path
+    if kind == fast:
+        text = delta.get(field)
+        if isinstance(text, str) and text:
+            events.append(block.emits(block.segment, text))
+        return state
+    after = _DELTAS.get(kind, keep_delta)(block, delta, events)
+    return state if after is block else replace_block(state, index, after)
+
+
+_DELTAS: Final[dict[str, Callable[[Block, Event, list[LLMEvent]], Block]]] = {
+    "input_json_delta": on_input,
+    "signature_delta": on_signature,
+    "citations_delta": on_citation,
+}
 
 
 def _on_block_stop(state: State, event: Event, events: list[LLMEvent]) -> State:
     index = _index(event, None)
-    return on_block_stop(state, index, events) if index in state.open else state
+    return _close(state, index, events) if index in state.open else state
+
+
+def _close(state: State, index: object, events: list[LLMEvent]) -> State:
+    """Close the block at *index*; emits its end."""
+    state, block = close_block(state, index)
+    if block.kind == "result":
+        return end_result(state, block, events)
+    _ENDS[block.kind](block, events)
+    return state
+
+
+_ENDS: Final[dict[str, Callable[[Block, list[LLMEvent]], None]]] = {
+    "text": end_text,
+    "reasoning": end_thinking,
+    "tool": end_tool,
+    "freeform": end_tool,
+    "answer": end_answer,
+    "opaque": end_opaque,
+}
 
 
 def _index(event: Event, default: int | None) -> object:
@@ -180,19 +295,17 @@ def _index(event: Event, default: int | None) -> object:
 
 def _on_message_delta(state: State, event: Event, _events: list[LLMEvent]) -> State:
     delta = mapping(event.get("delta"))
-    state = _note(state, delta, _NOT_OF_DELTA, mapping(event.get("usage")))
-    state = _note(state, event, _NOT_OF_EVENT, {})
+    state = with_facts(state, delta, NOT_OF_DELTA, mapping(event.get("usage")))
+    state = with_facts(state, event, NOT_OF_EVENT, {})
     reason = string(delta.get("stop_reason"))
-    if reason is None:
-        return state
-    return changed(state, envelope=changed(state.envelope, reason=reason))
+    return state if reason is None else changed(state, info=changed(state.info, reason=reason))
 
 
 def _on_message_stop(state: State, event: Event, _events: list[LLMEvent]) -> State:
-    return changed(_note(state, event, _NOT_OF_EVENT, {}), stopped=True)
+    return changed(with_facts(state, event, NOT_OF_EVENT, {}), stopped=True)
 
 
-_HANDLERS: Final[dict[str, Any]] = {
+_HANDLERS: Final[dict[str, Callable[[State, Event, list[LLMEvent]], State]]] = {
     "content_block_delta": _on_block_delta,
     "content_block_start": _on_block_start,
     "content_block_stop": _on_block_stop,
@@ -201,75 +314,20 @@ _HANDLERS: Final[dict[str, Any]] = {
     "message_stop": _on_message_stop,
 }
 
-# -- the answer as a whole
-
-_NOT_OF_MESSAGE: Final = frozenset(
-    {"id", "type", "role", "model", "content", "stop_reason", "usage"}
-)
-_NOT_OF_DELTA: Final = frozenset({"stop_reason"})
-_NOT_OF_EVENT: Final = frozenset({"type", "delta", "usage", "message", "index"})
-_OF_USAGE: Final = ("service_tier", "inference_geo", "speed")
-
-
-def _note(
-    state: State, holder: Mapping[str, Any], left_out: frozenset[str], usage: JsonObject
-) -> State:
-    """Keep what *holder* and *usage* say of the answer as a whole."""
-    said = {k: v for k, v in holder.items() if k not in left_out and v is not None}
-    said.update({name: usage[name] for name in _OF_USAGE if usage.get(name) is not None})
-    envelope = state.envelope
-    if usage:
-        envelope = changed(envelope, usage=merged(envelope.usage, usage))
-    if said:
-        envelope = changed(envelope, metadata={**envelope.metadata, **said})
-    return state if envelope is state.envelope else changed(state, envelope=envelope)
-
-
-# -- the end
+# -- the end ------------------------------------------------------------------------------
 
 
 def halt(state: State) -> Sequence[LLMEvent]:
-    """Finish the answer if its documented end came."""
+    """Return the end of the response; an error if its documented end did not come."""
     if not state.stopped:
         return (cut_short("message_stop"),)
     events: list[LLMEvent] = []
     for index in list(state.open):
-        state = on_block_stop(state, index, events)
-    _explain_refusal(state, events)
-    envelope = state.envelope
-    reason = stated_reason(envelope.reason, _REASONS, called=state.called, answered=state.answered)
-    usage = None if envelope.usage is None else map_usage(envelope.usage)
-    metadata = {METADATA_KEY: envelope.metadata} if envelope.metadata else {}
-    end = finished(reason, usage, metadata, envelope.raw, model=envelope.model)
-    return (*events, *end)
+        state = _close(state, index, events)
+    return (*events, *finish_events(state))
 
 
-def _explain_refusal(state: State, events: list[LLMEvent]) -> None:
-    """Say why the provider stopped the answer, where it tells; the model did not say it."""
-    details = mapping(state.envelope.metadata.get("stop_details"))
-    explanation = string(details.get("explanation"))
-    if state.envelope.reason != "refusal" or explanation is None:
-        return
-    segment = f"text_{state.blocks}"
-    metadata = {METADATA_KEY: {"stop_details": details}}
-    events.append(TextStart(segment, refusal=True))
-    events.append(TextDelta(segment, explanation))
-    events.append(TextEnd(segment, refusal=True, provider_metadata=metadata))
-
-
-_REASONS: Final[dict[str, FinishReasonKind]] = {
-    "end_turn": "stop",
-    "stop_sequence": "stop",
-    "max_tokens": "length",
-    "model_context_window_exceeded": "length",
-    "tool_use": "tool_calls",
-    "refusal": "content_filter",
-    "pause_turn": "other",  # the provider's tools need more time: send the answer back to go on
-    "compaction": "other",  # only the summary came
-}
-
-
-# -- a whole body
+# -- a body that was not streamed ---------------------------------------------------------
 
 
 def whole(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent]:
@@ -282,8 +340,7 @@ def whole(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent]:
     if "content" not in document:
         return (no_answer("holds no content", document),)
     events: list[LLMEvent] = []
-    start = changed(start, envelope=changed(start.envelope, raw=document))
-    state = _begin(start, document, events)
+    state = _begin(changed(start, info=changed(start.info, raw=document)), document, events)
     for index, block in enumerate(dicts(document["content"])):
-        state = on_block_stop(on_block_start(state, index, block, events), index, events)
+        state = _close(_open(state, index, block, events), index, events)
     return (*events, *halt(changed(state, stopped=True)))

@@ -1,15 +1,20 @@
-"""Anthropic Messages: lowering tools and the choice among them.
+"""Anthropic Messages: lowering tools, the choice among them, and the response's format.
 
 Source: https://platform.claude.com/docs/en/agents-and-tools/tool-use/define-tools, read November
-2026.
+2026. Where the API cannot enforce a schema, the model is made to call a tool whose input is the
+response, and the stream turns that call back into text. Where a call cannot be forced (beside a
+budget of thinking), words ask for it.
 """
+
+from typing import Any, Final
 
 from attrs import field, frozen
 
-from llmcore.protocols.anthropic_messages.hosted_tools import Hosted, lower_hosted
-from llmcore.protocols.anthropic_messages.models import ModelRules
-from llmcore.protocols.anthropic_messages.types import CacheControl
-from llmcore.protocols.anthropic_messages.types import tools as native
+from llmcore.protocols.answer_format import ForcedFormat
+from llmcore.protocols.anthropic_messages.caching import cache_mark
+from llmcore.protocols.anthropic_messages.names import TOOL_CHOICES
+from llmcore.protocols.claude import ClaudeRules
+from llmcore.protocols.claude_tools import ClaudeTool, lower_claude_tool, native_tool
 from llmcore.protocols.freeform import freeform_description, freeform_schema, note_function
 from llmcore.protocols.notes import Notes
 from llmcore.protocols.tool_choice import check_forcible
@@ -20,100 +25,121 @@ from llmcore.schema.tools import CustomTool, HostedTool, ToolDefinition
 
 
 @frozen(kw_only=True)
-class Lowered:
-    """What a request's tools amount to in the body."""
+class LoweredTools:
+    """The fields of the body that a request's tools amount to."""
 
-    tools: tuple[native.AnyTool, ...] = ()
-    choice: native.ToolChoice | None = None
-    fields: JsonObject = field(factory=dict)
-    """Top-level fields that go with the tools, such as `mcp_servers`."""
+    tools: list[dict[str, Any]] = field(factory=list[dict[str, Any]])
+    choice: JsonObject | None = None
+    servers: list[JsonObject] = field(factory=list[JsonObject])
+    """`mcp_servers`."""
     betas: tuple[str, ...] = ()
 
 
 def lower_tools(
-    request: LLMRequest, rules: ModelRules, keys: frozenset[str], notes: Notes
-) -> Lowered:
+    request: LLMRequest, rules: ClaudeRules, keys: frozenset[str], notes: Notes
+) -> LoweredTools:
     """Return the body's tools and the choice among them.
 
     *keys* are the ids under which raw tools are this API's own.
     """
-    tools: list[native.AnyTool] = []
-    hosted: list[Hosted] = []
+    tools: list[dict[str, Any]] = []
+    hosted: list[ClaudeTool] = []
     for index, tool in enumerate(request.tools):
         path = f"tools[{index}]"
         if isinstance(tool, HostedTool):
-            found = lower_hosted(tool, path, rules, keys, notes)
+            found = _lower_hosted(tool, path, rules, keys, notes)
             if found is not None:
                 hosted.append(found)
-                tools.append(found.tool)
+                tools.append(found.definition)
         else:
-            tools.append(_lower_own(tool, path, rules, notes))
-    servers = [server for one in hosted for server in one.servers]
-    return Lowered(
-        tools=tuple(tools),
-        choice=_lower_choice(request, rules, bool(tools)),
-        fields={"mcp_servers": servers} if servers else {},
-        betas=tuple(dict.fromkeys(beta for one in hosted for beta in one.betas)),
+            tools.append(_lower_function(tool, path, rules, notes))
+    return LoweredTools(
+        tools=tools,
+        choice=_lower_choice(request, rules, has_tools=bool(tools)),
+        servers=[server for found in hosted for server in found.servers],
+        betas=tuple(dict.fromkeys(beta for found in hosted for beta in found.betas)),
     )
 
 
-# -- the caller's own tools
+# -- tools
 
 
-def _lower_own(
-    tool: ToolDefinition | CustomTool, path: str, rules: ModelRules, notes: Notes
-) -> native.Tool:
+def _lower_function(
+    tool: ToolDefinition | CustomTool, path: str, rules: ClaudeRules, notes: Notes
+) -> dict[str, Any]:
     if isinstance(tool, CustomTool):
-        return _lower_custom(tool, path, notes)
+        note_function(path, notes)
+        return _function(tool.name, freeform_description(tool), freeform_schema(closed=True))
     strict = tool.strict if rules.strict_tools else None
     if tool.strict and not rules.strict_tools:
         notes.dropped("unsupported-parameter", f"{path}.strict", "the model has no strict tools")
     target = SchemaTarget.ANTHROPIC_STRICT if strict else SchemaTarget.ANTHROPIC
     projected = project(tool.parameters, target, f"{path}.parameters")
     notes.extend(projected.diagnostics)
-    return native.Tool(
-        name=tool.name,
-        description=tool.description or None,
-        input_schema=projected.schema,
-        strict=True if strict and projected.strict else None,
-        cache_control=None if tool.cache is None else cache_mark(tool.cache),
-    )
+    function = _function(tool.name, tool.description, projected.schema)
+    if strict and projected.strict:
+        function["strict"] = True
+    if tool.cache is not None:
+        function["cache_control"] = cache_mark(tool.cache)
+    return function
 
 
-def _lower_custom(tool: CustomTool, path: str, notes: Notes) -> native.Tool:
-    """Return a freeform tool as a function of one string, its grammar in words."""
-    note_function(path, notes)
-    return native.Tool(
-        name=tool.name,
-        description=freeform_description(tool),
-        input_schema=freeform_schema(closed=True),
-    )
+def _function(name: str, description: str | None, schema: JsonObject) -> dict[str, Any]:
+    described = {"description": description} if description else {}
+    return {"name": name, "input_schema": schema, **described}
 
 
-def cache_mark(ttl: str | None) -> CacheControl:
-    """Return a cache mark; five minutes are the default and are not written."""
-    return CacheControl("1h" if ttl == "1h" else None)
+def _lower_hosted(
+    tool: HostedTool, path: str, rules: ClaudeRules, keys: frozenset[str], notes: Notes
+) -> ClaudeTool | None:
+    if tool.kind != "raw":
+        return lower_claude_tool(tool, path, rules, notes)
+    if tool.provider in keys:
+        return native_tool(dict(tool.options))
+    notes.dropped("unsupported-tool", path, f"the raw tool is {tool.provider}'s")
+    return None
 
 
 # -- the choice
 
 
-def _lower_choice(
-    request: LLMRequest, rules: ModelRules, has_tools: bool
-) -> native.ToolChoice | None:
+def _lower_choice(request: LLMRequest, rules: ClaudeRules, *, has_tools: bool) -> JsonObject | None:
     choice = request.tool_choice
     check_forcible(request, forced_tools=rules.forced_tools, has_tools=has_tools, knower="the API")
     if not has_tools:
         return None
-    serial = True if request.parallel_tool_calls is False else None
+    serial = request.parallel_tool_calls is False
     if choice is None:
-        return native.ToolChoiceAuto(serial) if serial else None
-    match choice.mode:
-        case "auto":
-            return native.ToolChoiceAuto(serial)
-        case "required":
-            return native.ToolChoiceAny(serial)
-        case "none":
-            return native.ToolChoiceNone()
-        case "named":
-            return native.ToolChoiceTool(choice.tool_name or "", disable_parallel_tool_use=serial)
+        return _choice("auto", serial=True) if serial else None
+    name = choice.tool_name or "" if choice.mode == "named" else None
+    return _choice(choice.mode, name=name, serial=serial and choice.mode != "none")
+
+
+def _choice(mode: str, *, name: str | None = None, serial: bool) -> dict[str, Any]:
+    choice: dict[str, Any] = {"type": TOOL_CHOICES[mode]}
+    if name is not None:
+        choice["name"] = name
+    if serial:
+        choice["disable_parallel_tool_use"] = True
+    return choice
+
+
+# -- the response's format
+
+UNENFORCED: Final = "the API cannot hold the answer to this"
+
+
+def format_tools(answer: ForcedFormat) -> list[dict[str, Any]]:
+    """Return the tool whose input is the response, if there is one."""
+    if answer.tool is None:
+        return []
+    return [_function(answer.tool, answer.tool_description, answer.tool_schema)]
+
+
+def format_choice(answer: ForcedFormat, request: LLMRequest) -> JsonObject | None:
+    """Return the choice that leads to the response; None leaves the caller's own."""
+    if answer.choice is None:
+        return None
+    if answer.choice.mode == "named":
+        return _choice("named", name=answer.tool, serial=True)
+    return _choice(answer.choice.mode, serial=request.parallel_tool_calls is False)

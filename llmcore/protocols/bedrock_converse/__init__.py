@@ -5,18 +5,16 @@ https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.htm
 https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html; others are
 linked where their rules stand.
 
-In reading order: `names` (ids and shared words),
-`models` (what each model takes), `paths` (the model and the choice of a
-stream stand in the path); building the request: `body`, `reasoning`, `answer_format`,
-`messages`, `parts`, `tools`, `hosted_tools`, `caching`, `citations`; reading the answer: `state`,
-`content`, `closing`, `continuing`, `usage`, `stream`.
+In reading order: `names` (ids, words and tables of both directions), `models` (what each accepts,
+and the path of a call, which names the model); building the request: `body`, `reasoning`,
+`messages`, `parts`, `tools`, `caching`; reading the response: `state`, `content`, `calls`,
+`finish`, `stream`.
 """
 
 from llmcore.protocols import tool_names
 from llmcore.protocols.bedrock_converse import body, stream
-from llmcore.protocols.bedrock_converse.continuing import continued
+from llmcore.protocols.bedrock_converse.models import converse_path
 from llmcore.protocols.bedrock_converse.names import METADATA_KEY, PROTOCOL_ID, ConverseBody
-from llmcore.protocols.bedrock_converse.paths import converse_path
 from llmcore.protocols.bedrock_converse.state import Event, State
 from llmcore.protocols.protocol import BodyBuilder, Protocol, StreamMachine
 
@@ -32,7 +30,7 @@ protocol: Protocol[ConverseBody, Event, State] = Protocol(
         step=stream.step,
         halt=stream.halt,
         terminal=stream.terminal,
-        continued=continued,
+        continued=stream.continued,
     ),
     whole=stream.whole,
 )

@@ -1,308 +1,299 @@
-"""Bedrock Converse: reading content blocks, from their beginning to their last delta.
+"""Bedrock Converse: reading text, reasoning, media and blocks that are kept as they came.
 
-Source: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ContentBlockDelta.html,
-read November 2026. Only tools, their results and pictures announce themselves by a
-`contentBlockStart`; text and reasoning begin with their first delta.
+    contentBlockDelta  {"contentBlockIndex": 0, "delta": {"text": "Hello"}}
+    contentBlockDelta  {"contentBlockIndex": 0, "delta": {"reasoningContent": {"text": "Hm"}}}
+    contentBlockStop   {"contentBlockIndex": 0}
+
+Sources, read November 2026, below https://docs.aws.amazon.com/bedrock/latest/APIReference/:
+API_runtime_ContentBlockDelta.html, API_runtime_ContentBlock.html, API_runtime_Citation.html. Only
+tools, their results and images have a `contentBlockStart`; text and reasoning begin with their
+first delta.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Final
+import base64
+import binascii
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
-from llmcore.protocols.bedrock_converse.closing import on_block_stop
+from llmcore.protocols.bedrock_converse.calls import end_result, end_tool
 from llmcore.protocols.bedrock_converse.names import METADATA_KEY
-from llmcore.protocols.bedrock_converse.state import Block, Kind, Native, State
-from llmcore.protocols.call_ids import synthetic_call_id
-from llmcore.protocols.chain import Chain
-from llmcore.protocols.json_text import written
+from llmcore.protocols.bedrock_converse.state import Native, State, keep_delta
+from llmcore.protocols.blocks import (
+    Block,
+    FastPath,
+    Kind,
+    close_block,
+    end_answer,
+    open_block,
+    replace_block,
+)
+from llmcore.protocols.chain import unchain
 from llmcore.protocols.loose_json import dicts, mapping, string
 from llmcore.schema.changed import changed
-from llmcore.schema.content import ToolCallKind
-from llmcore.schema.errors import StreamError
+from llmcore.schema.content import Citation
 from llmcore.schema.events import (
-    ErrorEvent,
+    File,
     LLMEvent,
     ProviderEvent,
     ReasoningDelta,
+    ReasoningEnd,
     ReasoningStart,
+    Source,
     TextDelta,
+    TextEnd,
     TextStart,
-    ToolInputDelta,
-    ToolInputStart,
 )
+from llmcore.schema.json import JsonObject
 
-# -- a block begins
+_TEXT: Final[FastPath] = ("text", "")
+_REASONING: Final[FastPath] = ("reasoningContent", "text")
 
-
-def on_block_start(state: State, index: object, start: Native, events: list[LLMEvent]) -> State:
-    """Open a block with whatever of its content *start* holds; an empty start opens none.
-
-    The API's own starts hold a tool's name, the id of a result or a format. A start may hold
-    more, up to the complete block of a body that was not streamed.
-    """
-    if index in state.open:  # a server that does not end its blocks
-        state = on_block_stop(state, index, events)
-    for name, value in start.items():
-        if value is not None:
-            handler = _STARTS.get(name)
-            if handler is not None and isinstance(value, dict):
-                state = handler(state, index, name, value, events)
-            elif name in ("text", "citation"):
-                state = _DELTAS[name](state, index, {name: value}, events)
-            else:
-                state = _open(state, index, _kept("opaque", {name: value}))
-    return state
+# -- text
 
 
-def _kept(kind: Kind, native: Native) -> Block:
-    return Block(kind=kind, segment="", native=native)
-
-
-def _open(state: State, index: object, block: Block) -> State:
-    return changed(state, open={**state.open, index: block}, blocks=state.blocks + 1)
-
-
-def _start_tool(
-    state: State, index: object, _member: str, call: Native, events: list[LLMEvent]
-) -> State:
-    name = string(call.get("name")) or ""
-    context = state.context
-    executed = call.get("type") not in (None, "tool_use")
-    if not executed and name == context.answer_tool:
-        return _start_answer(state, index, call, events)
-    call_id = _call_id(state, call)
-    freeform = not executed and name in context.freeform
-    kind: ToolCallKind = "custom" if freeform else "function"
-    events.append(ToolInputStart(call_id, name, kind=kind, provider_executed=executed))
-    block = _tool_block("freeform" if freeform else "tool", call_id, call, held=freeform)
-    state = changed(
-        state, names={**state.names, call_id: name}, called=state.called or not executed
-    )
-    return _open(state, index, block)
-
-
-def _call_id(state: State, call: Native) -> str:
-    """Return the call's id, or one of ours where the server's is missing or was given twice."""
-    call_id = string(call.get("toolUseId"))
-    if call_id is not None and call_id not in state.names:
-        return call_id
-    return synthetic_call_id(None, state.context.turn, state.blocks)
-
-
-def _start_answer(state: State, index: object, call: Native, events: list[LLMEvent]) -> State:
-    segment = f"text_{state.blocks}"
-    events.append(TextStart(segment))
-    block = _tool_block("answer", segment, call, held=state.context.wrapped)
-    return _open(changed(state, answered=True), index, changed(block, emits=TextDelta))
-
-
-def _tool_block(kind: Kind, segment: str, call: Native, *, held: bool) -> Block:
-    """Return an open tool call; input that came with it waits for deltas to replace it."""
-    given = call.get("input")
-    return Block(
-        kind=kind,
-        segment=segment,
-        hot=("", "") if held or given is not None else _INPUT,
-        emits=ToolInputDelta,
-        native=call,
-        input=given,
-        held=held,
-    )
-
-
-_INPUT: Final = ("toolUse", "input")
-
-
-def _start_result(
-    state: State, index: object, _member: str, result: Native, _events: list[LLMEvent]
-) -> State:
-    native = {name: value for name, value in result.items() if name != "content"}
-    return _on_result(
-        _open(state, index, _kept("result", native)),
-        index,
-        {"toolResult": result.get("content")},
-        [],
-    )
-
-
-def _start_media(
-    state: State, index: object, member: str, media: Native, _events: list[LLMEvent]
-) -> State:
-    return _open(state, index, _kept("media", {member: media}))
-
-
-def _start_reasoning(
-    state: State, index: object, member: str, said: Native, events: list[LLMEvent]
-) -> State:
-    return _on_reasoning(state, index, {member: said}, events)
-
-
-def _start_cited(
-    state: State, index: object, _member: str, cited: Native, events: list[LLMEvent]
-) -> State:
-    for item in dicts(cited.get("content")):
-        if item.get("text"):
-            state = _on_text(state, index, {"text": item["text"]}, events)
-    for citation in dicts(cited.get("citations")):
-        state = _on_citation(state, index, {"citation": citation}, events)
-    return state
-
-
-_STARTS: Final[Mapping[str, Callable[[State, object, str, Native, list[LLMEvent]], State]]] = {
-    "toolUse": _start_tool,
-    "toolResult": _start_result,
-    "image": _start_media,
-    "audio": _start_media,
-    "reasoningContent": _start_reasoning,
-    "citationsContent": _start_cited,
-}
-
-
-# -- a block goes on
-
-
-def on_block_delta(state: State, index: object, delta: Native, events: list[LLMEvent]) -> State:
-    """Take a delta that is more than a continuation."""
-    for name, value in delta.items():
-        if value is not None:
-            handler = _DELTAS.get(name, _on_other)
-            state = handler(state, index, {name: value}, events)
-    return state
-
-
-def _on_text(state: State, index: object, delta: Native, events: list[LLMEvent]) -> State:
+def on_text(state: State, index: object, delta: Native, events: list[LLMEvent]) -> State:
+    """Emit more text."""
     text = delta["text"]
     if not isinstance(text, str):
-        return _on_other(state, index, delta, events)
+        return keep_delta(state, index, delta, events)
     if not text:
         return state
-    state, block = _speaking(state, index, "text", events)
+    state, block = _with_segment(state, index, "text", events)
     events.append(TextDelta(block.segment, text))
     return state
 
 
-def _on_citation(state: State, index: object, delta: Native, events: list[LLMEvent]) -> State:
+def on_citation(state: State, index: object, delta: Native, events: list[LLMEvent]) -> State:
+    """Keep a citation for the end of its text, which may still have no words."""
     block = state.open.get(index)
     if block is None or block.kind != "text":
-        state = on_block_stop(state, index, events) if block is not None else state
-        block = Block(kind="text", segment="", hot=("", ""))
-        state = _open(state, index, block)
+        state = close(state, index, events) if block is not None else state
+        block = Block(kind="text")
+        state = open_block(state, index, block)
     cited = changed(block, citations=(*block.citations, mapping(delta["citation"])))
-    return changed(state, open={**state.open, index: cited})
+    return replace_block(state, index, cited)
 
 
-def _on_reasoning(state: State, index: object, delta: Native, events: list[LLMEvent]) -> State:
+def on_cited_text(
+    state: State, index: object, _member: str, cited: Native, events: list[LLMEvent]
+) -> State:
+    """Open a text that comes complete, with its citations."""
+    for item in dicts(cited.get("content")):
+        if item.get("text"):
+            state = on_text(state, index, {"text": item["text"]}, events)
+    for citation in dicts(cited.get("citations")):
+        state = on_citation(state, index, {"citation": citation}, events)
+    return state
+
+
+def _end_text(state: State, block: Block, events: list[LLMEvent]) -> State:
+    """Emit the end of text with its citations; citations without text are kept as they came."""
+    if block.segment:
+        citations = tuple(map(_read_citation, block.citations))
+        events.append(TextEnd(block.segment, citations=citations))
+    elif block.citations:
+        data = {"citationsContent": {"citations": list(block.citations)}}
+        events.append(ProviderEvent(METADATA_KEY, data, replay=True))
+    return _report_sources(state, block.citations, events)
+
+
+def _read_citation(native: JsonObject) -> Citation:
+    """Return a native citation; its native form goes back with it."""
+    source = string(native.get("source"))
+    source_url = source if source is not None and "://" in source else None
+    quoted = [string(item.get("text")) for item in dicts(native.get("sourceContent"))]
+    return Citation(
+        url=_web_url(native) or source_url,
+        title=string(native.get("title")),
+        cited_text="".join(filter(None, quoted)) or None,
+        document_id=None if source_url else source,
+        provider_metadata={METADATA_KEY: native},
+    )
+
+
+def _web_url(native: JsonObject) -> str | None:
+    """Return the page that a citation names; None if it names a document of the request."""
+    return string(mapping(mapping(native.get("location")).get("web")).get("url"))
+
+
+def _report_sources(
+    state: State, citations: tuple[JsonObject, ...], events: list[LLMEvent]
+) -> State:
+    """Emit the pages that the response cites, each once."""
+    urls = state.urls
+    for native in citations:
+        url = _web_url(native)
+        if url is None or url in urls:
+            continue
+        title = string(native.get("title"))
+        events.append(Source(id=f"source_{len(urls)}", url=url, title=title))
+        urls = (*urls, url)
+    return state if urls is state.urls else changed(state, urls=urls)
+
+
+# -- reasoning
+
+
+def on_reasoning_start(
+    state: State, index: object, member: str, said: Native, events: list[LLMEvent]
+) -> State:
+    """Open reasoning that comes with its start, complete or in part."""
+    return on_reasoning(state, index, {member: said}, events)
+
+
+def on_reasoning(state: State, index: object, delta: Native, events: list[LLMEvent]) -> State:
+    """Emit more reasoning; keep its signature or encrypted content."""
     said = mapping(delta["reasoningContent"])
     said = {**mapping(said.get("reasoningText")), **said}
     if not said.keys() & _OF_REASONING:
-        return _on_other(state, index, delta, events) if said else state
+        return keep_delta(state, index, delta, events) if said else state
     text, signature = string(said.get("text")), string(said.get("signature"))
-    redacted = string(said.get("redactedContent"))
-    if text is None and signature is None and redacted is None:
+    encrypted = string(said.get("redactedContent"))
+    if text is None and signature is None and encrypted is None:
         return state
-    state, block = _speaking(state, index, "reasoning", events)
+    state, block = _with_segment(state, index, "reasoning", events)
     if text is not None:
         events.append(ReasoningDelta(block.segment, text))
-    if signature is None and redacted is None:
+    if signature is None and encrypted is None:
         return state
     block = changed(
         block,
         signature=(block.signature or "") + signature if signature else block.signature,
-        redacted=(*block.redacted, redacted) if redacted else block.redacted,
+        encrypted=(*block.encrypted, encrypted) if encrypted else block.encrypted,
     )
-    return changed(state, open={**state.open, index: block})
+    return replace_block(state, index, block)
 
 
 _OF_REASONING: Final = frozenset({"text", "signature", "redactedContent"})
 
 
-def _speaking(
+def _end_reasoning(block: Block, events: list[LLMEvent]) -> None:
+    encrypted = _join_base64(block.encrypted)
+    events.append(ReasoningEnd(block.segment, signature=block.signature, encrypted=encrypted))
+
+
+def _with_segment(
     state: State, index: object, kind: Kind, events: list[LLMEvent]
 ) -> tuple[State, Block]:
-    """Return *state* with a block of *kind* at *index* that has a segment."""
+    """Return *state* with a block of *kind* at *index* whose segment has started."""
     block = state.open.get(index)
     if block is not None and block.kind == kind and block.segment:
         return state, block
-    cited = block.citations if block is not None and block.kind == kind else ()
+    citations = block.citations if block is not None and block.kind == kind else ()
     if block is not None and block.kind != kind:
-        state = on_block_stop(state, index, events)
-    opened = _spoken(kind, f"{kind}_{state.blocks}", cited)
-    start = TextStart if kind == "text" else ReasoningStart
-    events.append(start(opened.segment))
-    return _open(state, index, opened), opened
-
-
-def _spoken(kind: Kind, segment: str, cited: tuple[Native, ...]) -> Block:
+        state = close(state, index, events)
+    segment = f"{kind}_{state.blocks}"
     if kind == "text":
-        return Block(kind=kind, segment=segment, hot=("text", ""), citations=cited)
-    return Block(kind=kind, segment=segment, hot=("reasoningContent", "text"), emits=ReasoningDelta)
-
-
-def _on_tool(state: State, index: object, delta: Native, events: list[LLMEvent]) -> State:
-    given = mapping(delta["toolUse"]).get("input")
-    block = state.open.get(index)
-    if block is None or block.kind not in ("tool", "freeform", "answer"):
-        message = "input came for a tool that the stream did not name"
-        events.append(ErrorEvent(StreamError(message, raw=delta)))
-        return state
-    if given is None:
-        return state
-    text = written(given)
-    if block.hot[0] or not text:
-        if text:
-            events.append(block.emits(block.segment, text))
-        return state
-    if block.held:
-        block = changed(block, input=None, pieces=Chain(text, block.pieces))
+        events.append(TextStart(segment))
+        opened = Block(kind=kind, segment=segment, fast_path=_TEXT, citations=citations)
     else:
-        events.append(block.emits(block.segment, text))
-        block = changed(block, input=None, hot=_INPUT)
-    return changed(state, open={**state.open, index: block})
+        events.append(ReasoningStart(segment))
+        opened = Block(kind=kind, segment=segment, fast_path=_REASONING, emits=ReasoningDelta)
+    return open_block(state, index, opened), opened
 
 
-def _on_result(state: State, index: object, delta: Native, events: list[LLMEvent]) -> State:
-    block = state.open.get(index)
-    if block is None or block.kind != "result":
-        return _on_other(state, index, delta, events)
-    pieces = block.pieces
-    for item in dicts(delta["toolResult"]):
-        pieces = Chain(item, pieces)
-    return changed(state, open={**state.open, index: changed(block, pieces=pieces)})
+# -- media
 
 
-def _on_media(state: State, index: object, delta: Native, events: list[LLMEvent]) -> State:
+def on_media_start(
+    state: State, index: object, member: str, media: Native, _events: list[LLMEvent]
+) -> State:
+    """Open an image or audio, which is emitted when it is complete."""
+    return open_block(state, index, Block(kind="media", native={member: media}))
+
+
+def on_image(state: State, index: object, delta: Native, events: list[LLMEvent]) -> State:
+    """Keep a piece of an image; it may have no start."""
     if index not in state.open:
-        state = _open(state, index, _kept("media", {}))
-    return _on_other(state, index, delta, events)
+        state = open_block(state, index, Block(kind="media"))
+    return keep_delta(state, index, delta, events)
 
 
-def _on_other(state: State, index: object, delta: Native, events: list[LLMEvent]) -> State:
-    """Keep a delta for the block's native form, or pass on what has no place in ours."""
-    block = state.open.get(index)
-    if block is not None and block.kind in ("opaque", "media"):
-        kept = changed(block, pieces=Chain(delta, block.pieces))
-        return changed(state, open={**state.open, index: kept})
-    if block is None:
-        return _open(state, index, changed(_kept("opaque", {}), pieces=Chain(delta, None)))
-    events.append(ProviderEvent(METADATA_KEY, {"contentBlockDelta": {"delta": delta}}))
+def _end_media(state: State, block: Block, events: list[LLMEvent]) -> None:
+    """Emit a file; media without data or address only as they came."""
+    deltas = unchain(block.pieces)
+    native = _apply_deltas(block.native, deltas)
+    kind, media = next(iter(native.items()))
+    pieces = [mapping(mapping(one.get(kind)).get("source")) for one in (block.native, *deltas)]
+    data = _join_base64(tuple(filter(None, (string(piece.get("bytes")) for piece in pieces))))
+    url = string(mapping(mapping(mapping(media).get("source")).get("s3Location")).get("uri"))
+    name = string(mapping(media).get("format"))
+    decoded = _decoded(data)
+    if decoded is None and url is None:
+        events.append(ProviderEvent(METADATA_KEY, native, replay=False))
+        return
+    events.append(
+        File(
+            id=f"file_{state.blocks}",
+            media_type=f"{kind}/{name}" if name else None,
+            data=decoded,
+            url=None if decoded is not None else url,
+        )
+    )
+
+
+def _join_base64(pieces: tuple[str, ...]) -> str | None:
+    """Return base64 pieces of one blob as one; None if there are none."""
+    if len(pieces) < 2:
+        return pieces[0] if pieces else None
+    try:
+        return base64.b64encode(b"".join(map(base64.b64decode, pieces))).decode()
+    except (binascii.Error, ValueError):
+        return "".join(pieces)
+
+
+def _decoded(data: str | None) -> bytes | None:
+    try:
+        return None if data is None else base64.b64decode(data, validate=True)
+    except (binascii.Error, ValueError):
+        return None
+
+
+# -- blocks that are kept as they came
+
+
+def _apply_deltas(block: Mapping[str, Any], deltas: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return *block* with its *deltas* applied.
+
+    Text grows, lists are added to, objects are filled; anything else is replaced.
+    """
+    native = dict(block)
+    for delta in deltas:
+        for name, value in delta.items():
+            native[name] = _grown(native.get(name), value)
+    return native
+
+
+def _grown(before: Any, value: Any) -> Any:
+    if isinstance(before, str) and isinstance(value, str):
+        return before + value
+    if isinstance(before, list) and isinstance(value, list):
+        return [*before, *value]
+    if isinstance(before, Mapping) and isinstance(value, Mapping):
+        return _apply_deltas(before, [value])
+    return value
+
+
+# -- the end of a block
+
+
+def close(state: State, index: object, events: list[LLMEvent]) -> State:
+    """Close the block at *index*; emits its end."""
+    state, block = close_block(state, index)
+    match block.kind:
+        case "text":
+            return _end_text(state, block, events)
+        case "reasoning":
+            _end_reasoning(block, events)
+        case "media":
+            _end_media(state, block, events)
+        case "opaque":
+            data = _apply_deltas(block.native, unchain(block.pieces))
+            events.append(ProviderEvent(METADATA_KEY, data, replay=True))
+        case "result":
+            end_result(state, block, events)
+        case "answer":
+            end_answer(block, events)
+        case _:
+            end_tool(block, events)
     return state
-
-
-Handler = Callable[[State, object, Native, list[LLMEvent]], State]
-
-_DELTAS: Final[Mapping[str, Handler]] = {
-    "text": _on_text,
-    "toolUse": _on_tool,
-    "reasoningContent": _on_reasoning,
-    "citation": _on_citation,
-    "toolResult": _on_result,
-    "image": _on_media,
-}
-
-
-# -- a block of a body that was not streamed
-
-
-def on_whole_block(state: State, index: int, block: Native, events: list[LLMEvent]) -> State:
-    """Open a complete block and close it."""
-    state = on_block_start(state, index, block, events)
-    return on_block_stop(state, index, events) if index in state.open else state

@@ -4,33 +4,39 @@ Sources, read November 2026, below https://docs.aws.amazon.com/bedrock/latest/AP
 API_runtime_Message.html (documents need text beside them), API_runtime_ReasoningTextBlock.html
 (reasoning goes back unmodified, with its signature).
 
-User and assistant take turns; the results of an answer's tool calls come first in the user's
+User and assistant take turns; the results of a message's tool calls come first in the user's
 next turn. Each message's blocks stand in the order of its parts. Reasoning goes back where it
 is signed or encrypted; the service refuses it otherwise ("User messages cannot contain reasoning
 content").
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Final
 
 from attrs import frozen
 
+from llmcore.protocols.bedrock_converse.caching import cache_point
 from llmcore.protocols.bedrock_converse.models import ModelRules
-from llmcore.protocols.bedrock_converse.parts import (
+from llmcore.protocols.bedrock_converse.names import (
+    METADATA_KEY,
+    PROTOCOL_ID,
     Block,
+    NativeMessage,
+)
+from llmcore.protocols.bedrock_converse.parts import (
     Target,
+    lower_assistant_text,
+    lower_call,
     lower_executed,
     lower_part,
     lower_result,
-    lower_said_text,
 )
-from llmcore.protocols.bedrock_converse.tools import cache_point
+from llmcore.protocols.bedrock_converse.reasoning import lower_reasoning_part
 from llmcore.protocols.call_ids import BEDROCK
-from llmcore.protocols.freeform import object_arguments
+from llmcore.protocols.claude import fix_trailing_text
 from llmcore.protocols.history import HistoryPolicy, repair
 from llmcore.protocols.message_target import native_keys
 from llmcore.protocols.notes import Notes
-from llmcore.protocols.prefill import LAST_WORD, note_last_word
 from llmcore.schema.content import (
     AudioPart,
     ContentPart,
@@ -52,27 +58,20 @@ DOCUMENT_TEXT: Final = "Attached documents:"
 
 
 @frozen(kw_only=True)
-class Lowered:
-    """A conversation as the body has it."""
+class LoweredMessages:
+    """The body's `system` and `messages`."""
 
     system: list[Block]
-    messages: list[dict[str, Any]]
+    messages: list[NativeMessage]
 
 
-def target_of(
-    request: LLMRequest,
-    rules: ModelRules,
-    *,
-    protocol: str,
-    metadata_key: str,
-    citations: bool,
-) -> Target:
-    """Return whom the messages of *request* are lowered for."""
+def target_of(request: LLMRequest, rules: ModelRules, *, citations: bool) -> Target:
+    """Return what the messages of *request* are lowered for."""
     policy = HistoryPolicy(
-        protocol=protocol,
+        protocol=PROTOCOL_ID,
         provider=request.provider_id,
         model=request.model_id,
-        metadata_key=metadata_key,
+        metadata_key=METADATA_KEY,
         call_ids=BEDROCK,
         alternate=True,
         starts_with_user=True,
@@ -81,17 +80,13 @@ def target_of(
         reasoning="signed",
         reasoning_may_end_turn=False,
     )
-    return Target(
-        rules=rules,
-        policy=policy,
-        keys=native_keys(request, metadata_key, protocol),
-        citations=citations,
-    )
+    keys = native_keys(request, METADATA_KEY, PROTOCOL_ID)
+    return Target(rules=rules, policy=policy, keys=keys, citations=citations)
 
 
 def lower_messages(
     request: LLMRequest, target: Target, instructions: Sequence[str], notes: Notes
-) -> Lowered:
+) -> LoweredMessages:
     """Return the body's `system` and `messages`; *instructions* of our own end the former."""
     repaired = repair(request.messages, target.policy)
     notes.extend(repaired.diagnostics)
@@ -106,8 +101,8 @@ def lower_messages(
     ]
     messages = _joined(messages)
     if target.rules.family == "claude" and messages:
-        _settle_end(messages, target, repaired.paths[-1], notes)
-    return Lowered(system=system, messages=messages)
+        _fix_trailing_assistant(messages, target, repaired.paths[-1], notes)
+    return LoweredMessages(system=system, messages=messages)
 
 
 def _lower_system(parts: Iterable[TextPart], path: str, notes: Notes) -> list[Block]:
@@ -128,28 +123,28 @@ def _mark(part: ContentPart, blocks: list[Block]) -> None:
         blocks.append(cache_point(ttl))
 
 
-def _lower_message(message: Message, path: str, target: Target, notes: Notes) -> dict[str, Any]:
+def _lower_message(message: Message, path: str, target: Target, notes: Notes) -> NativeMessage:
     if message.name:
         notes.dropped("unsupported-parameter", f"{path}.name", "the API takes no names")
-    said = message.role == "assistant"
+    is_assistant = message.role == "assistant"
     blocks: list[Block] = []
     for index, part in enumerate(message.content):
         where = f"{path}.content[{index}]"
-        if said:
-            _lower_said(part, where, blocks, target, notes)
+        if is_assistant:
+            _lower_assistant_part(part, where, blocks, target, notes)
         elif isinstance(part, ToolResultPart):
             blocks.append(lower_result(part, where, target, notes))
         else:
             blocks.append(lower_part(part, where, target, notes))
         _mark(part, blocks)
-    if not said:
-        blocks = _with_words(blocks, path, notes)
-    return {"role": "assistant" if said else "user", "content": blocks}
+    if not is_assistant:
+        blocks = _with_document_text(blocks, path, notes)
+    return {"role": "assistant" if is_assistant else "user", "content": blocks}
 
 
-def _joined(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return *messages* without those that say nothing, and neighbours of one role as one."""
-    joined: list[dict[str, Any]] = []
+def _joined(messages: list[NativeMessage]) -> list[NativeMessage]:
+    """Return *messages* without empty ones, and neighbours of one role as one."""
+    joined: list[NativeMessage] = []
     for message in messages:
         if joined and joined[-1]["role"] == message["role"]:
             joined[-1]["content"] += message["content"]
@@ -158,8 +153,8 @@ def _joined(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return joined
 
 
-def _with_words(blocks: list[Block], path: str, notes: Notes) -> list[Block]:
-    """Return *blocks* with a text first, if there are documents and no word about them."""
+def _with_document_text(blocks: list[Block], path: str, notes: Notes) -> list[Block]:
+    """Return *blocks* with a text before documents, which need one."""
     if not any("document" in block for block in blocks) or any("text" in b for b in blocks):
         return blocks
     why = f"documents need a text beside them: {DOCUMENT_TEXT!r} is sent"
@@ -169,68 +164,46 @@ def _with_words(blocks: list[Block], path: str, notes: Notes) -> list[Block]:
     return [*results, {"text": DOCUMENT_TEXT}, *rest]
 
 
-# -- what the model said
+# -- the assistant's parts
 
 
-def _lower_said(
+def _lower_assistant_part(
     part: ContentPart, path: str, blocks: list[Block], target: Target, notes: Notes
 ) -> None:
+    """Append the block of *part* to *blocks*, or report why it has none."""
     match part:
         case ReasoningPart():
-            blocks.append(_lower_reasoning(part))
+            blocks.append(lower_reasoning_part(part))
         case TextPart():
-            blocks.append(lower_said_text(part, path, target, notes))
+            blocks.append(lower_assistant_text(part, path, notes))
         case RefusalPart(text=text):
             blocks.append({"text": text})
         case ToolCallPart() | ToolResultPart() if part.provider_executed:
-            native = lower_executed(part, part.provider_metadata.get(target.metadata_key, {}))
+            native = lower_executed(part)
             if native is None:
                 notes.left_out(path, "a tool run by another provider", "the API cannot say it")
             else:
                 blocks.append(native)
         case ToolCallPart():
-            blocks.append(_lower_call(part, path, notes))
+            blocks.append(lower_call(part, path, notes))
         case ProviderPart():
             blocks.append(lower_part(part, path, target, notes))
         case ImagePart() | DocumentPart() | AudioPart() | ToolResultPart():
             notes.left_out(path, "a file", "assistant messages hold none")
 
 
-def _lower_reasoning(part: ReasoningPart) -> Block:
-    """Return reasoning exactly as it came; its text may be empty, its signature is what counts."""
-    if part.encrypted is not None:
-        return {"reasoningContent": {"redactedContent": part.encrypted}}
-    said: Block = {"text": part.text}
-    if part.signature is not None:
-        said["signature"] = part.signature
-    return {"reasoningContent": {"reasoningText": said}}
+# -- a trailing assistant message
 
 
-def _lower_call(call: ToolCallPart, path: str, notes: Notes) -> Block:
-    return {
-        "toolUse": {
-            "toolUseId": call.id,
-            "name": call.name,
-            "input": object_arguments(call, path, notes),
-        }
-    }
-
-
-# -- a beginning of the answer
-
-
-def _settle_end(messages: list[dict[str, Any]], target: Target, path: str, notes: Notes) -> None:
-    """Make *messages* end as Claude takes it where its own words come last.
-
-    Older models refuse white space at their end ("final assistant content cannot end with
-    trailing whitespace"), newer ones refuse such words.
-    """
+def _fix_trailing_assistant(
+    messages: list[NativeMessage], target: Target, path: str, notes: Notes
+) -> None:
+    """Make *messages* end as Claude accepts it where the assistant's text comes last."""
     content = messages[-1]["content"]
     index = len(content) - 1 - ("cachePoint" in content[-1])
     if messages[-1]["role"] != "assistant" or not isinstance(content[index].get("text"), str):
         return
-    if target.rules.claude.prefill:
-        content[index] = {"text": content[index]["text"].rstrip()}
-    else:
-        note_last_word(path, notes)
-        messages.append({"role": "user", "content": [{"text": LAST_WORD}]})
+    text, added = fix_trailing_text(content[index]["text"], target.rules.claude_rules, path, notes)
+    content[index] = {"text": text}
+    if added:
+        messages.append({"role": "user", "content": [{"text": added}]})

@@ -1,4 +1,4 @@
-"""Bedrock Converse: what each model takes, read from its id.
+"""Bedrock Converse: the settings that each model accepts, read from its id; and the path to it.
 
 The service passes much of a request on to the model's own vendor and refuses it as a whole
 for one field that the model does not take. Sources, read November 2026, below
@@ -12,16 +12,21 @@ which model it is; the provider option `base_model` does.
 """
 
 import re
-from typing import Final, Literal
+from typing import Final, Literal, Protocol
+from urllib.parse import quote
 
 from attrs import field, frozen
 
-from llmcore.protocols.anthropic_messages import models as anthropic
+from llmcore.protocols import claude
+from llmcore.protocols.answer_format import Plan, Ways, plan_answer
+from llmcore.protocols.bedrock_converse.names import METADATA_KEY
+from llmcore.protocols.caching import Section
+from llmcore.protocols.claude import ClaudeRules
 from llmcore.protocols.tool_schema import SchemaTarget
+from llmcore.schema.request import LLMRequest
 
 Family = Literal["claude", "nova", "gpt-oss", "mistral", "cohere", "other", "unknown"]
 """Whose own fields a model takes; `unknown` where its id does not name it."""
-Section = Literal["tools", "system", "messages"]
 
 _EVERYWHERE: Final[frozenset[Section]] = frozenset({"tools", "system", "messages"})
 _NOT_TOOLS: Final[frozenset[Section]] = frozenset({"system", "messages"})
@@ -30,11 +35,11 @@ _NOWHERE: Final[frozenset[Section]] = frozenset()
 
 @frozen(kw_only=True)
 class ModelRules:
-    """What a model takes."""
+    """The settings that a model accepts."""
 
     family: Family = "other"
-    claude: anthropic.ModelRules = field(factory=anthropic.ModelRules)
-    """What Claude takes of Anthropic's own fields; says nothing of other families."""
+    claude_rules: ClaudeRules = field(factory=ClaudeRules)
+    """The settings of a Claude model; meaningless for other families."""
     cache_points: frozenset[Section] = _NOWHERE
     """Where cache points may stand."""
     auto_cache: bool = False
@@ -42,16 +47,16 @@ class ModelRules:
     long_cache: bool = False
     """Whether a cache point may ask for an hour."""
     structured_output: bool = False
-    """Whether the service holds answers and strict tools to a JSON schema."""
+    """Whether the service enforces a JSON schema on responses and strict tools."""
     forced_tools: bool = True
-    """Whether a tool call can be demanded; the service says so itself where a model cannot."""
+    """Whether a tool call can be forced; where a model cannot, the service refuses the request."""
     tool_schema: SchemaTarget = SchemaTarget.BEDROCK
-    """What JSON Schema the inputs of tools can be told in."""
+    """The JSON Schema that the inputs of tools are described in."""
     thinks: bool = False
     """Whether an Amazon Nova model has extended thinking."""
 
 
-_LEGACY_CLAUDE: Final = anthropic.ModelRules(thinking=frozenset())
+_LEGACY_CLAUDE: Final = ClaudeRules(thinking=frozenset())
 _STRUCTURED: Final = (
     "qwen3",
     "gpt-oss",
@@ -65,7 +70,7 @@ _STRUCTURED: Final = (
     "kimi",
     "nemotron",
 )
-"""How open-weight models are called that can be held to a schema."""
+"""Parts of the names of open-weight models on which a schema can be enforced."""
 _OPAQUE: Final = re.compile(
     r":(?:application-inference-profile|provisioned-model|custom-model|custom-model-deployment"
     r"|imported-model|prompt|prompt-router|default-prompt-router|endpoint)/"
@@ -73,7 +78,7 @@ _OPAQUE: Final = re.compile(
 
 
 def rules_of(model_id: str) -> ModelRules:
-    """Return what the model called *model_id* takes, an id or an ARN."""
+    """Return the settings that the model accepts; *model_id* is an id or an ARN."""
     name = model_id.lower()
     if "claude" in name:
         return _claude(name)
@@ -98,12 +103,12 @@ def rules_of(model_id: str) -> ModelRules:
 
 def _claude(name: str) -> ModelRules:
     if re.search(r"claude-(?:v\d|instant)", name):
-        return ModelRules(family="claude", claude=_LEGACY_CLAUDE, forced_tools=False)
-    rules = anthropic.rules_of(name)
+        return ModelRules(family="claude", claude_rules=_LEGACY_CLAUDE, forced_tools=False)
+    rules = claude.rules_of(name)
     caches = not re.search(r"claude-3-(?!7|5-haiku|5-sonnet-20241022)", name)
     return ModelRules(
         family="claude",
-        claude=rules,
+        claude_rules=rules,
         cache_points=_EVERYWHERE if caches else _NOWHERE,
         auto_cache=caches,
         long_cache=rules.structured_output,  # both begin with Claude 4.5
@@ -121,3 +126,57 @@ def _nova(name: str) -> ModelRules:
         tool_schema=SchemaTarget.BEDROCK_NOVA,
         thinks="nova-2" in name,
     )
+
+
+# -- per request
+
+_FORCED: Final = ("claude", "nova")
+"""Families of which one tool can be forced, by the API reference of `ToolChoice`."""
+
+
+def base_model(request: LLMRequest) -> str:
+    """Return the id that tells the family of the model: its own, or the option `base_model`."""
+    named = request.options_for(METADATA_KEY, request.provider_id).get("base_model")
+    return named if isinstance(named, str) else request.model_id
+
+
+def plan_format(request: LLMRequest) -> Plan:
+    """Return how the response gets its wanted shape; the same for the body and the stream.
+
+    A model on which the service can enforce a schema gets it in `outputConfig.textFormat`. Another
+    is made to call a tool whose input is the response. The provider option `structured_output`
+    (`"native"` or `"tool"`) decides for models whose names do not tell. Source:
+    https://docs.aws.amazon.com/bedrock/latest/userguide/structured-output.html, read November 2026.
+    """
+    rules = rules_of(base_model(request))
+    option = request.options_for(METADATA_KEY, request.provider_id).get("structured_output")
+    ways = Ways(
+        format=option == "native" or (option != "tool" and rules.structured_output),
+        tool=rules.forced_tools and (rules.family in _FORCED or option == "tool"),
+        format_target=SchemaTarget.BEDROCK_STRICT,
+        tool_target=rules.tool_schema,
+    )
+    return plan_answer(request.response_format, ways)
+
+
+# -- the path
+
+
+class PathContext(Protocol):
+    """What the path depends on; `llmcore.routes.endpoint.EndpointContext` is one."""
+
+    @property
+    def model_id(self) -> str:
+        """The model's id or ARN, as the caller wrote it."""
+        ...
+
+    @property
+    def streaming(self) -> bool:
+        """Whether the response is to be streamed."""
+        ...
+
+
+def converse_path(context: PathContext) -> str:
+    """Return the path of a call: the model's id or ARN encoded as one segment."""
+    operation = "converse-stream" if context.streaming else "converse"
+    return f"/model/{quote(context.model_id, safe='')}/{operation}"

@@ -1,11 +1,29 @@
-"""Bedrock Converse: its id, and the words that both directions of the protocol use."""
+"""Bedrock Converse: ids, and the words that both directions of the protocol use.
 
-from typing import Final, Required, TypedDict
+Each table is read from our word to the API's or back; where several of the API's words mean the
+same, the first is the one to write. Source:
+https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html, read November
+2026.
+"""
 
+from collections.abc import Mapping
+from typing import Any, Final, Required, TypeAlias, TypedDict
+
+from llmcore.schema.events import FinishReasonKind
 from llmcore.schema.json import JsonObject
 
 PROTOCOL_ID: Final = "bedrock-converse"
 METADATA_KEY: Final = "bedrock"
+
+Block: TypeAlias = dict[str, Any]
+"""A native content block: an object of one field, such as `{"text": "Hello"}`."""
+
+
+class NativeMessage(TypedDict):
+    """A native message of a request body."""
+
+    role: str
+    content: list[Block]
 
 
 class ConverseBody(TypedDict, total=False):
@@ -25,3 +43,53 @@ class ConverseBody(TypedDict, total=False):
     performanceConfig: JsonObject
     requestMetadata: JsonObject
     serviceTier: JsonObject
+
+
+FINISH_REASONS: Final[Mapping[str, FinishReasonKind]] = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "tool_use": "tool_calls",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "guardrail_intervened": "content_filter",
+    "content_filtered": "content_filter",
+    "malformed_model_output": "error",
+    "malformed_tool_use": "error",
+}
+"""`stopReason`."""
+
+PARAMETERS: Final[Mapping[str, str]] = {
+    "max_tokens": "maxTokens",
+    "temperature": "temperature",
+    "top_p": "topP",
+}
+"""Fields of `inferenceConfig`, by those of `GenerationOptions`."""
+
+MISSING_PARAMETERS: Final = (
+    "seed",
+    "presence_penalty",
+    "frequency_penalty",
+    "logprobs",
+    "top_logprobs",
+)
+"""Fields of `GenerationOptions` that the API does not have."""
+
+TOOL_CHOICES: Final[Mapping[str, str]] = {"auto": "auto", "required": "any", "named": "tool"}
+"""The field of `toolConfig.toolChoice`, by `ToolChoice.mode`; there is none for `none`."""
+
+SYSTEM_TOOLS: Final[Mapping[str, str]] = {
+    "web_search": "nova_grounding",
+    "code_execution": "nova_code_interpreter",
+}
+"""Tools of Amazon Nova that the service runs, by `HostedTool.kind`."""
+
+CLAUDE_TOOLS: Final = ("computer_use", "shell", "text_editor", "memory")
+"""Kinds of Anthropic's tools that the caller runs; they go into `additionalModelRequestFields`."""
+
+INPUT_TOKENS: Final = "inputTokens"
+"""Tokens that were neither read from nor written to the cache."""
+CACHE_READ_TOKENS: Final = "cacheReadInputTokens"
+CACHE_WRITE_TOKENS: Final = "cacheWriteInputTokens"
+OUTPUT_TOKENS: Final = "outputTokens"
+TOTAL_TOKENS: Final = "totalTokens"
+"""All tokens, those of the cache included."""

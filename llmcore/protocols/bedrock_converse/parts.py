@@ -8,13 +8,15 @@ stores no files.
 
 import base64
 from collections.abc import Mapping
-from typing import Any, Final, cast
+from typing import Final, cast
 
 from attrs import field, frozen
 
 from llmcore.protocols import media
-from llmcore.protocols.bedrock_converse.citations import lower_citations
 from llmcore.protocols.bedrock_converse.models import ModelRules
+from llmcore.protocols.bedrock_converse.names import METADATA_KEY, Block
+from llmcore.protocols.citations import native_citations
+from llmcore.protocols.freeform import object_arguments
 from llmcore.protocols.json_text import written
 from llmcore.protocols.message_target import MessageTarget
 from llmcore.protocols.notes import Notes
@@ -31,15 +33,12 @@ from llmcore.schema.content import (
     ToolResultPart,
 )
 from llmcore.schema.errors import InvalidRequestError
-from llmcore.schema.json import JsonObject, JsonValue
-
-Block = dict[str, Any]
-"""A native content block: an object of one field, which names its kind."""
+from llmcore.schema.json import JsonValue
 
 
 @frozen(kw_only=True)
 class Target(MessageTarget):
-    """Whom content is lowered for. Lives as long as the call that builds the body."""
+    """The model and the request that content is lowered for."""
 
     rules: ModelRules
     citations: bool = True
@@ -57,11 +56,11 @@ def lower_part(part: ContentPart, path: str, target: Target, notes: Notes) -> Bl
         case TextPart():
             return {"text": part.text}
         case ImagePart():
-            return _lower_image(part, path, target, notes)
+            return _lower_image(part, path, notes)
         case DocumentPart():
             return _lower_document(part, path, target, notes)
         case AudioPart():
-            return _lower_audio(part, path, target, notes)
+            return _lower_audio(part, path, notes)
         case ProviderPart(provider=provider, data=Mapping() as data) if provider in target.keys:
             return dict(data)
         case _:
@@ -69,19 +68,20 @@ def lower_part(part: ContentPart, path: str, target: Target, notes: Notes) -> Bl
             return _omitted(what, path, "it has no form here", notes)
 
 
-def lower_said_text(part: TextPart, path: str, target: Target, notes: Notes) -> Block:
-    """Return what the model said, with what it cited."""
-    cited = lower_citations(part.citations, path, target.metadata_key, notes)
-    if not cited:
+def lower_assistant_text(part: TextPart, path: str, notes: Notes) -> Block:
+    """Return a text of the model with its citations."""
+    native = native_citations(part.citations, path, METADATA_KEY, notes)
+    citations = [dict(citation) for citation in native]
+    if not citations:
         return {"text": part.text}
-    return {"citationsContent": {"content": [{"text": part.text}], "citations": cited}}
+    return {"citationsContent": {"content": [{"text": part.text}], "citations": citations}}
 
 
 # -- media
 
 
-def _lower_image(part: ImagePart, path: str, target: Target, notes: Notes) -> Block:
-    media_type, source = _media(part, target)
+def _lower_image(part: ImagePart, path: str, notes: Notes) -> Block:
+    media_type, source = _media(part)
     if isinstance(source, str):
         return _omitted("an image", path, source, notes)
     name = media.image_format(media_type)
@@ -92,8 +92,8 @@ def _lower_image(part: ImagePart, path: str, target: Target, notes: Notes) -> Bl
     return {"image": {"format": name, "source": source}}
 
 
-def _lower_audio(part: AudioPart, path: str, target: Target, notes: Notes) -> Block:
-    media_type, source = _media(part, target)
+def _lower_audio(part: AudioPart, path: str, notes: Notes) -> Block:
+    media_type, source = _media(part)
     if isinstance(source, str):
         return _omitted("sound", path, source, notes, part.transcript)
     name = media.audio_format(media_type)
@@ -103,7 +103,7 @@ def _lower_audio(part: AudioPart, path: str, target: Target, notes: Notes) -> Bl
 
 
 def _lower_document(part: DocumentPart, path: str, target: Target, notes: Notes) -> Block:
-    media_type, source = _media(part, target)
+    media_type, source = _media(part)
     label = part.title or part.name
     if isinstance(source, str):
         return _omitted("a document", path, source, notes, label)
@@ -131,8 +131,8 @@ def _document_name(label: str | None, target: Target) -> str:
     return name
 
 
-def _media(part: media.MediaPart, target: Target) -> tuple[str, Block | str]:
-    """Return MIME type and source, or instead of the source why the service takes it not.
+def _media(part: media.MediaPart) -> tuple[str, Block | str]:
+    """Return MIME type and source, or instead of the source why the service does not take it.
 
     Raises InvalidRequestError if the MIME type cannot be told.
     """
@@ -149,7 +149,7 @@ def _media(part: media.MediaPart, target: Target) -> tuple[str, Block | str]:
     media_type = media.media_type_of(part)
     if media_type is None:
         raise InvalidRequestError(f"cannot tell what {url} holds; give it a media_type")
-    owner = part.provider_metadata.get(target.metadata_key, {}).get("bucketOwner")
+    owner = part.provider_metadata.get(METADATA_KEY, {}).get("bucketOwner")
     location = {"uri": url, "bucketOwner": owner} if owner else {"uri": url}
     return media_type, {"s3Location": location}
 
@@ -163,10 +163,16 @@ def _name(part: object) -> str:
     return f"a {type(part).__name__}"
 
 
-# -- what tools returned
+# -- calls of tools, and their results
 
 EMPTY_RESULT: Final = "(no output)"
 """The service refuses text of no characters, and results without content."""
+
+
+def lower_call(call: ToolCallPart, path: str, notes: Notes) -> Block:
+    """Return a call of the caller's tool."""
+    given = object_arguments(call, path, notes)
+    return {"toolUse": {"toolUseId": call.id, "name": call.name, "input": given}}
 
 
 def lower_result(part: ToolResultPart, path: str, target: Target, notes: Notes) -> Block:
@@ -205,9 +211,6 @@ def _lower_output(item: ToolOutputPart, path: str, target: Target, notes: Notes)
     return lower_part(item, path, target, notes)
 
 
-# -- what the provider's tools did
-
-
 _RESULT_BLOCKS = frozenset({"document", "image", "json", "searchResult", "text", "video"})
 
 
@@ -215,17 +218,18 @@ def _is_result_block(block: JsonValue) -> bool:
     return isinstance(block, Mapping) and len(block) == 1 and block.keys() <= _RESULT_BLOCKS
 
 
-def lower_executed(part: ToolCallPart | ToolResultPart, own: JsonObject) -> Block | None:
+def lower_executed(part: ToolCallPart | ToolResultPart) -> Block | None:
     """Return a call or result of the service's own tool as it came.
 
-    *own* is what the API sent beside id, name, input and content; None if it did not come
-    from this API.
+    None if it did not come from this API.
     """
+    native = part.provider_metadata.get(METADATA_KEY, {})
     if isinstance(part, ToolResultPart):
         content = part.content
         if not isinstance(content, list) or not all(map(_is_result_block, content)):
             return None
-        return {"toolResult": {"toolUseId": part.tool_call_id, "content": part.content, **own}}
-    if "type" not in own or not part.is_valid:
+        return {"toolResult": {"toolUseId": part.tool_call_id, "content": content, **native}}
+    if "type" not in native or not part.is_valid:
         return None
-    return {"toolUse": {"toolUseId": part.id, "name": part.name, "input": part.arguments, **own}}
+    call = {"toolUseId": part.id, "name": part.name, "input": part.arguments}
+    return {"toolUse": {**call, **native}}

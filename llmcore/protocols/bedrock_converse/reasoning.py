@@ -1,4 +1,4 @@
-"""Bedrock Converse: how much the model is to think.
+"""Bedrock Converse: how much the model is to think, and reasoning that is sent back.
 
 Converse has no field for it that all models take; each model takes its own in
 `additionalModelRequestFields`. Sources, read November 2026:
@@ -8,14 +8,23 @@ https://docs.aws.amazon.com/nova/latest/nova2-userguide/extended-thinking.html
 (`reasoningConfig`), and OpenAI's gpt-oss (`reasoning_effort`).
 """
 
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from attrs import field, frozen
 
-from llmcore.protocols.anthropic_messages import thinking as anthropic
-from llmcore.protocols.anthropic_messages import types
 from llmcore.protocols.bedrock_converse.models import ModelRules
+from llmcore.protocols.bedrock_converse.names import Block, NativeMessage
+from llmcore.protocols.claude import (
+    has_budget,
+    is_thinking,
+    lower_thinking,
+    without_excluded_budget,
+)
+from llmcore.protocols.loose_json import mapping
 from llmcore.protocols.notes import Notes
+from llmcore.schema.content import ReasoningPart
+from llmcore.schema.json import JsonObject
 from llmcore.schema.options import ReasoningOptions
 
 _LEVELS: Final = ("low", "medium", "high")
@@ -32,20 +41,47 @@ class Reasoning:
     @property
     def claude_thinks(self) -> bool:
         """Whether Claude's thinking is on, which excludes other settings."""
-        thinking = self.fields.get("thinking")
-        return isinstance(thinking, dict) and thinking.get("type") in ("enabled", "adaptive")
+        return is_thinking(mapping(self.fields.get("thinking")))
 
     @property
     def has_budget(self) -> bool:
         """Whether Claude's thinking is on with a budget, which excludes still more."""
-        thinking = self.fields.get("thinking")
-        return isinstance(thinking, dict) and thinking.get("type") == "enabled"
+        return has_budget(mapping(self.fields.get("thinking")))
 
     @property
     def nova_unlimited(self) -> bool:
         """Whether a Nova model thinks as hard as it can, beside which no limits may stand."""
-        config = self.fields.get("reasoningConfig")
-        return isinstance(config, dict) and config.get("maxReasoningEffort") == "high"
+        return mapping(self.fields.get("reasoningConfig")).get("maxReasoningEffort") == "high"
+
+    def with_native(self, options: JsonObject) -> "Reasoning":
+        """Return the reasoning with the caller's own fields, for what depends on it."""
+        native = options.get("additionalModelRequestFields")
+        if not isinstance(native, Mapping):
+            return self
+        named = {k: native[k] for k in ("thinking", "reasoningConfig") if k in native}
+        return Reasoning(fields={**self.fields, **named})
+
+    def without_excluded(
+        self, *, forced_call: bool, messages: Sequence[NativeMessage], notes: Notes
+    ) -> "Reasoning":
+        """Return the reasoning, or none where the rest of the request excludes a budget."""
+        if not self.has_budget:
+            return self
+        thinking = without_excluded_budget(
+            self.fields["thinking"],
+            forced_call=forced_call,
+            continues=_continues_without_thinking(messages),
+            notes=notes,
+        )
+        return self if thinking is not None else Reasoning()
+
+
+def _continues_without_thinking(messages: Sequence[NativeMessage]) -> bool:
+    """Return whether tool results answer a turn that does not begin with reasoning."""
+    if len(messages) < 2:
+        return False
+    results = any("toolResult" in block for block in messages[-1]["content"])
+    return results and "reasoningContent" not in messages[-2]["content"][0]
 
 
 def lower_reasoning(
@@ -72,10 +108,10 @@ def lower_reasoning(
 def _claude(
     wanted: ReasoningOptions, max_tokens: int | None, rules: ModelRules, notes: Notes
 ) -> dict[str, Any]:
-    lowered = anthropic.lower_reasoning(wanted, max_tokens, rules.claude, notes)
+    lowered = lower_thinking(wanted, max_tokens, rules.claude_rules, notes)
     fields: dict[str, Any] = {}
     if lowered.thinking is not None:
-        fields["thinking"] = types.write(lowered.thinking)
+        fields["thinking"] = lowered.thinking
     if lowered.effort is not None:
         fields["output_config"] = {"effort": lowered.effort}
     return fields
@@ -113,3 +149,13 @@ def _level(wanted: ReasoningOptions, notes: Notes) -> str | None:
         why = f"the model takes {', '.join(_LEVELS)}; {effort!r} became {nearest!r}"
         notes.changed("reasoning-effort-changed", "reasoning.effort", why)
     return nearest
+
+
+def lower_reasoning_part(part: ReasoningPart) -> Block:
+    """Return reasoning exactly as it came; its text may be empty, its signature is what counts."""
+    if part.encrypted is not None:
+        return {"reasoningContent": {"redactedContent": part.encrypted}}
+    shown: Block = {"text": part.text}
+    if part.signature is not None:
+        shown["signature"] = part.signature
+    return {"reasoningContent": {"reasoningText": shown}}

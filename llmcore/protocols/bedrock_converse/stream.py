@@ -1,43 +1,51 @@
-"""Bedrock Converse: reading the answer.
+"""Bedrock Converse: the stream as a state machine, and bodies that were not streamed.
 
 Source: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStreamOutput.html,
 read November 2026.
 
-A message is whole with its `messageStop`; `metadata`, which counts tokens, comes after it. A
-body that was not streamed is read as the deltas that would have brought it, so both give the
+    messageStart       {"role": "assistant", "p": "abcd"}
+    contentBlockDelta  {"contentBlockIndex": 0, "delta": {"text": "Hello"}, "p": "ab"}
+
+A message is complete with its `messageStop`; `metadata`, which counts tokens, comes after it. A
+body that was not streamed is read as blocks that are complete where they start, so both give the
 same events by construction.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
+import msgspec
+
 from llmcore.protocols.answer_context import planned_context
-from llmcore.protocols.bedrock_converse.answer_format import plan
-from llmcore.protocols.bedrock_converse.closing import on_block_stop
-from llmcore.protocols.bedrock_converse.content import (
-    on_block_delta,
-    on_block_start,
-    on_whole_block,
+from llmcore.protocols.bedrock_converse.calls import (
+    on_call_start,
+    on_input,
+    on_result,
+    on_result_start,
 )
+from llmcore.protocols.bedrock_converse.content import (
+    close,
+    on_citation,
+    on_cited_text,
+    on_image,
+    on_media_start,
+    on_reasoning,
+    on_reasoning_start,
+    on_text,
+)
+from llmcore.protocols.bedrock_converse.finish import finish_events, with_facts, with_usage
+from llmcore.protocols.bedrock_converse.models import plan_format
 from llmcore.protocols.bedrock_converse.names import METADATA_KEY, PROTOCOL_ID
-from llmcore.protocols.bedrock_converse.state import Event, Native, State
-from llmcore.protocols.bedrock_converse.usage import map_usage
-from llmcore.protocols.endings import cut_short, finished, no_answer, stated_reason, unreadable
+from llmcore.protocols.bedrock_converse.state import Event, Native, State, keep_delta
+from llmcore.protocols.blocks import Block, open_block
+from llmcore.protocols.endings import cut_short, no_answer, unreadable
 from llmcore.protocols.errors import error_from_body
 from llmcore.protocols.loose_json import dicts, mapping, string
 from llmcore.protocols.protocol import Frame
 from llmcore.schema import json
 from llmcore.schema.changed import changed
-from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import InvalidRequestError
-from llmcore.schema.events import (
-    ErrorEvent,
-    FinishReasonKind,
-    LLMEvent,
-    ProviderEvent,
-    StepStart,
-    StreamStart,
-)
+from llmcore.schema.events import ErrorEvent, LLMEvent, ProviderEvent, StepStart, StreamStart
 from llmcore.schema.json import JsonValue
 from llmcore.schema.request import LLMRequest
 
@@ -86,6 +94,43 @@ def terminal(_event: Event) -> bool:
     return False
 
 
+# -- the per-token path -------------------------------------------------------------------
+
+
+class _DeltaEvent(msgspec.Struct, rename="camel"):
+    content_block_index: int
+    delta: dict[str, Any]
+
+
+_read_delta: Final = msgspec.json.Decoder(_DeltaEvent).decode
+
+
+def continued(state: State, frame: Frame) -> LLMEvent | None:
+    """Return the delta of an event that only continues an open block; None for any other.
+
+    Most events do. They are read without building the whole event; `step` would give the same
+    delta, at several times the cost.
+    """
+    name, data = frame
+    if name != "contentBlockDelta" or not state.open:
+        return None
+    try:
+        event = _read_delta(data)
+        block = state.open[event.content_block_index]
+        outer, inner = block.fast_path
+        delta = event.delta
+        if not outer or len(delta) != 1:
+            return None
+        text = delta[outer]
+        if inner:
+            if len(text) != 1:
+                return None
+            text = text[inner]
+    except (msgspec.MsgspecError, LookupError, TypeError, ValueError, RecursionError):
+        return None
+    return block.emits(block.segment, text) if type(text) is str and text else None
+
+
 # -- state --------------------------------------------------------------------------------
 
 Step: TypeAlias = tuple[State, Sequence[LLMEvent]]
@@ -93,7 +138,7 @@ Step: TypeAlias = tuple[State, Sequence[LLMEvent]]
 
 def initial(request: LLMRequest) -> State:
     """Return the state before the first event."""
-    return State(context=planned_context(request, plan(request, METADATA_KEY)))
+    return State(context=planned_context(request, plan_format(request)))
 
 
 # -- stepping -----------------------------------------------------------------------------
@@ -136,20 +181,64 @@ def _start(state: State, events: list[LLMEvent]) -> State:
 
 
 def _on_message_start(state: State, data: Native, _events: list[LLMEvent]) -> State:
-    return _note(state, data)
+    return with_facts(state, data)
 
 
 def _on_block_start(state: State, data: Native, events: list[LLMEvent]) -> State:
-    return on_block_start(state, _index(data), mapping(data.get("start")), events)
+    return _open(state, _index(data), mapping(data.get("start")), events)
+
+
+def _open(state: State, index: object, block: Native, events: list[LLMEvent]) -> State:
+    """Open *block* with whatever of its content it holds; an empty start opens none.
+
+    The API's own starts hold a tool's name, the id of a result or a format. A start may hold
+    more, up to the complete block of a body that was not streamed.
+    """
+    if index in state.open:  # a server that does not end its blocks
+        state = close(state, index, events)
+    for name, value in block.items():
+        if value is None:
+            continue
+        if name in ("text", "citation"):
+            state = _DELTAS[name](state, index, {name: value}, events)
+        elif name in _STARTS and isinstance(value, dict):
+            state = _STARTS[name](state, index, name, value, events)
+        else:
+            state = open_block(state, index, Block(kind="opaque", native={name: value}))
+    return state
+
+
+_STARTS: Final[Mapping[str, Callable[[State, object, str, Native, list[LLMEvent]], State]]] = {
+    "toolUse": on_call_start,
+    "toolResult": on_result_start,
+    "image": on_media_start,
+    "audio": on_media_start,
+    "reasoningContent": on_reasoning_start,
+    "citationsContent": on_cited_text,
+}
 
 
 def _on_block_delta(state: State, data: Native, events: list[LLMEvent]) -> State:
-    return on_block_delta(state, _index(data), mapping(data.get("delta")), events)
+    index = _index(data)
+    for name, value in mapping(data.get("delta")).items():
+        if value is not None:
+            state = _DELTAS.get(name, keep_delta)(state, index, {name: value}, events)
+    return state
+
+
+_DELTAS: Final[Mapping[str, Callable[[State, object, Native, list[LLMEvent]], State]]] = {
+    "text": on_text,
+    "toolUse": on_input,
+    "reasoningContent": on_reasoning,
+    "citation": on_citation,
+    "toolResult": on_result,
+    "image": on_image,
+}
 
 
 def _on_block_stop(state: State, data: Native, events: list[LLMEvent]) -> State:
     index = _index(data)
-    return on_block_stop(state, index, events) if index in state.open else state
+    return close(state, index, events) if index in state.open else state
 
 
 def _index(data: Native) -> object:
@@ -159,15 +248,12 @@ def _index(data: Native) -> object:
 
 
 def _on_message_stop(state: State, data: Native, _events: list[LLMEvent]) -> State:
-    reason = string(data.get("stopReason"))
-    envelope = changed(state.envelope, reason=reason, stopped=True)
-    return _note(changed(state, envelope=envelope), data)
+    info = changed(state.info, reason=string(data.get("stopReason")), stopped=True)
+    return with_facts(changed(state, info=info), data)
 
 
 def _on_metadata(state: State, data: Native, _events: list[LLMEvent]) -> State:
-    usage = mapping(data.get("usage"))
-    envelope = changed(state.envelope, counted=True, usage=usage or state.envelope.usage)
-    return _note(changed(state, envelope=envelope), data)
+    return with_usage(state, data)
 
 
 _HANDLERS: Final[dict[str, Callable[[State, Native, list[LLMEvent]], State]]] = {
@@ -179,67 +265,23 @@ _HANDLERS: Final[dict[str, Callable[[State, Native, list[LLMEvent]], State]]] = 
     "metadata": _on_metadata,
 }
 
-# -- the answer as a whole
-
-_NOT_METADATA: Final = frozenset({"output", "stopReason", "usage", "role", "p"})
-"""`p` is padding, which hides the length of what is said."""
-
-
-def _note(state: State, holder: Mapping[str, Any]) -> State:
-    """Keep what *holder* says of the answer as a whole: metrics, trace, service tier, ..."""
-    said = {k: v for k, v in holder.items() if k not in _NOT_METADATA and v is not None}
-    if not said:
-        return state
-    envelope = changed(state.envelope, metadata={**state.envelope.metadata, **said})
-    return changed(state, envelope=envelope)
-
-
-# -- the end
+# -- the end ------------------------------------------------------------------------------
 
 
 def halt(state: State) -> Sequence[LLMEvent]:
-    """Finish the answer if it said why it ended."""
-    if not state.envelope.stopped:
+    """Return the end of the response; an error if it did not state why it ended."""
+    if not state.info.stopped:
         return (cut_short("messageStop"),)
+    events: list[LLMEvent] = []
     try:
-        return _finish(state)
+        for index in list(state.open):
+            state = close(state, index, events)
+        return (*events, *finish_events(state))
     except InvalidRequestError as error:
         return (unreadable(error, None),)
 
 
-def _finish(state: State) -> Sequence[LLMEvent]:
-    events: list[LLMEvent] = []
-    for index in list(state.open):
-        state = on_block_stop(state, index, events)
-    envelope = state.envelope
-    reason = stated_reason(envelope.reason, _REASONS, called=state.called, answered=state.answered)
-    usage = None if envelope.usage is None else map_usage(envelope.usage)
-    metadata = {METADATA_KEY: envelope.metadata} if envelope.metadata else {}
-    notes = () if envelope.counted else (_UNCOUNTED,)
-    return (*events, *finished(reason, usage, metadata, envelope.raw, notes))
-
-
-_UNCOUNTED: Final = Diagnostic(
-    "usage-missing",
-    "usage",
-    action="noted",
-    message="the stream ended after the answer, but before the event that counts its tokens",
-)
-
-_REASONS: Final[dict[str, FinishReasonKind]] = {
-    "end_turn": "stop",
-    "stop_sequence": "stop",
-    "tool_use": "tool_calls",
-    "max_tokens": "length",
-    "model_context_window_exceeded": "length",
-    "guardrail_intervened": "content_filter",
-    "content_filtered": "content_filter",
-    "malformed_model_output": "error",
-    "malformed_tool_use": "error",
-}
-
-
-# -- a whole body
+# -- a body that was not streamed ---------------------------------------------------------
 
 
 def whole(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent]:
@@ -265,10 +307,12 @@ def _is_error(document: Native) -> bool:
 
 def _whole(state: State, document: Native, message: Native) -> Iterable[LLMEvent]:
     events: list[LLMEvent] = []
-    state = _start(changed(state, envelope=changed(state.envelope, raw=document)), events)
+    info = changed(state.info, raw=document)
+    state = _start(changed(state, info=info), events)
     for index, block in enumerate(dicts(message.get("content"))):
-        state = on_whole_block(state, index, block, events)
-    state = _on_metadata(state, document, events)
-    reason = string(document.get("stopReason"))
-    state = changed(state, envelope=changed(state.envelope, reason=reason, stopped=True))
-    return (*events, *halt(state))
+        state = _open(state, index, block, events)
+        if index in state.open:
+            state = close(state, index, events)
+    state = with_usage(state, document)
+    info = changed(state.info, reason=string(document.get("stopReason")), stopped=True)
+    return (*events, *halt(changed(state, info=info)))

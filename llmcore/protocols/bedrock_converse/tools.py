@@ -1,117 +1,141 @@
-"""Bedrock Converse: lowering tools and the choice among them.
+"""Bedrock Converse: lowering tools, the choice among them, and the response's format.
 
-Source: https://docs.aws.amazon.com/bedrock/latest/userguide/tool-use-inference-call.html, read
-November 2026. There is no choice `none`; `auto` is the default, and some models refuse to be
-told it.
+Sources, read November 2026:
+https://docs.aws.amazon.com/bedrock/latest/userguide/tool-use-inference-call.html (no choice is
+`none`; `auto` is the default, and some models refuse to be told it),
+https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_SystemTool.html and
+https://docs.aws.amazon.com/nova/latest/nova2-userguide/ (web grounding, code interpreter), and
+https://docs.aws.amazon.com/bedrock/latest/userguide/computer-use.html: Anthropic's own tools go
+into `additionalModelRequestFields`, with the beta features that they need.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
 
 from attrs import field, frozen
 
-from llmcore.protocols.bedrock_converse.hosted_tools import Hosted, lower_hosted
+from llmcore.protocols.answer_format import ForcedFormat
+from llmcore.protocols.bedrock_converse.caching import cache_point
 from llmcore.protocols.bedrock_converse.models import ModelRules
+from llmcore.protocols.bedrock_converse.names import (
+    CLAUDE_TOOLS,
+    SYSTEM_TOOLS,
+    TOOL_CHOICES,
+    Block,
+    NativeMessage,
+)
+from llmcore.protocols.claude_tools import ClaudeTool, lower_claude_tool
 from llmcore.protocols.freeform import freeform_description, freeform_schema, note_function
 from llmcore.protocols.notes import Notes
 from llmcore.protocols.tool_choice import check_forcible
 from llmcore.protocols.tool_schema import SchemaTarget, project
-from llmcore.schema.content import CacheTtl
+from llmcore.schema import json
+from llmcore.schema.json import JsonObject
+from llmcore.schema.options import ResponseFormat
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import CustomTool, HostedTool, ToolDefinition
 
 
 @frozen(kw_only=True)
-class Lowered:
-    """What a request's tools amount to in the body."""
+class LoweredTools:
+    """The fields of the body that a request's tools amount to."""
 
-    tools: list[dict[str, Any]] = field(factory=list[dict[str, Any]])
+    tools: list[Block] = field(factory=list[Block])
     """`toolConfig.tools`."""
-    choice: dict[str, Any] | None = None
+    choice: JsonObject | None = None
     fields: dict[str, Any] = field(factory=dict[str, Any])
     """Fields of `additionalModelRequestFields`."""
 
 
 def lower_tools(
     request: LLMRequest, rules: ModelRules, keys: frozenset[str], notes: Notes
-) -> Lowered:
+) -> LoweredTools:
     """Return the body's tools and the choice among them.
 
     *keys* are the ids under which raw tools are this API's own.
     """
-    tools: list[dict[str, Any]] = []
-    hosted: list[Hosted] = []
+    tools: list[Block] = []
+    vendors: list[ClaudeTool] = []
     for index, tool in enumerate(request.tools):
         path = f"tools[{index}]"
-        if isinstance(tool, HostedTool):
-            found = lower_hosted(tool, path, rules, keys, notes)
-            hosted += [] if found is None else [found]
-            tools += [found.tool] if found is not None and found.tool is not None else []
-        else:
-            tools += _lower_own(tool, path, rules, notes)
+        if not isinstance(tool, HostedTool):
+            tools += _lower_function(tool, path, rules, notes)
+            continue
+        found = _lower_hosted(tool, path, rules, keys, notes)
+        if isinstance(found, ClaudeTool):
+            vendors.append(found)
+        elif found is not None:
+            tools.append(found)
     if request.parallel_tool_calls is False and request.tools:
         why = "the model decides by itself whether it calls tools in parallel"
         notes.dropped("unsupported-parameter", "parallel_tool_calls", why)
-    fields = _vendor_fields(hosted)
+    fields: dict[str, Any] = {}
+    if vendors:
+        fields["tools"] = [vendor.definition for vendor in vendors]
+    betas = list(dict.fromkeys(beta for vendor in vendors for beta in vendor.betas))
+    if betas:
+        fields["anthropic_beta"] = betas
     choice = _lower_choice(request, rules, has_tools=bool(tools or fields), notes=notes)
-    return Lowered(tools=tools, choice=choice if tools else None, fields=fields)
+    return LoweredTools(tools=tools, choice=choice if tools else None, fields=fields)
 
 
-def _vendor_fields(hosted: Sequence[Hosted]) -> dict[str, Any]:
-    tools = [one.vendor_tool for one in hosted if one.vendor_tool is not None]
-    betas = list(dict.fromkeys(beta for one in hosted for beta in one.betas))
-    fields = {"tools": tools} if tools else {}
-    return {**fields, "anthropic_beta": betas} if betas else fields
+def _lower_hosted(
+    tool: HostedTool, path: str, rules: ModelRules, keys: frozenset[str], notes: Notes
+) -> Block | ClaudeTool | None:
+    """Return a hosted tool as the service or its vendor defines it; None, with a Diagnostic."""
+    if tool.kind == "raw":
+        if tool.provider in keys:
+            return dict(tool.options)
+        notes.dropped("unsupported-tool", path, f"the raw tool is {tool.provider}'s")
+        return None
+    if rules.family == "nova" and tool.kind in SYSTEM_TOOLS:
+        for name in tool.options:
+            why = "the service's tool takes no options"
+            notes.dropped("unsupported-parameter", f"{path}.{name}", why)
+        return {"systemTool": {"name": SYSTEM_TOOLS[tool.kind]}}
+    if rules.family == "claude" and tool.kind in CLAUDE_TOOLS:
+        return lower_claude_tool(tool, path, rules.claude_rules, notes)
+    notes.dropped("unsupported-tool", path, f"the model has no {tool.kind} tool here")
+    return None
 
 
-# -- the caller's own tools
-
-
-def _lower_own(
+def _lower_function(
     tool: ToolDefinition | CustomTool, path: str, rules: ModelRules, notes: Notes
-) -> list[dict[str, Any]]:
+) -> list[Block]:
     """Return a tool, and the cache point that ends a prefix with it."""
     if isinstance(tool, CustomTool):
-        return [_lower_custom(tool, path, notes)]
+        note_function(path, notes)
+        schema = freeform_schema(closed=False)
+        return [_function(tool.name, freeform_description(tool), schema)]
     strict = bool(tool.strict) and rules.structured_output
     if tool.strict and not strict:
         notes.dropped("unsupported-parameter", f"{path}.strict", "the model has no strict tools")
     target = SchemaTarget.BEDROCK_STRICT if strict else rules.tool_schema
     projected = project(tool.parameters, target, f"{path}.parameters")
     notes.extend(projected.diagnostics)
-    spec: dict[str, Any] = {"name": tool.name}
-    if tool.description:
-        spec["description"] = tool.description
-    spec["inputSchema"] = {"json": projected.schema}
-    if strict and projected.strict:
+    strict = strict and projected.strict
+    function = _function(tool.name, tool.description, projected.schema, strict=strict)
+    return [function, *([] if tool.cache is None else [cache_point(tool.cache)])]
+
+
+def _function(
+    name: str, description: str | None, schema: JsonObject, *, strict: bool = False
+) -> Block:
+    spec: dict[str, Any] = {"name": name}
+    if description:
+        spec["description"] = description
+    spec["inputSchema"] = {"json": schema}
+    if strict:
         spec["strict"] = True
-    return [{"toolSpec": spec}, *([] if tool.cache is None else [cache_point(tool.cache)])]
-
-
-def _lower_custom(tool: CustomTool, path: str, notes: Notes) -> dict[str, Any]:
-    """Return a freeform tool as a function of one string, its grammar in words."""
-    note_function(path, notes)
-    schema = freeform_schema(closed=False)
-    spec = {
-        "name": tool.name,
-        "description": freeform_description(tool),
-        "inputSchema": {"json": schema},
-    }
     return {"toolSpec": spec}
-
-
-def cache_point(ttl: CacheTtl | None) -> dict[str, Any]:
-    """Return a cache point; five minutes are the default and are not written."""
-    point = {"type": "default"}
-    return {"cachePoint": {**point, "ttl": "1h"} if ttl == "1h" else point}
 
 
 # -- tools that only the history knows
 
 
 def stub_tools(
-    messages: Iterable[Mapping[str, Any]], known: Iterable[Mapping[str, Any]], notes: Notes
-) -> list[dict[str, Any]]:
+    messages: Iterable[NativeMessage], known: Iterable[Mapping[str, Any]], notes: Notes
+) -> list[Block]:
     """Return a bare definition of each tool that *messages* call, if *known* has none at all.
 
     The service refuses calls and results in a request without tools: "The toolConfig field
@@ -126,7 +150,7 @@ def stub_tools(
     return [_stub(name, hosted=hosted) for name, hosted in called]
 
 
-def _called(messages: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, bool]]:
+def _called(messages: Iterable[NativeMessage]) -> Iterator[tuple[str, bool]]:
     for message in messages:
         for block in message["content"]:
             call = block.get("toolUse")
@@ -134,11 +158,10 @@ def _called(messages: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, bool]]
                 yield call["name"], call.get("type") == "server_tool_use"
 
 
-def _stub(name: str, *, hosted: bool) -> dict[str, Any]:
+def _stub(name: str, *, hosted: bool) -> Block:
     if hosted:
         return {"systemTool": {"name": name}}
-    schema = {"json": {"type": "object", "properties": {}}}
-    return {"toolSpec": {"name": name, "inputSchema": schema}}
+    return _function(name, None, {"type": "object", "properties": {}})
 
 
 # -- the choice
@@ -146,19 +169,46 @@ def _stub(name: str, *, hosted: bool) -> dict[str, Any]:
 
 def _lower_choice(
     request: LLMRequest, rules: ModelRules, *, has_tools: bool, notes: Notes
-) -> dict[str, Any] | None:
+) -> JsonObject | None:
     choice = request.tool_choice
     check_forcible(
         request, forced_tools=rules.forced_tools, has_tools=has_tools, knower="the model"
     )
     if choice is None or not has_tools or choice.mode == "auto":
         return None
-    match choice.mode:
-        case "required":
-            return {"any": {}}
-        case "named":
-            return {"tool": {"name": choice.tool_name}}
-        case "none":
-            why = "the API cannot forbid tool calls; the tools stay, and the model may call them"
-            notes.dropped("unsupported-tool-choice", "tool_choice", why)
-            return None
+    if choice.mode == "none":
+        why = "the API cannot forbid tool calls; the tools stay, and the model may call them"
+        notes.dropped("unsupported-tool-choice", "tool_choice", why)
+        return None
+    return _choice(choice.mode, choice.tool_name)
+
+
+def _choice(mode: str, name: str | None) -> JsonObject:
+    return {TOOL_CHOICES[mode]: {"name": name} if mode == "named" else {}}
+
+
+# -- the response's format
+
+UNENFORCED: Final = "the model cannot be held to this"
+
+
+def format_tools(answer: ForcedFormat) -> list[Block]:
+    """Return the tool whose input is the response, if there is one."""
+    if answer.tool is None:
+        return []
+    return [_function(answer.tool, answer.tool_description, answer.tool_schema)]
+
+
+def format_choice(answer: ForcedFormat) -> JsonObject | None:
+    """Return the choice that leads to the response; None leaves the caller's own."""
+    return None if answer.choice is None else _choice(answer.choice.mode, answer.tool)
+
+
+def text_format(answer: ForcedFormat, wanted: ResponseFormat | None) -> dict[str, Any]:
+    """Return `outputConfig`; empty where the service enforces no schema."""
+    if answer.schema is None or wanted is None:
+        return {}
+    schema: dict[str, Any] = {"schema": json.dumps(answer.schema).decode(), "name": wanted.name}
+    if wanted.description:
+        schema["description"] = wanted.description
+    return {"textFormat": {"type": "json_schema", "structure": {"jsonSchema": schema}}}

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from llmcore.protocols.bedrock_converse.usage import map_usage
+from llmcore.protocols.bedrock_converse.finish import map_usage
 from tests.support.wire.bedrock import BEGIN, document, end, streamed, whole
 from tests.support.wire.protocol import response
 

@@ -1,4 +1,4 @@
-"""Anthropic Messages: the provider's own tools, by their versions.
+"""The tools that Anthropic defines for Claude, by their versions.
 
 Source: https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-reference, read November
 2026. A kind of tool is sent in the version below, the newest that every model with the tool takes;
@@ -20,14 +20,12 @@ from typing import Any, Final
 
 from attrs import frozen
 
-from llmcore.protocols.anthropic_messages.models import ModelRules
-from llmcore.protocols.anthropic_messages.types import read_tool
-from llmcore.protocols.anthropic_messages.types.tools import AnyTool
+from llmcore.protocols.claude import ClaudeRules
 from llmcore.protocols.notes import Notes
 from llmcore.schema.json import JsonObject
 from llmcore.schema.tools import HostedTool
 
-_VERSIONS: Final = {
+HOSTED_TOOLS: Final[Mapping[str, str]] = {
     "web_search": "web_search_20250305",
     "web_fetch": "web_fetch_20250910",
     "code_execution": "code_execution_20250825",
@@ -36,6 +34,7 @@ _VERSIONS: Final = {
     "memory": "memory_20250818",
     "tool_search": "tool_search_tool_bm25_20251119",
 }
+"""The version of each kind of hosted tool that does not depend on the model."""
 _NAMES: Final = {
     "web_search_": "web_search",
     "web_fetch_": "web_fetch",
@@ -65,32 +64,27 @@ _BETAS: Final = {
 
 
 @frozen(kw_only=True)
-class Hosted:
-    """A tool of the provider's, and what goes with it."""
+class ClaudeTool:
+    """The definition of a tool, and the fields and features that it needs beside it."""
 
-    tool: AnyTool
+    definition: dict[str, Any]
     servers: tuple[JsonObject, ...] = ()
     """Entries of `mcp_servers`."""
     betas: tuple[str, ...] = ()
 
 
-def lower_hosted(
-    tool: HostedTool, path: str, rules: ModelRules, keys: frozenset[str], notes: Notes
-) -> Hosted | None:
-    """Return *tool* as the API has it; None, with a Diagnostic, if it has no such tool."""
-    if tool.kind == "raw":
-        if tool.provider in keys:
-            return _versioned(dict(tool.options))
-        notes.dropped("unsupported-tool", path, f"the raw tool is {tool.provider}'s")
-        return None
+def lower_claude_tool(
+    tool: HostedTool, path: str, rules: ClaudeRules, notes: Notes
+) -> ClaudeTool | None:
+    """Return *tool* as Anthropic defines it; None, with a Diagnostic, if it has no such tool."""
     if tool.kind == "mcp":
         return _mcp(dict(tool.options), path, notes)
     if tool.kind == "computer_use":
         return _computer(dict(tool.options), path, rules, notes)
-    if tool.kind not in _VERSIONS:
+    if tool.kind not in HOSTED_TOOLS:
         notes.dropped("unsupported-tool", path, f"the API has no {tool.kind} tool")
         return None
-    return _versioned({"type": _VERSIONS[tool.kind], **_shared_options(tool, path, notes)})
+    return native_tool({"type": HOSTED_TOOLS[tool.kind], **_shared_options(tool, path, notes)})
 
 
 def _shared_options(tool: HostedTool, path: str, notes: Notes) -> dict[str, Any]:
@@ -110,18 +104,22 @@ def _shared_options(tool: HostedTool, path: str, notes: Notes) -> dict[str, Any]
     return options
 
 
-def _versioned(definition: dict[str, Any]) -> Hosted:
-    """Return a native definition, with the name that its type must have."""
+def native_tool(definition: dict[str, Any]) -> ClaudeTool:
+    """Return a native definition with the name that its type must have."""
     kind = definition.get("type")
     if isinstance(kind, str):
         name = next((name for start, name in _NAMES.items() if kind.startswith(start)), None)
         if name is not None and "name" not in definition:
             definition = {"type": kind, "name": name, **definition}
     beta = _BETAS.get(str(kind))
-    return Hosted(tool=read_tool(definition), betas=(beta,) if beta else ())
+    return ClaudeTool(definition=_present(definition), betas=(beta,) if beta else ())
 
 
-def _computer(options: dict[str, Any], path: str, rules: ModelRules, notes: Notes) -> Hosted:
+def _present(definition: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in definition.items() if value is not None}
+
+
+def _computer(options: dict[str, Any], path: str, rules: ClaudeRules, notes: Notes) -> ClaudeTool:
     version = options.pop("type", None) or rules.computer
     width, height = options.pop("display_width", None), options.pop("display_height", None)
     if options.pop("environment", None) is not None:
@@ -132,12 +130,12 @@ def _computer(options: dict[str, Any], path: str, rules: ModelRules, notes: Note
             f"{path}.display_width",
             "the computer toolset takes its size from the screenshots",
         )
-        return _versioned({"type": version, **options})
+        return native_tool({"type": version, **options})
     size = {"display_width_px": width, "display_height_px": height}
-    return _versioned({"type": version, **size, **options})
+    return native_tool({"type": version, **size, **options})
 
 
-def _mcp(options: dict[str, Any], path: str, notes: Notes) -> Hosted | None:
+def _mcp(options: dict[str, Any], path: str, notes: Notes) -> ClaudeTool | None:
     """Return the tools of a remote MCP server, and the server."""
     label, url = options.pop("server_label"), options.pop("server_url", None)
     if url is None:
@@ -153,5 +151,5 @@ def _mcp(options: dict[str, Any], path: str, notes: Notes) -> Hosted | None:
     if allowed:
         toolset["default_config"] = {"enabled": False}
         toolset["configs"] = {name: {"enabled": True} for name in allowed}
-    found = _versioned({**toolset, **options})
-    return Hosted(tool=found.tool, servers=(server,), betas=found.betas)
+    found = native_tool({**toolset, **options})
+    return ClaudeTool(definition=found.definition, servers=(server,), betas=found.betas)

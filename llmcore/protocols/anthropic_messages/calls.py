@@ -1,0 +1,115 @@
+r"""Anthropic Messages: reading calls of tools, and what the provider's own tools returned.
+
+    {"type": "content_block_start", "index": 1, "content_block":
+        {"type": "tool_use", "id": "toolu_1", "name": "look", "input": {}}}
+    {"type": "content_block_delta", "index": 1, "delta":
+        {"type": "input_json_delta", "partial_json": "{\"at\": 1}"}}
+    {"type": "content_block_stop", "index": 1}
+
+Source: https://platform.claude.com/docs/en/build-with-claude/streaming#input-json-delta, read
+November 2026.
+"""
+
+from typing import Final
+
+from llmcore.protocols.anthropic_messages.content import apply_deltas, keep_delta
+from llmcore.protocols.anthropic_messages.names import METADATA_KEY, TOOL_CALL_TYPES
+from llmcore.protocols.anthropic_messages.state import Event, State
+from llmcore.protocols.blocks import (
+    Block,
+    FastPath,
+    continue_call,
+    end_call,
+    open_block,
+    start_call,
+)
+from llmcore.protocols.chain import unchain
+from llmcore.protocols.loose_json import dicts, mapping, string
+from llmcore.schema.changed import changed
+from llmcore.schema.events import LLMEvent, Source, ToolResult
+from llmcore.schema.json import JsonValue
+
+_INPUT: Final[FastPath] = ("input_json_delta", "partial_json")
+
+# -- calls
+
+
+def on_call_start(state: State, index: object, block: Event, events: list[LLMEvent]) -> State:
+    """Open a call of the caller's tool, or of one that the provider runs."""
+    return start_call(
+        state,
+        index,
+        block,
+        events,
+        id_=block.get("id"),
+        given=block.get("input") or None,  # `{}` where deltas bring it
+        executed=block["type"] != TOOL_CALL_TYPES[0],
+        fast_path=_INPUT,
+        response_id=state.info.response_id,
+    )
+
+
+def on_input(block: Block, delta: Event, events: list[LLMEvent]) -> Block:
+    """Return the call with more of its input."""
+    if block.kind not in ("tool", "freeform", "answer"):
+        return keep_delta(block, delta, events)
+    return continue_call(block, string(delta.get("partial_json")) or "", events, _INPUT)
+
+
+def end_tool(block: Block, events: list[LLMEvent]) -> None:
+    """Emit the end of a call."""
+    end_call(block, events, METADATA_KEY, _NOT_METADATA)
+
+
+_NOT_METADATA: Final = frozenset({"id", "name", "input"})
+
+
+# -- results of the provider's tools
+
+
+def on_result_start(state: State, index: object, block: Event, _events: list[LLMEvent]) -> State:
+    """Open a result, which is emitted when it is complete."""
+    return open_block(state, index, Block(kind="result", native=block))
+
+
+def end_result(state: State, block: Block, events: list[LLMEvent]) -> State:
+    """Emit a result, and the pages in it as sources."""
+    native = apply_deltas(block.native, unchain(block.pieces))
+    call_id = string(native.get("tool_use_id")) or ""
+    content = native.get("content")
+    rest = {name: value for name, value in native.items() if name not in _NOT_RESULT_METADATA}
+    events.append(
+        ToolResult(
+            call_id,
+            content,
+            name=state.names.get(call_id),
+            is_error=native.get("is_error") is True or _is_error(content),
+            provider_executed=True,
+            provider_metadata={METADATA_KEY: rest},
+        )
+    )
+    return _report_sources(state, content, events)
+
+
+_NOT_RESULT_METADATA: Final = frozenset({"tool_use_id", "content"})
+
+
+def _is_error(content: JsonValue) -> bool:
+    return str(mapping(content).get("type", "")).endswith("_error")
+
+
+def _report_sources(state: State, content: JsonValue, events: list[LLMEvent]) -> State:
+    """Emit the pages that a search found or a fetch read."""
+    number = state.sources
+    for page in (*dicts(content), mapping(content)):
+        url = string(page.get("url"))
+        if page.get("type") not in ("web_search_result", "web_fetch_result") or url is None:
+            continue
+        title = string(page.get("title")) or string(mapping(page.get("content")).get("title"))
+        facts = {k: page[k] for k in ("page_age", "retrieved_at") if string(page.get(k))}
+        metadata = {METADATA_KEY: facts} if facts else {}
+        events.append(
+            Source(id=f"source_{number}", url=url, title=title, provider_metadata=metadata)
+        )
+        number += 1
+    return state if number == state.sources else changed(state, sources=number)

@@ -1,0 +1,123 @@
+r"""Bedrock Converse: reading calls of tools, and what the service's own tools returned.
+
+    contentBlockStart  {"contentBlockIndex": 1, "start":
+                        {"toolUse": {"toolUseId": "tooluse_1", "name": "look"}}}
+    contentBlockDelta  {"contentBlockIndex": 1, "delta": {"toolUse": {"input": "{\"at\": 1}"}}}
+    contentBlockStop   {"contentBlockIndex": 1}
+
+Source: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ToolUseBlockStart.html,
+read November 2026.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from llmcore.protocols.bedrock_converse.names import METADATA_KEY
+from llmcore.protocols.bedrock_converse.state import Native, State, keep_delta
+from llmcore.protocols.blocks import (
+    Block,
+    FastPath,
+    continue_call,
+    end_call,
+    open_block,
+    replace_block,
+    start_call,
+)
+from llmcore.protocols.chain import Chain, unchain
+from llmcore.protocols.json_text import written
+from llmcore.protocols.loose_json import dicts, mapping, string
+from llmcore.schema.changed import changed
+from llmcore.schema.errors import StreamError
+from llmcore.schema.events import ErrorEvent, LLMEvent, ToolResult
+
+_INPUT: Final[FastPath] = ("toolUse", "input")
+
+# -- calls
+
+
+def on_call_start(
+    state: State, index: object, _member: str, call: Native, events: list[LLMEvent]
+) -> State:
+    """Open a call of the caller's tool, or of one that the service runs."""
+    return start_call(
+        state,
+        index,
+        call,
+        events,
+        id_=call.get("toolUseId"),
+        given=call.get("input"),
+        executed=call.get("type") not in (None, "tool_use"),
+        fast_path=_INPUT,
+    )
+
+
+def on_input(state: State, index: object, delta: Native, events: list[LLMEvent]) -> State:
+    """Emit more of a call's input, or buffer it."""
+    given = mapping(delta["toolUse"]).get("input")
+    block = state.open.get(index)
+    if block is None or block.kind not in ("tool", "freeform", "answer"):
+        message = "input came for a tool that the stream did not name"
+        events.append(ErrorEvent(StreamError(message, raw=delta)))
+        return state
+    text = "" if given is None else written(given)
+    after = continue_call(block, text, events, _INPUT)
+    return state if after is block else replace_block(state, index, after)
+
+
+def end_tool(block: Block, events: list[LLMEvent]) -> None:
+    """Emit the end of a call."""
+    end_call(block, events, METADATA_KEY, _NOT_METADATA)
+
+
+_NOT_METADATA: Final = frozenset({"toolUseId", "name", "input"})
+
+
+# -- results of the service's tools
+
+
+def on_result_start(
+    state: State, index: object, _member: str, result: Native, events: list[LLMEvent]
+) -> State:
+    """Open a result, which is emitted when it is complete."""
+    native = {name: value for name, value in result.items() if name != "content"}
+    state = open_block(state, index, Block(kind="result", native=native))
+    return on_result(state, index, {"toolResult": result.get("content")}, events)
+
+
+def on_result(state: State, index: object, delta: Native, events: list[LLMEvent]) -> State:
+    """Keep more of a result."""
+    block = state.open.get(index)
+    if block is None or block.kind != "result":
+        return keep_delta(state, index, delta, events)
+    pieces = block.pieces
+    for item in dicts(delta["toolResult"]):
+        pieces = Chain(item, pieces)
+    return replace_block(state, index, changed(block, pieces=pieces))
+
+
+def end_result(state: State, block: Block, events: list[LLMEvent]) -> None:
+    """Emit a result."""
+    call_id = string(block.native.get("toolUseId")) or ""
+    native = {k: v for k, v in block.native.items() if k != "toolUseId" and v is not None}
+    events.append(
+        ToolResult(
+            call_id,
+            _joined_texts(unchain(block.pieces)),
+            name=state.names.get(call_id),
+            is_error=native.get("status") == "error",
+            provider_executed=True,
+            provider_metadata={METADATA_KEY: native} if native else {},
+        )
+    )
+
+
+def _joined_texts(items: Iterable[Native]) -> list[Native]:
+    """Return the content of a result, neighbouring pieces of text as one."""
+    content: list[Native] = []
+    for item in items:
+        text = item.get("text") if item.keys() == {"text"} else None
+        if isinstance(text, str) and content and content[-1].keys() == {"text"}:
+            content[-1] = {"text": content[-1]["text"] + text}
+        else:
+            content.append(item)
+    return content

@@ -1,0 +1,107 @@
+"""Bedrock Converse: how a response ends: stop reason, token counts, facts of the whole.
+
+    messageStop  {"stopReason": "end_turn"}
+    metadata     {"usage": {"inputTokens": 25, "outputTokens": 7, "totalTokens": 32},
+                  "metrics": {"latencyMs": 100}}
+
+`inputTokens` counts what was neither read from nor written to the cache; `totalTokens` counts
+all. Sources, read November 2026:
+https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_TokenUsage.html,
+https://docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from llmcore.protocols.bedrock_converse.names import (
+    CACHE_READ_TOKENS,
+    CACHE_WRITE_TOKENS,
+    FINISH_REASONS,
+    METADATA_KEY,
+    OUTPUT_TOKENS,
+    TOTAL_TOKENS,
+)
+from llmcore.protocols.bedrock_converse.state import Native, State
+from llmcore.protocols.endings import finished, stated_reason
+from llmcore.protocols.loose_json import count, dicts, mapping
+from llmcore.schema.changed import changed
+from llmcore.schema.diagnostics import Diagnostic
+from llmcore.schema.events import LLMEvent
+from llmcore.schema.usage import Usage
+
+# -- token counts
+
+
+def map_usage(usage: Mapping[str, Any]) -> Usage:
+    """Return a native usage object by the inclusive contract."""
+    uncached = count(usage.get("inputTokens"))
+    read = count(usage.get(CACHE_READ_TOKENS))
+    write = count(usage.get(CACHE_WRITE_TOKENS))
+    by_ttl = _written(usage)
+    if write is None and by_ttl:
+        write = sum(by_ttl.values())
+    stated = any(number is not None for number in (uncached, read, write))
+    return Usage.make(
+        input_tokens=(uncached or 0) + (read or 0) + (write or 0) if stated else None,
+        output_tokens=count(usage.get(OUTPUT_TOKENS)),
+        total_tokens=count(usage.get(TOTAL_TOKENS)),
+        cache_read_tokens=read,
+        cache_write_tokens=write,
+        cache_write_1h_tokens=by_ttl.get("1h"),
+        raw=dict(usage),
+    )
+
+
+def _written(usage: Mapping[str, Any]) -> dict[str, int]:
+    """Return the tokens written to the cache, by how long they are kept."""
+    written: dict[str, int] = {}
+    for detail in dicts(usage.get("cacheDetails")):
+        ttl, tokens = detail.get("ttl"), count(detail.get("inputTokens"))
+        if isinstance(ttl, str) and tokens is not None:
+            written[ttl] = written.get(ttl, 0) + tokens
+    return written
+
+
+# -- facts of the whole response
+
+_NOT_METADATA: Final = frozenset({"output", "stopReason", "usage", "role", "p"})
+"""`p` is padding, which hides the length of the text."""
+
+
+def with_facts(state: State, holder: Mapping[str, Any]) -> State:
+    """Return *state* with the facts in *holder*: metrics, trace, service tier, ..."""
+    facts = {k: v for k, v in holder.items() if k not in _NOT_METADATA and v is not None}
+    if not facts:
+        return state
+    info = changed(state.info, metadata={**state.info.metadata, **facts})
+    return changed(state, info=info)
+
+
+def with_usage(state: State, data: Native) -> State:
+    """Return *state* with the counts and facts of `metadata`, or of a whole body."""
+    usage = mapping(data.get("usage"))
+    info = changed(state.info, counted=True, usage=usage or state.info.usage)
+    return with_facts(changed(state, info=info), data)
+
+
+# -- the end
+
+
+def finish_events(state: State) -> Sequence[LLMEvent]:
+    """Return the end of a complete response."""
+    info = state.info
+    reason = stated_reason(
+        info.reason, FINISH_REASONS, called=state.called, answered=state.answered
+    )
+    usage = None if info.usage is None else map_usage(info.usage)
+    metadata = {METADATA_KEY: info.metadata} if info.metadata else {}
+    diagnostics = () if info.counted else (_UNCOUNTED,)
+    return finished(reason, usage, metadata, info.raw, diagnostics)
+
+
+_UNCOUNTED: Final = Diagnostic(
+    "usage-missing",
+    "usage",
+    action="noted",
+    message="the stream ended after the answer, but before the event that counts its tokens",
+)

@@ -1,0 +1,141 @@
+"""Which prefixes of a prompt are cached: one algorithm for the APIs that take breakpoints.
+
+A breakpoint ends a prefix that is written to the cache, and read from it by later requests that
+begin with the same prefix. The model reads tools, system prompt and messages in this order:
+
+    tools            system       messages
+    t t t *|         s s *|       u   a   u *|   a   u *|
+           3              2                 4          1
+
+A request has few breakpoints. The caller's own come first. The others are filled in the order of
+the numbers: the end of the conversation, of the system prompt, of the tools, and the end of the
+user's turn before the last response. The request that got this response ended there, so the prefix
+that it wrote is found again however long the response was.
+
+Each protocol finds the candidates in its own body and writes the chosen breakpoints to it.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Final, Literal, TypeAlias
+
+from attrs import frozen
+
+from llmcore.protocols.notes import Notes
+from llmcore.schema.content import CacheTtl
+
+Section: TypeAlias = Literal["tools", "system", "messages"]
+SECTIONS: Final[tuple[Section, ...]] = ("tools", "system", "messages")
+"""In the order in which the model reads them."""
+
+Position: TypeAlias = tuple[int, int, int]
+"""Index of the section in `SECTIONS`, of the item in it, and of the block in a message."""
+
+
+@frozen
+class CacheCandidate:
+    """A tool, a text or a block: a place where a breakpoint may stand."""
+
+    position: Position
+    path: str
+    """The place as a Diagnostic names it."""
+    allowed: bool
+    """Whether the API accepts a breakpoint here."""
+    ttl: CacheTtl | None = None
+    """How long the caller wants the prefix kept that ends here; None without a breakpoint."""
+
+    @property
+    def section(self) -> Section:
+        """The part of the prompt that it belongs to."""
+        return SECTIONS[self.position[0]]
+
+
+@frozen(kw_only=True)
+class CacheLimits:
+    """The breakpoints that an API and its model accept."""
+
+    slots: int
+    """How many this request may still have."""
+    maximum: int
+    """How many a request may have."""
+    noun: str = "breakpoints"
+    """The API's word for them, for diagnostics."""
+    long_lived: bool = True
+    """Whether a prefix can be kept for an hour."""
+    long_lived_end: bool = False
+    """Whether the end of the whole prompt is kept for an hour, without a breakpoint of ours."""
+
+
+def choose_breakpoints(
+    marked: Sequence[CacheCandidate],
+    automatic: Iterable[Position],
+    limits: CacheLimits,
+    ttl: CacheTtl,
+    notes: Notes,
+) -> dict[Position, CacheTtl]:
+    """Return the breakpoints of a request with their lifetimes, in the order of the prompt.
+
+    *marked* are the caller's own, in the order of the prompt; *automatic* are places for the
+    rest, the most useful first, whose lifetime is *ttl* where those around them permit it.
+    """
+    chosen: dict[Position, CacheTtl | None] = {}
+    chosen.update(_ordered(_remaining(marked, limits, notes), limits, notes))
+    for position in automatic:
+        if len(chosen) < limits.slots:
+            chosen.setdefault(position, None)
+    return _with_lifetimes(dict(sorted(chosen.items())), limits, ttl)
+
+
+def drop_breakpoints(marked: Iterable[CacheCandidate], why: str, notes: Notes) -> None:
+    """Report breakpoints of the caller that are not sent."""
+    for candidate in marked:
+        notes.dropped("cache-breakpoint-dropped", candidate.path, why)
+
+
+def _remaining(
+    marked: Sequence[CacheCandidate], limits: CacheLimits, notes: Notes
+) -> list[CacheCandidate]:
+    """Return the caller's breakpoints that fit: the last of each section, then the latest."""
+    refused = [candidate for candidate in marked if not candidate.allowed]
+    drop_breakpoints(refused, "it cannot be the end of a cached prefix", notes)
+    usable = [candidate for candidate in marked if candidate.allowed]
+    last = {candidate.section: candidate for candidate in usable}
+    preferred = [last[section] for section in reversed(SECTIONS) if section in last]
+    rest = [candidate for candidate in reversed(usable) if candidate not in preferred]
+    fitting = [*preferred, *rest][: limits.slots]
+    excess = [candidate for candidate in usable if candidate not in fitting]
+    drop_breakpoints(excess, f"a request has at most {limits.maximum} {limits.noun}", notes)
+    return [candidate for candidate in usable if candidate in fitting]
+
+
+def _ordered(
+    marked: Iterable[CacheCandidate], limits: CacheLimits, notes: Notes
+) -> Iterable[tuple[Position, CacheTtl]]:
+    """Yield the caller's breakpoints with lifetimes; none outlives one before it."""
+    short = not limits.long_lived
+    why = (
+        "a prefix kept for an hour may not follow one kept for five minutes"
+        if limits.long_lived
+        else "the model keeps prefixes for five minutes only"
+    )
+    for candidate in marked:
+        if short and candidate.ttl == "1h":
+            notes.changed("cache-ttl-shortened", candidate.path, why)
+        short = short or candidate.ttl == "5m"
+        yield candidate.position, "5m" if short else "1h"
+
+
+def _with_lifetimes(
+    chosen: dict[Position, CacheTtl | None], limits: CacheLimits, wanted: CacheTtl
+) -> dict[Position, CacheTtl]:
+    """Return *chosen* with lifetimes for the automatic ones: the longer-lived stand first."""
+    lifetimes: dict[Position, CacheTtl] = {}
+    given = list(chosen.values())
+    for number, (position, ttl) in enumerate(chosen.items()):
+        before, after = lifetimes.values(), given[number:]
+        if ttl is not None:
+            lifetimes[position] = ttl
+        elif "1h" in after or (limits.long_lived_end and "5m" not in before):
+            lifetimes[position] = "1h"
+        else:
+            lifetimes[position] = "5m" if "5m" in before else wanted
+    return lifetimes

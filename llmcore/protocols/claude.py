@@ -1,0 +1,348 @@
+"""The rules of Claude, whichever API serves it: models, thinking, sampling, prefill.
+
+The API refuses a request as a whole for one setting that its model does not take, and which
+those are has changed with almost every generation. Sources, read November 2026:
+https://platform.claude.com/docs/en/build-with-claude/thinking (types of thinking),
+https://platform.claude.com/docs/en/build-with-claude/effort (levels),
+https://platform.claude.com/docs/en/build-with-claude/structured-outputs,
+https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages and the
+migration guides under https://platform.claude.com/docs/en/models (sampling, forced tools,
+prefill); https://platform.claude.com/docs/en/build-with-claude/extended-thinking (budgets).
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final, Literal
+
+from attrs import frozen
+
+from llmcore.protocols.notes import Notes
+from llmcore.protocols.prefill import LAST_WORD, note_last_word
+from llmcore.schema.json import JsonObject
+from llmcore.schema.options import ReasoningOptions
+
+# -- models ---------------------------------------------------------------------------------
+
+_NAME: Final = re.compile(
+    r"claude-(?:(?P<line>[a-z]+)-)?(?P<major>\d)(?:[-.](?P<minor>\d{1,2}))?(?!\d)"
+)
+_LINES: Final = ("haiku", "sonnet", "opus", "fable", "mythos")
+_ALWAYS_THINKS: Final = ("fable", "mythos")
+
+Version = tuple[int, int]
+
+
+@frozen(kw_only=True)
+class ClaudeRules:
+    """The settings that a model accepts."""
+
+    thinking: frozenset[str] = frozenset({"enabled", "disabled"})
+    """Values of `thinking.type`."""
+    efforts: tuple[str, ...] = ()
+    """Values of `output_config.effort`, least first; empty if it takes none."""
+    sampling: Literal["all", "one", "none"] = "all"
+    """Whether temperature and top_p are both accepted, or one of them, or neither (nor top_k)."""
+    forced_tools: bool = True
+    """Whether a tool call can be forced."""
+    structured_output: bool = False
+    """Whether the API enforces a JSON schema on the response."""
+    strict_tools: bool = False
+    """Whether the API enforces the schemas of tool inputs."""
+    prefill: bool = True
+    """Whether the model continues a trailing assistant message."""
+    system_messages: bool = False
+    """Whether system messages are accepted among the messages."""
+    unsigned_thinking: bool = False
+    """Whether thinking without a signature is accepted in messages."""
+    computer: str = "computer_20250124"
+    """The version of the computer tool."""
+
+
+def rules_of(name: str) -> ClaudeRules:
+    """Return the rules of the Claude model of this name, whichever platform's name it is."""
+    line, version = _parsed(name.lower())
+    return ClaudeRules(
+        thinking=_thinking(line, version),
+        efforts=_efforts(line, version),
+        sampling=_sampling(line, version),
+        forced_tools=not _refuses_forced_tools(line, version),
+        structured_output=version >= (4, 5),
+        strict_tools=version >= (4, 5),
+        prefill=version < (4, 6),
+        system_messages=_takes_system_messages(line, version),
+        computer=_computer(line, version),
+    )
+
+
+def _parsed(name: str) -> tuple[str, Version]:
+    """Return line and version; a name without a version is read as a current model."""
+    match = _NAME.search(name)
+    line = next((line for line in _LINES if line in name), "")
+    if match is None:
+        return line, (4, 6) if line == "mythos" else (5, 0)  # Mythos Preview has no number
+    return line, (int(match["major"]), int(match["minor"] or 0))
+
+
+def _thinking(line: str, version: Version) -> frozenset[str]:
+    if line in _ALWAYS_THINKS or (line == "opus" and version >= (5, 5)):
+        return frozenset({"adaptive"})
+    if line == "sonnet" and version >= (5, 5):
+        return frozenset({"adaptive", "between_tools"})
+    if version >= (4, 7):
+        return frozenset({"adaptive", "disabled"})
+    if version >= (4, 6):
+        return frozenset({"adaptive", "enabled", "disabled"})
+    return frozenset({"enabled", "disabled"}) if version >= (3, 7) else frozenset()
+
+
+def _efforts(line: str, version: Version) -> tuple[str, ...]:
+    if version >= (4, 7):
+        return ("low", "medium", "high", "xhigh", "max")
+    if version >= (4, 6):
+        return ("low", "medium", "high", "max")
+    return ("low", "medium", "high") if (line, version) == ("opus", (4, 5)) else ()
+
+
+def _sampling(line: str, version: Version) -> Literal["all", "one", "none"]:
+    if line in _ALWAYS_THINKS or version >= (4, 7):
+        return "none"
+    return "one" if version >= (4, 1) else "all"
+
+
+def _refuses_forced_tools(line: str, version: Version) -> bool:
+    since = (5, 1) if line in _ALWAYS_THINKS else (5, 5)
+    return line in (*_ALWAYS_THINKS, "opus", "sonnet") and version >= since
+
+
+def _takes_system_messages(line: str, version: Version) -> bool:
+    # Haiku, which that page does not name:
+    # https://openrouter.ai/docs/cookbook/evaluate-and-optimize/model-migrations/claude-5-5
+    since = {"fable": (5, 0), "mythos": (5, 0), "opus": (4, 8)}.get(line, (5, 5))
+    return bool(line) and version >= since
+
+
+def _computer(line: str, version: Version) -> str:
+    if version >= (5, 5) or (line in _ALWAYS_THINKS and version >= (5, 1)):
+        return "computer_toolset_20260801"
+    newer = version >= (4, 6) or (line, version) == ("opus", (4, 5))
+    return "computer_20251124" if newer else "computer_20250124"
+
+
+# -- thinking -------------------------------------------------------------------------------
+
+DEFAULT_MAX_TOKENS: Final = 4096
+_SMALLEST_BUDGET: Final = 1024
+_BUDGETS: Final = {
+    "minimal": 1024,
+    "low": 2048,
+    "medium": 8192,
+    "high": 16384,
+    "xhigh": 24576,
+    "max": 32000,
+}
+"""Tokens of thinking for an effort, where the model counts tokens instead."""
+
+
+@frozen(kw_only=True)
+class Thinking:
+    """How much to think, in Claude's own fields."""
+
+    thinking: JsonObject | None = None
+    """`thinking` of the body, such as `{"type": "enabled", "budget_tokens": 2048}`."""
+    effort: str | None = None
+    """`output_config.effort`."""
+    max_tokens: int
+    """The request's limit, thinking included."""
+
+
+def lower_thinking(
+    wanted: ReasoningOptions | None, max_tokens: int | None, rules: ClaudeRules, notes: Notes
+) -> Thinking:
+    """Return how much to think, and the token limit that includes it."""
+    limit = DEFAULT_MAX_TOKENS if max_tokens is None else max_tokens
+    if wanted is None:
+        return Thinking(max_tokens=limit)
+    if wanted.effort == "none":
+        return _lower_none(limit, rules, notes)
+    effort = _lower_effort(wanted.effort, rules, notes)
+    if "adaptive" in rules.thinking and not _takes_budget(wanted, rules):
+        return Thinking(
+            thinking=_thinking_of("adaptive", display=_display(wanted)),
+            effort=effort if effort or wanted.budget_tokens is None else _budgeted(wanted, notes),
+            max_tokens=limit,
+        )
+    if "enabled" not in rules.thinking:
+        notes.dropped("unsupported-parameter", "reasoning", "the model does not think")
+        return Thinking(max_tokens=limit)
+    return _with_budget(wanted, effort, max_tokens, rules, notes)
+
+
+def _thinking_of(kind: str, **fields: Any) -> JsonObject:
+    return {"type": kind, **{name: value for name, value in fields.items() if value is not None}}
+
+
+def is_thinking(thinking: JsonObject | None) -> bool:
+    """Return whether *thinking* is on, which excludes most sampling parameters."""
+    return thinking is not None and thinking.get("type") in ("enabled", "adaptive")
+
+
+def has_budget(thinking: JsonObject | None) -> bool:
+    """Return whether *thinking* is on with a budget, beside which no call can be forced."""
+    return thinking is not None and thinking.get("type") == "enabled"
+
+
+def _takes_budget(wanted: ReasoningOptions, rules: ClaudeRules) -> bool:
+    return wanted.budget_tokens is not None and "enabled" in rules.thinking
+
+
+def _lower_none(limit: int, rules: ClaudeRules, notes: Notes) -> Thinking:
+    if "disabled" in rules.thinking:
+        return Thinking(thinking={"type": "disabled"}, max_tokens=limit)
+    if not rules.thinking:
+        return Thinking(max_tokens=limit)
+    least = "between_tools" if "between_tools" in rules.thinking else "always"
+    notes.changed(
+        "reasoning-not-off",
+        "reasoning.effort",
+        "the model always thinks: it is asked to think as little as it can",
+    )
+    thinking = {"type": "between_tools"} if least == "between_tools" else None
+    effort = rules.efforts[0] if rules.efforts else None
+    return Thinking(thinking=thinking, effort=effort, max_tokens=limit)
+
+
+def _lower_effort(effort: str | None, rules: ClaudeRules, notes: Notes) -> str | None:
+    """Return the level that the model has for *effort*; None if it has no levels."""
+    if effort is None or not rules.efforts:
+        return None
+    if effort in rules.efforts or effort not in _BUDGETS:
+        return effort  # a word of the provider's own goes as it is
+    nearest = rules.efforts[0] if effort == "minimal" else _highest_below(effort, rules.efforts)
+    notes.changed(
+        "reasoning-effort-changed",
+        "reasoning.effort",
+        f"the model takes {', '.join(rules.efforts)}; {effort!r} became {nearest!r}",
+    )
+    return nearest
+
+
+def _highest_below(effort: str, levels: tuple[str, ...]) -> str:
+    order = list(_BUDGETS)
+    return max((e for e in levels if order.index(e) < order.index(effort)), key=order.index)
+
+
+def _budgeted(wanted: ReasoningOptions, notes: Notes) -> str | None:
+    notes.dropped(
+        "unsupported-parameter",
+        "reasoning.budget_tokens",
+        f"the model thinks as much as it needs; {wanted.budget_tokens} tokens cannot be its limit",
+    )
+    return None
+
+
+def _display(wanted: ReasoningOptions) -> str | None:
+    if wanted.summary is None:
+        return None
+    return "omitted" if wanted.summary == "none" else "summarized"
+
+
+def _with_budget(
+    wanted: ReasoningOptions,
+    effort: str | None,
+    max_tokens: int | None,
+    rules: ClaudeRules,
+    notes: Notes,
+) -> Thinking:
+    """Return thinking with a budget, which must be smaller than the request's limit."""
+    budget = wanted.budget_tokens
+    if budget is None:
+        word = wanted.effort or "medium"
+        budget = _BUDGETS.get(word, _BUDGETS["medium"])
+        if wanted.effort is not None and effort is None:
+            why = f"the model counts tokens of thinking: {word!r} became {budget}"
+            notes.changed("reasoning-effort-changed", "reasoning.effort", why)
+    limit = budget + DEFAULT_MAX_TOKENS if max_tokens is None else max_tokens
+    fitting = min(max(budget, _SMALLEST_BUDGET), limit - 1)
+    if fitting < _SMALLEST_BUDGET:
+        why = f"max_tokens leaves no room: thinking takes more than {_SMALLEST_BUDGET}"
+        notes.dropped("unsupported-parameter", "reasoning", why)
+        return Thinking(effort=effort, max_tokens=limit)
+    if wanted.budget_tokens not in (None, fitting):
+        why = f"{budget} became {fitting}, which is at least 1024 and below max_tokens"
+        notes.changed("reasoning-budget-changed", "reasoning.budget_tokens", why)
+    shown = _display(wanted) if "adaptive" in rules.thinking else None
+    if wanted.summary == "none" and shown is None:
+        why = "the model always shows its thinking"
+        notes.dropped("unsupported-parameter", "reasoning.summary", why)
+    thinking = _thinking_of("enabled", budget_tokens=fitting, display=shown)
+    return Thinking(thinking=thinking, effort=effort, max_tokens=limit)
+
+
+# -- thinking beside other settings ---------------------------------------------------------
+
+
+def without_excluded_budget(
+    thinking: JsonObject | None, *, forced_call: bool, continues: bool, notes: Notes
+) -> JsonObject | None:
+    """Return *thinking*, or None where the rest of the request excludes a budget.
+
+    *continues* says that tool results answer a turn that did not begin with thinking: the API
+    refuses to turn thinking on there ("Expected `thinking` or `redacted_thinking`").
+    """
+    if not has_budget(thinking):
+        return thinking
+    if forced_call:
+        why = "the model does not think where it must call a tool"
+    elif continues:
+        why = "the answer under way began without thinking, and must go on so"
+    else:
+        return thinking
+    notes.dropped("unsupported-parameter", "reasoning", why)
+    return None
+
+
+# -- sampling -------------------------------------------------------------------------------
+
+
+def at_most_one(name: str, value: float | None, notes: Notes) -> float | None:
+    """Return *value*, or 1 for a larger one."""
+    if value is None or value <= 1:
+        return value
+    why = f"the API takes 0 to 1; {value} became 1"
+    notes.changed("parameter-out-of-range", f"generation.{name}", why)
+    return 1.0
+
+
+def refused_sampling(
+    fields: Mapping[str, Any], rules: ClaudeRules, *, thinks: bool
+) -> dict[str, str]:
+    """Return which of `temperature`, `top_p` and `top_k` that are set are refused, and why."""
+    given = [name for name, value in fields.items() if value is not None]
+    if rules.sampling == "none":
+        why = "the model samples as it likes: effort is what it takes"
+        return {name: why for name in given if fields[name] != 1 or name == "top_k"}
+    if thinks:
+        why = "the model takes it only without thinking"
+        return {name: why for name in given if not _fits_thinking(name, fields[name])}
+    if rules.sampling == "one" and {"temperature", "top_p"} <= set(given):
+        return {"top_p": "the model takes temperature or top_p, not both"}
+    return {}
+
+
+def _fits_thinking(name: str, value: float) -> bool:
+    return (name == "temperature" and value == 1) or (name == "top_p" and value >= 0.95)
+
+
+# -- a trailing assistant message -----------------------------------------------------------
+
+
+def fix_trailing_text(text: str, rules: ClaudeRules, path: str, notes: Notes) -> tuple[str, str]:
+    """Return the text that ends the conversation, and what the user must add after it, if anything.
+
+    Older models refuse white space at its end ("final assistant content cannot end with trailing
+    whitespace"); newer ones refuse to continue a text at all.
+    """
+    if rules.prefill:
+        return text.rstrip(), ""
+    note_last_word(path, notes)
+    return text, LAST_WORD
