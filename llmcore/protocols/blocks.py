@@ -18,13 +18,11 @@ from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 from attrs import field, frozen
 
-from llmcore.protocols.answer_context import PlannedContext
 from llmcore.protocols.answer_format import unwrapped
+from llmcore.protocols.answering import PersistentList, StreamContext, to_list
 from llmcore.protocols.call_ids import synthetic_call_id
-from llmcore.protocols.chain import Chain, unchain
-from llmcore.protocols.freeform import freeform_text
-from llmcore.protocols.json_text import parsed, written
-from llmcore.protocols.loose_json import string
+from llmcore.protocols.native_json import json_or_text, str_or_none, text_or_json
+from llmcore.protocols.tools import freeform_text
 from llmcore.schema.changed import changed
 from llmcore.schema.content import ToolCallKind
 from llmcore.schema.events import (
@@ -72,7 +70,7 @@ class Block:
     """Pieces of encrypted reasoning, each base64."""
     citations: tuple[JsonObject, ...] = ()
     """Native citations of text."""
-    pieces: Chain | None = None
+    pieces: PersistentList | None = None
     """What is kept until the block stops: deltas, or pieces of buffered input."""
 
 
@@ -80,7 +78,7 @@ class Block:
 class BlockState:
     """The part of a response's state that both protocols have. Changes on transitions only."""
 
-    context: PlannedContext
+    context: StreamContext
     open: Mapping[object, Block] = field(factory=dict)
     """Open blocks, by the provider's index."""
     started: bool = False
@@ -138,7 +136,7 @@ def start_call(
     Emits the start of the call, or of a text where the call stands for the response. A missing or
     repeated *id_* is replaced by one of ours.
     """
-    name, context = string(call.get("name")) or "", state.context
+    name, context = str_or_none(call.get("name")) or "", state.context
     answers = not executed and name == context.answer_tool
     freeform = not executed and not answers and name in context.freeform
     held = context.wrapped if answers else freeform
@@ -154,7 +152,7 @@ def start_call(
         segment = f"text_{state.blocks}"
         events.append(TextStart(segment))
         return open_block(changed(state, answered=True), index, changed(block, segment=segment))
-    call_id = string(id_)
+    call_id = str_or_none(id_)
     if call_id is None or call_id in state.names:
         call_id = synthetic_call_id(response_id, context.turn, state.blocks)
     kind: ToolCallKind = "custom" if freeform else "function"
@@ -169,7 +167,7 @@ def continue_call(block: Block, text: str, events: list[LLMEvent], fast_path: Fa
     if not text:
         return block
     if block.held:
-        return changed(block, input=None, pieces=Chain(text, block.pieces))
+        return changed(block, input=None, pieces=PersistentList(text, block.pieces))
     events.append(block.emits(block.segment, text))
     return (
         block if block.fast_path == fast_path else changed(block, input=None, fast_path=fast_path)
@@ -182,7 +180,7 @@ def end_call(
     """Emit the end of a call; fields beside those in *known* are its metadata."""
     text = _buffered_input(block)
     if block.kind == "freeform":
-        text = freeform_text(parsed(text))
+        text = freeform_text(json_or_text(text))
     if text:
         events.append(ToolInputDelta(block.segment, text))
     native = {k: v for k, v in block.native.items() if k not in known and v is not None}
@@ -196,7 +194,7 @@ def end_answer(block: Block, events: list[LLMEvent]) -> None:
     """Emit the end of a call that stood for the response, as the end of a text."""
     text = _buffered_input(block)
     if block.held:
-        text = unwrapped(parsed(text))
+        text = unwrapped(json_or_text(text))
     if text:
         events.append(TextDelta(block.segment, text))
     events.append(TextEnd(block.segment))
@@ -204,4 +202,4 @@ def end_answer(block: Block, events: list[LLMEvent]) -> None:
 
 def _buffered_input(block: Block) -> str:
     """Return the input that was not passed on as it came."""
-    return "".join(unchain(block.pieces)) if block.input is None else written(block.input)
+    return "".join(to_list(block.pieces)) if block.input is None else text_or_json(block.input)

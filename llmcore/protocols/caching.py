@@ -20,7 +20,7 @@ from typing import Final, Literal, TypeAlias
 
 from attrs import frozen
 
-from llmcore.protocols.notes import Notes
+from llmcore.protocols.diagnostics import Notes
 from llmcore.schema.content import CacheTtl
 
 Section: TypeAlias = Literal["tools", "system", "messages"]

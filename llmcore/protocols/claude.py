@@ -16,8 +16,8 @@ from typing import Any, Final, Literal
 
 from attrs import frozen
 
-from llmcore.protocols.notes import Notes
-from llmcore.protocols.prefill import LAST_WORD, note_last_word
+from llmcore.protocols.diagnostics import Notes
+from llmcore.protocols.lowering import CONTINUE_TEXT, note_continue_message
 from llmcore.schema.json import JsonObject
 from llmcore.schema.options import ReasoningOptions
 
@@ -344,5 +344,5 @@ def fix_trailing_text(text: str, rules: ClaudeRules, path: str, notes: Notes) ->
     """
     if rules.prefill:
         return text.rstrip(), ""
-    note_last_word(path, notes)
-    return text, LAST_WORD
+    note_continue_message(path, notes)
+    return text, CONTINUE_TEXT

@@ -16,11 +16,11 @@ from functools import partial
 from llmcore.protocols import tool_names
 from llmcore.protocols.anthropic_messages import body, stream
 from llmcore.protocols.anthropic_messages.names import METADATA_KEY, PROTOCOL_ID, MessagesBody
-from llmcore.protocols.anthropic_messages.state import Event, State
+from llmcore.protocols.anthropic_messages.state import Event, MessagesState
 from llmcore.protocols.protocol import BodyBuilder, Protocol, StreamMachine, TokenCounting
 
 
-def make(*, system_messages: bool = True) -> Protocol[MessagesBody, Event, State]:
+def make(*, system_messages: bool = True) -> Protocol[MessagesBody, Event, MessagesState]:
     """Return the protocol for a platform; not all take instructions among the messages."""
     return Protocol(
         id=PROTOCOL_ID,
@@ -43,6 +43,14 @@ def make(*, system_messages: bool = True) -> Protocol[MessagesBody, Event, State
     )
 
 
-protocol: Protocol[MessagesBody, Event, State] = make()
+protocol: Protocol[MessagesBody, Event, MessagesState] = make()
 
-__all__ = ["METADATA_KEY", "PROTOCOL_ID", "Event", "MessagesBody", "State", "make", "protocol"]
+__all__ = [
+    "METADATA_KEY",
+    "PROTOCOL_ID",
+    "Event",
+    "MessagesBody",
+    "MessagesState",
+    "make",
+    "protocol",
+]

@@ -41,9 +41,9 @@ from llmcore.protocols.claude import (
     is_thinking,
     refused_sampling,
 )
-from llmcore.protocols.loose_json import dicts, mapping
-from llmcore.protocols.message_target import native_keys
-from llmcore.protocols.notes import Notes
+from llmcore.protocols.diagnostics import Notes
+from llmcore.protocols.history import native_provider_ids
+from llmcore.protocols.native_json import object_or_empty, objects
 from llmcore.protocols.protocol import Built
 from llmcore.schema.errors import InvalidRequestError, LLMError
 from llmcore.schema.json import JsonObject, plain_object
@@ -86,7 +86,7 @@ def _lower(
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Return the body, and the beta features of its tools."""
     options = _options(request)
-    keys = native_keys(request, METADATA_KEY, PROTOCOL_ID)
+    keys = native_provider_ids(request, METADATA_KEY, PROTOCOL_ID)
     tools = lower_tools(request, rules, keys, notes)
     reasoning = lower_reasoning(request, options, rules, notes)
     answer = lower_format(
@@ -222,7 +222,7 @@ def _betas_of(body: Mapping[str, Any]) -> Iterator[str]:
     for name, beta in _BETA_BY_FIELD.items():
         if body.get(name):
             yield beta
-    for edit in dicts(mapping(body.get("context_management")).get("edits")):
+    for edit in objects(object_or_empty(body.get("context_management")).get("edits")):
         kind = edit.get("type")
         if isinstance(kind, str) and kind in _BETA_BY_EDIT:
             yield _BETA_BY_EDIT[kind]

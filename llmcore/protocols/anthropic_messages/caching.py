@@ -19,8 +19,8 @@ from llmcore.protocols.caching import (
     choose_breakpoints,
     drop_breakpoints,
 )
-from llmcore.protocols.loose_json import dicts, mapping
-from llmcore.protocols.notes import Notes
+from llmcore.protocols.diagnostics import Notes
+from llmcore.protocols.native_json import object_or_empty, objects
 from llmcore.schema.content import CacheTtl
 from llmcore.schema.options import CachePolicy
 
@@ -52,7 +52,7 @@ def place_breakpoints(
         drop_breakpoints(marked, "caching is off for this request", notes)
         chosen: dict[Position, CacheTtl] = {}
     else:
-        whole = mapping(body.get("cache_control"))
+        whole = object_or_empty(body.get("cache_control"))
         limits = CacheLimits(
             slots=MAX_BREAKPOINTS - bool(whole),
             maximum=MAX_BREAKPOINTS,
@@ -70,10 +70,10 @@ def place_breakpoints(
 def _items(body: Mapping[str, Any]) -> Iterator[tuple[Position, Block]]:
     """Yield the tools, system texts and blocks of *body*, in the order of the prompt."""
     for number, section in enumerate(SECTIONS[:2]):
-        for index, item in enumerate(dicts(body.get(section))):
+        for index, item in enumerate(objects(body.get(section))):
             yield (number, index, 0), item
-    for index, message in enumerate(dicts(body.get("messages"))):
-        for number, block in enumerate(dicts(message.get("content"))):
+    for index, message in enumerate(objects(body.get("messages"))):
+        for number, block in enumerate(objects(message.get("content"))):
             yield (2, index, number), block
 
 
@@ -88,7 +88,7 @@ def _ttl(item: Block) -> CacheTtl | None:
     mark = item.get("cache_control")
     if mark is None:
         return None
-    return "1h" if mapping(mark).get("ttl") == "1h" else "5m"
+    return "1h" if object_or_empty(mark).get("ttl") == "1h" else "5m"
 
 
 def _takes_mark(block: Block) -> bool:
@@ -111,7 +111,7 @@ def _automatic(
         yield from talk[-1:]
     for section in ("system", "tools"):
         yield from [one.position for one in usable if one.section == section][-1:]
-    roles = [message.get("role") for message in dicts(body.get("messages"))]
+    roles = [message.get("role") for message in objects(body.get("messages"))]
     if "assistant" in roles:
         last = len(roles) - 1 - roles[::-1].index("assistant")
         yield from [position for position in talk if position[1] < last][-1:]
@@ -121,7 +121,7 @@ def is_cached(body: Mapping[str, Any]) -> bool:
     """Return whether *body* has a breakpoint anywhere, native data included."""
     if body.get("cache_control") or any(_ttl(item) is not None for _, item in _items(body)):
         return True
-    results = (dicts(block.get("content")) for _, block in _items(body))
+    results = (objects(block.get("content")) for _, block in _items(body))
     if any(_ttl(item) is not None for content in results for item in content):
         return True
     known = MessagesBody.__annotations__

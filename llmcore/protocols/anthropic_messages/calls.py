@@ -12,9 +12,10 @@ November 2026.
 
 from typing import Final
 
+from llmcore.protocols.answering import to_list
 from llmcore.protocols.anthropic_messages.content import apply_deltas, keep_delta
 from llmcore.protocols.anthropic_messages.names import METADATA_KEY, TOOL_CALL_TYPES
-from llmcore.protocols.anthropic_messages.state import Event, State
+from llmcore.protocols.anthropic_messages.state import Event, MessagesState
 from llmcore.protocols.blocks import (
     Block,
     FastPath,
@@ -23,8 +24,7 @@ from llmcore.protocols.blocks import (
     open_block,
     start_call,
 )
-from llmcore.protocols.chain import unchain
-from llmcore.protocols.loose_json import dicts, mapping, string
+from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
 from llmcore.schema.changed import changed
 from llmcore.schema.events import LLMEvent, Source, ToolResult
 from llmcore.schema.json import JsonValue
@@ -34,7 +34,9 @@ _INPUT: Final[FastPath] = ("input_json_delta", "partial_json")
 # -- calls
 
 
-def on_call_start(state: State, index: object, block: Event, events: list[LLMEvent]) -> State:
+def on_call_start(
+    state: MessagesState, index: object, block: Event, events: list[LLMEvent]
+) -> MessagesState:
     """Open a call of the caller's tool, or of one that the provider runs."""
     return start_call(
         state,
@@ -53,7 +55,7 @@ def on_input(block: Block, delta: Event, events: list[LLMEvent]) -> Block:
     """Return the call with more of its input."""
     if block.kind not in ("tool", "freeform", "answer"):
         return keep_delta(block, delta, events)
-    return continue_call(block, string(delta.get("partial_json")) or "", events, _INPUT)
+    return continue_call(block, str_or_none(delta.get("partial_json")) or "", events, _INPUT)
 
 
 def end_tool(block: Block, events: list[LLMEvent]) -> None:
@@ -67,15 +69,17 @@ _NOT_METADATA: Final = frozenset({"id", "name", "input"})
 # -- results of the provider's tools
 
 
-def on_result_start(state: State, index: object, block: Event, _events: list[LLMEvent]) -> State:
+def on_result_start(
+    state: MessagesState, index: object, block: Event, _events: list[LLMEvent]
+) -> MessagesState:
     """Open a result, which is emitted when it is complete."""
     return open_block(state, index, Block(kind="result", native=block))
 
 
-def end_result(state: State, block: Block, events: list[LLMEvent]) -> State:
+def end_result(state: MessagesState, block: Block, events: list[LLMEvent]) -> MessagesState:
     """Emit a result, and the pages in it as sources."""
-    native = apply_deltas(block.native, unchain(block.pieces))
-    call_id = string(native.get("tool_use_id")) or ""
+    native = apply_deltas(block.native, to_list(block.pieces))
+    call_id = str_or_none(native.get("tool_use_id")) or ""
     content = native.get("content")
     rest = {name: value for name, value in native.items() if name not in _NOT_RESULT_METADATA}
     events.append(
@@ -95,18 +99,21 @@ _NOT_RESULT_METADATA: Final = frozenset({"tool_use_id", "content"})
 
 
 def _is_error(content: JsonValue) -> bool:
-    return str(mapping(content).get("type", "")).endswith("_error")
+    return str(object_or_empty(content).get("type", "")).endswith("_error")
 
 
-def _report_sources(state: State, content: JsonValue, events: list[LLMEvent]) -> State:
+def _report_sources(
+    state: MessagesState, content: JsonValue, events: list[LLMEvent]
+) -> MessagesState:
     """Emit the pages that a search found or a fetch read."""
     number = state.sources
-    for page in (*dicts(content), mapping(content)):
-        url = string(page.get("url"))
+    for page in (*objects(content), object_or_empty(content)):
+        url = str_or_none(page.get("url"))
         if page.get("type") not in ("web_search_result", "web_fetch_result") or url is None:
             continue
-        title = string(page.get("title")) or string(mapping(page.get("content")).get("title"))
-        facts = {k: page[k] for k in ("page_age", "retrieved_at") if string(page.get(k))}
+        inner = object_or_empty(page.get("content"))
+        title = str_or_none(page.get("title")) or str_or_none(inner.get("title"))
+        facts = {k: page[k] for k in ("page_age", "retrieved_at") if str_or_none(page.get(k))}
         metadata = {METADATA_KEY: facts} if facts else {}
         events.append(
             Source(id=f"source_{number}", url=url, title=title, provider_metadata=metadata)

@@ -11,11 +11,11 @@ Source: https://platform.claude.com/docs/en/api/messages/create (`ContentBlock`)
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from llmcore.protocols.answering import PersistentList, to_list
 from llmcore.protocols.anthropic_messages.names import METADATA_KEY
-from llmcore.protocols.anthropic_messages.state import Event, State
+from llmcore.protocols.anthropic_messages.state import Event, MessagesState
 from llmcore.protocols.blocks import Block, FastPath, open_block
-from llmcore.protocols.chain import Chain, unchain
-from llmcore.protocols.loose_json import dicts, mapping, string
+from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
 from llmcore.schema import json
 from llmcore.schema.changed import changed
 from llmcore.schema.content import Citation
@@ -37,21 +37,23 @@ _THINKING: Final[FastPath] = ("thinking_delta", "thinking")
 # -- text
 
 
-def on_text_start(state: State, index: object, block: Event, events: list[LLMEvent]) -> State:
+def on_text_start(
+    state: MessagesState, index: object, block: Event, events: list[LLMEvent]
+) -> MessagesState:
     """Open a text; emits its start and what it already holds."""
     segment = f"text_{state.blocks}"
     events.append(TextStart(segment))
-    text = string(block.get("text"))
+    text = str_or_none(block.get("text"))
     if text:
         events.append(TextDelta(segment, text))
-    citations = tuple(dicts(block.get("citations")))
+    citations = tuple(objects(block.get("citations")))
     opened = Block(kind="text", segment=segment, fast_path=_TEXT, citations=citations)
     return open_block(state, index, opened)
 
 
 def on_citation(block: Block, delta: Event, events: list[LLMEvent]) -> Block:
     """Return the text with one more citation."""
-    native = mapping(delta.get("citation"))
+    native = object_or_empty(delta.get("citation"))
     if block.kind != "text" or not native:
         return keep_delta(block, delta, events)
     return changed(block, citations=(*block.citations, native))
@@ -65,13 +67,13 @@ def end_text(block: Block, events: list[LLMEvent]) -> None:
 
 def _read_citation(native: JsonObject) -> Citation:
     """Return a citation of any type; its native form goes back with it."""
-    source = string(native.get("source"))
+    source = str_or_none(native.get("source"))
     source_url = source if source is not None and "://" in source else None
     return Citation(
-        url=string(native.get("url")) or source_url,
-        title=string(native.get("title")) or string(native.get("document_title")),
-        cited_text=string(native.get("cited_text")),
-        document_id=string(native.get("file_id")) or (None if source_url else source),
+        url=str_or_none(native.get("url")) or source_url,
+        title=str_or_none(native.get("title")) or str_or_none(native.get("document_title")),
+        cited_text=str_or_none(native.get("cited_text")),
+        document_id=str_or_none(native.get("file_id")) or (None if source_url else source),
         provider_metadata={METADATA_KEY: native},
     )
 
@@ -79,11 +81,13 @@ def _read_citation(native: JsonObject) -> Citation:
 # -- thinking
 
 
-def on_thinking_start(state: State, index: object, block: Event, events: list[LLMEvent]) -> State:
+def on_thinking_start(
+    state: MessagesState, index: object, block: Event, events: list[LLMEvent]
+) -> MessagesState:
     """Open thinking, shown or redacted; emits its start and what it already holds."""
     segment = f"reasoning_{state.blocks}"
     events.append(ReasoningStart(segment))
-    text = string(block.get("thinking"))
+    text = str_or_none(block.get("thinking"))
     if text:
         events.append(ReasoningDelta(segment, text))
     opened = Block(
@@ -91,7 +95,7 @@ def on_thinking_start(state: State, index: object, block: Event, events: list[LL
         segment=segment,
         emits=ReasoningDelta,
         native=block,
-        signature=string(block.get("signature")),
+        signature=str_or_none(block.get("signature")),
     )
     if block["type"] == "thinking":
         opened = changed(opened, fast_path=_THINKING)
@@ -102,20 +106,22 @@ def on_signature(block: Block, delta: Event, events: list[LLMEvent]) -> Block:
     """Return the thinking with its signature; the last one counts."""
     if block.fast_path != _THINKING:
         return keep_delta(block, delta, events)
-    signature = string(delta.get("signature"))
+    signature = str_or_none(delta.get("signature"))
     return block if signature is None else changed(block, signature=signature)
 
 
 def end_thinking(block: Block, events: list[LLMEvent]) -> None:
     """Emit the end of thinking, with what its replay needs."""
-    encrypted = string(block.native.get("data"))
+    encrypted = str_or_none(block.native.get("data"))
     events.append(ReasoningEnd(block.segment, signature=block.signature, encrypted=encrypted))
 
 
 # -- blocks that are kept as they came
 
 
-def on_opaque_start(state: State, index: object, block: Event, _events: list[LLMEvent]) -> State:
+def on_opaque_start(
+    state: MessagesState, index: object, block: Event, _events: list[LLMEvent]
+) -> MessagesState:
     """Open a block of a type that has no neutral form."""
     return open_block(state, index, Block(kind="opaque", native=block))
 
@@ -123,14 +129,14 @@ def on_opaque_start(state: State, index: object, block: Event, _events: list[LLM
 def keep_delta(block: Block, delta: Event, events: list[LLMEvent]) -> Block:
     """Return a block with one more native delta; emits those that no block can keep."""
     if block.kind in ("opaque", "result"):
-        return changed(block, pieces=Chain(delta, block.pieces))
+        return changed(block, pieces=PersistentList(delta, block.pieces))
     events.append(ProviderEvent(METADATA_KEY, {"type": "content_block_delta", "delta": delta}))
     return block
 
 
 def end_opaque(block: Block, events: list[LLMEvent]) -> None:
     """Emit the native block, to be sent back."""
-    data = apply_deltas(block.native, unchain(block.pieces))
+    data = apply_deltas(block.native, to_list(block.pieces))
     events.append(ProviderEvent(METADATA_KEY, data, replay=True))
 
 
@@ -145,11 +151,11 @@ def apply_deltas(block: JsonObject, deltas: Iterable[Mapping[str, Any]]) -> Json
     for delta in deltas:
         match delta.get("type"):
             case "text_delta":
-                grown.setdefault("text", []).append(string(delta.get("text")) or "")
+                grown.setdefault("text", []).append(str_or_none(delta.get("text")) or "")
             case "thinking_delta":
-                grown.setdefault("thinking", []).append(string(delta.get("thinking")) or "")
+                grown.setdefault("thinking", []).append(str_or_none(delta.get("thinking")) or "")
             case "input_json_delta":
-                grown.setdefault("input", []).append(string(delta.get("partial_json")) or "")
+                grown.setdefault("input", []).append(str_or_none(delta.get("partial_json")) or "")
             case "citations_delta":
                 native["citations"] = [*(native.get("citations") or ()), delta.get("citation")]
             case _:
@@ -163,7 +169,7 @@ def _joined(name: str, before: object, text: str) -> object:
     if name != "input":
         return (before if isinstance(before, str) else "") + text
     try:
-        found = mapping(json.loads(text))
+        found = object_or_empty(json.loads(text))
     except ValueError:
         return text or before
-    return {**mapping(before), **found}
+    return {**object_or_empty(before), **found}

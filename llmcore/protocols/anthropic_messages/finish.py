@@ -14,6 +14,8 @@ https://platform.claude.com/docs/en/build-with-claude/prompt-caching#tracking-ca
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from llmcore.protocols.answering import finish_events as finish_response
+from llmcore.protocols.answering import map_finish_reason
 from llmcore.protocols.anthropic_messages.names import (
     CACHE_READ_TOKENS,
     CACHE_WRITE_TOKENS,
@@ -22,9 +24,8 @@ from llmcore.protocols.anthropic_messages.names import (
     METADATA_KEY,
     OUTPUT_TOKENS,
 )
-from llmcore.protocols.anthropic_messages.state import State
-from llmcore.protocols.endings import finished, stated_reason
-from llmcore.protocols.loose_json import count, mapping, string
+from llmcore.protocols.anthropic_messages.state import MessagesState
+from llmcore.protocols.native_json import count_or_none, object_or_empty, str_or_none
 from llmcore.schema.changed import changed
 from llmcore.schema.events import LLMEvent, TextDelta, TextEnd, TextStart
 from llmcore.schema.json import JsonObject
@@ -37,20 +38,20 @@ _INPUTS: Final = (INPUT_TOKENS, CACHE_READ_TOKENS, CACHE_WRITE_TOKENS)
 
 def map_usage(usage: Mapping[str, Any]) -> Usage:
     """Return a native usage object by the inclusive contract."""
-    uncached, read, write = (count(usage.get(name)) for name in _INPUTS)
-    creation = mapping(usage.get("cache_creation"))
-    long_lived = count(creation.get("ephemeral_1h_input_tokens"))
+    uncached, read, write = (count_or_none(usage.get(name)) for name in _INPUTS)
+    creation = object_or_empty(usage.get("cache_creation"))
+    long_lived = count_or_none(creation.get("ephemeral_1h_input_tokens"))
     if write is None and creation:
-        write = (count(creation.get("ephemeral_5m_input_tokens")) or 0) + (long_lived or 0)
+        write = (count_or_none(creation.get("ephemeral_5m_input_tokens")) or 0) + (long_lived or 0)
     stated = any(number is not None for number in (uncached, read, write))
-    details = mapping(usage.get("output_tokens_details"))
+    details = object_or_empty(usage.get("output_tokens_details"))
     return Usage.make(
         input_tokens=(uncached or 0) + (read or 0) + (write or 0) if stated else None,
-        output_tokens=count(usage.get(OUTPUT_TOKENS)),
+        output_tokens=count_or_none(usage.get(OUTPUT_TOKENS)),
         cache_read_tokens=read,
         cache_write_tokens=write,
         cache_write_1h_tokens=long_lived,
-        reasoning_tokens=count(details.get("thinking_tokens")),
+        reasoning_tokens=count_or_none(details.get("thinking_tokens")),
         raw=dict(usage),
     )
 
@@ -61,7 +62,7 @@ def merge_usage(before: JsonObject | None, after: Mapping[str, Any]) -> JsonObje
     An input of no tokens at all is not a statement: some servers put zeros where they do not count.
     """
     stated = {name: value for name, value in after.items() if value is not None}
-    if before is not None and not any(count(stated.get(name)) for name in _INPUTS):
+    if before is not None and not any(count_or_none(stated.get(name)) for name in _INPUTS):
         stated = {name: value for name, value in stated.items() if name not in _INPUTS}
     return {**(before or {}), **stated}
 
@@ -77,8 +78,8 @@ _OF_USAGE: Final = ("service_tier", "inference_geo", "speed")
 
 
 def with_facts(
-    state: State, holder: Mapping[str, Any], excluded: frozenset[str], usage: JsonObject
-) -> State:
+    state: MessagesState, holder: Mapping[str, Any], excluded: frozenset[str], usage: JsonObject
+) -> MessagesState:
     """Return *state* with the facts in *holder* (but *excluded*) and in *usage*."""
     facts = {k: v for k, v in holder.items() if k not in excluded and v is not None}
     facts.update({name: usage[name] for name in _OF_USAGE if usage.get(name) is not None})
@@ -93,23 +94,23 @@ def with_facts(
 # -- the end
 
 
-def finish_events(state: State) -> Sequence[LLMEvent]:
+def finish_events(state: MessagesState) -> Sequence[LLMEvent]:
     """Return the end of a complete response."""
     info = state.info
     events: list[LLMEvent] = []
     _explain_refusal(state, events)
-    reason = stated_reason(
+    reason = map_finish_reason(
         info.reason, FINISH_REASONS, called=state.called, answered=state.answered
     )
     usage = None if info.usage is None else map_usage(info.usage)
     metadata = {METADATA_KEY: info.metadata} if info.metadata else {}
-    return (*events, *finished(reason, usage, metadata, info.raw, model=info.model))
+    return (*events, *finish_response(reason, usage, metadata, info.raw, model=info.model))
 
 
-def _explain_refusal(state: State, events: list[LLMEvent]) -> None:
+def _explain_refusal(state: MessagesState, events: list[LLMEvent]) -> None:
     """Emit why the provider stopped the response, if it explains it; the model did not say it."""
-    details = mapping(state.info.metadata.get("stop_details"))
-    explanation = string(details.get("explanation"))
+    details = object_or_empty(state.info.metadata.get("stop_details"))
+    explanation = str_or_none(details.get("explanation"))
     if state.info.reason != "refusal" or explanation is None:
         return
     segment = f"text_{state.blocks}"

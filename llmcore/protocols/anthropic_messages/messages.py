@@ -19,10 +19,10 @@ from llmcore.protocols.anthropic_messages.names import (
     PROTOCOL_ID,
     RESULT_SUFFIX,
     Block,
-    NativeMessage,
+    MessageParam,
 )
 from llmcore.protocols.anthropic_messages.parts import (
-    Target,
+    MessagesTarget,
     lower_call,
     lower_executed,
     lower_part,
@@ -33,10 +33,9 @@ from llmcore.protocols.anthropic_messages.parts import (
 from llmcore.protocols.anthropic_messages.reasoning import lower_reasoning_part
 from llmcore.protocols.call_ids import ANTHROPIC
 from llmcore.protocols.claude import ClaudeRules, fix_trailing_text
-from llmcore.protocols.history import HistoryPolicy, repair
-from llmcore.protocols.message_target import native_keys
-from llmcore.protocols.notes import Notes
-from llmcore.protocols.substitutes import tagged_text
+from llmcore.protocols.diagnostics import Notes
+from llmcore.protocols.history import HistoryPolicy, native_provider_ids, repair
+from llmcore.protocols.lowering import tagged_text
 from llmcore.schema.content import (
     AudioPart,
     ContentPart,
@@ -55,14 +54,14 @@ from llmcore.schema.request import LLMRequest
 
 
 @frozen(kw_only=True)
-class LoweredMessages:
+class MessagesPrompt:
     """The body's `system` and `messages`."""
 
     system: list[Block]
-    messages: list[NativeMessage]
+    messages: list[MessageParam]
 
 
-def target_of(request: LLMRequest, rules: ClaudeRules, *, citations: bool) -> Target:
+def target_of(request: LLMRequest, rules: ClaudeRules, *, citations: bool) -> MessagesTarget:
     """Return what the messages of *request* are lowered for."""
     policy = HistoryPolicy(
         protocol=PROTOCOL_ID,
@@ -77,13 +76,13 @@ def target_of(request: LLMRequest, rules: ClaudeRules, *, citations: bool) -> Ta
         reasoning="any" if rules.unsigned_thinking else "signed",
         reasoning_may_end_turn=False,
     )
-    keys = native_keys(request, METADATA_KEY, PROTOCOL_ID)
-    return Target(rules=rules, policy=policy, keys=keys, citations=citations)
+    keys = native_provider_ids(request, METADATA_KEY, PROTOCOL_ID)
+    return MessagesTarget(rules=rules, policy=policy, keys=keys, citations=citations)
 
 
 def lower_messages(
-    request: LLMRequest, target: Target, instructions: Sequence[str], notes: Notes
-) -> LoweredMessages:
+    request: LLMRequest, target: MessagesTarget, instructions: Sequence[str], notes: Notes
+) -> MessagesPrompt:
     """Return the body's `system` and `messages`; *instructions* of our own end the former."""
     repaired = repair(request.messages, target.policy)
     notes.extend(repaired.diagnostics)
@@ -101,7 +100,7 @@ def lower_messages(
     ]
     if messages:
         _fix_trailing_assistant(messages, target, repaired.paths[-1], notes)
-    return LoweredMessages(system=system, messages=messages)
+    return MessagesPrompt(system=system, messages=messages)
 
 
 def _lower_system(parts: Iterable[TextPart], path: str, notes: Notes) -> list[Block]:
@@ -122,7 +121,7 @@ class _Draft:
 
 
 def _lower_message(
-    message: Message, path: str, toolsets: dict[str, str], target: Target, notes: Notes
+    message: Message, path: str, toolsets: dict[str, str], target: MessagesTarget, notes: Notes
 ) -> _Draft:
     if message.name:
         notes.dropped("unsupported-parameter", f"{path}.name", "the API takes no names")
@@ -154,7 +153,7 @@ def _toolsets(messages: Iterable[Message]) -> Iterable[tuple[str, str]]:
 
 
 def _lower_assistant_part(
-    part: ContentPart, path: str, content: list[Block], target: Target, notes: Notes
+    part: ContentPart, path: str, content: list[Block], target: MessagesTarget, notes: Notes
 ) -> None:
     """Append the block of *part* to *content*, or report why it has none."""
     match part:
@@ -199,7 +198,7 @@ def _move_mark(part: ReasoningPart, path: str, content: list[Block], notes: Note
 
 def _place_system_messages(
     drafts: list[_Draft], notes: Notes
-) -> tuple[list[Block], list[NativeMessage]]:
+) -> tuple[list[Block], list[MessageParam]]:
     """Return the system texts that come first, and the rest as messages in a legal order.
 
     A system message may stand after a user's turn (or a response that ends with the result of a
@@ -272,7 +271,7 @@ def _is_text(block: Block) -> bool:
 
 
 def _fix_trailing_assistant(
-    messages: list[NativeMessage], target: Target, path: str, notes: Notes
+    messages: list[MessageParam], target: MessagesTarget, path: str, notes: Notes
 ) -> None:
     """Make *messages* end as the model accepts it where the assistant's text comes last.
 

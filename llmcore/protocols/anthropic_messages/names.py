@@ -18,7 +18,7 @@ Block: TypeAlias = dict[str, Any]
 """A native content block, such as `{"type": "text", "text": "Hello"}`."""
 
 
-class NativeMessage(TypedDict):
+class MessageParam(TypedDict):
     """A native message of a request body."""
 
     role: str

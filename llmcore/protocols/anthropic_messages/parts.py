@@ -13,13 +13,12 @@ from attrs import frozen
 from llmcore.protocols import media
 from llmcore.protocols.anthropic_messages.caching import cache_mark
 from llmcore.protocols.anthropic_messages.names import METADATA_KEY, Block
-from llmcore.protocols.citations import native_citations
 from llmcore.protocols.claude import ClaudeRules
-from llmcore.protocols.freeform import FREEFORM_FIELD, object_arguments
-from llmcore.protocols.json_text import written
-from llmcore.protocols.message_target import MessageTarget
-from llmcore.protocols.notes import Notes
-from llmcore.protocols.substitutes import left_out
+from llmcore.protocols.diagnostics import Notes
+from llmcore.protocols.history import LoweringContext
+from llmcore.protocols.lowering import native_citations, omitted_text
+from llmcore.protocols.native_json import text_or_json
+from llmcore.protocols.tools import FREEFORM_FIELD, object_arguments
 from llmcore.schema.content import (
     AudioPart,
     Citation,
@@ -39,7 +38,7 @@ _IMAGES: Final = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"
 
 
 @frozen(kw_only=True)
-class Target(MessageTarget):
+class MessagesTarget(LoweringContext):
     """The model and the request that content is lowered for."""
 
     rules: ClaudeRules
@@ -47,7 +46,7 @@ class Target(MessageTarget):
     """Whether documents may be cited; the API refuses that beside structured output."""
 
 
-def lower_part(part: ContentPart, path: str, target: Target, notes: Notes) -> Block:
+def lower_part(part: ContentPart, path: str, target: MessagesTarget, notes: Notes) -> Block:
     """Return one part of a user's content as a block.
 
     What the API does not take becomes a short text in its place, and a Diagnostic.
@@ -128,7 +127,7 @@ def _source(part: ImagePart | DocumentPart, found: tuple[str, str] | None) -> di
     return {"type": "base64", "media_type": found[0], "data": found[1]}
 
 
-def _lower_document(part: DocumentPart, path: str, target: Target, notes: Notes) -> Block:
+def _lower_document(part: DocumentPart, path: str, target: MessagesTarget, notes: Notes) -> Block:
     source = _document_source(part)
     label = part.title or part.name
     if isinstance(source, str):
@@ -161,7 +160,7 @@ def _document_source(part: DocumentPart) -> dict[str, Any] | str:
 
 def _omitted(what: str, path: str, why: str, notes: Notes, words: str | None = None) -> Block:
     """Return the text that stands where something could not be sent."""
-    return {"type": "text", "text": left_out(what, path, why, notes, words)}
+    return {"type": "text", "text": omitted_text(what, path, why, notes, words)}
 
 
 def _name(part: object) -> str:
@@ -191,7 +190,7 @@ def lower_call(call: ToolCallPart, path: str, notes: Notes) -> Block:
 
 
 def lower_result(
-    part: ToolResultPart, toolset: str | None, path: str, target: Target, notes: Notes
+    part: ToolResultPart, toolset: str | None, path: str, target: MessagesTarget, notes: Notes
 ) -> Block:
     """Return a tool's result; *toolset* is the family that the called tool belongs to."""
     content: str | list[Block]
@@ -202,7 +201,7 @@ def lower_result(
             for index, item in enumerate(output)
         ]
     else:
-        content = written(part.content)
+        content = text_or_json(part.content)
     block: Block = {"type": "tool_result", "tool_use_id": part.tool_call_id}
     if content or part.is_error:
         block["content"] = content or EMPTY_ERROR

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from attrs import evolve
 
-from llmcore.protocols.anthropic_messages.names import Block, NativeMessage
+from llmcore.protocols.anthropic_messages.names import Block, MessageParam
 from llmcore.protocols.claude import (
     DEFAULT_MAX_TOKENS,
     ClaudeRules,
@@ -17,7 +17,7 @@ from llmcore.protocols.claude import (
     lower_thinking,
     without_excluded_budget,
 )
-from llmcore.protocols.notes import Notes
+from llmcore.protocols.diagnostics import Notes
 from llmcore.schema.content import ReasoningPart
 from llmcore.schema.json import JsonObject
 from llmcore.schema.request import LLMRequest
@@ -47,7 +47,7 @@ def lower_reasoning(
 def without_excluded_thinking(
     thinking: JsonObject | None,
     choice: JsonObject | None,
-    messages: Sequence[NativeMessage],
+    messages: Sequence[MessageParam],
     notes: Notes,
 ) -> JsonObject | None:
     """Return *thinking* unless a forced tool call or the turn under way excludes a budget."""
@@ -59,7 +59,7 @@ def without_excluded_thinking(
     )
 
 
-def _continues_without_thinking(messages: Sequence[NativeMessage]) -> bool:
+def _continues_without_thinking(messages: Sequence[MessageParam]) -> bool:
     """Return whether tool results answer a turn that does not begin with thinking."""
     if len(messages) < 2 or not messages[-2]["content"]:
         return False

@@ -29,7 +29,7 @@ Event: TypeAlias = dict[str, Any]
 
 
 @frozen(kw_only=True)
-class ResponseInfo:
+class MessagesInfo:
     """Facts of the response as a whole. The last value counts."""
 
     response_id: str | None = None
@@ -42,7 +42,7 @@ class ResponseInfo:
 
 
 @frozen(kw_only=True)
-class State(BlockState):
+class MessagesState(BlockState):
     """The state between two events of a stream."""
 
     early: tuple[LLMEvent, ...] = ()
@@ -51,4 +51,4 @@ class State(BlockState):
     """Whether `message_stop` came."""
     sources: int = 0
     """How many sources were reported."""
-    info: ResponseInfo = ResponseInfo()
+    info: MessagesInfo = MessagesInfo()

@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from llmcore.protocols.answer_context import planned_context
+from llmcore.protocols.answering import empty_response, stream_context, truncated
 from llmcore.protocols.anthropic_messages.calls import (
     end_result,
     end_tool,
@@ -48,11 +48,10 @@ from llmcore.protocols.anthropic_messages.names import (
     RESULT_SUFFIX,
     TOOL_CALL_TYPES,
 )
-from llmcore.protocols.anthropic_messages.state import Event, State
+from llmcore.protocols.anthropic_messages.state import Event, MessagesState
 from llmcore.protocols.blocks import Block, close_block, end_answer, replace_block
-from llmcore.protocols.endings import cut_short, no_answer
 from llmcore.protocols.errors import error_from_body
-from llmcore.protocols.loose_json import dicts, mapping, string
+from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
 from llmcore.protocols.protocol import Frame
 from llmcore.schema import json
 from llmcore.schema.changed import changed
@@ -112,7 +111,7 @@ class _DeltaEvent(msgspec.Struct):
 _read_delta: Final = msgspec.json.Decoder(_DeltaEvent).decode
 
 
-def continued(state: State, frame: Frame) -> LLMEvent | None:
+def continued(state: MessagesState, frame: Frame) -> LLMEvent | None:
     """Return the delta of an event that only continues an open block; None for any other.
 
     Most events do. They are read without building the whole event; `step` would give the same
@@ -138,18 +137,18 @@ def continued(state: State, frame: Frame) -> LLMEvent | None:
 
 # -- state --------------------------------------------------------------------------------
 
-Step: TypeAlias = tuple[State, Sequence[LLMEvent]]
+Step: TypeAlias = tuple[MessagesState, Sequence[LLMEvent]]
 
 
-def initial(request: LLMRequest) -> State:
+def initial(request: LLMRequest) -> MessagesState:
     """Return the state before the first event."""
-    return State(context=planned_context(request, plan_format(request)))
+    return MessagesState(context=stream_context(request, plan_format(request)))
 
 
 # -- stepping -----------------------------------------------------------------------------
 
 
-def step(state: State, event: Event) -> Step:
+def step(state: MessagesState, event: Event) -> Step:
     """Translate one event."""
     events: list[LLMEvent] = []
     kind = event.get("type")
@@ -166,7 +165,7 @@ def step(state: State, event: Event) -> Step:
     return handler(state, event, events), events
 
 
-def _error(state: State, event: Event) -> ErrorEvent:
+def _error(state: MessagesState, event: Event) -> ErrorEvent:
     return ErrorEvent(error_from_body(provider=state.context.provider or None, body=event))
 
 
@@ -174,11 +173,11 @@ def _fault(message: str, event: Event) -> ErrorEvent:
     return ErrorEvent(StreamError(message, raw=event))
 
 
-def _on_message_start(state: State, event: Event, events: list[LLMEvent]) -> State:
+def _on_message_start(state: MessagesState, event: Event, events: list[LLMEvent]) -> MessagesState:
     """Emit the start of the response, and open the blocks that the message already holds."""
-    message = mapping(event.get("message"))
+    message = object_or_empty(event.get("message"))
     if state.started:
-        if string(message.get("id")) != state.info.response_id:
+        if str_or_none(message.get("id")) != state.info.response_id:
             events.append(_fault("a second message began in the stream", event))
         return state
     state = _begin(state, message, events)
@@ -191,47 +190,52 @@ def _on_message_start(state: State, event: Event, events: list[LLMEvent]) -> Sta
     return state
 
 
-def _begin(state: State, message: Event, events: list[LLMEvent]) -> State:
+def _begin(state: MessagesState, message: Event, events: list[LLMEvent]) -> MessagesState:
     """Emit the start of the response and keep what *message* holds beside its content."""
-    context, usage = state.context, mapping(message.get("usage"))
-    response_id = string(message.get("id"))
+    context, usage = state.context, object_or_empty(message.get("usage"))
+    response_id = str_or_none(message.get("id"))
     events.append(
         StreamStart(
             provider=context.provider,
-            model=string(message.get("model")) or context.model,
+            model=str_or_none(message.get("model")) or context.model,
             id=response_id,
             protocol=PROTOCOL_ID,
             usage=map_usage(usage) if usage else None,
         )
     )
     events.extend((*state.early, StepStart()))
-    reason = string(message.get("stop_reason"))
+    reason = str_or_none(message.get("stop_reason"))
     info = changed(state.info, response_id=response_id, reason=reason)
     state = changed(state, started=True, early=(), info=info)
     return with_facts(state, message, NOT_OF_MESSAGE, usage)
 
 
-def _on_block_start(state: State, event: Event, events: list[LLMEvent]) -> State:
+def _on_block_start(state: MessagesState, event: Event, events: list[LLMEvent]) -> MessagesState:
     index = _index(event, state.blocks)
     if index in state.open:  # a server that does not end its blocks
         state = _close(state, index, events)
-    block = mapping(event.get("content_block"))
+    block = object_or_empty(event.get("content_block"))
     if block.get("type") == "fallback":  # from here on another model answers
-        model = string(mapping(block.get("to")).get("model")) or state.info.model
+        model = str_or_none(object_or_empty(block.get("to")).get("model")) or state.info.model
         state = changed(state, info=changed(state.info, model=model))
     return _open(state, index, block, events)
 
 
-def _open(state: State, index: object, block: Event, events: list[LLMEvent]) -> State:
+def _open(
+    state: MessagesState, index: object, block: Event, events: list[LLMEvent]
+) -> MessagesState:
     """Open *block*, which may be complete already."""
     kind = block.get("type")
-    if isinstance(kind, str) and kind.endswith(RESULT_SUFFIX) and string(block.get("tool_use_id")):
+    if not isinstance(kind, str):
+        return on_opaque_start(state, index, block, events)
+    if kind.endswith(RESULT_SUFFIX) and str_or_none(block.get("tool_use_id")):
         return on_result_start(state, index, block, events)
-    handler = _STARTS.get(kind, on_opaque_start) if isinstance(kind, str) else on_opaque_start
-    return handler(state, index, block, events)
+    return _STARTS.get(kind, on_opaque_start)(state, index, block, events)
 
 
-_STARTS: Final[dict[str, Callable[[State, object, Event, list[LLMEvent]], State]]] = {
+_STARTS: Final[
+    dict[str, Callable[[MessagesState, object, Event, list[LLMEvent]], MessagesState]]
+] = {
     "text": on_text_start,
     "thinking": on_thinking_start,
     "redacted_thinking": on_thinking_start,
@@ -239,13 +243,13 @@ _STARTS: Final[dict[str, Callable[[State, object, Event, list[LLMEvent]], State]
 }
 
 
-def _on_block_delta(state: State, event: Event, events: list[LLMEvent]) -> State:
+def _on_block_delta(state: MessagesState, event: Event, events: list[LLMEvent]) -> MessagesState:
     index = _index(event, None)
     block = state.open.get(index)
     if block is None:
         events.append(_fault("a delta came for a block that is not open", event))
         return state
-    delta = mapping(event.get("delta"))
+    delta = object_or_empty(event.get("delta"))
     kind, (fast, field) = str(delta.get("type")), block.fast_path
     if kind == fast:
         text = delta.get(field)
@@ -263,12 +267,12 @@ _DELTAS: Final[dict[str, Callable[[Block, Event, list[LLMEvent]], Block]]] = {
 }
 
 
-def _on_block_stop(state: State, event: Event, events: list[LLMEvent]) -> State:
+def _on_block_stop(state: MessagesState, event: Event, events: list[LLMEvent]) -> MessagesState:
     index = _index(event, None)
     return _close(state, index, events) if index in state.open else state
 
 
-def _close(state: State, index: object, events: list[LLMEvent]) -> State:
+def _close(state: MessagesState, index: object, events: list[LLMEvent]) -> MessagesState:
     """Close the block at *index*; emits its end."""
     state, block = close_block(state, index)
     if block.kind == "result":
@@ -293,19 +297,19 @@ def _index(event: Event, default: int | None) -> object:
     return index if isinstance(index, int | str) else default
 
 
-def _on_message_delta(state: State, event: Event, _events: list[LLMEvent]) -> State:
-    delta = mapping(event.get("delta"))
-    state = with_facts(state, delta, NOT_OF_DELTA, mapping(event.get("usage")))
+def _on_message_delta(state: MessagesState, event: Event, _events: list[LLMEvent]) -> MessagesState:
+    delta = object_or_empty(event.get("delta"))
+    state = with_facts(state, delta, NOT_OF_DELTA, object_or_empty(event.get("usage")))
     state = with_facts(state, event, NOT_OF_EVENT, {})
-    reason = string(delta.get("stop_reason"))
+    reason = str_or_none(delta.get("stop_reason"))
     return state if reason is None else changed(state, info=changed(state.info, reason=reason))
 
 
-def _on_message_stop(state: State, event: Event, _events: list[LLMEvent]) -> State:
+def _on_message_stop(state: MessagesState, event: Event, _events: list[LLMEvent]) -> MessagesState:
     return changed(with_facts(state, event, NOT_OF_EVENT, {}), stopped=True)
 
 
-_HANDLERS: Final[dict[str, Callable[[State, Event, list[LLMEvent]], State]]] = {
+_HANDLERS: Final[dict[str, Callable[[MessagesState, Event, list[LLMEvent]], MessagesState]]] = {
     "content_block_delta": _on_block_delta,
     "content_block_start": _on_block_start,
     "content_block_stop": _on_block_stop,
@@ -317,10 +321,10 @@ _HANDLERS: Final[dict[str, Callable[[State, Event, list[LLMEvent]], State]]] = {
 # -- the end ------------------------------------------------------------------------------
 
 
-def halt(state: State) -> Sequence[LLMEvent]:
+def halt(state: MessagesState) -> Sequence[LLMEvent]:
     """Return the end of the response; an error if its documented end did not come."""
     if not state.stopped:
-        return (cut_short("message_stop"),)
+        return (truncated("message_stop"),)
     events: list[LLMEvent] = []
     for index in list(state.open):
         state = _close(state, index, events)
@@ -334,13 +338,13 @@ def whole(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent]:
     """Return the events of a message."""
     start = initial(request)
     if not isinstance(document, dict):
-        return (no_answer("is not an object", document),)
+        return (empty_response("is not an object", document),)
     if document.get("type") == "error" or document.get("error"):
         return (_error(start, document),)
     if "content" not in document:
-        return (no_answer("holds no content", document),)
+        return (empty_response("holds no content", document),)
     events: list[LLMEvent] = []
     state = _begin(changed(start, info=changed(start.info, raw=document)), document, events)
-    for index, block in enumerate(dicts(document["content"])):
+    for index, block in enumerate(objects(document["content"])):
         state = _close(_open(state, index, block, events), index, events)
     return (*events, *halt(changed(state, stopped=True)))

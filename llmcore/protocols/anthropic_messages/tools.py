@@ -15,17 +15,21 @@ from llmcore.protocols.anthropic_messages.caching import cache_mark
 from llmcore.protocols.anthropic_messages.names import TOOL_CHOICES
 from llmcore.protocols.claude import ClaudeRules
 from llmcore.protocols.claude_tools import ClaudeTool, lower_claude_tool, native_tool
-from llmcore.protocols.freeform import freeform_description, freeform_schema, note_function
-from llmcore.protocols.notes import Notes
-from llmcore.protocols.tool_choice import check_forcible
+from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.tool_schema import SchemaTarget, project
+from llmcore.protocols.tools import (
+    check_forcible,
+    freeform_description,
+    freeform_schema,
+    note_function,
+)
 from llmcore.schema.json import JsonObject
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import CustomTool, HostedTool, ToolDefinition
 
 
 @frozen(kw_only=True)
-class LoweredTools:
+class MessagesTools:
     """The fields of the body that a request's tools amount to."""
 
     tools: list[dict[str, Any]] = field(factory=list[dict[str, Any]])
@@ -37,7 +41,7 @@ class LoweredTools:
 
 def lower_tools(
     request: LLMRequest, rules: ClaudeRules, keys: frozenset[str], notes: Notes
-) -> LoweredTools:
+) -> MessagesTools:
     """Return the body's tools and the choice among them.
 
     *keys* are the ids under which raw tools are this API's own.
@@ -53,7 +57,7 @@ def lower_tools(
                 tools.append(found.definition)
         else:
             tools.append(_lower_function(tool, path, rules, notes))
-    return LoweredTools(
+    return MessagesTools(
         tools=tools,
         choice=_lower_choice(request, rules, has_tools=bool(tools)),
         servers=[server for found in hosted for server in found.servers],

@@ -15,10 +15,10 @@ from llmcore.protocols import tool_names
 from llmcore.protocols.bedrock_converse import body, stream
 from llmcore.protocols.bedrock_converse.models import converse_path
 from llmcore.protocols.bedrock_converse.names import METADATA_KEY, PROTOCOL_ID, ConverseBody
-from llmcore.protocols.bedrock_converse.state import Event, State
+from llmcore.protocols.bedrock_converse.state import ConverseState, Event
 from llmcore.protocols.protocol import BodyBuilder, Protocol, StreamMachine
 
-protocol: Protocol[ConverseBody, Event, State] = Protocol(
+protocol: Protocol[ConverseBody, Event, ConverseState] = Protocol(
     id=PROTOCOL_ID,
     metadata_key=METADATA_KEY,
     tool_names=tool_names.BEDROCK,
@@ -39,8 +39,8 @@ __all__ = [
     "METADATA_KEY",
     "PROTOCOL_ID",
     "ConverseBody",
+    "ConverseState",
     "Event",
-    "State",
     "converse_path",
     "protocol",
 ]

@@ -19,7 +19,7 @@ from llmcore.protocols.answer_format import lower_format
 from llmcore.protocols.bedrock_converse.caching import place_points
 from llmcore.protocols.bedrock_converse.messages import lower_messages, target_of
 from llmcore.protocols.bedrock_converse.models import (
-    ModelRules,
+    ConverseRules,
     base_model,
     plan_format,
     rules_of,
@@ -31,7 +31,7 @@ from llmcore.protocols.bedrock_converse.names import (
     PROTOCOL_ID,
     ConverseBody,
 )
-from llmcore.protocols.bedrock_converse.reasoning import Reasoning, lower_reasoning
+from llmcore.protocols.bedrock_converse.reasoning import ConverseReasoning, lower_reasoning
 from llmcore.protocols.bedrock_converse.tools import (
     UNENFORCED,
     format_choice,
@@ -40,10 +40,9 @@ from llmcore.protocols.bedrock_converse.tools import (
     stub_tools,
     text_format,
 )
-from llmcore.protocols.building import build
 from llmcore.protocols.claude import at_most_one, refused_sampling
-from llmcore.protocols.message_target import native_keys
-from llmcore.protocols.notes import Notes
+from llmcore.protocols.diagnostics import Notes, collect_diagnostics
+from llmcore.protocols.history import native_provider_ids
 from llmcore.protocols.protocol import Built
 from llmcore.schema.errors import LLMError
 from llmcore.schema.json import JsonObject
@@ -57,13 +56,15 @@ _OURS: Final = frozenset({"base_model", "auto_cache", "structured_output", "mode
 
 def from_request(request: LLMRequest, stream: bool) -> Result[Built[ConverseBody], LLMError]:
     """Build the body of *request*; it is the same for a stream."""
-    return build(lambda notes: cast("ConverseBody", _lower(request, stream, notes)))
+    return collect_diagnostics(lambda notes: cast("ConverseBody", _lower(request, stream, notes)))
 
 
 def _lower(request: LLMRequest, stream: bool, notes: Notes) -> dict[str, Any]:
     options = request.options_for(METADATA_KEY, request.provider_id)
     rules = rules_of(base_model(request))
-    tools = lower_tools(request, rules, native_keys(request, METADATA_KEY, PROTOCOL_ID), notes)
+    tools = lower_tools(
+        request, rules, native_provider_ids(request, METADATA_KEY, PROTOCOL_ID), notes
+    )
     reasoning = lower_reasoning(request.reasoning, request.generation.max_tokens, rules, notes)
     forced = tools.choice is not None
     reasoning = reasoning.without_excluded(forced_call=forced, messages=(), notes=notes)
@@ -111,7 +112,7 @@ def _note_cache_options(request: LLMRequest, notes: Notes) -> None:
 
 
 def lower_generation(
-    request: LLMRequest, rules: ModelRules, reasoning: Reasoning, notes: Notes
+    request: LLMRequest, rules: ConverseRules, reasoning: ConverseReasoning, notes: Notes
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return `inferenceConfig`, and the fields that only this model takes."""
     options = request.generation
@@ -134,7 +135,9 @@ def lower_generation(
     return inference, _lower_top_k(fields["top_k"], rules, notes)
 
 
-def _refused(fields: Mapping[str, Any], rules: ModelRules, reasoning: Reasoning) -> dict[str, str]:
+def _refused(
+    fields: Mapping[str, Any], rules: ConverseRules, reasoning: ConverseReasoning
+) -> dict[str, str]:
     """Return which of the parameters that are set the model refuses, and why."""
     if reasoning.nova_unlimited:
         why = "the model takes no limits and no sampling beside reasoning of high effort"
@@ -145,7 +148,7 @@ def _refused(fields: Mapping[str, Any], rules: ModelRules, reasoning: Reasoning)
     return refused_sampling(sampling, rules.claude_rules, thinks=reasoning.claude_thinks)
 
 
-def _lower_top_k(top_k: int | None, rules: ModelRules, notes: Notes) -> dict[str, Any]:
+def _lower_top_k(top_k: int | None, rules: ConverseRules, notes: Notes) -> dict[str, Any]:
     """Return top_k under the name that the model's vendor gives it."""
     if top_k is None:
         return {}
@@ -165,7 +168,7 @@ def _lower_top_k(top_k: int | None, rules: ModelRules, notes: Notes) -> dict[str
             return {}
 
 
-def _stop_sequences(stop: tuple[str, ...], rules: ModelRules, notes: Notes) -> list[str]:
+def _stop_sequences(stop: tuple[str, ...], rules: ConverseRules, notes: Notes) -> list[str]:
     kept: list[str] = []
     for index, text in enumerate(stop):
         if text.strip() or (text and rules.family != "claude"):

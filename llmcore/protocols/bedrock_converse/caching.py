@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from attrs import evolve, frozen
 
-from llmcore.protocols.bedrock_converse.models import ModelRules
+from llmcore.protocols.bedrock_converse.models import ConverseRules
 from llmcore.protocols.bedrock_converse.names import Block
 from llmcore.protocols.caching import (
     SECTIONS,
@@ -25,7 +25,7 @@ from llmcore.protocols.caching import (
     choose_breakpoints,
     drop_breakpoints,
 )
-from llmcore.protocols.notes import Notes
+from llmcore.protocols.diagnostics import Notes
 from llmcore.schema.content import CacheTtl
 from llmcore.schema.options import CachePolicy
 
@@ -54,7 +54,12 @@ class _List:
 
 
 def place_points(
-    body: dict[str, Any], policy: CachePolicy, rules: ModelRules, *, automatic: bool, notes: Notes
+    body: dict[str, Any],
+    policy: CachePolicy,
+    rules: ConverseRules,
+    *,
+    automatic: bool,
+    notes: Notes,
 ) -> None:
     """Put the cache points of *body* where they belong: the caller's, and automatic ones.
 
@@ -84,7 +89,7 @@ def place_points(
         by_list[position[:2]].insert(position[2] + 1, cache_point(ttl))
 
 
-def _lists(body: dict[str, Any], rules: ModelRules) -> Iterator[_List]:
+def _lists(body: dict[str, Any], rules: ConverseRules) -> Iterator[_List]:
     """Yield the lists of *body* in the order in which the model reads them."""
     takes = rules.cache_points
     yield _List("tools", 0, "tools", body["tools"], "tools" in takes)
@@ -94,7 +99,7 @@ def _lists(body: dict[str, Any], rules: ModelRules) -> Iterator[_List]:
         yield _List("messages", index, path, message["content"], "messages" in takes)
 
 
-def _may_follow(block: Block, section: Section, rules: ModelRules) -> bool:
+def _may_follow(block: Block, section: Section, rules: ConverseRules) -> bool:
     """Return whether a cache point may stand directly after *block*."""
     if section != "messages":
         return True
@@ -106,7 +111,7 @@ def _may_follow(block: Block, section: Section, rules: ModelRules) -> bool:
     return "reasoningContent" not in block
 
 
-def _last_place(one: _List, rules: ModelRules) -> int | None:
+def _last_place(one: _List, rules: ConverseRules) -> int | None:
     """Return the last item after which a point may stand."""
     for index in range(len(one.items) - 1, -1, -1):
         if _may_follow(one.items[index], one.section, rules):
@@ -114,7 +119,7 @@ def _last_place(one: _List, rules: ModelRules) -> int | None:
     return None
 
 
-def _automatic(lists: list[_List], rules: ModelRules) -> Iterator[Position]:
+def _automatic(lists: list[_List], rules: ConverseRules) -> Iterator[Position]:
     """Yield where automatic cache points go, most useful first."""
     tools, system, *talk = lists
     users = talk[::2] if len(talk) % 2 else talk[1::2]  # the side of the last message
@@ -124,7 +129,7 @@ def _automatic(lists: list[_List], rules: ModelRules) -> Iterator[Position]:
             yield one.position(place)
 
 
-def _taken_out(one: _List, rules: ModelRules, notes: Notes) -> Iterator[CacheCandidate]:
+def _taken_out(one: _List, rules: ConverseRules, notes: Notes) -> Iterator[CacheCandidate]:
     """Take the caller's cache points out of a list; yield them at places where they may stand."""
     items, taken = list(one.items), set[int]()
     one.items.clear()

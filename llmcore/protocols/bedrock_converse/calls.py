@@ -12,8 +12,9 @@ read November 2026.
 from collections.abc import Iterable
 from typing import Final
 
+from llmcore.protocols.answering import PersistentList, to_list
 from llmcore.protocols.bedrock_converse.names import METADATA_KEY
-from llmcore.protocols.bedrock_converse.state import Native, State, keep_delta
+from llmcore.protocols.bedrock_converse.state import ConverseState, Native, keep_delta
 from llmcore.protocols.blocks import (
     Block,
     FastPath,
@@ -23,9 +24,7 @@ from llmcore.protocols.blocks import (
     replace_block,
     start_call,
 )
-from llmcore.protocols.chain import Chain, unchain
-from llmcore.protocols.json_text import written
-from llmcore.protocols.loose_json import dicts, mapping, string
+from llmcore.protocols.native_json import object_or_empty, objects, str_or_none, text_or_json
 from llmcore.schema.changed import changed
 from llmcore.schema.errors import StreamError
 from llmcore.schema.events import ErrorEvent, LLMEvent, ToolResult
@@ -36,8 +35,8 @@ _INPUT: Final[FastPath] = ("toolUse", "input")
 
 
 def on_call_start(
-    state: State, index: object, _member: str, call: Native, events: list[LLMEvent]
-) -> State:
+    state: ConverseState, index: object, _member: str, call: Native, events: list[LLMEvent]
+) -> ConverseState:
     """Open a call of the caller's tool, or of one that the service runs."""
     return start_call(
         state,
@@ -51,15 +50,17 @@ def on_call_start(
     )
 
 
-def on_input(state: State, index: object, delta: Native, events: list[LLMEvent]) -> State:
+def on_input(
+    state: ConverseState, index: object, delta: Native, events: list[LLMEvent]
+) -> ConverseState:
     """Emit more of a call's input, or buffer it."""
-    given = mapping(delta["toolUse"]).get("input")
+    given = object_or_empty(delta["toolUse"]).get("input")
     block = state.open.get(index)
     if block is None or block.kind not in ("tool", "freeform", "answer"):
         message = "input came for a tool that the stream did not name"
         events.append(ErrorEvent(StreamError(message, raw=delta)))
         return state
-    text = "" if given is None else written(given)
+    text = "" if given is None else text_or_json(given)
     after = continue_call(block, text, events, _INPUT)
     return state if after is block else replace_block(state, index, after)
 
@@ -76,33 +77,35 @@ _NOT_METADATA: Final = frozenset({"toolUseId", "name", "input"})
 
 
 def on_result_start(
-    state: State, index: object, _member: str, result: Native, events: list[LLMEvent]
-) -> State:
+    state: ConverseState, index: object, _member: str, result: Native, events: list[LLMEvent]
+) -> ConverseState:
     """Open a result, which is emitted when it is complete."""
     native = {name: value for name, value in result.items() if name != "content"}
     state = open_block(state, index, Block(kind="result", native=native))
     return on_result(state, index, {"toolResult": result.get("content")}, events)
 
 
-def on_result(state: State, index: object, delta: Native, events: list[LLMEvent]) -> State:
+def on_result(
+    state: ConverseState, index: object, delta: Native, events: list[LLMEvent]
+) -> ConverseState:
     """Keep more of a result."""
     block = state.open.get(index)
     if block is None or block.kind != "result":
         return keep_delta(state, index, delta, events)
     pieces = block.pieces
-    for item in dicts(delta["toolResult"]):
-        pieces = Chain(item, pieces)
+    for item in objects(delta["toolResult"]):
+        pieces = PersistentList(item, pieces)
     return replace_block(state, index, changed(block, pieces=pieces))
 
 
-def end_result(state: State, block: Block, events: list[LLMEvent]) -> None:
+def end_result(state: ConverseState, block: Block, events: list[LLMEvent]) -> None:
     """Emit a result."""
-    call_id = string(block.native.get("toolUseId")) or ""
+    call_id = str_or_none(block.native.get("toolUseId")) or ""
     native = {k: v for k, v in block.native.items() if k != "toolUseId" and v is not None}
     events.append(
         ToolResult(
             call_id,
-            _joined_texts(unchain(block.pieces)),
+            _joined_texts(to_list(block.pieces)),
             name=state.names.get(call_id),
             is_error=native.get("status") == "error",
             provider_executed=True,

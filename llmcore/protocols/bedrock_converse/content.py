@@ -15,9 +15,10 @@ import binascii
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from llmcore.protocols.answering import to_list
 from llmcore.protocols.bedrock_converse.calls import end_result, end_tool
 from llmcore.protocols.bedrock_converse.names import METADATA_KEY
-from llmcore.protocols.bedrock_converse.state import Native, State, keep_delta
+from llmcore.protocols.bedrock_converse.state import ConverseState, Native, keep_delta
 from llmcore.protocols.blocks import (
     Block,
     FastPath,
@@ -27,8 +28,7 @@ from llmcore.protocols.blocks import (
     open_block,
     replace_block,
 )
-from llmcore.protocols.chain import unchain
-from llmcore.protocols.loose_json import dicts, mapping, string
+from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
 from llmcore.schema.changed import changed
 from llmcore.schema.content import Citation
 from llmcore.schema.events import (
@@ -51,7 +51,9 @@ _REASONING: Final[FastPath] = ("reasoningContent", "text")
 # -- text
 
 
-def on_text(state: State, index: object, delta: Native, events: list[LLMEvent]) -> State:
+def on_text(
+    state: ConverseState, index: object, delta: Native, events: list[LLMEvent]
+) -> ConverseState:
     """Emit more text."""
     text = delta["text"]
     if not isinstance(text, str):
@@ -63,30 +65,32 @@ def on_text(state: State, index: object, delta: Native, events: list[LLMEvent]) 
     return state
 
 
-def on_citation(state: State, index: object, delta: Native, events: list[LLMEvent]) -> State:
+def on_citation(
+    state: ConverseState, index: object, delta: Native, events: list[LLMEvent]
+) -> ConverseState:
     """Keep a citation for the end of its text, which may still have no words."""
     block = state.open.get(index)
     if block is None or block.kind != "text":
         state = close(state, index, events) if block is not None else state
         block = Block(kind="text")
         state = open_block(state, index, block)
-    cited = changed(block, citations=(*block.citations, mapping(delta["citation"])))
+    cited = changed(block, citations=(*block.citations, object_or_empty(delta["citation"])))
     return replace_block(state, index, cited)
 
 
 def on_cited_text(
-    state: State, index: object, _member: str, cited: Native, events: list[LLMEvent]
-) -> State:
+    state: ConverseState, index: object, _member: str, cited: Native, events: list[LLMEvent]
+) -> ConverseState:
     """Open a text that comes complete, with its citations."""
-    for item in dicts(cited.get("content")):
+    for item in objects(cited.get("content")):
         if item.get("text"):
             state = on_text(state, index, {"text": item["text"]}, events)
-    for citation in dicts(cited.get("citations")):
+    for citation in objects(cited.get("citations")):
         state = on_citation(state, index, {"citation": citation}, events)
     return state
 
 
-def _end_text(state: State, block: Block, events: list[LLMEvent]) -> State:
+def _end_text(state: ConverseState, block: Block, events: list[LLMEvent]) -> ConverseState:
     """Emit the end of text with its citations; citations without text are kept as they came."""
     if block.segment:
         citations = tuple(map(_read_citation, block.citations))
@@ -99,12 +103,12 @@ def _end_text(state: State, block: Block, events: list[LLMEvent]) -> State:
 
 def _read_citation(native: JsonObject) -> Citation:
     """Return a native citation; its native form goes back with it."""
-    source = string(native.get("source"))
+    source = str_or_none(native.get("source"))
     source_url = source if source is not None and "://" in source else None
-    quoted = [string(item.get("text")) for item in dicts(native.get("sourceContent"))]
+    quoted = [str_or_none(item.get("text")) for item in objects(native.get("sourceContent"))]
     return Citation(
         url=_web_url(native) or source_url,
-        title=string(native.get("title")),
+        title=str_or_none(native.get("title")),
         cited_text="".join(filter(None, quoted)) or None,
         document_id=None if source_url else source,
         provider_metadata={METADATA_KEY: native},
@@ -113,19 +117,21 @@ def _read_citation(native: JsonObject) -> Citation:
 
 def _web_url(native: JsonObject) -> str | None:
     """Return the page that a citation names; None if it names a document of the request."""
-    return string(mapping(mapping(native.get("location")).get("web")).get("url"))
+    return str_or_none(
+        object_or_empty(object_or_empty(native.get("location")).get("web")).get("url")
+    )
 
 
 def _report_sources(
-    state: State, citations: tuple[JsonObject, ...], events: list[LLMEvent]
-) -> State:
+    state: ConverseState, citations: tuple[JsonObject, ...], events: list[LLMEvent]
+) -> ConverseState:
     """Emit the pages that the response cites, each once."""
     urls = state.urls
     for native in citations:
         url = _web_url(native)
         if url is None or url in urls:
             continue
-        title = string(native.get("title"))
+        title = str_or_none(native.get("title"))
         events.append(Source(id=f"source_{len(urls)}", url=url, title=title))
         urls = (*urls, url)
     return state if urls is state.urls else changed(state, urls=urls)
@@ -135,20 +141,22 @@ def _report_sources(
 
 
 def on_reasoning_start(
-    state: State, index: object, member: str, said: Native, events: list[LLMEvent]
-) -> State:
+    state: ConverseState, index: object, member: str, said: Native, events: list[LLMEvent]
+) -> ConverseState:
     """Open reasoning that comes with its start, complete or in part."""
     return on_reasoning(state, index, {member: said}, events)
 
 
-def on_reasoning(state: State, index: object, delta: Native, events: list[LLMEvent]) -> State:
+def on_reasoning(
+    state: ConverseState, index: object, delta: Native, events: list[LLMEvent]
+) -> ConverseState:
     """Emit more reasoning; keep its signature or encrypted content."""
-    said = mapping(delta["reasoningContent"])
-    said = {**mapping(said.get("reasoningText")), **said}
+    said = object_or_empty(delta["reasoningContent"])
+    said = {**object_or_empty(said.get("reasoningText")), **said}
     if not said.keys() & _OF_REASONING:
         return keep_delta(state, index, delta, events) if said else state
-    text, signature = string(said.get("text")), string(said.get("signature"))
-    encrypted = string(said.get("redactedContent"))
+    text, signature = str_or_none(said.get("text")), str_or_none(said.get("signature"))
+    encrypted = str_or_none(said.get("redactedContent"))
     if text is None and signature is None and encrypted is None:
         return state
     state, block = _with_segment(state, index, "reasoning", events)
@@ -173,8 +181,8 @@ def _end_reasoning(block: Block, events: list[LLMEvent]) -> None:
 
 
 def _with_segment(
-    state: State, index: object, kind: Kind, events: list[LLMEvent]
-) -> tuple[State, Block]:
+    state: ConverseState, index: object, kind: Kind, events: list[LLMEvent]
+) -> tuple[ConverseState, Block]:
     """Return *state* with a block of *kind* at *index* whose segment has started."""
     block = state.open.get(index)
     if block is not None and block.kind == kind and block.segment:
@@ -196,28 +204,37 @@ def _with_segment(
 
 
 def on_media_start(
-    state: State, index: object, member: str, media: Native, _events: list[LLMEvent]
-) -> State:
+    state: ConverseState, index: object, member: str, media: Native, _events: list[LLMEvent]
+) -> ConverseState:
     """Open an image or audio, which is emitted when it is complete."""
     return open_block(state, index, Block(kind="media", native={member: media}))
 
 
-def on_image(state: State, index: object, delta: Native, events: list[LLMEvent]) -> State:
+def on_image(
+    state: ConverseState, index: object, delta: Native, events: list[LLMEvent]
+) -> ConverseState:
     """Keep a piece of an image; it may have no start."""
     if index not in state.open:
         state = open_block(state, index, Block(kind="media"))
     return keep_delta(state, index, delta, events)
 
 
-def _end_media(state: State, block: Block, events: list[LLMEvent]) -> None:
+def _end_media(state: ConverseState, block: Block, events: list[LLMEvent]) -> None:
     """Emit a file; media without data or address only as they came."""
-    deltas = unchain(block.pieces)
+    deltas = to_list(block.pieces)
     native = _apply_deltas(block.native, deltas)
     kind, media = next(iter(native.items()))
-    pieces = [mapping(mapping(one.get(kind)).get("source")) for one in (block.native, *deltas)]
-    data = _join_base64(tuple(filter(None, (string(piece.get("bytes")) for piece in pieces))))
-    url = string(mapping(mapping(mapping(media).get("source")).get("s3Location")).get("uri"))
-    name = string(mapping(media).get("format"))
+    pieces = [
+        object_or_empty(object_or_empty(one.get(kind)).get("source"))
+        for one in (block.native, *deltas)
+    ]
+    data = _join_base64(tuple(filter(None, (str_or_none(piece.get("bytes")) for piece in pieces))))
+    url = str_or_none(
+        object_or_empty(
+            object_or_empty(object_or_empty(media).get("source")).get("s3Location")
+        ).get("uri")
+    )
+    name = str_or_none(object_or_empty(media).get("format"))
     decoded = _decoded(data)
     if decoded is None and url is None:
         events.append(ProviderEvent(METADATA_KEY, native, replay=False))
@@ -277,7 +294,7 @@ def _grown(before: Any, value: Any) -> Any:
 # -- the end of a block
 
 
-def close(state: State, index: object, events: list[LLMEvent]) -> State:
+def close(state: ConverseState, index: object, events: list[LLMEvent]) -> ConverseState:
     """Close the block at *index*; emits its end."""
     state, block = close_block(state, index)
     match block.kind:
@@ -288,7 +305,7 @@ def close(state: State, index: object, events: list[LLMEvent]) -> State:
         case "media":
             _end_media(state, block, events)
         case "opaque":
-            data = _apply_deltas(block.native, unchain(block.pieces))
+            data = _apply_deltas(block.native, to_list(block.pieces))
             events.append(ProviderEvent(METADATA_KEY, data, replay=True))
         case "result":
             end_result(state, block, events)

@@ -13,6 +13,8 @@ https://docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html.
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from llmcore.protocols.answering import finish_events as finish_response
+from llmcore.protocols.answering import map_finish_reason
 from llmcore.protocols.bedrock_converse.names import (
     CACHE_READ_TOKENS,
     CACHE_WRITE_TOKENS,
@@ -21,9 +23,8 @@ from llmcore.protocols.bedrock_converse.names import (
     OUTPUT_TOKENS,
     TOTAL_TOKENS,
 )
-from llmcore.protocols.bedrock_converse.state import Native, State
-from llmcore.protocols.endings import finished, stated_reason
-from llmcore.protocols.loose_json import count, dicts, mapping
+from llmcore.protocols.bedrock_converse.state import ConverseState, Native
+from llmcore.protocols.native_json import count_or_none, object_or_empty, objects
 from llmcore.schema.changed import changed
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.events import LLMEvent
@@ -34,17 +35,17 @@ from llmcore.schema.usage import Usage
 
 def map_usage(usage: Mapping[str, Any]) -> Usage:
     """Return a native usage object by the inclusive contract."""
-    uncached = count(usage.get("inputTokens"))
-    read = count(usage.get(CACHE_READ_TOKENS))
-    write = count(usage.get(CACHE_WRITE_TOKENS))
+    uncached = count_or_none(usage.get("inputTokens"))
+    read = count_or_none(usage.get(CACHE_READ_TOKENS))
+    write = count_or_none(usage.get(CACHE_WRITE_TOKENS))
     by_ttl = _written(usage)
     if write is None and by_ttl:
         write = sum(by_ttl.values())
     stated = any(number is not None for number in (uncached, read, write))
     return Usage.make(
         input_tokens=(uncached or 0) + (read or 0) + (write or 0) if stated else None,
-        output_tokens=count(usage.get(OUTPUT_TOKENS)),
-        total_tokens=count(usage.get(TOTAL_TOKENS)),
+        output_tokens=count_or_none(usage.get(OUTPUT_TOKENS)),
+        total_tokens=count_or_none(usage.get(TOTAL_TOKENS)),
         cache_read_tokens=read,
         cache_write_tokens=write,
         cache_write_1h_tokens=by_ttl.get("1h"),
@@ -55,8 +56,8 @@ def map_usage(usage: Mapping[str, Any]) -> Usage:
 def _written(usage: Mapping[str, Any]) -> dict[str, int]:
     """Return the tokens written to the cache, by how long they are kept."""
     written: dict[str, int] = {}
-    for detail in dicts(usage.get("cacheDetails")):
-        ttl, tokens = detail.get("ttl"), count(detail.get("inputTokens"))
+    for detail in objects(usage.get("cacheDetails")):
+        ttl, tokens = detail.get("ttl"), count_or_none(detail.get("inputTokens"))
         if isinstance(ttl, str) and tokens is not None:
             written[ttl] = written.get(ttl, 0) + tokens
     return written
@@ -68,7 +69,7 @@ _NOT_METADATA: Final = frozenset({"output", "stopReason", "usage", "role", "p"})
 """`p` is padding, which hides the length of the text."""
 
 
-def with_facts(state: State, holder: Mapping[str, Any]) -> State:
+def with_facts(state: ConverseState, holder: Mapping[str, Any]) -> ConverseState:
     """Return *state* with the facts in *holder*: metrics, trace, service tier, ..."""
     facts = {k: v for k, v in holder.items() if k not in _NOT_METADATA and v is not None}
     if not facts:
@@ -77,9 +78,9 @@ def with_facts(state: State, holder: Mapping[str, Any]) -> State:
     return changed(state, info=info)
 
 
-def with_usage(state: State, data: Native) -> State:
+def with_usage(state: ConverseState, data: Native) -> ConverseState:
     """Return *state* with the counts and facts of `metadata`, or of a whole body."""
-    usage = mapping(data.get("usage"))
+    usage = object_or_empty(data.get("usage"))
     info = changed(state.info, counted=True, usage=usage or state.info.usage)
     return with_facts(changed(state, info=info), data)
 
@@ -87,16 +88,16 @@ def with_usage(state: State, data: Native) -> State:
 # -- the end
 
 
-def finish_events(state: State) -> Sequence[LLMEvent]:
+def finish_events(state: ConverseState) -> Sequence[LLMEvent]:
     """Return the end of a complete response."""
     info = state.info
-    reason = stated_reason(
+    reason = map_finish_reason(
         info.reason, FINISH_REASONS, called=state.called, answered=state.answered
     )
     usage = None if info.usage is None else map_usage(info.usage)
     metadata = {METADATA_KEY: info.metadata} if info.metadata else {}
     diagnostics = () if info.counted else (_UNCOUNTED,)
-    return finished(reason, usage, metadata, info.raw, diagnostics)
+    return finish_response(reason, usage, metadata, info.raw, diagnostics)
 
 
 _UNCOUNTED: Final = Diagnostic(

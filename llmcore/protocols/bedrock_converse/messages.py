@@ -16,15 +16,15 @@ from typing import Final
 from attrs import frozen
 
 from llmcore.protocols.bedrock_converse.caching import cache_point
-from llmcore.protocols.bedrock_converse.models import ModelRules
+from llmcore.protocols.bedrock_converse.models import ConverseRules
 from llmcore.protocols.bedrock_converse.names import (
     METADATA_KEY,
     PROTOCOL_ID,
     Block,
-    NativeMessage,
+    ConverseMessage,
 )
 from llmcore.protocols.bedrock_converse.parts import (
-    Target,
+    ConverseTarget,
     lower_assistant_text,
     lower_call,
     lower_executed,
@@ -34,9 +34,8 @@ from llmcore.protocols.bedrock_converse.parts import (
 from llmcore.protocols.bedrock_converse.reasoning import lower_reasoning_part
 from llmcore.protocols.call_ids import BEDROCK
 from llmcore.protocols.claude import fix_trailing_text
-from llmcore.protocols.history import HistoryPolicy, repair
-from llmcore.protocols.message_target import native_keys
-from llmcore.protocols.notes import Notes
+from llmcore.protocols.diagnostics import Notes
+from llmcore.protocols.history import HistoryPolicy, native_provider_ids, repair
 from llmcore.schema.content import (
     AudioPart,
     ContentPart,
@@ -58,14 +57,14 @@ DOCUMENT_TEXT: Final = "Attached documents:"
 
 
 @frozen(kw_only=True)
-class LoweredMessages:
+class ConversePrompt:
     """The body's `system` and `messages`."""
 
     system: list[Block]
-    messages: list[NativeMessage]
+    messages: list[ConverseMessage]
 
 
-def target_of(request: LLMRequest, rules: ModelRules, *, citations: bool) -> Target:
+def target_of(request: LLMRequest, rules: ConverseRules, *, citations: bool) -> ConverseTarget:
     """Return what the messages of *request* are lowered for."""
     policy = HistoryPolicy(
         protocol=PROTOCOL_ID,
@@ -80,13 +79,13 @@ def target_of(request: LLMRequest, rules: ModelRules, *, citations: bool) -> Tar
         reasoning="signed",
         reasoning_may_end_turn=False,
     )
-    keys = native_keys(request, METADATA_KEY, PROTOCOL_ID)
-    return Target(rules=rules, policy=policy, keys=keys, citations=citations)
+    keys = native_provider_ids(request, METADATA_KEY, PROTOCOL_ID)
+    return ConverseTarget(rules=rules, policy=policy, keys=keys, citations=citations)
 
 
 def lower_messages(
-    request: LLMRequest, target: Target, instructions: Sequence[str], notes: Notes
-) -> LoweredMessages:
+    request: LLMRequest, target: ConverseTarget, instructions: Sequence[str], notes: Notes
+) -> ConversePrompt:
     """Return the body's `system` and `messages`; *instructions* of our own end the former."""
     repaired = repair(request.messages, target.policy)
     notes.extend(repaired.diagnostics)
@@ -102,7 +101,7 @@ def lower_messages(
     messages = _joined(messages)
     if target.rules.family == "claude" and messages:
         _fix_trailing_assistant(messages, target, repaired.paths[-1], notes)
-    return LoweredMessages(system=system, messages=messages)
+    return ConversePrompt(system=system, messages=messages)
 
 
 def _lower_system(parts: Iterable[TextPart], path: str, notes: Notes) -> list[Block]:
@@ -123,7 +122,9 @@ def _mark(part: ContentPart, blocks: list[Block]) -> None:
         blocks.append(cache_point(ttl))
 
 
-def _lower_message(message: Message, path: str, target: Target, notes: Notes) -> NativeMessage:
+def _lower_message(
+    message: Message, path: str, target: ConverseTarget, notes: Notes
+) -> ConverseMessage:
     if message.name:
         notes.dropped("unsupported-parameter", f"{path}.name", "the API takes no names")
     is_assistant = message.role == "assistant"
@@ -142,9 +143,9 @@ def _lower_message(message: Message, path: str, target: Target, notes: Notes) ->
     return {"role": "assistant" if is_assistant else "user", "content": blocks}
 
 
-def _joined(messages: list[NativeMessage]) -> list[NativeMessage]:
+def _joined(messages: list[ConverseMessage]) -> list[ConverseMessage]:
     """Return *messages* without empty ones, and neighbours of one role as one."""
-    joined: list[NativeMessage] = []
+    joined: list[ConverseMessage] = []
     for message in messages:
         if joined and joined[-1]["role"] == message["role"]:
             joined[-1]["content"] += message["content"]
@@ -168,7 +169,7 @@ def _with_document_text(blocks: list[Block], path: str, notes: Notes) -> list[Bl
 
 
 def _lower_assistant_part(
-    part: ContentPart, path: str, blocks: list[Block], target: Target, notes: Notes
+    part: ContentPart, path: str, blocks: list[Block], target: ConverseTarget, notes: Notes
 ) -> None:
     """Append the block of *part* to *blocks*, or report why it has none."""
     match part:
@@ -196,7 +197,7 @@ def _lower_assistant_part(
 
 
 def _fix_trailing_assistant(
-    messages: list[NativeMessage], target: Target, path: str, notes: Notes
+    messages: list[ConverseMessage], target: ConverseTarget, path: str, notes: Notes
 ) -> None:
     """Make *messages* end as Claude accepts it where the assistant's text comes last."""
     content = messages[-1]["content"]

@@ -34,7 +34,7 @@ _NOWHERE: Final[frozenset[Section]] = frozenset()
 
 
 @frozen(kw_only=True)
-class ModelRules:
+class ConverseRules:
     """The settings that a model accepts."""
 
     family: Family = "other"
@@ -77,7 +77,7 @@ _OPAQUE: Final = re.compile(
 )
 
 
-def rules_of(model_id: str) -> ModelRules:
+def rules_of(model_id: str) -> ConverseRules:
     """Return the settings that the model accepts; *model_id* is an id or an ARN."""
     name = model_id.lower()
     if "claude" in name:
@@ -86,27 +86,27 @@ def rules_of(model_id: str) -> ModelRules:
         return _nova(name)
     structured = any(word in name for word in _STRUCTURED)
     if "gpt-oss" in name:
-        return ModelRules(family="gpt-oss", structured_output=structured)
+        return ConverseRules(family="gpt-oss", structured_output=structured)
     if re.search(r"mistral|mixtral|magistral|voxtral", name):
-        return ModelRules(family="mistral", structured_output=structured)
+        return ConverseRules(family="mistral", structured_output=structured)
     if "cohere." in name:
-        return ModelRules(family="cohere")
+        return ConverseRules(family="cohere")
     if _OPAQUE.search(name):
-        return ModelRules(
+        return ConverseRules(
             family="unknown",
             cache_points=_EVERYWHERE,
             long_cache=True,
             tool_schema=SchemaTarget.BEDROCK_NOVA,  # which every family takes
         )
-    return ModelRules(structured_output=structured)
+    return ConverseRules(structured_output=structured)
 
 
-def _claude(name: str) -> ModelRules:
+def _claude(name: str) -> ConverseRules:
     if re.search(r"claude-(?:v\d|instant)", name):
-        return ModelRules(family="claude", claude_rules=_LEGACY_CLAUDE, forced_tools=False)
+        return ConverseRules(family="claude", claude_rules=_LEGACY_CLAUDE, forced_tools=False)
     rules = claude.rules_of(name)
     caches = not re.search(r"claude-3-(?!7|5-haiku|5-sonnet-20241022)", name)
-    return ModelRules(
+    return ConverseRules(
         family="claude",
         claude_rules=rules,
         cache_points=_EVERYWHERE if caches else _NOWHERE,
@@ -117,9 +117,9 @@ def _claude(name: str) -> ModelRules:
     )
 
 
-def _nova(name: str) -> ModelRules:
+def _nova(name: str) -> ConverseRules:
     caches = bool(re.search(r"nova-(?:2-)?(?:micro|lite|pro|premier)", name))
-    return ModelRules(
+    return ConverseRules(
         family="nova",
         cache_points=_NOT_TOOLS if caches else _NOWHERE,
         auto_cache=caches,

@@ -19,7 +19,7 @@ Block: TypeAlias = dict[str, Any]
 """A native content block: an object of one field, such as `{"text": "Hello"}`."""
 
 
-class NativeMessage(TypedDict):
+class ConverseMessage(TypedDict):
     """A native message of a request body."""
 
     role: str

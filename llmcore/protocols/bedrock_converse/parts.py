@@ -13,14 +13,13 @@ from typing import Final, cast
 from attrs import field, frozen
 
 from llmcore.protocols import media
-from llmcore.protocols.bedrock_converse.models import ModelRules
+from llmcore.protocols.bedrock_converse.models import ConverseRules
 from llmcore.protocols.bedrock_converse.names import METADATA_KEY, Block
-from llmcore.protocols.citations import native_citations
-from llmcore.protocols.freeform import object_arguments
-from llmcore.protocols.json_text import written
-from llmcore.protocols.message_target import MessageTarget
-from llmcore.protocols.notes import Notes
-from llmcore.protocols.substitutes import left_out
+from llmcore.protocols.diagnostics import Notes
+from llmcore.protocols.history import LoweringContext
+from llmcore.protocols.lowering import native_citations, omitted_text
+from llmcore.protocols.native_json import text_or_json
+from llmcore.protocols.tools import object_arguments
 from llmcore.schema.content import (
     AudioPart,
     ContentPart,
@@ -37,17 +36,17 @@ from llmcore.schema.json import JsonValue
 
 
 @frozen(kw_only=True)
-class Target(MessageTarget):
+class ConverseTarget(LoweringContext):
     """The model and the request that content is lowered for."""
 
-    rules: ModelRules
+    rules: ConverseRules
     citations: bool = True
     """Whether documents may be cited; Claude refuses that beside structured output."""
     document_names: set[str] = field(factory=set[str])
     """Names that documents of this body have; no two may have the same."""
 
 
-def lower_part(part: ContentPart, path: str, target: Target, notes: Notes) -> Block:
+def lower_part(part: ContentPart, path: str, target: ConverseTarget, notes: Notes) -> Block:
     """Return one part of a user's content as a block.
 
     What the API does not take becomes a short text in its place, and a Diagnostic.
@@ -102,7 +101,7 @@ def _lower_audio(part: AudioPart, path: str, notes: Notes) -> Block:
     return {"audio": {"format": name, "source": source}}
 
 
-def _lower_document(part: DocumentPart, path: str, target: Target, notes: Notes) -> Block:
+def _lower_document(part: DocumentPart, path: str, target: ConverseTarget, notes: Notes) -> Block:
     media_type, source = _media(part)
     label = part.title or part.name
     if isinstance(source, str):
@@ -124,7 +123,7 @@ def _lower_document(part: DocumentPart, path: str, target: Target, notes: Notes)
     return {"document": document}
 
 
-def _document_name(label: str | None, target: Target) -> str:
+def _document_name(label: str | None, target: ConverseTarget) -> str:
     """Return a name as the service takes it, different from those of all documents before."""
     name = media.document_name(label, target.document_names)
     target.document_names.add(name)
@@ -156,7 +155,7 @@ def _media(part: media.MediaPart) -> tuple[str, Block | str]:
 
 def _omitted(what: str, path: str, why: str, notes: Notes, words: str | None = None) -> Block:
     """Return the text that stands where something could not be sent."""
-    return {"text": left_out(what, path, why, notes, words)}
+    return {"text": omitted_text(what, path, why, notes, words)}
 
 
 def _name(part: object) -> str:
@@ -175,7 +174,7 @@ def lower_call(call: ToolCallPart, path: str, notes: Notes) -> Block:
     return {"toolUse": {"toolUseId": call.id, "name": call.name, "input": given}}
 
 
-def lower_result(part: ToolResultPart, path: str, target: Target, notes: Notes) -> Block:
+def lower_result(part: ToolResultPart, path: str, target: ConverseTarget, notes: Notes) -> Block:
     """Return a tool's result. Only a failure is marked: some models take no `status`."""
     result: Block = {
         "toolUseId": part.tool_call_id,
@@ -186,7 +185,9 @@ def lower_result(part: ToolResultPart, path: str, target: Target, notes: Notes) 
     return {"toolResult": result}
 
 
-def _result_content(part: ToolResultPart, path: str, target: Target, notes: Notes) -> list[Block]:
+def _result_content(
+    part: ToolResultPart, path: str, target: ConverseTarget, notes: Notes
+) -> list[Block]:
     content = part.content
     if isinstance(content, Mapping):
         return [{"json": dict(content)}]
@@ -197,7 +198,7 @@ def _result_content(part: ToolResultPart, path: str, target: Target, notes: Note
             for index, item in enumerate(output)
         ]
     else:
-        text = written(content)
+        text = text_or_json(content)
         blocks = [{"text": text}] if text.strip() else []
     if not blocks:
         why = f"the service takes no empty result: {EMPTY_RESULT!r} is sent"
@@ -205,7 +206,7 @@ def _result_content(part: ToolResultPart, path: str, target: Target, notes: Note
     return blocks or [{"text": EMPTY_RESULT}]
 
 
-def _lower_output(item: ToolOutputPart, path: str, target: Target, notes: Notes) -> Block:
+def _lower_output(item: ToolOutputPart, path: str, target: ConverseTarget, notes: Notes) -> Block:
     if isinstance(item, AudioPart):
         return _omitted("sound", path, "a tool's result holds none", notes, item.transcript)
     return lower_part(item, path, target, notes)

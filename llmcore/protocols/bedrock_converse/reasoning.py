@@ -13,16 +13,16 @@ from typing import Any, Final
 
 from attrs import field, frozen
 
-from llmcore.protocols.bedrock_converse.models import ModelRules
-from llmcore.protocols.bedrock_converse.names import Block, NativeMessage
+from llmcore.protocols.bedrock_converse.models import ConverseRules
+from llmcore.protocols.bedrock_converse.names import Block, ConverseMessage
 from llmcore.protocols.claude import (
     has_budget,
     is_thinking,
     lower_thinking,
     without_excluded_budget,
 )
-from llmcore.protocols.loose_json import mapping
-from llmcore.protocols.notes import Notes
+from llmcore.protocols.diagnostics import Notes
+from llmcore.protocols.native_json import object_or_empty
 from llmcore.schema.content import ReasoningPart
 from llmcore.schema.json import JsonObject
 from llmcore.schema.options import ReasoningOptions
@@ -32,7 +32,7 @@ _NEAREST: Final = {"minimal": "low", "xhigh": "high", "max": "high"}
 
 
 @frozen(kw_only=True)
-class Reasoning:
+class ConverseReasoning:
     """How much to think, in the model's own form."""
 
     fields: dict[str, Any] = field(factory=dict[str, Any])
@@ -41,29 +41,31 @@ class Reasoning:
     @property
     def claude_thinks(self) -> bool:
         """Whether Claude's thinking is on, which excludes other settings."""
-        return is_thinking(mapping(self.fields.get("thinking")))
+        return is_thinking(object_or_empty(self.fields.get("thinking")))
 
     @property
     def has_budget(self) -> bool:
         """Whether Claude's thinking is on with a budget, which excludes still more."""
-        return has_budget(mapping(self.fields.get("thinking")))
+        return has_budget(object_or_empty(self.fields.get("thinking")))
 
     @property
     def nova_unlimited(self) -> bool:
         """Whether a Nova model thinks as hard as it can, beside which no limits may stand."""
-        return mapping(self.fields.get("reasoningConfig")).get("maxReasoningEffort") == "high"
+        return (
+            object_or_empty(self.fields.get("reasoningConfig")).get("maxReasoningEffort") == "high"
+        )
 
-    def with_native(self, options: JsonObject) -> "Reasoning":
+    def with_native(self, options: JsonObject) -> "ConverseReasoning":
         """Return the reasoning with the caller's own fields, for what depends on it."""
         native = options.get("additionalModelRequestFields")
         if not isinstance(native, Mapping):
             return self
         named = {k: native[k] for k in ("thinking", "reasoningConfig") if k in native}
-        return Reasoning(fields={**self.fields, **named})
+        return ConverseReasoning(fields={**self.fields, **named})
 
     def without_excluded(
-        self, *, forced_call: bool, messages: Sequence[NativeMessage], notes: Notes
-    ) -> "Reasoning":
+        self, *, forced_call: bool, messages: Sequence[ConverseMessage], notes: Notes
+    ) -> "ConverseReasoning":
         """Return the reasoning, or none where the rest of the request excludes a budget."""
         if not self.has_budget:
             return self
@@ -73,10 +75,10 @@ class Reasoning:
             continues=_continues_without_thinking(messages),
             notes=notes,
         )
-        return self if thinking is not None else Reasoning()
+        return self if thinking is not None else ConverseReasoning()
 
 
-def _continues_without_thinking(messages: Sequence[NativeMessage]) -> bool:
+def _continues_without_thinking(messages: Sequence[ConverseMessage]) -> bool:
     """Return whether tool results answer a turn that does not begin with reasoning."""
     if len(messages) < 2:
         return False
@@ -85,28 +87,28 @@ def _continues_without_thinking(messages: Sequence[NativeMessage]) -> bool:
 
 
 def lower_reasoning(
-    wanted: ReasoningOptions | None, max_tokens: int | None, rules: ModelRules, notes: Notes
-) -> Reasoning:
+    wanted: ReasoningOptions | None, max_tokens: int | None, rules: ConverseRules, notes: Notes
+) -> ConverseReasoning:
     """Return how much to think; *max_tokens* is the request's limit, thinking included."""
     if wanted is None:
-        return Reasoning()
+        return ConverseReasoning()
     if rules.family == "claude":
-        return Reasoning(fields=_claude(wanted, max_tokens, rules, notes))
+        return ConverseReasoning(fields=_claude(wanted, max_tokens, rules, notes))
     if rules.family == "nova" and rules.thinks:
-        return Reasoning(fields=_nova(wanted, notes))
+        return ConverseReasoning(fields=_nova(wanted, notes))
     if rules.family == "gpt-oss":
-        return Reasoning(fields=_gpt_oss(wanted, notes))
+        return ConverseReasoning(fields=_gpt_oss(wanted, notes))
     if wanted.effort != "none" or wanted.budget_tokens is not None:
         why = (
             "no field is documented for the model: name its own in "
             "provider_options.bedrock.additionalModelRequestFields"
         )
         notes.dropped("unsupported-parameter", "reasoning", why)
-    return Reasoning()
+    return ConverseReasoning()
 
 
 def _claude(
-    wanted: ReasoningOptions, max_tokens: int | None, rules: ModelRules, notes: Notes
+    wanted: ReasoningOptions, max_tokens: int | None, rules: ConverseRules, notes: Notes
 ) -> dict[str, Any]:
     lowered = lower_thinking(wanted, max_tokens, rules.claude_rules, notes)
     fields: dict[str, Any] = {}

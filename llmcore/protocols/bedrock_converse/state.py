@@ -19,9 +19,9 @@ from typing import Any, TypeAlias
 
 from attrs import field, frozen
 
+from llmcore.protocols.answering import PersistentList
 from llmcore.protocols.bedrock_converse.names import METADATA_KEY
 from llmcore.protocols.blocks import Block, BlockState, open_block, replace_block
-from llmcore.protocols.chain import Chain
 from llmcore.schema.changed import changed
 from llmcore.schema.events import LLMEvent, ProviderEvent
 from llmcore.schema.json import JsonObject, JsonValue
@@ -32,7 +32,7 @@ Event: TypeAlias = tuple[str, Native]
 
 
 @frozen(kw_only=True)
-class ResponseInfo:
+class ConverseInfo:
     """Facts of the response as a whole. The last value counts."""
 
     reason: str | None = None
@@ -46,20 +46,24 @@ class ResponseInfo:
 
 
 @frozen(kw_only=True)
-class State(BlockState):
+class ConverseState(BlockState):
     """The state between two events of a stream."""
 
     urls: tuple[str, ...] = ()
     """Pages that were reported as sources."""
-    info: ResponseInfo = ResponseInfo()
+    info: ConverseInfo = ConverseInfo()
 
 
-def keep_delta(state: State, index: object, delta: Native, events: list[LLMEvent]) -> State:
+def keep_delta(
+    state: ConverseState, index: object, delta: Native, events: list[LLMEvent]
+) -> ConverseState:
     """Keep a delta for its block's native form; emit those that no block can keep."""
     block = state.open.get(index)
     if block is None:
-        return open_block(state, index, Block(kind="opaque", pieces=Chain(delta, None)))
+        return open_block(state, index, Block(kind="opaque", pieces=PersistentList(delta, None)))
     if block.kind in ("opaque", "media"):
-        return replace_block(state, index, changed(block, pieces=Chain(delta, block.pieces)))
+        return replace_block(
+            state, index, changed(block, pieces=PersistentList(delta, block.pieces))
+        )
     events.append(ProviderEvent(METADATA_KEY, {"contentBlockDelta": {"delta": delta}}))
     return state

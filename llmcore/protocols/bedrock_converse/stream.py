@@ -16,7 +16,12 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from llmcore.protocols.answer_context import planned_context
+from llmcore.protocols.answering import (
+    empty_response,
+    invalid_value_error,
+    stream_context,
+    truncated,
+)
 from llmcore.protocols.bedrock_converse.calls import (
     on_call_start,
     on_input,
@@ -36,11 +41,10 @@ from llmcore.protocols.bedrock_converse.content import (
 from llmcore.protocols.bedrock_converse.finish import finish_events, with_facts, with_usage
 from llmcore.protocols.bedrock_converse.models import plan_format
 from llmcore.protocols.bedrock_converse.names import METADATA_KEY, PROTOCOL_ID
-from llmcore.protocols.bedrock_converse.state import Event, Native, State, keep_delta
+from llmcore.protocols.bedrock_converse.state import ConverseState, Event, Native, keep_delta
 from llmcore.protocols.blocks import Block, open_block
-from llmcore.protocols.endings import cut_short, no_answer, unreadable
 from llmcore.protocols.errors import error_from_body
-from llmcore.protocols.loose_json import dicts, mapping, string
+from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
 from llmcore.protocols.protocol import Frame
 from llmcore.schema import json
 from llmcore.schema.changed import changed
@@ -105,7 +109,7 @@ class _DeltaEvent(msgspec.Struct, rename="camel"):
 _read_delta: Final = msgspec.json.Decoder(_DeltaEvent).decode
 
 
-def continued(state: State, frame: Frame) -> LLMEvent | None:
+def continued(state: ConverseState, frame: Frame) -> LLMEvent | None:
     """Return the delta of an event that only continues an open block; None for any other.
 
     Most events do. They are read without building the whole event; `step` would give the same
@@ -133,27 +137,27 @@ def continued(state: State, frame: Frame) -> LLMEvent | None:
 
 # -- state --------------------------------------------------------------------------------
 
-Step: TypeAlias = tuple[State, Sequence[LLMEvent]]
+Step: TypeAlias = tuple[ConverseState, Sequence[LLMEvent]]
 
 
-def initial(request: LLMRequest) -> State:
+def initial(request: LLMRequest) -> ConverseState:
     """Return the state before the first event."""
-    return State(context=planned_context(request, plan_format(request)))
+    return ConverseState(context=stream_context(request, plan_format(request)))
 
 
 # -- stepping -----------------------------------------------------------------------------
 
 
-def step(state: State, event: Event) -> Step:
+def step(state: ConverseState, event: Event) -> Step:
     """Translate one event."""
     name, data = event
     try:
         return _step(state, name, data)
     except InvalidRequestError as error:  # values refuse what is nested too deeply
-        return state, (unreadable(error, data),)
+        return state, (invalid_value_error(error, data),)
 
 
-def _step(state: State, name: str, data: Native) -> Step:
+def _step(state: ConverseState, name: str, data: Native) -> Step:
     if name.startswith(_FAULTS):
         return state, (_fault(state, name, data),)
     events: list[LLMEvent] = []
@@ -166,13 +170,13 @@ def _step(state: State, name: str, data: Native) -> Step:
     return handler(state, data, events), events
 
 
-def _fault(state: State, name: str, data: Native) -> ErrorEvent:
+def _fault(state: ConverseState, name: str, data: Native) -> ErrorEvent:
     kind = name.partition(":")[2]
     body = {"__type": kind, **data} if kind else data
     return ErrorEvent(error_from_body(provider=state.context.provider or None, body=body))
 
 
-def _start(state: State, events: list[LLMEvent]) -> State:
+def _start(state: ConverseState, events: list[LLMEvent]) -> ConverseState:
     """Begin the answer, with whatever comes first: the API names neither it nor its model."""
     context = state.context
     start = StreamStart(provider=context.provider, model=context.model, protocol=PROTOCOL_ID)
@@ -180,15 +184,17 @@ def _start(state: State, events: list[LLMEvent]) -> State:
     return changed(state, started=True)
 
 
-def _on_message_start(state: State, data: Native, _events: list[LLMEvent]) -> State:
+def _on_message_start(state: ConverseState, data: Native, _events: list[LLMEvent]) -> ConverseState:
     return with_facts(state, data)
 
 
-def _on_block_start(state: State, data: Native, events: list[LLMEvent]) -> State:
-    return _open(state, _index(data), mapping(data.get("start")), events)
+def _on_block_start(state: ConverseState, data: Native, events: list[LLMEvent]) -> ConverseState:
+    return _open(state, _index(data), object_or_empty(data.get("start")), events)
 
 
-def _open(state: State, index: object, block: Native, events: list[LLMEvent]) -> State:
+def _open(
+    state: ConverseState, index: object, block: Native, events: list[LLMEvent]
+) -> ConverseState:
     """Open *block* with whatever of its content it holds; an empty start opens none.
 
     The API's own starts hold a tool's name, the id of a result or a format. A start may hold
@@ -208,7 +214,9 @@ def _open(state: State, index: object, block: Native, events: list[LLMEvent]) ->
     return state
 
 
-_STARTS: Final[Mapping[str, Callable[[State, object, str, Native, list[LLMEvent]], State]]] = {
+_STARTS: Final[
+    Mapping[str, Callable[[ConverseState, object, str, Native, list[LLMEvent]], ConverseState]]
+] = {
     "toolUse": on_call_start,
     "toolResult": on_result_start,
     "image": on_media_start,
@@ -218,15 +226,17 @@ _STARTS: Final[Mapping[str, Callable[[State, object, str, Native, list[LLMEvent]
 }
 
 
-def _on_block_delta(state: State, data: Native, events: list[LLMEvent]) -> State:
+def _on_block_delta(state: ConverseState, data: Native, events: list[LLMEvent]) -> ConverseState:
     index = _index(data)
-    for name, value in mapping(data.get("delta")).items():
+    for name, value in object_or_empty(data.get("delta")).items():
         if value is not None:
             state = _DELTAS.get(name, keep_delta)(state, index, {name: value}, events)
     return state
 
 
-_DELTAS: Final[Mapping[str, Callable[[State, object, Native, list[LLMEvent]], State]]] = {
+_DELTAS: Final[
+    Mapping[str, Callable[[ConverseState, object, Native, list[LLMEvent]], ConverseState]]
+] = {
     "text": on_text,
     "toolUse": on_input,
     "reasoningContent": on_reasoning,
@@ -236,7 +246,7 @@ _DELTAS: Final[Mapping[str, Callable[[State, object, Native, list[LLMEvent]], St
 }
 
 
-def _on_block_stop(state: State, data: Native, events: list[LLMEvent]) -> State:
+def _on_block_stop(state: ConverseState, data: Native, events: list[LLMEvent]) -> ConverseState:
     index = _index(data)
     return close(state, index, events) if index in state.open else state
 
@@ -247,16 +257,16 @@ def _index(data: Native) -> object:
     return index if isinstance(index, int | str) else None
 
 
-def _on_message_stop(state: State, data: Native, _events: list[LLMEvent]) -> State:
-    info = changed(state.info, reason=string(data.get("stopReason")), stopped=True)
+def _on_message_stop(state: ConverseState, data: Native, _events: list[LLMEvent]) -> ConverseState:
+    info = changed(state.info, reason=str_or_none(data.get("stopReason")), stopped=True)
     return with_facts(changed(state, info=info), data)
 
 
-def _on_metadata(state: State, data: Native, _events: list[LLMEvent]) -> State:
+def _on_metadata(state: ConverseState, data: Native, _events: list[LLMEvent]) -> ConverseState:
     return with_usage(state, data)
 
 
-_HANDLERS: Final[dict[str, Callable[[State, Native, list[LLMEvent]], State]]] = {
+_HANDLERS: Final[dict[str, Callable[[ConverseState, Native, list[LLMEvent]], ConverseState]]] = {
     "contentBlockDelta": _on_block_delta,
     "contentBlockStart": _on_block_start,
     "contentBlockStop": _on_block_stop,
@@ -268,17 +278,17 @@ _HANDLERS: Final[dict[str, Callable[[State, Native, list[LLMEvent]], State]]] = 
 # -- the end ------------------------------------------------------------------------------
 
 
-def halt(state: State) -> Sequence[LLMEvent]:
+def halt(state: ConverseState) -> Sequence[LLMEvent]:
     """Return the end of the response; an error if it did not state why it ended."""
     if not state.info.stopped:
-        return (cut_short("messageStop"),)
+        return (truncated("messageStop"),)
     events: list[LLMEvent] = []
     try:
         for index in list(state.open):
             state = close(state, index, events)
         return (*events, *finish_events(state))
     except InvalidRequestError as error:
-        return (unreadable(error, None),)
+        return (invalid_value_error(error, None),)
 
 
 # -- a body that was not streamed ---------------------------------------------------------
@@ -288,16 +298,16 @@ def whole(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent]:
     """Return the events of a `ConverseResponse`."""
     start = initial(request)
     if not isinstance(document, dict):
-        return (no_answer("is not an object", document),)
-    message = mapping(mapping(document.get("output")).get("message"))
+        return (empty_response("is not an object", document),)
+    message = object_or_empty(object_or_empty(document.get("output")).get("message"))
     if not message:
         if "output" not in document and _is_error(document):
             return (_fault(start, "error:", document),)
-        return (no_answer("holds no message", document),)
+        return (empty_response("holds no message", document),)
     try:
         return _whole(start, document, message)
     except InvalidRequestError as error:
-        return (unreadable(error, None),)
+        return (invalid_value_error(error, None),)
 
 
 def _is_error(document: Native) -> bool:
@@ -305,14 +315,14 @@ def _is_error(document: Native) -> bool:
     return bool(names & document.keys()) or any(name.endswith("Exception") for name in document)
 
 
-def _whole(state: State, document: Native, message: Native) -> Iterable[LLMEvent]:
+def _whole(state: ConverseState, document: Native, message: Native) -> Iterable[LLMEvent]:
     events: list[LLMEvent] = []
     info = changed(state.info, raw=document)
     state = _start(changed(state, info=info), events)
-    for index, block in enumerate(dicts(message.get("content"))):
+    for index, block in enumerate(objects(message.get("content"))):
         state = _open(state, index, block, events)
         if index in state.open:
             state = close(state, index, events)
     state = with_usage(state, document)
-    info = changed(state.info, reason=string(document.get("stopReason")), stopped=True)
+    info = changed(state.info, reason=str_or_none(document.get("stopReason")), stopped=True)
     return (*events, *halt(changed(state, info=info)))

@@ -16,19 +16,23 @@ from attrs import field, frozen
 
 from llmcore.protocols.answer_format import ForcedFormat
 from llmcore.protocols.bedrock_converse.caching import cache_point
-from llmcore.protocols.bedrock_converse.models import ModelRules
+from llmcore.protocols.bedrock_converse.models import ConverseRules
 from llmcore.protocols.bedrock_converse.names import (
     CLAUDE_TOOLS,
     SYSTEM_TOOLS,
     TOOL_CHOICES,
     Block,
-    NativeMessage,
+    ConverseMessage,
 )
 from llmcore.protocols.claude_tools import ClaudeTool, lower_claude_tool
-from llmcore.protocols.freeform import freeform_description, freeform_schema, note_function
-from llmcore.protocols.notes import Notes
-from llmcore.protocols.tool_choice import check_forcible
+from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.tool_schema import SchemaTarget, project
+from llmcore.protocols.tools import (
+    check_forcible,
+    freeform_description,
+    freeform_schema,
+    note_function,
+)
 from llmcore.schema import json
 from llmcore.schema.json import JsonObject
 from llmcore.schema.options import ResponseFormat
@@ -37,7 +41,7 @@ from llmcore.schema.tools import CustomTool, HostedTool, ToolDefinition
 
 
 @frozen(kw_only=True)
-class LoweredTools:
+class ConverseTools:
     """The fields of the body that a request's tools amount to."""
 
     tools: list[Block] = field(factory=list[Block])
@@ -48,8 +52,8 @@ class LoweredTools:
 
 
 def lower_tools(
-    request: LLMRequest, rules: ModelRules, keys: frozenset[str], notes: Notes
-) -> LoweredTools:
+    request: LLMRequest, rules: ConverseRules, keys: frozenset[str], notes: Notes
+) -> ConverseTools:
     """Return the body's tools and the choice among them.
 
     *keys* are the ids under which raw tools are this API's own.
@@ -76,11 +80,11 @@ def lower_tools(
     if betas:
         fields["anthropic_beta"] = betas
     choice = _lower_choice(request, rules, has_tools=bool(tools or fields), notes=notes)
-    return LoweredTools(tools=tools, choice=choice if tools else None, fields=fields)
+    return ConverseTools(tools=tools, choice=choice if tools else None, fields=fields)
 
 
 def _lower_hosted(
-    tool: HostedTool, path: str, rules: ModelRules, keys: frozenset[str], notes: Notes
+    tool: HostedTool, path: str, rules: ConverseRules, keys: frozenset[str], notes: Notes
 ) -> Block | ClaudeTool | None:
     """Return a hosted tool as the service or its vendor defines it; None, with a Diagnostic."""
     if tool.kind == "raw":
@@ -100,7 +104,7 @@ def _lower_hosted(
 
 
 def _lower_function(
-    tool: ToolDefinition | CustomTool, path: str, rules: ModelRules, notes: Notes
+    tool: ToolDefinition | CustomTool, path: str, rules: ConverseRules, notes: Notes
 ) -> list[Block]:
     """Return a tool, and the cache point that ends a prefix with it."""
     if isinstance(tool, CustomTool):
@@ -134,7 +138,7 @@ def _function(
 
 
 def stub_tools(
-    messages: Iterable[NativeMessage], known: Iterable[Mapping[str, Any]], notes: Notes
+    messages: Iterable[ConverseMessage], known: Iterable[Mapping[str, Any]], notes: Notes
 ) -> list[Block]:
     """Return a bare definition of each tool that *messages* call, if *known* has none at all.
 
@@ -150,7 +154,7 @@ def stub_tools(
     return [_stub(name, hosted=hosted) for name, hosted in called]
 
 
-def _called(messages: Iterable[NativeMessage]) -> Iterator[tuple[str, bool]]:
+def _called(messages: Iterable[ConverseMessage]) -> Iterator[tuple[str, bool]]:
     for message in messages:
         for block in message["content"]:
             call = block.get("toolUse")
@@ -168,7 +172,7 @@ def _stub(name: str, *, hosted: bool) -> Block:
 
 
 def _lower_choice(
-    request: LLMRequest, rules: ModelRules, *, has_tools: bool, notes: Notes
+    request: LLMRequest, rules: ConverseRules, *, has_tools: bool, notes: Notes
 ) -> JsonObject | None:
     choice = request.tool_choice
     check_forcible(

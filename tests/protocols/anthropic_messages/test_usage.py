@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from llmcore.protocols.anthropic_messages.finish import map_usage, merge_usage as merged
+from llmcore.protocols.anthropic_messages.finish import map_usage
+from llmcore.protocols.anthropic_messages.finish import merge_usage as merged
 from llmcore.schema.usage import Usage
 from tests.support.wire.anthropic import begin, end, streamed
 from tests.support.wire.protocol import response
