@@ -343,11 +343,25 @@ def document_name(name: str | None, taken: Collection[str] = ()) -> str:
     return result
 
 
-# -- base64 in pieces
+# -- base64
+
+
+def decode_base64(text: object) -> bytes | None:
+    """Return the bytes of base64 *text*, of either alphabet, padded or not; else None."""
+    if not isinstance(text, str):
+        return None
+    standard = text.replace("-", "+").replace("_", "/").rstrip("=")
+    try:
+        return base64.b64decode(standard + "=" * (-len(standard) % 4), validate=True)
+    except (binascii.Error, ValueError):
+        return None
 
 
 def decode_pieces(pieces: Iterable[str]) -> bytes:
-    """Return the bytes of base64 *pieces*; a piece that is not base64 has none."""
+    """Return the bytes of base64 *pieces*: each padded by itself, or one text cut anywhere.
+
+    A piece that is not base64 has none.
+    """
     found: list[bytes] = []
     rest = ""
     for piece in pieces:

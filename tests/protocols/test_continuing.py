@@ -15,8 +15,8 @@ from llmcore.protocols import (
     openai_chat,
     openai_responses,
 )
-from llmcore.protocols.chain import unchain
-from llmcore.protocols.gemini.continuing import Continuation
+from llmcore.protocols.answering import to_list
+from llmcore.protocols.gemini.stream import FastChunk
 from llmcore.protocols.protocol import Frame, Protocol
 from llmcore.schema.events import ReasoningDelta, TextDelta, ToolInputDelta
 from llmcore.schema.model import Model
@@ -346,7 +346,7 @@ CHUNKS = {
 
 
 def _known(state: Any) -> object:
-    return state.answer, state.usage, unchain(state.said)
+    return state.info, state.usage, to_list(state.pieces)
 
 
 def _gemini_state(before: tuple[Event, ...]) -> Any:
@@ -366,8 +366,8 @@ def test_a_continuation_of_gemini_makes_no_new_answer(before: str, chunk: str) -
     event = machine.decode(("", json.dumps(CHUNKS[chunk]).encode()))
     after, events = machine.step(state, event)
 
-    assert isinstance(event, Continuation)
-    assert after.answer is state.answer
+    assert isinstance(event, FastChunk)
+    assert after.info is state.info
     assert [one.text for one in events if isinstance(one, TextDelta | ReasoningDelta)] == ["b"]
 
 

@@ -4,18 +4,20 @@ Documents, read November 2026: https://ai.google.dev/api/generate-content,
 https://ai.google.dev/gemini-api/docs and, for what only Vertex AI has,
 https://docs.cloud.google.com/vertex-ai/generative-ai/docs/model-reference/inference.
 
-In reading order: `names` (ids and shared words),
-`dialect` (where the two services differ), `models` (where the generations do);
-building the request: `body`, `messages`, `parts`, `results`, `tools`, `hosted_tools`, `thinking`;
-reading the answer: `state`, `content`, `function_calls`, `server_tools`, `grounding`, `envelope`,
-`usage`, `continuing`, `stream`.
+In reading order:
+
+* `names` (ids, types and tables of both directions), `models` (where the two services and the
+  generations of models differ);
+* building the request: `body`, `reasoning`, `messages`, `parts`, `tools`;
+* reading the answer: `state`, `content` (text, thoughts, media, sources), `calls`, `finish`
+  (response info, usage, finish reason), `stream`.
 """
 
 from functools import partial
 
 from llmcore.protocols import tool_names
 from llmcore.protocols.gemini import body, stream
-from llmcore.protocols.gemini.dialect import GEMINI_API, VERTEX, GeminiDialect
+from llmcore.protocols.gemini.models import GEMINI_API, VERTEX, GeminiDialect
 from llmcore.protocols.gemini.names import METADATA_KEY, PROTOCOL_ID, GeminiBody
 from llmcore.protocols.gemini.state import State
 from llmcore.protocols.gemini.stream import Event

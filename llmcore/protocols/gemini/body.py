@@ -8,15 +8,14 @@ Provider options are laid over the body by their native names. Fields of `genera
 into it.
 """
 
-from typing import Any, Final, TypeAlias, cast
+from typing import Final, cast
 
 from llmcore.protocols.answer_format import format_in_words
 from llmcore.protocols.diagnostics import Notes, collect_diagnostics
-from llmcore.protocols.gemini.dialect import GeminiDialect
 from llmcore.protocols.gemini.messages import lower_messages, target_of
-from llmcore.protocols.gemini.models import ModelRules, rules_of
-from llmcore.protocols.gemini.names import METADATA_KEY, PROTOCOL_ID, GeminiBody
-from llmcore.protocols.gemini.thinking import lower_thinking
+from llmcore.protocols.gemini.models import GeminiDialect, ModelRules, rules_of
+from llmcore.protocols.gemini.names import METADATA_KEY, GeminiBody, NativeObject
+from llmcore.protocols.gemini.reasoning import lower_reasoning
 from llmcore.protocols.gemini.tools import lower_tools
 from llmcore.protocols.protocol import Built, TokenCounting
 from llmcore.protocols.tool_schema import SchemaTarget, project
@@ -34,9 +33,6 @@ COUNTING: Final = TokenCounting(
 )
 """Source: https://ai.google.dev/api/tokens, read November 2026."""
 
-Body: TypeAlias = dict[str, Any]
-"""A native body, its keys in a fixed order."""
-
 
 def from_request(
     request: LLMRequest, stream: bool, dialect: GeminiDialect
@@ -45,13 +41,13 @@ def from_request(
     return collect_diagnostics(lambda notes: cast("GeminiBody", _lower(request, dialect, notes)))
 
 
-def _lower(request: LLMRequest, dialect: GeminiDialect, notes: Notes) -> Body:
+def _lower(request: LLMRequest, dialect: GeminiDialect, notes: Notes) -> NativeObject:
     rules = rules_of(request.model_id)
-    target = target_of(request, rules, protocol=PROTOCOL_ID, metadata_key=METADATA_KEY)
+    target = target_of(request, rules)
     wanted, words = lower_response_format(request, rules, notes)
     system, contents = lower_messages(request, target, words, notes)
     lowered = lower_tools(request, rules, dialect, target.keys, notes)
-    body: Body = {
+    body: NativeObject = {
         "systemInstruction": {"parts": system} if system else None,
         "contents": contents,
         "tools": lowered.tools or None,
@@ -64,7 +60,7 @@ def _lower(request: LLMRequest, dialect: GeminiDialect, notes: Notes) -> Body:
     return _with_options(body, request, notes)
 
 
-def _with_options(body: Body, request: LLMRequest, notes: Notes) -> Body:
+def _with_options(body: NativeObject, request: LLMRequest, notes: Notes) -> NativeObject:
     """Lay the caller's native fields over *body*.
 
     A stored context (`cachedContent`) has instructions and tools of its own, and the service
@@ -122,7 +118,7 @@ _GENERATION_FIELDS: Final = frozenset(
 
 def lower_response_format(
     request: LLMRequest, rules: ModelRules, notes: Notes
-) -> tuple[Body, list[str]]:
+) -> tuple[NativeObject, list[str]]:
     """Return the fields of `generationConfig`, and words for what the model does not enforce."""
     wanted = request.response_format
     if wanted is None or wanted.type == "text":
@@ -132,13 +128,13 @@ def lower_response_format(
         kind = "functions" if functions else "tools of the service"
         why = f"the model cannot be held to JSON beside {kind}"
         return {}, [format_in_words(wanted, why, notes)]
-    fields: Body = {"responseMimeType": "application/json"}
+    fields: NativeObject = {"responseMimeType": "application/json"}
     if wanted.schema is not None:
         fields |= _lower_schema(wanted, rules, notes)
     return fields, []
 
 
-def _lower_schema(wanted: ResponseFormat, rules: ModelRules, notes: Notes) -> Body:
+def _lower_schema(wanted: ResponseFormat, rules: ModelRules, notes: Notes) -> NativeObject:
     target = SchemaTarget.GEMINI_JSON_SCHEMA if rules.json_schema else SchemaTarget.GEMINI_OPENAPI
     given = dict(wanted.schema or {})
     if wanted.description:
@@ -151,11 +147,13 @@ def _lower_schema(wanted: ResponseFormat, rules: ModelRules, notes: Notes) -> Bo
 # -- parameters
 
 
-def lower_generation(request: LLMRequest, rules: ModelRules, notes: Notes, wanted: Body) -> Body:
+def lower_generation(
+    request: LLMRequest, rules: ModelRules, notes: Notes, wanted: NativeObject
+) -> NativeObject:
     """Return `generationConfig`: sampling, limits, the answer's format, thinking."""
     options = request.generation
     asked = options.logprobs is not False and options.top_logprobs is not None
-    fields: Body = {
+    fields: NativeObject = {
         **_lower_sampling(options, rules, notes),
         "maxOutputTokens": options.max_tokens,
         "stopSequences": list(options.stop) or None,
@@ -165,12 +163,12 @@ def lower_generation(request: LLMRequest, rules: ModelRules, notes: Notes, wante
         "responseLogprobs": True if asked else options.logprobs,
         "logprobs": options.top_logprobs if asked else None,
         **wanted,
-        "thinkingConfig": lower_thinking(request.reasoning, rules, notes) or None,
+        "thinkingConfig": lower_reasoning(request.reasoning, rules, notes) or None,
     }
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def _lower_sampling(options: GenerationOptions, rules: ModelRules, notes: Notes) -> Body:
+def _lower_sampling(options: GenerationOptions, rules: ModelRules, notes: Notes) -> NativeObject:
     fields = {"temperature": "temperature", "top_p": "topP", "top_k": "topK"}
     asked = {name: getattr(options, name) for name in fields}
     given = {name: value for name, value in asked.items() if value is not None}
@@ -181,7 +179,7 @@ def _lower_sampling(options: GenerationOptions, rules: ModelRules, notes: Notes)
     return {}
 
 
-def _lower_metadata(request: LLMRequest, dialect: GeminiDialect, notes: Notes) -> Body:
+def _lower_metadata(request: LLMRequest, dialect: GeminiDialect, notes: Notes) -> NativeObject:
     if request.metadata and not dialect.labels:
         notes.dropped("unsupported-parameter", "metadata", "the service takes no labels")
         return {}

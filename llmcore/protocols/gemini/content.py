@@ -1,72 +1,82 @@
-"""Gemini: reading text, thoughts, pictures and sound.
+"""Gemini: reading text, thoughts, media, sources and citations.
 
-Sources, read November 2026: https://ai.google.dev/api/caching#Part and
-https://ai.google.dev/gemini-api/docs/thought-signatures, which says that a part with a signature
-is never joined with one that has none, nor with another: such a part is a segment of its own.
+Sources, read November 2026: https://ai.google.dev/api/caching#Part,
+https://ai.google.dev/gemini-api/docs/thought-signatures (a part with a signature is never joined
+with another part: it is a segment of its own), https://ai.google.dev/gemini-api/docs/google-search
+and .../url-context (grounding), https://ai.google.dev/api/generate-content#Segment (indexes count
+bytes of UTF-8 in the text of the answer). Parts, as they come:
+
+    {"text": "Let me think.", "thought": true, "thoughtSignature": "c2ln"}
+    {"text": "Paris"}
+    {"inlineData": {"mimeType": "image/png", "data": "iVBORw0..."}}
 """
 
-import base64
-import binascii
+from bisect import bisect_right
 from collections.abc import Mapping
+from itertools import accumulate
 from typing import Any, Final
 
+from attrs import frozen
+
 from llmcore.protocols.answering import PersistentList
-from llmcore.protocols.gemini.names import METADATA_KEY
+from llmcore.protocols.gemini.names import METADATA_KEY, NativeObject
 from llmcore.protocols.gemini.state import (
-    Chunk,
     State,
+    Text,
     change,
     close_segment,
     metadata_of,
     open_segment,
 )
-from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
-from llmcore.schema.content import TokenLogprob
-from llmcore.schema.events import File, LLMEvent, ProviderEvent, ReasoningDelta, TextDelta
+from llmcore.protocols.media import decode_base64
+from llmcore.protocols.native_json import int_or_none, object_or_empty, objects, str_or_none
+from llmcore.schema.changed import changed
+from llmcore.schema.content import Citation, TokenLogprob
+from llmcore.schema.events import File, LLMEvent, ProviderEvent, ReasoningDelta, Source, TextDelta
 
 # -- text and thoughts
 
 
 def on_text(
-    state: State, part: Chunk, logprobs: tuple[TokenLogprob, ...], events: list[LLMEvent]
+    state: State, part: NativeObject, logprobs: tuple[TokenLogprob, ...], events: list[LLMEvent]
 ) -> State:
-    """Take more text, or more of a thought."""
-    own = without(part, "text", "thought")
+    """Emit a delta of text or reasoning, in the open segment or in a new one."""
+    native = omit_keys(part, "text", "thought")
     text = str_or_none(part.get("text")) or ""
-    if not own and not text:
+    if not native and not text:
         return state
-    if own:
+    if native:
         state = close_segment(state, events)
     thinking = part.get("thought") is True
     state = open_segment(state, "reasoning" if thinking else "text", events)
     if text and thinking:
-        events.append(ReasoningDelta(state.answer.segment, text))
+        events.append(ReasoningDelta(state.info.segment, text))
     elif text:
-        events.append(TextDelta(state.answer.segment, text, logprobs))
-        state = State(state.answer, state.usage, PersistentList(text, state.said))
-    return close_segment(state, events, own) if own else state
+        events.append(TextDelta(state.info.segment, text, logprobs))
+        state = State(state.info, state.usage, PersistentList(text, state.pieces))
+    return close_segment(state, events, native) if native else state
 
 
-def without(mapping: Mapping[str, Any], *names: str) -> Chunk:
-    """Return the fields of *mapping* but for *names*, and but for those that say nothing."""
+def omit_keys(mapping: Mapping[str, Any], *names: str) -> NativeObject:
+    """Return *mapping* without *names*, and without fields that are null."""
     return {name: item for name, item in mapping.items() if name not in names and item is not None}
 
 
 # -- media
 
 
-def on_media(state: State, part: Chunk, events: list[LLMEvent]) -> State:
-    """Take a file that came inline. Raw sound comes in pieces, which are joined."""
+def on_media(state: State, part: NativeObject, events: list[LLMEvent]) -> State:
+    """Emit the `File` of inline data. Raw sound comes in pieces, which become one file."""
     blob = object_or_empty(part.get("inlineData"))
-    media_type, data = str_or_none(blob.get("mimeType")), _decoded(blob.get("data"))
-    own = without(part, "inlineData")
-    more = without(blob, "mimeType", "data")
-    own |= {"inlineData": more} if more else {}
+    media_type, data = str_or_none(blob.get("mimeType")), decode_base64(blob.get("data"))
+    native = omit_keys(part, "inlineData")
+    more = omit_keys(blob, "mimeType", "data")
+    native |= {"inlineData": more} if more else {}
     if data is None:
         return on_unknown(state, part, events)
-    if not own and media_type is not None and media_type.lower().startswith(_RAW_SOUND):
+    if not native and media_type is not None and media_type.lower().startswith(_RAW_SOUND):
         return _on_sound(state, media_type, data, events)
-    return _on_file(state, File(id="", media_type=media_type, data=data), own, events)
+    return _on_file(state, File(id="", media_type=media_type, data=data), native, events)
 
 
 _RAW_SOUND: Final = ("audio/l16", "audio/pcm")
@@ -74,58 +84,47 @@ _RAW_SOUND: Final = ("audio/l16", "audio/pcm")
 
 
 def _on_sound(state: State, media_type: str, data: bytes, events: list[LLMEvent]) -> State:
-    if state.answer.mode == "audio" and state.answer.audio_type != media_type:
+    if state.info.mode == "audio" and state.info.audio_type != media_type:
         state = close_segment(state, events)
     state = change(open_segment(state, "audio", events), audio_type=media_type)
-    return State(state.answer, state.usage, PersistentList(data, state.said))
+    return State(state.info, state.usage, PersistentList(data, state.pieces))
 
 
-def on_file_uri(state: State, part: Chunk, events: list[LLMEvent]) -> State:
-    """Take a file that stands elsewhere."""
+def on_file_uri(state: State, part: NativeObject, events: list[LLMEvent]) -> State:
+    """Emit the `File` of a URI."""
     data = object_or_empty(part.get("fileData"))
     uri = str_or_none(data.get("fileUri"))
     if uri is None:
         return on_unknown(state, part, events)
-    own = without(part, "fileData")
-    more = without(data, "mimeType", "fileUri")
-    own |= {"fileData": more} if more else {}
+    native = omit_keys(part, "fileData")
+    more = omit_keys(data, "mimeType", "fileUri")
+    native |= {"fileData": more} if more else {}
     file = File(id="", media_type=str_or_none(data.get("mimeType")), url=uri)
-    return _on_file(state, file, own, events)
+    return _on_file(state, file, native, events)
 
 
-def _on_file(state: State, file: File, own: Chunk, events: list[LLMEvent]) -> State:
+def _on_file(state: State, file: File, native: NativeObject, events: list[LLMEvent]) -> State:
     state = close_segment(state, events)
-    number = state.answer.segments
+    number = state.info.segments
     events.append(
         File(
             id=f"file_{number}",
             media_type=file.media_type,
             data=file.data,
             url=file.url,
-            provider_metadata=metadata_of(own),
+            provider_metadata=metadata_of(native),
         )
     )
     return change(state, segments=number + 1)
 
 
-def _decoded(data: Any) -> bytes | None:
-    """Return the bytes of base64 text, either alphabet, padded or not; None if it is none."""
-    if not isinstance(data, str):
-        return None
-    text = data.replace("-", "+").replace("_", "/").rstrip("=")
-    try:
-        return base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
-    except (binascii.Error, ValueError):
-        return None
-
-
 # -- anything else
 
 
-def on_unknown(state: State, part: Chunk, events: list[LLMEvent]) -> State:
-    """Keep a part of an unknown kind, so that it goes back as it came."""
+def on_unknown(state: State, part: NativeObject, events: list[LLMEvent]) -> State:
+    """Emit a part of an unknown kind as a `ProviderEvent` that is sent back unchanged."""
     state = close_segment(state, events)
-    provider = state.answer.context.provider or METADATA_KEY
+    provider = state.info.context.provider or METADATA_KEY
     events.append(ProviderEvent(provider, part, replay=True))
     return state
 
@@ -133,7 +132,7 @@ def on_unknown(state: State, part: Chunk, events: list[LLMEvent]) -> State:
 # -- log probabilities
 
 
-def read_logprobs(candidate: Chunk) -> tuple[TokenLogprob, ...]:
+def read_logprobs(candidate: NativeObject) -> tuple[TokenLogprob, ...]:
     """Return the log probabilities of a candidate's tokens, with the likeliest at each place."""
     result = object_or_empty(candidate.get("logprobsResult"))
     chosen, tops = objects(result.get("chosenCandidates")), objects(result.get("topCandidates"))
@@ -146,11 +145,177 @@ def read_logprobs(candidate: Chunk) -> tuple[TokenLogprob, ...]:
     return tuple(found)
 
 
-def _logprob(token: Chunk, top: tuple[TokenLogprob, ...] = ()) -> TokenLogprob:
+def _logprob(token: NativeObject, top: tuple[TokenLogprob, ...] = ()) -> TokenLogprob:
     probability = float(token["logProbability"])
     return TokenLogprob(token=str(token.get("token") or ""), logprob=probability, top=top)
 
 
-def _has_logprob(token: Chunk) -> bool:
+def _has_logprob(token: NativeObject) -> bool:
     value = token.get("logProbability")
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+# -- sources
+
+
+def on_grounding(state: State, candidate: NativeObject, events: list[LLMEvent]) -> State:
+    """Emit a `Source` for each thing that *candidate* rests on; keep its citations for the end."""
+    grounding = object_or_empty(candidate.get("groundingMetadata"))
+    if grounding:
+        state = change(state, groundings=(*state.info.groundings, grounding))
+        for chunk in objects(grounding.get("groundingChunks")):
+            state = _announce(state, _origin(chunk), events)
+    for page in objects(object_or_empty(candidate.get("urlContextMetadata")).get("urlMetadata")):
+        if page.get("urlRetrievalStatus") in ("URL_RETRIEVAL_STATUS_SUCCESS", None):
+            state = _announce(state, _Origin(url=str_or_none(page.get("retrievedUrl"))), events)
+    quoted = objects(object_or_empty(candidate.get("citationMetadata")).get("citations"))
+    for quotation in quoted:
+        state = _announce(state, _quoted(quotation), events)
+    known = state.info.quotations
+    return change(state, quotations=(*known, *quoted)) if quoted else state
+
+
+@frozen(kw_only=True)
+class _Origin:
+    """The page or document that a piece of evidence comes from."""
+
+    url: str | None = None
+    title: str | None = None
+    document: str | None = None
+    text: str | None = None
+
+    @property
+    def key(self) -> str | None:
+        return self.url or self.document or self.title
+
+
+def _origin(chunk: NativeObject) -> _Origin:
+    """Return the origin of a grounding chunk: a page, a picture, a place or a stored document."""
+    stored = object_or_empty(chunk.get("retrievedContext"))
+    held = stored or object_or_empty(chunk.get("web") or chunk.get("maps") or chunk.get("image"))
+    document = str_or_none(stored.get("documentName")) or str_or_none(stored.get("fileSearchStore"))
+    return _Origin(
+        url=str_or_none(held.get("uri")) or str_or_none(held.get("sourceUri")),
+        title=str_or_none(held.get("title")),
+        document=document or str_or_none(held.get("placeId")),
+        text=str_or_none(held.get("text")),
+    )
+
+
+def _quoted(quotation: NativeObject) -> _Origin:
+    return _Origin(url=str_or_none(quotation.get("uri")), title=str_or_none(quotation.get("title")))
+
+
+def _announce(state: State, origin: _Origin, events: list[LLMEvent]) -> State:
+    """Emit a `Source`, once for each origin."""
+    sources = state.info.sources
+    if origin.key is None or origin.key in sources:
+        return state
+    events.append(
+        Source(
+            id=f"source_{len(sources)}",
+            url=origin.url,
+            title=origin.title,
+            kind="document" if origin.url is None else "url",
+        )
+    )
+    return change(state, sources=sources | {origin.key})
+
+
+# -- citations
+
+
+def cite(
+    texts: tuple[Text, ...],
+    groundings: tuple[NativeObject, ...],
+    quotations: tuple[NativeObject, ...],
+) -> list[tuple[Citation, ...]]:
+    """Return the citations of each of *texts*, without duplicates.
+
+    A citation without a usable position belongs to the last text, without indexes.
+    """
+    if not texts:
+        return []
+    cited: list[list[Citation]] = [[] for _ in texts]
+    full = _FullText("".join(text.text for text in texts))
+    for support, citation in _supports(groundings, quotations):
+        index, placed = _placed(texts, full.span(support), citation)
+        if placed not in cited[index]:
+            cited[index].append(placed)
+    return [tuple(citations) for citations in cited]
+
+
+def _supports(
+    groundings: tuple[NativeObject, ...], quotations: tuple[NativeObject, ...]
+) -> list[tuple[NativeObject, Citation]]:
+    """Return each cited segment of the answer, paired with each of its citations."""
+    found: list[tuple[NativeObject, Citation]] = []
+    for grounding in groundings:
+        chunks = objects(grounding.get("groundingChunks"))
+        for support in objects(grounding.get("groundingSupports")):
+            segment = object_or_empty(support.get("segment"))
+            found += [(segment, citation) for citation in _citations(support, chunks)]
+    return found + [(quotation, _quotation(quotation)) for quotation in quotations]
+
+
+def _citations(support: NativeObject, chunks: list[NativeObject]) -> list[Citation]:
+    indices = support.get("groundingChunkIndices")
+    scores = support.get("confidenceScores")
+    citations: list[Citation] = []
+    for number, index in enumerate(indices if isinstance(indices, list) else []):
+        if int_or_none(index) is None or not 0 <= index < len(chunks):
+            continue
+        score = scores[number] if isinstance(scores, list) and number < len(scores) else None
+        citations.append(_citation(_origin(chunks[index]), score))
+    return citations
+
+
+def _citation(origin: _Origin, score: Any = None) -> Citation:
+    return Citation(
+        url=origin.url,
+        title=origin.title,
+        cited_text=origin.text,
+        document_id=origin.document,
+        provider_metadata={} if score is None else {METADATA_KEY: {"confidenceScore": score}},
+    )
+
+
+def _quotation(quotation: NativeObject) -> Citation:
+    return _citation(_quoted(quotation))
+
+
+class _FullText:
+    """The text of the answer, in which the service counts bytes."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._data = text.encode("utf-8", "surrogatepass")
+
+    def span(self, segment: NativeObject) -> tuple[int, int] | None:
+        """Return the range of characters of *segment*; None if it has no usable position."""
+        start = int_or_none(segment.get("startIndex")) or 0
+        end = int_or_none(segment.get("endIndex"))
+        words = str_or_none(segment.get("text"))
+        if end is not None and 0 <= start <= end <= len(self._data):
+            first, last = self._character(start), self._character(end)
+            if words is None or self._text[first:last] == words:
+                return first, last
+        if words is None or (found := self._text.find(words)) < 0:
+            return None
+        return found, found + len(words)
+
+    def _character(self, offset: int) -> int:
+        return len(self._data[:offset].decode("utf-8", "replace"))
+
+
+def _placed(
+    texts: tuple[Text, ...], span: tuple[int, int] | None, citation: Citation
+) -> tuple[int, Citation]:
+    """Return the index of the text in which *span* begins, and *citation* placed in it."""
+    if span is None:
+        return len(texts) - 1, citation
+    ends = list(accumulate(len(text.text) for text in texts))
+    index = min(bisect_right(ends, span[0]), len(texts) - 1)
+    before = ends[index - 1] if index else 0
+    start, end = span[0] - before, min(span[1], ends[index]) - before
+    return index, changed(citation, start_index=start, end_index=end)

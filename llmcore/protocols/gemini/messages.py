@@ -10,14 +10,19 @@ call has none; for calls that another model made, its FAQ names a value that ski
 
 import re
 from collections.abc import Sequence
-from typing import Any, Final, TypeAlias, cast
+from typing import Final, cast
 
 from attrs import frozen
 
 from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.gemini.models import ModelRules
-from llmcore.protocols.gemini.parts import lower_media, with_own
-from llmcore.protocols.gemini.results import Desk, lower_result
+from llmcore.protocols.gemini.names import METADATA_KEY, PROTOCOL_ID, ROLES, NativeObject
+from llmcore.protocols.gemini.parts import (
+    ToolResultLowering,
+    lower_media,
+    lower_result,
+    merge_native,
+)
 from llmcore.protocols.history import HistoryPolicy, LoweringContext, native_provider_ids, repair
 from llmcore.protocols.lowering import CONTINUE_TEXT, note_continue_message
 from llmcore.protocols.native_json import object_or_empty, text_or_json
@@ -37,32 +42,28 @@ from llmcore.schema.content import (
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
 
-Native: TypeAlias = dict[str, Any]
-
 SKIP_SIGNATURE: Final = "skip_thought_signature_validator"
 """Stands for the signature of a call that the target did not make."""
 
 
 @frozen(kw_only=True)
 class Target(LoweringContext):
-    """Whom messages are lowered for."""
+    """The target that messages are lowered for."""
 
     rules: ModelRules
 
-    def own(self, part: ContentPart) -> Native:
-        """Return what *part* carries that is this API's."""
+    def replayed(self, part: ContentPart) -> NativeObject:
+        """Return the native fields that *part* brought from this API."""
         return dict(object_or_empty(part.provider_metadata.get(self.metadata_key)))
 
 
-def target_of(
-    request: LLMRequest, rules: ModelRules, *, protocol: str, metadata_key: str
-) -> Target:
-    """Return whom the messages of *request* are lowered for."""
+def target_of(request: LLMRequest, rules: ModelRules) -> Target:
+    """Return the target of the messages of *request*."""
     policy = HistoryPolicy(
-        protocol=protocol,
+        protocol=PROTOCOL_ID,
         provider=request.provider_id,
         model=request.model_id,
-        metadata_key=metadata_key,
+        metadata_key=METADATA_KEY,
         alternate=True,
         starts_with_user=True,
         name_results=True,
@@ -70,13 +71,13 @@ def target_of(
         developer_role=False,
         empty_text="drop_empty",
     )
-    keys = native_provider_ids(request, metadata_key)
+    keys = native_provider_ids(request, METADATA_KEY)
     return Target(rules=rules, policy=policy, keys=keys)
 
 
 def lower_messages(
     request: LLMRequest, target: Target, instructions: Sequence[str], notes: Notes
-) -> tuple[list[Native], list[Native]]:
+) -> tuple[list[NativeObject], list[NativeObject]]:
     """Return the parts of `systemInstruction`, and `contents`.
 
     *instructions* of our own end the system's.
@@ -86,7 +87,7 @@ def lower_messages(
     texts = [*request.system, *repaired.system, *map(TextPart, instructions)]
     system = [{"text": part.text} for part in texts if part.text]
     ids = _given_ids(repaired.messages, target)
-    contents: list[Native] = []
+    contents: list[NativeObject] = []
     last = ""
     for message, path in zip(repaired.messages, repaired.paths, strict=True):
         content = _lower_message(message, path, target, ids, notes)
@@ -101,15 +102,15 @@ def lower_messages(
 
 def _lower_message(
     message: Message, path: str, target: Target, ids: frozenset[str], notes: Notes
-) -> Native:
+) -> NativeObject:
     if message.name:
         notes.dropped("unsupported-parameter", f"{path}.name", "the API takes no names")
     if message.role == "assistant":
-        return {"role": "model", "parts": _lower_answer(message, path, target, notes)}
-    return {"role": "user", "parts": _lower_user(message, path, target, ids, notes)}
+        return {"role": ROLES["assistant"], "parts": _lower_answer(message, path, target, notes)}
+    return {"role": ROLES["user"], "parts": _lower_user(message, path, target, ids, notes)}
 
 
-def _may_end(last: Native, rules: ModelRules) -> bool:
+def _may_end(last: NativeObject, rules: ModelRules) -> bool:
     """Return whether a request may end with *last*.
 
     "Requests ending with a model turn are not supported unless the last part is a function
@@ -121,17 +122,17 @@ def _may_end(last: Native, rules: ModelRules) -> bool:
 
 
 def _given_ids(messages: Sequence[Message], target: Target) -> frozenset[str]:
-    """Return the ids of calls that the service gave one: their results name it."""
+    """Return the call ids that the service gave: the results of those calls name them."""
     return frozenset(
         part.id
         for message in messages
         for part in message.content
-        if isinstance(part, ToolCallPart) and _has_id(part, target)
+        if isinstance(part, ToolCallPart) and _has_native_id(part, target)
     )
 
 
-def _has_id(call: ToolCallPart, target: Target) -> bool:
-    return bool(object_or_empty(target.own(call).get("functionCall")).get("id"))
+def _has_native_id(call: ToolCallPart, target: Target) -> bool:
+    return bool(object_or_empty(target.replayed(call).get("functionCall")).get("id"))
 
 
 # -- what the user says, and what tools returned
@@ -139,32 +140,32 @@ def _has_id(call: ToolCallPart, target: Target) -> bool:
 
 def _lower_user(
     message: Message, path: str, target: Target, ids: frozenset[str], notes: Notes
-) -> list[Native]:
+) -> list[NativeObject]:
     """Return function responses, first and in the order of the calls, then all else."""
-    desk = Desk(rules=target.rules, ids=ids, notes=notes)
-    responses: list[Native] = []
-    parts: list[Native] = []
+    lowering = ToolResultLowering(rules=target.rules, ids=ids, notes=notes)
+    responses: list[NativeObject] = []
+    parts: list[NativeObject] = []
     for index, part in enumerate(message.content):
         where = f"{path}.content[{index}]"
         if isinstance(part, ToolResultPart):
-            responses.append(lower_result(part, where, desk))
+            responses.append(lower_result(part, where, lowering))
         else:
             parts += _lower_part(part, where, target, notes)
-    return responses + desk.moved + parts
+    return responses + lowering.media_after_results + parts
 
 
-def _lower_part(part: ContentPart, path: str, target: Target, notes: Notes) -> list[Native]:
-    own = target.own(part)
+def _lower_part(part: ContentPart, path: str, target: Target, notes: Notes) -> list[NativeObject]:
+    replayed = target.replayed(part)
     match part:
         case TextPart(text=text) | RefusalPart(text=text):
-            return [with_own({"text": text}, own)]
+            return [merge_native({"text": text}, replayed)]
         case ReasoningPart():
-            return [_lower_reasoning(part, own)]
+            return [_lower_reasoning(part, replayed)]
         case ImagePart() | AudioPart() | DocumentPart():
             *before, native = lower_media(part, path, target.rules, notes)
-            return [*before, with_own(native, own)]
+            return [*before, merge_native(native, replayed)]
         case ProviderPart(provider=provider, data=data) if provider in target.keys:
-            return [cast("Native", data)] if isinstance(data, dict) else []
+            return [cast("NativeObject", data)] if isinstance(data, dict) else []
         case _:
             name = type(part).__name__
             notes.dropped("unsupported-content", path, f"Gemini has no place for a {name} here")
@@ -174,9 +175,9 @@ def _lower_part(part: ContentPart, path: str, target: Target, notes: Notes) -> l
 # -- what the model said
 
 
-def _lower_answer(message: Message, path: str, target: Target, notes: Notes) -> list[Native]:
+def _lower_answer(message: Message, path: str, target: Target, notes: Notes) -> list[NativeObject]:
     trusted = target.policy.keeps_opaque(message.origin)
-    parts: list[Native] = []
+    parts: list[NativeObject] = []
     for index, part in enumerate(message.content):
         where = f"{path}.content[{index}]"
         match part:
@@ -192,31 +193,33 @@ def _lower_answer(message: Message, path: str, target: Target, notes: Notes) -> 
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/_-]+={0,2}")
 
 
-def _readable(part: Native, path: str, notes: Notes) -> Native:
-    """Return *part* without a signature that is no base64: it would fail the whole request."""
+def _readable(part: NativeObject, path: str, notes: Notes) -> NativeObject:
+    """Return *part* without a signature that is not base64: it would fail the whole request."""
     signature = part.get("thoughtSignature")
     if signature is None or (isinstance(signature, str) and _BASE64.fullmatch(signature)):
         return part
-    notes.dropped("opaque-data-dropped", path, "its signature is none of Gemini's: no base64")
+    notes.dropped(
+        "opaque-data-dropped", path, "its signature is not one of Gemini's: it is not base64"
+    )
     return {name: item for name, item in part.items() if name != "thoughtSignature"}
 
 
-def _lower_reasoning(part: ReasoningPart, own: Native) -> Native:
-    native: Native = {"text": part.text, "thought": True}
+def _lower_reasoning(part: ReasoningPart, replayed: NativeObject) -> NativeObject:
+    native: NativeObject = {"text": part.text, "thought": True}
     if part.signature is not None:
         native["thoughtSignature"] = part.signature
-    return with_own(native, own)
+    return merge_native(native, replayed)
 
 
-def _lower_call(call: ToolCallPart, path: str, target: Target, notes: Notes) -> Native:
-    own = target.own(call)
-    native: Native = {"name": call.name, "args": _arguments(call, path, notes)}
-    if _has_id(call, target):
-        own["functionCall"] = {**object_or_empty(own.get("functionCall")), "id": call.id}
-    return with_own({"functionCall": native}, own)
+def _lower_call(call: ToolCallPart, path: str, target: Target, notes: Notes) -> NativeObject:
+    replayed = target.replayed(call)
+    native: NativeObject = {"name": call.name, "args": _arguments(call, path, notes)}
+    if _has_native_id(call, target):
+        replayed["functionCall"] = {**object_or_empty(replayed.get("functionCall")), "id": call.id}
+    return merge_native({"functionCall": native}, replayed)
 
 
-def _arguments(call: ToolCallPart, path: str, notes: Notes) -> Native:
+def _arguments(call: ToolCallPart, path: str, notes: Notes) -> NativeObject:
     """Return the arguments as an object, which is all that can be sent."""
     if isinstance(call.arguments, dict):
         return call.arguments
@@ -228,9 +231,9 @@ def _arguments(call: ToolCallPart, path: str, notes: Notes) -> Native:
 
 def _lower_executed(
     part: ToolCallPart | ToolResultPart, path: str, target: Target, notes: Notes, *, trusted: bool
-) -> list[Native]:
+) -> list[NativeObject]:
     """Return the part of a tool that the service ran, as it came."""
-    native = object_or_empty(target.own(part).get("part"))
+    native = object_or_empty(target.replayed(part).get("part"))
     if not native:
         why = "a tool run by the provider can only be shown again as it came"
         notes.dropped("unsupported-content", path, why)
@@ -240,10 +243,13 @@ def _lower_executed(
     why = "its signature is good only at the model that made it"
     notes.dropped("opaque-data-dropped", path, why)
     rest = {name: item for name, item in native.items() if name != "thoughtSignature"}
-    return [rest | ({"thoughtSignature": SKIP_SIGNATURE} if target.rules.checks_signatures else {})]
+    skipped = {"thoughtSignature": SKIP_SIGNATURE} if target.rules.checks_signatures else {}
+    return [rest | skipped]
 
 
-def _signed(parts: list[Native], path: str, target: Target, notes: Notes) -> list[Native]:
+def _signed(
+    parts: list[NativeObject], path: str, target: Target, notes: Notes
+) -> list[NativeObject]:
     """Return *parts*, the first function call with a signature, real or skipping the check."""
     if not target.rules.checks_signatures:
         return parts

@@ -1,11 +1,16 @@
 """Gemini: its id, and the words that both directions of the protocol use."""
 
-from typing import Final, Required, TypedDict
+from collections.abc import Mapping
+from typing import Any, Final, Required, TypeAlias, TypedDict
 
+from llmcore.schema.events import FinishReasonKind
 from llmcore.schema.json import JsonObject
 
 PROTOCOL_ID: Final = "gemini"
 METADATA_KEY: Final = "google"
+
+NativeObject: TypeAlias = dict[str, Any]
+"""A JSON object of the wire: a `GenerateContentResponse`, or a piece of one or of a request."""
 
 
 class GeminiBody(TypedDict, total=False):
@@ -22,3 +27,32 @@ class GeminiBody(TypedDict, total=False):
     safetySettings: list[JsonObject]
     cachedContent: str
     labels: JsonObject
+
+
+FINISH_REASONS: Final[Mapping[str, FinishReasonKind]] = {
+    "STOP": "stop",
+    "MAX_TOKENS": "length",
+    "CONTINUATION": "length",
+    "SAFETY": "content_filter",
+    "RECITATION": "content_filter",
+    "LANGUAGE": "content_filter",
+    "BLOCKLIST": "content_filter",
+    "PROHIBITED_CONTENT": "content_filter",
+    "SPII": "content_filter",
+    "ESCALATION": "content_filter",
+    "IMAGE_SAFETY": "content_filter",
+    "IMAGE_PROHIBITED_CONTENT": "content_filter",
+    "IMAGE_RECITATION": "content_filter",
+    "MODEL_ARMOR": "content_filter",
+    "PUP_LIMITED_DISABLED": "content_filter",
+    "MALFORMED_FUNCTION_CALL": "error",
+    "MALFORMED_RESPONSE": "error",
+    "UNEXPECTED_TOOL_CALL": "error",
+    "TOO_MANY_TOOL_CALLS": "error",
+    "MISSING_THOUGHT_SIGNATURE": "error",
+}
+"""`finishReason` by the common words. Any other (`OTHER`, `NO_IMAGE`, `IMAGE_OTHER`) is `other`.
+Source: https://ai.google.dev/api/generate-content#FinishReason, read November 2026."""
+
+ROLES: Final[Mapping[str, str]] = {"user": "user", "assistant": "model", "tool": "user"}
+"""The `role` of a content, by the role of its message."""

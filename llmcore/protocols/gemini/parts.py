@@ -1,33 +1,50 @@
-"""Gemini: lowering text, pictures, sound and documents.
+"""Gemini: lowering pictures, sound, documents, and what tools returned.
 
 Sources, read November 2026: https://ai.google.dev/api/caching#Part (`inlineData`, `fileData`),
-https://ai.google.dev/gemini-api/docs/file-input-methods and .../media-resolution.
+https://ai.google.dev/gemini-api/docs/file-input-methods and .../media-resolution;
+https://ai.google.dev/api/caching#FunctionResponse: `response` is an object whose `output` is the
+result, or whose `error` is what went wrong; an object with neither is the result itself. Pictures
+and documents go into its `parts` from Gemini 3 on
+(https://ai.google.dev/gemini-api/docs/function-calling#multimodal).
 """
 
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias, cast
+
+from attrs import field, frozen
 
 from llmcore.protocols import media
 from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.gemini.models import ModelRules
-from llmcore.schema.content import AudioPart, DocumentPart, ImagePart
+from llmcore.protocols.gemini.names import NativeObject
+from llmcore.schema.content import (
+    AudioPart,
+    DocumentPart,
+    ImagePart,
+    TextPart,
+    ToolOutputPart,
+    ToolResultPart,
+)
+from llmcore.schema.json import JsonValue
 
-Native: TypeAlias = dict[str, Any]
+# -- text and media
+
+
 MediaPart: TypeAlias = ImagePart | AudioPart | DocumentPart
 
 
-def with_own(native: Native, own: Native) -> Native:
-    """Lay what a part carried over *native*: fields beside its content, and inside it."""
+def merge_native(native: NativeObject, replayed: NativeObject) -> NativeObject:
+    """Merge the *replayed* fields of a part into *native*: beside its content, and inside it."""
     merged = dict(native)
-    for name, value in own.items():
+    for name, value in replayed.items():
         below = merged.get(name)
         merged[name] = {**below, **value} if isinstance(below, dict) else value
     return merged
 
 
-def lower_media(part: MediaPart, path: str, rules: ModelRules, notes: Notes) -> list[Native]:
-    """Return the parts that *part* becomes: itself, and before it what is to be known of it."""
+def lower_media(part: MediaPart, path: str, rules: ModelRules, notes: Notes) -> list[NativeObject]:
+    """Return the native parts of *part*: its title and context as text, and itself."""
     native = _lower_source(part, path, notes)
-    before: list[Native] = []
+    before: list[NativeObject] = []
     if isinstance(part, ImagePart):
         native |= _lower_detail(part, path, rules, notes)
     if isinstance(part, DocumentPart):
@@ -39,8 +56,8 @@ def lower_media(part: MediaPart, path: str, rules: ModelRules, notes: Notes) -> 
     return [*before, native]
 
 
-def _lower_source(part: MediaPart, path: str, notes: Notes) -> Native:
-    """Return `inlineData`, or `fileData` for what stands elsewhere.
+def _lower_source(part: MediaPart, path: str, notes: Notes) -> NativeObject:
+    """Return `inlineData` for bytes, `fileData` for a URI.
 
     The MIME type goes with its parameters: raw sound is nothing without its rate.
     """
@@ -60,7 +77,7 @@ def _lower_source(part: MediaPart, path: str, notes: Notes) -> Native:
 _RESOLUTIONS: Final = {"low": "LOW", "high": "HIGH", "original": "ULTRA_HIGH"}
 
 
-def _lower_detail(part: ImagePart, path: str, rules: ModelRules, notes: Notes) -> Native:
+def _lower_detail(part: ImagePart, path: str, rules: ModelRules, notes: Notes) -> NativeObject:
     level = _RESOLUTIONS.get(part.detail or "")
     if level is None:
         return {}
@@ -69,3 +86,78 @@ def _lower_detail(part: ImagePart, path: str, rules: ModelRules, notes: Notes) -
         notes.dropped("unsupported-parameter", f"{path}.detail", why)
         return {}
     return {"mediaResolution": {"level": f"MEDIA_RESOLUTION_{level}"}}
+
+
+# -- what tools returned
+
+
+_MEANINGFUL: Final = frozenset({"output", "error"})
+
+
+@frozen(kw_only=True)
+class ToolResultLowering:
+    """The lowering of the tool results of one message."""
+
+    rules: ModelRules
+    ids: frozenset[str]
+    """Call ids that the service gave; other calls match their results by name and order."""
+    notes: Notes
+    media_after_results: list[NativeObject] = field(factory=list[NativeObject])
+    """Media that no function response can hold; they follow the responses."""
+
+
+def lower_result(part: ToolResultPart, path: str, lowering: ToolResultLowering) -> NativeObject:
+    """Return a `functionResponse`."""
+    native: NativeObject = {"id": part.tool_call_id} if part.tool_call_id in lowering.ids else {}
+    native["name"] = part.name or "tool"
+    if not isinstance(part.content, tuple):
+        native["response"] = _response(part.content, is_error=part.is_error)
+        return {"functionResponse": native}
+    items = cast("tuple[ToolOutputPart, ...]", part.content)
+    words, held = _lower_items(items, path, native["name"], lowering)
+    native["response"] = _response(words, is_error=part.is_error)
+    if held:
+        native["parts"] = held
+    return {"functionResponse": native}
+
+
+def _response(content: JsonValue, *, is_error: bool) -> NativeObject:
+    if is_error:
+        return {"error": content}
+    if isinstance(content, dict) and _MEANINGFUL.isdisjoint(content):
+        return content
+    return {"output": content}
+
+
+def _lower_items(
+    items: tuple[ToolOutputPart, ...],
+    path: str,
+    name: str,
+    lowering: ToolResultLowering,
+) -> tuple[str, list[NativeObject]]:
+    """Return the text of a result, with a mark in the place of each file, and its files."""
+    words: list[str] = []
+    held: list[NativeObject] = []
+    files = 0
+    for index, item in enumerate(items):
+        where = f"{path}.content[{index}]"
+        match item:
+            case TextPart(text=text):
+                words.append(text)
+            case ImagePart() | AudioPart() | DocumentPart():
+                files += 1
+                *before, native = lower_media(item, where, lowering.rules, lowering.notes)
+                words += [known["text"] for known in before]
+                if lowering.rules.media_in_results and "inlineData" in native:
+                    words.append(f"[file {files}]")
+                    held.append(native)
+                    continue
+                label = f"file {files} of {name}"
+                words.append(f"[{label}: after the results]")
+                lowering.media_after_results.extend(({"text": f"{label}:"}, native))
+                why = "the function response cannot hold it: it follows the responses"
+                lowering.notes.changed("moved-tool-result-media", where, why)
+            case _:
+                why = f"a function response cannot hold what is native to {item.provider}"
+                lowering.notes.dropped("unsupported-content", where, why)
+    return "\n".join(words), held

@@ -1,24 +1,30 @@
-"""Gemini: what a later chunk needs to know.
+"""Gemini: the state of a stream, and the segments it opens and closes.
 
-`State` has three fields only, because each chunk restates the usage and a citation needs the
-text it counts in: these two change with every chunk, by one small value. All else, `Answer`,
-changes on transitions.
+`State` has three fields only, because each chunk restates the usage and a citation needs the text
+it counts in: these two change with every chunk, by one small value. All else, `ResponseInfo`,
+changes on transitions:
+
+    mode           part                          events                        next mode
+    ""             text                          TextStart, TextDelta          text
+    ""             thought                       ReasoningStart, -Delta        reasoning
+    ""             raw sound                     none                          audio
+    any            the same kind, not signed     its delta (none for sound)    the same
+    any            another kind, or signed       the end of the segment        as from ""
+
+A `TextEnd` waits until the stream ends: only its last chunk tells what the text cites.
 """
 
 from collections.abc import Mapping
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import msgspec
 from attrs import field, frozen
 
 from llmcore.protocols.answering import PersistentList, StreamContext, to_list
-from llmcore.protocols.gemini.names import METADATA_KEY
+from llmcore.protocols.gemini.names import METADATA_KEY, NativeObject
 from llmcore.schema.changed import changed
 from llmcore.schema.events import File, LLMEvent, ReasoningEnd, ReasoningStart, TextStart
 from llmcore.schema.json import JsonObject, JsonValue, ProviderMetadata
-
-Chunk: TypeAlias = dict[str, Any]
-"""A decoded `GenerateContentResponse`, or a piece of one."""
 
 Mode = Literal["", "text", "reasoning", "audio"]
 """The kind of the open segment; empty where none is open."""
@@ -26,11 +32,12 @@ Mode = Literal["", "text", "reasoning", "audio"]
 
 @frozen
 class Text:
-    """A text that has been said. Its end waits for what it cites, which comes last."""
+    """A text segment that is complete but for its citations, which come last."""
 
     id: str
     text: str
-    own: JsonObject
+    native: JsonObject
+    """Native fields that are sent back with it."""
 
 
 @frozen(kw_only=True)
@@ -39,13 +46,13 @@ class OpenCall:
 
     id: str
     name: str
-    own: JsonObject
+    native: JsonObject
     pieces: PersistentList | None = None
 
 
 @frozen(kw_only=True)
-class Answer:
-    """What has been said so far, and of the response as a whole. The last word counts."""
+class ResponseInfo:
+    """The response so far, but for the open segment. Of a repeated field the last value counts."""
 
     context: StreamContext
     started: bool = False
@@ -63,37 +70,37 @@ class Answer:
     ids: frozenset[str] = frozenset()
     """Ids of all calls, the service's own included."""
     running: str | None = None
-    """The service's own tool that has no result yet."""
+    """The id of the service's own call that has no result yet."""
     call: OpenCall | None = None
     reason: str | None = None
     blocked: str | None = None
     """Why the prompt was not answered at all."""
-    groundings: tuple[Chunk, ...] = ()
-    quotations: tuple[Chunk, ...] = ()
+    groundings: tuple[NativeObject, ...] = ()
+    quotations: tuple[NativeObject, ...] = ()
     sources: frozenset[str] = frozenset()
-    """What was announced."""
+    """Keys of the sources for which a `Source` event was emitted."""
     metadata: JsonObject = field(factory=dict)
     raw: JsonValue = None
 
 
 class State(msgspec.Struct, frozen=True):
-    """What a later chunk needs to know. A Struct, because there is a new one for each token."""
+    """The state of a stream. A Struct, because there is a new one for each token."""
 
-    answer: Answer
-    usage: Chunk | None = None
-    """The service's own usage object, as it was last said."""
-    said: PersistentList | None = None
+    info: ResponseInfo
+    usage: NativeObject | None = None
+    """The latest `usageMetadata`."""
+    pieces: PersistentList | None = None
     """Pieces of the open text, or sound."""
 
 
 def change(state: State, **fields: Any) -> State:
-    """Return *state* with *fields* of its answer changed."""
-    return State(changed(state.answer, **fields), state.usage, state.said)
+    """Return *state* with *fields* of its `info` replaced."""
+    return State(changed(state.info, **fields), state.usage, state.pieces)
 
 
-def metadata_of(own: Mapping[str, Any]) -> ProviderMetadata:
-    """Return what a part carried besides its content, as the neutral part carries it home."""
-    return {METADATA_KEY: own} if own else {}
+def metadata_of(native: Mapping[str, Any]) -> ProviderMetadata:
+    """Return the `provider_metadata` that holds the *native* fields of a part."""
+    return {METADATA_KEY: native} if native else {}
 
 
 # -- segments
@@ -101,10 +108,10 @@ def metadata_of(own: Mapping[str, Any]) -> ProviderMetadata:
 
 def open_segment(state: State, mode: Mode, events: list[LLMEvent]) -> State:
     """Return *state* inside a segment of *mode*, closing another one before."""
-    if state.answer.mode == mode:
+    if state.info.mode == mode:
         return state
     state = close_segment(state, events)
-    number = state.answer.segments
+    number = state.info.segments
     id_ = f"{mode}_{number}"
     if mode == "reasoning":
         events.append(ReasoningStart(id_))
@@ -114,33 +121,33 @@ def open_segment(state: State, mode: Mode, events: list[LLMEvent]) -> State:
 
 
 def close_segment(
-    state: State, events: list[LLMEvent], own: Mapping[str, Any] | None = None
+    state: State, events: list[LLMEvent], native: Mapping[str, Any] | None = None
 ) -> State:
-    """Return *state* outside any segment; *own* is what the closed one carries home."""
-    answer, own = state.answer, own or {}
-    match answer.mode:
+    """Return *state* outside any segment; *native* fields are kept with the closed one."""
+    info, native = state.info, native or {}
+    match info.mode:
         case "":
             return state
         case "reasoning":
-            signature = own.get("thoughtSignature")
+            signature = native.get("thoughtSignature")
             events.append(
                 ReasoningEnd(
-                    answer.segment,
+                    info.segment,
                     signature=signature if isinstance(signature, str) else None,
-                    provider_metadata=metadata_of(own),
+                    provider_metadata=metadata_of(native),
                 )
             )
             return change(state, mode="")
         case "audio":
-            data = b"".join(to_list(state.said))
+            data = b"".join(to_list(state.pieces))
             file = File(
-                id=answer.segment,
-                media_type=answer.audio_type,
+                id=info.segment,
+                media_type=info.audio_type,
                 data=data,
-                provider_metadata=metadata_of(own),
+                provider_metadata=metadata_of(native),
             )
             events.append(file)
-            return State(changed(answer, mode=""), state.usage)
+            return State(changed(info, mode=""), state.usage)
         case "text":
-            said = Text(answer.segment, "".join(to_list(state.said)), own)
-            return State(changed(answer, mode="", texts=(*answer.texts, said)), state.usage)
+            text = Text(info.segment, "".join(to_list(state.pieces)), native)
+            return State(changed(info, mode="", texts=(*info.texts, text)), state.usage)

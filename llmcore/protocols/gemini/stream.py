@@ -1,58 +1,60 @@
-"""Gemini: reading the answer.
+"""Gemini: reading the answer, streamed or whole.
 
 Source: https://ai.google.dev/api/generate-content#GenerateContentResponse, read November 2026.
 
-A stream is a row of such responses, each with the next parts; there is no end sentinel, but a
-whole answer says why it finished. A body that was not streamed is read as one chunk, so both
-give the same events by construction.
+A stream is a sequence of such responses, each with the next parts. It has no end sentinel, but a
+complete answer has a finish reason. A body that was not streamed is read as one chunk, so both give
+the same events by construction.
 
-Text segments end with the answer: which of their words cite what comes in the last chunk.
+    data: {"candidates": [{"content": {"parts": [{"text": "Hel"}], "role": "model"}, "index": 0}],
+           "usageMetadata": {...}, "modelVersion": "gemini-3-flash", "responseId": "r1"}
+    data: {"candidates": [{"content": {"parts": [{"text": "lo"}]}, "finishReason": "STOP"}], ...}
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
+
+import msgspec
 
 from llmcore.protocols.answering import (
-    StreamContext,
+    PersistentList,
     empty_response,
     finish_events,
     invalid_value_error,
+    stream_context,
     truncated,
 )
 from llmcore.protocols.errors import error_from_body
+from llmcore.protocols.gemini.calls import (
+    end_call,
+    on_code,
+    on_code_result,
+    on_function_call,
+    on_tool_call,
+    on_tool_response,
+)
 from llmcore.protocols.gemini.content import (
+    cite,
+    omit_keys,
     on_file_uri,
+    on_grounding,
     on_media,
     on_text,
     on_unknown,
     read_logprobs,
-    without,
 )
-from llmcore.protocols.gemini.continuing import (
-    Continuation,
-    as_chunk,
-    continued,
-    read_continuation,
-)
-from llmcore.protocols.gemini.envelope import (
+from llmcore.protocols.gemini.finish import (
+    latest,
     map_reason,
-    on_candidate_envelope,
-    on_envelope,
+    map_usage,
+    on_candidate_fields,
+    on_response_fields,
     on_start,
 )
-from llmcore.protocols.gemini.function_calls import end_call, on_function_call
-from llmcore.protocols.gemini.grounding import cite, on_grounding
-from llmcore.protocols.gemini.server_tools import (
-    on_code,
-    on_code_result,
-    on_tool_call,
-    on_tool_response,
-)
-from llmcore.protocols.gemini.state import Answer, Chunk, State, change, close_segment, metadata_of
-from llmcore.protocols.gemini.usage import map_usage
+from llmcore.protocols.gemini.names import NativeObject
+from llmcore.protocols.gemini.state import ResponseInfo, State, change, close_segment, metadata_of
 from llmcore.protocols.native_json import object_or_empty, objects
 from llmcore.protocols.protocol import Frame
-from llmcore.protocols.tools import freeform_tools
 from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import InvalidRequestError
@@ -60,26 +62,101 @@ from llmcore.schema.events import (
     ErrorEvent,
     LLMEvent,
     ProviderEvent,
+    ReasoningDelta,
+    TextDelta,
     TextEnd,
 )
 from llmcore.schema.json import JsonValue
 from llmcore.schema.request import LLMRequest
 
+# -- the per-token path -------------------------------------------------------------------
+#
+# Most chunks only bring more of the open text or thought. They are decoded into a type of their
+# own, which has no place for anything else, and a step with one makes no new `ResponseInfo`.
+# `as_chunk` gives the chunk back, for states in which it means more than that.
+#
+# `StreamMachine.fast_delta` cannot do this: each chunk restates the usage, and citations count in
+# the text so far, so that the state changes with every chunk.
+
+
+class _Part(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    text: str
+    thought: bool = False
+
+
+class _Content(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    parts: list[_Part]
+    role: str | None = None
+
+
+class _Candidate(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    content: _Content
+    index: Literal[0] | None = None
+
+
+class FastChunk(msgspec.Struct, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
+    """A chunk with text, the usage, and the fields that every chunk repeats."""
+
+    candidates: list[_Candidate]
+    usage_metadata: dict[str, Any] | None = None
+    model_version: str | None = None
+    response_id: str | None = None
+    create_time: str | None = None
+
+
+_read: Final = msgspec.json.Decoder(FastChunk).decode
+
+
+def read_fast_chunk(data: bytes) -> FastChunk | None:
+    """Return the chunk in *data*; None if it has other fields, or is not JSON."""
+    try:
+        return _read(data)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return None
+
+
+def as_chunk(event: FastChunk) -> NativeObject:
+    """Return *event* as the native chunk that it was decoded from."""
+    chunk: NativeObject = msgspec.to_builtins(event)
+    return chunk
+
+
+def fast_step(state: State, event: FastChunk) -> tuple[State, tuple[LLMEvent]] | None:
+    """Return the step of a chunk that only continues the open segment; None for any other."""
+    info, usage = state.info, event.usage_metadata
+    candidates = event.candidates
+    parts = candidates[0].content.parts if len(candidates) == 1 else ()
+    if len(parts) != 1 or not parts[0].text or not _repeats(event, info):
+        return None
+    text, usage = parts[0].text, state.usage if usage is None else latest(state.usage, usage)
+    if not parts[0].thought and info.mode == "text":
+        state = State(info, usage, PersistentList(text, state.pieces))
+        return state, (TextDelta(info.segment, text),)
+    if parts[0].thought and info.mode == "reasoning":
+        return State(info, usage, state.pieces), (ReasoningDelta(info.segment, text),)
+    return None
+
+
+def _repeats(event: FastChunk, info: ResponseInfo) -> bool:
+    """Return whether *event* has no new metadata of the response."""
+    return event.create_time is None or event.create_time == info.metadata.get("createTime")
+
+
 # -- frames -------------------------------------------------------------------------------
 
-Event: TypeAlias = Continuation | Chunk | list[Chunk]
+Event: TypeAlias = FastChunk | NativeObject | list[NativeObject]
 """A chunk; or several in one frame, which is how errors come before a stream of JSON."""
 
 
 def decode(frame: Frame) -> Event | None:
-    """Read one frame; None for pings. ValueError if it is not JSON."""
+    """Return the event of a frame; None for a ping. Raises ValueError if it is not JSON."""
     name, data = frame
     if data[:1] != b"{":
         data = data.strip()
         if not data or data == b"[DONE]":  # some gateways add OpenAI's sentinel
             return None
-    elif name != "error" and (continuation := read_continuation(data)) is not None:
-        return continuation
+    elif name != "error" and (fast := read_fast_chunk(data)) is not None:
+        return fast
     chunk = json.loads(data)
     if isinstance(chunk, dict):
         return {"error": chunk} if name == "error" and not chunk.get("error") else chunk
@@ -89,35 +166,29 @@ def decode(frame: Frame) -> Event | None:
 
 
 def terminal(_event: Event) -> bool:
-    """Return False: nothing that comes says that nothing follows."""
+    """Return False: no chunk tells that it is the last."""
     return False
 
 
 # -- state --------------------------------------------------------------------------------
 
 Step: TypeAlias = tuple[State, Sequence[LLMEvent]]
-Handler: TypeAlias = Callable[[State, Chunk, list[LLMEvent]], State]
-"""Takes a part; adds to the events."""
+Handler: TypeAlias = Callable[[State, NativeObject, list[LLMEvent]], State]
+"""Appends the events of a part, and returns the state after it."""
 
 
 def initial(request: LLMRequest) -> State:
     """Return the state before the first chunk."""
-    context = StreamContext(
-        provider=request.provider_id,
-        model=request.model_id,
-        turn=len(request.messages),
-        freeform=freeform_tools(request),
-    )
-    return State(Answer(context=context))
+    return State(ResponseInfo(context=stream_context(request)))
 
 
 # -- stepping -----------------------------------------------------------------------------
 
 
 def step(state: State, event: Event) -> Step:
-    """Translate one frame."""
-    if isinstance(event, Continuation):
-        more = continued(state, event)
+    """Return the state after *event*, and the events that it gives."""
+    if isinstance(event, FastChunk):
+        more = fast_step(state, event)
         if more is not None:
             return more
         event = as_chunk(event)
@@ -129,7 +200,7 @@ def step(state: State, event: Event) -> Step:
         return state, (invalid_value_error(error, event),)
 
 
-def _steps(state: State, chunks: list[Chunk]) -> Step:
+def _steps(state: State, chunks: list[NativeObject]) -> Step:
     events: list[LLMEvent] = []
     for chunk in chunks:
         state, more = step(state, chunk)
@@ -139,7 +210,7 @@ def _steps(state: State, chunks: list[Chunk]) -> Step:
     return state, events
 
 
-def _step(state: State, chunk: Chunk) -> Step:
+def _step(state: State, chunk: NativeObject) -> Step:
     if _is_error(chunk):
         return state, (_error(state, chunk),)
     events: list[LLMEvent] = []
@@ -148,11 +219,11 @@ def _step(state: State, chunk: Chunk) -> Step:
         if candidate.get("index") in (0, None):
             state = _on_candidate(state, candidate, events)
         else:
-            events.append(ProviderEvent(state.answer.context.provider, {"candidate": candidate}))
-    return on_envelope(state, chunk), events
+            events.append(ProviderEvent(state.info.context.provider, {"candidate": candidate}))
+    return on_response_fields(state, chunk), events
 
 
-def _is_error(chunk: Chunk) -> bool:
+def _is_error(chunk: NativeObject) -> bool:
     """Return whether *chunk* is an error body: Google's, or a gateway's."""
     if chunk.get("error"):
         return True
@@ -161,27 +232,27 @@ def _is_error(chunk: Chunk) -> bool:
     return "message" in chunk or "detail" in chunk
 
 
-def _error(state: State, chunk: Chunk) -> ErrorEvent:
-    return ErrorEvent(error_from_body(provider=state.answer.context.provider or None, body=chunk))
+def _error(state: State, chunk: NativeObject) -> ErrorEvent:
+    return ErrorEvent(error_from_body(provider=state.info.context.provider or None, body=chunk))
 
 
-def _on_candidate(state: State, candidate: Chunk, events: list[LLMEvent]) -> State:
+def _on_candidate(state: State, candidate: NativeObject, events: list[LLMEvent]) -> State:
     logprobs = read_logprobs(candidate)
     for part in objects(object_or_empty(candidate.get("content")).get("parts")):
         if isinstance(part.get("text"), str) or not part.keys() - _BESIDES:
-            said = {name: part[name] for name in part if name not in _KINDS}
-            state = on_text(state, said, logprobs, events)
-            logprobs = () if said.get("text") and not said.get("thought") else logprobs
-            part = without(part, "text") if part.keys() & _KINDS.keys() else {}  # noqa: PLW2901
+            text = {name: part[name] for name in part if name not in _KINDS}
+            state = on_text(state, text, logprobs, events)
+            logprobs = () if text.get("text") and not text.get("thought") else logprobs
+            part = omit_keys(part, "text") if part.keys() & _KINDS.keys() else {}  # noqa: PLW2901
         if part:
             state = _on_part(state, part, events)
     state = on_grounding(state, candidate, events)
-    unsaid = {"logprobsResult": candidate["logprobsResult"]} if logprobs else {}
-    return on_candidate_envelope(state, candidate, unsaid)
+    unused = {"logprobsResult": candidate["logprobsResult"]} if logprobs else {}
+    return on_candidate_fields(state, candidate, unused)
 
 
-def _on_part(state: State, part: Chunk, events: list[LLMEvent]) -> State:
-    """Take a part that holds anything but text."""
+def _on_part(state: State, part: NativeObject, events: list[LLMEvent]) -> State:
+    """Emit the events of a part that is not text."""
     for name, handler in _KINDS.items():
         if part.get(name) is not None:
             return handler(state, part, events)
@@ -197,7 +268,7 @@ _KINDS: Final[dict[str, Handler]] = {
     "inlineData": on_media,
     "fileData": on_file_uri,
 }
-"""What a part can be besides text. What is not here has no neutral form."""
+"""The kinds of parts besides text. Any other kind has no neutral form."""
 _BESIDES: Final = frozenset({"text", "thought", "thoughtSignature"})
 
 
@@ -205,8 +276,8 @@ _BESIDES: Final = frozenset({"text", "thought", "thoughtSignature"})
 
 
 def halt(state: State) -> Sequence[LLMEvent]:
-    """Finish the answer if it said why it ended, or that the prompt was blocked."""
-    if state.answer.reason is None and state.answer.blocked is None:
+    """Finish the answer if it has a finish reason, or its prompt was blocked."""
+    if state.info.reason is None and state.info.blocked is None:
         return (truncated("finishReason"),)
     try:
         return _finish(state)
@@ -217,18 +288,18 @@ def halt(state: State) -> Sequence[LLMEvent]:
 def _finish(state: State) -> Sequence[LLMEvent]:
     events: list[LLMEvent] = []
     state = end_call(close_segment(state, events), events, cut=True)
-    answer = state.answer
-    citations = cite(answer.texts, answer.groundings, answer.quotations)
-    for text, cited in zip(answer.texts, citations, strict=True):
-        events.append(TextEnd(text.id, citations=cited, provider_metadata=metadata_of(text.own)))
-    reason = map_reason(answer.reason, answer.blocked, called=answer.calls > 0)
+    info = state.info
+    citations = cite(info.texts, info.groundings, info.quotations)
+    for text, cited in zip(info.texts, citations, strict=True):
+        events.append(TextEnd(text.id, citations=cited, provider_metadata=metadata_of(text.native)))
+    reason = map_reason(info.reason, info.blocked, called=info.calls > 0)
     usage = None if state.usage is None else map_usage(state.usage)
-    silent = reason.reason == "stop" and not answer.segments and not answer.ids
-    notes = (_NOTHING_SAID,) if silent else ()
-    return (*events, *finish_events(reason, usage, metadata_of(answer.metadata), answer.raw, notes))
+    empty = reason.reason == "stop" and not info.segments and not info.ids
+    notes = (_EMPTY_ANSWER,) if empty else ()
+    return (*events, *finish_events(reason, usage, metadata_of(info.metadata), info.raw, notes))
 
 
-_NOTHING_SAID: Final = Diagnostic(
+_EMPTY_ANSWER: Final = Diagnostic(
     "empty-answer",
     "message.content",
     action="noted",
@@ -248,9 +319,11 @@ def whole(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent]:
     state, events = _steps(state, chunks)  # type: ignore[arg-type]
     if any(type(event) is ErrorEvent for event in events):
         return events
-    said = any(objects(object_or_empty(chunk).get("candidates")) for chunk in chunks)
-    if not said and state.answer.blocked is None:
+    answered = any(objects(object_or_empty(chunk).get("candidates")) for chunk in chunks)
+    if not answered and state.info.blocked is None:
         return (empty_response("has no candidates", document),)
-    if state.answer.reason is None and state.answer.blocked is None:
-        state = change(state, reason="")  # a whole body is whole, whatever it says
+    if state.info.reason is None and state.info.blocked is None:
+        state = change(
+            state, reason=""
+        )  # a body that was not streamed is complete without a finish reason
     return (*events, *halt(state))

@@ -1,18 +1,21 @@
-"""Gemini: lowering tools and the choice among them.
+"""Gemini: lowering tools, hosted tools, and the choice among them.
 
-Source: https://ai.google.dev/gemini-api/docs/function-calling, read November 2026.
-`parametersJsonSchema` takes JSON Schema; `parameters`, a subset of OpenAPI 3.0, is left for models
-that know no other.
+Sources, read November 2026: https://ai.google.dev/gemini-api/docs/function-calling and
+https://ai.google.dev/gemini-api/docs/tools with its pages on Google Search, Google Maps, URL
+context, file search, code execution and computer use. `parametersJsonSchema` takes JSON Schema;
+`parameters`, a subset of OpenAPI 3.0, is for older models. Hosted tools without a neutral kind come
+as `HostedTool.raw("google", {"googleSearchRetrieval": {}})`.
 """
 
-from typing import Any, TypeAlias
+from collections.abc import Callable
+from typing import Any, Final
 
 from attrs import field, frozen
 
 from llmcore.protocols.diagnostics import Notes
-from llmcore.protocols.gemini.dialect import GeminiDialect
-from llmcore.protocols.gemini.hosted_tools import Hosted, lower_hosted
-from llmcore.protocols.gemini.models import ModelRules
+from llmcore.protocols.gemini.models import GeminiDialect, ModelRules
+from llmcore.protocols.gemini.names import NativeObject
+from llmcore.protocols.native_json import object_or_empty
 from llmcore.protocols.tool_schema import SchemaTarget, project
 from llmcore.protocols.tools import (
     freeform_description,
@@ -22,19 +25,17 @@ from llmcore.protocols.tools import (
     unknown_tool,
 )
 from llmcore.schema.errors import UnsupportedToolChoiceError
-from llmcore.schema.json import JsonObject
+from llmcore.schema.json import JsonObject, JsonValue
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import CustomTool, HostedTool, ToolChoice, ToolDefinition
 
-Native: TypeAlias = dict[str, Any]
-
 
 @frozen(kw_only=True)
-class Lowered:
-    """What a request's tools amount to in the body."""
+class LoweredTools:
+    """The tools of a request, as the body has them."""
 
-    tools: list[Native] = field(factory=list[Native])
-    config: Native = field(factory=dict[str, Any])
+    tools: list[NativeObject] = field(factory=list[NativeObject])
+    config: NativeObject = field(factory=dict[str, Any])
     """`toolConfig`."""
 
 
@@ -44,14 +45,14 @@ def lower_tools(
     dialect: GeminiDialect,
     keys: frozenset[str],
     notes: Notes,
-) -> Lowered:
+) -> LoweredTools:
     """Return the body's tools, the caller's functions first, and the choice among them.
 
     *keys* are the ids under which raw tools are this API's own.
     """
-    functions: list[Native] = []
-    hosted: list[Hosted] = []
-    config: Native = {}
+    functions: list[NativeObject] = []
+    hosted: list[HostedLowering] = []
+    config: NativeObject = {}
     for index, tool in enumerate(request.tools):
         path = f"tools[{index}]"
         if isinstance(tool, HostedTool):
@@ -60,7 +61,7 @@ def lower_tools(
             _merge(config, found, path, notes)
         else:
             functions.append(_lower_own(tool, path, rules, notes))
-    tools: list[Native] = [{"functionDeclarations": functions}] if functions else []
+    tools: list[NativeObject] = [{"functionDeclarations": functions}] if functions else []
     tools += [one.tool for one in hosted]
     calling = _lower_choice(request, bool(functions), bool(tools))
     if calling:
@@ -71,11 +72,11 @@ def lower_tools(
     if request.parallel_tool_calls is False and functions:
         why = "the model decides by itself whether it calls functions in parallel"
         notes.dropped("unsupported-parameter", "parallel_tool_calls", why)
-    return Lowered(tools=tools, config=config)
+    return LoweredTools(tools=tools, config=config)
 
 
-def _merge(config: Native, tool: Hosted | None, path: str, notes: Notes) -> None:
-    """Add what *tool* says of `toolConfig`, which all tools share: the first counts."""
+def _merge(config: NativeObject, tool: "HostedLowering | None", path: str, notes: Notes) -> None:
+    """Add the fields of *tool* to `toolConfig`, which all tools share: the first value counts."""
     for name, value in tool.config.items() if tool is not None else ():
         if config.setdefault(name, value) != value:
             why = "the tools before it are told another place, and there is one for all"
@@ -87,10 +88,10 @@ def _merge(config: Native, tool: Hosted | None, path: str, notes: Notes) -> None
 
 def _lower_own(
     tool: ToolDefinition | CustomTool, path: str, rules: ModelRules, notes: Notes
-) -> Native:
+) -> NativeObject:
     if isinstance(tool, CustomTool):
         return _lower_custom(tool, path, rules, notes)
-    declaration: Native = {"name": tool.name, "description": tool.description}
+    declaration: NativeObject = {"name": tool.name, "description": tool.description}
     if not tool.description:
         del declaration["description"]
     if tool.parameters.get("properties") or tool.parameters.keys() - {"type", "properties"}:
@@ -98,14 +99,16 @@ def _lower_own(
     return declaration
 
 
-def _lower_parameters(schema: JsonObject, path: str, rules: ModelRules, notes: Notes) -> Native:
+def _lower_parameters(
+    schema: JsonObject, path: str, rules: ModelRules, notes: Notes
+) -> NativeObject:
     target = SchemaTarget.GEMINI_JSON_SCHEMA if rules.json_schema else SchemaTarget.GEMINI_OPENAPI
     projected = project(schema, target, path)
     notes.extend(projected.diagnostics)
     return {"parametersJsonSchema" if rules.json_schema else "parameters": projected.schema}
 
 
-def _lower_custom(tool: CustomTool, path: str, rules: ModelRules, notes: Notes) -> Native:
+def _lower_custom(tool: CustomTool, path: str, rules: ModelRules, notes: Notes) -> NativeObject:
     """Return a freeform tool as a function of one string, its grammar in words."""
     note_function(path, notes)
     schema: JsonObject = freeform_schema(closed=False)
@@ -119,7 +122,7 @@ def _lower_custom(tool: CustomTool, path: str, rules: ModelRules, notes: Notes) 
 # -- the choice
 
 
-def _lower_choice(request: LLMRequest, has_functions: bool, has_tools: bool) -> Native:
+def _lower_choice(request: LLMRequest, has_functions: bool, has_tools: bool) -> NativeObject:
     """Return `functionCallingConfig`.
 
     `VALIDATED` is the automatic mode that holds calls to their schemas, as `strict` asks.
@@ -141,7 +144,7 @@ def _lower_choice(request: LLMRequest, has_functions: bool, has_tools: bool) -> 
 
 
 def _check(choice: ToolChoice | None, request: LLMRequest, *, has_functions: bool) -> None:
-    """Raise for a choice that cannot be had."""
+    """Raise for a choice that the API does not have."""
     if choice is None or choice.mode in ("auto", "none"):
         return
     names = {tool.name for tool in request.tools if not isinstance(tool, HostedTool)}
@@ -153,3 +156,147 @@ def _check(choice: ToolChoice | None, request: LLMRequest, *, has_functions: boo
         raise UnsupportedToolChoiceError(
             "only functions can be required; the service calls its own tools as it sees fit"
         )
+
+
+# -- hosted tools
+
+
+@frozen(kw_only=True)
+class HostedLowering:
+    """A hosted tool, as the body has it."""
+
+    tool: NativeObject
+    config: NativeObject = field(factory=dict[str, Any])
+    """Fields of `toolConfig` that go with it."""
+    runs_at_server: bool = True
+
+
+def lower_hosted(
+    tool: HostedTool, path: str, dialect: GeminiDialect, keys: frozenset[str], notes: Notes
+) -> HostedLowering | None:
+    """Return *tool* in native form; None where the service has no such tool."""
+    if tool.kind == "raw" and tool.provider in keys:
+        native = dict(tool.options)
+        return HostedLowering(tool=native, runs_at_server=native.keys().isdisjoint(_CLIENT_SIDE))
+    lower = _KINDS.get(tool.kind)
+    if lower is None or (tool.kind == "mcp" and not dialect.mcp_servers):
+        notes.dropped("unsupported-tool", path, _missing(tool))
+        return None
+    options = _Options(dict(tool.options), path, notes)
+    return lower(options, dialect)
+
+
+_CLIENT_SIDE: Final = frozenset({"functionDeclarations", "computerUse"})
+
+
+def _missing(tool: HostedTool) -> str:
+    if tool.kind == "raw":
+        return f"the raw tool is {tool.provider}'s"
+    if tool.kind == "image_generation":
+        return "models draw without a tool: ask for the IMAGE modality in provider_options"
+    return f"Gemini has no {tool.kind} tool"
+
+
+class _Options:
+    """The options of one tool; each is read once."""
+
+    def __init__(self, options: NativeObject, path: str, notes: Notes) -> None:
+        self._options, self._path, self._notes = options, path, notes
+
+    def get(self, name: str) -> Any:
+        return self._options.get(name)
+
+    def take(self, name: str) -> Any:
+        return self._options.pop(name, None)
+
+    def drop(self, *names: str, why: str) -> None:
+        for name in names:
+            if name in self._options:
+                del self._options[name]
+                self._notes.dropped("unsupported-parameter", f"{self._path}.{name}", why)
+
+    def rest(self) -> NativeObject:
+        """Return the remaining options, which are native."""
+        return dict(self._options)
+
+
+def _web_search(options: _Options, dialect: GeminiDialect) -> HostedLowering:
+    options.drop("max_uses", "allowed_domains", why="Google Search cannot be held to it")
+    if not dialect.exclude_domains:
+        options.drop("blocked_domains", why="the service searches all domains")
+    native: NativeObject = {}
+    if blocked := options.take("blocked_domains"):
+        native["excludeDomains"] = blocked
+    config = _near(options)
+    return HostedLowering(tool={"googleSearch": native | options.rest()}, config=config)
+
+
+def _maps(options: _Options, _dialect: GeminiDialect) -> HostedLowering:
+    config = _near(options)
+    return HostedLowering(tool={"googleMaps": options.rest()}, config=config)
+
+
+def _near(options: _Options) -> NativeObject:
+    """Take the user's location out of *options*, and return its fields of `toolConfig`."""
+    config: NativeObject = {}
+    place = object_or_empty(options.get("user_location"))
+    if place.keys() >= set(_COORDINATES):
+        config["retrievalConfig"] = {"latLng": {name: place[name] for name in _COORDINATES}}
+        options.take("user_location")
+    options.drop("user_location", why="a place is told by latitude and longitude")
+    return config
+
+
+_COORDINATES: Final = ("latitude", "longitude")
+
+
+def _web_fetch(options: _Options, _dialect: GeminiDialect) -> HostedLowering:
+    options.drop("max_uses", why="URL context cannot be held to it")
+    return HostedLowering(tool={"urlContext": options.rest()})
+
+
+def _file_search(options: _Options, _dialect: GeminiDialect) -> HostedLowering:
+    native = {
+        "fileSearchStoreNames": options.take("vector_store_ids"),
+        "topK": options.take("max_results"),
+    }
+    given = {name: value for name, value in native.items() if value is not None}
+    return HostedLowering(tool={"fileSearch": given | options.rest()})
+
+
+def _code_execution(options: _Options, _dialect: GeminiDialect) -> HostedLowering:
+    options.drop("container", why="the sandbox is the service's own")
+    return HostedLowering(tool={"codeExecution": options.rest()})
+
+
+_ENVIRONMENTS: Final = {"browser": "BROWSER", "mobile": "MOBILE", "android": "MOBILE"}
+
+
+def _computer_use(options: _Options, _dialect: GeminiDialect) -> HostedLowering:
+    options.drop("display_width", "display_height", why="the model works in relative coordinates")
+    place: JsonValue = options.take("environment") or "browser"
+    if isinstance(place, str) and not place.startswith("ENVIRONMENT_"):
+        place = f"ENVIRONMENT_{_ENVIRONMENTS.get(place.lower(), 'DESKTOP')}"
+    native = {"environment": place} | options.rest()
+    return HostedLowering(tool={"computerUse": native}, runs_at_server=False)
+
+
+def _mcp(options: _Options, _dialect: GeminiDialect) -> HostedLowering:
+    options.drop("allowed_tools", why="all tools of the server are offered")
+    transport: NativeObject = {"url": options.take("server_url")}
+    token = options.take("authorization")
+    if token is not None:
+        transport["headers"] = {"Authorization": f"Bearer {token}"}
+    server = {"name": options.take("server_label"), "streamableHttpTransport": transport}
+    return HostedLowering(tool={"mcpServers": [server | options.rest()]})
+
+
+_KINDS: Final[dict[str, Callable[[_Options, GeminiDialect], HostedLowering]]] = {
+    "web_search": _web_search,
+    "maps": _maps,
+    "web_fetch": _web_fetch,
+    "file_search": _file_search,
+    "code_execution": _code_execution,
+    "computer_use": _computer_use,
+    "mcp": _mcp,
+}

@@ -173,7 +173,7 @@ def test_a_piece_that_belongs_nowhere_is_an_error(path: str) -> None:
     """Half of the arguments are not taken for all of them."""
     chunks = pieces(piece(path, stringValue="x"))
 
-    assert "belongs nowhere" in str(error(streamed([*chunks, chunk(finish="STOP")])))
+    assert "leads to no argument" in str(error(streamed([*chunks, chunk(finish="STOP")])))
 
 
 # -- tools that the service ran

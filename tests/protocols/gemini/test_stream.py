@@ -294,7 +294,7 @@ def test_other_candidates_are_events_of_the_provider() -> None:
         ("MISSING_THOUGHT_SIGNATURE", "error", "error"),
         ("OTHER", "other", "other"),
         ("NO_IMAGE", "other", "other"),
-        ("CONTINUATION", "other", "other"),
+        ("CONTINUATION", "length", "length"),
         ("A_REASON_TO_COME", "other", "other"),
     ],
 )
@@ -472,10 +472,10 @@ def test_a_delta_changes_only_what_it_says() -> None:
     more = decoded(chunk({"text": "b"}))
     after, events = stream.step(state, more)
 
-    assert after.answer is state.answer
+    assert after.info is state.info
     assert events == (TextDelta("text_0", "b"),)
     again, repeated = stream.step(state, more)
-    assert (again.answer, again.usage, repeated) == (after.answer, after.usage, events)
+    assert (again.info, again.usage, repeated) == (after.info, after.usage, events)
 
 
 def test_text_ends_with_the_answer() -> None:

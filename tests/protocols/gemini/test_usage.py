@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from llmcore.protocols.gemini.usage import map_usage
+from llmcore.protocols.gemini.finish import map_usage
 
 
 @pytest.mark.parametrize(

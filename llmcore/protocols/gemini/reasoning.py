@@ -1,26 +1,27 @@
-"""Gemini: how much to think, and whether to show it.
+"""Gemini: lowering how much to think, and whether to show it.
 
 Source: https://ai.google.dev/gemini-api/docs/thinking, read November 2026. Models from 3 on take a
 `thinkingLevel`, 2.5 a `thinkingBudget`, and never both. What an effort is in tokens on 2.5 says
 https://ai.google.dev/gemini-api/docs/openai (thinking).
 """
 
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.gemini.models import LEVELS, ModelRules
+from llmcore.protocols.gemini.names import NativeObject
 from llmcore.schema.options import ReasoningOptions
-
-Native: TypeAlias = dict[str, Any]
 
 _EFFORTS: Final = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 _TOKENS: Final = {"minimal": 1_024, "low": 1_024, "medium": 8_192, "high": 24_576}
 _AUTOMATIC: Final = -1
-"""The budget that leaves it to the model."""
+"""The budget by which the model decides itself."""
 
 
-def lower_thinking(wanted: ReasoningOptions | None, rules: ModelRules, notes: Notes) -> Native:
-    """Return `thinkingConfig`, empty where nothing is asked."""
+def lower_reasoning(
+    wanted: ReasoningOptions | None, rules: ModelRules, notes: Notes
+) -> NativeObject:
+    """Return `thinkingConfig`; empty where the request has no reasoning options."""
     if wanted is None:
         return {}
     if rules.thinking == "none":
@@ -36,7 +37,7 @@ def lower_thinking(wanted: ReasoningOptions | None, rules: ModelRules, notes: No
     return config
 
 
-def _lower_level(wanted: ReasoningOptions, rules: ModelRules, notes: Notes) -> Native:
+def _lower_level(wanted: ReasoningOptions, rules: ModelRules, notes: Notes) -> NativeObject:
     if wanted.effort is None:
         if wanted.budget_tokens is None:
             return {}
@@ -64,7 +65,7 @@ def _level(effort: str, rules: ModelRules) -> str:
     return next(enough, rules.levels[-1])
 
 
-def _lower_budget(wanted: ReasoningOptions, rules: ModelRules, notes: Notes) -> Native:
+def _lower_budget(wanted: ReasoningOptions, rules: ModelRules, notes: Notes) -> NativeObject:
     least, most = rules.budgets
     if wanted.budget_tokens is not None:
         asked, path = wanted.budget_tokens, "reasoning.budget_tokens"

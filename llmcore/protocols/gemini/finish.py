@@ -1,0 +1,144 @@
+"""Gemini: the response as a whole: its start, its metadata, usage and finish reason.
+
+Source: https://ai.google.dev/api/generate-content (FinishReason, BlockReason, UsageMetadata), read
+November 2026. `promptTokenCount` includes cached tokens. `totalTokenCount` "is the sum of prompt,
+candidates, tool use prompt and thoughts": what the service's own tools returned is input beside
+the prompt, and thoughts are output beside the candidates. Counts of 0 are left out, as protobuf's
+JSON does.
+
+    {"candidates": [{"finishReason": "STOP"}], "modelVersion": "gemini-3-flash", "responseId": "r1",
+     "usageMetadata": {"promptTokenCount": 7, "candidatesTokenCount": 5, "totalTokenCount": 12}}
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from llmcore.protocols.gemini.content import omit_keys
+from llmcore.protocols.gemini.names import FINISH_REASONS, PROTOCOL_ID, NativeObject
+from llmcore.protocols.gemini.state import State, change
+from llmcore.protocols.native_json import count_or_none, object_or_empty, str_or_none
+from llmcore.schema.events import (
+    FinishReason,
+    LLMEvent,
+    StepStart,
+    StreamStart,
+)
+from llmcore.schema.usage import Usage
+
+_BEGINNINGS: Final = frozenset(
+    {"candidates", "promptFeedback", "usageMetadata", "modelVersion", "responseId"}
+)
+
+
+def on_start(state: State, chunk: NativeObject, events: list[LLMEvent]) -> State:
+    """Emit `StreamStart` and `StepStart` at the first chunk that is part of a response."""
+    if state.info.started or _BEGINNINGS.isdisjoint(chunk):
+        return state
+    context = state.info.context
+    response_id = str_or_none(chunk.get("responseId"))
+    usage = object_or_empty(chunk.get("usageMetadata"))
+    events.append(
+        StreamStart(
+            provider=context.provider,
+            model=str_or_none(chunk.get("modelVersion")) or context.model,
+            id=response_id,
+            protocol=PROTOCOL_ID,
+            usage=map_usage(usage) if "promptTokenCount" in usage else None,
+        )
+    )
+    events.append(StepStart())
+    return change(state, started=True, response_id=response_id)
+
+
+_NO_METADATA: Final = ("candidates", "usageMetadata", "modelVersion", "responseId", "error")
+_NO_CANDIDATE_METADATA: Final = ("content", "index", "finishReason", "logprobsResult")
+
+
+def on_response_fields(state: State, chunk: NativeObject) -> State:
+    """Keep the usage, the feedback on the prompt and the metadata of *chunk*."""
+    state = with_usage(state, chunk)
+    feedback = object_or_empty(chunk.get("promptFeedback"))
+    blocked = str_or_none(feedback.get("blockReason"))
+    if blocked is not None:
+        state = change(state, blocked=blocked)
+    return _with_metadata(state, omit_keys(chunk, *_NO_METADATA))
+
+
+def on_candidate_fields(state: State, candidate: NativeObject, more: NativeObject) -> State:
+    """Keep the finish reason and the metadata of *candidate*, with *more* of it."""
+    reason = str_or_none(candidate.get("finishReason"))
+    if reason is not None:
+        state = change(state, reason=reason)
+    return _with_metadata(state, omit_keys(candidate, *_NO_CANDIDATE_METADATA) | more)
+
+
+def with_usage(state: State, chunk: NativeObject) -> State:
+    """Return *state* with the usage that each chunk restates."""
+    usage = chunk.get("usageMetadata")
+    if not isinstance(usage, dict):
+        return state
+    return State(state.info, latest(state.usage, usage), state.pieces)
+
+
+def _with_metadata(state: State, found: NativeObject) -> State:
+    """Merge *found* into the metadata; objects are merged too, as grounding comes in pieces."""
+    known = state.info.metadata
+    new: dict[str, Any] = {}
+    for name, value in found.items():
+        before = known.get(name)
+        merged = (
+            {**before, **value} if isinstance(before, dict) and isinstance(value, dict) else value
+        )
+        if merged != before:
+            new[name] = merged
+    return change(state, metadata={**known, **new}) if new else state
+
+
+def map_reason(raw: str | None, blocked: str | None, *, called: bool) -> FinishReason:
+    """Return the finish reason; the service says STOP though functions were called."""
+    if raw is None and blocked is not None:
+        return FinishReason("content_filter", blocked)
+    reason = FINISH_REASONS.get(raw or "", "other")
+    if called and (reason == "stop" or not raw):
+        reason = "tool_calls"
+    return FinishReason(reason, raw or None)
+
+
+# -- usage
+
+
+_COUNTS: Final = frozenset({"promptTokenCount", "totalTokenCount"})
+
+
+def latest(known: dict[str, Any] | None, usage: dict[str, Any]) -> dict[str, Any]:
+    """Return the usage of a stream after a chunk with *usage*.
+
+    Each chunk restates all counts, and a count that it leaves out is 0. Only a chunk without counts
+    (`trafficType` alone) is merged into *known*.
+    """
+    return usage if known is None or not _COUNTS.isdisjoint(usage) else {**known, **usage}
+
+
+def map_usage(usage: Mapping[str, Any]) -> Usage:
+    """Return `usageMetadata` as a Usage, whose counts are inclusive."""
+    prompt = count_or_none(usage.get("promptTokenCount"))
+    from_tools = count_or_none(usage.get("toolUsePromptTokenCount"))
+    candidates = count_or_none(usage.get("candidatesTokenCount"))
+    thoughts = count_or_none(usage.get("thoughtsTokenCount"))
+    total = count_or_none(usage.get("totalTokenCount"))
+    input_tokens = _sum(prompt, from_tools)
+    output_tokens = _sum(candidates, thoughts)
+    if output_tokens is None and input_tokens is not None and total is not None:
+        output_tokens = max(total - input_tokens, 0)
+    return Usage.make(
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
+        total_tokens=total,
+        cache_read_tokens=count_or_none(usage.get("cachedContentTokenCount")),
+        reasoning_tokens=thoughts,
+        raw=dict(usage),
+    )
+
+
+def _sum(one: int | None, other: int | None) -> int | None:
+    return other if one is None else one + (other or 0)
