@@ -18,7 +18,7 @@ import math
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from inspect import isawaitable
-from typing import TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import anyio
 from anyio.abc import TaskGroup
@@ -43,6 +43,7 @@ from llmcore.schema.events import (
     StepFinish,
     StepStart,
     StreamStart,
+    attach_native,
 )
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
@@ -274,7 +275,7 @@ class Run:
         self.ended = self._complete = True
         usage = total_usage(self.steps) if len(self.steps) > 1 else finish.usage
         response, notes = self.steps[-1].response, tuple(self._diagnostics)
-        return (evolve(finish, usage=usage, diagnostics=notes, response=response),)
+        return (_changed(finish, usage=usage, diagnostics=notes, response=response),)
 
     def _with_rounds_used_up(self, step: StepResult, context: ToolContext) -> StepResult:
         """Return *step* with a Diagnostic if its calls would have run in one more round."""
@@ -314,7 +315,7 @@ class Run:
         )
 
     def _attempt(self, request: LLMRequest, limits: Timeouts) -> EventStream:
-        return self._client.stream(request, timeouts=limits)
+        return self._client.stream(request, timeouts=limits, raw=self._plan.raw)
 
     def _context(self, *answer: Message) -> ToolContext:
         return ToolContext(
@@ -338,9 +339,9 @@ class Run:
             if type(event) not in _FRAME:  # nearly all of them: asked first, and quickly
                 found.append(event)
             elif isinstance(event, StepStart):
-                found.append(StepStart(number, answer=self._answer))
+                found.append(_changed(event, step=number, answer=self._answer))
             elif isinstance(event, StepFinish):
-                found.append(evolve(event, step=number))
+                found.append(_changed(event, step=number))
             elif isinstance(event, StreamStart) and self._started:
                 self._diagnostics.extend(event.diagnostics)
                 self._answer = evolve(event, diagnostics=())
@@ -351,6 +352,15 @@ class Run:
 
 
 _FRAME = {StreamStart, StepStart, StepFinish}
+
+_Event = TypeVar("_Event", StepStart, StepFinish, Finish)
+
+
+def _changed(event: _Event, **changes: Any) -> _Event:
+    """Return *event* with other values, and with its native frame."""
+    made = evolve(event, **changes)
+    attach_native([made], event.native)
+    return made
 
 
 def _checked_step(changed: NextStep | None, step: NextStep) -> NextStep:

@@ -2,7 +2,7 @@
 
 import inspect
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from typing import Any, Generic, Self, TypeVar, Unpack, overload
 
 from attrs import evolve
@@ -30,6 +30,8 @@ from llmcore.schema.options import ResponseFormat
 from llmcore.schema.response import LLMResponse
 
 _T = TypeVar("_T")
+_T_co = TypeVar("_T_co", covariant=True)
+_Element = TypeVar("_Element")
 _F = TypeVar("_F", bound=Callable[..., object])
 
 _STOPPED = {
@@ -219,7 +221,7 @@ class _ObservedStream(StreamResult):
         return event
 
 
-class StreamObjectResult(Generic[_T]):
+class StreamObjectResult(Generic[_T_co]):
     """An object that arrives: iterate over it for partial objects, as plain JSON.
 
     Each of them contains the one before. They are not validated, and in long answers not
@@ -236,8 +238,8 @@ class StreamObjectResult(Generic[_T]):
         self._fresh = False
         self._restarted = False
         self._flushed = False
-        self._elements: _Elements | None = None
-        self._result: GenerateResult[_T] | None = None
+        self._elements: _Elements[Any] | None = None
+        self._result: GenerateResult[_T_co] | None = None
 
     async def __aenter__(self) -> Self:
         await self.stream.__aenter__()
@@ -262,7 +264,9 @@ class StreamObjectResult(Generic[_T]):
         raise StopAsyncIteration
 
     @property
-    def element_stream(self) -> AsyncIterator[Any]:
+    def element_stream(
+        self: "StreamObjectResult[Collection[_Element]]",
+    ) -> AsyncIterator[_Element]:
         """The elements of an array, each once, when it is complete and validated.
 
         InvalidRequestError if the schema's root is no array. An element that is not valid
@@ -272,11 +276,11 @@ class StreamObjectResult(Generic[_T]):
             self._elements = _Elements(self, self._wanted.elements())
         return self._elements
 
-    async def object(self) -> _T:
+    async def object(self) -> _T_co:
         """Read what is left and return the validated object; raises as `generate_object`."""
         return (await self.result()).output
 
-    async def result(self) -> GenerateResult[_T]:
+    async def result(self) -> GenerateResult[_T_co]:
         """Read what is left and return what `generate_object` would."""
         if self._result is None:
             self._result = _with_output(await self.stream.result(), self._wanted)
@@ -312,11 +316,11 @@ class StreamObjectResult(Generic[_T]):
         self._latest, self._fresh = value, True
 
 
-class _Elements:
+class _Elements(Generic[_Element]):
     """An array's elements. An object, since a generator left in the middle is nobody's to close."""
 
     def __init__(
-        self, source: "StreamObjectResult[Any]", convert: Callable[[JsonValue], Any]
+        self, source: "StreamObjectResult[Any]", convert: Callable[[JsonValue], _Element]
     ) -> None:
         self._source = source
         self._convert = convert
@@ -327,7 +331,7 @@ class _Elements:
     def __aiter__(self) -> Self:
         return self
 
-    async def __anext__(self) -> Any:
+    async def __anext__(self) -> _Element:
         while self._rest is None:
             found = self._source._scanner.found  # noqa: SLF001  (the two are one)
             if found and not self._misread:
@@ -341,7 +345,7 @@ class _Elements:
             raise StopAsyncIteration
         return self._convert(self._rest.popleft())
 
-    def _taken(self, element: JsonValue) -> Any:
+    def _taken(self, element: JsonValue) -> _Element:
         value = self._convert(element)
         self._delivered.append(element)
         return value

@@ -128,6 +128,8 @@ class RunSettings(TypedDict, total=False):
     timeout: float | Timeouts | None
     """Seconds for the whole run, or all limits; None takes the client's."""
     abort_signal: AbortSignal | None
+    raw: bool
+    """Whether events have their `native` frame, and responses the `raw` document they came as."""
 
 
 class Settings(RunSettings, total=False):
@@ -202,6 +204,7 @@ class Plan:
     retry_policy: RetryPolicy | None = field(default=None, validator=_A_POLICY)
     timeout: float | Timeouts | None = field(default=None, validator=_A_LIMIT)
     abort_signal: AbortSignal | None = field(default=None, validator=_A_SIGNAL)
+    raw: bool = False
     client: Client | None = field(default=None, validator=_A_CLIENT)
 
     def first_request(self) -> LLMRequest:
@@ -211,10 +214,8 @@ class Plan:
             return evolve(self.request, tools=definitions_of(self.offered_tools()))
         if self.prompt is None and self.messages is None:
             raise InvalidRequestError("there is nothing to ask: give a prompt or messages")
-        if self.model is None:
-            raise InvalidRequestError("which model is to be asked? Give a Model or a model's id")
         return request(
-            model=self.model,
+            model=self.model or "",  # the newest of the provider
             prompt=self.prompt,
             messages=self.messages,
             provider=self.provider,

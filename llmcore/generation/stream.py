@@ -84,7 +84,7 @@ class StreamResult:
         """The conversation so far, without a step that is not done."""
         return self._run.messages
 
-    async def result(self) -> GenerateResult:
+    async def result(self) -> GenerateResult[None]:
         """Read what is left and return the result of the run; raises its error."""
         self._batch, self._next = (), 0
         while await self._run.next_batch():

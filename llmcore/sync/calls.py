@@ -79,6 +79,30 @@ def stream(
     return StreamResult(asynchronous_stream(model, prompt, **_settings(settings)))
 
 
+@overload
+def generate_object(
+    model: Model | str | None = None,
+    prompt: str | None = None,
+    *,
+    schema: type[_T],
+    schema_name: str | None = None,
+    schema_description: str | None = None,
+    **settings: Unpack[SyncSettings],
+) -> GenerateResult[_T]: ...
+
+
+@overload
+def generate_object(
+    model: Model | str | None = None,
+    prompt: str | None = None,
+    *,
+    schema: object,
+    schema_name: str | None = None,
+    schema_description: str | None = None,
+    **settings: Unpack[SyncSettings],
+) -> GenerateResult[Any]: ...
+
+
 @_signed_as(objects.generate_object)
 def generate_object(
     model: Model | str | None = None,
@@ -88,7 +112,7 @@ def generate_object(
     schema_name: str | None = None,
     schema_description: str | None = None,
     **settings: Unpack[SyncSettings],
-) -> GenerateResult:
+) -> GenerateResult[Any]:
     """Do what `generate` does, and return the answer as an object, in `output`.
 
     `llmcore.generate_object`, blocking.

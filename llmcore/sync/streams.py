@@ -1,6 +1,6 @@
 """Blocking views of streams: events, text, objects."""
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, Generic, Self, TypeVar
 
 from llmcore.client import event_stream as events
@@ -16,6 +16,8 @@ from llmcore.schema.result import Result
 from llmcore.sync.pulling import Connection, Pulled, one_by_one
 
 _T = TypeVar("_T")
+_T_co = TypeVar("_T_co", covariant=True)
+_Element = TypeVar("_Element")
 
 
 class Reading(Generic[_T]):
@@ -106,7 +108,7 @@ class StreamResult(Reading[LLMEvent]):
         """The conversation so far, without a step that is not done."""
         return self._stream.messages
 
-    def result(self) -> GenerateResult:
+    def result(self) -> GenerateResult[None]:
         """Read what is left and return the result of the run; raises its error."""
         self._items.drop()
         return self._connection.run(self._stream.result)
@@ -116,14 +118,14 @@ class StreamResult(Reading[LLMEvent]):
         return self.result().response
 
 
-class StreamObjectResult(Reading[JsonValue], Generic[_T]):
+class StreamObjectResult(Reading[JsonValue], Generic[_T_co]):
     """An object that arrives: `llmcore.StreamObjectResult`, blocking.
 
     Iterate over it for partial objects, as plain JSON, each of which contains the one before.
     After the last of them, iteration raises what `object` raises.
     """
 
-    def __init__(self, stream: objects.StreamObjectResult[_T]) -> None:
+    def __init__(self, stream: objects.StreamObjectResult[_T_co]) -> None:
         connection = Connection(stream)
         super().__init__(connection, Pulled(connection, one_by_one(stream)))
         self._stream = stream
@@ -132,7 +134,7 @@ class StreamObjectResult(Reading[JsonValue], Generic[_T]):
         """The events. What is read here is not missed by the other views."""
 
     @property
-    def element_stream(self) -> Iterator[Any]:
+    def element_stream(self: "StreamObjectResult[Collection[_Element]]") -> Iterator[_Element]:
         """The elements of an array, each once, when it is complete and validated.
 
         Raises as that of `llmcore.StreamObjectResult` does.
@@ -141,11 +143,11 @@ class StreamObjectResult(Reading[JsonValue], Generic[_T]):
             self._elements = Pulled(self._connection, one_by_one(self._stream.element_stream))
         return iter(self._elements)
 
-    def object(self) -> _T:
+    def object(self) -> _T_co:
         """Read what is left and return the validated object; raises as `generate_object`."""
         return self._connection.run(self._stream.object)
 
-    def result(self) -> GenerateResult:
+    def result(self) -> GenerateResult[_T_co]:
         """Read what is left and return what `generate_object` would."""
         return self._connection.run(self._stream.result)
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from attrs import evolve
 
+from llmcore.catalog.lookup import get_latest_model
 from llmcore.client.client import Client
 from llmcore.client.event_stream import EventStream
 from llmcore.client.middleware import Next
@@ -19,6 +20,7 @@ from llmcore.generation.retry import RetryPolicy
 from llmcore.generation.settings import NextStep
 from llmcore.generation.stream import stream
 from llmcore.generation.tool import Tool, tool
+from llmcore.routes.openai_compatible import OpenAICompatible
 from llmcore.schema.codec import from_json, to_json
 from llmcore.schema.content import ToolCallPart
 from llmcore.schema.diagnostics import Diagnostic
@@ -50,6 +52,7 @@ from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest, request
 from llmcore.schema.tools import ToolChoice, ToolDefinition
 from llmcore.schema.usage import Usage
+from llmcore.testing import scripted
 from tests.support.servers.loopback import chat_chunk, chat_whole
 from tests.support.wire.generation import any_model, calls_of, client_of, text_of
 
@@ -603,3 +606,16 @@ async def test_results_are_json() -> None:
 
     assert from_json(GenerateResult, to_json(result)) == result
     assert from_json(StepResult, to_json(result.steps[0])) == result.steps[0]
+
+
+async def test_a_call_without_a_model_goes_to_the_newest_of_the_default_provider() -> None:
+    """Nobody has to know its id."""
+    transport = scripted(text_of())
+    facade = OpenAICompatible.configure(name="openai", base_url="https://x", api_key="k")
+    client = Client(providers={"openai": facade}, default_provider="openai", transport=transport)
+    await generate(prompt="Hi", client=client)
+
+    newest = get_latest_model("openai")
+    assert newest is not None
+    body: Any = json.loads(transport.requests[0].body)
+    assert body["model"] == newest.id

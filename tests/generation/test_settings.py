@@ -111,7 +111,6 @@ def test_two_retries_are_the_default() -> None:
 @pytest.mark.parametrize(
     ("given", "instead"),
     [
-        ({"model": None}, "which model is to be asked? Give a Model or a model's id"),
         ({"model": 3}, "model is a Model or a model's id, not a int"),
         ({"prompt": None}, "there is nothing to ask: give a prompt or messages"),
         ({"request": {}}, "request is an LLMRequest, not a dict"),

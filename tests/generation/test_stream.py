@@ -120,6 +120,24 @@ async def test_finish_carries_the_whole_response_of_the_last_step(
     )
 
 
+async def test_raw_gives_each_event_its_native_frame() -> None:
+    """Of every step, and each response the list of its frames."""
+    client, _ = client_of(CALL, text_of())
+    result = stream(MODEL, "Hi", tools=[look], client=client, raw=True)
+    events = [event async for event in result]
+
+    deltas = [event for event in events if isinstance(event, TextDelta)]
+    natives: list[Any] = [event.native for event in deltas]
+    assert [native["choices"][0]["delta"]["content"] for native in natives] == ["Hel", "lo"]
+    assert all(event.native is not None for event in events if isinstance(event, StepFinish))
+    for step in result.steps:
+        assert isinstance(step.response.raw, list)
+        assert step.response.raw[-1] == "[DONE]"
+
+    client, _ = client_of(text_of())
+    assert all([event.native is None async for event in stream(MODEL, "Hi", client=client)])
+
+
 @both_ways
 async def test_steps_are_numbered_and_tools_stand_between_them(entered: bool) -> None:
     """One start and one finish, however many calls it takes."""

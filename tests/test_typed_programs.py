@@ -1,4 +1,4 @@
-"""Type checkers know prepared bodies and matched results, without a plugin."""
+"""Programs of users, under mypy and pyright in strict mode: each states its types itself."""
 
 import subprocess
 import sys
@@ -6,16 +6,14 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-PROGRAMS = [
-    "tests/support/programs/typed_bodies.py",
-    "tests/support/programs/matched_results.py",
-]
+ROOT = Path(__file__).parents[1]
+PROGRAMS = sorted(str(path) for path in (ROOT / "tests/support/programs").glob("typed_*.py"))
 
 
 @pytest.mark.parametrize("checker", ["mypy --strict", "pyright --pythonpath {python}"])
-def test_type_checkers_know_the_native_body_of_a_prepared_request(checker: str) -> None:
-    """The programs state each type with `assert_type`, and indexes a body without a cast."""
+def test_programs_of_users_pass_the_type_checker_in_strict_mode(checker: str) -> None:
+    """Each of them states types by `assert_type`, and uses values without a cast."""
+    assert PROGRAMS
     command = checker.format(python=sys.executable).split()
 
     ran = subprocess.run(
