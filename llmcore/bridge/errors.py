@@ -1,6 +1,7 @@
-"""Errors in OpenAI's form: what a client of the bridge reads when a request fails.
+"""Why a request has no answer: an HTTP status, and words that every API has a form for.
 
-Source: https://developers.openai.com/api/docs/guides/error-codes, read November 2026.
+Types and codes are those of https://developers.openai.com/api/docs/guides/error-codes, read
+November 2026, which other APIs' fronts translate.
 """
 
 from collections.abc import Mapping
@@ -11,7 +12,6 @@ from attrs import asdict, frozen
 
 from llmcore.schema import errors
 from llmcore.schema.errors import LLMError
-from llmcore.schema.json import JsonObject
 
 INVALID_REQUEST: Final = "invalid_request_error"
 SERVER_ERROR: Final = "server_error"
@@ -19,7 +19,7 @@ SERVER_ERROR: Final = "server_error"
 
 @frozen(kw_only=True, auto_exc=False)
 class BridgeError(Exception):
-    """Why a request has no answer: an HTTP status, and OpenAI's words for it."""
+    """Why a request has no answer."""
 
     status: int
     message: str
@@ -31,24 +31,14 @@ class BridgeError(Exception):
     """Seconds to wait, where waiting helps."""
     upstream_request_id: str | None = None
     """The upstream provider's id of the request, for a response header."""
+    headers: tuple[tuple[str, str], ...] = ()
+    """Further headers of the response."""
 
     def __str__(self) -> str:
         return f"{self.message} ({self.status}, {self.code or self.type})"
 
     def __reduce__(self) -> tuple[object, ...]:
         return partial(type(self), **asdict(self)), ()
-
-
-def envelope(error: BridgeError) -> JsonObject:
-    """Return the body of an error response."""
-    return {
-        "error": {
-            "message": error.message,
-            "type": error.type,
-            "param": error.param,
-            "code": error.code,
-        }
-    }
 
 
 # -- of requests
@@ -70,29 +60,14 @@ def overloaded(message: str) -> BridgeError:
     )
 
 
-def previous_response_not_found(response_id: str) -> BridgeError:
-    """Return the error of a request that continues what is not stored, 400."""
+def state_unavailable() -> BridgeError:
+    """Return the error of a request that needs the store while it cannot be reached, 503."""
     return BridgeError(
-        status=400,
-        message=f"Previous response with id '{response_id}' not found. Responses are kept only "
-        "for a time, and not at all with store: false; send the whole conversation as input.",
-        code="previous_response_not_found",
-        param="previous_response_id",
-    )
-
-
-def response_not_found(response_id: str) -> BridgeError:
-    """Return the error of a response that is not stored, 404."""
-    return BridgeError(status=404, message=f"Response with id '{response_id}' not found.")
-
-
-def item_not_found(item_id: str) -> BridgeError:
-    """Return the error of a reference to an item that is not stored, 404."""
-    return BridgeError(
-        status=404,
-        message=f"Item with id '{item_id}' not found. Items are kept only for a time, and not "
-        "at all with store: false; send the item itself instead of a reference.",
-        param="input",
+        status=503,
+        message="the response store cannot be reached; try again, or send store: false",
+        type=SERVER_ERROR,
+        code="state_unavailable",
+        retry_after=1,
     )
 
 
@@ -138,21 +113,3 @@ def from_llm_error(error: LLMError) -> BridgeError:
         retry_after=error.retry_after,
         upstream_request_id=error.request_id,
     )
-
-
-_IN_RESPONSE: Final[Mapping[str, str]] = {
-    CONTEXT_LENGTH: CONTEXT_LENGTH,
-    NO_QUOTA: NO_QUOTA,
-    RATE_LIMIT: RATE_LIMIT,
-}
-
-
-def response_error(error: LLMError) -> JsonObject:
-    """Return `error` of a response that failed after it began.
-
-    Of the codes, clients read those of too long a context, no quota and rate limits; all other
-    upstream failures are `server_error`, and requests it refuses `invalid_prompt`.
-    """
-    told = from_llm_error(error)
-    other = "invalid_prompt" if told.type == INVALID_REQUEST else SERVER_ERROR
-    return {"code": _IN_RESPONSE.get(told.code or "", other), "message": told.message}

@@ -11,7 +11,6 @@ from llmcore.bridge.http.logs import log
 from llmcore.bridge.model_map import ModelMap, Target
 from llmcore.bridge.upstream import Upstreams
 from llmcore.schema.errors import LLMError
-from llmcore.schema.json import JsonObject
 
 _LIST_FOR_S = 60.0
 """How long the upstream's list of models is used again."""
@@ -44,22 +43,17 @@ class ModelNames:
             raise _no_model(name)
         return target
 
-    async def all(self) -> JsonObject:
-        """Return the list of models: the map's, and the upstream's own where they pass."""
+    async def all(self) -> Sequence[str]:
+        """Return the names of models: the map's, and the upstream's own where they pass."""
         names = dict.fromkeys(self._model_map.models)
         if self._model_map.passes:
             names |= dict.fromkeys(await self._upstream_models(self._model_map.upstream))
-        return {"object": "list", "data": [self._listing(name) for name in names]}
+        return list(names)
 
-    def one(self, name: str) -> JsonObject:
-        """Return one model; BridgeError, 404, if nobody answers to that name."""
-        self.target(name)
-        return self._listing(name)
-
-    def _listing(self, name: str) -> JsonObject:
+    def owner(self, name: str) -> str:
+        """Return the provider of the model called *name*."""
         target = self._model_map.resolve(name)
-        owner = "openbridge" if target is None else target.provider
-        return {"id": name, "object": "model", "created": 0, "owned_by": owner}
+        return "openbridge" if target is None else target.provider
 
     async def _upstream_models(self, provider: str) -> Sequence[str]:
         async with self._asking:  # many who ask at once cost the upstream one request

@@ -9,25 +9,21 @@ import logging
 import math
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import anyio
-from attrs import evolve, field, frozen
+from attrs import evolve, frozen
 
 from llmcore.bridge.config import Settings
 from llmcore.bridge.drop_rejected_parameters import rejected_parameter, without_parameter
-from llmcore.bridge.errors import SERVER_ERROR, BridgeError, from_llm_error
+from llmcore.bridge.errors import BridgeError, from_llm_error, state_unavailable
 from llmcore.bridge.http.logs import LOGGER, log
 from llmcore.bridge.http.metrics import Metrics
 from llmcore.bridge.policy import TranslationPolicy
-from llmcore.bridge.responses.answer import ResponsesFold
-from llmcore.bridge.responses.events import Event
-from llmcore.bridge.responses.grammar import Checker
-from llmcore.bridge.responses.request import Translation
 from llmcore.bridge.state.store import Record, StateUnavailableError, Store
 from llmcore.client.client import Client
 from llmcore.client.event_stream import EventStream
-from llmcore.client.large_requests import holds_much, is_large, off_the_loop
+from llmcore.client.large_requests import is_large, off_the_loop
 from llmcore.folds.beginnings import says_something
 from llmcore.generation.model_call import ModelCall
 from llmcore.generation.rejected_reasoning import without_opaque_reasoning
@@ -42,7 +38,9 @@ from llmcore.schema.events import (
     StreamStart,
 )
 from llmcore.schema.json import JsonObject
+from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
+from llmcore.schema.usage import Usage
 
 _FIRST_DELAY_S = 0.5
 _MAX_DELAY_S = 20.0
@@ -50,48 +48,113 @@ _LEAST_S = 0.001
 """Left of the time for an answer, at least: a limit of 0 is none."""
 
 
+Event = dict[str, Any]
+"""One event of a stream, in the form of the client's API."""
+
+
+class AnswerWriter(Protocol):
+    """Writes one answer in the form of an API: as events, and as the object they add up to."""
+
+    @property
+    def error(self) -> LLMError | None:
+        """Why the answer failed, if it did."""
+        ...
+
+    @property
+    def ended(self) -> bool:
+        """Whether the terminal event was written: nothing comes after it."""
+        ...
+
+    @property
+    def outcome(self) -> str:
+        """How the answer ended, in a word for metrics."""
+        ...
+
+    @property
+    def usage(self) -> Usage | None:
+        """Tokens, as far as the upstream has counted them."""
+        ...
+
+    @property
+    def diagnostics(self) -> Sequence[Diagnostic]:
+        """What was lost, changed or invented, from the request to the last event."""
+        ...
+
+    def start(self) -> Sequence[Event]:
+        """Return the events that open the stream."""
+        ...
+
+    def feed(self, event: LLMEvent) -> Sequence[Event]:
+        """Return the events that *event* amounts to. None come after a terminal one."""
+        ...
+
+    def close(self, error: LLMError) -> Sequence[Event]:
+        """Return the terminal event of an answer whose events stopped before their end."""
+        ...
+
+    def failed_instead(self, event: Event, message: str) -> Event:
+        """Return the event of a failure in place of *event*, which ended the stream."""
+        ...
+
+    def continue_from(self, messages: tuple[Message, ...]) -> None:
+        """Keep *messages*, which the upstream could read, as the conversation up to here."""
+        ...
+
+    def whole(self) -> JsonObject:
+        """Return the answer as one object, once it has ended. Raises BridgeError without one."""
+        ...
+
+    def record(self) -> Record:
+        """Return what is to be stored of the answer, once it has ended."""
+        ...
+
+
 @frozen(kw_only=True)
-class Parts:
-    """What every turn works with."""
+class AnswerPlan:
+    """A request that was read: what the upstream is asked, and how its answer is written."""
+
+    id: str
+    model: str
+    """The name by which the client called the model."""
+    provider: str
+    request: LLMRequest
+    writer: AnswerWriter
+    streamed: bool
+    stored: bool
+    is_large: bool = False
+    """Whether events that repeat parts of the request take a while to serialize."""
+    encode: Callable[[Event], bytes]
+    heartbeat: bytes
+    """What a silent stream is sent."""
+    error_form: Callable[[BridgeError], JsonObject]
+    check: Callable[[Event], Sequence[str]] | None = None
+    """Returns what of an event breaks the API's grammar, where streams are checked."""
+
+
+@frozen(kw_only=True)
+class RunContext:
+    """What every run works with."""
 
     settings: Settings
     client: Client
     store: Store
     metrics: Metrics
     policy: TranslationPolicy
-    new_id: Callable[[str], str] = field(repr=False)
 
 
-class Turn:
+class ResponseRun:
     """An answer under way. Nothing is sent upstream before the first events are asked for."""
 
-    form: Callable[[JsonObject], JsonObject] | None = None
-    """What a whole answer is made into, where it is no response object."""
-
-    def __init__(
-        self, parts: Parts, translation: Translation, *, response_id: str, owner: str, provider: str
-    ) -> None:
-        self.id = response_id
-        self.provider = provider
-        self.streamed = translation.stream
-        self.is_large = holds_much(translation.echo)
-        """Whether what the response repeats of the request takes a while to serialize."""
+    def __init__(self, context: RunContext, plan: AnswerPlan) -> None:
+        self.plan = plan
         self.upstream_request_id: str | None = None
         self.dropped: list[str] = []
         """Parameters that were left out because the upstream rejected them."""
         self._removed: list[Diagnostic] = []
-        self._parts = parts
-        self._translation = translation
-        self._owner = owner
-        self._fold = ResponsesFold(
-            translation,
-            response_id=response_id,
-            created_at=int(time.time()),
-            new_id=parts.new_id,
-        )
-        self._checker = Checker() if parts.settings.check_stream else None
-        self._request: LLMRequest = translation.request
-        total_s = parts.settings.limits.total_s
+        self._context = context
+        self._writer = plan.writer
+        self._request = plan.request
+        total_s = context.settings.limits.total_s
         self._deadline = math.inf if total_s is None else anyio.current_time() + total_s
         self._call = self._new_call()
         self._announced = False
@@ -102,26 +165,21 @@ class Turn:
         self._asked_at = 0.0
 
     @property
-    def response(self) -> JsonObject:
-        """The response object, once the last events were handed out."""
-        return self._fold.response
-
-    @property
     def error(self) -> LLMError | None:
         """Why the answer failed, if it did."""
-        return self._fold.error
+        return self._writer.error
 
     @property
     def diagnostics(self) -> Sequence[Diagnostic]:
         """What was lost, changed or invented so far, on the way up and on the way back."""
-        return (*self._fold.diagnostics, *self._removed)
+        return (*self._writer.diagnostics, *self._removed)
 
     def announce(self) -> Sequence[Event]:
         """Return the events that open the stream, the first time; from then on it is one."""
         if self._announced:
             return ()
         self._announced = True
-        return self._checked(self._fold.start())
+        return self._checked(self._writer.start())
 
     async def next_events(self) -> Sequence[Event]:
         """Return the next events, at least one; empty after the last.
@@ -146,12 +204,12 @@ class Turn:
         return ()
 
     async def whole(self) -> JsonObject:
-        """Return the response object; BridgeError if there is none."""
+        """Return the answer as one object; BridgeError if there is none."""
         while await self.next_events():
             pass
-        if self._fold.error is not None:
-            raise from_llm_error(self._fold.error)
-        return self.response if self.form is None else self.form(self.response)
+        if self._writer.error is not None:
+            raise from_llm_error(self._writer.error)
+        return self._writer.whole()
 
     def failed_events(self, error: LLMError) -> Sequence[Event]:
         """Return the events that end an announced stream with *error*; none if it has ended."""
@@ -160,9 +218,9 @@ class Turn:
         self._ended = True
         self._count("failed")
         events = [*self.announce(), *self._unsent]
-        if self._fold.ended:
-            events[-1] = _failed_instead(events[-1], error)
-        return [*events, *self._checked(self._fold.close(error))]
+        if self._writer.ended:
+            events[-1] = self._writer.failed_instead(events[-1], error.message)
+        return [*events, *self._checked(self._writer.close(error))]
 
     async def aclose(self) -> None:
         """Hang up on the upstream, if it is still at work."""
@@ -176,13 +234,13 @@ class Turn:
 
     def _new_call(self) -> ModelCall:
         def attempt() -> EventStream:
-            return self._parts.client.stream(self._request, timeouts=self._timeouts())
+            return self._context.client.stream(self._request, timeouts=self._timeouts())
 
         def without_reasoning() -> EventStream:
             self._drop_reasoning()
             return attempt()
 
-        settings = self._parts.settings
+        settings = self._context.settings
         policy = RetryPolicy(
             max_retries=settings.retries,
             retry_timeouts=settings.retry_timeouts,
@@ -200,7 +258,7 @@ class Turn:
 
     def _timeouts(self) -> Timeouts:
         """Return the time limits of the next try: of the whole, what the tries before left."""
-        limits = self._parts.client.timeouts
+        limits = self._context.client.timeouts
         if self._deadline == math.inf:
             return limits
         return evolve(limits, total=max(self._deadline - anyio.current_time(), _LEAST_S))
@@ -208,19 +266,19 @@ class Turn:
     def _drop_reasoning(self) -> None:
         """Go on without the encrypted reasoning that the upstream cannot read."""
         self._request = without_opaque_reasoning(self._request)
-        self._fold.continue_from(self._request.messages)
+        self._writer.continue_from(self._request.messages)
         why = "the upstream cannot read it: it is of another account, deployment or model"
         self._removed.append(
             Diagnostic("opaque-data-dropped", "input", action="dropped", message=why)
         )
-        log(logging.WARNING, "encrypted_reasoning_dropped", provider=self.provider)
+        log(logging.WARNING, "encrypted_reasoning_dropped", provider=self.plan.provider)
 
     def _on_retry(self, error: LLMError, attempt: int, delay: float) -> None:
-        self._parts.metrics.retries.labels(self.provider).inc()
+        self._context.metrics.retries.labels(self.plan.provider).inc()
         log(
             logging.WARNING,
             "upstream_retry",
-            provider=self.provider,
+            provider=self.plan.provider,
             attempt=attempt + 1,
             delay_s=round(delay, 3),
             error=str(error),
@@ -229,14 +287,14 @@ class Turn:
 
     async def _tries_without(self, error: LLMError) -> bool:
         """Make way for one more try without the parameter that the upstream rejects."""
-        name = rejected_parameter(error, self._parts.policy, self._request)
+        name = rejected_parameter(error, self._context.policy, self._request)
         if name is None or self.dropped:
             return False
         self._request, diagnostic = without_parameter(self._request, name)
         self.dropped.append(name)
         self._removed.append(diagnostic)
-        self._parts.metrics.dropped.labels(name).inc()
-        log(logging.WARNING, "parameter_dropped", provider=self.provider, parameter=name)
+        self._context.metrics.dropped.labels(name).inc()
+        log(logging.WARNING, "parameter_dropped", provider=self.plan.provider, parameter=name)
         await self._call.aclose()
         self._call = self._new_call()
         return True
@@ -249,8 +307,8 @@ class Turn:
             match event:
                 case StreamStart(request_id=request_id):
                     waited = time.monotonic() - self._asked_at
-                    seconds = self._parts.metrics.first_event_seconds
-                    seconds.labels(self.provider).observe(waited)
+                    seconds = self._context.metrics.first_event_seconds
+                    seconds.labels(self.plan.provider).observe(waited)
                     self.upstream_request_id = request_id or self.upstream_request_id
                 case ErrorEvent(error):
                     self.upstream_request_id = error.request_id or self.upstream_request_id
@@ -261,75 +319,56 @@ class Turn:
         unsent = self._unsent
         unsent += self.announce()
         for event in batch:
-            unsent += self._checked(self._fold.step(event))
+            unsent += self._checked(self._writer.feed(event))
         if not batch or isinstance(batch[-1], Finish | ErrorEvent):
             await self._end()
         self._unsent = []
         return unsent
 
     async def _end(self) -> None:
-        """Store the response if it is to be; if that fails, so does the response."""
-        self._parts.metrics.count_tokens(self.provider, self._fold.response.get("usage"))
+        """Store the answer if it is to be; if that fails, so does the answer."""
+        self._context.metrics.count_tokens(self.plan.provider, self._writer.usage)
         kept = await self._is_kept()
         self._ended = True
-        self._count(str(self._fold.response.get("status")) if kept else "failed")
+        self._count(self._writer.outcome if kept else "failed")
         if kept:
             return
-        if not self._translation.stream:
+        if not self.plan.streamed:
             raise state_unavailable()
-        if self._fold.error is None:
-            self._unsent[-1] = _failed_instead(self._unsent[-1], state_unavailable())
+        if self._writer.error is None:
+            why = state_unavailable().message
+            self._unsent[-1] = self._writer.failed_instead(self._unsent[-1], why)
 
     async def _is_kept(self) -> bool:
-        """Store the response if it is to be; whether all is well."""
-        unseen = self._fold.error is not None and not self._translation.stream
-        if not self._translation.store or unseen:
+        """Store the answer if it is to be; return whether nothing went wrong."""
+        unseen = self._writer.error is not None and not self.plan.streamed
+        if not self.plan.stored or unseen:
             return True
         try:
-            record = await off_the_loop(self._record, large=is_large(self._request))
-            await self._parts.store.put(record)
+            record = await off_the_loop(self._writer.record, large=is_large(self._request))
+            await self._context.store.put(record)
         except StateUnavailableError as error:
             log(logging.ERROR, "state_write_failed", error=str(error))
-        except Exception:  # noqa: BLE001  a fault of ours: not stored is not stored
+        except Exception:  # noqa: BLE001  a fault of the gateway: the answer counts as not stored
             LOGGER.exception("state_write_failed")
         else:
             return True
-        self._parts.metrics.state_errors.inc()
+        self._context.metrics.state_errors.inc()
         return False
 
-    def _record(self) -> Record:
-        failed = self._fold.error is not None
-        return Record(
-            id=self.id,
-            owner=self._owner,
-            response=self._fold.response,
-            input_items=self._translation.input_items,
-            conversation=None if failed else self._fold.conversation().to_json(),
-            items={} if failed else {str(item["id"]): item for item in self._fold.stored_items},
-        )
-
     def _checked(self, events: Sequence[Event]) -> Sequence[Event]:
-        if self._checker is None:
+        if self.plan.check is None:
             return events
         for event in events:
-            for violation in self._checker.check(event):
-                self._parts.metrics.violations.inc()
-                log(logging.ERROR, "stream_violation", violation=violation, response_id=self.id)
+            for violation in self.plan.check(event):
+                self._context.metrics.violations.inc()
+                log(
+                    logging.ERROR, "stream_violation", violation=violation, response_id=self.plan.id
+                )
         return events
 
     def _count(self, outcome: str) -> None:
-        self._parts.metrics.answers.labels(self.provider, outcome).inc()
-
-
-def state_unavailable() -> BridgeError:
-    """Return the error of a request that needs the store while it cannot be reached, 503."""
-    return BridgeError(
-        status=503,
-        message="the response store cannot be reached; try again, or send store: false",
-        type=SERVER_ERROR,
-        code="state_unavailable",
-        retry_after=1,
-    )
+        self._context.metrics.answers.labels(self.plan.provider, outcome).inc()
 
 
 def _plain_failure(batch: Sequence[LLMEvent]) -> LLMError | None:
@@ -337,11 +376,3 @@ def _plain_failure(batch: Sequence[LLMEvent]) -> LLMError | None:
     if not batch or not isinstance(last := batch[-1], ErrorEvent):
         return None
     return None if says_something(batch) else last.error
-
-
-def _failed_instead(event: Event, why: BridgeError | LLMError) -> Event:
-    """Return the event that ends a stream in place of *event*, which did so."""
-    response: Any = event.get("response")
-    error = {"code": SERVER_ERROR, "message": why.message}
-    failed = {**response, "status": "failed", "error": error, "incomplete_details": None}
-    return {**event, "type": "response.failed", "response": failed}

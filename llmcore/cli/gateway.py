@@ -21,8 +21,8 @@ from llmcore.schema.json import JsonObject
 from llmcore.version import VERSION
 
 if TYPE_CHECKING:
-    from llmcore.bridge.http.access import Caller
-    from llmcore.bridge.service import Service
+    from llmcore.bridge.front import Caller
+    from llmcore.bridge.responses.operations import Responses
 
 _RECORDED_URL = "http://recorded.invalid/v1"
 """Where recorded answers seem to come from; nothing connects to it."""
@@ -102,34 +102,39 @@ async def _run(
     settings: Settings, bodies: Sequence[JsonObject], transport: Transport | None
 ) -> int:
     """Print the events of each request as lines of JSON; the exit code is 1 if any failed."""
-    from llmcore.bridge.http.access import ANYBODY, Caller
+    from llmcore.bridge.front import Caller
+    from llmcore.bridge.http.access import ANYBODY
+    from llmcore.bridge.responses.operations import Responses
     from llmcore.bridge.service import Service
 
     quiet = evolve(settings, state=State(backend="memory"))
     service = Service.from_settings(quiet, transport=transport)
     caller = Caller(owner=ANYBODY, counted_as=ANYBODY)
     try:
-        failed = [not await _run_one(service, body, caller) for body in bodies]
+        responses = Responses(service)
+        failed = [not await _run_one(responses, body, caller) for body in bodies]
     finally:
         await service.aclose()
     return int(any(failed))
 
 
-async def _run_one(service: "Service", body: JsonObject, caller: "Caller") -> bool:
-    from llmcore.bridge.errors import BridgeError, envelope
+async def _run_one(responses: "Responses", body: JsonObject, caller: "Caller") -> bool:
+    from llmcore.bridge.errors import BridgeError
+    from llmcore.bridge.front import Call
+    from llmcore.bridge.responses.errors import envelope
 
     try:
-        turn = await service.create(body, caller)
+        run = await responses.create(Call(body=body, caller=caller))
         try:
-            while events := await turn.next_events():
+            while events := await run.next_events():
                 for event in events:
                     _print(event)
         finally:
-            await turn.aclose()
+            await run.aclose()
     except BridgeError as error:
         _print({"status": error.status, **envelope(error)})
         return False
-    return turn.error is None
+    return run.error is None
 
 
 def _print(value: JsonObject) -> None:

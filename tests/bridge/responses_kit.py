@@ -159,7 +159,7 @@ class Folded:
         self.fold = ResponsesFold(translation, "resp_1", 1_700_000_000, ids())
         self.events: list[dict[str, Any]] = list(self.fold.start())
         for event in events:
-            self.events += self.fold.step(event)
+            self.events += self.fold.feed(event)
         self.events += self.fold.close()
         self.response: Any = self.fold.response
         self.output: list[dict[str, Any]] = list(self.fold.response["output"])  # type: ignore[arg-type]

@@ -5,8 +5,9 @@ import pickle
 import pytest
 
 from llmcore.bridge.drop_rejected_parameters import rejected_parameter, without_parameter
-from llmcore.bridge.errors import BridgeError, envelope, from_llm_error, response_error
+from llmcore.bridge.errors import BridgeError, from_llm_error
 from llmcore.bridge.policy import TranslationPolicy
+from llmcore.bridge.responses.errors import envelope, response_error
 from llmcore.bridge.responses.events import encode
 from llmcore.bridge.responses.request import (
     structured_output_error,

@@ -1,4 +1,4 @@
-"""Who may ask, and how often."""
+"""Which callers are admitted, and how often."""
 
 import hashlib
 import hmac
@@ -7,31 +7,29 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 
-from attrs import define, frozen
+from attrs import define
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from llmcore.bridge.config import is_loopback
+from llmcore.bridge.config import Settings, is_loopback
+from llmcore.bridge.errors import BridgeError
+from llmcore.bridge.front import Caller, ErrorForm
+from llmcore.bridge.http.observability import log_fields
+from llmcore.bridge.http.responses import error_response
 
 MAX_CALLERS = 10_000
 """Callers whose rate is remembered; beyond it the one not seen for longest is forgotten."""
 
 ANYBODY = "anybody"
+"""The owner of all responses of a gateway without keys."""
+_OPEN_PATHS = frozenset({"/healthz"})
+_CALLER = "openbridge.caller"
 
 _HOST = re.compile(r"(?P<name>[a-zA-Z0-9._-]+|\[[0-9a-fA-F:.]+\])(:[0-9]{1,5})?")
 """A name or an address, and a port: RFC 9110, 7.2, without the letters that names do not have."""
 
 
-@frozen(kw_only=True)
-class Caller:
-    """Who asks."""
-
-    owner: str
-    """Whose the responses are: a digest of the key, never the key."""
-    counted_as: str
-    """Under which name requests are counted."""
-
-
 class Keys:
-    """The keys that clients must show one of; without any, everybody may ask."""
+    """The keys of which clients must send one; without any, all callers are admitted."""
 
     def __init__(self, keys: tuple[str, ...]) -> None:
         self._keys = tuple((key.encode(), _digest(key)) for key in keys)
@@ -42,7 +40,7 @@ class Keys:
         return bool(self._keys)
 
     def caller(self, headers: Mapping[str, str], address: str) -> Caller | None:
-        """Return who asks; None if the key is missing or wrong.
+        """Return the caller; None if the key is missing or wrong.
 
         `authorization: Bearer`, `x-api-key` and `api-key` are looked at. Every comparison
         takes the same time for every key that is shown.
@@ -111,3 +109,72 @@ class Rates:
             return (1.0 - bucket.tokens) / per_second
         bucket.tokens -= 1.0
         return 0.0
+
+
+def caller_of(scope: Scope) -> Caller:
+    """Return the caller of an admitted request."""
+    caller: Caller = scope[_CALLER]
+    return caller
+
+
+class AccessMiddleware:
+    """Refuses requests without a key, for other hosts, above the rate, or of unsafe framing."""
+
+    def __init__(self, app: ASGIApp, settings: Settings, form: ErrorForm) -> None:
+        self._app = app
+        self._form = form
+        self._keys = Keys(settings.client_api_keys)
+        self._rates = Rates(settings.limits.rate_per_minute)
+        self._allowed_hosts = settings.allowed_hosts
+        self._max_header_bytes = settings.limits.max_header_bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Run the application for a request that is admitted."""
+        if scope["type"] == "http":
+            try:
+                _check_framing(scope)
+                scope[_CALLER] = self._caller(scope)
+            except BridgeError as error:
+                log_fields(scope)["error"] = str(error)
+                await error_response(error, self._form).send(send)
+                return
+        await self._app(scope, receive, send)
+
+    def _caller(self, scope: Scope) -> Caller:
+        if scope["path"] in _OPEN_PATHS:
+            return Caller(owner=ANYBODY, counted_as=ANYBODY)
+        size = sum(len(name) + len(value) for name, value in scope["headers"])
+        if size > self._max_header_bytes:
+            message = f"the headers are larger than {self._max_header_bytes} bytes"
+            raise BridgeError(status=431, message=message, code="headers_too_large")
+        headers = {n.decode("latin-1"): v.decode("latin-1") for n, v in scope["headers"]}
+        if not self._keys.required and not names_this_machine(
+            headers.get("host", ""), self._allowed_hosts
+        ):
+            message = "this gateway has no client key, so it answers to names of this machine only"
+            raise BridgeError(status=403, message=message, code="host_not_allowed")
+        address = (scope.get("client") or ("unknown", 0))[0]
+        caller = self._keys.caller(headers, address)
+        if caller is None:
+            message = "the key is missing or wrong: send Authorization: Bearer <key>"
+            raise BridgeError(status=401, message=message, code="invalid_api_key")
+        if wait_s := self._rates.wait_s(caller.counted_as):
+            raise BridgeError(
+                status=429,
+                message="too many requests",
+                type="rate_limit_error",
+                code="rate_limit_exceeded",
+                retry_after=wait_s,
+            )
+        return caller
+
+
+def _check_framing(scope: Scope) -> None:
+    """Refuse a request whose end servers may see in different places (RFC 9112, 6.1)."""
+    if {b"content-length", b"transfer-encoding"} <= {name for name, _ in scope["headers"]}:
+        raise BridgeError(
+            status=400,
+            message="content-length and transfer-encoding exclude each other: send one of them",
+            code="invalid_framing",
+            headers=(("connection", "close"),),
+        )

@@ -1,15 +1,14 @@
 """What the gateway counts, in Prometheus' terms."""
 
-from collections.abc import Mapping
-
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
+
+from llmcore.schema.usage import Usage
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 
 _PREFIX = "openbridge_"
 _SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
-_TOKENS = ("input_tokens", "output_tokens")
 
 
 class Metrics:
@@ -21,7 +20,7 @@ class Metrics:
         self._count_answers()
         self.state_errors = self._counter("state_errors", "Failures of the response store.")
         self.violations = self._counter(
-            "stream_violations", "Events of ours that broke the grammar of Responses streams."
+            "stream_violations", "Events of ours that broke the grammar of their API."
         )
 
     def _count_requests(self) -> None:
@@ -56,14 +55,11 @@ class Metrics:
     def _histogram(self, name: str, says: str, *labels: str) -> Histogram:
         return Histogram(_PREFIX + name, says, labels, buckets=_SECONDS, registry=self.registry)
 
-    def count_tokens(self, provider: str, usage: object) -> None:
-        """Add the tokens of a response object's `usage`."""
-        if not isinstance(usage, Mapping):
-            return
-        for kind in _TOKENS:
-            count = usage.get(kind)
-            if isinstance(count, int):
-                self.tokens.labels(provider, kind.removesuffix("_tokens")).inc(count)
+    def count_tokens(self, provider: str, usage: Usage | None) -> None:
+        """Add the tokens of an answer."""
+        if usage is not None:
+            self.tokens.labels(provider, "input").inc(usage.input_tokens or 0)
+            self.tokens.labels(provider, "output").inc(usage.output_tokens or 0)
 
     def exposition(self) -> bytes:
         """Return everything in Prometheus' text format."""

@@ -1,18 +1,19 @@
-"""Answers on the wire: a stream of events or one object, and somebody who notices who leaves."""
+"""ASGI responses: an SSE stream, or one JSON object. Both watch for the client's disconnect."""
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 
 import anyio
+from attrs import frozen
 from starlette.types import Receive, Scope, Send
 
-from llmcore.bridge.errors import SERVER_ERROR, BridgeError, envelope
+from llmcore.bridge.errors import SERVER_ERROR, BridgeError
+from llmcore.bridge.front import ErrorForm
 from llmcore.bridge.http.logs import LOGGER, log
-from llmcore.bridge.http.stream_writer import Headers, StreamBody
-from llmcore.bridge.response_run import Turn
-from llmcore.bridge.responses.events import KEEP_ALIVE, Event, encode
-from llmcore.client.large_requests import off_the_loop
+from llmcore.bridge.http.stream_writer import Headers, StreamWriter
+from llmcore.bridge.response_run import Event, ResponseRun
+from llmcore.client.large_requests import holds_much, off_the_loop
 from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import ServerError
@@ -21,145 +22,178 @@ from llmcore.schema.json import JsonValue
 _MAX_HEADER_CHARS = 1024
 _MAX_CODES = 200
 """Diagnostics that are named in headers and logs, which are cut off long before that."""
-_LAST_WORDS_S = 2.0
+_FAREWELL_S = 2.0
+"""For a last event or error to be sent, once the gateway is stopping."""
 
 UPSTREAM_ID = b"x-upstream-request-id"
+JSON: Headers = [(b"content-type", b"application/json")]
+
+
+@frozen
+class BytesResponse:
+    """A whole response, whose content type is among its headers."""
+
+    status: int
+    body: bytes
+    headers: Headers
+
+    async def __call__(self, _scope: Scope, _receive: Receive, send: Send) -> None:
+        """Send it."""
+        await self.send(send)
+
+    async def send(self, send: Send) -> None:
+        """Send the head and the body."""
+        head = [*self.headers, (b"content-length", str(len(self.body)).encode())]
+        await send({"type": "http.response.start", "status": self.status, "headers": head})
+        await send({"type": "http.response.body", "body": self.body, "more_body": False})
+
+
+async def json_response(value: JsonValue, headers: Headers | None = None) -> BytesResponse:
+    """Return the response of *value*; a thread serializes what is large."""
+    body = await off_the_loop(partial(json.dumps, value), large=holds_much(value))
+    return BytesResponse(200, body, [*JSON, *(headers or [])])
+
+
+def error_response(
+    error: BridgeError, form: ErrorForm, headers: Headers | None = None
+) -> BytesResponse:
+    """Return the response of *error*; its own headers win over *headers*."""
+    fields = dict([*(headers or []), *_error_headers(error)])  # both may name the upstream's id
+    return BytesResponse(error.status, json.dumps(form(error)), [*JSON, *fields.items()])
 
 
 class WholeAnswer:
-    """Runs a turn and sends its response object, or an error."""
+    """Runs an answer and sends it as one object, or an error."""
 
-    def __init__(self, turn: Turn, done: Callable[[], None]) -> None:
-        self._turn = turn
+    def __init__(self, run: ResponseRun, done: Callable[[], None]) -> None:
+        self._run = run
         self._done = done
         self._ended = False
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
         """Answer the request; a client that goes away ends the call of the upstream."""
         try:
-            await _while_connected(receive, lambda: self._run(send), lambda: self._ended)
+            await _while_connected(receive, lambda: self._answer(send), lambda: self._ended)
         except anyio.get_cancelled_exc_class():
             if not self._ended:
-                with anyio.move_on_after(_LAST_WORDS_S, shield=True):
-                    await send_error(send, _stopping(), turn_headers(self._turn))
+                with anyio.move_on_after(_FAREWELL_S, shield=True):
+                    await _run_error(self._run, _stopping()).send(send)
             raise
         finally:
             try:
-                await self._turn.aclose()
+                await self._run.aclose()
             finally:
                 self._done()
 
-    async def _run(self, send: Send) -> None:
+    async def _answer(self, send: Send) -> None:
         try:
-            response = await self._turn.whole()
+            response = await json_response(await self._run.whole(), run_headers(self._run))
         except BridgeError as error:
-            self._ended = True
-            await send_error(send, error, turn_headers(self._turn))
-            return
+            response = _run_error(self._run, error)
         self._ended = True
-        step = partial(json.dumps, response)
-        body = await off_the_loop(step, large=self._turn.is_large)
-        await _send_body(send, 200, body, turn_headers(self._turn))
+        await response.send(send)
 
 
 class StreamedAnswer:
-    """Runs a turn and sends its events as they come.
+    """Runs an answer and sends its events as they arrive.
 
     The response's head is sent with the first of them, or after `keep_alive_s` seconds of
     silence; a failure before that is a plain HTTP error.
     """
 
     def __init__(
-        self, turn: Turn, done: Callable[[], None], *, keep_alive_s: float, send_s: float
+        self, run: ResponseRun, done: Callable[[], None], *, keep_alive_s: float, send_s: float
     ) -> None:
-        self._turn = turn
+        self._run = run
         self._done = done
         self._keep_alive_s = keep_alive_s
         self._send_s = send_s
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
         """Answer the request; a client that goes away ends the call of the upstream."""
-        body = StreamBody(send, self._headers)
+        writer = StreamWriter(send, self._headers)
         try:
-            await _while_connected(receive, lambda: self._run(body, send), lambda: body.ended)
+            await _while_connected(
+                receive, lambda: self._answer(writer, send), lambda: writer.ended
+            )
         except anyio.get_cancelled_exc_class():
-            await self._say_failed(body, send, _stopping())
+            await self._fail(writer, send, _stopping())
             raise
         finally:
             try:
-                await self._turn.aclose()
+                await self._run.aclose()
             finally:
                 self._done()
 
-    async def _run(self, body: StreamBody, send: Send) -> None:
+    async def _answer(self, writer: StreamWriter, send: Send) -> None:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(body.write)
-            tasks.start_soon(body.notice_stall, self._send_s)
+            tasks.start_soon(writer.write)
+            tasks.start_soon(writer.watch_for_stall, self._send_s)
             if self._keep_alive_s:
-                tasks.start_soon(self._keep_alive, body)
+                tasks.start_soon(self._keep_alive, writer)
             try:
-                await self._pump(body)
+                await self._pump(writer)
             except BridgeError as error:
-                await self._say_failed(body, send, error)
+                await self._fail(writer, send, error)
             except OSError:
                 raise
-            except Exception:  # noqa: BLE001  a fault of ours: the client is told that there was one
+            except Exception:  # noqa: BLE001  a fault of the gateway, which the client must learn of
                 LOGGER.exception("answer_broke")
-                await self._say_failed(body, send, gateway_failed())
+                await self._fail(writer, send, gateway_failed())
             tasks.cancel_scope.cancel()
 
-    async def _pump(self, body: StreamBody) -> None:
-        while events := await self._turn.next_events():
-            body.say(await self._encoded(events))
-            if body.is_full:
-                await body.flush()
-        await body.end()
+    async def _pump(self, writer: StreamWriter) -> None:
+        while events := await self._run.next_events():
+            writer.send(await self._encoded(events))
+            if writer.is_full:
+                await writer.flush()
+        await writer.end()
 
-    async def _keep_alive(self, body: StreamBody) -> None:
-        """Say something whenever nothing was said for a while."""
-        while not body.ended:
-            await anyio.sleep_until(body.wrote_at + self._keep_alive_s)
-            if anyio.current_time() >= body.wrote_at + self._keep_alive_s:
-                opening = b"" if body.begun else await self._encoded(self._turn.announce())
-                body.say(opening or KEEP_ALIVE)
-                await body.flush()
+    async def _keep_alive(self, writer: StreamWriter) -> None:
+        """Send a heartbeat whenever nothing was sent for a while."""
+        while not writer.ended:
+            await anyio.sleep_until(writer.wrote_at + self._keep_alive_s)
+            if anyio.current_time() >= writer.wrote_at + self._keep_alive_s:
+                opening = b"" if writer.begun else await self._encoded(self._run.announce())
+                writer.send(opening or self._run.plan.heartbeat)
+                await writer.flush()
 
-    async def _say_failed(self, body: StreamBody, send: Send, error: BridgeError) -> None:
-        """End the stream with a failed response, or the request with an error."""
-        with anyio.move_on_after(_LAST_WORDS_S, shield=True):
-            if not body.begun:
-                body.begun = body.ended = True
-                await send_error(send, error, turn_headers(self._turn))
+    async def _fail(self, writer: StreamWriter, send: Send, error: BridgeError) -> None:
+        """End the stream with the event of a failure, or the request with an error."""
+        with anyio.move_on_after(_FAREWELL_S, shield=True):
+            if not writer.begun:
+                writer.begun = writer.ended = True
+                await _run_error(self._run, error).send(send)
                 return
-            if events := self._turn.failed_events(ServerError(error.message)):
-                body.say(await self._encoded(events))
-            await body.end()
+            if events := self._run.failed_events(ServerError(error.message)):
+                writer.send(await self._encoded(events))
+            await writer.end()
 
-    async def _encoded(self, events: Sequence[Event]) -> bytes:
-        return await off_the_loop(partial(_encoded, events), large=self._turn.is_large)
+    async def _encoded(self, events: Iterable[Event]) -> bytes:
+        plan = self._run.plan
+        if not plan.is_large:
+            return b"".join(map(plan.encode, events))
+        step = partial(b"".join, map(plan.encode, events))
+        return await off_the_loop(step, large=True)
 
     def _headers(self) -> Headers:
         return [
             (b"content-type", b"text/event-stream; charset=utf-8"),
             (b"cache-control", b"no-cache"),
             (b"x-accel-buffering", b"no"),
-            *turn_headers(self._turn),
+            *run_headers(self._run),
         ]
-
-
-def _encoded(events: Iterable[Event]) -> bytes:
-    return b"".join(map(encode, events))
 
 
 async def _while_connected(
     receive: Receive, work: Callable[[], Awaitable[None]], ended: Callable[[], bool]
 ) -> None:
-    """Run *work*; leave it as soon as the client is gone."""
+    """Run *work*; stop as soon as the client disconnects."""
 
     async def watch() -> None:
         while (await receive())["type"] != "http.disconnect":
             pass
-        if ended():  # servers say the same to whoever has answered
+        if ended():  # servers report the same after a whole answer
             return
         log(logging.INFO, "client_gone")
         tasks.cancel_scope.cancel()
@@ -169,60 +203,21 @@ async def _while_connected(
             tasks.start_soon(watch)
             await work()
             tasks.cancel_scope.cancel()
-    except* OSError:  # what servers raise that tell us so when we send
+    except* OSError:  # what servers raise on sending to a client that disconnected
         log(logging.INFO, "client_gone")
 
 
-async def send_json(send: Send, status: int, value: JsonValue, headers: Headers) -> None:
-    """Send a whole response."""
-    await _send_body(send, status, json.dumps(value), headers)
+# -- headers and errors
 
 
-async def _send_body(send: Send, status: int, body: bytes, headers: Headers) -> None:
-    head = [
-        (b"content-type", b"application/json"),
-        (b"content-length", str(len(body)).encode()),
-        *headers,
-    ]
-    await send({"type": "http.response.start", "status": status, "headers": head})
-    await send({"type": "http.response.body", "body": body, "more_body": False})
-
-
-async def send_error(send: Send, error: BridgeError, headers: Headers) -> None:
-    """Send *error* in OpenAI's form."""
-    told = dict([*headers, *error_headers(error)])  # both may name the upstream's id
-    await send_json(send, error.status, envelope(error), list(told.items()))
-
-
-def error_headers(error: BridgeError) -> Headers:
-    """Return what the headers of an error response say."""
-    headers: Headers = []
-    if error.retry_after is not None:
-        headers.append((b"retry-after", str(max(1, round(error.retry_after))).encode()))
-    if error.upstream_request_id:
-        headers.append((UPSTREAM_ID, _header(error.upstream_request_id)))
-    return headers
-
-
-def turn_headers(turn: Turn) -> Headers:
-    """Return what the headers say of the upstream, and of what was changed on the way there."""
-    facts = {
-        UPSTREAM_ID: turn.upstream_request_id,
-        b"x-openbridge-dropped": ", ".join(turn.dropped) or None,
-        b"x-openbridge-diagnostics": diagnostic_codes(turn.diagnostics),
+def run_headers(run: ResponseRun) -> Headers:
+    """Return headers about the upstream, and about what was changed on the way there."""
+    fields = {
+        UPSTREAM_ID: run.upstream_request_id,
+        b"x-openbridge-dropped": ", ".join(run.dropped) or None,
+        b"x-openbridge-diagnostics": diagnostic_codes(run.diagnostics),
     }
-    return [(name, _header(value)) for name, value in facts.items() if value]
-
-
-def gateway_failed() -> BridgeError:
-    """Return the error of a fault of ours, 500."""
-    message = "the gateway failed; its log says why, under the x-request-id of this response"
-    return BridgeError(status=500, message=message, type=SERVER_ERROR)
-
-
-def _stopping() -> BridgeError:
-    message = "the gateway is shutting down"
-    return BridgeError(status=503, message=message, type=SERVER_ERROR, retry_after=1)
+    return [(name, _header(value)) for name, value in fields.items() if value]
 
 
 def diagnostic_codes(diagnostics: Sequence[Diagnostic]) -> str | None:
@@ -231,6 +226,30 @@ def diagnostic_codes(diagnostics: Sequence[Diagnostic]) -> str | None:
     for note in diagnostics[:_MAX_CODES]:
         codes[f"{note.action} {note.code} {note.path}"] = None
     return "; ".join(codes) or None
+
+
+def gateway_failed() -> BridgeError:
+    """Return the error of a fault of the gateway, 500."""
+    message = "the gateway failed; its log has the reason, under the x-request-id of this response"
+    return BridgeError(status=500, message=message, type=SERVER_ERROR)
+
+
+def _run_error(run: ResponseRun, error: BridgeError) -> BytesResponse:
+    return error_response(error, run.plan.error_form, run_headers(run))
+
+
+def _error_headers(error: BridgeError) -> Headers:
+    headers: Headers = [(name.encode(), value.encode()) for name, value in error.headers]
+    if error.retry_after is not None:
+        headers.append((b"retry-after", str(max(1, round(error.retry_after))).encode()))
+    if error.upstream_request_id:
+        headers.append((UPSTREAM_ID, _header(error.upstream_request_id)))
+    return headers
+
+
+def _stopping() -> BridgeError:
+    message = "the gateway is shutting down"
+    return BridgeError(status=503, message=message, type=SERVER_ERROR, retry_after=1)
 
 
 def _header(value: str) -> bytes:

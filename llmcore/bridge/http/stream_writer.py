@@ -10,7 +10,7 @@ Headers = list[tuple[bytes, bytes]]
 _MAX_WAITING_BYTES = 64 * 1024
 
 
-class StreamBody:
+class StreamWriter:
     """Bytes on their way to a client.
 
     What is said is written by `write`, a task of its own: it comes to its turn once nothing more
@@ -18,12 +18,12 @@ class StreamBody:
     """
 
     def __init__(self, send: Send, headers: Callable[[], Headers]) -> None:
-        self._send = send
+        self._transmit = send
         self._headers = headers
         self._waiting: list[bytes] = []
         self._waiting_bytes = 0
-        self._said = anyio.Event()
-        self._sending = anyio.Lock(fast_acquire=True)
+        self._pending = anyio.Event()
+        self._transmiting = anyio.Lock(fast_acquire=True)
         self.wrote_at = anyio.current_time()
         """When the last write began, by the event loop's clock."""
         self.begun = False
@@ -31,12 +31,12 @@ class StreamBody:
         self.ended = False
         """Whether the last byte is written."""
 
-    def say(self, data: bytes) -> None:
+    def send(self, data: bytes) -> None:
         """Let *data* be written soon."""
         self.begun = True
         self._waiting.append(data)
         self._waiting_bytes += len(data)
-        self._said.set()
+        self._pending.set()
 
     @property
     def is_full(self) -> bool:
@@ -46,13 +46,13 @@ class StreamBody:
     async def write(self) -> None:
         """Write what is said, for ever."""
         while True:
-            await self._said.wait()
-            self._said = anyio.Event()
+            await self._pending.wait()
+            self._pending = anyio.Event()
             await self.flush()
 
     async def flush(self) -> None:
         """Write what was said."""
-        async with self._sending:
+        async with self._transmiting:
             await self._flush()
 
     async def _flush(self) -> None:
@@ -61,9 +61,9 @@ class StreamBody:
             return
         self.wrote_at = anyio.current_time()
         if (headers := self._take_headers()) is not None:
-            await self._send({"type": "http.response.start", "status": 200, "headers": headers})
+            await self._transmit({"type": "http.response.start", "status": 200, "headers": headers})
         count, data = len(waiting), b"".join(waiting)
-        await self._send({"type": "http.response.body", "body": data, "more_body": True})
+        await self._transmit({"type": "http.response.body", "body": data, "more_body": True})
         del waiting[:count]  # now, as a write that is cancelled writes nothing
         self._waiting_bytes -= len(data)
 
@@ -73,19 +73,19 @@ class StreamBody:
 
     async def end(self) -> None:
         """Write what was said, and that nothing comes after it. Idempotent."""
-        async with self._sending:
+        async with self._transmiting:
             if self.ended:
                 return
             await self._flush()
             self.ended = True
-            await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+            await self._transmit({"type": "http.response.body", "body": b"", "more_body": False})
 
-    async def notice_stall(self, seconds: float) -> None:
+    async def watch_for_stall(self, seconds: float) -> None:
         """Raise ConnectionAbortedError once the client has taken nothing for *seconds*."""
         while True:
             await anyio.sleep(seconds / 2)
             waited = anyio.current_time() - self.wrote_at
-            if self._sending.locked() and waited >= seconds:
+            if self._transmiting.locked() and waited >= seconds:
                 raise ConnectionAbortedError("the client does not read")
 
 

@@ -3,5 +3,6 @@
 - the request: `parameters`; its tools in `native_tools`, `tools`; its input in `content`, `calls`,
   `compaction`, `input`; all of it in `request`
 - the answer: `events`, `items`, `output_calls`, `state` (what is kept of it), `answer`
-- `grammar`: what every stream must obey
+- `errors`: their form; `grammar`: what every stream must obey
+- `operations`: the front
 """

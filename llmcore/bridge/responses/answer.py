@@ -12,9 +12,10 @@ from typing import Any, ClassVar, Final
 
 from attrs import evolve
 
-from llmcore.bridge.errors import response_error
+from llmcore.bridge.errors import SERVER_ERROR
 from llmcore.bridge.fronts.segment_order import SegmentOrder
 from llmcore.bridge.responses.compaction import Summary, compaction_item, summary_message
+from llmcore.bridge.responses.errors import response_error
 from llmcore.bridge.responses.events import Event, EventWriter, ResponseFrame, Sources
 from llmcore.bridge.responses.input import NewId
 from llmcore.bridge.responses.items import (
@@ -28,6 +29,7 @@ from llmcore.bridge.responses.items import (
 from llmcore.bridge.responses.output_calls import CallItem, HostedItem
 from llmcore.bridge.responses.request import ENCRYPTED_REASONING, Translation
 from llmcore.bridge.responses.state import AnswerRecord, Conversation, part_of
+from llmcore.bridge.state.store import Record
 from llmcore.protocols.notes import Notes
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import LLMError, StreamError
@@ -55,6 +57,7 @@ from llmcore.schema.events import (
 )
 from llmcore.schema.json import JsonObject
 from llmcore.schema.messages import Message, Origin
+from llmcore.schema.usage import Usage
 
 _KINDS: Final[Mapping[type, str]] = {
     TextDelta: "text",
@@ -67,13 +70,24 @@ _INCOMPLETE: Final = {"length": "max_output_tokens", "content_filter": "content_
 class ResponsesFold:
     """Writes one response, event by event.
 
-    *created_at* is in seconds since 1970; *new_id* makes a whole id from a prefix.
+    *created_at* is in seconds since 1970; *new_id* makes a whole id from a prefix. The record
+    belongs to *owner*; *form* makes a whole answer into another object than the response.
     """
 
     def __init__(
-        self, translation: Translation, response_id: str, created_at: int, new_id: NewId
+        self,
+        translation: Translation,
+        response_id: str,
+        created_at: int,
+        new_id: NewId,
+        *,
+        owner: str = "",
+        form: Callable[[JsonObject], JsonObject] | None = None,
     ) -> None:
         self._translation = translation
+        self._id = response_id
+        self._owner = owner
+        self._form = form
         self._policy = translation.policy
         self._new_id = new_id
         self._writer = EventWriter()
@@ -108,7 +122,7 @@ class ResponsesFold:
         self._writer.write("response.in_progress", response=self.response)
         return self._writer.take()
 
-    def step(self, event: LLMEvent) -> list[Event]:
+    def feed(self, event: LLMEvent) -> list[Event]:
         """Return the events that *event* amounts to. None come after a terminal one."""
         if self._summary is not None and self._summary.takes(event):
             return []
@@ -150,6 +164,43 @@ class ResponsesFold:
     def continue_from(self, messages: tuple[Message, ...]) -> None:
         """Keep *messages*, which the upstream could read, as the conversation up to here."""
         self._translation = evolve(self._translation, messages=messages)
+
+    def failed_instead(self, event: Event, message: str) -> Event:
+        """Return the event of a failed response in place of *event*, which ended the stream."""
+        error = {"code": SERVER_ERROR, "message": message}
+        failed = {
+            **self.response,
+            "status": "failed",
+            "error": error,
+            "incomplete_details": None,
+        }
+        return {**event, "type": "response.failed", "response": failed}
+
+    def whole(self) -> JsonObject:
+        """Return the response object, or what is made of it, once the answer has ended."""
+        return self.response if self._form is None else self._form(self.response)
+
+    def record(self) -> Record:
+        """Return what is to be stored of the response, once it has ended."""
+        failed = self.error is not None
+        return Record(
+            id=self._id,
+            owner=self._owner,
+            response=self.response,
+            input_items=self._translation.input_items,
+            conversation=None if failed else self.conversation().to_json(),
+            items={} if failed else {str(item["id"]): item for item in self.stored_items},
+        )
+
+    @property
+    def outcome(self) -> str:
+        """The response's status."""
+        return str(self.response.get("status"))
+
+    @property
+    def usage(self) -> Usage | None:
+        """Tokens, as far as the upstream has counted them."""
+        return self._frame.usage
 
     @property
     def stored_items(self) -> tuple[JsonObject, ...]:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from attrs import evolve, frozen
 
-from llmcore.bridge.errors import invalid, item_not_found
+from llmcore.bridge.errors import invalid
 from llmcore.bridge.fronts.opaque_state import AnswerReader, Echo, HostedItem
 from llmcore.bridge.fronts.tool_registry import ToolRegistry, function_name
 from llmcore.bridge.policy import TranslationPolicy
@@ -26,6 +26,7 @@ from llmcore.bridge.responses.compaction import (
     wants_compaction,
 )
 from llmcore.bridge.responses.content import read_content
+from llmcore.bridge.responses.errors import item_not_found
 from llmcore.bridge.responses.native_tools import RESPONSES
 from llmcore.bridge.state.signer import Sealer
 from llmcore.protocols.json_text import parsed

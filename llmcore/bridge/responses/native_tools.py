@@ -1,4 +1,4 @@
-"""Tools that are no functions: the API's built-in ones, hosted ones, and registered types.
+"""Tools that are not functions: the API's built-in ones, and hosted ones.
 
 Sources, read November 2026: https://developers.openai.com/api/docs/guides/tools-apply-patch,
 .../tools-shell, .../tools-local-shell, .../tools-tool-search, .../tools-computer-use. The calls'
@@ -6,20 +6,16 @@ items are in `calls`.
 """
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Final
 
 from attrs import frozen
 
 from llmcore.bridge.errors import invalid
 from llmcore.bridge.fronts.tool_registry import ToolKind
-from llmcore.bridge.policy import RegisteredTool, TranslationPolicy
+from llmcore.bridge.policy import TranslationPolicy
 from llmcore.protocols.loose_json import mapping, string
 from llmcore.protocols.notes import Notes
 from llmcore.protocols.registry import protocol_by_id
-from llmcore.schema import json
-from llmcore.schema.codec import from_json
-from llmcore.schema.errors import ConfigurationError, LLMError
 from llmcore.schema.tools import HostedTool, HostedToolKind
 
 # -- built-in tools as functions
@@ -272,38 +268,3 @@ def _mcp(native: Mapping[str, Any], path: str, notes: Notes) -> HostedTool:
 
 
 _LOWER: Final = {"web_search": _web_search, "code_execution": _code_execution, "mcp": _mcp}
-
-
-# -- registered tools
-
-
-MAX_FILE_BYTES = 4 * 1024 * 1024
-
-
-def read_tools(path: Path | None) -> tuple[RegisteredTool, ...]:
-    """Return the tools in the file *path*; none without one.
-
-    Raises ConfigurationError, naming the place in the file, for what makes no sense.
-    """
-    if path is None:
-        return ()
-    try:
-        with path.open("rb") as file:
-            data = file.read(MAX_FILE_BYTES + 1)
-        if len(data) > MAX_FILE_BYTES:
-            raise ConfigurationError(f"it is larger than {MAX_FILE_BYTES} bytes")
-        value = json.loads(data)
-        if not isinstance(value, list):
-            raise ConfigurationError("it is no list of tools")
-        tools = tuple(from_json(RegisteredTool, item) for item in value)
-        return _each_type_once(tools)
-    except (OSError, ValueError, LLMError) as error:
-        raise ConfigurationError(f"the tools file {path}: {error}", cause=error) from error
-
-
-def _each_type_once(tools: tuple[RegisteredTool, ...]) -> tuple[RegisteredTool, ...]:
-    types = [tool.type for tool in tools]
-    for type_ in types:
-        if types.count(type_) > 1:
-            raise ConfigurationError(f"there are two tools of the type {type_!r}")
-    return tools

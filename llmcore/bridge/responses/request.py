@@ -10,11 +10,12 @@ from typing import Any, Final
 
 from attrs import frozen
 
-from llmcore.bridge.errors import BridgeError, invalid, previous_response_not_found
+from llmcore.bridge.errors import BridgeError, invalid
 from llmcore.bridge.fronts.billing_line import without_billing_line
 from llmcore.bridge.fronts.tool_registry import ToolRegistry
 from llmcore.bridge.policy import TranslationPolicy
 from llmcore.bridge.responses.compaction import wants_compaction
+from llmcore.bridge.responses.errors import previous_response_not_found
 from llmcore.bridge.responses.input import (
     FindItem,
     NewId,

@@ -16,6 +16,7 @@ from attrs import evolve
 
 from llmcore.bridge.config import Limits, Settings
 from llmcore.bridge.http.app import make_app
+from llmcore.bridge.model_names import ModelNames
 from llmcore.bridge.responses.answer import ResponsesFold
 from llmcore.bridge.responses.grammar import violations
 from llmcore.bridge.service import Service
@@ -796,7 +797,7 @@ async def test_a_fault_of_ours_is_a_500_that_tells_nothing(
     async def broken(*_: object) -> None:
         raise RuntimeError("inside story")
 
-    monkeypatch.setattr(Service, "models", broken)
+    monkeypatch.setattr(ModelNames, "all", broken)
     async with asked(settings) as client:
         answer = await client.get("/v1/models")
 
@@ -829,7 +830,7 @@ async def test_a_fault_in_a_stream_has_an_end(
     upstream: Loopback, settings: Settings, monkeypatch: pytest.MonkeyPatch, late: bool
 ) -> None:
     """Before the first event a 500, after it a failed response."""
-    step = ResponsesFold.step
+    step = ResponsesFold.feed
 
     def broken(self: ResponsesFold, event: LLMEvent) -> Any:
         now = isinstance(event, Finish if late else TextStart)
@@ -837,7 +838,7 @@ async def test_a_fault_in_a_stream_has_an_end(
             raise RuntimeError("inside story")
         return step(self, event)
 
-    monkeypatch.setattr(ResponsesFold, "step", broken)
+    monkeypatch.setattr(ResponsesFold, "feed", broken)
     upstream.handler = lambda _: streamed(chat_stream(["a", "b"], pause=0.1))
     async with asked(settings) as client:
         answer = await client.post("/v1/responses", json={**ASK, "stream": True})

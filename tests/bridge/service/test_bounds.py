@@ -16,10 +16,10 @@ import httpx
 import pytest
 from attrs import evolve
 
-from llmcore.bridge import service as service_module
 from llmcore.bridge.config import Limits, Settings
 from llmcore.bridge.http.app import make_app
 from llmcore.bridge.http.logs import LOGGER, JsonFormatter
+from llmcore.bridge.responses import operations as operations_module
 from llmcore.bridge.responses import request as translate_module
 from llmcore.bridge.service import Service
 from llmcore.bridge.state.memory import MemoryStore
@@ -160,7 +160,7 @@ async def test_what_is_long_anywhere_is_translated_beside_the_loop(
 
         monkeypatch.setattr(module, name, call)
 
-    noted(service_module, "translate")
+    noted(operations_module, "translate")
     noted(Route, "prepare")
     async with asked(settings) as client:
         answer = await client.post("/v1/responses", json={**ASK, **long_inputs()[where]})
@@ -194,7 +194,7 @@ async def test_long_conversations_are_read_beside_the_loop(
         threads.append(threading.get_ident())
         return translate(*args, **fields)
 
-    monkeypatch.setattr(service_module, "translate", noted)
+    monkeypatch.setattr(operations_module, "translate", noted)
     said = [{"role": role, "content": "x"} for _ in range(250) for role in ("user", "assistant")]
     async with asked(settings) as client:
         first = (await client.post("/v1/responses", json={**ASK, "input": said})).json()
@@ -252,7 +252,7 @@ async def test_the_store_is_not_kept_busy_by_health_checks(settings: Settings) -
             nonlocal checks
             checks += 1
 
-    service._store = Counted(ttl_s=60, max_entries=1, max_bytes=1)
+    service.store = Counted(ttl_s=60, max_entries=1, max_bytes=1)
     for _ in range(20):
         assert (await service.health())["status"] == "ok"
     await service.aclose()

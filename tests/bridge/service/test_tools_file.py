@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from llmcore.bridge.policy import RegisteredTool
-from llmcore.bridge.responses.native_tools import read_tools
+from llmcore.bridge.tools_file import read_tools
 from llmcore.schema.errors import ConfigurationError
 
 
@@ -24,7 +24,7 @@ def test_tools_are_read(tmp_path: Path) -> None:
     ("text", "says"),
     [
         ("{", "tools.json"),
-        ("{}", "no list"),
+        ("{}", "not a list"),
         ('[{"type": "x"}]', "description"),
         ('[{"type": "x", "description": "d"}, {"type": "x", "description": "e"}]', "two tools"),
     ],

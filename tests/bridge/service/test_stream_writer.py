@@ -5,7 +5,7 @@ from typing import Any
 import anyio
 import pytest
 
-from llmcore.bridge.http.stream_writer import StreamBody
+from llmcore.bridge.http.stream_writer import StreamWriter
 
 pytestmark = pytest.mark.anyio
 
@@ -28,8 +28,8 @@ class Wire:
         return [one["body"] for one in self.messages if one["type"] == "http.response.body"]
 
 
-def body_for(wire: Wire) -> StreamBody:
-    return StreamBody(wire.send, lambda: [(b"a", b"b")])
+def body_for(wire: Wire) -> StreamWriter:
+    return StreamWriter(wire.send, lambda: [(b"a", b"b")])
 
 
 async def test_what_is_said_at_once_is_one_write() -> None:
@@ -39,11 +39,11 @@ async def test_what_is_said_at_once_is_one_write() -> None:
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(body.write)
         for text in (b"a", b"b", b"c"):
-            body.say(text)
+            body.send(text)
         await anyio.wait_all_tasks_blocked()
-        body.say(b"d")
+        body.send(b"d")
         await anyio.wait_all_tasks_blocked()
-        body.say(b"e")
+        body.send(b"e")
         await body.end()
         await body.end()
         tasks.cancel_scope.cancel()
@@ -58,10 +58,10 @@ async def test_a_write_that_was_cancelled_is_made_again() -> None:
     """The last words come after all that was said before them."""
     wire = Wire(stuck=True)
     body = body_for(wire)
-    body.say(b"a")
+    body.send(b"a")
     with anyio.move_on_after(0.05):
         await body.flush()
-    body.say(b"b")
+    body.send(b"b")
     await body.end()
 
     assert wire.bodies == [b"ab", b""]
@@ -70,7 +70,7 @@ async def test_a_write_that_was_cancelled_is_made_again() -> None:
 async def test_much_waits_for_the_client() -> None:
     """What is said and not written is bounded by who says it."""
     body = body_for(Wire())
-    body.say(b"x" * 70_000)
+    body.send(b"x" * 70_000)
     assert body.is_full
     await body.flush()
     assert not body.is_full
@@ -80,13 +80,13 @@ async def test_a_stalled_client_is_noticed() -> None:
     """Only one that takes nothing: silence is none of its faults."""
     silent = body_for(Wire())
     with anyio.move_on_after(0.2) as scope:
-        await silent.notice_stall(0.05)
+        await silent.watch_for_stall(0.05)
     assert scope.cancelled_caught
 
     stuck = body_for(Wire(stuck=True))
-    stuck.say(b"a")
+    stuck.send(b"a")
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(stuck.write)
         with pytest.raises(ConnectionAbortedError):
-            await stuck.notice_stall(0.05)
+            await stuck.watch_for_stall(0.05)
         tasks.cancel_scope.cancel()

@@ -1,0 +1,43 @@
+"""Tool types of the operator's own, read from a JSON file.
+
+The file is a list of objects `{"type", "description", "parameters"}`, each a
+`llmcore.bridge.policy.RegisteredTool`.
+"""
+
+from pathlib import Path
+
+from llmcore.bridge.policy import RegisteredTool
+from llmcore.schema import json
+from llmcore.schema.codec import from_json
+from llmcore.schema.errors import ConfigurationError, LLMError
+
+MAX_FILE_BYTES = 4 * 1024 * 1024
+
+
+def read_tools(path: Path | None) -> tuple[RegisteredTool, ...]:
+    """Return the tools in the file *path*; none without one.
+
+    Raises ConfigurationError, naming the place in the file, for what makes no sense.
+    """
+    if path is None:
+        return ()
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_FILE_BYTES + 1)
+        if len(data) > MAX_FILE_BYTES:
+            raise ConfigurationError(f"it is larger than {MAX_FILE_BYTES} bytes")
+        value = json.loads(data)
+        if not isinstance(value, list):
+            raise ConfigurationError("it is not a list of tools")
+        tools = tuple(from_json(RegisteredTool, item) for item in value)
+        return _each_type_once(tools)
+    except (OSError, ValueError, LLMError) as error:
+        raise ConfigurationError(f"the tools file {path}: {error}", cause=error) from error
+
+
+def _each_type_once(tools: tuple[RegisteredTool, ...]) -> tuple[RegisteredTool, ...]:
+    types = [tool.type for tool in tools]
+    for type_ in types:
+        if types.count(type_) > 1:
+            raise ConfigurationError(f"there are two tools of the type {type_!r}")
+    return tools
