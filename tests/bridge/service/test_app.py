@@ -853,9 +853,10 @@ async def test_a_fault_in_a_stream_has_an_end(
 
 
 async def test_an_answer_that_is_stopped_while_it_is_stored_has_an_end(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
+    upstream: Loopback, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All that was said, and that it failed."""
+    upstream.handler = lambda _: streamed(chat_stream(pause=0.1))
     storing = anyio.Event()
     sent_: list[Any] = []
 

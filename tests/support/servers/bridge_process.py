@@ -49,7 +49,8 @@ def gateway(folder: Path, **variables: str) -> Iterator[Gateway]:
             url = lines[-1]["url"]
             break
     reader = threading.Thread(
-        target=lambda: lines.extend(map(json.loads, process.stderr or ())), daemon=True
+        target=lambda: lines.extend(map(json.loads, filter(str.strip, process.stderr or ()))),
+        daemon=True,
     )
     reader.start()
     try:
