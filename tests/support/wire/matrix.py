@@ -292,6 +292,17 @@ OPENAI = Column(
             },
             "rate_limit_exceeded",
         ),
+        404: (
+            {
+                "error": {
+                    "message": "The requested model does not exist.",
+                    "type": "invalid_request_error",
+                    "param": "model",
+                    "code": "model_not_found",
+                }
+            },
+            "model_not_found",
+        ),
     },
     history=lambda body: list(body["input"]),
     asked=lambda text: [{"type": "message", "role": "user", "content": text}],
@@ -382,6 +393,7 @@ ANTHROPIC = Column(
     errors={
         401: _messages_error("authentication_error", f"invalid x-api-key: {KEY}"),
         429: _messages_error("rate_limit_error", "This request would exceed your rate limit."),
+        404: _messages_error("not_found_error", "model: nonexistent-model-xyz"),
     },
     history=lambda body: list(anthropic.unmarked(body["messages"])),
     asked=lambda text: [{"role": "user", "content": [{"type": "text", "text": text}]}],
@@ -498,6 +510,7 @@ GEMINI = Column(
     errors={
         401: _gemini_error(401, "UNAUTHENTICATED", f"API key not valid: {KEY}"),
         429: _gemini_error(429, "RESOURCE_EXHAUSTED", "Resource has been exhausted."),
+        404: _gemini_error(404, "NOT_FOUND", "models/nonexistent-model-xyz is not found."),
     },
     history=lambda body: list(body["contents"]),
     asked=lambda text: [{"role": "user", "parts": [{"text": text}]}],
