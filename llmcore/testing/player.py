@@ -18,7 +18,7 @@ from llmcore.testing.cassette import (
     RecordedResponse,
     WebSocketInteraction,
 )
-from llmcore.testing.request_diff import difference, likeness, same
+from llmcore.testing.request_diff import difference, same, similarity
 from llmcore.testing.socket_player import PlayedSocket
 
 Order: TypeAlias = Literal["recorded", "any"]
@@ -136,7 +136,7 @@ class Player:
 
     def _differs(self, sent: RecordedRequest, number: int, secrets: tuple[str, ...]) -> str:
         candidates = [self._unused[index].request for index in self._candidates()]
-        nearest = max(candidates, key=lambda recorded: likeness(recorded, sent))
+        nearest = max(candidates, key=lambda recorded: similarity(recorded, sent))
         which = (
             "differs from the recorded one"
             if self._order == "recorded"

@@ -29,7 +29,7 @@ def difference(recorded: RecordedRequest, sent: RecordedRequest) -> str:
     return "\n".join(_clipped(list(lines)))
 
 
-def likeness(recorded: RecordedRequest, sent: RecordedRequest) -> float:
+def similarity(recorded: RecordedRequest, sent: RecordedRequest) -> float:
     """Return how much the two have in common, from 0 to 1."""
     return difflib.SequenceMatcher(None, _lines(recorded), _lines(sent), autojunk=False).ratio()
 

@@ -34,7 +34,7 @@ def kept(entries: Sequence[e.MessageEntry]) -> list[e.MessageEntry]:
 
 
 @given(st.lists(messages(), max_size=3))
-def test_every_conversation_survives_its_entries(said: list[Message]) -> None:
+def test_every_conversation_round_trips_through_stored_entries(said: list[Message]) -> None:
     """Messages -> entries -> JSON -> entries -> messages are the same messages."""
     entries = entries_of(*said)
 
@@ -43,7 +43,7 @@ def test_every_conversation_survives_its_entries(said: list[Message]) -> None:
 
 
 @given(st.lists(messages(), max_size=2), st.lists(messages(), max_size=2))
-def test_a_conversation_can_be_stored_bit_by_bit(
+def test_a_conversation_stored_in_two_parts_round_trips(
     first: list[Message], second: list[Message]
 ) -> None:
     """What is appended later, with other ids for its calls if need be, comes back all the same."""
@@ -140,7 +140,7 @@ PLAIN: list[tuple[Message, e.MessageEntry]] = [
 
 
 @pytest.mark.parametrize(("message", "said"), PLAIN)
-def test_what_the_contract_has_words_for_is_said_in_them(
+def test_messages_that_the_contract_can_express_need_no_meta(
     message: Message, said: e.MessageEntry
 ) -> None:
     """The usual conversation needs no `meta` at all, in either direction."""
@@ -155,7 +155,7 @@ def test_a_broken_call_reads_back_from_an_entry_without_meta() -> None:
     assert to_messages([said]) == (Message.assistant(c.ToolCallPart("call_1", "look", '{"at":')),)
 
 
-def test_signatures_and_native_data_are_in_meta() -> None:
+def test_signatures_citations_and_native_parts_are_stored_in_meta() -> None:
     """Text stands in the parts only; beside it is what the provider wants back."""
     message = Message.assistant(
         c.ReasoningPart("Hm.", signature="c2ln"),
@@ -178,7 +178,7 @@ def test_signatures_and_native_data_are_in_meta() -> None:
     }
 
 
-def test_each_result_of_a_message_is_an_entry() -> None:
+def test_a_message_with_several_results_becomes_several_entries() -> None:
     """What was one message comes back as one; what was two, as two."""
     results = [c.ToolResultPart(f"call_{n}", "x") for n in range(3)]
     together, alone = Message("tool", (*results, "And?")), Message("tool", (results[0],))
@@ -191,7 +191,7 @@ def test_each_result_of_a_message_is_an_entry() -> None:
     assert to_messages(entries[:2]) == (Message("tool", tuple(results[:2])),)
 
 
-def test_what_the_provider_ran_itself_is_no_call_of_ours() -> None:
+def test_calls_that_the_provider_ran_are_stored_in_meta_only() -> None:
     """Nobody who reads the contract runs it again, and its result needs no entry."""
     searched = Message.assistant(
         c.ToolCallPart("s", "web_search", {}, provider_executed=True),
@@ -205,7 +205,7 @@ def test_what_the_provider_ran_itself_is_no_call_of_ours() -> None:
     assert to_messages([one]) == (searched,)
 
 
-def test_ids_that_providers_use_again_are_unique_in_a_run() -> None:
+def test_call_ids_that_repeat_in_a_run_are_replaced_in_entries() -> None:
     """Results go to the latest call of their id, also in a later append."""
     turn = (
         Message.assistant(c.ToolCallPart("call_0", "look", {})),
@@ -223,7 +223,7 @@ def test_ids_that_providers_use_again_are_unique_in_a_run() -> None:
 
 
 @given(responses())
-def test_an_answer_says_what_it_cost(response: LLMResponse) -> None:
+def test_answer_entries_have_model_usage_cost_and_finish_reason(response: LLMResponse) -> None:
     """Model, usage and the reason are in `meta`; the message is whole."""
     entries = answer_entries(response, run_id=RUN, timestamp=NOON)
 
@@ -234,7 +234,7 @@ def test_an_answer_says_what_it_cost(response: LLMResponse) -> None:
     assert ("usage" in one.meta) == (response.usage is not None)
 
 
-def test_meta_of_the_caller_stands_beside_ours() -> None:
+def test_meta_of_the_caller_is_merged_with_ours() -> None:
     """Traces and approvals are for applications to write."""
     message = Message.user("Hi", name="Ada")
     (one,) = to_entries([message], run_id=RUN, timestamp=NOON, meta={"trace": {"id": "t-1"}})
@@ -247,7 +247,7 @@ def test_meta_of_the_caller_stands_beside_ours() -> None:
 
 
 @given(single_entries())
-def test_entries_of_others_read_as_they_stand(one: e.MessageEntry) -> None:
+def test_entries_of_other_programs_are_read_without_meta(one: e.MessageEntry) -> None:
     """Whoever wrote them: a message comes of each, with its words, or a typed error."""
     bare = evolve(one, meta={})
     try:
@@ -261,7 +261,7 @@ def test_entries_of_others_read_as_they_stand(one: e.MessageEntry) -> None:
     assert len(message.content) == len(bare.parts)
 
 
-def test_thinking_in_results_is_text() -> None:
+def test_thinking_in_a_tool_result_is_read_as_text() -> None:
     """The contract allows any part there; providers take what a tool said as its output."""
     parts = (e.EntryThinking("Hm."), e.EntryText("21"))
     (message,) = to_messages([entry("tool", e.EntryToolResult("c", parts))])
@@ -269,7 +269,7 @@ def test_thinking_in_results_is_text() -> None:
     assert message == Message.tool("c", [c.TextPart("Hm."), c.TextPart("21")])
 
 
-def test_thinking_in_instructions_is_text() -> None:
+def test_thinking_in_a_system_entry_is_read_as_text() -> None:
     """The contract allows it there; a message does not."""
     assert to_messages([entry("system", e.EntryThinking("Hm."))]) == (Message.system("Hm."),)
 
@@ -295,7 +295,7 @@ def test_thinking_in_instructions_is_text() -> None:
         {"group": ["a", "b"]},
     ],
 )
-def test_a_meta_that_does_not_fit_is_told(mark: Any) -> None:
+def test_a_meta_that_does_not_fit_its_entry_is_an_error(mark: Any) -> None:
     """Nothing is made of half of it."""
     broken = evolve(entry("user", e.EntryText("Hi")), meta={"llmcore": mark})
     with pytest.raises(MalformedError, match=r"meta\.llmcore"):
@@ -305,7 +305,7 @@ def test_a_meta_that_does_not_fit_is_told(mark: Any) -> None:
 @pytest.mark.parametrize(
     "item", [{"set": {"provider_executed": True}}, {"set": {"type": "text", "text": "x"}}]
 )
-def test_going_on_after_calls_that_meta_hides_is_told(item: dict[str, Any]) -> None:
+def test_continuing_after_entries_with_a_wrong_meta_is_an_error(item: dict[str, Any]) -> None:
     """Which id the provider gave them is then nobody's guess."""
     call = entry("assistant", e.EntryToolCall("c", "look", {}))
     broken = evolve(call, meta={"llmcore": {"content": [item]}})
@@ -313,7 +313,7 @@ def test_going_on_after_calls_that_meta_hides_is_told(item: dict[str, Any]) -> N
         to_entries([Message.user("Hi")], run_id=RUN, timestamp=NOON, after=[broken])
 
 
-def test_a_result_stays_a_result() -> None:
+def test_a_meta_that_turns_a_result_into_text_is_an_error() -> None:
     """A layout does not make text of it."""
     mark = {"llmcore": {"content": [{"set": {"type": "text"}}]}}
     broken = evolve(entry("tool", e.EntryToolResult("c", "x")), meta=mark)
@@ -325,20 +325,20 @@ def test_a_result_stays_a_result() -> None:
     ("mime_type", "kind"),
     [("image/png", c.ImagePart), ("audio/wav", c.AudioPart), (None, c.DocumentPart)],
 )
-def test_files_of_others_are_what_their_type_says(mime_type: str | None, kind: type) -> None:
+def test_a_file_ref_is_read_by_its_mime_type(mime_type: str | None, kind: type) -> None:
     """Pictures, sound, and everything else."""
     (message,) = to_messages([entry("user", e.EntryFileRef("f", mime_type=mime_type))])
 
     assert message.content == (kind(path="f", media_type=mime_type),)
 
 
-def test_a_picture_that_is_no_base64_is_told() -> None:
+def test_an_image_whose_data_is_not_base64_is_an_error() -> None:
     """Others may write anything."""
     with pytest.raises(MalformedError, match="base64"):
         to_messages([entry("user", e.EntryImage(mime_type="image/png", data="%%%"))])
 
 
-def test_big_results_are_said_once() -> None:
+def test_a_list_as_result_is_wrapped_and_stored_once() -> None:
     """A list, which the contract has no word for, is wrapped and not copied."""
     (one,) = entries_of(Message.tool("c", list(range(1000))))
 

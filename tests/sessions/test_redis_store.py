@@ -46,7 +46,7 @@ async def texts_and_delete(url: str, prefix: str) -> list[str]:
     return found
 
 
-def test_several_processes_write_at_once(redis_url: str) -> None:
+def test_processes_that_append_at_once_lose_nothing(redis_url: str) -> None:
     """No append is lost, and none is torn."""
     names = ["x", "y", "z"]
     processes = [
@@ -62,7 +62,7 @@ def test_several_processes_write_at_once(redis_url: str) -> None:
     )
 
 
-async def test_a_time_to_live_is_the_servers(redis_url: str) -> None:
+async def test_ttl_is_set_as_expiry_on_the_server(redis_url: str) -> None:
     """Both keys of a run end together; a store without one keeps what it appends to."""
     call = entry("assistant", EntryToolCall("c", "look", {}))
     async with RedisStore(redis_url, prefix="ttl", ttl_s=500) as store:
@@ -79,7 +79,7 @@ async def test_a_time_to_live_is_the_servers(redis_url: str) -> None:
         assert client.keys("ttl:*") == []
 
 
-async def test_prefixes_keep_stores_apart(redis_url: str) -> None:
+async def test_stores_with_different_prefixes_share_nothing(redis_url: str) -> None:
     """Two applications on one server."""
     async with RedisStore(redis_url, prefix="one") as one, RedisStore(redis_url, prefix="tw*") as b:
         await one.append(RUN, [HELLO])
@@ -87,7 +87,7 @@ async def test_prefixes_keep_stores_apart(redis_url: str) -> None:
         await one.delete(RUN)
 
 
-async def test_nobody_there_is_a_passing_error(tmp_path: object) -> None:
+async def test_a_server_that_is_not_running_is_a_retryable_error(tmp_path: object) -> None:
     """A server that is down may come back; the URL's password is nowhere."""
     async with RedisStore("redis://:hunter2@127.0.0.1:1/0", timeout_s=1) as store:
         with pytest.raises(SessionStoreError, match="cannot be used") as told:
@@ -96,7 +96,7 @@ async def test_nobody_there_is_a_passing_error(tmp_path: object) -> None:
     assert "hunter2" not in f"{store!r} {told.value!r} {told.value}"
 
 
-async def test_an_append_that_nobody_confirmed_is_told(
+async def test_an_append_without_confirmation_is_an_error_that_is_not_retryable(
     redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It may have happened: trying it again would repeat it, so it is not called retryable."""
@@ -111,7 +111,7 @@ async def test_an_append_that_nobody_confirmed_is_told(
     assert not told.value.retryable
 
 
-async def test_a_run_that_others_never_leave_is_busy(
+async def test_an_append_that_always_collides_ends_as_busy(
     redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever always loses the race gives up after a while; nothing was appended."""
@@ -128,7 +128,9 @@ async def test_a_run_that_others_never_leave_is_busy(
 
 
 @pytest.mark.parametrize("option", ["decode_responses=True", "encoding=latin-1", "protocol=3"])
-async def test_the_rules_hold_whatever_the_url_says(redis_url: str, option: str) -> None:
+async def test_options_in_the_url_do_not_change_the_stored_text(
+    redis_url: str, option: str
+) -> None:
     """An option that other programs share does not change what the store reads and writes."""
     call = entry("assistant", EntryToolCall("é 😀", "look", {}))
     result = entry("tool", EntryToolResult("é 😀", "é 😀"))
@@ -144,7 +146,7 @@ async def test_the_rules_hold_whatever_the_url_says(redis_url: str, option: str)
 @pytest.mark.parametrize(
     "url", ["http://x", "redis://:pa/ss@host:6379", "nonsense", "redis://:pa@host/0?novel=1"]
 )
-def test_a_bad_url_is_told_without_its_secrets(url: str) -> None:
+def test_a_bad_url_is_refused_without_quoting_it(url: str) -> None:
     """Even where the password is what makes it bad."""
     with pytest.raises(ConfigurationError, match="URL") as told:
         RedisStore(url)

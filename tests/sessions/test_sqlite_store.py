@@ -63,7 +63,7 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("acknowledged", [1, 7, 23])
-def test_a_killed_process_loses_nothing_acknowledged(path: Path, acknowledged: int) -> None:
+def test_a_killed_process_loses_no_acknowledged_append(path: Path, acknowledged: int) -> None:
     """kill -9 in the middle of writing: what was confirmed is there, nothing is half there."""
     process = writer(path, "a", 100_000)
     assert process.stdout is not None
@@ -85,7 +85,7 @@ async def append_one(path: Path) -> int:
         return await store.append(RUN, [said("on")])
 
 
-def test_several_processes_write_at_once(path: Path) -> None:
+def test_processes_that_append_at_once_lose_nothing(path: Path) -> None:
     """Each one's appends are all there, whole and in its order, from the first on."""
     processes = [writer(path, name, 12) for name in "abcd"]
     for process in processes:
@@ -106,7 +106,7 @@ def said(text: str) -> MessageEntry:
     return entry("user", EntryText(text))
 
 
-async def test_the_file_is_its_owners_alone(path: Path) -> None:
+async def test_the_file_is_readable_by_its_owner_only(path: Path) -> None:
     """So are its companions: conversations are private."""
     async with SQLiteStore(path) as store:
         await store.append(RUN, [said("a")])
@@ -117,7 +117,7 @@ async def test_the_file_is_its_owners_alone(path: Path) -> None:
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
 
 
-async def test_acknowledged_means_on_the_disk(path: Path) -> None:
+async def test_appends_are_synced_to_the_disk(path: Path) -> None:
     """The file is in WAL mode, and a commit waits for the disk."""
     async with SQLiteStore(path) as store:
         await store.append(RUN, [said("a")])
@@ -137,7 +137,7 @@ def locked(path: Path) -> Iterator[None]:
         yield
 
 
-async def test_a_busy_file_is_a_passing_error(
+async def test_a_busy_file_is_a_retryable_error(
     path: Path, locked: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Readers do not wait for the writer; another writer waits, and is then told."""
@@ -149,7 +149,7 @@ async def test_a_busy_file_is_a_passing_error(
         assert told.value.retryable
 
 
-async def test_a_file_that_another_program_holds_is_busy(
+async def test_a_new_file_locked_by_another_program_is_a_retryable_error(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where it is not yet in WAL mode, for which SQLite itself does not wait."""
@@ -162,7 +162,7 @@ async def test_a_file_that_another_program_holds_is_busy(
     assert told.value.retryable
 
 
-async def test_a_newer_file_is_left_alone(path: Path) -> None:
+async def test_a_file_of_a_newer_version_is_refused(path: Path) -> None:
     """Its form is not known here."""
     async with SQLiteStore(path) as store:
         await store.append(RUN, [said("a")])
@@ -172,7 +172,7 @@ async def test_a_newer_file_is_left_alone(path: Path) -> None:
         await SQLiteStore(path).read(RUN)
 
 
-def test_a_file_that_is_no_database_is_told(path: Path) -> None:
+def test_a_file_that_is_not_a_database_is_refused_unchanged(path: Path) -> None:
     """With its path, and without touching it."""
     content = b"no database at all " * 100
     path.parent.mkdir()
@@ -183,14 +183,14 @@ def test_a_file_that_is_no_database_is_told(path: Path) -> None:
     assert path.read_bytes() == content
 
 
-async def test_a_place_that_cannot_be_is_told(tmp_path: Path) -> None:
+async def test_a_path_below_a_file_is_an_error(tmp_path: Path) -> None:
     """A folder below a file."""
     (tmp_path / "file").write_text("x")
     with pytest.raises(SessionStoreError, match="cannot be used"):
         await SQLiteStore(tmp_path / "file" / "sessions.db").read(RUN)
 
 
-async def test_a_closed_store_opens_again(path: Path) -> None:
+async def test_a_closed_store_opens_again_at_the_next_call(path: Path) -> None:
     """Closing lets go of the file, and no more than that."""
     store = SQLiteStore(path)
     await store.append(RUN, [said("a")])
@@ -217,7 +217,7 @@ anyio.run(main)
 """Appends one entry and closes the file."""
 
 
-async def test_a_process_that_leaves_takes_nothing_with_it(path: Path) -> None:
+async def test_a_process_that_closes_the_file_keeps_the_log_of_others(path: Path) -> None:
     """It is not the last one: the log that others still write to stays where it is."""
     async with SQLiteStore(path) as store:
         await store.append(RUN, [said("a")])
@@ -263,7 +263,7 @@ assert os.waitpid(pid, 0)[1] == 0
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-def test_a_store_may_be_open_when_the_process_forks(path: Path) -> None:
+def test_a_store_that_is_open_during_a_fork_works_in_both_processes(path: Path) -> None:
     """Parent and child have a connection of their own; nothing acknowledged is lost."""
     subprocess.run([sys.executable, "-c", FORKING, str(path)], check=True, timeout=60)
 
@@ -274,7 +274,7 @@ def test_a_store_may_be_open_when_the_process_forks(path: Path) -> None:
     assert anyio.run(texts) == ["before", "child", "parent", "child again"]
 
 
-async def test_a_relative_path_means_one_file(
+async def test_a_relative_path_is_resolved_when_the_store_is_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The one it named when the store was made, wherever the process goes."""
@@ -287,13 +287,13 @@ async def test_a_relative_path_means_one_file(
 
 
 @pytest.mark.parametrize("path", ["", ":memory:"])
-def test_no_file_is_no_store(path: str) -> None:
+def test_an_empty_path_or_memory_is_refused(path: str) -> None:
     """Reader and writer would each have a database of its own."""
     with pytest.raises(ConfigurationError, match="MemoryStore"):
         SQLiteStore(path)
 
 
-def test_another_programs_database_is_left_alone(path: Path) -> None:
+def test_a_database_of_another_program_is_refused_unchanged(path: Path) -> None:
     """No table is added to it, and its mode is not changed."""
     path.parent.mkdir()
     with closing(sqlite3.connect(path, isolation_level=None)) as db:

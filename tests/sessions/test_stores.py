@@ -41,7 +41,7 @@ async def texts(store: SessionStore, **options: int) -> list[str]:
     return [stored.entry.text for stored in await store.read(RUN, **options)]
 
 
-async def test_entries_come_back_in_order(make_store: MakeStore) -> None:
+async def test_entries_are_read_in_the_order_of_their_appends(make_store: MakeStore) -> None:
     """Each has its place, counted from 1 without gaps."""
     async with make_store() as store:
         assert await store.append(RUN, [said("a"), said("b")]) == 2
@@ -53,7 +53,7 @@ async def test_entries_come_back_in_order(make_store: MakeStore) -> None:
         assert await store.read("unknown") == ()
 
 
-async def test_reading_can_be_resumed(make_store: MakeStore) -> None:
+async def test_reading_after_a_seq_returns_the_rest(make_store: MakeStore) -> None:
     """Whoever has read up to a seq asks for what is behind it."""
     async with make_store() as store:
         await store.append(RUN, [said(text) for text in "abcde"])
@@ -68,7 +68,7 @@ async def test_reading_can_be_resumed(make_store: MakeStore) -> None:
                 await store.read(RUN, **wrong)
 
 
-async def test_long_runs_are_read_whole(make_store: MakeStore) -> None:
+async def test_a_run_longer_than_a_page_is_read_whole(make_store: MakeStore) -> None:
     """Also those of more entries than one page."""
     async with make_store() as store:
         await store.append(RUN, [said(str(n)) for n in range(1203)])
@@ -77,7 +77,7 @@ async def test_long_runs_are_read_whole(make_store: MakeStore) -> None:
         assert len(await store.read(RUN, after=100, limit=1000)) == 1000
 
 
-async def test_another_store_sees_what_was_kept(make_store: MakeStore) -> None:
+async def test_a_second_store_of_the_same_place_reads_the_entries(make_store: MakeStore) -> None:
     """A second connection, and one after the first was closed."""
     async with make_store() as store:
         await store.append(RUN, [called("c")])
@@ -102,7 +102,7 @@ BROKEN: list[tuple[list[MessageEntry], type[errors.ContractError]]] = [
 
 
 @pytest.mark.parametrize(("entries", "error"), BROKEN)
-async def test_rules_of_the_run_are_kept(
+async def test_an_append_that_breaks_a_rule_of_the_run_stores_nothing(
     make_store: MakeStore, entries: list[MessageEntry], error: type[errors.ContractError]
 ) -> None:
     """What breaks one is refused with its error, and nothing of the append is kept."""
@@ -116,7 +116,7 @@ async def test_rules_of_the_run_are_kept(
         assert await store.append(RUN, [answered("known")]) == 4
 
 
-async def test_calls_and_results_may_come_in_one_append(make_store: MakeStore) -> None:
+async def test_one_append_may_hold_calls_and_their_results(make_store: MakeStore) -> None:
     """Parallel calls, results in another order, more of them than one query takes."""
     names = [f"call_{n}" for n in range(700)]
     async with make_store() as store:
@@ -125,7 +125,7 @@ async def test_calls_and_results_may_come_in_one_append(make_store: MakeStore) -
         assert await store.append(RUN, [answered(names[-1])]) == 1400
 
 
-async def test_the_expected_end_is_checked(make_store: MakeStore) -> None:
+async def test_a_wrong_expected_seq_is_a_conflict(make_store: MakeStore) -> None:
     """Whoever was slower is told, and where the run ends now."""
     async with make_store() as store:
         assert await store.append(RUN, [said("a")], expected_seq=0) == 1
@@ -136,14 +136,14 @@ async def test_the_expected_end_is_checked(make_store: MakeStore) -> None:
         assert await texts(store) == ["a", "c"]
 
 
-async def test_nothing_to_append_is_nothing(make_store: MakeStore) -> None:
+async def test_appending_no_entries_makes_no_run(make_store: MakeStore) -> None:
     """No run comes of it."""
     async with make_store() as store:
         assert await store.append(RUN, []) == 0
         assert await store.runs() == ()
 
 
-async def test_runs_are_listed_and_deleted(make_store: MakeStore) -> None:
+async def test_runs_are_listed_by_id_and_deleted(make_store: MakeStore) -> None:
     """By their ids, which may be anything printable."""
     names = ["a", "b:{x}", "c}d", "ü *"]
     async with make_store() as store:
@@ -161,7 +161,7 @@ async def test_runs_are_listed_and_deleted(make_store: MakeStore) -> None:
         assert [run.run_id for run in await store.runs()] == ["a", "c}d", "ü *"]
 
 
-async def test_a_deleted_run_begins_anew(make_store: MakeStore) -> None:
+async def test_a_deleted_run_starts_again_at_seq_1(make_store: MakeStore) -> None:
     """Its calls are forgotten too."""
     async with make_store() as store:
         await store.append(RUN, [called("c")])
@@ -169,7 +169,7 @@ async def test_a_deleted_run_begins_anew(make_store: MakeStore) -> None:
         assert await store.append(RUN, [called("c"), answered("c")]) == 2
 
 
-async def test_entries_may_come_from_an_iterator(make_store: MakeStore) -> None:
+async def test_append_takes_an_iterator_of_entries(make_store: MakeStore) -> None:
     """What can be read only once is read only once."""
     entries: Any = iter([said("a"), said("b")])
     async with make_store() as store:
@@ -178,7 +178,9 @@ async def test_entries_may_come_from_an_iterator(make_store: MakeStore) -> None:
 
 
 @pytest.mark.parametrize("run_id", ["", "a\nb", "x" * 513, "\ud800"])
-async def test_unusable_ids_are_refused(make_store: MakeStore, run_id: str) -> None:
+async def test_run_ids_that_cannot_be_stored_are_refused(
+    make_store: MakeStore, run_id: str
+) -> None:
     """Before anything is kept, and alike by all that take one."""
     async with make_store() as store:
         with pytest.raises(InvalidRequestError, match="id"):
@@ -192,7 +194,7 @@ async def test_unusable_ids_are_refused(make_store: MakeStore, run_id: str) -> N
 @pytest.mark.parametrize(
     "broken", [called("\ud800"), answered("\udc00"), evolve(said("x"), timestamp="\ud800")]
 )
-async def test_half_a_character_where_stores_compare_is_refused(
+async def test_lone_surrogates_in_ids_and_timestamps_are_refused(
     make_store: MakeStore, broken: MessageEntry
 ) -> None:
     """By every store alike: not each can keep it there."""
@@ -202,7 +204,7 @@ async def test_half_a_character_where_stores_compare_is_refused(
         assert await store.read(RUN) == ()
 
 
-async def test_runs_expire(make_store: MakeStore) -> None:
+async def test_a_run_expires_ttl_after_its_last_append(make_store: MakeStore) -> None:
     """Some time after the last append, whole, and with their calls."""
     async with make_store(ttl_s=0.2) as store:
         await store.append(RUN, [called("c")])
@@ -216,7 +218,7 @@ async def test_runs_expire(make_store: MakeStore) -> None:
 
 
 @pytest.mark.parametrize("kind", [MemoryStore, SQLiteStore])
-async def test_each_append_gives_a_run_its_time_again(kind: type, tmp_path: Path) -> None:
+async def test_each_append_renews_the_ttl_of_its_run(kind: type, tmp_path: Path) -> None:
     """What is used is not forgotten."""
     now = [1000.0]
     place = [tmp_path / "sessions.db"] if kind is SQLiteStore else []
@@ -232,13 +234,15 @@ async def test_each_append_gives_a_run_its_time_again(kind: type, tmp_path: Path
 
 
 @pytest.mark.parametrize("ttl_s", [0, -1, float("nan"), float("inf")])
-def test_a_time_to_live_is_a_time(make_store: MakeStore, ttl_s: float) -> None:
+def test_a_ttl_that_is_not_positive_is_refused(make_store: MakeStore, ttl_s: float) -> None:
     """Nothing is kept for no time, or for ever by mistake."""
     with pytest.raises(InvalidRequestError, match="ttl_s"):
         make_store(ttl_s=ttl_s)
 
 
-async def test_writers_of_one_run_do_not_tear_each_other(make_store: MakeStore) -> None:
+async def test_concurrent_appends_to_one_run_keep_their_entries_together(
+    make_store: MakeStore,
+) -> None:
     """Tasks and threads append at once; each append stays together and none is lost."""
     async with make_store() as store:
 
@@ -258,7 +262,9 @@ async def test_writers_of_one_run_do_not_tear_each_other(make_store: MakeStore) 
         assert own == [f"{name}{number}" for number in range(8)]
 
 
-async def test_only_one_of_two_continues_a_run(make_store: MakeStore) -> None:
+async def test_of_two_appends_with_one_expected_seq_only_one_succeeds(
+    make_store: MakeStore,
+) -> None:
     """Who thinks that the run ends where it no longer does, loses, and all others win once."""
     wins: list[int] = []
     async with make_store() as store:
@@ -277,7 +283,7 @@ async def test_only_one_of_two_continues_a_run(make_store: MakeStore) -> None:
         assert sorted(wins) == list(range(len(await store.read(RUN))))
 
 
-def test_a_store_serves_several_event_loops(make_store: MakeStore) -> None:
+def test_one_store_works_on_several_event_loops(make_store: MakeStore) -> None:
     """Each thread with a loop of its own; nothing is bound to the first."""
     store = make_store()
 
@@ -297,7 +303,7 @@ def test_a_store_serves_several_event_loops(make_store: MakeStore) -> None:
     anyio.run(check)
 
 
-async def test_a_cancelled_append_has_happened_or_not(make_store: MakeStore) -> None:
+async def test_a_cancelled_append_is_stored_whole_or_not_at_all(make_store: MakeStore) -> None:
     """It is never half there, and the store goes on."""
     async with make_store() as store:
         with anyio.move_on_after(0):

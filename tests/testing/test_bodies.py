@@ -33,14 +33,14 @@ SPACING: list[dict[str, Any]] = [
 
 
 @given(st.binary() | st.text().map(lambda text: text.encode("utf-8", "surrogatepass")))
-def test_any_bytes_come_back(body: bytes) -> None:
+def test_any_bytes_round_trip(body: bytes) -> None:
     """Whatever a body holds, a cassette gives back the same bytes."""
     assert rebuilt(body) == body
     assert rebuilt(body, "application/octet-stream") == body
 
 
 @given(OBJECTS, st.sampled_from(SPACING), st.booleans(), st.sampled_from(["", "\n"]))
-def test_any_json_comes_back_as_it_was_laid_out(
+def test_json_in_any_layout_round_trips_to_the_byte(
     value: dict[str, Any], spacing: dict[str, Any], escaped: bool, end: str
 ) -> None:
     """JSON bodies come back to the byte, however the server wrote them."""
@@ -66,7 +66,7 @@ def test_any_json_comes_back_as_it_was_laid_out(
         (b"\xff\x00", {"body": "/wA=", "body_encoding": "base64"}),
     ],
 )
-def test_a_body_is_as_readable_as_it_can_be(body: bytes, fields: dict[str, object]) -> None:
+def test_bodies_are_stored_as_object_text_or_base64(body: bytes, fields: dict[str, object]) -> None:
     """Objects stand as JSON, text as its lines, anything else as base64."""
     assert pack(body) == fields
 
@@ -86,7 +86,7 @@ def test_a_body_is_as_readable_as_it_can_be(body: bytes, fields: dict[str, objec
         b"null",
     ],
 )
-def test_json_that_cannot_be_rebuilt_stays_text(body: bytes) -> None:
+def test_json_in_an_unusual_layout_is_stored_as_text(body: bytes) -> None:
     """Nothing about a document is lost: a second key, a digit, a blank."""
     assert pack(body) == {"body": body.decode()}
 
@@ -97,7 +97,7 @@ def test_binary_types_are_base64_even_if_they_are_text(kind: str) -> None:
     assert pack(b"abc", kind) == {"body": "YWJj", "body_encoding": "base64"}
 
 
-def test_long_base64_has_lines() -> None:
+def test_long_base64_is_stored_in_lines() -> None:
     """No editor chokes on a line of a megabyte."""
     lines: Any = pack(bytes(range(256)))["body"]
 
@@ -114,7 +114,7 @@ def test_long_base64_has_lines() -> None:
         (({"a": 1}, None, "pretty"), "body_layout is 'pretty'"),
     ],
 )
-def test_a_body_that_spells_nothing_is_refused(
+def test_fields_that_describe_no_body_are_refused(
     fields: tuple[Any, Any, Any], complaint: str
 ) -> None:
     """A hand-edited cassette says what is wrong with it."""

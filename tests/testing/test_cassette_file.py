@@ -110,17 +110,17 @@ CASSETTES = st.builds(
 
 
 @given(CASSETTES)
-def test_any_cassette_comes_back(cassette: Cassette) -> None:
+def test_any_cassette_round_trips(cassette: Cassette) -> None:
     """What is written reads as the same value."""
     assert loads(dumps(cassette)) == cassette
 
 
-def test_a_file_is_made_to_be_reviewed(snapshot: SnapshotAssertion) -> None:
+def test_a_saved_file_equals_the_readable_snapshot(snapshot: SnapshotAssertion) -> None:
     """Pretty-printed, keys in a fixed order, streams line by line."""
     assert dumps(EXAMPLE) == snapshot
 
 
-def test_half_a_surrogate_pair_survives() -> None:
+def test_lone_surrogates_round_trip() -> None:
     """Servers cut emoji in two; what UTF-8 cannot say stands as an escape."""
     response = RecordedResponse(body=b'{"text":"\\ud83d"}')
     cassette = cassette_of(Interaction(request=REQUEST, response=response))
@@ -164,7 +164,7 @@ def test_numbers_share_lines(value: Any, lines: int) -> None:
     assert json.loads(text) == value
 
 
-def test_saving_makes_folders_and_leaves_nothing_else(tmp_path: Path) -> None:
+def test_saving_creates_folders_and_leaves_no_temporary_file(tmp_path: Path) -> None:
     """A file appears whole, under its name only."""
     path = tmp_path / "deep" / "down" / "a.json"
     save(EXAMPLE, path, environ={})
@@ -234,7 +234,9 @@ EXCHANGE = (
         (ONE.replace('"recorded"', '"authored"') % "", "source"),
     ],
 )
-def test_what_is_no_cassette_says_why(text: str, complaint: str, tmp_path: Path) -> None:
+def test_a_malformed_cassette_is_refused_with_the_reason(
+    text: str, complaint: str, tmp_path: Path
+) -> None:
     """A bad file is named, and the place in it."""
     path = tmp_path / "bad.json"
     path.write_text(text)

@@ -120,7 +120,7 @@ async def test_requests_are_served_in_order() -> None:
         evolve(post(), method="post"),
     ],
 )
-async def test_what_says_the_same_is_the_same(sent: HttpRequest) -> None:
+async def test_requests_that_differ_in_layout_only_match(sent: HttpRequest) -> None:
     """Layout, credentials and unlisted headers are not compared."""
     recorded = post(path="/v1/x?key=k") if "key" in sent.url else post()
     player = playing(kept(recorded, RecordedResponse(body=b"ok")))
@@ -138,7 +138,7 @@ async def test_what_says_the_same_is_the_same(sent: HttpRequest) -> None:
         evolve(post(), method="GET"),
     ],
 )
-async def test_a_request_that_differs_fails_the_test(sent: HttpRequest) -> None:
+async def test_a_request_that_differs_is_a_mismatch_error(sent: HttpRequest) -> None:
     """It raises at once, and again at the end in case somebody swallowed it."""
     player = playing(kept(post(), RecordedResponse()))
 
@@ -152,7 +152,7 @@ async def test_a_request_that_differs_fails_the_test(sent: HttpRequest) -> None:
     assert not isinstance(caught.value, LLMError)
 
 
-async def test_more_headers_are_compared_if_asked_for() -> None:
+async def test_extra_headers_are_compared_when_named() -> None:
     """Those named by the test, and those that the recording holds."""
     one, other = post(x_mode="fast"), post(x_mode="slow")
     recorded = Interaction(
@@ -165,7 +165,7 @@ async def test_more_headers_are_compared_if_asked_for() -> None:
         await playing(kept(post(), RecordedResponse()), headers=["X_Mode"]).send(other, Timeouts())
 
 
-async def test_the_message_reads_well(snapshot: SnapshotAssertion) -> None:
+async def test_the_message_of_a_mismatch_equals_the_snapshot(snapshot: SnapshotAssertion) -> None:
     """Which request of which cassette, what differs, what to do; and no credential."""
     recorded = post(b'{"model":"m-1","messages":[{"role":"user","content":"Hi"}]}')
     sent = post(b'{"model":"m-1","messages":[{"role":"user","content":"my-key-1234"}]}')
@@ -193,7 +193,7 @@ async def test_a_request_too_many_and_one_too_few_are_reported() -> None:
         await empty.send(post(), Timeouts())
 
 
-async def test_in_any_order_each_request_finds_its_own() -> None:
+async def test_any_order_serves_each_request_its_own_interaction() -> None:
     """Concurrent requests need no fixed order, and equal ones are still told apart."""
     player = playing(
         *(
@@ -218,7 +218,7 @@ async def test_in_any_order_each_request_finds_its_own() -> None:
     player.finish()
 
 
-async def test_in_any_order_a_stranger_is_compared_with_the_most_similar() -> None:
+async def test_any_order_compares_an_unknown_request_with_the_most_similar() -> None:
     """The diff is with the request that was probably meant."""
     player = playing(
         kept(post(b'{"a":1,"b":2,"c":3}'), RecordedResponse()),
@@ -232,7 +232,7 @@ async def test_in_any_order_a_stranger_is_compared_with_the_most_similar() -> No
     assert '-  "z": 3' in str(caught.value)
 
 
-async def test_realtime_waits_as_long_as_the_provider_did() -> None:
+async def test_realtime_repeats_the_recorded_delays() -> None:
     """Before the headers, and between the chunks; otherwise nothing waits."""
     response = RecordedResponse(body=b"ab", delay_ms=40, chunks=(Chunk(1, 0), Chunk(1, 40)))
     took = {}
@@ -245,7 +245,7 @@ async def test_realtime_waits_as_long_as_the_provider_did() -> None:
     assert took[False] < 0.04
 
 
-async def test_failures_fail_again() -> None:
+async def test_recorded_failures_are_raised_again() -> None:
     """A refused connection, and one that broke in the middle; each time anew."""
     broken = RecordedResponse(body=b"ab", failure=NetworkError("broke"))
     refused = NoResponse(failure=RequestTimeoutError("no answer", error_code="connect"))
@@ -263,7 +263,7 @@ async def test_failures_fail_again() -> None:
 
 
 @pytest.mark.parametrize("response", [NoResponse(), RecordedResponse(body=b"ab", abandoned=True)])
-async def test_reading_on_where_the_recording_stopped_fails(
+async def test_reading_beyond_an_abandoned_recording_is_an_error(
     response: NoResponse | RecordedResponse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nobody knows what would have come; who leaves as it did then sees no failure."""
@@ -277,7 +277,7 @@ async def test_reading_on_where_the_recording_stopped_fails(
         await received(staying, post())
 
 
-async def test_a_closed_exchange_gives_no_more() -> None:
+async def test_a_closed_exchange_yields_no_more_chunks() -> None:
     """As a connection that was cut."""
     response = RecordedResponse(body=b"ab", chunks=(Chunk(1), Chunk(1)))
     player = playing(kept(post(), response))
@@ -316,7 +316,7 @@ async def test_a_client_streams_what_was_recorded(size: int) -> None:
     player.finish()
 
 
-async def test_a_client_may_leave_early() -> None:
+async def test_a_client_that_stops_reading_early_is_no_mismatch() -> None:
     """An abandoned recording is served to who abandons it again."""
     half = chat_chunk(delta={"content": "Hel"})
     response = RecordedResponse(headers=SSE, body=half, abandoned=True)

@@ -39,14 +39,14 @@ def interaction(body: object) -> Interaction:
 
 
 @pytest.mark.parametrize("kind", [dict, http, recorded, interaction])
-def test_a_conversation_that_goes_on_is_stable(kind: Any) -> None:
+def test_requests_that_extend_each_other_pass(kind: Any) -> None:
     """In whatever form the requests are at hand."""
     turns = [TURN_1, TURN_2, {**TURN_2, "messages": [*TURN_2["messages"], REPLY], "stream": True}]
 
     assert_prefix_stable([kind(turn) for turn in turns])
 
 
-def test_prepared_requests_are_taken_as_they_are() -> None:
+def test_prepared_requests_are_accepted() -> None:
     """What `client.prepare` gives goes in."""
     model = OpenAICompatible.configure(name="x", base_url="https://x", api_key="k").model("m-1")
     client = Client()
@@ -62,7 +62,7 @@ def test_prepared_requests_are_taken_as_they_are() -> None:
 
 
 @pytest.mark.parametrize("name", ["messages", "input", "contents"])
-def test_every_dialect_s_list_is_known(name: str) -> None:
+def test_the_growing_list_of_every_protocol_is_known(name: str) -> None:
     """The history's name does not matter."""
     assert_prefix_stable([{name: [1]}, {name: [1, 2]}])
     with pytest.raises(PrefixChangedError, match=rf"{name}\[0\] differs"):
@@ -108,7 +108,7 @@ def test_the_first_place_that_differs_is_named(
     assert said in message
 
 
-def test_tools_come_before_messages() -> None:
+def test_a_change_of_tools_is_reported_before_one_of_messages() -> None:
     """The first difference is the first in the prompt that a provider builds."""
     other = {**changed(["messages", 0, "role"], "tool"), "tools": []}
 
@@ -116,7 +116,7 @@ def test_tools_come_before_messages() -> None:
         assert_prefix_stable([TURN_1, TURN_2, other])
 
 
-def test_cache_breakpoints_may_wander() -> None:
+def test_cache_breakpoints_may_move() -> None:
     """They say up to where to cache, and are no part of the prompt."""
     marked = {"type": "text", "text": "Hi", "cache_control": {"type": "ephemeral"}}
     point = {"cachePoint": {"type": "default"}}
@@ -131,7 +131,7 @@ def test_cache_breakpoints_may_wander() -> None:
     )
 
 
-def test_a_long_value_shows_the_part_that_differs() -> None:
+def test_the_error_shows_the_differing_part_of_a_long_value() -> None:
     """Not a page of system prompt."""
     turns = [{**TURN_1, "system": "x" * 5000 + end + "y" * 5000} for end in "AB"]
 
@@ -143,7 +143,7 @@ def test_a_long_value_shows_the_part_that_differs() -> None:
 
 
 @pytest.mark.parametrize("requests", [[], [TURN_1], [{"model": "m"}, TURN_1], [{}, {}]])
-def test_what_proves_nothing_is_refused(requests: list[Any]) -> None:
+def test_requests_that_cannot_prove_stability_are_refused(requests: list[Any]) -> None:
     """One request, or bodies without a history, would always pass."""
     with pytest.raises(ValueError, match=r"takes two requests|not a native request"):
         assert_prefix_stable(requests)

@@ -131,7 +131,7 @@ def test_what_is_recorded_replays_without_a_server(
     assert path.read_bytes() == before
 
 
-def test_the_environment_records_as_well(
+def test_record_true_in_the_environment_records(
     pytester: pytest.Pytester, run: Run, server: Loopback, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """RECORD=true is `--record`."""
@@ -144,7 +144,7 @@ def test_the_environment_records_as_well(
 
 
 @pytest.mark.parametrize("record", ["option", "variable"])
-def test_ci_never_records(
+def test_ci_true_never_records(
     pytester: pytest.Pytester,
     run: Run,
     server: Loopback,
@@ -203,7 +203,7 @@ def test_a_changed_request_fails_with_a_diff(
     )
 
 
-def test_a_swallowed_mismatch_is_reported_all_the_same(
+def test_a_mismatch_that_the_test_swallows_fails_it(
     pytester: pytest.Pytester, run: Run, server: Loopback
 ) -> None:
     """A test that catches everything does not pass."""
@@ -306,7 +306,9 @@ def test_an_authored_cassette_is_never_recorded_over(
     assert load(path).metadata == metadata
 
 
-def test_a_bad_cassette_is_named(pytester: pytest.Pytester, run: Run) -> None:
+def test_a_malformed_cassette_is_reported_with_its_path(
+    pytester: pytest.Pytester, run: Run
+) -> None:
     """It is an error of the file, whatever the test is about."""
     path = pytester.path / "cassettes" / "chat" / "streams-text.json"
     path.parent.mkdir(parents=True)
@@ -379,7 +381,7 @@ def test_the_fixture_is_a_transport_for_any_client(
     assert load(pytester.path / "cassettes/chat/without-requests.json").interactions == ()
 
 
-def test_a_project_can_say_how_it_records(
+def test_a_project_can_override_transport_origin_and_directory(
     pytester: pytest.Pytester, run: Run, server: Loopback
 ) -> None:
     """Transport, origin and directory are the project's to choose."""
@@ -410,7 +412,9 @@ def test_a_project_can_say_how_it_records(
     run().assert_outcomes(passed=2)
 
 
-def test_marks_reach_the_player(pytester: pytest.Pytester, run: Run, server: Loopback) -> None:
+def test_headers_order_and_realtime_of_the_mark_reach_the_player(
+    pytester: pytest.Pytester, run: Run, server: Loopback
+) -> None:
     """Any order, real time, more headers."""
     source = """
     @pytest.mark.cassette(headers=["user-agent"])
@@ -446,7 +450,7 @@ def described(pytester: pytest.Pytester, source: str, **modules: str) -> list[Re
     return [describe(item) for item in items]
 
 
-def test_names_come_from_module_class_and_parameters(pytester: pytest.Pytester) -> None:
+def test_cassette_names_consist_of_module_class_and_parameters(pytester: pytest.Pytester) -> None:
     """The event loop is no part of them."""
     tests = described(
         pytester,
@@ -478,7 +482,7 @@ def test_names_come_from_module_class_and_parameters(pytester: pytest.Pytester) 
     assert names[8:] == ["shared/one", "shared/one"]
 
 
-def test_names_follow_the_folders(pytester: pytest.Pytester) -> None:
+def test_cassette_names_contain_the_folders_of_tests(pytester: pytest.Pytester) -> None:
     """Below `tests`, as the package under test."""
     folder = pytester.mkdir("tests")
     (folder / "routes").mkdir()
@@ -488,7 +492,7 @@ def test_names_follow_the_folders(pytester: pytest.Pytester) -> None:
     assert [describe(item).name for item in items] == ["routes/openai-chat/it"]
 
 
-def test_marks_add_up(pytester: pytest.Pytester) -> None:
+def test_marks_of_module_class_and_function_are_merged(pytester: pytest.Pytester) -> None:
     """Tags of all of them, the rest from the closest."""
     (test,) = described(
         pytester,
@@ -521,7 +525,7 @@ def test_marks_add_up(pytester: pytest.Pytester) -> None:
         ("tags='text'", "tags is a list of texts"),
     ],
 )
-def test_a_mark_that_makes_no_sense_is_refused(
+def test_a_mark_with_wrong_options_is_refused(
     pytester: pytest.Pytester, run: Run, mark: str, complaint: str
 ) -> None:
     """With the test's name and what is wrong."""
@@ -615,7 +619,9 @@ def test_an_option_goes_before_its_variable() -> None:
 
 
 @pytest.mark.skipif(find_spec("xdist") is None, reason="pytest-xdist is not installed")
-def test_workers_record_and_replay(pytester: pytest.Pytester, run: Run, server: Loopback) -> None:
+def test_recording_and_replaying_work_under_xdist(
+    pytester: pytest.Pytester, run: Run, server: Loopback
+) -> None:
     """Several processes write cassettes without getting into each other's way."""
     module(pytester, STREAMS)
 
@@ -625,7 +631,7 @@ def test_workers_record_and_replay(pytester: pytest.Pytester, run: Run, server: 
     assert len(list(pytester.path.glob("cassettes/**/*.*"))) == 1
 
 
-def test_a_run_without_cassettes_sees_nothing_of_the_plugin(
+def test_a_run_without_cassettes_does_not_import_the_fixture(
     pytester: pytest.Pytester, run: Run
 ) -> None:
     """No header, no deselection, no import."""

@@ -32,7 +32,7 @@ def _decoded(
     return result.failure() if isinstance(result, Failure) else result.unwrap()
 
 
-def test_a_stream_is_decoded() -> None:
+def test_a_recorded_stream_decodes_to_a_response() -> None:
     """Through the framing, the protocol and the fold that the client uses."""
     answer = _decoded(STREAM, SSE, streaming=True)
 
@@ -42,21 +42,21 @@ def test_a_stream_is_decoded() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 1000, 10**6])
-def test_pieces_of_any_size_give_the_same(size: int) -> None:
+def test_chunks_of_any_size_decode_to_the_same_response(size: int) -> None:
     """Where the bytes are cut never shows."""
     assert _decoded(STREAM, SSE, streaming=True, chunk_size=size) == _decoded(
         STREAM, SSE, streaming=True
     )
 
 
-def test_a_whole_body_is_decoded() -> None:
+def test_a_recorded_whole_body_decodes_to_a_response() -> None:
     """Streamed and whole answers are the same response."""
     document = json.dumps(completion({"content": "Hellö"}, usage=usage_chunk()["usage"])).encode()
 
     assert _decoded(document, JSON, streaming=False) == _decoded(STREAM, SSE, streaming=True)
 
 
-def test_one_document_where_a_stream_was_asked_for() -> None:
+def test_a_document_in_place_of_a_stream_is_decoded() -> None:
     """The content type tells: the server did not stream."""
     document = json.dumps(completion({"content": "Hi"})).encode()
 
@@ -66,12 +66,12 @@ def test_one_document_where_a_stream_was_asked_for() -> None:
     assert answer.text == "Hi"
 
 
-def test_without_a_content_type_the_usual_framing_counts() -> None:
+def test_the_usual_framing_is_used_without_a_content_type() -> None:
     """Chat Completions streams server-sent events."""
     assert isinstance(_decoded(STREAM, {}, streaming=True), LLMResponse)
 
 
-def test_lines_of_json_are_framed_as_such() -> None:
+def test_ndjson_is_framed_by_its_content_type() -> None:
     """The content type names another framing than the usual one."""
     lines = b"".join(json.dumps(one).encode() + b"\n" for one in text_chunks("Hi"))
 
@@ -81,7 +81,7 @@ def test_lines_of_json_are_framed_as_such() -> None:
     assert answer.text == "Hi"
 
 
-def test_a_cut_stream_is_an_error() -> None:
+def test_a_cut_stream_is_a_stream_error() -> None:
     """With what had come."""
     failed = _decoded(STREAM[: STREAM.index(b"stop")], SSE, streaming=True)
 
@@ -89,7 +89,7 @@ def test_a_cut_stream_is_an_error() -> None:
     assert failed.partial is not None
 
 
-def test_an_error_status_is_its_error() -> None:
+def test_an_error_status_decodes_to_its_error_class() -> None:
     """With status and headers read as the client reads them."""
     result = decode_recorded(
         "openai-chat",
@@ -110,7 +110,7 @@ def test_an_unknown_protocol_is_refused() -> None:
         decode_recorded("chat", status=200, headers={}, body=b"", streaming=True)
 
 
-def test_pieces_of_nothing_are_refused() -> None:
+def test_a_chunk_size_of_zero_is_refused() -> None:
     """A chunk size counts bytes."""
     with pytest.raises(InvalidRequestError, match="chunk_size"):
         _decoded(STREAM, SSE, streaming=True, chunk_size=0)

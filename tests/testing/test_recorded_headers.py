@@ -29,14 +29,14 @@ def test_only_known_request_headers_are_kept() -> None:
     assert request_headers(request, ["User-Agent"])["user-agent"] == "llmcore/0"
 
 
-def test_a_secret_header_is_never_kept() -> None:
+def test_a_header_marked_secret_is_left_out_even_if_asked_for() -> None:
     """Not even one that is asked for."""
     request = post().with_header("x-mine", "s3cret", secret=True)
 
     assert request_headers(request, ["x-mine"]) == {}
 
 
-def test_response_headers_are_what_the_client_reads() -> None:
+def test_response_headers_that_the_client_reads_are_kept() -> None:
     """Cookies and account names stay out; limits and ids stay in."""
     headers = {
         "Content-Type": "text/event-stream",
@@ -76,7 +76,7 @@ def test_response_headers_are_what_the_client_reads() -> None:
         ("https://localhost.example.com:1/v1", "https://localhost.example.com:1/v1"),
     ],
 )
-def test_a_url_shows_no_credential(url: str, visible: str) -> None:
+def test_credentials_and_loopback_ports_are_left_out_of_urls(url: str, visible: str) -> None:
     """Keys go, the rest stays as it was written; a loopback port is anybody's."""
     assert visible_url(post(url)) == visible
 
@@ -123,7 +123,7 @@ def test_headers_named_like_credentials_are_left_out_even_if_asked_for(name: str
     assert request_headers(request, [name, "x-mine"]) == {"x-mine": "1"}
 
 
-def test_a_query_parameter_marked_secret_goes() -> None:
+def test_a_query_parameter_marked_secret_is_left_out() -> None:
     """Whatever its name."""
     request = post("https://x/y?v=1").with_query("my code", "1234", secret=True)
 

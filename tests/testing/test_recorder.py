@@ -83,7 +83,7 @@ def response_of(cassette: Cassette, index: int = 0) -> RecordedResponse:
     return response
 
 
-async def test_a_conversation_replays_as_it_went(server: Loopback, tmp_path: Path) -> None:
+async def test_a_recorded_conversation_replays_the_same(server: Loopback, tmp_path: Path) -> None:
     """Streamed and whole answers of a real server, through a file, on another port."""
     path = tmp_path / "one.json"
 
@@ -146,7 +146,7 @@ async def test_a_binary_body_replays_to_the_byte(tmp_path: Path) -> None:
     assert await read(Player(load(tmp_path / "b.json")), sent) == pieces
 
 
-async def test_a_compressed_body_is_kept_as_the_client_sees_it() -> None:
+async def test_a_compressed_body_is_recorded_decompressed() -> None:
     """The cassette can be read, and says nothing of a compression that is gone."""
     packed = zlib.compress(b'{"answer":42}')
     answer = Answer(
@@ -164,7 +164,7 @@ async def test_a_compressed_body_is_kept_as_the_client_sees_it() -> None:
     assert response.headers == {"content-type": "application/json"}
 
 
-async def test_concurrent_requests_stand_in_the_order_they_were_sent() -> None:
+async def test_concurrent_requests_are_recorded_in_the_order_of_sending() -> None:
     """Whoever is answered first."""
 
     def later_first(received: Received) -> Answer:
@@ -185,7 +185,7 @@ async def test_concurrent_requests_stand_in_the_order_they_were_sent() -> None:
     assert answers == [b"0", b"1", b"2", b"3"]
 
 
-async def test_a_stream_that_was_left_is_kept_as_far_as_it_was_read() -> None:
+async def test_a_stream_that_is_not_read_to_its_end_is_recorded_as_abandoned() -> None:
     """And marked; what the server sent after that is nobody's business."""
     slow = chat_stream(("Hel", "lo", "!"), pause=0.1)
     with serve(answering(Answer(slow, headers=EVENTS))) as server:
@@ -206,7 +206,7 @@ async def test_a_stream_that_was_left_is_kept_as_far_as_it_was_read() -> None:
 
 
 @pytest.mark.parametrize("reading", [True, False])
-async def test_a_stream_closed_by_another_task_is_left_and_not_broken(reading: bool) -> None:
+async def test_a_stream_closed_by_another_task_is_recorded_as_abandoned(reading: bool) -> None:
     """The failing read that follows is the caller's own doing."""
     pause = 30.0 if reading else 0.0
     script: list[bytes | float] = [*chat_stream(("Hel",))[:1], pause, b"data: [DONE]\n\n"]
@@ -226,7 +226,7 @@ async def test_a_stream_closed_by_another_task_is_left_and_not_broken(reading: b
     assert response.failure is None
 
 
-async def test_a_caller_who_leaves_before_the_headers_is_kept_too() -> None:
+async def test_a_call_cancelled_before_the_headers_is_recorded_without_response() -> None:
     """The request took place, so it stands in the cassette."""
 
     class Silent:
@@ -262,7 +262,7 @@ async def test_a_connection_that_breaks_breaks_again_when_replayed() -> None:
     player.finish()
 
 
-async def test_no_connection_is_recorded_as_that() -> None:
+async def test_a_failed_connection_is_recorded_with_its_error() -> None:
     """Retries that follow a failure replay with it."""
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))  # without listening
@@ -278,7 +278,7 @@ async def test_no_connection_is_recorded_as_that() -> None:
     assert replayed.failure() == live.failure()
 
 
-async def test_a_time_limit_while_recording_is_met_again() -> None:
+async def test_a_timeout_while_recording_is_replayed() -> None:
     """The stream stalls at the same place for who has the same patience."""
     script: list[bytes | float] = [*chat_stream(("Hel",))[:1], 30.0]
     with serve(answering(Answer(script, headers=EVENTS))) as server:
@@ -329,7 +329,7 @@ async def test_an_echoed_credential_keeps_the_cassette_from_being_written(tmp_pa
     assert not path.exists()
 
 
-async def test_metadata_that_is_given_is_kept() -> None:
+async def test_given_metadata_is_not_overwritten() -> None:
     """What the test says of the server is not overruled."""
     origin = Recorded(server="llama.cpp", version="b1")
     recorder = Recorder(scripted({}), Metadata(name="x", origin=origin))
@@ -338,7 +338,7 @@ async def test_metadata_that_is_given_is_kept() -> None:
     assert recorder.cassette.metadata.origin == evolve(origin, model="m")
 
 
-async def test_requests_without_a_model_name_none() -> None:
+async def test_a_body_without_a_model_leaves_the_model_of_the_origin_empty() -> None:
     """Not every body is JSON, and not every object names its model."""
     for body in (b"", b"[1]", b'{"model":5}'):
         recorder = Recorder(scripted({}), META)

@@ -8,7 +8,7 @@ from attrs import evolve
 from syrupy.assertion import SnapshotAssertion
 
 from llmcore.testing.cassette import RecordedRequest
-from llmcore.testing.request_diff import common_length, difference, likeness, same
+from llmcore.testing.request_diff import common_length, difference, same, similarity
 
 BODY: dict[str, Any] = {
     "model": "m-1",
@@ -39,7 +39,7 @@ def recorded(body: object = BODY, **changes: Any) -> RecordedRequest:
         recorded(headers=dict(sorted(recorded().headers.items(), reverse=True))),
     ],
 )
-def test_layout_and_order_of_keys_do_not_count(other: RecordedRequest) -> None:
+def test_layout_and_key_order_make_no_difference(other: RecordedRequest) -> None:
     """Bodies are compared as canonical JSON."""
     assert same(recorded(), other)
 
@@ -56,7 +56,7 @@ def test_layout_and_order_of_keys_do_not_count(other: RecordedRequest) -> None:
         recorded(body=b""),
     ],
 )
-def test_everything_else_counts(other: RecordedRequest) -> None:
+def test_every_other_change_is_a_difference(other: RecordedRequest) -> None:
     """Method, URL, headers and every value of the body; each shows in the diff."""
     assert not same(recorded(), other)
     assert "\n+" in difference(recorded(), other) or "\n-" in difference(recorded(), other)
@@ -65,12 +65,12 @@ def test_everything_else_counts(other: RecordedRequest) -> None:
 @pytest.mark.parametrize(
     ("one", "other"), [(b"1", b"1.0"), (b"true", b"1"), (b"null", b""), (b"\xff", b"\xfe")]
 )
-def test_what_python_takes_for_equal_may_differ(one: bytes, other: bytes) -> None:
+def test_json_values_that_python_compares_equal_may_differ(one: bytes, other: bytes) -> None:
     """On the wire, 1 is not 1.0 and no body is not null."""
     assert not same(recorded(body=one), recorded(body=other))
 
 
-def test_a_difference_reads_well(snapshot: SnapshotAssertion) -> None:
+def test_the_text_of_a_difference_equals_the_snapshot(snapshot: SnapshotAssertion) -> None:
     """The lines that changed, with what stands round them."""
     messages = [BODY["messages"][0], {"role": "user", "content": "What is the weather in Oslo?"}]
     sent = recorded(
@@ -80,7 +80,7 @@ def test_a_difference_reads_well(snapshot: SnapshotAssertion) -> None:
     assert difference(recorded(), sent) == snapshot
 
 
-def test_a_long_line_shows_the_part_that_differs() -> None:
+def test_a_long_line_is_cut_to_the_part_that_differs() -> None:
     """Two images that differ in a byte do not fill the screen."""
     one = recorded({"image": "A" * 50_000 + "B" + "A" * 50_000})
     other = recorded({"image": "A" * 50_000 + "C" + "A" * 50_000})
@@ -94,16 +94,16 @@ def test_a_long_line_shows_the_part_that_differs() -> None:
     assert "more]" in shown
 
 
-def test_likeness_finds_the_request_that_was_meant() -> None:
+def test_similarity_is_highest_for_the_intended_request() -> None:
     """The request that shares most lines is the most alike."""
     near, far = recorded({**BODY, "temperature": 1}), recorded({"input": "x"})
 
-    assert likeness(recorded(), near) > likeness(recorded(), far)
+    assert similarity(recorded(), near) > similarity(recorded(), far)
 
 
 @pytest.mark.parametrize(
     ("one", "other", "length"), [("", "", 0), ("abc", "abd", 2), ("ab", "abc", 2), ("x", "y", 0)]
 )
-def test_the_common_beginning_is_counted(one: str, other: str, length: int) -> None:
+def test_common_length_counts_equal_leading_characters(one: str, other: str, length: int) -> None:
     """In characters."""
     assert common_length(one, other) == length

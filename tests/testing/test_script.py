@@ -60,7 +60,7 @@ async def over_time(*chunks: bytes) -> AsyncIterator[bytes]:
         ((500, {"Content-Type": "text/html"}, "{"), 500, "text/html", [b"{"]),
     ],
 )
-async def test_a_response_can_be_written_in_many_ways(
+async def test_scripted_responses_of_every_form_are_served(
     response: Any, status: int, content_type: str, chunks: list[bytes]
 ) -> None:
     """Text, bytes, JSON, chunks, or all of it with status and headers."""
@@ -69,7 +69,7 @@ async def test_a_response_can_be_written_in_many_ways(
     assert (got_status, headers["content-type"], got) == (status, content_type, chunks)
 
 
-async def test_a_generator_is_read_as_it_goes() -> None:
+async def test_a_generator_is_read_chunk_by_chunk() -> None:
     """Its chunks are made when they are asked for."""
     made = []
 
@@ -106,7 +106,7 @@ async def test_an_asynchronous_iterable_is_closed_with_the_body() -> None:
     assert [chunk async for chunk in generator] == []
 
 
-async def test_delays_are_kept() -> None:
+async def test_scripted_delays_are_waited_for() -> None:
     """A pair waits its milliseconds before the chunk."""
     started = anyio.current_time()
     await answered([(b"1", 30.0), (b"2", 30.0)])
@@ -122,7 +122,7 @@ async def test_an_exception_comes_instead_of_a_response_or_a_chunk() -> None:
         await answered([b"1", NetworkError("broke")])
 
 
-async def test_a_chunk_that_is_none_is_named() -> None:
+async def test_a_value_that_is_not_a_chunk_is_an_error() -> None:
     """A number in a list of chunks is a mistake in the test."""
     with pytest.raises(TypeError, match="not a int"):
         await answered([b"1", 2])
@@ -144,7 +144,7 @@ async def test_requests_are_kept_for_assertions() -> None:
     await transport.aclose()
 
 
-async def test_a_client_takes_it_for_a_network() -> None:
+async def test_a_client_runs_on_a_scripted_transport() -> None:
     """Streams, whole answers and errors, one after the other."""
     stream = [item for item in chat_stream() if isinstance(item, bytes)]
     transport = scripted(stream, chat_whole(), (429, {}, {"error": {"message": "slow down"}}))
@@ -164,7 +164,7 @@ async def test_a_client_takes_it_for_a_network() -> None:
     transport.finish()
 
 
-async def test_a_script_can_stall() -> None:
+async def test_a_scripted_stall_meets_the_time_limit() -> None:
     """A server that stops sending meets the client's time limit."""
 
     async def stalled() -> AsyncIterator[bytes]:
@@ -177,7 +177,7 @@ async def test_a_script_can_stall() -> None:
     assert isinstance(result.failure(), RequestTimeoutError)
 
 
-async def test_a_script_that_ends_fails_the_test() -> None:
+async def test_a_request_beyond_the_script_is_an_error() -> None:
     """It is no LLMError, so no call turns it into its outcome."""
     client = Client(transport=scripted())
 

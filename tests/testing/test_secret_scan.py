@@ -58,7 +58,7 @@ HARMLESS = [
 @pytest.mark.parametrize(
     "around", ["{}", "key={}&x=1", 'data: {{"a":"\\n{}"}}', "\\u0022{}", "({})"]
 )
-def test_known_shapes_are_found(secret: str, around: str) -> None:
+def test_keys_of_known_shapes_are_found_anywhere_in_a_text(secret: str, around: str) -> None:
     """Every well-known kind of key is found, wherever it stands in a text."""
     text = around.format(secret)
 
@@ -69,7 +69,7 @@ def test_known_shapes_are_found(secret: str, around: str) -> None:
 
 
 @pytest.mark.parametrize("text", HARMLESS)
-def test_what_is_no_key_is_no_finding(text: str) -> None:
+def test_texts_that_only_resemble_keys_are_not_found(text: str) -> None:
     """Prose, ids, masked keys and the inside of encrypted blobs are let through."""
     assert find_secrets({"a": text}, environ={}) == ()
 
@@ -164,7 +164,9 @@ def test_short_keys_are_found_where_they_stand_alone(text: str, found: bool) -> 
         ("HOSTNAME", "whatever-1234", False),
     ],
 )
-def test_keys_in_the_environment_are_found(variable: str, value: str, found: bool) -> None:
+def test_values_of_variables_named_like_keys_are_found(
+    variable: str, value: str, found: bool
+) -> None:
     """Values count if their names say so, and if they are more than placeholders."""
     findings = find_secrets(f"they said {value}!", environ={variable: value})
 
@@ -173,7 +175,7 @@ def test_keys_in_the_environment_are_found(variable: str, value: str, found: boo
         assert findings[0].what == f"the value of the environment variable {variable}"
 
 
-def test_what_is_said_to_be_no_secret_is_let_through() -> None:
+def test_texts_listed_as_not_secret_are_ignored() -> None:
     """The example key of a document may stand in a cassette."""
     data = {"a": "AKIAIOSFODNN7EXAMPLE", "b": "x-value-1234"}
 
@@ -187,7 +189,7 @@ def test_what_is_said_to_be_no_secret_is_let_through() -> None:
         refuse_secrets({**data, "c": "AKIA" + "2" * 16}, environ={}, not_secret=[data["a"]])
 
 
-def test_the_error_tells_what_and_where_but_not_the_secret() -> None:
+def test_the_error_names_kind_and_place_but_not_the_secret() -> None:
     """Its text can be shown to anybody."""
     with pytest.raises(SecretFoundError) as caught:
         refuse_secrets({"a": SECRETS["openai"], "b": JWT}, environ={})

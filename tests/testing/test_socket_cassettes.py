@@ -71,7 +71,7 @@ def socket_of(cassette: Cassette, index: int = 0) -> WebSocketInteraction:
     return one
 
 
-async def test_a_conversation_is_recorded_and_replayed() -> None:
+async def test_a_socket_conversation_is_recorded_and_replayed() -> None:
     """Direction and order are kept, and the credentials are not."""
     cassette, said = await recorded(says("Fine."), "More", "Still more")
     player = Player(cassette)
@@ -91,7 +91,7 @@ async def test_a_conversation_is_recorded_and_replayed() -> None:
     assert cassette.metadata.origin == Recorded(server="localhost", model="gpt-5.2")
 
 
-async def test_a_replaced_socket_is_replaced_again() -> None:
+async def test_a_socket_that_was_replaced_is_replaced_in_the_replay() -> None:
     """Where the server closed one between two turns, the replay opens another, too."""
 
     def closes(_asked: Native, response_id: str) -> Iterable[Action]:
@@ -137,7 +137,7 @@ async def test_a_refused_socket_and_its_fallback_are_replayed() -> None:
     assert [note.code for note in again[0].diagnostics] == ["websocket-fallback"]
 
 
-async def test_a_broken_answer_breaks_again() -> None:
+async def test_a_socket_that_broke_breaks_in_the_replay() -> None:
     """At the same place, with the same error."""
 
     def breaks(_asked: Native, response_id: str) -> Iterable[Action]:
@@ -160,7 +160,7 @@ async def test_a_broken_answer_breaks_again() -> None:
 # -- what differs
 
 
-async def test_another_message_fails_with_a_readable_diff() -> None:
+async def test_a_message_that_differs_is_a_mismatch_with_a_diff() -> None:
     """Line by line, also if it comes later in the conversation."""
     cassette, _ = await recorded(says("Fine."), "More")
     player = Player(cassette)
@@ -177,7 +177,7 @@ async def test_another_message_fails_with_a_readable_diff() -> None:
     assert KEY not in text
 
 
-async def test_one_message_too_many_fails() -> None:
+async def test_a_message_beyond_the_recording_is_a_mismatch() -> None:
     """The recording's sockets are used up."""
     cassette, _ = await recorded(says("Fine."))
     async with Client(transport=Player(cassette)) as client:
@@ -185,7 +185,7 @@ async def test_one_message_too_many_fails() -> None:
             await talk(client, ask(), "More")
 
 
-async def test_a_message_that_was_not_sent_fails_in_the_end() -> None:
+async def test_a_recorded_message_that_is_not_sent_fails_at_the_end() -> None:
     """As a request that was not sent does."""
     cassette, _ = await recorded(says("Fine."), "More")
     player = Player(cassette)
@@ -196,7 +196,7 @@ async def test_a_message_that_was_not_sent_fails_in_the_end() -> None:
         player.finish()
 
 
-async def test_waiting_where_the_recording_stopped_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_waiting_beyond_the_recording_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever left then must leave now."""
     monkeypatch.setattr("llmcore.testing.player.PATIENCE_S", 0.01)
     cassette, _ = await recorded(says("Fine."))
@@ -213,7 +213,7 @@ TEXTS = ['{"a":1}', '{"a": 1}', '{\n  "é": [1, 2.50]\n}', "not json", "", "two\
 
 
 @pytest.mark.parametrize("text", TEXTS, ids=repr)
-def test_every_text_is_kept_to_the_byte(text: str, tmp_path: Path) -> None:
+def test_message_texts_round_trip_to_the_byte(text: str, tmp_path: Path) -> None:
     """JSON stands in the file as JSON."""
     messages = [
         SocketMessage(direction="client", text=text),

@@ -39,7 +39,7 @@ def built(*payloads: DeltaPayload) -> MessageEntry:
 # -- what deltas add up to
 
 
-def test_text_and_thinking_are_joined_in_order() -> None:
+def test_text_and_thinking_deltas_are_joined_into_one_part_per_run() -> None:
     """A run of deltas of one kind is one part, in the place where it began."""
     entry = built(
         DeltaThinking("Let "),
@@ -59,7 +59,7 @@ def test_text_and_thinking_are_joined_in_order() -> None:
     assert (entry.run_id, entry.role, entry.timestamp) == (RUN, "assistant", NOON)
 
 
-def test_arguments_are_joined_by_call_and_parsed_at_its_end() -> None:
+def test_argument_deltas_are_joined_per_call_and_parsed_at_its_end() -> None:
     """Parallel calls may mix; each keeps the place where it began."""
     entry = built(
         DeltaToolCallStart("a", "add"),
@@ -80,7 +80,7 @@ def test_arguments_are_joined_by_call_and_parsed_at_its_end() -> None:
 
 
 @pytest.mark.parametrize("text", ['{"a":', "[1]", "freeform words", '"text"', '{"a": NaN}'])
-def test_arguments_that_are_no_object_keep_their_text(text: str) -> None:
+def test_arguments_that_are_not_an_object_are_kept_as_text_and_reported_in_meta(text: str) -> None:
     """What the model wrote is kept raw, and `meta` says what is wrong with it."""
     entry = built(
         DeltaToolCallStart("a", "add"), DeltaToolCallArgs("a", text), DeltaToolCallEnd("a")
@@ -94,14 +94,14 @@ def test_arguments_that_are_no_object_keep_their_text(text: str) -> None:
             pytest.fail(f"not said: {other}")
 
 
-def test_a_call_without_arguments_has_none() -> None:
+def test_a_call_without_argument_deltas_has_an_empty_object() -> None:
     """No text at all is an empty object."""
     entry = built(DeltaToolCallStart("a", "now"), DeltaToolCallEnd("a"))
 
     assert entry.parts == (EntryToolCall("a", "now", {}),)
 
 
-def test_usage_goes_into_meta() -> None:
+def test_usage_deltas_are_merged_into_meta() -> None:
     """Later counts replace earlier ones; what they do not count stays."""
     first = DeltaUsage(input_tokens=7, output_tokens=1, total_tokens=None, cost=0.5)
     last = DeltaUsage(input_tokens=None, output_tokens=3, total_tokens=10)
@@ -114,7 +114,7 @@ def test_usage_goes_into_meta() -> None:
     }
 
 
-def test_a_failed_answer_gives_no_message() -> None:
+def test_a_stream_ending_with_error_gives_a_failed_answer_error() -> None:
     """The error is the stream's own, and says whether another try may help."""
     deltas = deltas_of([START, DeltaText("Hal"), DeltaError("ServerError", "broke", True)])
     failure = assemble(deltas).failure()
@@ -127,7 +127,7 @@ def test_a_failed_answer_gives_no_message() -> None:
     )
 
 
-def test_no_deltas_are_no_stream() -> None:
+def test_an_empty_stream_is_a_missing_start() -> None:
     """Nothing at all does not begin with `start` either."""
     assert isinstance(assemble([]).failure(), errors.MissingStartError)
 
@@ -136,7 +136,7 @@ def test_no_deltas_are_no_stream() -> None:
 
 
 @given(delta_streams())
-def test_valid_streams_are_accepted(stream: list[MessageDelta]) -> None:
+def test_every_valid_stream_is_assembled(stream: list[MessageDelta]) -> None:
     """Whatever is said by the rules gives an entry that says all of it."""
     entry = assemble(stream).unwrap()
 
@@ -147,7 +147,7 @@ def test_valid_streams_are_accepted(stream: list[MessageDelta]) -> None:
 
 
 @given(delta_streams(), st.lists(json_objects(), min_size=1))
-def test_raw_data_never_affects_the_result(
+def test_provider_raw_never_affects_the_entry(
     stream: list[MessageDelta], raw: list[dict[str, object]]
 ) -> None:
     """`providerRaw` is for debugging."""
@@ -157,7 +157,7 @@ def test_raw_data_never_affects_the_result(
 
 
 @given(delta_streams(), st.data())
-def test_a_stream_that_is_cut_is_unfinished(
+def test_a_stream_cut_at_any_delta_is_unfinished(
     stream: list[MessageDelta], data: st.DataObject
 ) -> None:
     """Half an answer never passes for a whole one."""
@@ -235,7 +235,7 @@ MUTATIONS: list[tuple[str, Callable[[Payloads], Payloads], type[errors.ContractE
 )
 @costly
 @given(stream=delta_streams(calls=1))
-def test_each_mutation_has_its_error(
+def test_each_broken_rule_has_its_own_error(
     stream: list[MessageDelta],
     mutate: Callable[[Payloads], Payloads],
     error: type[errors.ContractError],
@@ -250,7 +250,9 @@ def test_each_mutation_has_its_error(
 
 
 @given(delta_streams(), st.data())
-def test_seq_must_rise(stream: list[MessageDelta], data: st.DataObject) -> None:
+def test_a_seq_that_does_not_rise_is_an_error(
+    stream: list[MessageDelta], data: st.DataObject
+) -> None:
     """A `seq` that repeats or falls is told, with its place."""
     index = data.draw(st.integers(1, len(stream) - 1))
     lower = data.draw(st.integers(max_value=stream[index - 1].seq))
@@ -262,7 +264,9 @@ def test_seq_must_rise(stream: list[MessageDelta], data: st.DataObject) -> None:
 
 
 @given(delta_streams(), st.data())
-def test_a_stream_is_of_one_run(stream: list[MessageDelta], data: st.DataObject) -> None:
+def test_a_delta_of_another_run_is_an_error(
+    stream: list[MessageDelta], data: st.DataObject
+) -> None:
     """A delta of another run is told."""
     index = data.draw(st.integers(1, len(stream) - 1))
     mutated = with_one(stream, index, evolve(stream[index], run_id="another"))
@@ -274,7 +278,7 @@ def with_one(stream: Sequence[MessageDelta], index: int, delta: MessageDelta) ->
     return [*stream[:index], delta, *stream[index + 1 :]]
 
 
-def test_the_first_broken_rule_is_told_at_once() -> None:
+def test_the_first_broken_rule_is_reported_and_the_rest_ignored() -> None:
     """Whoever reads a stream as it comes can stop at the fault."""
     assembler = Assembler()
     assembler.process(deltas_of([START])[0])
@@ -286,7 +290,7 @@ def test_the_first_broken_rule_is_told_at_once() -> None:
     assert assembler.entry().failure() is assembler.fault
 
 
-def test_mutations_name_every_error_of_a_stream() -> None:
+def test_the_mutations_cover_every_error_of_a_stream() -> None:
     """No rule is without its test."""
     told = {error for _, _, error in MUTATIONS}
 

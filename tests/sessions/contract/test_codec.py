@@ -55,12 +55,12 @@ DELTA: dict[str, Any] = {
 }
 
 
-def test_the_published_schema_is_the_code_s() -> None:
+def test_the_published_schema_equals_the_generated_one() -> None:
     """`llmcore sessions schema > docs/contract-schema.json` keeps it so."""
     assert json.loads(PUBLISHED.read_text("utf-8")) == contract_schema()
 
 
-def test_the_form_of_an_entry() -> None:
+def test_an_entry_is_written_as_documented_json() -> None:
     """Names are camelCase; what callers put into arguments and meta is left alone."""
     call = EntryToolCall("c", "look", {"a_b": 1})
     value = MessageEntry(
@@ -75,7 +75,7 @@ def test_the_form_of_an_entry() -> None:
     assert entry_from_wire(ENTRY) == value
 
 
-def test_the_form_of_a_delta() -> None:
+def test_a_delta_is_written_as_documented_json() -> None:
     """A delta without raw data does not mention it."""
     value = MessageDelta(run_id="r", seq=4, payload=DeltaToolCallArgs("c", "{"), timestamp=NOON)
 
@@ -83,7 +83,7 @@ def test_the_form_of_a_delta() -> None:
     assert delta_from_wire(DELTA) == value
 
 
-def test_what_the_provider_did_not_count_is_null() -> None:
+def test_usage_counts_that_are_not_known_are_null() -> None:
     """The three counts are always there; the cost only where it is stated."""
     usage = DeltaUsage(input_tokens=1, output_tokens=None, total_tokens=None)
     data = to_wire(MessageDelta(run_id="r", seq=1, payload=usage, timestamp=NOON))
@@ -92,7 +92,7 @@ def test_what_the_provider_did_not_count_is_null() -> None:
 
 
 @given(single_entries())
-def test_every_entry_survives_its_text_and_fits_the_schema(value: MessageEntry) -> None:
+def test_every_entry_round_trips_and_satisfies_the_schema(value: MessageEntry) -> None:
     """One line of JSON says all of it."""
     text = entry_to_text(value)
 
@@ -102,7 +102,7 @@ def test_every_entry_survives_its_text_and_fits_the_schema(value: MessageEntry) 
 
 
 @given(single_deltas())
-def test_every_delta_survives_its_json_and_fits_the_schema(value: MessageDelta) -> None:
+def test_every_delta_round_trips_and_satisfies_the_schema(value: MessageDelta) -> None:
     """All nine kinds."""
     data = to_wire(value)
 
@@ -154,7 +154,7 @@ BAD_ENTRIES: list[tuple[dict[str, Any], type[errors.ContractError], str]] = [
 
 
 @pytest.mark.parametrize(("data", "error", "text"), BAD_ENTRIES)
-def test_bad_entries_are_refused(
+def test_entries_that_break_the_schema_are_refused(
     data: dict[str, Any], error: type[errors.ContractError], text: str
 ) -> None:
     """Each with the error of its rule; the published schema refuses it as well."""
@@ -182,7 +182,9 @@ BAD_DELTAS: list[tuple[dict[str, Any], type[errors.ContractError]]] = [
 
 
 @pytest.mark.parametrize(("data", "error"), BAD_DELTAS)
-def test_bad_deltas_are_refused(data: dict[str, Any], error: type[errors.ContractError]) -> None:
+def test_deltas_that_break_the_schema_are_refused(
+    data: dict[str, Any], error: type[errors.ContractError]
+) -> None:
     """Unknown kinds are an error in this version, and so is everything else unknown."""
     with pytest.raises(error) as told:
         delta_from_wire(data)
@@ -205,7 +207,9 @@ RESULT_OF_FILES = {"toolCallId": "c", "isError": False, "content": [FILE_WITHOUT
          "['parts'][0]['payload']['content'][0]['payload']: \"path\" is a required"),
     ],
 )  # fmt: skip
-def test_a_wrong_part_is_named_by_its_place(role: str, part: dict[str, Any], where: str) -> None:
+def test_the_error_of_a_wrong_part_names_its_place(
+    role: str, part: dict[str, Any], where: str
+) -> None:
     """The message says what of the part is wrong, and not only that it is none of all kinds."""
     with pytest.raises(errors.MalformedError) as told:
         entry_from_wire({**ENTRY, "role": role, "parts": [part]})
@@ -229,20 +233,22 @@ def test_a_wrong_part_is_named_by_its_place(role: str, part: dict[str, Any], whe
     ],
     ids=["seq-text", "seq-fraction", "no-text", "cost-nan", "entry"],
 )
-def test_what_the_schema_forbids_is_not_written(wrong: MessageEntry | MessageDelta) -> None:
+def test_writing_a_value_that_the_schema_forbids_is_an_error(
+    wrong: MessageEntry | MessageDelta,
+) -> None:
     """Whoever builds a value of wrong types hears it here, and not its readers."""
     with pytest.raises(errors.MalformedError):
         to_wire(wrong)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", "NaN", '{"a": 1} {"b": 2}', "[" * 5000])
-def test_text_that_is_no_entry_is_refused(text: str) -> None:
+def test_reading_text_that_is_not_an_entry_is_an_error(text: str) -> None:
     """Whatever stands in a file."""
     with pytest.raises(errors.MalformedError):
         entry_from_text(text)
 
 
-def test_what_could_not_be_read_again_is_not_written() -> None:
+def test_writing_a_value_nested_too_deeply_is_an_error() -> None:
     """Nesting without end fails before anything is kept."""
     deep: Any = "x"
     for _ in range(126):
@@ -251,20 +257,20 @@ def test_what_could_not_be_read_again_is_not_written() -> None:
         entry_to_text(entry("tool", EntryToolResult("c", {"a": deep})))
 
 
-def test_numbers_keep_every_digit() -> None:
+def test_numbers_of_any_length_keep_every_digit() -> None:
     """Arguments may hold integers beyond 64 bits."""
     value = entry("assistant", EntryToolCall("c", "add", {"n": 2**70 + 1}))
 
     assert entry_from_text(entry_to_text(value)) == value
 
 
-def test_a_number_that_nobody_could_read_is_refused() -> None:
+def test_integers_beyond_the_digit_limit_are_refused() -> None:
     """Python writes and reads integers of up to 4300 digits."""
     with pytest.raises(InvalidRequestError, match="4300"):
         entry_to_text(evolve(entry("user", EntryText("x")), meta={"n": 10**5000}))
 
 
-def test_half_a_character_is_kept_in_text_and_refused_in_names() -> None:
+def test_lone_surrogates_are_kept_in_text_and_refused_in_names() -> None:
     """What a server cut in two does not make a conversation unreadable."""
     value = entry("user", EntryText("\ud800"))
 
@@ -273,7 +279,9 @@ def test_half_a_character_is_kept_in_text_and_refused_in_names() -> None:
         entry_from_wire({**ENTRY, "\ud800": 1})
 
 
-def test_giants_are_neither_written_nor_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_entries_beyond_the_size_limit_are_neither_written_nor_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """A limit holds both ways."""
     text = entry_to_text(entry("user", EntryText("x" * 200)))
     monkeypatch.setattr("llmcore.sessions.contract.codec.MAX_ENTRY_BYTES", 200)

@@ -64,7 +64,7 @@ def payloads(found: Iterable[LLMEvent]) -> list[DeltaPayload]:
     return [delta.payload for delta in deltas(found)]
 
 
-def test_an_answer_becomes_deltas() -> None:
+def test_an_answer_becomes_deltas_in_the_order_of_its_events() -> None:
     """Text, thinking and calls as they come; usage and the reason at the end."""
     stream = complete_segments(
         framed(
@@ -141,12 +141,14 @@ def test_provider_raw_has_each_native_frame_once_where_the_call_asked_for_it(raw
         (events.StreamStart(provider="a", model="m"), "id-1"),
     ],
 )
-def test_every_answer_has_a_request_id(start: events.StreamStart, request_id: str) -> None:
+def test_the_request_id_falls_back_to_the_response_id_and_a_new_id(
+    start: events.StreamStart, request_id: str
+) -> None:
     """The provider's, the response's, or one that is made."""
     assert payloads([start]) == [DeltaStart("m", request_id)]
 
 
-def test_an_error_ends_the_stream() -> None:
+def test_an_error_event_becomes_usage_and_an_error_delta() -> None:
     """Its class is the code, and nothing is a message."""
     stream: list[LLMEvent] = [
         events.StreamStart(provider="acme", model="m-1"),
@@ -159,7 +161,7 @@ def test_an_error_ends_the_stream() -> None:
     assert isinstance(assemble(deltas(stream)).failure(), FailedAnswerError)
 
 
-def test_an_error_before_the_answer_is_a_stream_too() -> None:
+def test_an_error_before_the_answer_gives_a_start_and_an_error() -> None:
     """A call that failed at once starts with no model."""
     error = events.ErrorEvent(RateLimitError("slow down", request_id="req-1"))
 
@@ -169,7 +171,7 @@ def test_an_error_before_the_answer_is_a_stream_too() -> None:
     ]
 
 
-def test_another_try_after_an_error_is_a_stream_of_its_own() -> None:
+def test_a_retry_after_an_error_is_a_separate_stream() -> None:
     """Whoever goes on with the run's fold gets a start, and a message."""
     failed = [*list(framed([]))[:1], events.ErrorEvent(RateLimitError("slow down"))]
     again = framed([events.TextStart("t"), events.TextDelta("t", "Hi"), events.TextEnd("t")])
@@ -180,7 +182,7 @@ def test_another_try_after_an_error_is_a_stream_of_its_own() -> None:
     assert assemble(found[second:]).unwrap().text == "Hi"
 
 
-def test_calls_of_the_provider_itself_are_nobodys_to_run() -> None:
+def test_calls_that_the_provider_ran_give_no_deltas() -> None:
     """They have no deltas."""
     stream = complete_segments(
         framed(
@@ -199,7 +201,7 @@ def call(id_: str) -> list[LLMEvent]:
     return [events.ToolInputStart(id_, "look"), events.ToolInputEnd(id_)]
 
 
-def test_a_call_id_of_the_run_is_not_used_again() -> None:
+def test_a_call_id_that_the_run_has_is_replaced() -> None:
     """Providers count calls anew in each answer; in a run their ids are unique."""
     found = deltas(complete_segments(framed(call("call_0"))), taken=["call_0"])
 
@@ -222,7 +224,7 @@ def looped() -> Iterator[LLMEvent]:
     yield events.Finish(finish_reason=STOP, usage=USAGE + USAGE)
 
 
-def test_each_step_of_a_tool_loop_is_a_stream() -> None:
+def test_each_step_of_a_tool_loop_is_a_separate_stream() -> None:
     """They follow one another, `seq` rising, and each gives its own entry and usage."""
     found = deltas(complete_segments(looped()))
     second = next(n for n, delta in enumerate(found) if n and delta.kind == "start")
@@ -235,7 +237,7 @@ def test_each_step_of_a_tool_loop_is_a_stream() -> None:
     assert [delta.seq for delta in found] == list(range(1, len(found) + 1))
 
 
-def test_each_stream_names_the_model_that_answers_it() -> None:
+def test_each_step_names_the_model_that_answers_it() -> None:
     """A run may change the model from step to step; each has a request of its own."""
     other = events.StreamStart(provider="acme", model="m-2", request_id="req-2")
     stream = [
@@ -247,7 +249,7 @@ def test_each_stream_names_the_model_that_answers_it() -> None:
     assert starts == [DeltaStart("m-1", "req-1"), DeltaStart("m-2", "req-2")]
 
 
-def test_a_loop_that_fails_between_steps_keeps_the_step() -> None:
+def test_a_loop_that_fails_between_steps_ends_the_finished_step() -> None:
     """What was whole stays whole; the error is a stream of its own."""
     stream = [*list(complete_segments(looped()))[:7], events.ErrorEvent(RateLimitError("no"))]
     found = deltas(stream)
@@ -258,7 +260,7 @@ def test_a_loop_that_fails_between_steps_keeps_the_step() -> None:
     assert found[second].payload == DeltaStart("", "id-1")
 
 
-def test_a_loop_that_ends_with_results_has_said_all() -> None:
+def test_a_loop_that_ends_with_results_emits_one_done() -> None:
     """The stream of its last step has ended; `Finish` adds nothing."""
     stream = list(complete_segments(looped()))
     results = next(n for n, e in enumerate(stream) if isinstance(e, events.ToolResult))
@@ -269,7 +271,7 @@ def test_a_loop_that_ends_with_results_has_said_all() -> None:
 
 
 @given(streams(may_fail=False))
-def test_the_entry_says_what_the_response_says(stream: list[LLMEvent]) -> None:
+def test_the_assembled_entry_equals_the_response(stream: list[LLMEvent]) -> None:
     """Text, refusals and the caller's calls are the same by either way."""
     response = collect(stream).unwrap()
     entry = assemble(deltas(stream)).unwrap()
@@ -287,7 +289,9 @@ def test_the_entry_says_what_the_response_says(stream: list[LLMEvent]) -> None:
 
 
 @given(streams(), st.data())
-def test_streams_end_as_their_events_do(stream: list[LLMEvent], data: st.DataObject) -> None:
+def test_every_event_stream_gives_a_delta_stream_with_the_same_ending(
+    stream: list[LLMEvent], data: st.DataObject
+) -> None:
     """A failed answer fails, one that breaks off is unfinished, and JSON keeps every delta."""
     found = deltas(stream)
     assert [delta_from_wire(to_wire(delta)) for delta in found] == found
@@ -299,7 +303,7 @@ def test_streams_end_as_their_events_do(stream: list[LLMEvent], data: st.DataObj
 
 
 @given(streams())
-def test_event_by_event_is_the_same(stream: list[LLMEvent]) -> None:
+def test_processing_events_singly_equals_to_deltas(stream: list[LLMEvent]) -> None:
     """The incremental form gives the deltas of the whole."""
     ids = count(1)
     fold = DeltaFold("run-1", lambda: "t", lambda: f"id-{next(ids)}")

@@ -44,7 +44,7 @@ ALLOWED: dict[EntryRole, set[str]] = {
 
 @pytest.mark.parametrize("part", ONE_OF_EACH, ids=lambda part: part.kind)
 @pytest.mark.parametrize("role", ALLOWED)
-def test_roles_hold_their_parts_only(role: EntryRole, part: EntryPart) -> None:
+def test_a_part_that_a_role_cannot_hold_is_an_error(role: EntryRole, part: EntryPart) -> None:
     """The contract's table, cell by cell."""
     if part.kind in ALLOWED[role]:
         assert entry(role, part).parts == (part,)
@@ -54,7 +54,7 @@ def test_roles_hold_their_parts_only(role: EntryRole, part: EntryPart) -> None:
     assert told.value.run_id == "run-1"
 
 
-def test_the_table_is_complete() -> None:
+def test_every_role_and_part_is_in_the_table() -> None:
     """Roles and kinds are those of the contract, and no others."""
     assert {part.kind for part in ONE_OF_EACH} == set().union(*ALLOWED.values())
     assert {role: {kind.kind for kind in kinds} for role, kinds in PARTS_OF_ROLE.items()} == ALLOWED
@@ -67,7 +67,7 @@ def test_a_tool_entry_holds_exactly_one_result(results: int) -> None:
         entry("tool", *[EntryToolResult(str(n), "x") for n in range(results)])
 
 
-def test_other_roles_are_unknown() -> None:
+def test_a_role_outside_the_contract_is_an_unknown_kind() -> None:
     """`developer` is no role of the contract."""
     with pytest.raises(UnknownKindError, match="developer"):
         entry("developer", EntryText("Hi"))  # type: ignore[arg-type]
@@ -76,19 +76,19 @@ def test_other_roles_are_unknown() -> None:
 @pytest.mark.parametrize(
     "sources", [{}, {"data": "AAAA", "url": "https://x"}, {"url": "/etc/passwd"}, {"url": "~/x"}]
 )
-def test_an_image_has_one_source_and_its_url_is_no_path(sources: dict[str, str]) -> None:
+def test_an_image_needs_one_source_and_no_local_path(sources: dict[str, str]) -> None:
     """What others wrote must not make us read a local file as a picture."""
     with pytest.raises(MalformedError):
         EntryImage(mime_type="image/png", **sources)
 
 
-def test_a_result_holds_no_call() -> None:
+def test_a_tool_result_cannot_hold_a_call() -> None:
     """Calls stand in the assistant's entries, where the run's rules see them."""
     with pytest.raises(RolePartError, match="tool_call"):
         EntryToolResult("c", (EntryToolCall("d", "look", {}),))
 
 
-def test_shortcuts_read_the_parts() -> None:
+def test_properties_of_an_entry_read_its_parts() -> None:
     """Text is joined; calls and the result are found."""
     call = EntryToolCall("c", "look", {"a": 1})
     said = entry("assistant", EntryText("a"), call, EntryText("b"))
@@ -97,7 +97,7 @@ def test_shortcuts_read_the_parts() -> None:
     assert entry("tool", EntryToolResult("c", "x")).tool_result == EntryToolResult("c", "x")
 
 
-def test_images_do_not_fill_logs() -> None:
+def test_the_repr_of_an_image_leaves_out_its_data() -> None:
     """A repr says how much there is."""
     assert "AAAA" not in repr(EntryImage(mime_type="image/png", data="AAAA"))
 

@@ -50,7 +50,7 @@ MUTATIONS: list[tuple[Callable[[Run], Run], type[errors.ContractError]]] = [
 
 
 @given(runs())
-def test_valid_runs_are_accepted(run: Run) -> None:
+def test_every_valid_run_is_accepted(run: Run) -> None:
     """Parallel calls, late results, any order."""
     assert isinstance(check_run(run), Success)
 
@@ -58,7 +58,7 @@ def test_valid_runs_are_accepted(run: Run) -> None:
 @pytest.mark.parametrize(("mutate", "error"), MUTATIONS)
 @costly
 @given(run=runs(calls=1))
-def test_each_mutation_has_its_error(
+def test_each_broken_rule_of_a_run_has_its_own_error(
     run: Run, mutate: Callable[[Run], Run], error: type[errors.ContractError]
 ) -> None:
     """One broken rule in an otherwise valid run is told as that rule."""
@@ -69,7 +69,7 @@ def test_each_mutation_has_its_error(
 
 
 @given(runs(), st.data())
-def test_a_run_can_be_checked_in_pieces(run: Run, data: st.DataObject) -> None:
+def test_checking_a_run_in_pieces_equals_checking_it_whole(run: Run, data: st.DataObject) -> None:
     """What stores remember of the calls is all that the next entries need."""
     cut = data.draw(st.integers(0, len(run)))
     known = check_next(RUN, run[:cut], {}).unwrap()
@@ -81,6 +81,6 @@ def test_a_run_can_be_checked_in_pieces(run: Run, data: st.DataObject) -> None:
     assert whole == check_next(RUN, run, {}).unwrap()
 
 
-def test_an_empty_run_breaks_nothing() -> None:
+def test_an_empty_run_is_valid() -> None:
     """Nothing was said yet."""
     assert isinstance(check_run([]), Success)
