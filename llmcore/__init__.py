@@ -7,7 +7,7 @@ The packages, from the values in the middle to the programs at the rim (imports 
 - `schema`: the frozen values: messages, content, tools, requests, events, responses, errors
 - `folds`: pure functions over events: segments, responses, the grammar of a stream
 - `protocols`: body builders and stream state machines, one package per API
-- `routes`: protocol, endpoint, auth and framing put together; one module per provider
+- `routes`: protocol, endpoint, auth and framing put together; the providers
 - `client`: the I/O: HTTP, WebSockets, time limits, middleware
 - `generation`: `generate`, `stream`, objects, tools and the loop that runs them
 - `sync`: the same for code that is not asynchronous
@@ -67,35 +67,22 @@ __getattr__, __dir__, __all__ = lazy_names(
         "llmcore.routes.anthropic": "Anthropic AnthropicCompatible",
         "llmcore.routes.auth": "Auth",
         "llmcore.routes.azure": "Azure",
-        "llmcore.routes.baseten": "Baseten",
-        "llmcore.routes.cerebras": "Cerebras",
+        "llmcore.routes.chat_providers": "Baseten Cerebras DeepInfra DeepSeek Fireworks Groq "
+        "HuggingFace Mistral Moonshot Perplexity Together ZAI",
         "llmcore.routes.cloudflare": "CloudflareAIGateway CloudflareWorkersAI",
-        "llmcore.routes.deepinfra": "DeepInfra",
-        "llmcore.routes.deepseek": "DeepSeek",
         "llmcore.routes.endpoint": "Endpoint",
-        "llmcore.routes.fireworks": "Fireworks",
         "llmcore.routes.framing": "Framing",
         "llmcore.routes.github_copilot": "GithubCopilot",
         "llmcore.routes.google": "Google",
-        "llmcore.routes.groq": "Groq",
-        "llmcore.routes.huggingface": "HuggingFace",
-        "llmcore.routes.llamacpp": "LlamaCpp",
-        "llmcore.routes.lmstudio": "LMStudio",
+        "llmcore.routes.chat_servers": "LMStudio LlamaCpp Ollama VLLM",
         "llmcore.routes.local": "Local",
-        "llmcore.routes.mistral": "Mistral",
-        "llmcore.routes.moonshot": "Moonshot",
-        "llmcore.routes.ollama": "Ollama",
         "llmcore.routes.openai": "OpenAI",
         "llmcore.routes.openai_compatible": "OpenAICompatible",
         "llmcore.routes.openrouter": "OpenRouter OpenRouterRouting",
-        "llmcore.routes.perplexity": "Perplexity",
         "llmcore.routes.provider": "Provider",
         "llmcore.routes.route": "ModelLimits PreparedRequest Route RouteDefaults",
-        "llmcore.routes.together": "Together",
         "llmcore.routes.vertex": "Vertex",
-        "llmcore.routes.vllm": "VLLM",
         "llmcore.routes.xai": "XAI",
-        "llmcore.routes.zai": "ZAI",
         "llmcore.schema.codec": "from_json to_json",
         "llmcore.schema.content": (
             "AudioPart Citation ContentPart DocumentPart ImagePart ProviderPart ReasoningPart "

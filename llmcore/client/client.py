@@ -27,9 +27,8 @@ from llmcore.client.transports import Transports
 from llmcore.protocols.rejected_fields import rejected_field
 from llmcore.routes.auth import TOKEN_TO_COME, AuthContext
 from llmcore.routes.endpoint import BaseUrlOf
-from llmcore.routes.route import PreparedRequest, Route
+from llmcore.routes.route import PreparedRequest, Route, ToolChoiceMode
 from llmcore.routes.timeouts import Timeouts
-from llmcore.routes.tool_choice import ToolChoiceMode, takes_tool_choice
 from llmcore.routes.transport import Http, WebSocket
 from llmcore.schema.changed import changed
 from llmcore.schema.errors import ConfigurationError, LLMError
@@ -204,7 +203,7 @@ class Client:
         known = get_model_info(found.id, found.provider, models=self.models)
         if known is not None and mode not in (known.tool_choice_modes or (mode,)):
             return False
-        return takes_tool_choice(_route(found), found, mode)
+        return _route(found).takes_tool_choice(found.id, mode)
 
     async def generate(
         self, request: LLMRequest, *, timeouts: Timeouts | None = None, raw: bool = False

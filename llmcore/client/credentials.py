@@ -11,9 +11,8 @@ import anyio.to_thread
 
 from llmcore.client.http.options import HttpOptions
 from llmcore.forking import start_anew_after_fork
-from llmcore.routes.auth import Auth, CredentialSource, Fetch
+from llmcore.routes.auth import Auth, CredentialSource, Fetch, GoogleCredentials
 from llmcore.routes.github_credentials import CopilotLogin
-from llmcore.routes.google_credentials import GoogleCredentials
 from llmcore.routes.sigv4 import AwsCredentialChain, AwsCredentials
 from llmcore.schema.errors import AuthenticationError, ConfigurationError, LLMError
 

@@ -2,9 +2,10 @@
 
 In reading order: `endpoint` (where), `auth` (as whom), `framing` (how bytes become frames; its
 decoders are `sse`, `ndjson`, `json_array`, `event_stream`), `transport` (how requests travel),
-`http_request`, `timeouts`, `route` (the composition), `provider` (routes under one id),
-`decoding` (from bytes to events);
-`base_url`, `sigv4`, `google_credentials`, `chat_provider` and `openai_compatible` (what facades are
-made of), one module per provider, each a facade that configures routes, and `providers`, the table
-of them.
+`http_request`, `timeouts`, `route` (the composition), `provider` (routes under one id), `decoding`
+(from bytes to events). The facades, which configure routes: `base_url`, `sigv4`,
+`github_credentials` and `chat_provider` (what they are made of), `openai`, `anthropic`, `google`,
+`vertex`, `amazon_bedrock`, `azure`, `cloudflare`, `github_copilot`, `openrouter`, `xai`,
+`chat_providers` (those of Chat Completions alone), `chat_servers` (servers that users run),
+`openai_compatible` (any other one), `local` (the embedded model), and `providers`, their table.
 """

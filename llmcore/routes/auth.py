@@ -55,6 +55,17 @@ class CredentialSource:
     """
 
 
+@frozen(kw_only=True)
+class GoogleCredentials(CredentialSource):
+    """The credentials that google-auth finds, or the service account whose key is in a file.
+
+    Source: https://docs.cloud.google.com/docs/authentication/application-default-credentials.
+    """
+
+    service_account_file: str | None = None
+    scopes: tuple[str, ...] = ("https://www.googleapis.com/auth/cloud-platform",)
+
+
 Sign: TypeAlias = Callable[[HttpRequest, AuthContext], Result[HttpRequest, LLMError]]
 Fetch: TypeAlias = Callable[[], Awaitable[str]]
 FetchWhen: TypeAlias = Callable[[Mapping[str, str]], bool]

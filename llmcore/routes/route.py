@@ -9,7 +9,19 @@ Each of the four answers its own question and can be replaced alone:
 """
 
 from collections.abc import Collection, Mapping
-from typing import Any, Generic, Self, TypedDict, TypeVar, Unpack, cast, overload
+from typing import (
+    Any,
+    Final,
+    Generic,
+    Literal,
+    Self,
+    TypeAlias,
+    TypedDict,
+    TypeVar,
+    Unpack,
+    cast,
+    overload,
+)
 
 from attrs import evolve, field, fields, frozen
 
@@ -24,13 +36,24 @@ from llmcore.routes.transport import Http, TransportSpec
 from llmcore.schema import json
 from llmcore.schema.changed import changed
 from llmcore.schema.diagnostics import Diagnostic
-from llmcore.schema.errors import ConfigurationError, InvalidRequestError, LLMError
+from llmcore.schema.errors import (
+    ConfigurationError,
+    InvalidRequestError,
+    LLMError,
+    UnsupportedToolChoiceError,
+)
 from llmcore.schema.json import JsonObject, ProviderMetadata, plain_metadata
+from llmcore.schema.messages import Message
 from llmcore.schema.model import Body_co, Model
 from llmcore.schema.options import GenerationOptions, HttpOverlay, merge_json
 from llmcore.schema.request import LLMRequest
-from llmcore.schema.result import Failure, Result
+from llmcore.schema.result import Failure, Result, Success
+from llmcore.schema.tools import ToolChoice, ToolDefinition
 from llmcore.version import VERSION
+
+ToolChoiceMode: TypeAlias = Literal["auto", "none", "required", "named"]
+
+_PROBE: Final = ToolDefinition(name="probe", description="", parameters={"type": "object"})
 
 _JOINED_HEADERS = frozenset({"anthropic-beta", "openai-beta"})
 """Lists: what defaults, features and callers ask for goes out together."""
@@ -224,6 +247,26 @@ class Route(Generic[Body_co]):
     def model(self, model_id: str) -> Model[Body_co]:
         """Return the model *model_id* behind this route."""
         return Model(model_id, self.provider, route=self)
+
+    def takes_tool_choice(self, model_id: str, mode: ToolChoiceMode) -> bool:
+        """Return whether the API can tell the model *model_id* the tool choice *mode*.
+
+        The protocol builds a request with one function tool and nothing else: other settings, such
+        as thinking, may rule a choice out.
+        """
+        choice = ToolChoice(mode, _PROBE.name if mode == "named" else None)
+        probe = LLMRequest(
+            model=self.model(model_id),
+            messages=(Message.user("?"),),
+            tools=(_PROBE,),
+            tool_choice=choice,
+        )
+        match self.protocol.body.build(self.defaults.applied_to(probe), False):
+            case Success(built):
+                notes = built.diagnostics
+                return not any(n.path == "tool_choice" and n.action == "dropped" for n in notes)
+            case Failure(error):
+                return not isinstance(error, UnsupportedToolChoiceError)
 
     def prepare(
         self,

@@ -24,10 +24,9 @@ from llmcore.protocols import anthropic_messages, gemini
 from llmcore.protocols.anthropic_messages import MessagesBody
 from llmcore.protocols.gemini import GeminiBody
 from llmcore.protocols.protocol import BodyBuilder, Built
-from llmcore.routes.auth import Auth, choose_auth
+from llmcore.routes.auth import Auth, GoogleCredentials, choose_auth
 from llmcore.routes.base_url import checked_base_url
 from llmcore.routes.endpoint import BaseUrlOf, Endpoint, EndpointContext
-from llmcore.routes.google_credentials import GoogleCredentials
 from llmcore.routes.route import Route, RouteDefaults
 from llmcore.schema.errors import ConfigurationError, LLMError
 from llmcore.schema.model import Model

@@ -8,9 +8,8 @@ from llmcore.client.http.options import HttpOptions
 from llmcore.client.http.transport import HttpClient
 from llmcore.client.middleware.chain import Middleware
 from llmcore.client.transport import Transport
-from llmcore.routes.route import PreparedRequest
+from llmcore.routes.route import PreparedRequest, ToolChoiceMode
 from llmcore.routes.timeouts import Timeouts
-from llmcore.routes.tool_choice import ToolChoiceMode
 from llmcore.schema.errors import LLMError
 from llmcore.schema.model import Body_co, Model
 from llmcore.schema.request import LLMRequest

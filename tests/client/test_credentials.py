@@ -19,8 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from llmcore.client.client import Client
 from llmcore.client.credentials import Credentials
 from llmcore.routes.amazon_bedrock import AmazonBedrock
-from llmcore.routes.auth import Auth, CredentialSource
-from llmcore.routes.google_credentials import GoogleCredentials
+from llmcore.routes.auth import Auth, CredentialSource, GoogleCredentials
 from llmcore.routes.sigv4 import AwsCredentialChain, AwsCredentials, sigv4_of_chain
 from llmcore.routes.vertex import Vertex
 from llmcore.schema.errors import AuthenticationError, ConfigurationError

@@ -19,8 +19,8 @@ from llmcore.client.middleware.memory_cache import MemoryCache
 from llmcore.client.middleware.rate_limiter import RateLimiter
 from llmcore.client.middleware.response_cache import ResponseCache
 from llmcore.client.middleware.serial import Serial
+from llmcore.routes.auth import GoogleCredentials
 from llmcore.routes.github_credentials import CopilotLogin
-from llmcore.routes.google_credentials import GoogleCredentials
 from llmcore.routes.sigv4 import AwsCredentialChain
 from tests.support.programs.forked_child import in_child, needs_fork
 from tests.support.servers.loopback import Answer, Loopback, chat_whole, serve

@@ -15,7 +15,7 @@ from llmcore import (
     Ollama,
     OpenAI,
 )
-from llmcore.routes.tool_choice import ToolChoiceMode
+from llmcore.routes.route import ToolChoiceMode
 
 ALL: tuple[ToolChoiceMode, ...] = ("auto", "none", "required", "named")
 BEDROCK = AmazonBedrock.configure(region="us-east-1")

@@ -7,8 +7,8 @@ from syrupy.assertion import SnapshotAssertion
 
 from llmcore.routes.anthropic import Anthropic
 from llmcore.routes.auth import Auth
+from llmcore.routes.chat_providers import DeepSeek
 from llmcore.routes.cloudflare import UPSTREAMS, CloudflareAIGateway, CloudflareWorkersAI
-from llmcore.routes.deepseek import DeepSeek
 from llmcore.routes.google import Google
 from llmcore.routes.openai import OpenAI
 from llmcore.routes.openai_compatible import OpenAICompatible

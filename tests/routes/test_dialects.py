@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from llmcore.routes.auth import AuthContext
-from llmcore.routes.perplexity import Perplexity
+from llmcore.routes.chat_providers import Perplexity
 from llmcore.routes.providers import PROVIDERS
 from llmcore.routes.route import PreparedRequest, Route
 from llmcore.schema.content import AudioPart, ImagePart, ReasoningPart, ToolCallPart

@@ -164,7 +164,8 @@ def test_the_table_says_what_the_class_does(entry: ProviderEntry) -> None:
     assert profile.key_variables == () or profile.needs_key == entry.needs_key
     assert kind.__doc__
     assert entry.docs.startswith("https://")
-    assert all(variable in (module.__doc__ or "") for variable in entry.key_variables)
+    documented = f"{module.__doc__} {kind.__doc__}"
+    assert all(variable in documented for variable in entry.key_variables)
 
 
 @with_a_key

@@ -5,9 +5,9 @@ import sys
 
 import pytest
 
+from llmcore.routes.chat_servers import VLLM
 from llmcore.routes.openai import OpenAI
 from llmcore.routes.providers import PROVIDERS, ProviderEntry
-from llmcore.routes.vllm import VLLM
 from llmcore.schema.errors import ConfigurationError
 
 BY_ID = {entry.id: entry for entry in PROVIDERS}

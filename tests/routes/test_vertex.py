@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from llmcore.routes.auth import Auth
-from llmcore.routes.google_credentials import GoogleCredentials
+from llmcore.routes.auth import Auth, GoogleCredentials
 from llmcore.routes.providers import PROVIDERS
 from llmcore.routes.route import Route
 from llmcore.routes.vertex import Vertex

@@ -459,7 +459,7 @@ print(server.address.socket_path)
         text=True,
         timeout=60,
         check=False,
-        cwd=Path(__file__).parents[2],
+        cwd=Path(__file__).parents[3],
     )
 
     assert (done.returncode, done.stderr) == (0, "")

@@ -1,0 +1,347 @@
+"""Providers that are reached over Chat Completions alone, each a profile on `ChatProvider`.
+
+Each class names the documents that its profile follows; all were read in November 2026.
+"""
+
+from attrs import evolve, frozen
+
+from llmcore.protocols.call_ids import MISTRAL
+from llmcore.protocols.openai_chat.models import COMPATIBLE
+from llmcore.protocols.sampling import FixedSampling
+from llmcore.routes.chat_provider import ChatProvider, Profile
+
+
+@frozen
+class Baseten(ChatProvider):
+    """Baseten's Model APIs; a dedicated deployment is another `base_url`.
+
+    Documents: https://docs.baseten.co/reference/inference-api/chat-completions and its
+    `llm-openapi-spec.json`, https://docs.baseten.co/inference/model-apis/reasoning. Key:
+    BASETEN_API_KEY.
+    """
+
+    profile = Profile(
+        id="baseten",
+        base_url="https://inference.baseten.co/v1",
+        key_variables=("BASETEN_API_KEY",),
+        dialect=evolve(COMPATIBLE, audio_formats=frozenset({"wav", "mp3"})),
+    )
+
+
+@frozen
+class Cerebras(ChatProvider):
+    """Cerebras.
+
+    Documents: https://inference-docs.cerebras.ai/api-reference/chat-completions,
+    https://inference-docs.cerebras.ai/capabilities/image-inputs,
+    https://pypi.org/project/cerebras-cloud-sdk/1.91.0/ (`types/chat`). Key: CEREBRAS_API_KEY.
+    """
+
+    profile = Profile(
+        id="cerebras",
+        base_url="https://api.cerebras.ai/v1",
+        key_variables=("CEREBRAS_API_KEY",),
+        dialect=evolve(
+            COMPATIBLE,
+            max_tokens_field="max_completion_tokens",
+            image_urls=False,
+            strict_schemas=True,
+            prompt_cache_key=True,
+            unsupported=COMPATIBLE.unsupported | {"top_k", "prompt_cache_retention"},
+            reasoning_field="reasoning",
+            reasoning_replay="accepted",
+        ),
+    )
+
+
+@frozen
+class DeepInfra(ChatProvider):
+    """DeepInfra.
+
+    Documents: https://docs.deepinfra.com/chat/overview, .../chat/tool-calling,
+    .../chat/structured-outputs, .../chat/reasoning, .../chat/log-probs,
+    .../chat/prompt-cache-retention and .../api-reference/openai-chat-completions-1. Key:
+    DEEPINFRA_API_KEY, or DEEPINFRA_TOKEN.
+    """
+
+    profile = Profile(
+        id="deepinfra",
+        base_url="https://api.deepinfra.com/v1/openai",
+        key_variables=("DEEPINFRA_API_KEY", "DEEPINFRA_TOKEN"),
+        dialect=evolve(
+            COMPATIBLE,
+            strict_tools=False,
+            parallel_tool_calls=False,
+            tool_choice_modes=frozenset({"auto", "none"}),  # the only ones listed as supported
+            strict_schemas=True,
+            prompt_cache_key=True,
+            unsupported=COMPATIBLE.unsupported  # log probabilities: only from their native API
+            | {"logprobs", "top_logprobs", "prompt_cache_retention"},
+        ),
+    )
+
+
+@frozen
+class DeepSeek(ChatProvider):
+    """DeepSeek.
+
+    Documents: https://api-docs.deepseek.com/api/create-chat-completion,
+    https://api-docs.deepseek.com/guides/thinking_mode; for pictures, what
+    https://github.com/langgenius/dify-official-plugins/pull/3868 quotes of .../guides/vision.
+    Key: DEEPSEEK_API_KEY.
+    """
+
+    profile = Profile(
+        id="deepseek",
+        base_url="https://api.deepseek.com",
+        key_variables=("DEEPSEEK_API_KEY",),
+        dialect=evolve(
+            COMPATIBLE,
+            response_formats=frozenset({"json"}),  # no json_schema: .../guides/json_mode
+            strict_tools=False,  # only below https://api.deepseek.com/beta: .../guides/tool_calls
+            parallel_tool_calls=False,
+            unsupported=COMPATIBLE.unsupported
+            | {
+                "top_k",
+                "seed",
+                "presence_penalty",
+                "frequency_penalty",
+            },  # no longer listed, no effect
+            # Models think unless told not to. Thinking that led to tool calls must come back with
+            # every later request (400 if it does not), and no tool can be forced while they think.
+            reasoning_effort="thinking_effort",
+            reasoning_replay="required",
+            forced_calls_stop_thinking=".*",
+        ),
+    )
+
+
+@frozen
+class Fireworks(ChatProvider):
+    """Fireworks AI.
+
+    Documents: https://docs.fireworks.ai/guides/reasoning,
+    https://pypi.org/project/fireworks-ai/1.2.30/ (`types/chat`), made from the API reference.
+    Fields it does not know are errors ("Extra inputs are not permitted"). Key:
+    FIREWORKS_API_KEY.
+    """
+
+    profile = Profile(
+        id="fireworks",
+        base_url="https://api.fireworks.ai/inference/v1",
+        key_variables=("FIREWORKS_API_KEY",),
+        dialect=evolve(
+            COMPATIBLE,
+            names=False,
+            videos=True,
+            stream_usage=False,  # no such field; the last chunk always says the usage
+            prompt_cache_key=True,
+            unsupported=frozenset({"verbosity", "prompt_cache_retention"}),
+            reasoning_replay="accepted",
+        ),
+    )
+
+
+@frozen
+class Groq(ChatProvider):
+    """Groq.
+
+    Documents: https://console.groq.com/docs/reasoning, https://pypi.org/project/groq/1.7.0/
+    (`types/chat`), made from the API reference. Key: GROQ_API_KEY. Qwen models think in
+    `<think>` tags, which stay text unless the request says `provider_options={"groq":
+    {"reasoning_format": "parsed"}}`.
+    """
+
+    profile = Profile(
+        id="groq",
+        base_url="https://api.groq.com/openai/v1",
+        key_variables=("GROQ_API_KEY",),
+        dialect=evolve(
+            COMPATIBLE,
+            max_tokens_field="max_completion_tokens",
+            developer_role=True,
+            # Names are in the SDK's types, and a 400 in the list of console.groq.com/docs/openai.
+            names=False,
+            unsupported=COMPATIBLE.unsupported
+            | {"top_k", "logprobs", "top_logprobs", "presence_penalty", "frequency_penalty"},
+            reasoning_field="reasoning",
+            reasoning_replay="accepted",
+        ),
+    )
+
+
+@frozen
+class HuggingFace(ChatProvider):
+    """Hugging Face's Inference Providers router. A model's id may end in `:provider`.
+
+    Documents: https://huggingface.co/docs/inference-providers/tasks/chat-completion,
+    https://pypi.org/project/huggingface-hub/2.4.0/ (`chat_completion`). Key: HF_TOKEN.
+    """
+
+    profile = Profile(
+        id="huggingface",
+        base_url="https://router.huggingface.co/v1",
+        key_variables=("HF_TOKEN",),
+        dialect=evolve(
+            COMPATIBLE,
+            strict_tools=False,
+            parallel_tool_calls=False,
+            strict_schemas=True,
+            unsupported=COMPATIBLE.unsupported | {"top_k"},
+            # No document states a parameter; those of the provider behind go by `provider_options`.
+            reasoning_effort="none",
+        ),
+    )
+
+
+@frozen
+class Mistral(ChatProvider):
+    """Mistral AI.
+
+    Documents: https://docs.mistral.ai/inference/conversations/reasoning,
+    https://pypi.org/project/mistralai/3.7.0/ (`client/models`),
+    https://pypi.org/project/mistral-common/1.13.1/ (`validator`: call ids, order of roles).
+    Fields it does not know are errors ("Extra inputs are not permitted"). Key: MISTRAL_API_KEY.
+    """
+
+    profile = Profile(
+        id="mistral",
+        base_url="https://api.mistral.ai/v1",
+        key_variables=("MISTRAL_API_KEY",),
+        dialect=evolve(
+            COMPATIBLE,
+            system_messages="demote",  # none may follow an assistant or tool message
+            names=False,
+            call_ids=MISTRAL,
+            tool_result_images=True,
+            strict_schemas=True,
+            seed_field="random_seed",
+            stream_usage=False,  # unknown; the last chunk always says the usage
+            prompt_cache_key=True,
+            unsupported=frozenset({"verbosity", "prompt_cache_retention"}),
+            reasoning_field="content",
+            reasoning_replay="accepted",
+        ),
+    )
+
+
+@frozen
+class Moonshot(ChatProvider):
+    """Moonshot AI, which makes Kimi. The platform in China is `base_url="https://api.moonshot.cn/v1"`.
+
+    Documents: https://platform.kimi.ai/docs/api/chat,
+    https://platform.kimi.ai/docs/guide/use-kimi-k2-thinking-model,
+    https://platform.kimi.ai/docs/guide/use-kimi-vision-model. Key: MOONSHOT_API_KEY.
+    """
+
+    profile = Profile(
+        id="moonshot",
+        base_url="https://api.moonshot.ai/v1",
+        key_variables=("MOONSHOT_API_KEY",),
+        dialect=evolve(
+            COMPATIBLE,
+            max_tokens_field="max_completion_tokens",
+            image_urls=False,  # "URL-formatted images: Not supported"
+            videos=True,
+            parallel_tool_calls=False,
+            named_tool_choice="required",  # a named one is never taken from a model that thinks
+            strict_schemas=True,  # strict is its default, so a schema that is not says so
+            prompt_cache_key=True,
+            unsupported=COMPATIBLE.unsupported
+            | {"top_k", "seed", "logprobs", "top_logprobs", "prompt_cache_retention"},
+            fixed_sampling=FixedSampling(always=r"kimi-(k2\.\d|k[3-9]).*"),
+            # "thinking is enabled but reasoning_content is missing in assistant tool call message"
+            reasoning_replay="required",
+            reasoning_effort="thinking",  # "cannot specify both 'thinking' and ..._effort"
+            reasoning_by_model=((r"kimi-k[3-9].*", "reasoning_effort"), (r"moonshot-v1.*", "none")),
+            forced_calls_stop_thinking=r"kimi-k2\.[56].*",
+        ),
+    )
+
+
+@frozen
+class Perplexity(ChatProvider):
+    """Perplexity's Sonar, which searches before it answers.
+
+    Documents: https://docs.perplexity.ai/api-reference/sonar-post (as the types of the
+    `perplexityai` package state it), https://docs.perplexity.ai/guides/chat-completions-guide,
+    https://docs.perplexity.ai/faq/faq. Key: PERPLEXITY_API_KEY.
+    """
+
+    profile = Profile(
+        id="perplexity",
+        base_url="https://api.perplexity.ai",
+        key_variables=("PERPLEXITY_API_KEY",),
+        dialect=evolve(
+            COMPATIBLE,
+            system_messages="lift",  # after the system messages, the two sides must take turns
+            alternate=True,
+            names=False,
+            videos=True,
+            named_tool_choice="required",  # tool_choice is one of none, auto, required
+            response_formats=frozenset({"json_schema"}),
+            unsupported=COMPATIBLE.unsupported | {"seed"},
+            stream_usage=False,  # every chunk says the usage so far
+            think_tags=True,  # sonar-reasoning-pro writes its thinking so, before JSON as well
+        ),
+    )
+
+
+@frozen
+class Together(ChatProvider):
+    """Together AI. Dedicated models are at `base_url="https://api-inference.together.ai/v1"`.
+
+    Documents: https://docs.together.ai/reference/chat-completions (as the types of the
+    `together` package state it), https://docs.together.ai/docs/inference/chat/reasoning,
+    https://docs.together.ai/docs/inference/function-calling/single-call,
+    https://docs.together.ai/docs/inference/responses-api (addresses). Key: TOGETHER_API_KEY.
+    """
+
+    profile = Profile(
+        id="together",
+        base_url="https://api.together.ai/v1",
+        key_variables=("TOGETHER_API_KEY",),
+        dialect=evolve(
+            COMPATIBLE,
+            videos=True,
+            audio_formats=frozenset({"wav"}),
+            strict_tools=False,
+            parallel_tool_calls=False,
+            strict_schemas=True,
+            logprob_count=True,  # "an integer between 0 and 20"
+            stream_usage=True,  # not in the documents
+            reasoning_effort="effort_or_off",
+            reasoning_replay="accepted",
+        ),
+    )
+
+
+@frozen
+class ZAI(ChatProvider):
+    """Z.ai, which makes GLM. The coding plan is `base_url="https://api.z.ai/api/coding/paas/v4"`.
+
+    Documents: https://docs.z.ai/api-reference/llm/chat-completion,
+    https://docs.z.ai/guides/capabilities/thinking-mode,
+    https://docs.z.ai/guides/capabilities/function-calling. Key: ZAI_API_KEY.
+    """
+
+    profile = Profile(
+        id="zai",
+        base_url="https://api.z.ai/api/paas/v4",
+        key_variables=("ZAI_API_KEY",),
+        dialect=evolve(
+            COMPATIBLE,
+            names=False,
+            videos=True,
+            strict_tools=False,
+            parallel_tool_calls=False,
+            tool_choice_modes=frozenset({"auto"}),  # "only supports `auto`"
+            response_formats=frozenset({"json"}),
+            unsupported=COMPATIBLE.unsupported
+            | {"top_k", "presence_penalty", "frequency_penalty", "logprobs", "top_logprobs"},
+            stream_usage=False,  # unknown; the last chunk always says the usage
+            reasoning_effort="thinking",
+            reasoning_by_model=((r"glm-(5\.[2-9]|[6-9]).*", "thinking_effort"),),
+            reasoning_replay="accepted",  # "explicitly preserved and returned" with tool results
+        ),
+    )

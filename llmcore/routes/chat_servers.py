@@ -1,0 +1,117 @@
+"""Servers of models that users run themselves, each a profile on `ChatProvider`.
+
+They need no key, but send one where they are given it. Each class names the documents that its
+profile follows; all were read in November 2026.
+"""
+
+from attrs import evolve, frozen
+
+from llmcore.protocols.openai_chat.models import COMPATIBLE
+from llmcore.routes.chat_provider import ChatProvider, Profile
+
+
+@frozen
+class LlamaCpp(ChatProvider):
+    """llama.cpp's own server, `llama-server`.
+
+    Document: https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md. Key,
+    where the server asks for one: LLAMA_API_KEY.
+    """
+
+    profile = Profile(
+        id="llamacpp",
+        base_url="http://localhost:8080/v1",
+        key_variables=("LLAMA_API_KEY",),
+        needs_key=False,
+        dialect=evolve(
+            COMPATIBLE,
+            audio_formats=frozenset({"wav", "mp3", "flac"}),
+            strict_tools=False,
+            named_tool_choice="required",  # an object is read as `auto`
+            reasoning_replay="accepted",
+        ),
+    )
+
+
+@frozen
+class LMStudio(ChatProvider):
+    """LM Studio's server.
+
+    Documents: https://lmstudio.ai/docs/developer/openai-compat/chat-completions,
+    .../openai-compat/tools, .../openai-compat/structured-output,
+    https://lmstudio.ai/docs/developer/api-changelog (`tool_choice`, `stream_options`); what it
+    refuses: https://github.com/lmstudio-ai/lmstudio-bug-tracker/issues/670 (`tool_choice` as an
+    object). Key, where the server asks for one: LM_API_TOKEN.
+    """
+
+    profile = Profile(
+        id="lmstudio",
+        base_url="http://localhost:1234/v1",
+        key_variables=("LM_API_TOKEN",),
+        needs_key=False,
+        dialect=evolve(
+            COMPATIBLE,
+            image_urls=False,  # "'url' field must be a base64 encoded image"
+            strict_tools=False,
+            parallel_tool_calls=False,
+            named_tool_choice="required",
+            response_formats=frozenset({"json_schema"}),  # "must be 'json_schema' or 'text'"
+            unsupported=COMPATIBLE.unsupported | {"logprobs", "top_logprobs"},
+            reasoning_effort="reasoning_effort",  # taken, but in the documents of Responses only
+        ),
+    )
+
+
+@frozen
+class Ollama(ChatProvider):
+    """Ollama, on this machine or, as `base_url="https://ollama.com/v1"` with a key, in its cloud.
+
+    Documents: https://docs.ollama.com/api/openai-compatibility,
+    https://github.com/ollama/ollama/blob/main/openai/openai.go. Key, where one is needed:
+    OLLAMA_API_KEY.
+    """
+
+    profile = Profile(
+        id="ollama",
+        base_url="http://localhost:11434/v1",
+        key_variables=("OLLAMA_API_KEY",),
+        needs_key=False,
+        dialect=evolve(
+            COMPATIBLE,
+            names=False,  # of tools only
+            image_urls=False,
+            strict_tools=False,
+            parallel_tool_calls=False,
+            # There is no `tool_choice`, but answers can be held to a schema, that of a call too.
+            tool_choice_modes=frozenset({"auto", "required", "named"}),
+            constrained_tools=True,
+            unsupported=COMPATIBLE.unsupported | {"top_k"},
+            reasoning_field="reasoning",
+            reasoning_replay="accepted",
+        ),
+    )
+
+
+@frozen
+class VLLM(ChatProvider):
+    """vLLM's own server.
+
+    Documents: https://docs.vllm.ai/en/latest/features/tool_calling/,
+    https://pypi.org/project/vllm/0.33.0/ (`entrypoints/openai/chat_completion/protocol.py`,
+    `renderers/chat_utils`). Key, where the server asks for one: VLLM_API_KEY.
+    """
+
+    profile = Profile(
+        id="vllm",
+        base_url="http://localhost:8000/v1",
+        key_variables=("VLLM_API_KEY",),
+        needs_key=False,
+        dialect=evolve(
+            COMPATIBLE,
+            max_tokens_field="max_completion_tokens",
+            videos=True,
+            audio_formats=frozenset({"wav", "mp3", "flac", "ogg"}),
+            reasoning_field="reasoning",
+            reasoning_replay="accepted",
+        ),
+    )
