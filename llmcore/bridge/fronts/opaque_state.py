@@ -16,8 +16,8 @@ from attrs import evolve, frozen
 
 from llmcore.bridge.state.signer import Sealer
 from llmcore.protocols.loose_json import dicts, mapping, string
+from llmcore.protocols.media import decode_base64
 from llmcore.protocols.notes import Notes
-from llmcore.protocols.openai_responses.content import decoded
 from llmcore.schema import json
 from llmcore.schema.codec import from_json, to_json
 from llmcore.schema.content import (
@@ -253,7 +253,7 @@ def _with_data(part: ContentPart, echo: Echo | None) -> list[ContentPart]:
     """Return *part*, a picture with the data that the item shows; nothing if it shows none."""
     if not isinstance(part, ImagePart) or part.data != b"":
         return [part]
-    shown = decoded(echo.native.get("result")) if isinstance(echo, HostedItem) else b""
+    shown = decode_base64(echo.native.get("result")) if isinstance(echo, HostedItem) else None
     return [evolve(part, data=shown)] if shown else []
 
 

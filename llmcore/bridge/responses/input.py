@@ -31,8 +31,8 @@ from llmcore.bridge.responses.native_tools import RESPONSES
 from llmcore.bridge.state.signer import Sealer
 from llmcore.protocols.json_text import parsed
 from llmcore.protocols.loose_json import dicts, mapping, string
+from llmcore.protocols.media import decode_base64
 from llmcore.protocols.notes import Notes
-from llmcore.protocols.openai_responses.content import decoded
 from llmcore.schema.content import (
     ContentPart,
     ImagePart,
@@ -343,7 +343,7 @@ class TurnReader:
             return [echo.call]
         if self._native:
             return [ProviderPart("openai", native)]
-        if type_ == "image_generation_call" and (data := decoded(native.get("result"))):
+        if type_ == "image_generation_call" and (data := decode_base64(native.get("result"))):
             return [ImagePart(data=data)]
         returned = native.get(_HOSTED.get(type_) or "")
         if returned in (None, "", []):

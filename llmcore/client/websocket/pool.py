@@ -10,7 +10,11 @@ import anyio
 from attrs import define, field
 
 from llmcore.client.transport import OpensSockets, Socket
-from llmcore.protocols.openai_responses.websocket_history import Memory, Turn, ending
+from llmcore.protocols.openai_responses.websocket_history import (
+    RemoteHistory,
+    SocketRequest,
+    terminal_event,
+)
 from llmcore.routes.http_request import HttpRequest
 from llmcore.routes.timeouts import Timeouts
 from llmcore.routes.transport import WebSocket
@@ -27,7 +31,7 @@ class PooledSocket:
     socket: Socket
     key: Key = field(repr=False)
     opened_at: float
-    memory: Memory | None = None
+    memory: RemoteHistory | None = None
 
 
 class SocketPool:
@@ -43,7 +47,7 @@ class SocketPool:
         self._busy: set[PooledSocket] = set()
 
     async def take(
-        self, handshake: HttpRequest, turn: Turn, timeouts: Timeouts, *, new: bool = False
+        self, handshake: HttpRequest, turn: SocketRequest, timeouts: Timeouts, *, new: bool = False
     ) -> PooledSocket:
         """Return the best socket for *turn*, opened if need be; wait while all are busy.
 
@@ -62,7 +66,7 @@ class SocketPool:
         self._busy.add(taken)
         return taken
 
-    def release(self, taken: PooledSocket, memory: Memory | None) -> None:
+    def release(self, taken: PooledSocket, memory: RemoteHistory | None) -> None:
         """Keep *taken* for the next request; its server remembers *memory*."""
         if taken in self._busy:
             taken.memory = memory
@@ -86,7 +90,7 @@ class SocketPool:
             await self.discard(taken)
         await self._close(tuple(self._free))
 
-    async def _usable(self, key: Key, turn: Turn) -> PooledSocket | None:
+    async def _usable(self, key: Key, turn: SocketRequest) -> PooledSocket | None:
         """Take the best of the free sockets that still works."""
         youngest = self._clock() - self._spec.max_age_s
         await self._close([one for one in self._free if one.opened_at <= youngest])
@@ -97,12 +101,12 @@ class SocketPool:
             except BaseException:
                 await best.socket.aclose()
                 raise
-            if left is not None and not any(map(ending, left)):
+            if left is not None and not any(map(terminal_event, left)):
                 return best
             await best.socket.aclose()
         return None
 
-    def _best(self, key: Key, turn: Turn) -> PooledSocket | None:
+    def _best(self, key: Key, turn: SocketRequest) -> PooledSocket | None:
         """Choose the socket of this conversation; another's only if no more may be opened."""
         own = [one for one in self._free if one.key == key]
         going_on = [one for one in own if turn.continues(one.memory)]
@@ -129,7 +133,7 @@ class SocketPool:
         except BaseException:
             await socket.aclose()
             raise
-        if unasked is None or any(map(ending, unasked)):
+        if unasked is None or any(map(terminal_event, unasked)):
             await socket.aclose()
             raise NetworkError("the server answered over a WebSocket before it was asked")
         return PooledSocket(socket=socket, key=_key(handshake), opened_at=self._clock())

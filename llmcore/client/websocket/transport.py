@@ -15,13 +15,12 @@ from attrs import evolve
 from llmcore.client.pool import PerLoop
 from llmcore.client.transport import Exchange, OpensSockets, Transport
 from llmcore.client.websocket.pool import PooledSocket, SocketPool
+from llmcore.protocols.openai_responses.names import PREVIOUS_NOT_FOUND, SOCKET_TOO_OLD
 from llmcore.protocols.openai_responses.websocket_history import (
-    PREVIOUS_NOT_FOUND,
-    TOO_OLD,
-    Memory,
-    Turn,
-    ending,
+    RemoteHistory,
+    SocketRequest,
     error_code,
+    terminal_event,
 )
 from llmcore.routes.http_request import HttpRequest, redact
 from llmcore.routes.timeouts import Timeouts
@@ -69,7 +68,7 @@ class WebSocketTransport:
         if body.get("background"):
             why = "a WebSocket carries no background responses"
             return await self._by_http(request, timeouts, why)
-        turn = Turn.of(body)
+        turn = SocketRequest.of(body)
         try:
             return await self._by_socket(handshake_of(request), turn, timeouts)
         except _NotBegunError as refusal:
@@ -83,11 +82,11 @@ class WebSocketTransport:
         await self._pools.aclose()
 
     async def _by_socket(
-        self, handshake: HttpRequest, turn: Turn, timeouts: Timeouts
+        self, handshake: HttpRequest, turn: SocketRequest, timeouts: Timeouts
     ) -> "WebSocketExchange":
         pool = await self._pools.get()
         exchange = await self._begun(pool, handshake, turn, timeouts)
-        if exchange.refused_by(TOO_OLD):  # it was opened elsewhere, or clocks differ
+        if exchange.refused_by(SOCKET_TOO_OLD):  # it was opened elsewhere, or clocks differ
             await exchange.aclose()
             exchange = await self._begun(pool, handshake, turn, timeouts, new=True)
         return exchange
@@ -96,7 +95,7 @@ class WebSocketTransport:
         self,
         pool: SocketPool,
         handshake: HttpRequest,
-        turn: Turn,
+        turn: SocketRequest,
         timeouts: Timeouts,
         *,
         new: bool = False,
@@ -133,7 +132,7 @@ class WebSocketExchange:
     status = 200
     headers = _HEADERS
 
-    def __init__(self, pool: SocketPool, taken: PooledSocket, turn: Turn) -> None:
+    def __init__(self, pool: SocketPool, taken: PooledSocket, turn: SocketRequest) -> None:
         self._pool = pool
         self._taken = taken
         self._turn = turn
@@ -142,7 +141,7 @@ class WebSocketExchange:
         self._reusable = False
         self._cut: StreamError | None = None
         self._closed = False
-        self._memory: Memory | None = None
+        self._memory: RemoteHistory | None = None
 
     async def begin(self) -> None:
         """Send the request and wait for the first messages.
@@ -151,15 +150,15 @@ class WebSocketExchange:
         """
         memory, self._taken.memory = self._taken.memory, None
         if memory is None or not self._turn.continues(memory):
-            await self._send(self._turn.whole())
+            await self._send(self._turn.complete())
             return
-        await self._send(self._turn.rest(memory))
+        await self._send(self._turn.continuation(memory))
         if self.refused_by(PREVIOUS_NOT_FOUND):
-            await self._send(self._turn.whole())
+            await self._send(self._turn.complete())
 
     def refused_by(self, code: str) -> bool:
         """Return whether the answer is an error of this code and nothing else."""
-        return error_code(ending(self._first[0])) == code
+        return error_code(terminal_event(self._first[0])) == code
 
     def limit_reads(self, _seconds: float | None) -> bool:
         """Leave it to the caller: a socket is read for more than one answer."""
@@ -207,15 +206,15 @@ class WebSocketExchange:
         """Return *messages* as server-sent events, up to the one that ends the answer."""
         events = []
         for number, message in enumerate(messages, 1):
-            event = ending(message)
-            if error_code(event) == TOO_OLD:
+            event = terminal_event(message)
+            if error_code(event) == SOCKET_TOO_OLD:
                 self._cut = StreamError("the WebSocket grew too old in the middle of the answer")
                 break
             events.append(b"data: " + message.translate(_ONE_LINE) + b"\n\n")
             if event is not None:
                 self._ended = True
-                self._reusable = not any(map(ending, messages[number:]))
-                self._memory = self._turn.remembered(event)
+                self._reusable = not any(map(terminal_event, messages[number:]))
+                self._memory = self._turn.history_after(event)
                 break
         return b"".join(events)
 

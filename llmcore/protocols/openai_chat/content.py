@@ -9,7 +9,7 @@ https://docs.perplexity.ai/api-reference (`search_results`, `citations`).
 from typing import Any, Final
 
 from llmcore.protocols.answering import PersistentList, to_list
-from llmcore.protocols.base64_pieces import decode_pieces
+from llmcore.protocols.media import decode_pieces
 from llmcore.protocols.native_json import int_or_none, object_or_empty, objects, str_or_none
 from llmcore.protocols.openai_chat.names import METADATA_KEY, NativeObject
 from llmcore.protocols.openai_chat.state import State, close_segment, open_segment

@@ -1,10 +1,10 @@
-"""OpenAI Responses: going on with a background response whose stream was cut.
+"""OpenAI Responses: resuming a background response whose stream was cut.
 
 Source: https://developers.openai.com/api/docs/guides/background ("Streaming a background
 response"), read November 2026: only a response that was created with `background` and `stream`
 can be streamed again, from the event after a `sequence_number`.
 
-The events that `resume` asks for continue the very same state, so the answer is the one that
+The events that `resume` requests continue the same state, so that the answer is the one that
 would have come without the cut.
 """
 
@@ -19,20 +19,21 @@ from llmcore.schema.json import ProviderMetadata
 
 
 def cursor(state: State, event: NativeObject) -> ProviderMetadata:
-    """Return where the stream stood at *event*, the last that was stepped; empty if nowhere.
+    """Return the place to resume at after *event*, the last one; empty if there is none.
 
-    It belongs into the metadata of what a cut stream leaves: `{"openai": {"resume": {...}}}`.
+    It belongs into the metadata of a cut answer: `{"openai": {"resume": {"response_id": "resp_1",
+    "sequence_number": 7}}}`.
     """
-    envelope = state.envelope
-    if not envelope.background or envelope.response_id is None or envelope.ended:
+    info = state.info
+    if not info.background or info.response_id is None or info.ended:
         return {}
     number = int_or_none(event.get("sequence_number"))
-    place = {"response_id": envelope.response_id, "sequence_number": number}
+    place = {"response_id": info.response_id, "sequence_number": number}
     return {METADATA_KEY: {"resume": place}}
 
 
 def resume(metadata: ProviderMetadata) -> ResumeRequest:
-    """Return the request that goes on at the cursor in *metadata*.
+    """Return the request that resumes at the cursor in *metadata*.
 
     Without a sequence number the stream begins anew. InvalidRequestError if there is no cursor.
     """

@@ -7,9 +7,17 @@ November 2026.
 from typing import Final, cast
 
 from llmcore.protocols.diagnostics import Notes, collect_diagnostics
-from llmcore.protocols.openai_responses.messages import Target, lower_input, target_of
+from llmcore.protocols.openai_responses.messages import Context, context_of, lower_input
 from llmcore.protocols.openai_responses.models import SAMPLING, ResponsesDialect
-from llmcore.protocols.openai_responses.names import METADATA_KEY, NativeObject, ResponsesBody
+from llmcore.protocols.openai_responses.names import (
+    METADATA_KEY,
+    MISSING_PARAMETERS,
+    PARAMETERS,
+    PROVIDER_MEMORY,
+    REQUEST_PATHS,
+    NativeObject,
+    ResponsesBody,
+)
 from llmcore.protocols.openai_responses.reasoning import lower_reasoning
 from llmcore.protocols.openai_responses.tools import lower_tools
 from llmcore.protocols.protocol import Built
@@ -37,7 +45,7 @@ COUNTED: Final = (
 def from_request(
     request: LLMRequest, stream: bool, dialect: ResponsesDialect
 ) -> Result[Built[ResponsesBody], LLMError]:
-    """Build the body of *request*; streamed and whole ones differ only in how they say so."""
+    """Return the body of *request*; whether to *stream* makes no other difference."""
     return collect_diagnostics(
         lambda notes: cast("ResponsesBody", _lower(request, stream, dialect, notes))
     )
@@ -48,13 +56,13 @@ def _lower(
 ) -> NativeObject:
     options = request.options_for(METADATA_KEY, request.provider_id)
     memory = lower_memory(options)
-    target = target_of(request, options, dialect, stateless=memory.get("store") is False)
-    words, items = lower_input(request, target, notes)
+    context = context_of(request, options, dialect, stateless=memory.get("store") is False)
+    words, items = lower_input(request, context, notes)
     body: NativeObject = {
         "model": request.model_id,
         **({"instructions": words} if words else {}),
         "input": items,
-        **lower_tools(request, target.keys, notes),
+        **lower_tools(request, context.keys, notes),
         **lower_generation(request, notes),
         **lower_reasoning(request, notes),
         **lower_text(request.response_format, notes),
@@ -63,16 +71,16 @@ def _lower(
     if request.metadata:
         body["metadata"] = dict(request.metadata)
     body |= memory
-    included = lower_include(request, target, notes)
+    included = lower_include(request, context, notes)
     if included:
         body["include"] = included
     return _with_options(_supported(body, request, dialect, notes), options, stream=stream)
 
 
 def _with_options(body: NativeObject, options: JsonObject, *, stream: bool) -> NativeObject:
-    """Lay the caller's native fields over *body*; only we know whether it is to be streamed.
+    """Return *body* with the caller's native fields; whether to stream is not theirs to set.
 
-    What the caller wants included comes on top of what the protocol needs.
+    The caller's `include` is added to the protocol's own.
     """
     included = options.get("include")
     if isinstance(included, list):
@@ -84,43 +92,41 @@ def _with_options(body: NativeObject, options: JsonObject, *, stream: bool) -> N
     return merged
 
 
-# -- what the provider remembers
-
-_PROVIDERS_MEMORY: Final = ("previous_response_id", "conversation", "background")
+# -- the provider's store
 
 
 def lower_memory(options: JsonObject) -> NativeObject:
-    """Return `store`: false, unless the caller says it or uses what the provider stores.
+    """Return `store`: false, unless the caller sets it or uses what the provider stores.
 
     Background responses, conversations and chains of responses live in the provider's store,
     whose own default is to keep them.
     """
     if "store" in options:
         return {"store": options["store"]}
-    if any(options.get(name) for name in _PROVIDERS_MEMORY):
+    if any(options.get(name) for name in PROVIDER_MEMORY):
         return {}
     return {"store": False}
 
 
-def lower_include(request: LLMRequest, target: Target, notes: Notes) -> list[str]:
+def lower_include(request: LLMRequest, context: Context, notes: Notes) -> list[str]:
     """Return `include`: encrypted reasoning where nothing is stored, and log probabilities.
 
-    Whether an effort is set does not matter: models that reason do so without being told.
+    Whether an effort is set does not matter: models that reason do so by default.
     """
     included: list[str] = []
-    if target.stateless and target.dialect.encrypts_reasoning(request.model_id):
+    if context.stateless and context.dialect.encrypts_reasoning(request.model_id):
         included.append("reasoning.encrypted_content")
     if not (request.generation.logprobs or request.generation.top_logprobs):
         return included
     effort = request.reasoning.effort if request.reasoning else None
-    if target.dialect.fixed_sampling.rejects(request.model_id, effort):
+    if context.dialect.fixed_sampling.rejects(request.model_id, effort):
         why = f"{request.model_id} gives no log probabilities"
         notes.dropped("unsupported-parameter", "generation.logprobs", why)
         return included
     return [*included, "message.output_text.logprobs"]
 
 
-# -- the shape of the answer
+# -- the format of the answer
 
 
 def lower_text(wanted: ResponseFormat | None, notes: Notes) -> NativeObject:
@@ -147,25 +153,20 @@ def lower_text(wanted: ResponseFormat | None, notes: Notes) -> NativeObject:
 def lower_generation(request: LLMRequest, notes: Notes) -> NativeObject:
     """Return sampling and limits."""
     options = request.generation
-    for name in ("top_k", "stop", "seed", "presence_penalty", "frequency_penalty"):
+    for name in MISSING_PARAMETERS:
         if getattr(options, name) not in (None, ()):
             why = f"the Responses API has no {name}"
             notes.dropped("unsupported-parameter", f"generation.{name}", why)
-    fields = {
-        "max_output_tokens": options.max_tokens,
-        "temperature": options.temperature,
-        "top_p": options.top_p,
-        "top_logprobs": options.top_logprobs,
-    }
+    fields = {native: getattr(options, name) for name, native in PARAMETERS.items()}
     return {name: value for name, value in fields.items() if value is not None}
 
 
 _TTLS: Final = frozenset({"30m", "12h"})
-"""Retentions that are words of `prompt_cache_options`, not of `prompt_cache_retention`."""
+"""Retentions that are values of `prompt_cache_options`, not of `prompt_cache_retention`."""
 
 
 def lower_caching(request: LLMRequest, notes: Notes) -> NativeObject:
-    """Return what steers the prompt cache; the provider places its breakpoints itself.
+    """Return the parameters of the prompt cache; the provider places its breakpoints itself.
 
     Source: https://developers.openai.com/api/docs/guides/prompt-caching
     """
@@ -173,7 +174,7 @@ def lower_caching(request: LLMRequest, notes: Notes) -> NativeObject:
     if cache.mode == "off":
         return {}
     if cache.ttl is not None:
-        why = "breakpoints are the provider's own: say how long with cache.retention"
+        why = "the provider places its own breakpoints: set cache.retention instead"
         notes.dropped("unsupported-parameter", "cache.ttl", why)
     fields: NativeObject = {}
     if cache.key is not None:
@@ -185,17 +186,6 @@ def lower_caching(request: LLMRequest, notes: Notes) -> NativeObject:
     return fields
 
 
-_PATHS: Final = {
-    "instructions": "system",
-    "max_output_tokens": "generation.max_tokens",
-    "prompt_cache_key": "cache.key",
-    "prompt_cache_options": "cache.retention",
-    "prompt_cache_retention": "cache.retention",
-    "temperature": "generation.temperature",
-    "text": "response_format",
-    "top_logprobs": "generation.top_logprobs",
-    "top_p": "generation.top_p",
-}
 _OURS: Final = frozenset({"store", "include"})
 """Parameters that the caller did not ask for: leaving them out loses nothing of the request."""
 
@@ -213,5 +203,5 @@ def _supported(
     for name in body:
         if name in rejected and name not in _OURS:
             why = f"{request.model_id} does not take {name}"
-            notes.dropped("unsupported-parameter", _PATHS.get(name, name), why)
+            notes.dropped("unsupported-parameter", REQUEST_PATHS.get(name, name), why)
     return {name: value for name, value in body.items() if name not in rejected}

@@ -1,39 +1,50 @@
-"""OpenAI Responses: the input of each kind of call, as JSON.
+"""OpenAI Responses: the input of each type of call, as the JSON text that its events carry.
 
-Functions come with JSON text, freeform tools with bare text. The built-in tools have fields of
-their own, and three of them stream one as bare text: the code, the commands, the diff. Here
-that field comes last or alone, so that the JSON can be written while the text arrives.
+Functions come with JSON text, freeform tools with plain text. Items of built-in tools have fields
+of their own:
+
+    {"type": "shell_call", "action": {"commands": ["ls"], "timeout_ms": 5}, ...}
+                                                       -> {"commands":["ls"],"timeout_ms":5}
+    {"type": "code_interpreter_call", "code": "1+1", ...}
+                                                       -> {"code":"1+1"}
+
+Three of them stream one field as plain text: the code, the commands, the diff. In the JSON this
+field comes last or first, so that it can be emitted while the text arrives: `opening`, then the
+text escaped, then `CLOSINGS`.
 """
 
 from collections.abc import Sequence
 from typing import Any, Final
 
 from llmcore.protocols.native_json import object_or_empty, str_or_none
-from llmcore.protocols.openai_responses.names import NativeObject
+from llmcore.protocols.openai_responses.names import NAMED_CALLS, NativeObject
 from llmcore.schema import json
 from llmcore.schema.json import JsonValue
 
 
 def input_text(native: NativeObject) -> str:
-    """Return the input of the call that *native* is, as the text that its events spell."""
-    kind = native.get("type")
-    if kind in ("function_call", "mcp_call", "custom_tool_call"):
-        value = native.get("input" if kind == "custom_tool_call" else "arguments")
-        return written(value)
-    if kind == "apply_patch_call":
-        return spelled(diff_last(native))
-    return spelled(_fields(native))
+    """Return the input of the call *native* as text."""
+    type_ = native.get("type")
+    if type_ in NAMED_CALLS:
+        return as_text(native.get(input_field(str(type_))))
+    if type_ == "apply_patch_call":
+        return _dumps(_diff_last(native))
+    return _dumps(_fields(native))
 
 
-def written(value: Any) -> str:
-    """Return input as text; some servers send the object itself."""
+def input_field(type_: str) -> str:
+    """Return the field that holds the input of a call that names its tool."""
+    return "input" if type_ == "custom_tool_call" else "arguments"
+
+
+def as_text(value: Any) -> str:
+    """Return an input as text; some servers send the object itself."""
     if isinstance(value, str):
         return value
-    return "" if value is None else json.dumps(value).decode()
+    return "" if value is None else _dumps(value)
 
 
-def spelled(value: JsonValue) -> str:
-    """Return *value* as JSON text."""
+def _dumps(value: JsonValue) -> str:
     return json.dumps(value).decode()
 
 
@@ -47,7 +58,7 @@ def _fields(native: NativeObject) -> JsonValue:
         case "program":
             return {"code": native.get("code") or ""}
         case "shell_call":
-            return commands_first(object_or_empty(native.get("action")))
+            return _commands_first(object_or_empty(native.get("action")))
         case "local_shell_call":
             return object_or_empty(native.get("action"))
         case "computer_call":
@@ -57,8 +68,8 @@ def _fields(native: NativeObject) -> JsonValue:
         case "mcp_list_tools":
             return {"server_label": native.get("server_label")}
         case "mcp_approval_request":
-            asked = {"server_label": native.get("server_label"), "name": native.get("name")}
-            return {**asked, "arguments": _parsed(native.get("arguments"))}
+            tool = {"server_label": native.get("server_label"), "name": native.get("name")}
+            return {**tool, "arguments": _parsed(native.get("arguments"))}
         case "web_search_call" if isinstance(native.get("action"), dict):
             return {name: value for name, value in native["action"].items() if name != "sources"}
         case _:
@@ -66,7 +77,7 @@ def _fields(native: NativeObject) -> JsonValue:
 
 
 def _parsed(arguments: Any) -> JsonValue:
-    """Return arguments as JSON, whether they came as text or as what they spell."""
+    """Return arguments as JSON, whether they came as JSON text or as a value."""
     if not isinstance(arguments, str):
         value: JsonValue = arguments
         return value
@@ -76,18 +87,17 @@ def _parsed(arguments: Any) -> JsonValue:
         return {"arguments": arguments}
 
 
-# -- texts that are streamed bare
+# -- fields that are streamed as plain text
 
 
-def commands_first(action: NativeObject) -> NativeObject:
-    """Return a shell's action, what is streamed of it first."""
+def _commands_first(action: NativeObject) -> NativeObject:
     commands = action.get("commands")
     rest = {name: value for name, value in action.items() if name != "commands"}
     return {"commands": commands if isinstance(commands, list) else [], **rest}
 
 
-def diff_last(native: NativeObject) -> NativeObject:
-    """Return a patch's operation, what is streamed of it last; nothing streams a deletion."""
+def _diff_last(native: NativeObject) -> NativeObject:
+    """Return a patch's operation with its diff last; the deletion of a file has no diff."""
     operation = object_or_empty(native.get("operation"))
     rest = {name: value for name, value in operation.items() if name != "diff"}
     diff = str_or_none(operation.get("diff"))
@@ -95,28 +105,23 @@ def diff_last(native: NativeObject) -> NativeObject:
 
 
 def opening(native: NativeObject) -> str:
-    """Return the JSON before the text that a call streams."""
+    """Return the JSON before the plain text."""
     match native.get("type"):
         case "shell_call":
             return '{"commands":["'
         case "apply_patch_call":
-            operation = {k: v for k, v in diff_last(native).items() if k != "diff"}
-            return f'{spelled(operation)[:-1]}{"," if operation else ""}"diff":"'
+            operation = {k: v for k, v in _diff_last(native).items() if k != "diff"}
+            return f'{_dumps(operation)[:-1]}{"," if operation else ""}"diff":"'
         case _:
             return '{"code":"'
 
 
 CLOSINGS: Final = {"shell_call": '"]}', "apply_patch_call": '"}', "code_interpreter_call": '"}'}
-"""What ends the JSON, where the server does not say the whole."""
+"""The JSON after the plain text, where the server does not send the whole."""
 
 
-def is_said(native: NativeObject) -> bool:
-    """Return whether *native* holds the text that it streams bare."""
-    return bool(bare_texts(native))
-
-
-def bare_texts(native: NativeObject) -> list[str]:
-    """Return the texts of *native* that are streamed bare: its commands, its diff or its code."""
+def plain_texts(native: NativeObject) -> list[str]:
+    """Return the texts of *native* that are streamed plain: its commands, its diff or its code."""
     match native.get("type"):
         case "shell_call":
             commands = object_or_empty(native.get("action")).get("commands")
@@ -128,14 +133,12 @@ def bare_texts(native: NativeObject) -> list[str]:
     return [text for text in found if isinstance(text, str) and text]
 
 
-def with_bare_texts(native: NativeObject, texts: Sequence[str]) -> NativeObject:
-    """Return *native* with *texts* in place of those that it streams bare."""
+def with_plain_texts(native: NativeObject, texts: Sequence[str]) -> NativeObject:
+    """Return *native* with *texts* in place of those that it streams plain."""
     match native.get("type"):
         case "shell_call":
-            return {
-                **native,
-                "action": {**object_or_empty(native.get("action")), "commands": list(texts)},
-            }
+            action = {**object_or_empty(native.get("action")), "commands": list(texts)}
+            return {**native, "action": action}
         case "apply_patch_call":
             operation = {**object_or_empty(native.get("operation")), "diff": "".join(texts)}
             return {**native, "operation": operation}
@@ -145,4 +148,4 @@ def with_bare_texts(native: NativeObject, texts: Sequence[str]) -> NativeObject:
 
 def escaped(text: str) -> str:
     """Return *text* as it stands inside a JSON string."""
-    return json.dumps(text).decode()[1:-1]
+    return _dumps(text)[1:-1]

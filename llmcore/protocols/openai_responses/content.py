@@ -1,28 +1,43 @@
-"""OpenAI Responses: reading messages: text, refusals, sound.
+"""OpenAI Responses: reading messages and reasoning: text, refusals, audio, citations.
 
-Source: https://developers.openai.com/api/reference/resources/responses/streaming-events, read
-November 2026. A part's segment opens with its first event and ends with its item, whose last
-word has the whole text, the annotations and what its replay needs.
+A text comes in these frames, and whole again in `output_item.done` and `response.completed`; a
+server may leave out any of them:
+
+    {"type": "response.content_part.added", "item_id": "msg_1", "output_index": 0,
+     "content_index": 0, "part": {"type": "output_text", "text": "", "annotations": []}}
+    {"type": "response.output_text.delta", ..., "content_index": 0, "delta": "Hel"}
+    {"type": "response.output_text.done", ..., "content_index": 0, "text": "Hello"}
+    {"type": "response.content_part.done", ..., "part": {"type": "output_text", "text": "Hello"}}
+
+A part is a segment of its own, which opens with its first event. A message's parts end with their
+item. A part of reasoning ends when it is whole and the next begins; the last one stays open until
+its item is done, for only then the encrypted content is whole. It carries that, with the id that
+the content is bound to. Source: https://developers.openai.com/api/reference/resources/responses/
+streaming-events, read November 2026.
 """
 
-import base64
-import binascii
-from typing import Any, Final
+from typing import Any
 
 from llmcore.protocols.answering import PersistentList, to_list
+from llmcore.protocols.media import decode_base64, decode_pieces
 from llmcore.protocols.native_json import int_or_none, object_or_empty, objects, str_or_none
-from llmcore.protocols.openai_responses.items import find, found_or_begun
-from llmcore.protocols.openai_responses.names import METADATA_KEY, NativeObject
+from llmcore.protocols.openai_responses.items import match_inside, match_or_begin
+from llmcore.protocols.openai_responses.names import (
+    METADATA_KEY,
+    PART_TYPES,
+    TEXT_EVENTS,
+    NativeObject,
+)
 from llmcore.protocols.openai_responses.state import (
-    TEXT_FIELDS,
     Item,
     Part,
     PartKey,
     State,
-    heat,
     part_number,
-    put,
-    put_part,
+    typed_parts,
+    with_fast_path,
+    with_item,
+    with_part,
     without_texts,
 )
 from llmcore.schema.changed import changed
@@ -40,240 +55,247 @@ from llmcore.schema.events import (
     TextStart,
 )
 
-_TEXTS: Final = {kind: TEXT_FIELDS[kind] for kind in ("output_text", "refusal")}
-
 # -- deltas
 
 
-def on_text_delta(state: State, event: NativeObject, events: list[LLMEvent]) -> State:
-    """Take more text."""
-    return _on_delta(state, event, "output_text", events)
-
-
-def on_refusal_delta(state: State, event: NativeObject, events: list[LLMEvent]) -> State:
-    """Take more words of refusal."""
-    return _on_delta(state, event, "refusal", events)
-
-
-def _on_delta(state: State, event: NativeObject, kind: str, events: list[LLMEvent]) -> State:
-    text = event.get("delta")
-    logprobs = read_logprobs(event.get("logprobs"))
+def on_delta(state: State, event: NativeObject, events: list[LLMEvent]) -> State:
+    """Emit more of a text, of a refusal or of reasoning."""
+    type_ = TEXT_EVENTS[str(event.get("type")).removesuffix(".delta")]
+    text, logprobs = event.get("delta"), read_logprobs(event.get("logprobs"))
     if not isinstance(text, str) or not (text or logprobs):
         return state
-    state, item, key = _opened(state, event, kind, events)
+    state, item, key = _opened(state, event, type_, events)
     part = item.parts.get(key)
     if part is None or part.ended:
         return state
-    events.append(TextDelta(part.segment, text, logprobs))
-    if state.hot is not None and state.hot.segment == part.segment:
-        return state  # ids that differ from event to event must not cost a new state each
-    return changed(state, hot=heat(event, "content_index", part.segment, TextDelta))
+    delta = _delta(type_, part.segment, text, logprobs)
+    events.append(delta)
+    return with_fast_path(state, event, PART_TYPES[type_].index, part.segment, type(delta))
+
+
+def _delta(
+    type_: str, segment: str, text: str, logprobs: tuple[TokenLogprob, ...]
+) -> TextDelta | ReasoningDelta:
+    if PART_TYPES[type_].item == "message":
+        return TextDelta(segment, text, logprobs)
+    return ReasoningDelta(segment, text)
 
 
 def _opened(
-    state: State, event: NativeObject, kind: str, events: list[LLMEvent]
+    state: State, event: NativeObject, type_: str, events: list[LLMEvent]
 ) -> tuple[State, Item, PartKey]:
-    """Return *state* with the part that *event* speaks of open, unless its item is done."""
-    state, item = found_or_begun(state, event, "message")
-    key = kind, part_number(event, "content_index", item, kind, *_TEXTS)
+    """Return *state* with the part that *event* is about open, unless its item is done."""
+    state, item = match_or_begin(state, event, PART_TYPES[type_].item)
+    key = type_, part_number(event, type_, item)
     if not item.done and key not in item.parts:
-        state = open_part(state, item, key, events)
-    return state, state.items[item.place], key
+        state = _open_part(state, item, key, events)
+    return state, state.items[item.position], key
 
 
-def open_part(state: State, item: Item, key: PartKey, events: list[LLMEvent]) -> State:
-    """Begin the segment of a part."""
-    kind, number = key
-    segment = f"{_TEXTS[kind]}_{item.place}_{number}"
-    events.append(TextStart(segment, refusal=kind == "refusal"))
-    return put_part(state, item, key, Part(segment=segment))
+def _open_part(
+    state: State,
+    item: Item,
+    key: PartKey,
+    events: list[LLMEvent],
+    native: NativeObject | None = None,
+) -> State:
+    """Begin the segment of a part, with the text that *native*, the part, has already."""
+    type_, number = key
+    facts = PART_TYPES[type_]
+    segment = f"{facts.segment}_{item.position}_{number}"
+    if facts.item == "message":
+        events.append(TextStart(segment, refusal=type_ == "refusal"))
+    else:
+        for before, part in item.parts.items():
+            if part.text and not part.ended:
+                item = _end_thought(item, before, None, events)
+        events.append(ReasoningStart(segment))
+    text = None if native is None else str_or_none(native.get(facts.text))
+    if native is not None and text:
+        events.append(_delta(type_, segment, text, read_logprobs(native.get("logprobs"))))
+    return with_part(state, item, key, Part(segment=segment))
 
 
 # -- parts
 
 
+def begin_content(state: State, item: Item, events: list[LLMEvent]) -> State:
+    """Emit the texts that a message or reasoning has when it is announced."""
+    state = with_item(state, changed(item, native=without_texts(item.native)))
+    for key, native in typed_parts(item):
+        current = state.items[item.position]
+        if key[0] in PART_TYPES and key not in current.parts:
+            state = _open_part(state, current, key, events, native)
+    return state
+
+
 def on_part_added(state: State, event: NativeObject, events: list[LLMEvent]) -> State:
     """Open a text, so that it stands where it began, and emit what it has already."""
-    part = object_or_empty(event.get("part"))
-    kind = str_or_none(part.get("type"))
-    if kind not in _TEXTS:
+    native = object_or_empty(event.get("part"))
+    type_ = _part_type(event, native)
+    if type_ not in PART_TYPES:
         return state
-    before = len(events)
-    state, item, key = _opened(state, event, kind, events)
-    text = str_or_none(part.get(_TEXTS[kind]))
-    if text and len(events) > before:
-        events.append(TextDelta(item.parts[key].segment, text, read_logprobs(part.get("logprobs"))))
-    return state
+    state, item = match_or_begin(state, event, PART_TYPES[type_].item)
+    key = type_, part_number(event, type_, item)
+    if item.done or key in item.parts:
+        return state
+    return _open_part(state, item, key, events, native)
 
 
 def on_part_done(state: State, event: NativeObject, events: list[LLMEvent]) -> State:
-    """Keep the whole text of a part, for servers that end no items."""
-    part = object_or_empty(event.get("part"))
-    kind = str_or_none(part.get("type"))
-    if kind not in _TEXTS:
-        return _keep_other(state, event, part)
-    return _keep_text(state, event, kind, part, events)
-
-
-def _keep_other(state: State, event: NativeObject, part: NativeObject) -> State:
-    """Keep a part of another kind with its item, whose end may not repeat it."""
-    item = find(state, event, "message")
-    content = None if item is None else item.native.get("content")
-    if item is None or item.done or not part or part in objects(content):
+    """Keep a whole part, for servers that do not repeat it with its item."""
+    native = object_or_empty(event.get("part"))
+    type_ = _part_type(event, native)
+    if type_ in PART_TYPES:
+        return _keep_text(state, event, type_, native, events)
+    item = match_inside(state, event, "message")
+    content = [] if item is None else objects(item.native.get("content"))
+    if item is None or item.done or not native or native in content:
         return state
-    native = {**item.native, "content": [*objects(content), part]}
-    return put(state, changed(item, native=native))
+    return with_item(state, changed(item, native={**item.native, "content": [*content, native]}))
+
+
+def _part_type(event: NativeObject, native: NativeObject) -> str:
+    fallback = "summary_text" if "reasoning_summary" in str(event.get("type")) else ""
+    return str_or_none(native.get("type")) or fallback
 
 
 def on_text_done(state: State, event: NativeObject, events: list[LLMEvent]) -> State:
-    """Keep the whole text."""
-    return _keep_text(state, event, "output_text", event, events)
-
-
-def on_refusal_done(state: State, event: NativeObject, events: list[LLMEvent]) -> State:
-    """Keep the whole refusal."""
-    return _keep_text(state, event, "refusal", event, events)
+    """Keep a whole text."""
+    type_ = TEXT_EVENTS[str(event.get("type")).removesuffix(".done")]
+    return _keep_text(state, event, type_, event, events)
 
 
 def _keep_text(
-    state: State, event: NativeObject, kind: str, whole: NativeObject, events: list[LLMEvent]
+    state: State, event: NativeObject, type_: str, whole: NativeObject, events: list[LLMEvent]
 ) -> State:
-    """Keep what *whole*, the event or its part, says at the end of a text."""
-    text, cited = str_or_none(whole.get(_TEXTS[kind])), read_citations(whole.get("annotations"))
+    """Keep the text, citations and log probabilities of *whole*, the event or its part."""
+    text = str_or_none(whole.get(PART_TYPES[type_].text))
+    citations = read_citations(whole.get("annotations"))
     logprobs = read_logprobs(whole.get("logprobs"))
-    if text is None and not cited and not logprobs:
+    if not (text or citations or logprobs):
         return state
-    state, item, key = _opened(state, event, kind, events)
+    state, item, key = _opened(state, event, type_, events)
     part = item.parts.get(key)
     if part is None or part.ended:
         return state
-    kept = changed(
+    part = changed(
         part,
         text=text or part.text,
-        citations=cited or part.citations,
+        citations=citations or part.citations,
         logprobs=logprobs or part.logprobs,
     )
-    return put_part(state, item, key, kept)
+    return with_part(state, item, key, part)
 
 
-def on_annotation(state: State, event: NativeObject, events: list[LLMEvent]) -> State:
-    """Take one thing the text cites."""
-    annotation = object_or_empty(event.get("annotation"))
-    if not annotation:
-        return state
-    citation = read_citation(annotation)
-    state = announce_cited(state, citation, events)
-    state, item, key = _opened(state, event, "output_text", events)
-    part = item.parts.get(key)
-    if part is None or part.ended:
-        return state
-    return put_part(state, item, key, changed(part, citations=(*part.citations, citation)))
-
-
-# -- the whole message
-
-
-def begin_message(state: State, item: Item, events: list[LLMEvent]) -> State:
-    """Emit the texts that a message has when it is announced."""
-    state = put(state, changed(item, native=without_texts(item.native)))
-    for number, native in enumerate(objects(item.native.get("content"))):
-        key = str_or_none(native.get("type")) or "", number
-        item = state.items[item.place]
-        if key[0] not in _TEXTS or key in item.parts:
-            continue
-        state = open_part(state, item, key, events)
-        text = str_or_none(native.get(_TEXTS[key[0]]))
-        if text:
-            segment = state.items[item.place].parts[key].segment
-            events.append(TextDelta(segment, text, read_logprobs(native.get("logprobs"))))
-    return state
+# -- whole items
 
 
 def settle_message(state: State, item: Item, events: list[LLMEvent]) -> State:
-    """End all parts of a message, with the last word on each.
+    """End all parts of a message with their whole texts.
 
-    A server may announce the end of a message and say its content only in the end of the
+    A server may announce the end of a message and send its content only at the end of the
     response: it then stays open.
     """
-    content = objects(item.native.get("content"))
-    if not content and not item.parts:
-        return put(state, item)
-    state = put(state, item)
-    for number, native in enumerate(content):
-        state = _settle_part(state, item.place, number, native, events)
-    state = end_parts(state, state.items[item.place], events)
-    return put(state, changed(state.items[item.place], done=True))
+    parts = typed_parts(item)
+    state = with_item(state, item)
+    if not parts and not item.parts:
+        return state
+    for key, native in parts:
+        if key[0] not in PART_TYPES:
+            state = _emit_other(state, item, key, native, events)
+            continue
+        if key not in state.items[item.position].parts:
+            state = _open_part(state, state.items[item.position], key, events)
+        state = _settle_text(state, state.items[item.position], key, native, events)
+    for key in state.items[item.position].parts:
+        state = _end_text(state, state.items[item.position], key, events)
+    return with_item(state, changed(state.items[item.position], done=True))
 
 
-def _settle_part(
-    state: State, place: int, number: int, native: NativeObject, events: list[LLMEvent]
+def _settle_text(
+    state: State, item: Item, key: PartKey, native: NativeObject, events: list[LLMEvent]
 ) -> State:
-    item = state.items[place]
-    kind = str_or_none(native.get("type")) or ""
-    if kind not in _TEXTS:
-        return _settle_other(state, item, number, native, events)
-    key = kind, number
-    if key not in item.parts:
-        state = open_part(state, item, key, events)
-    item = state.items[place]
     part = item.parts[key]
     if part.ended:
         return state
     citations = read_citations(native.get("annotations")) or part.citations
     for citation in citations:
-        state = announce_cited(state, citation, events)
-    text = str_or_none(native.get(_TEXTS[kind])) or part.text
-    item = changed(item, parts={**item.parts, key: changed(part, text=text, citations=citations)})
-    return _end_part(state, item, key, events, read_logprobs(native.get("logprobs")))
+        state = _announce_cited(state, citation, events)
+    text = str_or_none(native.get(PART_TYPES[key[0]].text)) or part.text
+    logprobs = read_logprobs(native.get("logprobs")) or part.logprobs
+    part = changed(part, text=text, citations=citations, logprobs=logprobs)
+    state = with_part(state, item, key, part)
+    return _end_text(state, state.items[item.position], key, events)
 
 
-def _settle_other(
-    state: State, item: Item, number: int, native: NativeObject, events: list[LLMEvent]
-) -> State:
-    """Take a part of another kind: sound, or one that is new."""
-    if native.get("type") == "output_audio":
-        if state.envelope.sound is None:
-            data, words = decoded(native.get("data")), str_or_none(native.get("transcript"))
-            events.append(_sound(f"sound_{item.place}_{number}", data, words))
+def _end_text(state: State, item: Item, key: PartKey, events: list[LLMEvent]) -> State:
+    part, metadata = item.parts[key], item.metadata
+    if part.ended:
         return state
-    metadata = {METADATA_KEY: {**item.metadata, "part": "content"}}
-    owner = state.context.owner
-    events.append(ProviderEvent(owner, native, replay=True, provider_metadata=metadata))
-    return state
-
-
-def end_parts(state: State, item: Item, events: list[LLMEvent]) -> State:
-    """End what is still open of a message, with what is known of it."""
-    for key, part in item.parts.items():
-        if not part.ended:
-            state = _end_part(state, state.items[item.place], key, events)
-    return state
-
-
-def _end_part(
-    state: State,
-    item: Item,
-    key: PartKey,
-    events: list[LLMEvent],
-    logprobs: tuple[TokenLogprob, ...] = (),
-) -> State:
-    part, own = item.parts[key], item.metadata
     if item.native.get("phase") is not None:
-        own["phase"] = item.native["phase"]
+        metadata["phase"] = item.native["phase"]
     events.append(
         TextEnd(
             part.segment,
             part.text,
             citations=part.citations,
-            logprobs=logprobs or part.logprobs,
+            logprobs=part.logprobs,
             refusal=key[0] == "refusal",
-            provider_metadata={METADATA_KEY: own},
+            provider_metadata={METADATA_KEY: metadata},
         )
     )
-    state = put_part(state, item, key, changed(part, ended=True))
-    if key[0] == "refusal" and not state.envelope.refused:
-        return changed(state, envelope=changed(state.envelope, refused=True))
+    state = with_part(state, item, key, changed(part, ended=True))
+    if key[0] == "refusal" and not state.info.refused:
+        return changed(state, info=changed(state.info, refused=True))
     return state
+
+
+def _emit_other(
+    state: State, item: Item, key: PartKey, native: NativeObject, events: list[LLMEvent]
+) -> State:
+    """Emit a part of another type: audio, or one that is unknown."""
+    if key[0] == "output_audio":
+        if state.info.audio is None:
+            data = decode_base64(native.get("data")) or b""
+            transcript = str_or_none(native.get("transcript"))
+            events.append(_audio(f"sound_{item.position}_{key[1]}", data, transcript))
+        return state
+    metadata = {METADATA_KEY: {**item.metadata, "part": "content"}}
+    events.append(ProviderEvent(state.owner, native, replay=True, provider_metadata=metadata))
+    return state
+
+
+def settle_reasoning(state: State, item: Item, events: list[LLMEvent]) -> State:
+    """End all parts of reasoning; an item that shows no text is a segment without text."""
+    state = with_item(state, item)
+    for key, native in typed_parts(item):
+        if key not in state.items[item.position].parts:
+            state = _open_part(state, state.items[item.position], key, events)
+        current = state.items[item.position]
+        part, text = current.parts[key], str_or_none(native.get("text"))
+        if text and not part.ended:
+            state = with_part(state, current, key, changed(part, text=text))
+    item = state.items[item.position]
+    encrypted = str_or_none(item.native.get("encrypted_content"))
+    open_parts = [key for key, part in item.parts.items() if not part.ended]
+    if not open_parts:
+        segment = f"reasoning_{item.position}"
+        metadata = {METADATA_KEY: item.metadata}
+        events.append(ReasoningStart(segment))
+        events.append(ReasoningEnd(segment, encrypted=encrypted, provider_metadata=metadata))
+    for key in open_parts:
+        item = _end_thought(item, key, encrypted if key == open_parts[-1] else None, events)
+    return with_item(state, changed(item, done=True))
+
+
+def _end_thought(item: Item, key: PartKey, encrypted: str | None, events: list[LLMEvent]) -> Item:
+    part = item.parts[key]
+    metadata = {METADATA_KEY: {**item.metadata, "part": key[0]}}
+    events.append(
+        ReasoningEnd(part.segment, part.text, encrypted=encrypted, provider_metadata=metadata)
+    )
+    return changed(item, parts={**item.parts, key: changed(part, ended=True)})
 
 
 # -- token probabilities
@@ -303,201 +325,65 @@ def _has_logprob(token: NativeObject) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-# -- sound
+# -- audio
 
 
-def on_sound(state: State, event: NativeObject, _events: list[LLMEvent]) -> State:
-    """Keep a piece of spoken sound, in base64 by itself, or of its words."""
+def on_audio(state: State, event: NativeObject, _events: list[LLMEvent]) -> State:
+    """Keep a piece of audio, in base64, or of its transcript."""
     text = event.get("delta")
     if not isinstance(text, str):
         return state
-    words = "transcript" in str(event.get("type"))
-    chain = PersistentList((words, text), state.envelope.sound)
-    return changed(state, envelope=changed(state.envelope, sound=chain))
+    is_transcript = "transcript" in str(event.get("type"))
+    pieces = PersistentList((is_transcript, text), state.info.audio)
+    return changed(state, info=changed(state.info, audio=pieces))
 
 
-def spoken(state: State, events: list[LLMEvent]) -> None:
-    """Say the whole sound that came in pieces."""
-    pieces = to_list(state.envelope.sound)
+def flush_audio(state: State, events: list[LLMEvent]) -> None:
+    """Emit the whole audio that came in pieces."""
+    pieces = to_list(state.info.audio)
     if not pieces:
         return
-    data = b"".join(decoded(text) for words, text in pieces if not words)
-    transcript = "".join(text for words, text in pieces if words)
-    events.append(_sound("sound", data, transcript or None))
+    data = decode_pieces(text for is_transcript, text in pieces if not is_transcript)
+    transcript = "".join(text for is_transcript, text in pieces if is_transcript)
+    events.append(_audio("sound", data, transcript or None))
 
 
-def _sound(id_: str, data: bytes, transcript: str | None) -> File:
+def _audio(id_: str, data: bytes, transcript: str | None) -> File:
     return File(id=id_, media_type="audio/wav", data=data or None, transcript=transcript)
-
-
-def decoded(data: Any) -> bytes:
-    """Return the bytes of base64 text; none where it is broken."""
-    try:
-        return base64.b64decode(data, validate=False) if isinstance(data, str) else b""
-    except (binascii.Error, ValueError):
-        return b""
-
-
-# -- reasoning
-
-
-_LISTS: Final = {"summary_text": "summary", "reasoning_text": "content"}
-"""Which list of a reasoning item holds which parts."""
-_FIELDS: Final = {"summary_text": "summary_index", "reasoning_text": "content_index"}
-
-
-def _thought_kind(event: NativeObject) -> str:
-    """Return the native type of the part that *event*, by its name, speaks of."""
-    return "summary_text" if "summary" in str(event.get("type")) else "reasoning_text"
-
-
-def on_reasoning_delta(state: State, event: NativeObject, events: list[LLMEvent]) -> State:
-    """Take more thinking."""
-    text = event.get("delta")
-    if not isinstance(text, str) or not text:
-        return state
-    kind = _thought_kind(event)
-    state, item, key = _opened_thought(state, event, kind, events)
-    part = item.parts.get(key)
-    if part is None or part.ended:
-        return state
-    events.append(ReasoningDelta(part.segment, text))
-    if state.hot is not None and state.hot.segment == part.segment:
-        return state
-    return changed(state, hot=heat(event, _FIELDS[kind], part.segment, ReasoningDelta))
-
-
-def on_reasoning_part(state: State, event: NativeObject, events: list[LLMEvent]) -> State:
-    """Open a part and emit what it has already, or keep its whole text."""
-    part = object_or_empty(event.get("part"))
-    kind = str_or_none(part.get("type")) or _thought_kind(event)
-    text = str_or_none(part.get("text"))
-    if kind not in _LISTS:
-        return state
-    if str(event.get("type")).endswith(".done"):
-        return _keep_thought(state, event, kind, text, events)
-    before = len(events)
-    state, item, key = _opened_thought(state, event, kind, events)
-    if text and len(events) > before:
-        events.append(ReasoningDelta(item.parts[key].segment, text))
-    return state
-
-
-def on_reasoning_done(state: State, event: NativeObject, events: list[LLMEvent]) -> State:
-    """Keep the whole text of a part."""
-    return _keep_thought(state, event, _thought_kind(event), str_or_none(event.get("text")), events)
-
-
-def _keep_thought(
-    state: State, event: NativeObject, kind: str, text: str | None, events: list[LLMEvent]
-) -> State:
-    state, item, key = _opened_thought(state, event, kind, events)
-    part = item.parts.get(key)
-    if part is None or part.ended or text is None:
-        return state
-    return put_part(state, item, key, changed(part, text=text))
-
-
-def _opened_thought(
-    state: State, event: NativeObject, kind: str, events: list[LLMEvent]
-) -> tuple[State, Item, PartKey]:
-    """Return *state* with the part that *event* speaks of open, unless its item is done."""
-    state, item = found_or_begun(state, event, "reasoning")
-    key = kind, part_number(event, _FIELDS[kind], item, kind)
-    if not item.done and key not in item.parts:
-        state = _open_thought(state, item, key, events)
-    return state, state.items[item.place], key
-
-
-def _open_thought(state: State, item: Item, key: PartKey, events: list[LLMEvent]) -> State:
-    """Begin a segment; those before it end, if the server has said that they are whole."""
-    for before, part in item.parts.items():
-        if part.text and not part.ended:
-            item = _end_thought(item, before, part, None, events)
-    kind, number = key
-    segment = f"{'summary' if kind == 'summary_text' else 'reasoning'}_{item.place}_{number}"
-    events.append(ReasoningStart(segment))
-    return put_part(state, item, key, Part(segment=segment))
-
-
-# -- the whole item
-
-
-def begin_reasoning(state: State, item: Item, events: list[LLMEvent]) -> State:
-    """Emit the texts that a reasoning item has when it is announced."""
-    state = put(state, changed(item, native=without_texts(item.native)))
-    for key, text in _whole_thoughts(item):
-        item = state.items[item.place]
-        if key in item.parts:
-            continue
-        state = _open_thought(state, item, key, events)
-        if text:
-            events.append(ReasoningDelta(state.items[item.place].parts[key].segment, text))
-    return state
-
-
-def settle_reasoning(state: State, item: Item, events: list[LLMEvent]) -> State:
-    """End all parts of a reasoning item; one that shows nothing is a segment without text."""
-    state = put(state, item)
-    for key, text in _whole_thoughts(item):
-        item = state.items[item.place]
-        if key not in item.parts:
-            state = _open_thought(state, item, key, events)
-        item = state.items[item.place]
-        part = item.parts[key]
-        if text and not part.ended:
-            state = put_part(state, item, key, changed(part, text=text))
-    return _end_thoughts(state, state.items[item.place], events)
-
-
-def _whole_thoughts(item: Item) -> list[tuple[PartKey, str]]:
-    return [
-        ((kind, number), str_or_none(native.get("text")) or "")
-        for kind, name in _LISTS.items()
-        for number, native in enumerate(objects(item.native.get(name)))
-    ]
-
-
-def _end_thoughts(state: State, item: Item, events: list[LLMEvent]) -> State:
-    encrypted = str_or_none(item.native.get("encrypted_content"))
-    unended = [(key, part) for key, part in item.parts.items() if not part.ended]
-    if not unended:
-        segment = f"reasoning_{item.place}"
-        own = {METADATA_KEY: item.metadata}
-        events.append(ReasoningStart(segment))
-        events.append(ReasoningEnd(segment, encrypted=encrypted, provider_metadata=own))
-        return put(state, changed(item, done=True))
-    for key, part in unended:
-        last = key == unended[-1][0]
-        item = _end_thought(item, key, part, encrypted if last else None, events)
-    return put(state, changed(item, done=True))
-
-
-def _end_thought(
-    item: Item, key: PartKey, part: Part, encrypted: str | None, events: list[LLMEvent]
-) -> Item:
-    own = {**item.metadata, "part": key[0]}
-    events.append(
-        ReasoningEnd(
-            part.segment, part.text, encrypted=encrypted, provider_metadata={METADATA_KEY: own}
-        )
-    )
-    return changed(item, parts={**item.parts, key: changed(part, ended=True)})
 
 
 # -- citations and sources
 
 
+def on_annotation(state: State, event: NativeObject, events: list[LLMEvent]) -> State:
+    """Keep a citation of a text, and announce its source.
+
+    Such as `{"annotation": {"type": "url_citation", "url": "https://...", "start_index": 0, ...}}`.
+    """
+    annotation = object_or_empty(event.get("annotation"))
+    if not annotation:
+        return state
+    citation = read_citation(annotation)
+    state = _announce_cited(state, citation, events)
+    state, item, key = _opened(state, event, "output_text", events)
+    part = item.parts.get(key)
+    if part is None or part.ended:
+        return state
+    return with_part(state, item, key, changed(part, citations=(*part.citations, citation)))
+
+
 def read_citations(annotations: Any) -> tuple[Citation, ...]:
-    """Return what a text cites."""
+    """Return the citations of a text."""
     return tuple(map(read_citation, objects(annotations)))
 
 
 def read_citation(annotation: NativeObject) -> Citation:
-    """Return one citation. A `file_citation` has a place, not a stretch of text."""
-    place = (
-        int_or_none(annotation.get("index")) if annotation.get("type") == "file_citation" else None
-    )
+    """Return one citation, with its native form, which goes back with the text.
+
+    A `file_citation` has a place in the text (`index`) and not a stretch of it.
+    """
+    is_file = annotation.get("type") == "file_citation"
+    place = int_or_none(annotation.get("index")) if is_file else None
     start, end = (
         int_or_none(annotation.get("start_index")),
         int_or_none(annotation.get("end_index")),
@@ -512,30 +398,28 @@ def read_citation(annotation: NativeObject) -> Citation:
     )
 
 
-def announce_cited(state: State, citation: Citation, events: list[LLMEvent]) -> State:
-    """Announce the page or the file that *citation* names."""
+def _announce_cited(state: State, citation: Citation, events: list[LLMEvent]) -> State:
     if citation.url is not None:
-        return announce(state, citation.url, citation.title, events)
+        return announce_page(state, citation.url, citation.title, events)
     return announce_file(state, citation.document_id, citation.title, events)
 
 
-def announce(state: State, url: Any, title: Any, events: list[LLMEvent]) -> State:
-    """Announce a page that the answer rests on, once."""
-    sources = state.envelope.sources
-    if not isinstance(url, str) or not url or url in sources:
+def announce_page(state: State, url: Any, title: Any, events: list[LLMEvent]) -> State:
+    """Emit the `Source` of a page, once."""
+    if not isinstance(url, str) or not url or url in state.info.sources:
         return state
-    events.append(Source(id=f"source_{len(sources)}", url=url, title=str_or_none(title)))
+    id_ = f"source_{len(state.info.sources)}"
+    events.append(Source(id=id_, url=url, title=str_or_none(title)))
     return _announced(state, url)
 
 
 def announce_file(state: State, file_id: Any, name: Any, events: list[LLMEvent]) -> State:
-    """Announce a file that the answer rests on, once."""
-    sources = state.envelope.sources
-    if not isinstance(file_id, str) or not file_id or file_id in sources:
+    """Emit the `Source` of a file, once."""
+    if not isinstance(file_id, str) or not file_id or file_id in state.info.sources:
         return state
     events.append(
         Source(
-            id=f"source_{len(sources)}",
+            id=f"source_{len(state.info.sources)}",
             title=str_or_none(name),
             kind="document",
             provider_metadata={METADATA_KEY: {"file_id": file_id}},
@@ -545,5 +429,4 @@ def announce_file(state: State, file_id: Any, name: Any, events: list[LLMEvent])
 
 
 def _announced(state: State, key: str) -> State:
-    sources = state.envelope.sources | {key}
-    return changed(state, envelope=changed(state.envelope, sources=sources))
+    return changed(state, info=changed(state.info, sources=state.info.sources | {key}))

@@ -1,7 +1,13 @@
-"""OpenAI Responses: what events say of the response as a whole: how it begins and ends.
+"""OpenAI Responses: the response as a whole: its beginning, finish reason, usage and error.
+
+    {"type": "response.created", "response": {"id": "resp_1", "status": "in_progress",
+     "model": "gpt-5.2", "output": [], "usage": null, ...}}
+    {"type": "response.completed", "response": {"id": "resp_1", "status": "completed",
+     "output": [...], "usage": {"input_tokens": 20, "output_tokens": 10, ...}, ...}}
 
 Sources, read November 2026: https://developers.openai.com/api/reference/resources/responses
-(`status`, `incomplete_details`, `error`), https://developers.openai.com/api/docs/guides/background.
+(`status`, `incomplete_details`, `error`, `usage`),
+https://developers.openai.com/api/docs/guides/background.
 """
 
 from collections.abc import Mapping
@@ -9,18 +15,25 @@ from typing import Any, Final
 
 from llmcore.protocols.answering import finish_events
 from llmcore.protocols.errors import error_from_body
-from llmcore.protocols.native_json import count_or_none, object_or_empty, objects, str_or_none
+from llmcore.protocols.native_json import count_or_none, object_or_empty, str_or_none
 from llmcore.protocols.openai_responses.call_inputs import input_text
-from llmcore.protocols.openai_responses.content import spoken
-from llmcore.protocols.openai_responses.names import METADATA_KEY, PROTOCOL_ID, NativeObject
-from llmcore.protocols.openai_responses.state import TEXT_FIELDS, Envelope, Item, State
+from llmcore.protocols.openai_responses.content import flush_audio
+from llmcore.protocols.openai_responses.names import (
+    INCOMPLETE_REASONS,
+    METADATA_KEY,
+    NAMED_CALLS,
+    PART_TYPES,
+    PROTOCOL_ID,
+    USAGE_FIELDS,
+    NativeObject,
+)
+from llmcore.protocols.openai_responses.state import Item, ResponseInfo, State, typed_parts
 from llmcore.schema.changed import changed
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import AbortError, LLMError
 from llmcore.schema.events import (
     ErrorEvent,
     FinishReason,
-    FinishReasonKind,
     LLMEvent,
     ProviderEvent,
     StepStart,
@@ -32,90 +45,40 @@ from llmcore.schema.usage import Usage
 
 
 def on_start(state: State, event: NativeObject, events: list[LLMEvent]) -> State:
-    """Announce the response with the first event that is a part of it."""
-    if state.envelope.started:
+    """Emit the start of the stream with the first event that is a part of the response."""
+    if state.info.started:
         return state
     return on_response(state, object_or_empty(event.get("response")), events)
 
 
 def on_response(state: State, response: NativeObject, events: list[LLMEvent]) -> State:
-    """Announce the response, once, and keep which one it is."""
-    envelope = state.envelope
-    if envelope.started and envelope.response_id is not None:
+    """Emit the start of the stream, once, and keep the response's id."""
+    info = state.info
+    if info.started and info.response_id is not None:
         return state
-    context = state.context
     response_id = str_or_none(response.get("id"))
-    if not envelope.started:
-        model = str_or_none(response.get("model")) or context.model
+    if not info.started:
+        provider = state.context.provider
+        model = str_or_none(response.get("model")) or state.context.model
         events.append(
-            StreamStart(
-                provider=context.provider, model=model, id=response_id, protocol=PROTOCOL_ID
-            )
+            StreamStart(provider=provider, model=model, id=response_id, protocol=PROTOCOL_ID)
         )
-        events += (ProviderEvent(context.owner, event) for event in envelope.early)
+        events += (ProviderEvent(state.owner, event) for event in info.early)
         events.append(StepStart())
-    background = envelope.background or response.get("background") is True
-    envelope = changed(
-        envelope, started=True, response_id=response_id, background=background, early=()
-    )
-    return changed(state, envelope=envelope)
+    background = info.background or response.get("background") is True
+    info = changed(info, started=True, response_id=response_id, background=background, early=())
+    return changed(state, info=info)
 
 
 def on_notification(state: State, event: NativeObject, events: list[LLMEvent]) -> State:
-    """Pass on an event that is no part of the answer, once the answer has begun."""
-    envelope = state.envelope
-    if not envelope.started:
-        return changed(state, envelope=changed(envelope, early=(*envelope.early, event)))
-    events.append(ProviderEvent(state.context.owner, event))
+    """Pass on an event that is not a part of the answer, once the answer has begun."""
+    if not state.info.started:
+        return changed(state, info=changed(state.info, early=(*state.info.early, event)))
+    events.append(ProviderEvent(state.owner, event))
     return state
 
 
 # -- the end
-
-_INCOMPLETE: Final[dict[str, FinishReasonKind]] = {
-    "max_output_tokens": "length",
-    "max_tokens": "length",
-    "content_filter": "content_filter",
-}
-
-
-def map_reason(response: NativeObject, envelope: Envelope) -> FinishReason:
-    """Return why the model stopped; a completed response does not tell calls from text."""
-    status = str_or_none(response.get("status")) or "completed"
-    if status == "incomplete":
-        raw = str_or_none(object_or_empty(response.get("incomplete_details")).get("reason"))
-        return FinishReason(_INCOMPLETE.get(raw or "", "other"), raw or status)
-    if status != "completed":
-        return FinishReason("other", status)
-    if envelope.called:
-        return FinishReason("tool_calls", status)
-    return FinishReason("content_filter" if envelope.refused else "stop", status)
-
-
-def note_difference(state: State, item: Item, native: NativeObject) -> State:
-    """Note that the final response has other words for an item that had ended.
-
-    What was emitted stays; the final response is the finish event's raw document.
-    """
-    before, now = _words(item.native), _words(native)
-    if not before or not now or before == now:
-        return state
-    message = "the final response has other words for an item that had ended; the earlier ones stay"
-    where = f"output[{item.place}]"
-    note = Diagnostic("final-response-differs", where, action="noted", message=message)
-    return changed(state, envelope=changed(state.envelope, notes=(*state.envelope.notes, note)))
-
-
-def _words(native: NativeObject) -> str:
-    """Return the text or the input that an item holds; empty where it is of another kind."""
-    if native.get("type") in ("function_call", "custom_tool_call", "mcp_call"):
-        return input_text(native)
-    parts = [*objects(native.get("summary")), *objects(native.get("content"))]
-    fields = [TEXT_FIELDS.get(str(part.get("type")), "") for part in parts]
-    return "".join(
-        str_or_none(part.get(name)) or "" for part, name in zip(parts, fields, strict=True)
-    )
-
 
 _METADATA: Final = (
     "service_tier",
@@ -126,35 +89,79 @@ _METADATA: Final = (
     "prompt_cache_diagnostics",
     "tool_usage",
 )
-"""What a response says of itself that is neither content nor repeats the request."""
+"""Fields of a response that are neither content nor repeat the request."""
 
 
 def finish(state: State, response: NativeObject, events: list[LLMEvent]) -> State:
-    """End the answer. One that goes on in the background ends with where to go on reading."""
-    spoken(state, events)
-    reason = map_reason(response, state.envelope)
+    """Emit the end of the answer. In the background it ends with the place to resume at."""
+    flush_audio(state, events)
     usage = response.get("usage")
-    counted = map_usage(usage) if isinstance(usage, dict) and usage else None
-    own = {name: response[name] for name in _METADATA if response.get(name) is not None}
+    kept = {name: response[name] for name in _METADATA if response.get(name) is not None}
     if response.get("status") in ("queued", "in_progress"):
-        own["resume"] = {"response_id": response.get("id"), "sequence_number": None}
-    metadata = {METADATA_KEY: own} if own else {}
-    notes = state.envelope.notes
-    events.extend(finish_events(reason, counted, metadata, response, notes))
-    return changed(state, envelope=changed(state.envelope, ended=True), hot=None)
+        kept["resume"] = {"response_id": response.get("id"), "sequence_number": None}
+    events += finish_events(
+        map_reason(response, state.info),
+        map_usage(usage) if isinstance(usage, dict) and usage else None,
+        {METADATA_KEY: kept} if kept else {},
+        response,
+        state.info.notes,
+    )
+    return _ended(state)
+
+
+def _ended(state: State) -> State:
+    return changed(state, info=changed(state.info, ended=True), fast_path=None)
+
+
+def map_reason(response: NativeObject, info: ResponseInfo) -> FinishReason:
+    """Return why the model stopped."""
+    status = str_or_none(response.get("status")) or "completed"
+    if status == "incomplete":
+        raw = str_or_none(object_or_empty(response.get("incomplete_details")).get("reason"))
+        return FinishReason(INCOMPLETE_REASONS.get(raw or "", "other"), raw or status)
+    if status != "completed":
+        return FinishReason("other", status)
+    if info.called:
+        return FinishReason("tool_calls", status)
+    return FinishReason("content_filter" if info.refused else "stop", status)
+
+
+def note_difference(state: State, item: Item, native: NativeObject) -> State:
+    """Note that the final response has another text for an item that had ended.
+
+    Emitted events stay; the final response is the finish event's raw document.
+    """
+    before, now = _text(item), _text(changed(item, native=native))
+    if not before or not now or before == now:
+        return state
+    message = "the final response has another text for an item that had ended; the first one stays"
+    path = f"output[{item.position}]"
+    note = Diagnostic("final-response-differs", path, action="noted", message=message)
+    return changed(state, info=changed(state.info, notes=(*state.info.notes, note)))
+
+
+def _text(item: Item) -> str:
+    """Return the text or the input of an item; empty for one of another type."""
+    if item.type in NAMED_CALLS:
+        return input_text(item.native)
+    return "".join(
+        str_or_none(part.get(PART_TYPES[type_].text)) or ""
+        for (type_, _), part in typed_parts(item)
+        if type_ in PART_TYPES
+    )
 
 
 # -- errors
 
 
-def failed(state: State, response: NativeObject, events: list[LLMEvent]) -> State:
+def fail_response(state: State, response: NativeObject, events: list[LLMEvent]) -> State:
     """End the answer with the response's own error."""
     if response.get("status") == "cancelled":
         error: LLMError = AbortError(
             "the response was cancelled at the provider", raw={"status": "cancelled"}
         )
     else:
-        body = response.get("error") or {"message": "the response failed, and does not say why"}
+        body = response.get("error") or {"message": "the response failed without an error"}
         error = error_from_body(provider=state.context.provider or None, body={"error": body})
     return fail(state, error, events)
 
@@ -162,7 +169,7 @@ def failed(state: State, response: NativeObject, events: list[LLMEvent]) -> Stat
 def fail(state: State, error: LLMError, events: list[LLMEvent]) -> State:
     """End the answer with *error*."""
     events.append(ErrorEvent(error))
-    return changed(state, envelope=changed(state.envelope, ended=True), hot=None)
+    return _ended(state)
 
 
 # -- usage
@@ -170,28 +177,25 @@ def fail(state: State, error: LLMError, events: list[LLMEvent]) -> State:
 
 def map_usage(usage: Mapping[str, Any]) -> Usage:
     """Return a server's usage object by the inclusive contract."""
-    details = object_or_empty(usage.get("input_tokens_details"))
-    input_tokens = count_or_none(usage.get("input_tokens"))
-    mapped = Usage.make(
-        input_tokens=input_tokens,
-        output_tokens=count_or_none(usage.get("output_tokens")),
-        total_tokens=count_or_none(usage.get("total_tokens")),
-        cache_read_tokens=count_or_none(details.get("cached_tokens")),
-        cache_write_tokens=count_or_none(details.get("cache_write_tokens")),
-        reasoning_tokens=count_or_none(
-            object_or_empty(usage.get("output_tokens_details")).get("reasoning_tokens")
-        ),
-        cost_usd=_cost(usage),
-        raw=dict(usage),
+    counts = {name: _count(usage, path) for name, path in USAGE_FIELDS.items()}
+    mapped = Usage.make(**counts, cost_usd=_cost(usage), raw=dict(usage))
+    if mapped.input_tokens == counts["input_tokens"]:
+        return mapped
+    # Details are parts of the input; these contradict it (a token counted as read and
+    # as written), so the split is unknown.
+    return changed(
+        mapped,
+        input_tokens=counts["input_tokens"],
+        total_tokens=counts["total_tokens"] or mapped.total_tokens,
+        uncached_input_tokens=None,
     )
-    if mapped.input_tokens != input_tokens:
-        # Details are parts of the input; these contradict it (a token counted as read and
-        # as written), so the split is unknown.
-        total = count_or_none(usage.get("total_tokens")) or mapped.total_tokens
-        return changed(
-            mapped, input_tokens=input_tokens, total_tokens=total, uncached_input_tokens=None
-        )
-    return mapped
+
+
+def _count(usage: Mapping[str, Any], path: tuple[str, ...]) -> int | None:
+    value: Any = usage
+    for name in path:
+        value = object_or_empty(value).get(name)
+    return count_or_none(value)
 
 
 def _cost(usage: Mapping[str, Any]) -> float | None:

@@ -1,7 +1,8 @@
 """OpenAI Responses: lowering the conversation to input items.
 
 Source: https://developers.openai.com/api/reference/resources/responses/methods/create (`input`),
-read November 2026. What models said is lowered in `replay`, what tools returned in `results`.
+read November 2026. Messages of the model are lowered in `replay_grouping`, parts and results of
+tools in `parts`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,18 +28,18 @@ _PARAGRAPHS: Final = "\n\n"
 
 
 @frozen(kw_only=True)
-class Target(LoweringContext):
-    """Whom messages are lowered for."""
+class Context(LoweringContext):
+    """The request's facts that lowering its messages needs."""
 
     dialect: ResponsesDialect
     stateless: bool
-    """Whether the provider keeps nothing, so that items must bring all they need."""
+    """Whether the provider does not store anything, so that items must bring all they need."""
 
 
-def target_of(
+def context_of(
     request: LLMRequest, options: JsonObject, dialect: ResponsesDialect, *, stateless: bool
-) -> Target:
-    """Return whom the messages of *request* are lowered for.
+) -> Context:
+    """Return the context for the messages of *request*.
 
     A request that continues what the provider stored never sends an item's id: the
     provider refuses items that it has already.
@@ -54,7 +55,7 @@ def target_of(
         item_ids=not continues,
         continues_stored=continues,
     )
-    return Target(
+    return Context(
         dialect=dialect,
         policy=policy,
         keys=native_provider_ids(request, METADATA_KEY, PROTOCOL_ID),
@@ -63,10 +64,10 @@ def target_of(
 
 
 def lower_input(
-    request: LLMRequest, target: Target, notes: Notes
+    request: LLMRequest, context: Context, notes: Notes
 ) -> tuple[str, list[NativeObject]]:
     """Return the body's `instructions` and `input`."""
-    repaired = repair(request.messages, target.policy)
+    repaired = repair(request.messages, context.policy)
     notes.extend(repaired.diagnostics)
     calls = _native_calls(repaired.messages)
     items: list[NativeObject] = []
@@ -75,19 +76,19 @@ def lower_input(
             why = "the Responses API takes no speakers' names"
             notes.dropped("unsupported-parameter", f"{path}.name", why)
         if message.role == "assistant":
-            items += lower_answer(message, path, _rules(message, target), notes)
+            items += lower_answer(message, path, _rules(message, context), notes)
         else:
-            items += _lower_said(message, path, target, calls, notes)
+            items += _lower_input_message(message, path, context, calls, notes)
     return _instructions(request, repaired), items
 
 
-def _rules(message: Message, target: Target) -> Rules:
+def _rules(message: Message, context: Context) -> Rules:
     return Rules(
-        trusts=target.policy.item_ids,
-        readable=target.policy.keeps_opaque(message.origin),
-        stored=not target.stateless,
-        ids=target.dialect.item_ids,
-        keys=target.keys,
+        trusts=context.policy.item_ids,
+        readable=context.policy.keeps_opaque(message.origin),
+        stored=not context.stateless,
+        ids=context.dialect.item_ids,
+        keys=context.keys,
     )
 
 
@@ -97,7 +98,7 @@ def _instructions(request: LLMRequest, repaired: Repaired) -> str:
 
 
 def _native_calls(messages: Sequence[Message]) -> Mapping[str, NativeObject]:
-    """Return what results must know of their calls, by call id: a built-in's item, the caller."""
+    """Return the facts of calls that results need, by call id: a built-in's item, the caller."""
     found: dict[str, NativeObject] = {}
     for message in messages:
         for part in message.content:
@@ -108,21 +109,21 @@ def _native_calls(messages: Sequence[Message]) -> Mapping[str, NativeObject]:
     return found
 
 
-def _lower_said(
-    message: Message, path: str, target: Target, calls: Mapping[str, NativeObject], notes: Notes
+def _lower_input_message(
+    message: Message, path: str, context: Context, calls: Mapping[str, NativeObject], notes: Notes
 ) -> list[NativeObject]:
     """Return a user's, a system's or a tool's message as items.
 
-    Results and native items stand alone; what is between them becomes messages.
+    Results and native items stand alone; the parts between them become messages.
     """
     role = "user" if message.role == "tool" else message.role
     items: list[NativeObject] = []
     content: list[NativeObject] = []
     for index, part in enumerate(message.content):
         where = f"{path}.content[{index}]"
-        item = _lower_item(part, where, target, calls, notes)
+        item = _lower_item(part, where, context, calls, notes)
         if item is None:
-            content += lower_part(part, where, target.keys, notes)
+            content += lower_part(part, where, context.keys, notes)
             continue
         items += _message(role, content)
         items.append(item)
@@ -131,14 +132,14 @@ def _lower_said(
 
 
 def _lower_item(
-    part: ContentPart, path: str, target: Target, calls: Mapping[str, NativeObject], notes: Notes
+    part: ContentPart, path: str, context: Context, calls: Mapping[str, NativeObject], notes: Notes
 ) -> NativeObject | None:
-    """Return *part* as an item of its own; None for what is part of a message's content."""
+    """Return *part* as an item of its own; None for a part of a message's content."""
     match part:
         case ToolResultPart():
             call = calls.get(part.tool_call_id)
-            return lower_result(part, path, call, target.keys, notes)
-        case ProviderPart(provider=provider, data=dict() as data) if provider in target.keys:
+            return lower_result(part, path, call, context.keys, notes)
+        case ProviderPart(provider=provider, data=dict() as data) if provider in context.keys:
             is_content = (str_or_none(data.get("type")) or "").startswith("input_")
             return None if is_content else dict(data)
         case _:

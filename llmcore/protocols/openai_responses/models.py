@@ -1,7 +1,7 @@
-"""Where servers of the Responses API differ, as data.
+"""OpenAI Responses: where servers differ, as data.
 
-A dialect is chosen per deployment and closed over by the protocol; nothing in the protocol
-asks which provider it talks to. The defaults are OpenAI's own.
+A dialect is chosen per deployment; the protocol does not know which provider it is used for. The
+defaults are OpenAI's own.
 """
 
 import re
@@ -12,14 +12,12 @@ from attrs import frozen
 from llmcore.protocols import sampling
 from llmcore.protocols.sampling import FixedSampling
 
-CALL_FIELDS: Final = ("namespace", "caller", "async")
-"""What goes back with a function call besides its name, id and arguments."""
 SAMPLING: Final = frozenset({"temperature", "top_p", "top_logprobs"})
 
 
 @frozen(kw_only=True)
 class ResponsesDialect:
-    """What one family of servers takes."""
+    """The differences of one family of servers."""
 
     unsupported: frozenset[str] = frozenset()
     """Parameters, by their native names, that the server rejects."""

@@ -1,9 +1,19 @@
-"""OpenAI Responses: its id, and the words that both directions of the protocol use."""
+"""OpenAI Responses: ids, and the words that both directions of the protocol use.
+
+Tables of the answer are read from the API's word to ours, tables of the request from ours to the
+API's. Where several of the API's words mean the same, the first is the one to write. Source:
+https://developers.openai.com/api/reference/resources/responses, read November 2026.
+"""
 
 import re
+from collections.abc import Mapping
 from typing import Any, Final, Required, TypeAlias, TypedDict
 
+from attrs import frozen
+
+from llmcore.schema.events import FinishReasonKind
 from llmcore.schema.json import JsonObject
+from llmcore.schema.tools import HostedToolKind
 
 PROTOCOL_ID: Final = "openai-responses"
 METADATA_KEY: Final = "openai"
@@ -37,14 +47,161 @@ class ResponsesBody(TypedDict, total=False):
     previous_response_id: str
 
 
+# -- parameters
+
+PARAMETERS: Final[Mapping[str, str]] = {
+    "max_tokens": "max_output_tokens",
+    "temperature": "temperature",
+    "top_p": "top_p",
+    "top_logprobs": "top_logprobs",
+}
+"""Fields of `GenerationOptions`, by their name here."""
+
+MISSING_PARAMETERS: Final = ("top_k", "stop", "seed", "presence_penalty", "frequency_penalty")
+"""Fields of `GenerationOptions` that the API does not have."""
+
+REQUEST_PATHS: Final[Mapping[str, str]] = {
+    "instructions": "system",
+    "prompt_cache_key": "cache.key",
+    "prompt_cache_options": "cache.retention",
+    "prompt_cache_retention": "cache.retention",
+    "text": "response_format",
+    **{native: f"generation.{name}" for name, native in PARAMETERS.items()},
+}
+"""Where the value of a native parameter stands in a request."""
+
+PROVIDER_MEMORY: Final = ("previous_response_id", "conversation", "background")
+"""Parameters that use what the provider stores."""
+
+# -- finish reasons and usage
+
+INCOMPLETE_REASONS: Final[Mapping[str, FinishReasonKind]] = {
+    "max_output_tokens": "length",
+    "content_filter": "content_filter",
+    "max_tokens": "length",
+}
+"""`incomplete_details.reason`. A completed response does not tell calls from text."""
+
+USAGE_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "input_tokens": ("input_tokens",),
+    "output_tokens": ("output_tokens",),
+    "total_tokens": ("total_tokens",),
+    "cache_read_tokens": ("input_tokens_details", "cached_tokens"),
+    "cache_write_tokens": ("input_tokens_details", "cache_write_tokens"),
+    "reasoning_tokens": ("output_tokens_details", "reasoning_tokens"),
+}
+"""Fields of `Usage`, by their path in `usage`. Input includes cached tokens, output reasoning."""
+
+TERMINAL_EVENTS: Final = frozenset(
+    {"response.completed", "response.incomplete", "response.failed", "response.cancelled", "error"}
+)
+"""Events that no other follows."""
+
+# -- parts of items
+
+
+@frozen
+class PartType:
+    """Where parts of one type stand, and how their events name them."""
+
+    item: str
+    """The type of the item."""
+    list: str
+    """The item's field that lists them."""
+    text: str
+    """The field of their text."""
+    index: str
+    """The field of an event that numbers them."""
+    segment: str
+    """How the ids of their segments begin."""
+
+
+PART_TYPES: Final[Mapping[str, PartType]] = {
+    "output_text": PartType("message", "content", "text", "content_index", "text"),
+    "refusal": PartType("message", "content", "refusal", "content_index", "refusal"),
+    "summary_text": PartType("reasoning", "summary", "text", "summary_index", "summary"),
+    "reasoning_text": PartType("reasoning", "content", "text", "content_index", "reasoning"),
+}
+"""Parts that are text, by type."""
+
+TEXT_EVENTS: Final[Mapping[str, str]] = {
+    "response.output_text": "output_text",
+    "response.refusal": "refusal",
+    "response.reasoning_summary_text": "summary_text",
+    "response.reasoning_text": "reasoning_text",
+}
+"""The type of part that a `.delta` or a `.done` event is about, by the event's name before that."""
+
+# -- calls and tools
+
+NAMED_CALLS: Final = frozenset({"function_call", "custom_tool_call", "mcp_call"})
+"""Items that are calls and name their tool."""
+
+CALL_TOOLS: Final[Mapping[str, str]] = {
+    "apply_patch_call": "apply_patch",
+    "code_interpreter_call": "code_interpreter",
+    "computer_call": "computer",
+    "file_search_call": "file_search",
+    "image_generation_call": "image_generation",
+    "local_shell_call": "local_shell",
+    "mcp_approval_request": "mcp_approval",
+    "mcp_list_tools": "mcp_list_tools",
+    "program": "program",
+    "shell_call": "shell",
+    "tool_search_call": "tool_search",
+    "web_search_call": "web_search",
+    "x_search_call": "x_search",
+}
+"""The name of the built-in tool that an item of such a type calls."""
+
+CALL_TYPES: Final = NAMED_CALLS | CALL_TOOLS.keys()
+
+CLIENT_CALLS: Final = frozenset(
+    {"function_call", "custom_tool_call", "computer_call", "local_shell_call", "apply_patch_call"}
+    | {"mcp_approval_request"}
+)
+"""Calls that the client always runs; `shell_call` and `tool_search_call` state who does."""
+
+OUTPUT_TOOLS: Final[Mapping[str, str]] = {
+    "program_output": "program",
+    "shell_call_output": "shell",
+    "tool_search_output": "tool_search",
+}
+"""Items that are the result of a call before them, and the tool's name."""
+
+CALL_FIELDS: Final = ("namespace", "caller", "async")
+"""Fields of a function call that go back with it besides its name, id and arguments."""
+
+HOSTED_KINDS: Final[Mapping[str, HostedToolKind]] = {
+    "web_search": "web_search",
+    "web_search_2025_08_26": "web_search",
+    "web_search_preview": "web_search",
+    "web_search_preview_2025_03_11": "web_search",
+    "file_search": "file_search",
+    "code_interpreter": "code_execution",
+    "image_generation": "image_generation",
+    "computer": "computer_use",
+    "computer_use_preview": "computer_use",
+    "mcp": "mcp",
+    "shell": "shell",
+    "local_shell": "shell",
+    "tool_search": "tool_search",
+}
+"""The kinds of the API's own tools, by `type`."""
+
 # -- error codes
+
+PREVIOUS_NOT_FOUND: Final = "previous_response_not_found"
+"""The server has forgotten the response that was to be continued; nothing was begun."""
+SOCKET_TOO_OLD: Final = "websocket_connection_limit_reached"
+"""The socket has reached its maximum age; nothing was begun."""
 
 REJECTED_REASONING: Final = re.compile(
     r"invalid_encrypted_content"
     r"|encrypted content\b.*\b(could not be (verified|decrypted)|did not match)",
     re.IGNORECASE | re.DOTALL,
 )
-"""How an error, by its code or its message, says that encrypted reasoning cannot be read.
+"""How an error, by its code or its message, states that encrypted reasoning cannot be read.
 
 It is good only for the account, organization and deployment it came from. Proxies replace the
 code by a number and keep the message. Source:

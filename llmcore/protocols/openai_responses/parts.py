@@ -1,4 +1,4 @@
-"""OpenAI Responses: lowering the parts that a message's or a result's content is made of.
+"""OpenAI Responses: lowering the parts of messages and the results of tools.
 
 Sources, read November 2026: https://developers.openai.com/api/docs/guides/images-vision,
 https://developers.openai.com/api/docs/guides/file-inputs.
@@ -36,9 +36,9 @@ from llmcore.schema.json import JsonValue
 def lower_part(
     part: ContentPart, path: str, keys: frozenset[str], notes: Notes
 ) -> list[NativeObject]:
-    """Return one part of what a user says, or a tool returns, as native parts.
+    """Return one part of a user's message, or of a tool's result, as native parts.
 
-    What the server does not take becomes a short text in its place, and a Diagnostic.
+    A part that the server does not take is replaced by a short text, with a Diagnostic.
     """
     match part:
         case TextPart(text=text):
@@ -57,7 +57,7 @@ def lower_part(
 
 
 def content_of(parts: list[NativeObject]) -> str | list[NativeObject]:
-    """Return native parts as `content`: a lone text as a string, which says the same."""
+    """Return native parts as `content`: a lone text as a string, which means the same."""
     if len(parts) == 1 and parts[0].keys() == {"type", "text"}:
         text: str = parts[0]["text"]
         return text
@@ -107,7 +107,7 @@ def _lower_file(part: DocumentPart) -> NativeObject:
 def _omitted(
     what: str, path: str, why: str, notes: Notes, words: str | None = None
 ) -> NativeObject:
-    """Return the text that stands where something could not be sent."""
+    """Return the text that stands for a part that could not be sent."""
     return _text(omitted_text(what, path, why, notes, words))
 
 
@@ -125,9 +125,9 @@ def lower_result(
     keys: frozenset[str],
     notes: Notes,
 ) -> NativeObject:
-    """Return the output item that answers *call*: a built-in's item, or what came with a call.
+    """Return the output item of a result. *call* is the built-in's item, or a call's metadata.
 
-    None for a call that is not among the messages.
+    It is None for a call that is not among the messages.
     """
     kind = _TYPES_BY_NAME.get(part.name or "") if call is None else call.get("type")
     form = _FORMS.get(str_or_none(kind) or "")
@@ -144,7 +144,7 @@ _TYPES_BY_NAME: Final = {
     "mcp_approval": "mcp_approval_request",
     "computer": "computer_call",
 }
-"""Results whose form no function could have, known by name where the call is stored elsewhere."""
+"""Results that no function has, known by name where the call is stored at the provider."""
 
 
 def _lower_output(
@@ -161,7 +161,7 @@ def _lower_output(
 
 
 def _plain(part: ToolResultPart, path: str, notes: Notes) -> JsonValue:
-    """Return a result as JSON; of parts only the text counts."""
+    """Return a result as JSON; of parts, their text."""
     if not isinstance(part.content, tuple):
         return part.content
     items = cast("tuple[ToolOutputPart, ...]", part.content)
@@ -172,11 +172,11 @@ def _plain(part: ToolResultPart, path: str, notes: Notes) -> JsonValue:
     return text
 
 
-# -- the built-in tools that the caller runs
+# -- results of built-in tools that the client runs
 
 
 def _shell(part: ToolResultPart, path: str, call: NativeObject, notes: Notes) -> NativeObject:
-    """Return what commands wrote: one entry per command, as the API has them, or one in all."""
+    """Return the output of commands: one entry per command, as the API has them, or one in all."""
     value = _plain(part, path, notes)
     given: Any = value["output"] if isinstance(value, Mapping) and "output" in value else value
     entries: list[Any] = objects(given) or [given]
@@ -210,7 +210,7 @@ def _of(outcome: NativeObject) -> NativeObject:
 def _local_shell(
     part: ToolResultPart, path: str, _call: NativeObject, notes: Notes
 ) -> NativeObject:
-    """Return what a command wrote. The reference names the call by `id`, the guide by `call_id`."""
+    """Return a command's output. The reference names the call by `id`, the guide by `call_id`."""
     ids = {"id": part.tool_call_id, "call_id": part.tool_call_id}
     text = text_or_json(_plain(part, path, notes))
     return {"type": "local_shell_call_output", **ids, "output": text}
@@ -219,7 +219,7 @@ def _local_shell(
 def _apply_patch(
     part: ToolResultPart, path: str, _call: NativeObject, notes: Notes
 ) -> NativeObject:
-    """Return whether a patch could be applied, and what there is to say of it."""
+    """Return whether a patch could be applied, with the tool's message."""
     value = _plain(part, path, notes)
     given = value if isinstance(value, Mapping) else {"output": value}
     status = "failed" if part.is_error else "completed"
@@ -239,7 +239,7 @@ _BLANK: Final = ImagePart(
 
 
 def _computer(part: ToolResultPart, path: str, _call: NativeObject, notes: Notes) -> NativeObject:
-    """Return a screenshot, and the safety checks that the caller acknowledges.
+    """Return a screenshot, and the safety checks that the client acknowledges.
 
     They stand in the result's metadata: `{"openai": {"acknowledged_safety_checks": [...]}}`.
     """
@@ -278,7 +278,7 @@ def _tool_search(
 
 
 def _approval(part: ToolResultPart, path: str, call: NativeObject, notes: Notes) -> NativeObject:
-    """Return whether a call of an MCP tool may go on; anything but a clear yes is no."""
+    """Return whether a call of an MCP tool may go on; any value but true refuses it."""
     value = _plain(part, path, notes)
     given = value if isinstance(value, Mapping) else {"approve": value}
     approve = given.get("approve") is True and not part.is_error

@@ -1,10 +1,14 @@
-"""OpenAI Responses: sending back what the model said.
+"""OpenAI Responses: sending an answer of the model back as the items it was made of.
 
-An answer is a list of items, and parts of one item carry the same `index`. Reasoning and the
-items after it, up to the next reasoning, are one group: the provider wants all of a group
-or none of its reasoning and ids ("was provided without its required following item",
-"... its required reasoning item"). So a group of which something was trimmed goes back as
-bare text and calls.
+The parts of a message carry the `index` of their item in the answer. Reasoning and the items
+after it, up to the next reasoning, are one group: the provider takes all of a group, or none of its
+reasoning and ids ("was provided without its required following item", "... its required reasoning
+item"). A group of which a part was removed goes back as plain text and calls:
+
+    parts of the message              intact                       without the reasoning
+    ReasoningPart {index 0, rs_1}     {reasoning, rs_1, encrypted}  -
+    TextPart      {index 1, msg_1}    {message, msg_1, [text]}      {message, "text"}
+    ToolCallPart  {index 2, fc_1}     {function_call, fc_1, ...}    {function_call, ...}
 
 Sources, read November 2026: https://developers.openai.com/api/docs/guides/reasoning (keeping
 reasoning items in context), https://developers.openai.com/api/docs/guides/conversation-state.
@@ -19,8 +23,7 @@ from attrs import define, field, frozen
 
 from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.native_json import int_or_none, object_or_empty, str_or_none, text_or_json
-from llmcore.protocols.openai_responses.models import CALL_FIELDS
-from llmcore.protocols.openai_responses.names import METADATA_KEY, NativeObject
+from llmcore.protocols.openai_responses.names import CALL_FIELDS, METADATA_KEY, NativeObject
 from llmcore.schema.content import (
     ContentPart,
     ImagePart,
@@ -42,12 +45,12 @@ _OUTPUT_ONLY: Final = frozenset({"created_by"})
 
 @frozen(kw_only=True)
 class Rules:
-    """What of an answer may go back."""
+    """The rules for sending an answer back."""
 
     trusts: bool
     """Whether ids are sent at all."""
     readable: bool
-    """Whether the target can read what the answer has encrypted."""
+    """Whether the target can read the encrypted data of the answer."""
     stored: bool
     """Whether the provider may know an item by its id alone."""
     ids: Literal["all", "reasoning"]
@@ -61,22 +64,22 @@ _Kind: TypeAlias = Literal["reasoning", "message", "call", "hosted", "native"]
 
 @define(kw_only=True)
 class _Item:
-    """An item on its way."""
+    """An item to be sent."""
 
     kind: _Kind
     path: str
-    place: int | None
-    """Where it stood in the answer."""
+    position: int | None
+    """Its index in the answer."""
     id: str | None
     native: NativeObject
-    """The item; one that we make ourselves has no id yet."""
+    """The item; one that was not native has no id yet."""
     content: list[NativeObject] = field(factory=list)
     """Of a message."""
 
     @property
     def key(self) -> tuple[str, int | None, str | None]:
-        """What parts of one item have in common."""
-        return self.kind, self.place, self.id if self.place is None else None
+        """The value that parts of one item have in common."""
+        return self.kind, self.position, self.id if self.position is None else None
 
 
 def lower_answer(message: Message, path: str, rules: Rules, notes: Notes) -> list[NativeObject]:
@@ -84,8 +87,8 @@ def lower_answer(message: Message, path: str, rules: Rules, notes: Notes) -> lis
     items: list[_Item] = []
     for index, part in enumerate(message.content):
         _add(items, part, f"{path}.content[{index}]", rules, notes)
-    if all(item.place is not None for item in items):
-        items.sort(key=lambda item: item.place or 0)
+    if all(item.position is not None for item in items):
+        items.sort(key=lambda item: item.position or 0)
     natives: list[NativeObject] = []
     for group in _groups(items):
         intact = _is_intact(group, rules)
@@ -118,14 +121,13 @@ def _add(items: list[_Item], part: ContentPart, path: str, rules: Rules, notes: 
             pass
         case _:
             why = "the model's own message can hold none"
-            what = f"{type(part).__name__} was left out: {why}"
-            notes.dropped("unsupported-content", path, what)
+            notes.left_out(path, type(part).__name__, why)
 
 
 def _item(kind: _Kind, path: str, own: NativeObject, native: NativeObject) -> _Item:
     id_ = str_or_none(native.get("id")) or str_or_none(own.get("id"))
     kept = {name: value for name, value in native.items() if name not in _OUTPUT_ONLY}
-    return _Item(kind=kind, path=path, place=int_or_none(own.get("index")), id=id_, native=kept)
+    return _Item(kind=kind, path=path, position=int_or_none(own.get("index")), id=id_, native=kept)
 
 
 def _joined(items: list[_Item], kind: _Kind, path: str, own: NativeObject) -> _Item:
@@ -193,20 +195,20 @@ def _client_run(part: ToolCallPart, native: NativeObject) -> NativeObject:
 
 
 def _completes_picture(items: list[_Item], part: ImagePart, own: NativeObject) -> bool:
-    """Put a picture back into the item that drew it; False if there is none."""
+    """Put a picture back into the item that drew it; return whether there is one."""
     for item in reversed(items):
         drawn = item.native.get("type") == "image_generation_call"
-        if drawn and item.place == int_or_none(own.get("index")) and part.data is not None:
+        if drawn and item.position == int_or_none(own.get("index")) and part.data is not None:
             item.native["result"] = base64.b64encode(part.data).decode()
             return True
     return False
 
 
-# -- what must go together
+# -- groups
 
 
 def _groups(items: Sequence[_Item]) -> Iterator[list[_Item]]:
-    """Yield reasoning with what follows it, up to the next reasoning."""
+    """Yield reasoning with the items that follow it, up to the next reasoning."""
     group: list[_Item] = []
     for item in items:
         if item.kind == "reasoning" and group and group[-1].kind != "reasoning":
@@ -222,19 +224,19 @@ def _is_intact(group: list[_Item], rules: Rules) -> bool:
     first, last = group[0], group[-1]
     if not rules.trusts or last.kind == "reasoning":
         return False
-    if first.kind != "reasoning" and first.place:
-        return False  # what stood before it may have been its reasoning
-    if not all(_follows(one, other) for one, other in pairwise(group)):
+    if first.kind != "reasoning" and first.position:
+        return False  # the item before it may have been its reasoning
+    if not all(_follows(item, following) for item, following in pairwise(group)):
         return False
     if any(item.id is None for item in group if item.kind != "native") and rules.ids == "all":
         return False
     return all(_is_readable(item, rules) for item in group if item.kind == "reasoning")
 
 
-def _follows(one: _Item, other: _Item) -> bool:
-    if one.place is None or other.place is None:
-        return one.place is other.place  # where places are unknown, what is there is all
-    return other.place == one.place + 1
+def _follows(item: _Item, following: _Item) -> bool:
+    if item.position is None or following.position is None:
+        return item.position is following.position  # without positions, the items are all there is
+    return following.position == item.position + 1
 
 
 def _is_readable(item: _Item, rules: Rules) -> bool:

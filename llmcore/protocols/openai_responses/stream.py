@@ -3,10 +3,9 @@
 Source: https://developers.openai.com/api/reference/resources/responses/streaming-events, read
 November 2026.
 
-What an item amounts to is always read from its last whole form: the one that ends it, or the
-one in the final response. Deltas come on top, so that servers that send only deltas, only
-ends, or only the final response give the same. A body that was not streamed is read as such a
-final response.
+An item is read from its last whole form: the one that ends it, or the one in the final response.
+Deltas are added to it, so that servers that send only deltas, only ends, or only the final response
+give the same answer. A body that was not streamed is read as such a final response.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -14,21 +13,18 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from llmcore.protocols.answering import empty_response, truncated
+from llmcore.protocols.answering import StreamContext, empty_response, truncated
 from llmcore.protocols.errors import error_from_body
 from llmcore.protocols.foreign_document import foreign_document
 from llmcore.protocols.native_json import int_or_none, object_or_empty, objects, str_or_none
 from llmcore.protocols.openai_responses.calls import (
-    CALLS,
-    OUTPUTS,
     begin_call,
-    begin_input,
-    is_ours,
-    on_arguments_delta,
-    on_arguments_done,
-    on_bare_delta,
-    on_bare_done,
+    is_client_run,
     on_command_added,
+    on_input_delta,
+    on_input_done,
+    on_plain_delta,
+    on_plain_done,
     on_shell_output,
     settle_call,
     settle_hosted,
@@ -36,34 +32,39 @@ from llmcore.protocols.openai_responses.calls import (
     settle_unknown,
 )
 from llmcore.protocols.openai_responses.content import (
-    begin_message,
-    begin_reasoning,
+    begin_content,
     on_annotation,
+    on_audio,
+    on_delta,
     on_part_added,
     on_part_done,
-    on_reasoning_delta,
-    on_reasoning_done,
-    on_reasoning_part,
-    on_refusal_delta,
-    on_refusal_done,
-    on_sound,
-    on_text_delta,
     on_text_done,
     settle_message,
     settle_reasoning,
 )
 from llmcore.protocols.openai_responses.finish import (
     fail,
-    failed,
+    fail_response,
     finish,
     note_difference,
     on_notification,
     on_response,
     on_start,
 )
-from llmcore.protocols.openai_responses.items import begin, find_announced, find_whole, paired
-from llmcore.protocols.openai_responses.names import PROTOCOL_ID, NativeObject
-from llmcore.protocols.openai_responses.state import Context, Item, State, put
+from llmcore.protocols.openai_responses.items import (
+    begin_item,
+    match_added,
+    match_done,
+    match_final,
+)
+from llmcore.protocols.openai_responses.names import (
+    CALL_TYPES,
+    OUTPUT_TOOLS,
+    PROTOCOL_ID,
+    TERMINAL_EVENTS,
+    NativeObject,
+)
+from llmcore.protocols.openai_responses.state import Item, State, with_item
 from llmcore.protocols.protocol import Frame
 from llmcore.schema import json
 from llmcore.schema.changed import changed
@@ -76,7 +77,7 @@ from llmcore.schema.request import LLMRequest
 
 
 def decode(frame: Frame) -> NativeObject | None:
-    """Read one frame; None for pings and sentinels. ValueError if it is not JSON."""
+    """Return the event in a frame; None for pings and sentinels. ValueError if it is not JSON."""
     name, data = frame
     if data[:1] != b"{":
         data = data.strip()
@@ -92,24 +93,19 @@ def decode(frame: Frame) -> NativeObject | None:
 
 
 def _error_frame(data: bytes) -> NativeObject:
-    """Return a frame that is named an error, whatever it holds."""
+    """Return a frame whose name is `error`, whatever it holds."""
     try:
         event = json.loads(data)
     except ValueError:
         event = data.decode("utf-8", "replace")
     if isinstance(event, dict) and event:
         return {**event, "type": "error"}
-    return {"type": "error", "message": event or "the server sent an error event without a word"}
-
-
-_ENDS: Final = frozenset(
-    {"response.completed", "response.incomplete", "response.failed", "response.cancelled", "error"}
-)
+    return {"type": "error", "message": event or "the server sent an error event without a message"}
 
 
 def terminal(event: NativeObject) -> bool:
-    """Return whether nothing may follow."""
-    return event.get("type") in _ENDS
+    """Return whether no event may follow."""
+    return event.get("type") in TERMINAL_EVENTS
 
 
 # -- state --------------------------------------------------------------------------------
@@ -121,7 +117,7 @@ Handler: TypeAlias = Callable[[State, NativeObject, list[LLMEvent]], State]
 def initial(request: LLMRequest) -> State:
     """Return the state before the first event."""
     return State(
-        context=Context(
+        context=StreamContext(
             provider=request.provider_id, model=request.model_id, turn=len(request.messages)
         )
     )
@@ -131,34 +127,34 @@ def initial(request: LLMRequest) -> State:
 
 
 def step(state: State, event: NativeObject) -> Step:
-    """Translate one event."""
+    """Return the state after *event*, and what it emits."""
     try:
         return _step(state, event)
     except (LLMError, RecursionError) as error:
-        return state, (ErrorEvent(_unreadable(error)),)
+        return state, (ErrorEvent(_invalid_value(error)),)
 
 
-def _unreadable(error: Exception) -> StreamError:
-    """Return the error that JSON is which no value of ours can hold, such as too deep a nest."""
-    return StreamError(f"the server sent what cannot be kept: {error}", cause=error)
+def _invalid_value(error: Exception) -> StreamError:
+    """Return the error for JSON that no value can hold, such as excessive nesting."""
+    return StreamError(f"the server sent a value that cannot be kept: {error}", cause=error)
 
 
 def _step(state: State, event: NativeObject) -> Step:
-    if state.envelope.ended:
+    if state.info.ended:
         return state, ()
     events: list[LLMEvent] = []
-    kind = event.get("type")
-    if kind == "error" or (kind is None and _is_error(event)):
+    type_ = event.get("type")
+    if type_ == "error" or (type_ is None and _is_error(event)):
         error = error_from_body(provider=state.context.provider or None, body=event)
         return fail(state, error, events), events
-    handler = _HANDLERS.get(kind) if isinstance(kind, str) else None
-    if handler is None and not state.envelope.started:
+    handler = _HANDLERS.get(type_) if isinstance(type_, str) else None
+    if handler is None and not state.info.started:
         foreign = foreign_document(event, PROTOCOL_ID)
         if foreign is not None:
             return fail(state, foreign, events), events
     if handler is not None:
         state = handler(on_start(state, event, events), event, events)
-    elif kind not in _SILENT:
+    elif type_ not in _IGNORED:
         state = on_notification(state, event, events)
     return state, _until_error(events)
 
@@ -179,12 +175,22 @@ def _is_error(event: NativeObject) -> bool:
 # -- items
 
 
+def _on_begun(state: State, event: NativeObject, events: list[LLMEvent]) -> State:
+    """Emit the start of the stream, and the items that the response has already."""
+    response = object_or_empty(event.get("response"))
+    state = on_response(state, response, events)
+    for number, native in enumerate(objects(response.get("output"))):
+        if str_or_none(native.get("type")) is not None:
+            item = match_done(state, native, number)
+            state = _announce(state, item, native, number, events)
+    return state
+
+
 def _on_item_added(state: State, event: NativeObject, events: list[LLMEvent]) -> State:
-    native = object_or_empty(event.get("item"))
-    kind, number = str_or_none(native.get("type")), int_or_none(event.get("output_index"))
-    if kind is None:
+    native, number = object_or_empty(event.get("item")), int_or_none(event.get("output_index"))
+    if str_or_none(native.get("type")) is None:
         return state
-    return _announce(state, find_announced(state, native, number), native, number, events)
+    return _announce(state, match_added(state, native, number), native, number, events)
 
 
 def _announce(
@@ -194,33 +200,24 @@ def _announce(
     number: int | None,
     events: list[LLMEvent],
 ) -> State:
-    """Begin an item, or add to what is known of one, and emit what it has already."""
-    begun = item is not None and bool(item.call_id)
+    """Begin an item, or add to one that is known, and emit the content that it has already."""
     if item is None:
-        state, item = begin(state, str(native.get("type")), native, number)
+        state, item = begin_item(state, native, number)
     elif item.done:
         return state
     else:
         item = changed(item, native={**item.native, **native})
-        state = put(state, item)
-    match item.kind:
-        case "message":
-            return begin_message(state, item, events)
-        case "reasoning":
-            return begin_reasoning(state, item, events)
-        case kind if kind in CALLS:
-            state = begin_call(state, item, events)
-            return begin_input(state, item.place, begun, events)
-        case _:
-            return state
+        state = with_item(state, item)
+    if item.type in ("message", "reasoning"):
+        return begin_content(state, item, events)
+    return begin_call(state, item, events) if item.type in CALL_TYPES else state
 
 
 def _on_item_done(state: State, event: NativeObject, events: list[LLMEvent]) -> State:
-    native = object_or_empty(event.get("item"))
+    native, number = object_or_empty(event.get("item")), int_or_none(event.get("output_index"))
     if str_or_none(native.get("type")) is None:
         return state
-    number = int_or_none(event.get("output_index"))
-    return _on_whole(state, find_whole(state, native, number), native, number, events)
+    return _on_whole(state, match_done(state, native, number), native, number, events)
 
 
 def _on_whole(
@@ -230,10 +227,10 @@ def _on_whole(
     number: int | None,
     events: list[LLMEvent],
 ) -> State:
-    """Take the last word on an item, unless it was said."""
+    """End an item with its whole form, unless it has ended."""
     if item is None:
-        state, item = begin(state, str(native.get("type")), native, number)
-    item = state.items[item.place]
+        state, item = begin_item(state, native, number)
+    item = state.items[item.position]
     if item.done:
         return note_difference(state, item, native)
     return _settle(state, changed(item, native=native), events)
@@ -241,26 +238,18 @@ def _on_whole(
 
 def _settle(state: State, item: Item, events: list[LLMEvent]) -> State:
     """End an item by its native form."""
-    match item.kind:
+    match item.type:
         case "message":
             return settle_message(state, item, events)
         case "reasoning":
             return settle_reasoning(state, item, events)
-        case kind if kind in CALLS:
-            settle = settle_call if is_ours(item.native) else settle_hosted
+        case type_ if type_ in CALL_TYPES:
+            settle = settle_call if is_client_run(item.native) else settle_hosted
             return settle(state, item, events)
-        case kind if kind in OUTPUTS:
+        case type_ if type_ in OUTPUT_TOOLS:
             return settle_output(state, item, events)
         case _:
             return settle_unknown(state, item, events)
-
-
-def _on_part(state: State, event: NativeObject, events: list[LLMEvent]) -> State:
-    """Take a part's beginning or end: of a message, or of reasoning that is shown."""
-    if object_or_empty(event.get("part")).get("type") in ("reasoning_text", "summary_text"):
-        return on_reasoning_part(state, event, events)
-    added = event.get("type") == "response.content_part.added"
-    return (on_part_added if added else on_part_done)(state, event, events)
 
 
 # -- the end
@@ -273,64 +262,51 @@ def _on_end(state: State, event: NativeObject, events: list[LLMEvent]) -> State:
 
 
 def _end(state: State, response: NativeObject, events: list[LLMEvent]) -> State:
-    """End everything with the final response. Of one that failed, only what was said counts."""
+    """End all items with the final response. Of one that failed, calls are not to be run."""
     state = on_response(state, response, events)
     broken = response.get("status") in ("failed", "cancelled")
-    output = [
-        native for native in objects(response.get("output")) if str_or_none(native.get("type"))
-    ]
-    for number, (native, item) in enumerate(zip(output, paired(state, output), strict=True)):
+    output = [item for item in objects(response.get("output")) if str_or_none(item.get("type"))]
+    for number, (native, item) in enumerate(zip(output, match_final(state, output), strict=True)):
         if not broken or native["type"] in ("message", "reasoning"):
             state = _on_whole(state, item, native, number, events)
     if broken:
-        return failed(state, response, events)
-    for place in sorted(state.items):
-        item = state.items[place]
+        return fail_response(state, response, events)
+    for position in sorted(state.items):
+        item = state.items[position]
         if not item.done:
             state = _settle(state, item, events)
     return finish(state, response, events)
 
 
-def _on_begun(state: State, event: NativeObject, events: list[LLMEvent]) -> State:
-    """Announce the response, and the items that it has already."""
-    response = object_or_empty(event.get("response"))
-    state = on_response(state, response, events)
-    for number, native in enumerate(objects(response.get("output"))):
-        if str_or_none(native.get("type")) is not None:
-            item = find_whole(state, native, number)
-            state = _announce(state, item, native, number, events)
-    return state
-
-
 _HANDLERS: Final[dict[str, Handler]] = {
-    "response.output_text.delta": on_text_delta,
-    "response.function_call_arguments.delta": on_arguments_delta,
-    "response.reasoning_summary_text.delta": on_reasoning_delta,
-    "response.reasoning_text.delta": on_reasoning_delta,
-    "response.refusal.delta": on_refusal_delta,
-    "response.custom_tool_call_input.delta": on_arguments_delta,
-    "response.mcp_call_arguments.delta": on_arguments_delta,
-    "response.code_interpreter_call_code.delta": on_bare_delta,
-    "response.shell_call_command.delta": on_bare_delta,
-    "response.apply_patch_call_operation_diff.delta": on_bare_delta,
-    "response.code_interpreter_call_code.done": on_bare_done,
-    "response.shell_call_command.done": on_bare_done,
-    "response.apply_patch_call_operation_diff.done": on_bare_done,
-    "response.shell_call_output_content.done": on_shell_output,
-    "response.audio.delta": on_sound,
-    "response.audio.transcript.delta": on_sound,
+    "response.output_text.delta": on_delta,
+    "response.function_call_arguments.delta": on_input_delta,
+    "response.reasoning_summary_text.delta": on_delta,
+    "response.reasoning_text.delta": on_delta,
+    "response.refusal.delta": on_delta,
+    "response.custom_tool_call_input.delta": on_input_delta,
+    "response.mcp_call_arguments.delta": on_input_delta,
+    "response.code_interpreter_call_code.delta": on_plain_delta,
+    "response.shell_call_command.delta": on_plain_delta,
+    "response.apply_patch_call_operation_diff.delta": on_plain_delta,
+    "response.audio.delta": on_audio,
+    "response.audio.transcript.delta": on_audio,
     "response.output_text.done": on_text_done,
-    "response.refusal.done": on_refusal_done,
-    "response.function_call_arguments.done": on_arguments_done,
-    "response.custom_tool_call_input.done": on_arguments_done,
-    "response.mcp_call_arguments.done": on_arguments_done,
+    "response.refusal.done": on_text_done,
+    "response.reasoning_summary_text.done": on_text_done,
+    "response.reasoning_text.done": on_text_done,
+    "response.function_call_arguments.done": on_input_done,
+    "response.custom_tool_call_input.done": on_input_done,
+    "response.mcp_call_arguments.done": on_input_done,
+    "response.code_interpreter_call_code.done": on_plain_done,
     "response.shell_call_command.added": on_command_added,
-    "response.reasoning_summary_text.done": on_reasoning_done,
-    "response.reasoning_text.done": on_reasoning_done,
-    "response.reasoning_summary_part.added": on_reasoning_part,
-    "response.reasoning_summary_part.done": on_reasoning_part,
-    "response.content_part.added": _on_part,
-    "response.content_part.done": _on_part,
+    "response.shell_call_command.done": on_plain_done,
+    "response.apply_patch_call_operation_diff.done": on_plain_done,
+    "response.shell_call_output_content.done": on_shell_output,
+    "response.content_part.added": on_part_added,
+    "response.content_part.done": on_part_done,
+    "response.reasoning_summary_part.added": on_part_added,
+    "response.reasoning_summary_part.done": on_part_done,
     "response.output_text.annotation.added": on_annotation,
     "response.output_item.added": _on_item_added,
     "response.output_item.done": _on_item_done,
@@ -342,20 +318,15 @@ _HANDLERS: Final[dict[str, Handler]] = {
     "response.failed": _on_end,
     "response.cancelled": _on_end,
 }
-_SILENT: Final = frozenset(
-    {
-        None,
-        "keepalive",
-        "response.audio.done",
-        "response.audio.transcript.done",
-    }
+_IGNORED: Final = frozenset(
+    {None, "keepalive", "response.audio.done", "response.audio.transcript.done"}
 )
-"""Events that say nothing that others do not. All remaining ones are told as they are."""
+"""Events that only repeat others. All that are not known are passed on as they are."""
 
 
 def halt(state: State) -> Sequence[LLMEvent]:
-    """Say that the answer was cut, unless it had ended."""
-    if state.envelope.ended:
+    """Return the error of an answer that was cut, unless it had ended."""
+    if state.info.ended:
         return ()
     return (truncated("response.completed"),)
 
@@ -369,21 +340,25 @@ def whole(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent]:
     if not isinstance(document, dict):
         return (empty_response("is not an object", document),)
     if not isinstance(document.get("output"), list):
-        if document.get("error") or _is_error(document):
-            error = error_from_body(provider=request.provider_id or None, body=document)
-        else:
-            no_output = StreamError("the response has no output", raw=document)
-            error = foreign_document(document, PROTOCOL_ID) or no_output
-        return (ErrorEvent(error),)
+        return (ErrorEvent(_error_without_output(document, request)),)
     events: list[LLMEvent] = []
     try:
         _end(state, document, events)
     except (LLMError, RecursionError) as error:
-        events.append(ErrorEvent(_unreadable(error)))
+        events.append(ErrorEvent(_invalid_value(error)))
     return _until_error(events)
 
 
-# -- the per-token path
+def _error_without_output(document: NativeObject, request: LLMRequest) -> LLMError:
+    if document.get("error") or _is_error(document):
+        return error_from_body(provider=request.provider_id or None, body=document)
+    no_output = StreamError("the response has no output", raw=document)
+    return foreign_document(document, PROTOCOL_ID) or no_output
+
+
+# -- the per-token path -------------------------------------------------------------------
+# Most events of an answer only continue the open segment. Those are read without building the
+# whole event; `step` would give the same delta, at several times the cost.
 
 
 class _Delta(msgspec.Struct):
@@ -400,22 +375,22 @@ _read: Final = msgspec.json.Decoder(_Delta).decode
 
 
 def continued(state: State, frame: Frame) -> LLMEvent | None:
-    """Return the delta of an event that only continues what is open; None for any other."""
-    hot = state.hot
+    """Return the delta of an event that only continues the open segment; None for any other."""
+    path = state.fast_path
     name, data = frame
-    if hot is None or name == "error":
+    if path is None or name == "error":
         return None
     try:
         event = _read(data)
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return None
     if (
-        event.type != hot.event_type
-        or event.item_id != hot.item_id
-        or event.output_index != hot.output_index
-        or getattr(event, hot.part_field) != hot.part_index
+        event.type != path.event_type
+        or event.item_id != path.item_id
+        or event.output_index != path.output_index
+        or getattr(event, path.index_field) != path.part_index
         or event.logprobs
         or not event.delta
     ):
         return None
-    return hot.delta(hot.segment, event.delta)
+    return path.delta(path.segment, event.delta)

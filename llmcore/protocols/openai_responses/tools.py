@@ -85,9 +85,9 @@ def _lower_tool(
 
 
 def _lower_function(tool: ToolDefinition, path: str, notes: Notes) -> NativeObject:
-    """Return a function. `strict` must be stated; null leaves it to the provider.
+    """Return a function. `strict` must be given; null leaves it to the provider.
 
-    Whose default is to be strict with schemas that fit its rules, and only with those.
+    The provider's default is to be strict with schemas that fit its rules, and only with those.
     """
     target = SchemaTarget.OPENAI_STRICT if tool.strict else SchemaTarget.OPENAI_LOOSE
     projected = project(tool.parameters, target, f"{path}.parameters")
@@ -122,7 +122,7 @@ def _lower_hosted(tool: HostedTool, path: str, model: str, notes: Notes) -> Nati
 
 
 def _unsupported(options: NativeObject, name: str, path: str, why: str, notes: Notes) -> None:
-    """Take an option out that the API has no word for."""
+    """Remove an option that the API does not have."""
     if options.pop(name, None) is not None:
         notes.dropped("unsupported-parameter", f"{path}.{name}", why)
 
@@ -158,7 +158,7 @@ def _code_execution(options: NativeObject, _path: str, _model: str, _notes: Note
 
 
 _PREVIEW: Final = "computer-use-preview"
-"""The one model whose tool must be told of the display."""
+"""The one model whose tool must have the display's size."""
 
 
 def _computer_use(options: NativeObject, path: str, model: str, notes: Notes) -> NativeObject:
@@ -166,7 +166,7 @@ def _computer_use(options: NativeObject, path: str, model: str, notes: Notes) ->
         return {"type": "computer_use_preview", "environment": "browser", **options}
     for name in ("display_width", "display_height", "environment"):
         if options.pop(name, None) is not None:
-            why = "the model sees it on the screenshots and is not told"
+            why = "the model sees it on the screenshots"
             notes.noted("unsupported-parameter", f"{path}.{name}", why)
     return {"type": "computer", **options}
 
@@ -193,4 +193,4 @@ _HOSTED: Final[dict[str, Callable[[NativeObject, str, str, Notes], NativeObject]
     "tool_search": _as("tool_search"),
     "web_search": _web_search,
 }
-"""By kind. What is not here (`web_fetch`, `text_editor`, `memory`) the API does not have."""
+"""By kind. The API does not have the others (`web_fetch`, `text_editor`, `memory`)."""

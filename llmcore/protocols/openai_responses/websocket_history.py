@@ -1,8 +1,12 @@
-"""OpenAI Responses: what to send over a WebSocket whose server remembers the last answer.
+"""OpenAI Responses: requests over a WebSocket, whose server remembers the last answer.
 
-A socket's server keeps the last response that ended well, also with `store: false`. A request
-that begins with what this response was asked, followed by what it answered, needs to bring only
-what is new, and the response's id.
+A socket's server keeps the last response that completed, also with `store: false`. A request that
+begins with this response's input and output sends only its new items, and the response's id:
+
+    1st   {"type": "response.create", "model": "m", "input": [user 1], ...}
+          -> response.completed, resp_1, output: [reasoning, call]
+    2nd   {"type": "response.create", "model": "m", "input": [user 1, reasoning, call, result], ...}
+          is sent as {..., "previous_response_id": "resp_1", "input": [result]}
 
 Sources, read November 2026: https://developers.openai.com/api/docs/guides/websocket-mode,
 https://learn.microsoft.com/azure/foundry/openai/how-to/websockets,
@@ -15,34 +19,28 @@ from typing import Final, Self
 
 from attrs import field, frozen
 
-from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
-from llmcore.protocols.openai_responses.names import NativeObject
-from llmcore.protocols.openai_responses.stream import terminal
+from llmcore.protocols.native_json import json_or_text, object_or_empty, objects, str_or_none
+from llmcore.protocols.openai_responses.names import TERMINAL_EVENTS, NativeObject
 from llmcore.schema import json
 from llmcore.schema.json import JsonObject, JsonValue
 
-PREVIOUS_NOT_FOUND: Final = "previous_response_not_found"
-"""The server has forgotten the response that was to be continued; nothing was begun."""
-TOO_OLD: Final = "websocket_connection_limit_reached"
-"""The socket has reached its greatest age; nothing was begun."""
-
 _TRANSPORT_FIELDS: Final = ("stream", "background")
-"""Fields of the body that say how it travels, and have no meaning on a socket."""
+"""Fields of the body about its transport, which have no meaning on a socket."""
 
 
 @frozen(kw_only=True)
-class Memory:
-    """What the server behind a socket remembers."""
+class RemoteHistory:
+    """The conversation that the server behind a socket remembers."""
 
     response_id: str
     model: JsonValue
     items: tuple[bytes, ...] = field(repr=False)
-    """The fingerprints of everything that was said, its own answer included."""
+    """The fingerprints of all items, those of its own answer included."""
 
 
 @frozen(kw_only=True)
-class Turn:
-    """A request on its way to some socket."""
+class SocketRequest:
+    """A request to be sent over a socket."""
 
     body: JsonObject = field(repr=False)
     items: tuple[bytes, ...] = field(repr=False)
@@ -60,45 +58,47 @@ class Turn:
 
     @property
     def generates(self) -> bool:
-        """Whether an answer is wanted; without one the server only gets ready (`generate`)."""
+        """Whether an answer is wanted; if not, the server only gets ready (`generate`)."""
         return self.body.get("generate") is not False
 
-    def whole(self) -> bytes:
-        """Return the message that says everything."""
+    def complete(self) -> bytes:
+        """Return the message with all items."""
         return json.dumps({"type": "response.create", **self.body})
 
-    def continues(self, memory: Memory | None) -> bool:
-        """Return whether this goes on where *memory* ends, with something new."""
-        if memory is None or self.body.get("model") != memory.model:
+    def continues(self, history: RemoteHistory | None) -> bool:
+        """Return whether the input is all of *history* and at least one new item."""
+        if history is None or self.body.get("model") != history.model:
             return False
-        known = len(memory.items)
-        return len(self.items) > known and self.items[:known] == memory.items
+        known = len(history.items)
+        return len(self.items) > known and self.items[:known] == history.items
 
-    def rest(self, memory: Memory) -> bytes:
-        """Return the message that says only what is new since *memory*."""
+    def continuation(self, history: RemoteHistory) -> bytes:
+        """Return the message with the items that *history* has not."""
         items = self.body["input"]
-        assert isinstance(items, list)  # noqa: S101  (or it would continue nothing)
-        new = {"previous_response_id": memory.response_id, "input": items[len(memory.items) :]}
+        assert isinstance(items, list)  # noqa: S101  (else it does not continue anything)
+        new = {"previous_response_id": history.response_id, "input": items[len(history.items) :]}
         return json.dumps({"type": "response.create", **self.body, **new})
 
-    def shares_beginning(self, memory: Memory | None) -> bool:
-        """Return whether this may be the conversation of *memory*, with something changed in it."""
-        return memory is not None and bool(self.items) and self.items[:1] == memory.items[:1]
+    def shares_beginning(self, history: RemoteHistory | None) -> bool:
+        """Return whether this may be the conversation of *history*, with an item changed in it."""
+        return history is not None and bool(self.items) and self.items[:1] == history.items[:1]
 
-    def remembered(self, event: NativeObject) -> Memory | None:
+    def history_after(self, event: NativeObject) -> RemoteHistory | None:
         """Return what the server remembers after *event* ended the answer; None for nothing."""
         response = object_or_empty(event.get("response"))
         response_id, output = str_or_none(response.get("id")), objects(response.get("output"))
-        ended_well = event.get("type") == "response.completed" and response_id is not None
-        if not ended_well or not self.items or not (output or not self.generates):
+        completed = event.get("type") == "response.completed" and response_id is not None
+        if not completed or not self.items or not (output or not self.generates):
             return None
         items = self.items + fingerprints(output)
-        return Memory(response_id=str(response_id), model=self.body.get("model"), items=items)
+        return RemoteHistory(
+            response_id=str(response_id), model=self.body.get("model"), items=items
+        )
 
 
-# -- items ----------------------------------------------------------------------------------
-# An item that the server sent and the same item as it goes back differ in what has no meaning
-# in an input. What is left must be equal: a mistake here costs a request sent in full.
+# -- items
+# An item that the server sent and the same item as it goes back differ in fields that have no
+# meaning in an input. The others must be equal: a mistake here costs a request sent in full.
 
 _NO_MEANING: Final = frozenset({"status", "created_by"})
 _NAMELESS: Final = frozenset({"message", "function_call", "custom_tool_call"})
@@ -106,62 +106,49 @@ _NAMELESS: Final = frozenset({"message", "function_call", "custom_tool_call"})
 
 
 def fingerprints(items: Sequence[NativeObject]) -> tuple[bytes, ...]:
-    """Return a digest of what each of *items* says."""
-    return tuple(
-        hashlib.sha256(json.canonical(essence(item)).encode("utf-8", "surrogatepass")).digest()
-        for item in items
-    )
+    """Return a digest of each of *items*."""
+    texts = (json.canonical(comparable_item(item)) for item in items)
+    return tuple(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest() for text in texts)
 
 
-def essence(item: NativeObject) -> JsonValue:
-    """Return what *item* says, equal for one that came and the same one going back."""
-    kind = item.get("type")
-    kept: NativeObject = {
+def comparable_item(item: NativeObject) -> JsonValue:
+    """Return *item* in a form that is equal for one that came and the same one going back."""
+    type_ = item.get("type")
+    compared: NativeObject = {
         name: value
         for name, value in item.items()
         if value is not None
         and name not in _NO_MEANING
-        and not (name == "id" and kind in _NAMELESS)
+        and not (name == "id" and type_ in _NAMELESS)
     }
-    if kind == "message" and item.get("role") == "assistant":
-        kept["content"] = _spoken(item.get("content"))
-    elif kind == "function_call":
-        kept["arguments"] = _parsed(item.get("arguments"))
-    return kept
+    if type_ == "message" and item.get("role") == "assistant":
+        compared["content"] = _text(item.get("content"))
+    elif type_ == "function_call":
+        compared["arguments"] = _parsed(item.get("arguments"))
+    return compared
 
 
-def _spoken(content: JsonValue) -> JsonValue:
-    """Return the text of an answer; citations and probabilities are not said again."""
+def _text(content: JsonValue) -> JsonValue:
+    """Return the text of an answer; citations and probabilities do not go back."""
     if isinstance(content, str):
         return content
     return "".join(str(part.get("text") or part.get("refusal") or "") for part in objects(content))
 
 
 def _parsed(arguments: JsonValue) -> JsonValue:
-    if not isinstance(arguments, str):
-        return arguments
-    try:
-        return json.loads(arguments)
-    except ValueError:
-        return arguments
+    return json_or_text(arguments) if isinstance(arguments, str) else arguments
 
 
-# -- messages of the server -----------------------------------------------------------------
+# -- messages of the server
 
-_MARKS: Final = (
-    b"response.completed",
-    b"response.incomplete",
-    b"response.failed",
-    b"response.cancelled",
-    b'"error"',
-)
+_MARKS: Final = (*(name.encode() for name in TERMINAL_EVENTS - {"error"}), b'"error"')
 
 
-def ending(message: bytes) -> NativeObject | None:
+def terminal_event(message: bytes) -> NativeObject | None:
     """Return the event in *message* if it ends an answer.
 
-    Most messages are told by a glance and not parsed. One that is not JSON ends nothing: what
-    it means is said where it is decoded.
+    Most messages are recognized by a search for bytes and not parsed. One that is not JSON
+    does not end anything: it is an error where it is decoded.
     """
     if not any(mark in message for mark in _MARKS):
         return None
@@ -169,13 +156,12 @@ def ending(message: bytes) -> NativeObject | None:
         event = json.loads(message)
     except ValueError:
         return None
-    return event if isinstance(event, dict) and terminal(event) else None
+    return event if isinstance(event, dict) and event.get("type") in TERMINAL_EVENTS else None
 
 
 def error_code(event: NativeObject | None) -> str | None:
-    """Return the code of the error that *event* is, if it is one."""
+    """Return the code of an error event; None for another event."""
     if event is None or event.get("type") != "error":
         return None
-    return str_or_none(object_or_empty(event.get("error")).get("code")) or str_or_none(
-        event.get("code")
-    )
+    inner = object_or_empty(event.get("error"))
+    return str_or_none(inner.get("code")) or str_or_none(event.get("code"))

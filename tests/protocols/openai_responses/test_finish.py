@@ -294,7 +294,7 @@ ERRORS: dict[str, tuple[Native, type[errors.LLMError], str]] = {
     "failed without a word": (
         {"type": "response.failed", "response": {"id": "resp_1"}},
         errors.ProviderError,
-        "does not say why",
+        "without an error",
     ),
     "cancelled": (
         {"type": "response.cancelled", "response": document([], "cancelled")},

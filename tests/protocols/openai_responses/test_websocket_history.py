@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from llmcore import Message, ToolCallPart, ToolChoice, ToolDefinition, evolve, request
 from llmcore.protocols.openai_responses.websocket_history import (
-    Memory,
-    Turn,
-    ending,
+    RemoteHistory,
+    SocketRequest,
+    comparable_item,
     error_code,
-    essence,
     fingerprints,
+    terminal_event,
 )
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
@@ -33,9 +33,9 @@ MODEL = Model("gpt-5.2", "openai")
 ASKED = request(model=MODEL, system="Be brief.", prompt="Hello")
 
 
-def turn(asked: LLMRequest) -> Turn:
+def turn(asked: LLMRequest) -> SocketRequest:
     """Return a request as it may go over a socket."""
-    return Turn.of(body(asked, stream=True))
+    return SocketRequest.of(body(asked, stream=True))
 
 
 def completed(*output: Native, **fields: Any) -> Native:
@@ -43,9 +43,9 @@ def completed(*output: Native, **fields: Any) -> Native:
     return {"type": "response.completed", "response": document(output, **fields)}
 
 
-def memory(asked: LLMRequest, *output: Native) -> Memory:
+def memory(asked: LLMRequest, *output: Native) -> RemoteHistory:
     """Return what the server remembers once *asked* was answered with *output*."""
-    kept = turn(asked).remembered(completed(*output))
+    kept = turn(asked).history_after(completed(*output))
     assert kept is not None
     return kept
 
@@ -68,7 +68,7 @@ def test_a_whole_message_is_the_body_without_what_says_how_it_travels() -> None:
     """The fields lie flat beside the type; `stream` and `background` have no meaning there."""
     native = body(ASKED, stream=True)
 
-    assert json.loads(Turn.of({**native, "background": False}).whole()) == {
+    assert json.loads(SocketRequest.of({**native, "background": False}).complete()) == {
         "type": "response.create",
         **{name: value for name, value in native.items() if name != "stream"},
     }
@@ -80,8 +80,8 @@ def test_a_continuation_brings_only_what_is_new() -> None:
     later = turn(after(ASKED, said(message("Hi.")), Message.user("Go on.")))
 
     assert later.continues(kept)
-    assert json.loads(later.rest(kept)) == {
-        **json.loads(later.whole()),
+    assert json.loads(later.continuation(kept)) == {
+        **json.loads(later.complete()),
         "previous_response_id": "resp_1",
         "input": [{"type": "message", "role": "user", "content": "Go on."}],
     }
@@ -99,7 +99,7 @@ def test_every_answer_is_recognised_as_it_goes_back(output: list[Native]) -> Non
     kept, later = memory(ASKED, *output), turn(after(ASKED, answer, *new))
 
     assert later.continues(kept)
-    assert len(json.loads(later.rest(kept))["input"]) == len(new)
+    assert len(json.loads(later.continuation(kept))["input"]) == len(new)
 
 
 CALL = [reasoning("Hm."), function_call()]
@@ -145,14 +145,14 @@ def test_what_every_request_says_anew_may_change(changed: LLMRequest) -> None:
     kept = memory(ASKED, *CALL)
 
     assert turn(changed).continues(kept)
-    assert len(json.loads(turn(changed).rest(kept))["input"]) == 1
+    assert len(json.loads(turn(changed).continuation(kept))["input"]) == 1
 
 
 def test_the_same_arguments_may_be_spelled_otherwise() -> None:
     """Arguments go back parsed and written anew, without the blanks of the model."""
     call = function_call('{ "city" : "A" }')
 
-    assert essence(call) == essence(function_call('{"city":"A"}'))
+    assert comparable_item(call) == comparable_item(function_call('{"city":"A"}'))
 
 
 # -- what the server remembers
@@ -170,13 +170,13 @@ FORGOTTEN: dict[str, Native] = {
 @pytest.mark.parametrize("event", FORGOTTEN.values(), ids=list(FORGOTTEN))
 def test_only_an_answer_that_ended_well_is_continued(event: Native) -> None:
     """A failed turn is evicted; of a response without its output we would not know the end."""
-    assert turn(ASKED).remembered(event) is None
+    assert turn(ASKED).history_after(event) is None
 
 
 def test_a_warm_up_is_remembered_without_output() -> None:
     """With `generate: false` the server says nothing, and that is all it says."""
     warm = turn(evolve(ASKED, provider_options={"openai": {"generate": False}}))
-    kept = warm.remembered(completed())
+    kept = warm.history_after(completed())
     later = turn(evolve(ASKED, messages=(*ASKED.messages, Message.user("Now."))))
 
     assert kept is not None
@@ -187,7 +187,7 @@ def test_a_turn_on_stored_memory_is_not_remembered() -> None:
     """Its messages are not all there is."""
     stored = evolve(ASKED, provider_options={"openai": {"conversation": "conv_1"}})
 
-    assert turn(stored).remembered(completed(message("Hi."))) is None
+    assert turn(stored).history_after(completed(message("Hi."))) is None
 
 
 @given(st.lists(st.sampled_from(["A", "B", "C"]), min_size=1, max_size=6), st.integers(0, 5))
@@ -235,6 +235,6 @@ ENDINGS: dict[bytes, tuple[bool, str | None]] = {
 @pytest.mark.parametrize(("text", "expected"), ENDINGS.items(), ids=lambda value: str(value)[:40])
 def test_the_end_of_an_answer_is_told(text: bytes, expected: tuple[bool, str | None]) -> None:
     """By its type, wherever that stands; what is not JSON ends nothing."""
-    event = ending(text)
+    event = terminal_event(text)
 
     assert (event is not None, error_code(event)) == expected
