@@ -27,7 +27,7 @@ from llmcore.bridge.responses.items import (
     show_native,
 )
 from llmcore.bridge.responses.output_calls import CallItem, HostedItem
-from llmcore.bridge.responses.request import ENCRYPTED_REASONING, Translation
+from llmcore.bridge.responses.request import Translation
 from llmcore.bridge.responses.state import AnswerRecord, Conversation, part_of
 from llmcore.bridge.state.store import Record
 from llmcore.protocols.notes import Notes
@@ -93,7 +93,7 @@ class ResponsesFold:
         self._writer = EventWriter()
         self._notes = Notes()
         self._order = SegmentOrder()
-        self._show_state = ENCRYPTED_REASONING in translation.include
+        self._show_state = translation.shows_state
         self._record = AnswerRecord(
             response_id, translation.seal, sealing=self._show_state or translation.store
         )

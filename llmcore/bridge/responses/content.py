@@ -15,6 +15,7 @@ from typing import Any, Final, cast
 from llmcore.bridge.errors import invalid
 from llmcore.protocols.loose_json import dicts, mapping, string
 from llmcore.protocols.notes import Notes
+from llmcore.protocols.openai_responses.names import METADATA_KEY
 from llmcore.schema.content import (
     AudioPart,
     Citation,
@@ -200,7 +201,7 @@ def annotations_of(
 
 
 def _annotation(citation: Citation, text: str) -> dict[str, Any] | None:
-    native: Mapping[str, Any] = citation.provider_metadata.get("openai", {})
+    native: Mapping[str, Any] = citation.provider_metadata.get(METADATA_KEY, {})
     needed = _NATIVE.get(str(native.get("type")))
     if needed is not None and all(native.get(name) is not None for name in needed):
         return dict(native)

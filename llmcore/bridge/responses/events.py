@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from llmcore.protocols.loose_json import mapping, string
 from llmcore.protocols.notes import Notes
+from llmcore.protocols.openai_responses.names import METADATA_KEY
 from llmcore.schema import json
 from llmcore.schema.content import Citation
 from llmcore.schema.events import Finish, Source
@@ -96,7 +97,7 @@ class ResponseFrame:
     def finish(self, event: Finish) -> None:
         """Take what the end of an answer says of all of it."""
         self.usage = self.usage or event.usage
-        tier = string(mapping(event.provider_metadata.get("openai")).get("service_tier"))
+        tier = string(mapping(event.provider_metadata.get(METADATA_KEY)).get("service_tier"))
         self._tier = tier if tier in _TIERS else None
 
     def response(self, status: str, output: Sequence[Any], **fields: Any) -> JsonObject:
@@ -135,7 +136,7 @@ class Sources:
         """Name those that nothing cites."""
         for source in self._sources:
             name = source.url or string(
-                mapping(source.provider_metadata.get("openai")).get("file_id")
+                mapping(source.provider_metadata.get(METADATA_KEY)).get("file_id")
             )
             if name not in self._cited:
                 why = f"the source {name} is cited nowhere, and there is no other place for it"

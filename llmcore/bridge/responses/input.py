@@ -27,12 +27,12 @@ from llmcore.bridge.responses.compaction import (
 )
 from llmcore.bridge.responses.content import read_content
 from llmcore.bridge.responses.errors import item_not_found
-from llmcore.bridge.responses.native_tools import RESPONSES
 from llmcore.bridge.state.signer import Sealer
 from llmcore.protocols.json_text import parsed
 from llmcore.protocols.loose_json import dicts, mapping, string
 from llmcore.protocols.media import decode_base64
 from llmcore.protocols.notes import Notes
+from llmcore.protocols.openai_responses.names import METADATA_KEY, PROTOCOL_ID
 from llmcore.schema.content import (
     ContentPart,
     ImagePart,
@@ -193,7 +193,7 @@ _UNREADABLE: Final = frozenset({COMPACTION, TRIGGER, "program", "program_output"
 """Items that only the server can read that made them, or that ask OpenAI's for something."""
 
 
-class TurnReader:
+class InputReader:
     """Reads the items of one request."""
 
     def __init__(
@@ -208,7 +208,7 @@ class TurnReader:
     ) -> None:
         self._registry = registry
         self._policy = policy
-        self._native = protocol_id == RESPONSES
+        self._native = protocol_id == PROTOCOL_ID
         self._notes = notes
         self._sealer = sealer
         self._run = AnswerReader(sealer, notes)
@@ -342,7 +342,7 @@ class TurnReader:
         if echo.call is not None:
             return [echo.call]
         if self._native:
-            return [ProviderPart("openai", native)]
+            return [ProviderPart(METADATA_KEY, native)]
         if type_ == "image_generation_call" and (data := decode_base64(native.get("result"))):
             return [ImagePart(data=data)]
         returned = native.get(_HOSTED.get(type_) or "")
@@ -366,4 +366,4 @@ def _input(native: Item) -> Any:
 def _with_phase(part: ContentPart, phase: str | None) -> ContentPart:
     if phase is None or not isinstance(part, TextPart):
         return part
-    return evolve(part, provider_metadata={"openai": {"phase": phase}})
+    return evolve(part, provider_metadata={METADATA_KEY: {"phase": phase}})

@@ -18,6 +18,7 @@ from llmcore.bridge.responses.state import AnswerRecord, part_of
 from llmcore.protocols.json_text import written
 from llmcore.protocols.loose_json import dicts, mapping, string
 from llmcore.protocols.notes import Notes
+from llmcore.protocols.openai_responses.names import METADATA_KEY
 from llmcore.schema.content import ContentPart, TextPart
 from llmcore.schema.events import (
     File,
@@ -104,7 +105,7 @@ class MessageItem:
         self._content.append(part)
         self._refusal = None
         self._phase = self._phase or string(
-            mapping(event.provider_metadata.get("openai")).get("phase")
+            mapping(event.provider_metadata.get(METADATA_KEY)).get("phase")
         )
         self._record.show(part_of(event), read_content([part], "")[0])
 
@@ -276,7 +277,7 @@ def _status(result: ToolResult | None, status: str) -> str:
 
 
 def _native(call: ToolCall) -> Mapping[str, Any]:
-    return mapping(mapping(call.provider_metadata.get("openai")).get("item"))
+    return mapping(mapping(call.provider_metadata.get(METADATA_KEY)).get("item"))
 
 
 def _hosted_native_item(
@@ -386,4 +387,4 @@ def _native_item(data: Any, provider: str) -> Item | None:
     """Return what the upstream's own Responses API made, such as a compaction; else None."""
     native = mapping(data)
     is_item = string(native.get("type")) and string(native.get("id"))
-    return dict(native) if provider == "openai" and is_item else None
+    return dict(native) if provider == METADATA_KEY and is_item else None

@@ -15,6 +15,7 @@ from llmcore.bridge.fronts.tool_registry import ToolKind
 from llmcore.bridge.policy import TranslationPolicy
 from llmcore.protocols.loose_json import mapping, string
 from llmcore.protocols.notes import Notes
+from llmcore.protocols.openai_responses.names import METADATA_KEY, PROTOCOL_ID
 from llmcore.protocols.registry import protocol_by_id
 from llmcore.schema.tools import HostedTool, HostedToolKind
 
@@ -163,8 +164,6 @@ HOSTED_AS_FUNCTIONS: Final[Mapping[HostedToolKind, Builtin]] = {
 # -- hosted tools
 
 
-RESPONSES: Final = "openai-responses"
-
 _KINDS: Final[Mapping[str, HostedToolKind]] = {
     "web_search": "web_search",
     "web_search_2025_08_26": "web_search",
@@ -209,8 +208,8 @@ def offer_hosted(
     if policy.hosted_tools == "drop":
         notes.dropped("hosted-tool-dropped", path, f"the bridge leaves out {type_} tools")
         return None
-    if protocol_id == RESPONSES:
-        return HostedTool.raw("openai", native)
+    if protocol_id == PROTOCOL_ID:
+        return HostedTool.raw(METADATA_KEY, native)
     if protocol_id and kind in protocol_by_id(protocol_id).hosted_kinds:
         return _LOWER[kind](native, path, notes)
     if policy.hosted_tools == "error":

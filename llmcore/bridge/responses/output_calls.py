@@ -17,6 +17,7 @@ from llmcore.bridge.responses.items import LIFECYCLE, hosted_item, hosted_prefix
 from llmcore.bridge.responses.state import AnswerRecord, part_of, shown_call_id
 from llmcore.protocols.loose_json import mapping, string
 from llmcore.protocols.notes import Notes
+from llmcore.protocols.openai_responses.names import METADATA_KEY
 from llmcore.schema import json
 from llmcore.schema.events import (
     File,
@@ -181,7 +182,7 @@ class HostedItem:
     def call(self, event: ToolCall) -> None:
         """Show the call."""
         self._call = event
-        native = mapping(mapping(event.provider_metadata.get("openai")).get("item"))
+        native = mapping(mapping(event.provider_metadata.get(METADATA_KEY)).get("item"))
         self._id = string(native.get("id")) or self._new_id(hosted_prefix(event))
         self._writer.item_added(self._item(event, "in_progress"))
         for name in LIFECYCLE.get(hosted_type(event), ())[:-1]:

@@ -9,9 +9,11 @@ from collections.abc import Mapping
 from typing import Any, Final, TypeVar
 
 from llmcore.bridge.errors import invalid
-from llmcore.bridge.responses.native_tools import RESPONSES
+from llmcore.protocols.anthropic_messages.names import PROTOCOL_ID as MESSAGES
 from llmcore.protocols.loose_json import mapping, string
 from llmcore.protocols.notes import Notes
+from llmcore.protocols.openai_chat.names import PROTOCOL_ID as CHAT
+from llmcore.protocols.openai_responses.names import PROTOCOL_ID as RESPONSES
 from llmcore.protocols.registry import protocol_by_id
 from llmcore.schema.options import (
     CachePolicy,
@@ -23,8 +25,6 @@ from llmcore.schema.options import (
 _T = TypeVar("_T")
 
 Body = Mapping[str, Any]
-
-CHAT: Final = "openai-chat"
 
 
 # -- refused
@@ -235,7 +235,7 @@ def provider_options(
             continue
         if name in passed:
             options[name] = value
-        elif name in ("user", "safety_identifier") and protocol_id == "anthropic-messages":
+        elif name in ("user", "safety_identifier") and protocol_id == MESSAGES:
             options["metadata"] = {"user_id": str(value)}
         else:
             notes.dropped("unsupported-parameter", name, f"the upstream takes no {name}")

@@ -8,7 +8,7 @@ that a response repeats of its request, https://developers.openai.com/api/refere
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from llmcore.bridge.errors import BridgeError, invalid
 from llmcore.bridge.fronts.billing_line import without_billing_line
@@ -18,14 +18,13 @@ from llmcore.bridge.responses.compaction import wants_compaction
 from llmcore.bridge.responses.errors import previous_response_not_found
 from llmcore.bridge.responses.input import (
     FindItem,
+    InputReader,
     NewId,
     References,
-    TurnReader,
     read_items,
     required_references,
     shown_items,
 )
-from llmcore.bridge.responses.native_tools import RESPONSES
 from llmcore.bridge.responses.parameters import (
     check_types,
     provider_options,
@@ -37,10 +36,12 @@ from llmcore.bridge.responses.parameters import (
     refuse_unsupported,
 )
 from llmcore.bridge.responses.state import Conversation
-from llmcore.bridge.responses.tools import ToolCollector, ToolOffer, choose
+from llmcore.bridge.responses.tools import ToolCollector, ToolOffer, read_tool_choice
 from llmcore.bridge.state.signer import Sealer
+from llmcore.protocols.anthropic_messages.names import PROTOCOL_ID as MESSAGES
 from llmcore.protocols.loose_json import dicts, mapping, string
 from llmcore.protocols.notes import Notes
+from llmcore.protocols.openai_responses.names import PROTOCOL_ID
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import JsonObject
@@ -49,15 +50,12 @@ from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Failure, Result, Success
 
-# -- the request
-
-
 __all__ = ["References", "Translation", "required_references", "translate"]
 
-ENCRYPTED_REASONING: Final = "reasoning.encrypted_content"
+_ENCRYPTED_REASONING: Final = "reasoning.encrypted_content"
 _ITEMS: Final = frozenset(
     {
-        ENCRYPTED_REASONING,
+        _ENCRYPTED_REASONING,
         "message.output_text.logprobs",
         "web_search_call.action.sources",
         "code_interpreter_call.outputs",
@@ -71,7 +69,7 @@ _ITEMS: Final = frozenset(
 
 @frozen(kw_only=True)
 class Translation:
-    """A request of a client, understood."""
+    """What the upstream is asked for a request, and what its answer is written with."""
 
     request: LLMRequest
     """What the upstream is asked."""
@@ -94,6 +92,11 @@ class Translation:
     """What the client wants shown besides the usual."""
     compacts: bool = False
     """Whether the answer is a summary, to be sent as a `compaction` item."""
+
+    @property
+    def shows_state(self) -> bool:
+        """Whether the client wants encrypted reasoning."""
+        return _ENCRYPTED_REASONING in self.include
 
     @property
     def structured(self) -> bool:
@@ -123,8 +126,17 @@ def translate(
     try:
         _check(body, previous)
         items = read_items(body.get("input"), find_item, new_id, policy.max_items)
-        translator = _Translator(body, items, previous, policy, seal, protocol_id, Notes())
-        return Success(translator.translation(model, provider))
+        made = _translation(
+            body,
+            items,
+            previous or Conversation(model="", messages=()),
+            model=model,
+            provider=provider,
+            policy=policy,
+            seal=seal,
+            protocol_id=protocol_id,
+        )
+        return Success(made)
     except BridgeError as error:
         return Failure(error)
     except InvalidRequestError as error:
@@ -141,109 +153,97 @@ def _check(body: JsonObject, previous: Conversation | None) -> None:
     refuse_unsupported(body)
 
 
-class _Translator:
-    """The steps of one translation."""
+def _translation(
+    body: Mapping[str, Any],
+    items: Sequence[dict[str, Any]],
+    previous: Conversation,
+    *,
+    model: Model | str,
+    provider: str | None,
+    policy: TranslationPolicy,
+    seal: Sealer,
+    protocol_id: str | None,
+) -> Translation:
+    notes = Notes()
+    body = _configured(body, items)
+    offer = _offer(body, items, ToolCollector(protocol_id, policy, notes))
+    registry = offer.registry.over(previous.tools)
+    reader = InputReader(
+        registry=registry,
+        policy=policy,
+        sealer=seal,
+        protocol_id=protocol_id,
+        notes=notes,
+        before=previous.messages,
+    )
+    messages = (*previous.messages, *reader.read(items))
+    compacts = protocol_id != PROTOCOL_ID and wants_compaction(items)
+    include = _include(body, notes)
+    request = _request(body, offer, messages, protocol_id, notes, compacts=compacts)
+    return Translation(
+        request=evolve(request, model=model, provider=provider),
+        registry=registry,
+        input_items=shown_items(tuple(items)),
+        echo=echoed(body),
+        messages=messages,
+        before=previous.messages,
+        policy=policy,
+        seal=seal,
+        diagnostics=tuple(notes.entries),
+        stream=read(body, "stream", bool) or False,
+        store=read(body, "store", bool) is not False,
+        include=include,
+        compacts=compacts,
+    )
 
-    def __init__(
-        self,
-        body: Mapping[str, Any],
-        items: Sequence[dict[str, Any]],
-        previous: Conversation | None,
-        policy: TranslationPolicy,
-        seal: Sealer,
-        protocol_id: str | None,
-        notes: Notes,
-    ) -> None:
-        self._body = _configured(body, items)
-        self._items = items
-        self._before = previous.messages if previous else ()
-        self._tools_before = previous.tools if previous else ()
-        self._policy = policy
-        self._seal = seal
-        self._protocol_id = protocol_id
-        self._notes = notes
 
-    def translation(self, model: Model | str, provider: str | None) -> Translation:
-        body = self._body
-        offer = self._offer()
-        compacts = self._protocol_id != RESPONSES and wants_compaction(self._items)
-        registry = offer.registry.over(self._tools_before)
-        messages = (*self._before, *self._read_turns(registry))
-        include = self._include()
-        return Translation(
-            request=self._request(model, provider, offer, messages, compacts=compacts),
-            registry=registry,
-            input_items=shown_items(tuple(self._items)),
-            echo=echoed(body),
-            messages=messages,
-            before=self._before,
-            policy=self._policy,
-            seal=self._seal,
-            diagnostics=tuple(self._notes.entries),
-            stream=read(body, "stream", bool) or False,
-            store=read(body, "store", bool) is not False,
-            include=include,
-            compacts=compacts,
-        )
+def _request(
+    body: Mapping[str, Any],
+    offer: ToolOffer,
+    messages: tuple[Message, ...],
+    protocol_id: str | None,
+    notes: Notes,
+    *,
+    compacts: bool,
+) -> LLMRequest:
+    """Return the request, but for its model."""
+    choice, allowed = read_tool_choice("none" if compacts else body.get("tool_choice"), offer)
+    instructions = read(body, "instructions", str)
+    empty = len(messages) == compacts  # the wish for a summary does not count
+    if empty and (compacts or not instructions):
+        raise invalid("The request is empty: input has no items.", "input")
+    request = LLMRequest(
+        model="",
+        messages=messages,
+        system=instructions or None,
+        tools=allowed.specs,
+        tool_choice=choice,
+        parallel_tool_calls=read(body, "parallel_tool_calls", bool) if allowed.tools else None,
+        generation=read_generation(body),
+        response_format=None if compacts else read_format(body),
+        reasoning=read_reasoning(body),
+        cache=read_cache(body),
+        provider_options=provider_options(body, protocol_id, notes),
+    )
+    return request if protocol_id == MESSAGES else without_billing_line(request, notes)
 
-    def _request(
-        self,
-        model: Model | str,
-        provider: str | None,
-        offer: ToolOffer,
-        messages: tuple[Message, ...],
-        *,
-        compacts: bool,
-    ) -> LLMRequest:
-        body = self._body
-        choice, allowed = choose("none" if compacts else body.get("tool_choice"), offer)
-        instructions = read(body, "instructions", str)
-        nothing = len(messages) == compacts  # the wish for a summary says nothing
-        if nothing and (compacts or not instructions):
-            raise invalid("The request says nothing: input is empty.", "input")
-        request = LLMRequest(
-            model=model,
-            provider=provider,
-            messages=messages,
-            system=instructions or None,
-            tools=allowed.specs,
-            tool_choice=choice,
-            parallel_tool_calls=read(body, "parallel_tool_calls", bool) if allowed.tools else None,
-            generation=read_generation(body),
-            response_format=None if compacts else read_format(body),
-            reasoning=read_reasoning(body),
-            cache=read_cache(body),
-            provider_options=provider_options(body, self._protocol_id, self._notes),
-        )
-        if self._protocol_id == "anthropic-messages":
-            return request
-        return without_billing_line(request, self._notes)
 
-    def _offer(self) -> ToolOffer:
-        """Return all tools: the request's, and those that items of its input bring."""
-        collector = ToolCollector(self._protocol_id, self._policy, self._notes)
-        collector.add_all(self._body.get("tools"), "tools")
-        for index, item in enumerate(self._items):
-            if item["type"] in ("additional_tools", "tool_search_output"):
-                collector.add_all(item.get("tools"), f"input[{index}].tools", replace=True)
-        return collector.offer()
+def _offer(
+    body: Mapping[str, Any], items: Sequence[dict[str, Any]], collector: ToolCollector
+) -> ToolOffer:
+    """Return all tools: the request's, and those that items of its input bring."""
+    collector.add_all(body.get("tools"), "tools")
+    for index, item in enumerate(items):
+        if item["type"] in ("additional_tools", "tool_search_output"):
+            collector.add_all(item.get("tools"), f"input[{index}].tools", replace=True)
+    return collector.offer()
 
-    def _read_turns(self, registry: ToolRegistry) -> tuple[Message, ...]:
-        reader = TurnReader(
-            registry=registry,
-            policy=self._policy,
-            sealer=self._seal,
-            protocol_id=self._protocol_id,
-            notes=self._notes,
-            before=self._before,
-        )
-        return reader.read(self._items)
 
-    def _include(self) -> frozenset[str]:
-        wanted = frozenset(map(str, read(self._body, "include", list) or ()))
-        for name in sorted(wanted - _ITEMS):
-            self._notes.dropped("unsupported-parameter", "include", f"there is no {name[:100]}")
-        return wanted
+def _include(body: Mapping[str, Any], notes: Notes) -> frozenset[str]:
+    wanted = frozenset(map(str, read(body, "include", list) or ()))
+    for name in sorted(wanted - _ITEMS):
+        notes.dropped("unsupported-parameter", "include", f"there is no {name[:100]}")
+    return wanted
 
 
 def _configured(body: Mapping[str, Any], items: Sequence[dict[str, Any]]) -> Mapping[str, Any]:

@@ -322,7 +322,7 @@ _PARAM = "tool_choice"
 _MODES = {"auto": ToolChoice.auto, "none": ToolChoice.none, "required": ToolChoice.required}
 
 
-def choose(native: object, offer: ToolOffer) -> tuple[ToolChoice | None, ToolOffer]:
+def read_tool_choice(native: object, offer: ToolOffer) -> tuple[ToolChoice | None, ToolOffer]:
     """Return the choice, and what of *offer* it leaves.
 
     Without tools `auto` and `none` say nothing. BridgeError for a choice that nothing fulfils.
