@@ -65,8 +65,9 @@ docs: $(STAMP)-docs ## build the site into site/, every link checked
 catalog: $(STAMP)-dev ## refresh llmcore/catalog/models.json from genai-prices and the facts beside it
 	$(BIN)/python scripts/refresh_catalog.py
 
-docs-table: $(STAMP)-dev ## refresh the table of providers in docs/providers.md
+docs-table: $(STAMP)-dev ## refresh the tables of the docs that are made from code
 	$(BIN)/python scripts/provider_table.py
+	$(BIN)/python scripts/settings_table.py
 
 stubs: $(STAMP)-dev ## refresh the __init__.pyi of packages whose names are imported on first use
 	$(BIN)/python scripts/write_stubs.py

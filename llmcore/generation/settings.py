@@ -85,58 +85,80 @@ PrepareStep: TypeAlias = Callable[[NextStep], Union[NextStep, Awaitable[NextStep
 
 
 class RunSettings(TypedDict, total=False):
-    """What `generate` and `stream` take besides model, prompt and client."""
+    """The settings of `generate` and `stream` besides model, prompt and client."""
 
     messages: Sequence[Message] | None
     """A conversation, instead of a prompt."""
     request: LLMRequest | None
-    """A request that is built already, instead of a model, a prompt and the settings that
-    describe one. `tools` go into it: one of the same name replaces its definition."""
+    """An existing request, instead of a model, a prompt and the settings that describe one.
+    `tools` are added to it; one of the same name replaces its definition."""
     system: SystemInput | None
+    """Instructions that come before all messages: text, or parts."""
     provider: str | None
-    """Where to look up a model that is given by its id."""
+    """The provider of a model that is given by its id."""
     tools: Sequence[ToolInput] | None
+    """Functions and tools that the model may call."""
     tool_choice: ToolChoice | None
+    """Whether the model may, must or must not call tools, or which one it must call."""
     parallel_tool_calls: bool | None
+    """Whether the model may make several calls in one step; None leaves it to the provider."""
     max_tool_rounds: int
     """How often tools may be run and their results sent back; 0 returns all calls."""
     stop_when: StopCondition | Sequence[StopCondition]
+    """Functions of the steps so far; the run ends when one returns True."""
     prepare_step: PrepareStep | None
+    """A function that may change the model, messages, tools or tool choice of each step."""
     repair_tool_call: RepairToolCall | None
+    """A function that may return a corrected call for an invalid one."""
     tool_errors: ToolErrors
     """Whether the exceptions of tools go to the model ("send") or end the run ("raise")."""
     tool_context: object
-    """What a tool gets as `context`."""
+    """The value of the parameter `context` of tools."""
     approvals: Mapping[str, bool] | None
     """Decisions, by call id, about the calls that `messages` end with."""
     response_format: ResponseFormat | None
+    """Plain text, JSON, or JSON that fits a schema."""
     temperature: float | None
+    """How random the choice of tokens is: 0 for the least."""
     top_p: float | None
+    """Only the most probable tokens whose probabilities add up to this are considered."""
     max_tokens: int | None
+    """The most tokens to generate in one step."""
     stop_sequences: str | Sequence[str]
+    """Texts at which the model stops."""
     generation: GenerationOptions | None
+    """All sampling options as one value, with seed, top_k, penalties and log probabilities."""
     reasoning_effort: str | None
+    """How much the model reasons, such as "low" or "high"; short for `reasoning`."""
     reasoning: ReasoningOptions | None
+    """Effort, token budget and summary of reasoning."""
     cache: CachePolicy | None
+    """Prompt caching: automatic by default."""
     metadata: Mapping[str, str] | None
+    """Labels for the provider's dashboards, where it takes them."""
     provider_options: Mapping[str, JsonObject] | None
+    """Native fields of the body, by provider id; other providers ignore them."""
     http: HttpOverlay | None
+    """Headers, query parameters and body fields that replace those of the request."""
     strict: bool
+    """Whether a request that would lose or change something fails before it is sent."""
     max_retries: int | None
-    """Of one call of the model; 2 if neither this nor `retry_policy` is given."""
+    """Retries of one call of the model; 2 if neither this nor `retry_policy` is given."""
     retry_policy: RetryPolicy | None
+    """Delays, and which errors are retried."""
     timeout: float | Timeouts | None
     """Seconds for the whole run, or all limits; None takes the client's."""
     abort_signal: AbortSignal | None
+    """The signal of an `AbortController`, which can end the run from any thread."""
     raw: bool
     """Whether events have their `native` frame, and responses the `raw` document they came as."""
 
 
 class Settings(RunSettings, total=False):
-    """Everything `generate` and `stream` take besides the model and the prompt."""
+    """All settings of `generate` and `stream`."""
 
     client: Client | None
-    """None takes the default client."""
+    """The client that sends the requests; None takes the default client."""
 
 
 def definitions_of(tools: Sequence[AnyTool]) -> tuple[ToolSpec, ...]:

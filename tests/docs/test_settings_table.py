@@ -1,0 +1,19 @@
+"""The table of settings in the documentation is the one of the code."""
+
+import pytest
+
+from scripts.settings_table import PAGE, meanings, page
+
+
+def test_page_has_the_current_table_of_settings() -> None:
+    assert PAGE.read_text() == page(PAGE.read_text()), "run `make docs-table`"
+
+
+@pytest.mark.parametrize(("name", "meaning"), list(meanings()))
+def test_setting_has_a_meaning(name: str, meaning: str) -> None:
+    assert meaning.strip(), name
+
+
+def test_page_without_a_place_for_the_table_is_refused() -> None:
+    with pytest.raises(ValueError, match="no place"):
+        page("# Generating text\n")
