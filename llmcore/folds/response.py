@@ -203,7 +203,7 @@ class Accumulator:
             )
 
     def _file(self, event: File) -> None:
-        part = _file_part(event)
+        part = _file_part(event, None if self._start is None else self._start.provider or None)
         if part is not None:
             self._append(part)
             return
@@ -372,7 +372,7 @@ def _characters(slot: ContentPart | list[str] | None) -> int:
     return 0
 
 
-def _file_part(event: File) -> ContentPart | None:
+def _file_part(event: File, provider: str | None) -> ContentPart | None:
     """Return a generated file as the part that a later request can send back; None if none can.
 
     A relative url is no source: parts take it for a local path, and what a server names must
@@ -384,6 +384,8 @@ def _file_part(event: File) -> ContentPart | None:
     if not given:
         return None
     first = dict(list(given.items())[:1])  # a part has one source; bytes and ids rarely both come
+    if provider is not None and "file_id" in first:
+        first["file_owner"] = provider
     media_type = event.media_type
     major = (media_type or "").partition("/")[0]
     if major == "image":

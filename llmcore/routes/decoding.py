@@ -135,7 +135,7 @@ class ResponseDecoder:
         except LLMError as error:
             return self.fail(error)
         if not self.ended:
-            events += self._completed(self._machine.halt(self._state))
+            events += self._halted()
         if not self.ended:
             events += self.fail(StreamError("the stream ended before the answer was complete"))
         return events
@@ -202,8 +202,15 @@ class ResponseDecoder:
                 continue
             self._complete(bare, events)
             if not self.ended and terminal(event):
-                self._complete(self._machine.halt(self._state), events)
+                events += self._halted()
         return events
+
+    def _halted(self) -> list[LLMEvent]:
+        """Return the last events of the machine; a StreamError where its state is not a value."""
+        try:
+            return self._completed(self._machine.halt(self._state))
+        except LLMError as error:  # what came in pieces can be nested too deeply as a whole
+            return self.fail(_unreadable(b"" if self._last is None else self._last[1], error))
 
     def _completed(self, bare: Iterable[LLMEvent]) -> list[LLMEvent]:
         events: list[LLMEvent] = []

@@ -88,6 +88,8 @@ class _Media:
     data: bytes | None = field(default=None, repr=size_of)
     path: str | None = None
     file_id: str | None = None
+    file_owner: str | None = None
+    """The provider that `file_id` is of, where that is known: requests to others refuse it."""
     media_type: str | None = None
     """MIME type, such as `image/png`; found from the bytes or the name where missing."""
     provider_metadata: ProviderMetadata = _metadata()
@@ -102,6 +104,8 @@ class _Media:
             raise InvalidRequestError(
                 f"{type(self).__name__} needs exactly one of url, data, path or file_id; got {have}"
             )
+        if self.file_owner is not None and self.file_id is None:
+            raise InvalidRequestError("file_owner goes with file_id, and only with it")
 
 
 _SOURCES = ("url", "data", "path", "file_id")

@@ -33,6 +33,10 @@ else:
         """Opaque provider data, keyed by provider, that must come back unchanged."""
 
 
+MAX_DIGITS = 4300
+"""Digits of an integer that a value may hold, which is as many as Python writes and reads."""
+_LARGEST = 10**MAX_DIGITS
+
 MAX_DEPTH = 128
 """Objects and lists inside one another that a value may hold."""
 
@@ -119,16 +123,31 @@ def _too_deep(value: JsonValue) -> bool:
 
 
 def dumps(value: JsonValue) -> bytes:
-    """Return *value* as compact UTF-8 JSON, keys in the order they were given."""
+    """Return *value* as compact UTF-8 JSON, keys in the order they were given.
+
+    Raises InvalidRequestError for what JSON cannot say, such as an integer of too many digits.
+    """
     try:
         return orjson.dumps(value)
     except TypeError:
-        return json.dumps(value, ensure_ascii=True, separators=(",", ":")).encode()
+        return _standard_dumps(value, ensure_ascii=True).encode()
 
 
 def canonical(value: JsonValue) -> str:
-    """Return *value* as compact JSON with sorted keys: equal values give equal text."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+    """Return *value* as compact JSON with sorted keys: equal values give equal text.
+
+    Raises InvalidRequestError for what JSON cannot say.
+    """
+    return _standard_dumps(value, ensure_ascii=False, sort_keys=True)
+
+
+def _standard_dumps(value: JsonValue, *, ensure_ascii: bool, sort_keys: bool = False) -> str:
+    try:
+        return json.dumps(
+            value, ensure_ascii=ensure_ascii, separators=(",", ":"), sort_keys=sort_keys
+        )
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidRequestError(f"cannot be written as JSON: {error}", cause=error) from error
 
 
 def plain(value: object, where: str = "value") -> JsonValue:
@@ -143,8 +162,12 @@ def plain(value: object, where: str = "value") -> JsonValue:
 
 def _plain(value: object, where: str, levels: int) -> JsonValue:
     kind = type(value)
-    if kind is str or value is None or kind is int or kind is bool:
+    if kind is str or value is None or kind is bool:
         return value  # type: ignore[return-value]
+    if isinstance(value, int):
+        if not -_LARGEST < value < _LARGEST:
+            raise InvalidRequestError(f"{where} is an integer of more than {MAX_DIGITS} digits")
+        return value
     if isinstance(value, float):
         if not math.isfinite(value):
             raise InvalidRequestError(f"{where} is {value}, which JSON cannot say")
@@ -157,7 +180,7 @@ def _plain(value: object, where: str, levels: int) -> JsonValue:
     if isinstance(value, list | tuple):
         below = _below(where, levels)
         return [_plain(item, f"{where}[{index}]", below) for index, item in enumerate(value)]
-    if isinstance(value, str | int):
+    if isinstance(value, str):
         return value
     raise InvalidRequestError(f"{where} is a {kind.__name__}, which JSON cannot say")
 

@@ -5,12 +5,13 @@ import pickle
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
+from typing import Any
 
 import pytest
 from hypothesis import given
 
 from llmcore.schema import errors
-from llmcore.schema.errors import LLMError, RateLimitError, error_types
+from llmcore.schema.errors import LLMError, ProviderError, RateLimitError, error_types
 from llmcore.schema.events import FinishReason
 from llmcore.schema.messages import Message
 from llmcore.schema.response import LLMResponse
@@ -208,3 +209,19 @@ def test_errors_are_raised_with_what_had_arrived() -> None:
     error.partial = PARTIAL
 
     assert error == errors.StreamError("cut", partial=PARTIAL)
+
+
+@pytest.mark.parametrize("levels", [100, 900, 100_000])
+def test_errors_pickle_however_deep_their_body_is(levels: int) -> None:
+    """Also from a deep stack, as in a callback of a callback."""
+    raw: Any = "end"
+    for _ in range(levels):
+        raw = {"inner": raw}
+
+    def copied(error: LLMError, frames: int) -> Any:
+        return pickle.loads(pickle.dumps(error)) if not frames else copied(error, frames - 1)
+
+    error = ProviderError("no", raw={"message": "no", "body": raw})
+
+    assert copied(error, 200) == error
+    assert error.raw["message"] == "no"  # type: ignore[index,call-overload]

@@ -205,3 +205,24 @@ def test_metadata_is_keyed_by_provider() -> None:
     """A provider's data is an object."""
     with pytest.raises(InvalidRequestError, match=r"provider_metadata\['acme'\]"):
         plain_metadata({"acme": "x"})
+
+
+# -- what cannot be written
+
+
+@pytest.mark.parametrize("write", [dumps, canonical, plain])
+@pytest.mark.parametrize(
+    "value", [10**4300, -(10**5000), {"a": [10**4300]}], ids=["positive", "negative", "inside"]
+)
+def test_integers_of_too_many_digits_are_a_typed_error(write: Any, value: Any) -> None:
+    """Python itself refuses to write them, with a bare ValueError."""
+    with pytest.raises(InvalidRequestError, match="digits"):
+        write(value)
+
+
+def test_the_largest_integers_are_written() -> None:
+    """To the last digit, by every way."""
+    largest = 10**4300 - 1
+
+    assert plain({"a": largest}) == {"a": largest}
+    assert loads(dumps([largest, -largest])) == [largest, -largest]

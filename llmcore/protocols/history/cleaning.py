@@ -9,7 +9,10 @@ from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.history.policy import HistoryPolicy
 from llmcore.protocols.lowering import tagged_text
 from llmcore.schema.content import (
+    AudioPart,
     ContentPart,
+    DocumentPart,
+    ImagePart,
     ProviderPart,
     ReasoningPart,
     RefusalPart,
@@ -19,6 +22,7 @@ from llmcore.schema.content import (
     cache_ttl,
     cached,
 )
+from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.messages import Message, Role
 
 _Value = TypeVar("_Value")
@@ -52,6 +56,8 @@ class Draft:
 def clean(message: Message, index: int, policy: HistoryPolicy, notes: Notes) -> Draft:
     """Return *message* without what the target of *policy* cannot read."""
     parts = [((index, number), part) for number, part in enumerate(message.content)]
+    for place, part in parts:
+        _check_owner(part, at(place), policy)
     draft = Draft(message, index, message.role, parts)
     if message.role == "assistant":
         _clean_answer(draft, policy, notes)
@@ -60,6 +66,20 @@ def clean(message: Message, index: int, policy: HistoryPolicy, notes: Notes) -> 
     if not draft.parts and draft.role != "user":
         notes.dropped("empty-message", draft.path, f"the {draft.role} message says nothing")
     return draft
+
+
+def _check_owner(part: object, path: str, policy: HistoryPolicy) -> None:
+    """Raise InvalidRequestError for a file id of another provider."""
+    if isinstance(part, ToolResultPart):
+        for number, item in enumerate(part.parts):
+            _check_owner(item, f"{path}.content[{number}]", policy)
+    if not isinstance(part, ImagePart | AudioPart | DocumentPart) or part.file_owner is None:
+        return
+    if part.file_owner != policy.provider:
+        raise InvalidRequestError(
+            f"{path} names the file {part.file_id!r} of {part.file_owner}, which "
+            f"{policy.provider or 'the target'} does not have: give its data, or its id there"
+        )
 
 
 # -- what only the model that made it can read
