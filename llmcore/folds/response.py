@@ -384,10 +384,10 @@ def _file_part(event: File, provider: str | None) -> ContentPart | None:
     if not given:
         return None
     first = dict(list(given.items())[:1])  # a part has one source; bytes and ids rarely both come
-    if provider is not None and "file_id" in first:
-        first["file_owner"] = provider
     media_type = event.media_type
     major = (media_type or "").partition("/")[0]
+    if provider is not None and "file_id" in first and major != "audio":
+        first["file_owner"] = provider  # speech goes elsewhere as its transcript
     if major == "image":
         return ImagePart(**first, media_type=media_type, provider_metadata=event.provider_metadata)  # type: ignore[arg-type]
     if major == "audio":

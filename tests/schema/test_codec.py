@@ -336,8 +336,8 @@ REQUEST: dict[str, Any] = {"model": "m", "messages": []}
         (content.ImagePart, {"type": "image"}, r"exactly one of url, data, path or file_id.* @ \$"),
         (
             LLMRequest,
-            {**REQUEST, "tools": [{"type": "function", "name": "9"}]},
-            r"tool name '9' .* @ \$\.tools\[0\]",
+            {**REQUEST, "tools": [{"type": "function", "name": " "}]},
+            r"tool name ' ' .* @ \$\.tools\[0\]",
         ),
         (LLMRequest, {**REQUEST, "tool_choice": {"mode": "named"}}, r"@ \$\.tool_choice"),
         # models
