@@ -1,4 +1,4 @@
-"""What the gateway is told by the environment and a `.env` file, as one value."""
+"""The gateway's settings, read from the environment and a `.env` file."""
 
 import ipaddress
 import sys
@@ -46,9 +46,9 @@ class Limits:
     max_running: int = 256
     """Answers under way at once; further requests are told to come back."""
     rate_per_minute: int = 0
-    """Requests a minute of each client key (or of each address, without keys); 0 is no limit."""
+    """Requests a minute of each client key (or of each address, without keys); 0 is unlimited."""
     shutdown_s: float = 120.0
-    """How long running answers may take once the gateway is told to stop."""
+    """How long running answers may take once the gateway is stopping."""
 
 
 @frozen(kw_only=True)
@@ -81,7 +81,7 @@ class Settings:
     """With the upstream `openai-compatible`: its key."""
     model_map_path: Path | None = None
     client_api_keys: tuple[str, ...] = field(default=(), repr=False)
-    """What clients must show one of; empty takes everybody, on a loopback address only."""
+    """Keys of which clients must send one; empty admits all, on a loopback address only."""
     allowed_hosts: tuple[str, ...] = ()
     """Further host names that requests without a key may be addressed to."""
     seal_key: str | None = field(default=None, repr=False)
@@ -91,7 +91,7 @@ class Settings:
     retries: int = 2
     """Further tries of a request whose answer has not begun."""
     retry_timeouts: bool = False
-    """Whether an upstream that was silent for too long is asked again, which it may bill twice."""
+    """Whether a request that timed out is sent again, which the upstream may bill twice."""
     keep_alive_s: float = 15.0
     """Silence after which a stream gets a comment; 0 is never."""
     hosted_tools: HostedTools = "native"
@@ -99,10 +99,10 @@ class Settings:
     custom_tools: CustomTools = "function"
     reasoning_text: ReasoningText = "auto"
     tools_path: Path | None = None
-    """A file of tool types of one's own."""
+    """A file of further tool types."""
     retry_without: tuple[str, ...] = RETRY_WITHOUT
     check_stream: bool = False
-    """Whether every stream is checked against the grammar of Responses streams, and reported."""
+    """Whether every stream is checked against the grammar of its API, and violations reported."""
     environ: Mapping[str, str] = field(factory=dict, repr=False)
     """Everything that was read; providers look for their keys here."""
 
@@ -132,7 +132,7 @@ def read_environment(environ: Mapping[str, str], folder: Path) -> dict[str, str]
     path = named_path(named, "OPENBRIDGE_ENV_FILE") if named else folder / ".env"
     if not path.is_file():
         if named:
-            raise ConfigurationError(f"OPENBRIDGE_ENV_FILE names {path}, which is no file")
+            raise ConfigurationError(f"OPENBRIDGE_ENV_FILE names {path}, which is not a file")
         return dict(environ)
     try:
         from dotenv import dotenv_values
@@ -188,7 +188,7 @@ def _settings(read: "_Variables") -> Settings:
 
 
 _NOT_KEYS = frozenset({"none", "null", "undefined", "nil", "false"})
-"""What programs write where they have no key."""
+"""Words that programs write in place of a missing key."""
 
 
 def _client_keys(read: "_Variables") -> tuple[str, ...]:
@@ -282,7 +282,7 @@ class _Variables:
         return self.environ.get(f"OPENBRIDGE_{name}")
 
     def words(self, name: str, default: tuple[str, ...] = ()) -> tuple[str, ...]:
-        """Return what stands between commas; `none` is the empty list."""
+        """Return the comma-separated words; `none` is the empty list."""
         text = self.text(name)
         if text is None:
             return default
@@ -311,7 +311,7 @@ class _Variables:
         try:
             value = kind(text)
         except ValueError as error:
-            message = f"OPENBRIDGE_{name}={text!r} is no number"
+            message = f"OPENBRIDGE_{name}={text!r} is not a number"
             raise ConfigurationError(message, cause=error) from error
         if not least <= cast("float", value) <= most:
             bounds = f"at least {least:g}" + (f" and at most {most:g}" if most < 1e9 else "")
@@ -319,7 +319,7 @@ class _Variables:
         return value
 
     def flag(self, name: str) -> bool:
-        """Return the variable as a truth; absent is false."""
+        """Return the variable as a boolean; absent is false."""
         text = (self.text(name) or "false").lower()
         if text not in _TRUE | _FALSE:
             raise ConfigurationError(f"OPENBRIDGE_{name}={text!r} is neither true nor false")

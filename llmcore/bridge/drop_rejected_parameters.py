@@ -25,7 +25,7 @@ _NATIVE_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "text.verbosity": ("verbosity", "text.verbosity"),
     "top_logprobs": ("top_logprobs", "logprobs"),
 }
-"""What upstreams call a parameter, where not as we do."""
+"""Upstreams' names of a parameter, where they differ from the bridge's."""
 
 
 def rejected_parameter(

@@ -45,7 +45,7 @@ class BridgeError(Exception):
 
 
 def invalid(message: str, param: str | None = None, code: str | None = None) -> BridgeError:
-    """Return the error of a request that makes no sense, 400."""
+    """Return the error of an invalid request, 400."""
     return BridgeError(status=400, message=message, param=param, code=code)
 
 
@@ -97,12 +97,12 @@ _FORMS: Final[Mapping[type[LLMError], tuple[int, str, str | None]]] = {
     errors.ProviderError: (502, SERVER_ERROR, "upstream_error"),
     LLMError: (502, SERVER_ERROR, "upstream_error"),
 }
-"""Status, type and code by the nearest class. An upstream that refuses *our* key is no fault of
-the client's, whose own key was good: clients would ask their user to log in again."""
+"""Status, type and code by the nearest class. An upstream that refuses the *gateway's* key is a
+502: on a 401, clients would ask their user to log in again."""
 
 
 def from_llm_error(error: LLMError) -> BridgeError:
-    """Return what a client is told of an upstream's error."""
+    """Return the error of a request whose upstream failed with *error*."""
     kind = next(kind for kind in type(error).__mro__ if kind in _FORMS)
     status, type_, code = _FORMS[kind]
     return BridgeError(

@@ -23,9 +23,9 @@ class Caller:
     """The client of a request, as far as it is known."""
 
     owner: str
-    """Whose the responses are: a digest of the key, never the key."""
+    """The owner of the responses: a digest of the key, never the key."""
     counted_as: str
-    """Under which name requests are counted."""
+    """The name under which the rate of requests is counted."""
 
 
 @frozen(kw_only=True)
@@ -63,6 +63,6 @@ class Front:
     id: str
     """That of the protocol whose other side it is."""
     prefixes: tuple[str, ...]
-    """What each path may begin with."""
+    """Each path is served below each of them."""
     operations: Sequence[Operation]
     error_form: ErrorForm

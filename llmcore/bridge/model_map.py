@@ -33,7 +33,7 @@ MAX_FILE_BYTES = 4 * 1024 * 1024
 
 @frozen
 class Target:
-    """Who answers: a provider and its own name of the model."""
+    """A provider and its own name of the model."""
 
     provider: str
     model: str
@@ -48,9 +48,9 @@ class Prefix:
     model: str | None = None
     """The one model for all of them; None keeps the name."""
     strip: bool = False
-    """Whether the prefix is no part of the upstream's name."""
+    """Whether the prefix is removed from the upstream's name."""
     add: str = ""
-    """What the upstream's name begins with."""
+    """Put before the upstream's name."""
 
     def target(self, name: str) -> Target:
         """Return who answers to *name*, which has the prefix."""
@@ -70,11 +70,11 @@ class ModelMap:
     upstream: str
     """The provider of names that pass as they are."""
     otherwise: Target | None = None
-    """Who answers to all other names; None lets them pass, or refuses them."""
+    """The target of all other names; None lets them pass, or refuses them."""
     passes: bool = True
 
     def resolve(self, name: str) -> Target | None:
-        """Return who answers to *name*; None if nobody does."""
+        """Return the target of *name*; None if it has none."""
         if name in self.models:
             return self.models[name]
         for rule in self.prefixes:
@@ -156,7 +156,7 @@ def _prefix(prefix: str, value: JsonValue) -> Prefix:
 
 def _mapping(value: JsonValue, where: str) -> Mapping[str, JsonValue]:
     if not isinstance(value, Mapping):
-        raise ConfigurationError(f"{where} is no JSON object")
+        raise ConfigurationError(f"{where} is not a JSON object")
     return value
 
 

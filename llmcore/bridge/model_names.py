@@ -1,4 +1,4 @@
-"""The names of models that clients may use: who answers to one, and a list of them."""
+"""The names of models that clients may use: the target of each, and a list of them."""
 
 import logging
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ class _Listed:
 
 
 class ModelNames:
-    """The map's names, and what the upstream says of its own."""
+    """The map's names, and the upstream's own."""
 
     def __init__(self, model_map: ModelMap, upstreams: Upstreams) -> None:
         self._model_map = model_map
@@ -37,7 +37,7 @@ class ModelNames:
         return sorted(self._model_map.models)
 
     def target(self, name: str) -> Target:
-        """Return who answers to *name*; BridgeError, 404, if nobody does."""
+        """Return the target of *name*; BridgeError, 404, if it has none."""
         target = self._model_map.resolve(name)
         if target is None or not _is_safe(target.model):
             raise _no_model(name)

@@ -1,4 +1,4 @@
-"""What the bridge does where a client asks for what an upstream does not have."""
+"""Policies for requests that ask for features which an upstream does not have."""
 
 from typing import Literal
 
@@ -25,7 +25,7 @@ class RegisteredTool:
 
 @frozen(kw_only=True)
 class TranslationPolicy:
-    """What to do where the two sides differ. The defaults lose nothing without a Diagnostic."""
+    """Decisions where the two sides differ. The defaults lose nothing without a Diagnostic."""
 
     hosted_tools: HostedToolPolicy = "native"
     """Of tools that the provider runs: `native` offers them where the upstream's API has them and

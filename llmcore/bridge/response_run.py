@@ -45,7 +45,7 @@ from llmcore.schema.usage import Usage
 _FIRST_DELAY_S = 0.5
 _MAX_DELAY_S = 20.0
 _LEAST_S = 0.001
-"""Left of the time for an answer, at least: a limit of 0 is none."""
+"""The shortest time limit of a try: 0 would mean unlimited."""
 
 
 Event = dict[str, Any]
@@ -77,7 +77,7 @@ class AnswerWriter(Protocol):
 
     @property
     def diagnostics(self) -> Sequence[Diagnostic]:
-        """What was lost, changed or invented, from the request to the last event."""
+        """Everything lost, changed or invented, from the request to the last event."""
         ...
 
     def start(self) -> Sequence[Event]:
@@ -111,7 +111,7 @@ class AnswerWriter(Protocol):
 
 @frozen(kw_only=True)
 class AnswerPlan:
-    """A request that was read: what the upstream is asked, and how its answer is written."""
+    """A request that was read: the upstream's request, and how its answer is written."""
 
     id: str
     model: str
@@ -125,7 +125,7 @@ class AnswerPlan:
     """Whether events that repeat parts of the request take a while to serialize."""
     encode: Callable[[Event], bytes]
     heartbeat: bytes
-    """What a silent stream is sent."""
+    """Sent while a stream is silent."""
     error_form: Callable[[BridgeError], JsonObject]
     check: Callable[[Event], Sequence[str]] | None = None
     """Returns what of an event breaks the API's grammar, where streams are checked."""
@@ -133,7 +133,7 @@ class AnswerPlan:
 
 @frozen(kw_only=True)
 class RunContext:
-    """What every run works with."""
+    """Shared by all runs."""
 
     settings: Settings
     client: Client
@@ -171,7 +171,7 @@ class ResponseRun:
 
     @property
     def diagnostics(self) -> Sequence[Diagnostic]:
-        """What was lost, changed or invented so far, on the way up and on the way back."""
+        """Everything lost, changed or invented so far, on the way up and on the way back."""
         return (*self._writer.diagnostics, *self._removed)
 
     def announce(self) -> Sequence[Event]:

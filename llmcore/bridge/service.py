@@ -53,7 +53,7 @@ def new_id(prefix: str) -> str:
 
 
 class Service:
-    """What the fronts are built on. Raises BridgeError; safe for concurrent use."""
+    """The core of all fronts. Raises BridgeError; safe for concurrent use."""
 
     def __init__(
         self,

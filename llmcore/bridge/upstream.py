@@ -1,4 +1,4 @@
-"""The way to the models: whose they are, and requests that are no generation."""
+"""Upstream providers: which are configured, counting tokens, listing models."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -30,7 +30,7 @@ COMPATIBLE: Final = "openai-compatible"
 
 _MAX_ANSWER_BYTES = 8 * 1024 * 1024
 _ASIDE_S = 30.0
-"""For counting and listing, which are no generation."""
+"""For counting and listing."""
 
 _CHAT_PATH = "/chat/completions"
 _RESPONSES_PATH = "/responses"
@@ -38,7 +38,7 @@ _RESPONSES_PATH = "/responses"
 
 @frozen
 class Upstreams:
-    """A client of every configured provider, and what it is asked besides answers."""
+    """A client of every configured provider, which also counts tokens and lists models."""
 
     client: Client
 
@@ -170,7 +170,7 @@ def _object(body: bytes, provider: str | None) -> JsonObject:
     try:
         value: JsonValue = json.loads(body)
     except ValueError as error:
-        message = "the answer is no JSON"
+        message = "the answer is not JSON"
         raise StreamError(message, provider=provider, cause=error) from error
     return value if isinstance(value, dict) else {}
 

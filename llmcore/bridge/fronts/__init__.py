@@ -1,4 +1,4 @@
-"""What fronts share, whatever API they speak.
+"""Shared by all fronts, whatever API they speak.
 
 - `tool_registry`: functions in place of the client's tools, and their names
 - `billing_line`: a volatile line of instructions, left out

@@ -213,7 +213,7 @@ def _next_special(text: str, place: int) -> int:
 
 
 def _string_in(text: str) -> str:
-    """Return the text that a bare JSON string holds; *text* as it is if it is none."""
+    """Return the text of a bare JSON string; *text* unchanged if it is not one."""
     value = parsed(text)
     return value if isinstance(value, str) else written(text)
 

@@ -1,4 +1,4 @@
-"""What a client cannot see of an answer, and how it comes back.
+"""The parts of an answer that a client cannot see, and how they come back.
 
 A client sends back items: texts, calls, reasoning. The message that the upstream needs has
 more: signatures, encrypted thinking, ids, tools that the provider ran, and an order. So each
@@ -48,8 +48,8 @@ class Shown:
     parts: tuple[ContentPart, ...]
     """More than one only for an item that stands for several, such as a call with its result."""
     read_back: ContentPart | None = None
-    """What the client's echo will be read as; None if the client does not see it, or sees an
-    item that is read as no part."""
+    """The part that the client's echo will be read as; None if the client does not see it, or sees
+    an item that is not read as a part."""
     item_type: str | None = None
     """The type of such an item."""
 
@@ -111,11 +111,11 @@ class HostedItem:
     native: Mapping[str, Any]
     path: str
     call: ToolCallPart | None = None
-    """What the item is if it was the client that ran the tool."""
+    """The call that the item is if the client ran the tool."""
 
 
 Echo: TypeAlias = ContentPart | HostedItem
-"""What a client shows again of an answer."""
+"""One thing of an answer that a client sends back."""
 
 
 @frozen(kw_only=True)
@@ -188,7 +188,7 @@ def restored(
 
 
 class _Waiting:
-    """What a client shows, by its keys; each is taken once."""
+    """The echoes of a client by their keys; each is taken once."""
 
     def __init__(self, echoes: Sequence[Echo]) -> None:
         self._left: dict[int, Echo] = dict(enumerate(echoes))
@@ -207,7 +207,7 @@ class _Waiting:
         return None
 
     def take_text(self) -> ContentPart | None:
-        """Take the next text that no key named."""
+        """Return the next text that no key named, and remove it."""
         while self._texts:
             echo = self._left.pop(self._texts.popleft(), None)
             if isinstance(echo, TextPart):
@@ -271,11 +271,11 @@ class AnswerReader:
         self._answers: list[tuple[AnswerState | None, list[Echo]]] = []
 
     def add(self, echo: Echo) -> None:
-        """Take what the client shows of an answer."""
+        """Add one thing of an answer that the client sends back."""
         self._waiting.append(echo)
 
     def add_state(self, text: str, path: str) -> bool:
-        """Take sealed state; False, with a Diagnostic, if it cannot be read."""
+        """Add sealed state; return False, with a Diagnostic, if it cannot be read."""
         try:
             state = unsealed_state(text, self._sealer, self._left)
         except ValueError as error:

@@ -28,7 +28,7 @@ from llmcore.schema.events import (
 )
 
 Key: TypeAlias = tuple[str, str]
-"""What kind of segment, and its id."""
+"""The kind of the segment, and its id."""
 
 _STARTS: Final = {TextStart: "text", ReasoningStart: "reasoning", ToolInputStart: "tool"}
 _OTHERS: Final = {

@@ -17,7 +17,7 @@ _DIGITS: Final = 8
 ToolKind = Literal[
     "function", "custom", "apply_patch", "shell", "local_shell", "tool_search", "registered"
 ]
-"""What calls of a tool look like on the client's side."""
+"""The kind of items that calls of a tool are on the client's side."""
 
 
 @frozen(kw_only=True)
@@ -35,7 +35,7 @@ class ToolEntry:
 
     @property
     def identity(self) -> tuple[str, str | None]:
-        """What the client means the tool by: its name, within its namespace."""
+        """The client's name of the tool, within its namespace."""
         return self.name, self.namespace
 
 

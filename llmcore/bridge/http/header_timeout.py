@@ -1,7 +1,7 @@
-"""HTTP/1.1 as uvicorn speaks it, for clients that do not come to the end of a request's head.
+"""uvicorn's HTTP/1.1 with a time limit for the heads of requests.
 
-uvicorn waits for ever for the first request of a connection, and for the rest of one that has
-begun; a few thousand such connections are all that a process can have open.
+uvicorn itself waits without a limit for the first request of a connection, and for the rest of one
+that has begun; a few thousand such connections are all that a process can have open.
 """
 
 import asyncio

@@ -51,7 +51,7 @@ class JsonFormatter(logging.Formatter):
             line.update(facts)
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
-        return json.dumps(line, default=str)  # ASCII: nobody's line ends, no codes of terminals
+        return json.dumps(line, default=str)  # ASCII: no line ends, no terminal codes
 
 
 def set_up(level: str) -> None:
@@ -72,10 +72,10 @@ def set_up(level: str) -> None:
         logger.propagate = name == "uvicorn.error"
         logger.setLevel(_LEVELS[level])
     logging.getLogger("uvicorn.access").disabled = True
-    logging.getLogger("uvicorn.error").addFilter(_is_no_advice)
+    logging.getLogger("uvicorn.error").addFilter(_is_error_or_warning)
 
 
-def _is_no_advice(record: logging.LogRecord) -> bool:
+def _is_error_or_warning(record: logging.LogRecord) -> bool:
     """Return whether a record of uvicorn is news; that WebSockets are refused is on purpose."""
     message = record.getMessage()
     return not message.startswith(("Unsupported upgrade", "No supported WebSocket"))

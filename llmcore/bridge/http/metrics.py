@@ -1,4 +1,4 @@
-"""What the gateway counts, in Prometheus' terms."""
+"""The gateway's metrics, for Prometheus."""
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST

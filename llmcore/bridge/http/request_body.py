@@ -78,7 +78,7 @@ async def read_object(
 
     Raises BridgeError: 408 if it takes more than *seconds* to arrive, 413 if it is larger than
     *limit* bytes (also decompressed), 415 for a content type or coding that we do not read,
-    400 for what is no JSON object.
+    400 for anything but a JSON object.
     """
     encodings = _encodings(headers)
     _check_type(headers)
@@ -111,7 +111,7 @@ def _encodings(headers: Mapping[str, str]) -> tuple[str, ...]:
     found = tuple(name.strip().removeprefix("x-") for name in named)
     kept = tuple(name for name in found if name not in ("", "identity"))
     if unknown := [name for name in kept if name not in _ENCODINGS]:
-        message = f"content-encoding {unknown[0][:40]!r} is none of {', '.join(_ENCODINGS)}"
+        message = f"content-encoding {unknown[0][:40]!r} is not one of {', '.join(_ENCODINGS)}"
     elif len(kept) > 2:
         message = "more than two content codings"
     else:
@@ -166,7 +166,7 @@ def _without(data: bytes, encoding: str, limit: int) -> bytes:
             status=400,
             type="invalid_request_error",
             code="invalid_compression",
-            message=f"the body is no {encoding} data: {error}",
+            message=f"the body is not {encoding} data: {error}",
         ) from error
     if len(plain) > limit:
         raise _too_large(limit)
@@ -233,7 +233,7 @@ def _check_count(count: int, limit: int, things: str, signs: str) -> None:
 
 
 def _strictly(data: bytes) -> JsonValue:
-    """Return the JSON in *data*: numbers that are none are a fault of the client's, not null."""
+    """Return the JSON in *data*; ValueError for NaN and infinities, which are not JSON."""
     try:
         value: JsonValue = msgspec.json.decode(data)
     except (ValueError, RecursionError):  # also for halves of emoji, and long integers
@@ -242,13 +242,13 @@ def _strictly(data: bytes) -> JsonValue:
 
 
 def _not_json(data: bytes, error: ValueError) -> BridgeError:
-    """Say at which byte *data* stops being JSON."""
+    """Return the error of a body that is not JSON, with the byte where it stops being that."""
     position, reason = _first_fault(data, error)
     return BridgeError(
         status=400,
         type="invalid_request_error",
         code="invalid_json",
-        message=f"the body is no JSON at byte {position}: {reason}",
+        message=f"the body is not JSON at byte {position}: {reason}",
     )
 
 

@@ -1,4 +1,4 @@
-"""Running the gateway: one uvicorn server until it is told to stop."""
+"""Running the gateway: one uvicorn server, until SIGINT or SIGTERM."""
 
 import asyncio
 import logging
@@ -52,7 +52,7 @@ def uvicorn_config(app: "ASGIApp", settings: Settings) -> "Config":
     return uvicorn.Config(
         _ending_quietly(app),
         http=timed_heads(settings.limits.body_s),
-        ws="none",  # an upgrade is then a GET, which we refuse in words
+        ws="none",  # an upgrade is then a GET, which is refused with an explanation
         lifespan="on",
         log_config=None,
         access_log=False,

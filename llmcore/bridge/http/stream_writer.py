@@ -13,8 +13,8 @@ _MAX_WAITING_BYTES = 64 * 1024
 class StreamWriter:
     """Bytes on their way to a client.
 
-    What is said is written by `write`, a task of its own: it comes to its turn once nothing more
-    is there to be said at once, so that events which came together cost one write.
+    `write`, a separate task, writes what was sent. It runs once no further event is at hand, so
+    that events which arrived together cost one write.
     """
 
     def __init__(self, send: Send, headers: Callable[[], Headers]) -> None:
@@ -32,7 +32,7 @@ class StreamWriter:
         """Whether the last byte is written."""
 
     def send(self, data: bytes) -> None:
-        """Let *data* be written soon."""
+        """Schedule *data* to be written."""
         self.begun = True
         self._waiting.append(data)
         self._waiting_bytes += len(data)
@@ -40,18 +40,18 @@ class StreamWriter:
 
     @property
     def is_full(self) -> bool:
-        """Whether no more should be said before `flush`."""
+        """Whether `flush` should come before further data."""
         return self._waiting_bytes > _MAX_WAITING_BYTES
 
     async def write(self) -> None:
-        """Write what is said, for ever."""
+        """Write whatever is sent, until it is cancelled."""
         while True:
             await self._pending.wait()
             self._pending = anyio.Event()
             await self.flush()
 
     async def flush(self) -> None:
-        """Write what was said."""
+        """Write what was sent so far."""
         async with self._transmiting:
             await self._flush()
 
@@ -72,7 +72,7 @@ class StreamWriter:
         return headers() or None
 
     async def end(self) -> None:
-        """Write what was said, and that nothing comes after it. Idempotent."""
+        """Write what was sent so far and the end of the body. Idempotent."""
         async with self._transmiting:
             if self.ended:
                 return

@@ -209,7 +209,7 @@ class ResponsesFold:
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """What was lost, changed or invented, from the request to the last event."""
+        """Everything lost, changed or invented, from the request to the last event."""
         return (*self._told, *self._notes.entries)
 
     # -- deltas: the per-token path

@@ -139,7 +139,7 @@ _FIELDS: Final[Mapping[str, Callable[[Mapping[str, Any]], Item | None]]] = {
 def call_part(
     item: Mapping[str, Any], registry: ToolRegistry, registered: tuple[RegisteredTool, ...] = ()
 ) -> ToolCallPart | None:
-    """Return the call that *item* is; None if it is none that the client runs."""
+    """Return the call that *item* is; None if it is not a call that the client runs."""
     kind = _kind_of(item, registered)
     if kind is None:
         return None

@@ -2,8 +2,8 @@
 
 A request whose input ends with a `compaction_trigger` wants one `compaction` item and no answer.
 OpenAI's server makes them itself. Other upstreams are asked for a summary, which the item carries
-sealed; where the item comes back, the summary takes its place. `POST /responses/compact` is asked
-as such a request, and answered in a form of its own: what users said, as they said it, and the
+sealed; where the item comes back, the summary takes its place. `POST /responses/compact` becomes
+such a request, and answered in a form of its own: what users said, as they said it, and the
 item that stands for all else. Sources, read November 2026:
 https://developers.openai.com/api/reference/resources/responses,
 https://developers.openai.com/api/reference/resources/responses/methods/compact.
@@ -37,7 +37,7 @@ ITEM: Final = "compaction"
 
 _VERSION: Final = 1
 _ASK: Final = (
-    "Do not go on with the task now. Write a summary that will take the place of this whole "
+    "Do not continue the task now. Write a summary that will take the place of this whole "
     "conversation: what the user wants, in their own words where they matter; what was decided "
     "and done, with names of files, commands and results; what is still open, and what comes "
     "next. Answer with the summary only."
@@ -88,11 +88,11 @@ class Summary:
 
     @property
     def text(self) -> str:
-        """What was written so far; empty if the model said nothing."""
+        """The text so far; empty if the model wrote none."""
         return "".join(self._texts).strip()
 
     def takes(self, event: LLMEvent) -> bool:
-        """Take what *event* says; whether that was all there is to it."""
+        """Add the text of *event*; return whether it has nothing else to be shown."""
         if isinstance(event, TextEnd) and not event.refusal:
             self._texts.append(event.text)
         return not isinstance(event, StreamStart | StepStart | StepFinish | Finish | ErrorEvent)

@@ -84,7 +84,7 @@ _TIERS: Final = frozenset({"auto", "default", "flex", "scale", "priority"})
 
 
 class ResponseFrame:
-    """What a response says besides its output."""
+    """The fields of a response besides its output."""
 
     def __init__(self, response_id: str, created_at: int, echo: JsonObject) -> None:
         self._id = response_id
@@ -95,7 +95,7 @@ class ResponseFrame:
         """Tokens, as far as the upstream has counted them."""
 
     def finish(self, event: Finish) -> None:
-        """Take what the end of an answer says of all of it."""
+        """Read usage and service tier from the end of an answer."""
         self.usage = self.usage or event.usage
         tier = string(mapping(event.provider_metadata.get(METADATA_KEY)).get("service_tier"))
         self._tier = tier if tier in _TIERS else None
@@ -118,18 +118,18 @@ class ResponseFrame:
 
 
 class Sources:
-    """What an answer rests on: a source is shown where a text cites it, and nowhere else."""
+    """The sources of an answer: one is shown where a text cites it, and nowhere else."""
 
     def __init__(self) -> None:
         self._cited: set[str | None] = set()
         self._sources: list[Source] = []
 
     def cite(self, citations: Iterable[Citation]) -> None:
-        """Take what a text cites."""
+        """Note the citations of a text."""
         self._cited |= {cited.url or cited.document_id for cited in citations}
 
     def add(self, source: Source) -> None:
-        """Take a source of the answer."""
+        """Add a source of the answer."""
         self._sources.append(source)
 
     def note(self, notes: Notes) -> None:
@@ -139,7 +139,7 @@ class Sources:
                 mapping(source.provider_metadata.get(METADATA_KEY)).get("file_id")
             )
             if name not in self._cited:
-                why = f"the source {name} is cited nowhere, and there is no other place for it"
+                why = f"no text cites the source {name}, and the API has no other place for it"
                 notes.dropped("source-dropped", "output", why)
 
 

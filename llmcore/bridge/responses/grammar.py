@@ -221,7 +221,7 @@ class Checker:
         self._expect(self._said is None, "its text was done")
         if what == "delta":
             text = event.get("delta")
-            self._expect(isinstance(text, str) and text, "delta is no text")
+            self._expect(isinstance(text, str) and text, "delta is not a text")
             self._deltas.append(str(text))
             return
         said = event.get(_DONE_FIELD[name])

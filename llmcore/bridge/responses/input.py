@@ -69,7 +69,7 @@ _PREFIXES: Final[Mapping[str, str]] = {
 
 @frozen(kw_only=True)
 class References:
-    """What a request refers to, to be fetched before it is translated."""
+    """The references of a request, to be fetched before it is translated."""
 
     previous_response_id: str | None = None
     items: tuple[str, ...] = ()
@@ -108,7 +108,7 @@ def read_items(
 ) -> tuple[dict[str, Any], ...]:
     """Return the input's items, each with its type and an id.
 
-    BridgeError for what is no list of items, for references to unknown items, and for more
+    BridgeError for anything but a list of items, for references to unknown items, and for more
     than *limit*.
     """
     if isinstance(value, str):
@@ -175,7 +175,7 @@ _ROLES: Final[Mapping[object, Role]] = {
     "developer": "developer",
 }
 _NO_WORDS: Final = frozenset({"additional_tools", "configuration_update"})
-"""Items that change the request and say nothing."""
+"""Items that change the request and are not part of the conversation."""
 _NAMED: Final = frozenset({"function_call", "custom_tool_call"})
 """Calls that say which tool they call; that of others is their type."""
 _HOSTED: Final[Mapping[str, str | None]] = {
@@ -347,7 +347,7 @@ class InputReader:
             return [ImagePart(data=data)]
         returned = native.get(_HOSTED.get(type_) or "")
         if returned in (None, "", []):
-            why = f"the upstream cannot be told of a {type_} without what it returned"
+            why = f"a {type_} item without its result has no form at the upstream"
             self._notes.dropped("hosted-tool-dropped", echo.path, why)
             return []
         name = string(native.get("name")) or type_.removesuffix("_call")

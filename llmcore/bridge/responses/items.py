@@ -39,7 +39,7 @@ Item = dict[str, Any]
 
 
 class OpenItem(Protocol):
-    """What every item can do."""
+    """The interface of all items."""
 
     def close(self, status: str) -> None:
         """End the item."""
@@ -198,7 +198,7 @@ class ReasoningItem:
         }
 
     def end(self, event: ReasoningEnd) -> None:
-        """End a segment; one that shows nothing is no part."""
+        """End a segment; one without text is not shown."""
         if self.open:
             self._writer.write(self._done_type, **self._place(), text=event.text)
             self._part("done", event.text)
@@ -341,7 +341,7 @@ def show_file(
     """Show a picture; any other file is kept, and named in a Diagnostic."""
     part, result = part_of(event), picture(event)
     if result is None or not str(event.media_type).startswith("image/"):
-        why = "a file that is no picture has no form here; it stays in the conversation"
+        why = "the API has no form for files other than pictures; it stays in the conversation"
         notes.dropped("file-dropped", f"output[{writer.index}]", why)
         record.show(part)
         return

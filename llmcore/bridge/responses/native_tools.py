@@ -179,7 +179,7 @@ _KINDS: Final[Mapping[str, HostedToolKind]] = {
     "tool_search": "tool_search",
     "programmatic_tool_calling": "raw",
 }
-"""The client's types of tools that somebody else than the client runs."""
+"""The client's types of tools that the provider runs."""
 
 
 def is_hosted(type_: str) -> bool:

@@ -98,7 +98,7 @@ class CallItem:
         return {"type": type_, "sequence_number": 0, **self._place(), "delta": text}
 
     def call(self, event: ToolCall, text: str) -> None:
-        """Take the whole call, whose input was *text*."""
+        """Emit the whole call, whose input was *text*."""
         self._call = event
         if not self._event:
             self._end_held(event, text)
@@ -203,11 +203,11 @@ class HostedItem:
         self._writer.write(type_, item_id=self._id, output_index=self._writer.index)
 
     def result(self, event: ToolResult) -> None:
-        """Take what the tool returned."""
+        """Emit the result of the tool."""
         self._result = event
 
     def file(self, event: File) -> None:
-        """Take a file that the tool made."""
+        """Emit a file that the tool made."""
         self._files.append(event)
 
     def close(self, status: str) -> None:

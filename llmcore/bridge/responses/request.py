@@ -69,16 +69,15 @@ _ITEMS: Final = frozenset(
 
 @frozen(kw_only=True)
 class Translation:
-    """What the upstream is asked for a request, and what its answer is written with."""
+    """A request for the upstream, and all that its answer is written with."""
 
     request: LLMRequest
-    """What the upstream is asked."""
     registry: ToolRegistry
-    """What its functions stand for, those of earlier turns included."""
+    """The client's tools by their functions, those of earlier turns included."""
     input_items: tuple[JsonObject, ...]
     """The input as items with ids, for listings."""
     echo: JsonObject
-    """What every form of the response repeats of the request."""
+    """The fields of the request that every form of the response repeats."""
     messages: tuple[Message, ...]
     """The whole conversation, without instructions: what is kept if the answer is."""
     before: tuple[Message, ...] = ()
@@ -89,7 +88,7 @@ class Translation:
     stream: bool = False
     store: bool = True
     include: frozenset[str] = frozenset()
-    """What the client wants shown besides the usual."""
+    """Further fields that the client asks for."""
     compacts: bool = False
     """Whether the answer is a summary, to be sent as a `compaction` item."""
 
@@ -280,7 +279,7 @@ _DEFAULTS: Final[Mapping[str, Any]] = {
 }
 _IF_GIVEN: Final = ("prompt_cache_retention",)
 _SECRETS: Final = frozenset({"authorization", "headers"})
-"""What a client gives a server to show an MCP server; each request brings it anew."""
+"""Credentials for an MCP server; each request brings them anew."""
 _FORMAT_DEFAULTS: Final = {"description": None, "strict": False}
 
 

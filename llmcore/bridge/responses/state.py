@@ -1,4 +1,4 @@
-"""What is kept of a response: its conversation, the parts of its answer, and pages of its input."""
+"""The kept parts of a response: its conversation, its answer, and its input in pages."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ class Conversation:
     """The model's name as the client said it."""
     messages: tuple[Message, ...]
     tools: tuple[ToolEntry, ...] = field(default=())
-    """What the functions mean that the messages call."""
+    """The client's tools that the calls of the messages mean."""
 
     def to_json(self) -> JsonValue:
         """Return the conversation as JSON data, for a store."""
@@ -62,7 +62,7 @@ def page(items: Sequence[JsonObject], query: Mapping[str, str]) -> JsonObject:
     if after:
         places = [number for number, item in enumerate(ordered) if item.get("id") == after]
         if not places:
-            raise invalid(f"after names {after[:80]!r}, which is no input item of it", "after")
+            raise invalid(f"after names {after[:80]!r}, which is not an input item of it", "after")
         ordered = ordered[places[0] + 1 :]
     shown = ordered[:limit]
     ids: list[JsonValue] = [item.get("id") for item in shown]
@@ -122,12 +122,12 @@ class AnswerRecord:
         self._unsealed: list[Shown] = []
 
     def add(self, shown: Shown) -> None:
-        """Take the next parts."""
+        """Add the next parts."""
         self._parts.extend(shown.parts)
         self._unsealed.append(shown)
 
     def show(self, part: ContentPart | None, read_back: ContentPart | None = None) -> None:
-        """Take one part that the client sees as *read_back*, or not at all."""
+        """Add one part that the client sees as *read_back*, or not at all."""
         if part is not None:
             self.add(Shown(parts=(part,), read_back=read_back))
 
@@ -142,7 +142,7 @@ class AnswerRecord:
         return self._sealing and any(map(needs_state, self._unsealed))
 
     def seal(self) -> Mapping[str, Any]:
-        """Return `encrypted_content` for all that is not sealed yet; nothing if nobody keeps it."""
+        """Return `encrypted_content` for all that is not sealed yet; empty if it is not kept."""
         if not self._sealing:
             return {}
         unsealed, self._unsealed = self._unsealed, []

@@ -1,4 +1,4 @@
-"""What a request offers the model, and which of that it may or must call.
+"""The tools that a request offers the model, and which of them it may or must call.
 
 The client's tools become functions; each is registered with what it stands for. Source:
 https://developers.openai.com/api/reference/resources/responses/methods/create (`tools`,
@@ -43,7 +43,7 @@ class OfferedTool:
 
     spec: ToolSpec
     entry: ToolEntry | None = None
-    """What the function stands for; None for a tool that the provider runs."""
+    """The client's tool; None for one that the provider runs."""
     type: str = ""
     """The type by which the client named it."""
     label: str | None = None
@@ -58,12 +58,12 @@ class ToolOffer:
 
     @property
     def registry(self) -> ToolRegistry:
-        """What the functions stand for."""
+        """The client's tools by their functions."""
         return ToolRegistry(tuple(tool.entry for tool in self.tools if tool.entry))
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
-        """What the upstream is offered."""
+        """The tools for the upstream."""
         return tuple(tool.spec for tool in self.tools)
 
 
@@ -325,7 +325,7 @@ _MODES = {"auto": ToolChoice.auto, "none": ToolChoice.none, "required": ToolChoi
 def read_tool_choice(native: object, offer: ToolOffer) -> tuple[ToolChoice | None, ToolOffer]:
     """Return the choice, and what of *offer* it leaves.
 
-    Without tools `auto` and `none` say nothing. BridgeError for a choice that nothing fulfils.
+    Without tools `auto` and `none` are left out. BridgeError for a choice that no tool fulfils.
     """
     if isinstance(native, dict) and native.get("type") == "allowed_tools":
         allowed = ToolOffer(_allowed(native, offer))

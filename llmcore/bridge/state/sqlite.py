@@ -66,7 +66,7 @@ _FORGOTTEN_PER_WRITE = 64
 """At most: a bound that was set lower is reached over several writes."""
 _BUSY_S = 5.0
 _ROOM_BYTES = 16 * 1024 * 1024
-"""Free space that the disk must have before an upstream is asked."""
+"""Free space that the disk must have before a request is sent to an upstream."""
 _FULL_S = 5.0
 """How long a store whose file could not grow takes no further records."""
 _THREADS = 32
@@ -227,7 +227,7 @@ class SqliteStore:
             entries, held = entries - 1, held - its_size
 
     def _held(self, db: sqlite3.Connection) -> tuple[int, int]:
-        """Return how many responses the file has and their bytes, counted if no row says so."""
+        """Return the file's count of responses and of their bytes, made anew if it is missing."""
         row = db.execute("select entries, bytes from held").fetchone()
         if row is None:
             row = db.execute(_COUNT).fetchone()
@@ -237,7 +237,7 @@ class SqliteStore:
 
 
 def _forget(db: sqlite3.Connection, response_id: str) -> None:
-    """Take a response out, if it is there, and what it counts for."""
+    """Remove a response, if it is there, and subtract its size."""
     row = db.execute("select size from responses where id = ?", (response_id,)).fetchone()
     if row is not None:
         db.execute("delete from items where response_id = ?", (response_id,))

@@ -1,4 +1,4 @@
-"""What is kept of a response, and the interface of what keeps it.
+"""Records of responses, and the interface of the stores that keep them.
 
 A store forgets a record at the end of its time to live. `put` writes a record and the items
 that can be referred to at once or not at all.
@@ -32,14 +32,14 @@ class Record:
 
     id: str
     owner: str
-    """Whose it is; others do not see it."""
+    """The only caller that can see it."""
     response: JsonObject
     """The response object as the client got it."""
     input_items: tuple[JsonObject, ...] = ()
     conversation: JsonValue = None
     """The conversation, in its own codec's JSON; None if nothing can continue from it."""
     items: Mapping[str, JsonObject] = field(factory=dict)
-    """What later requests may refer to, by id; kept beside the record, not in it."""
+    """Items that later requests may refer to, by id; kept beside the record, not in it."""
 
 
 class Store(Protocol):

@@ -66,7 +66,7 @@ def test_without_a_file_everything_passes() -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("[]", "no JSON object"),
+        ("[]", "not a JSON object"),
         ("{", "map.json"),
         ('{"model": {}}', "unknown model"),
         ('{"models": {"a": "b"}}', "models.a is 'b', not provider/model"),
