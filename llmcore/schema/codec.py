@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import cache
 from math import isfinite
-from typing import Any, Literal, TypeVar, get_args, get_origin
+from typing import Any, Final, Literal, TypeVar, get_args, get_origin
 
 import cattrs
 from attrs import fields_dict, has, resolve_types
@@ -54,16 +54,24 @@ def from_json(type_: type[_T], data: JsonValue) -> _T:
         declared = declared[(Any,) * len(open_)]
     try:
         value: _T = _converter().structure(data, declared)
-    except (cattrs.BaseValidationError, errors.LLMError, TypeError, ValueError) as error:
-        faults = cattrs.transform_error(error, format_exception=_fault)
-        raise errors.InvalidRequestError(
-            f"not a valid {_NAMES.get(type_) or type_.__name__}: {'; '.join(faults)}", cause=error
-        ) from error
+    except READING_ERRORS as error:
+        name = _NAMES.get(type_) or type_.__name__
+        message = f"not a valid {name}: {faults_of(error)}"
+        raise errors.InvalidRequestError(message, cause=error) from error
     if type(type_) is type and not isinstance(value, type_):
         raise errors.InvalidRequestError(
             f"not a valid {type_.__name__}: it is a {type(value).__name__} @ $"
         )
     return value
+
+
+READING_ERRORS: Final = (cattrs.BaseValidationError, errors.LLMError, TypeError, ValueError)
+"""What a converter raises for data that it cannot read."""
+
+
+def faults_of(error: BaseException) -> str:
+    """Return what is wrong with the data that a converter refused, at each path."""
+    return "; ".join(cattrs.transform_error(error, format_exception=_fault))
 
 
 def _fault(error: BaseException, _type: type | None) -> str:
@@ -120,17 +128,23 @@ def _union_of(kind: Any) -> Any:
 def _converter() -> cattrs.Converter:
     """Build the converter, on first use."""
     resolve_types(events.Finish, localns={"LLMResponse": LLMResponse})
-    converter = cattrs.Converter(forbid_extra_keys=True)
-    _scalars(converter)
-    _json(converter)
-    _tuples(converter)
-    _objects(converter)
+    converter = strict_converter(forbid_extra_keys=True)
     _models(converter)
     _errors(converter)
     for union, tag in _UNIONS:
         _tagged(converter, union, tag)
         if union is content.ToolOutputPart:
             _tool_output(converter)
+    return converter
+
+
+def strict_converter(*, forbid_extra_keys: bool) -> cattrs.Converter:
+    """Return a converter that checks scalars, lists and objects, and copies JSON both ways."""
+    converter = cattrs.Converter(forbid_extra_keys=forbid_extra_keys)
+    _scalars(converter)
+    _json(converter)
+    _tuples(converter)
+    _objects(converter)
     return converter
 
 
@@ -142,7 +156,7 @@ def _objects(converter: cattrs.Converter) -> None:
 
     def structure(kind: type) -> Any:
         read: Any = make_dict_structure_fn(kind, converter)
-        return lambda data, _: read(_object(data), kind)
+        return lambda data, _: read(object_of(data), kind)
 
     converter.register_unstructure_hook_factory(has, unstructure)
     converter.register_structure_hook_factory(has, structure)
@@ -155,7 +169,7 @@ def _tagged(converter: cattrs.Converter, union: Any, tag: Callable[[type], str])
     known = [tag(member) for member in get_args(union)]
 
     def structure(data: object, _: object) -> object:
-        given = _object(data)
+        given = object_of(data)
         if given.get("type") not in known:
             raise ValueError(f"type is {given.get('type')!r}, not one of {', '.join(known)}")
         return read(given, union)
@@ -163,32 +177,37 @@ def _tagged(converter: cattrs.Converter, union: Any, tag: Callable[[type], str])
     converter.register_structure_hook(union, structure)
 
 
+def is_tuple(kind: Any) -> bool:
+    """Return whether *kind* is a tuple of any length."""
+    return get_origin(kind) is tuple and get_args(kind)[1:] == (...,)
+
+
 def _tuples(converter: cattrs.Converter) -> None:
     """Read lists only: a string is no list of its characters."""
 
-    def is_tuple(kind: Any) -> bool:
-        return get_origin(kind) is tuple and get_args(kind)[1:] == (...,)
-
     def structure(kind: Any) -> Any:
         read = list_structure_factory(kind, converter)
-        return lambda data, _: tuple(read(_list(data), kind))
+        return lambda data, _: tuple(read(list_of(data), kind))
 
     converter.register_structure_hook_factory(is_tuple, structure)
 
 
-def _object(data: object) -> dict[str, Any]:
+def object_of(data: object) -> dict[str, Any]:
+    """Return *data* as an object; TypeError if it is not one."""
     if not isinstance(data, Mapping):
-        raise TypeError(f"expected an object, got {_kind(data)}")
+        raise TypeError(f"expected an object, got {kind_of(data)}")
     return dict(data)
 
 
-def _list(data: object) -> list[Any]:
+def list_of(data: object) -> list[Any]:
+    """Return *data* as a list; TypeError if it is not one."""
     if not isinstance(data, list | tuple):
-        raise TypeError(f"expected a list, got {_kind(data)}")
+        raise TypeError(f"expected a list, got {kind_of(data)}")
     return list(data)
 
 
-def _kind(data: object) -> str:
+def kind_of(data: object) -> str:
+    """Return the type of JSON *data*, for error messages."""
     return "null" if data is None else type(data).__name__
 
 
@@ -199,7 +218,7 @@ def _models(converter: cattrs.Converter) -> None:
         return model if isinstance(model, str) else {"id": model.id, "provider": model.provider}
 
     def structure(data: object, _: object) -> Model:
-        given = _object(data)
+        given = object_of(data)
         if given.keys() != {"id", "provider"} or not all(
             isinstance(item, str) for item in given.values()
         ):
@@ -229,7 +248,7 @@ def _scalars(converter: cattrs.Converter) -> None:
     """Check scalars instead of coercing them, as cattrs would."""
     for kind in (str, int, float, bool):
         converter.register_structure_hook(kind, _exactly(kind))
-    converter.register_structure_hook_factory(_is_literal, _one_of)
+    converter.register_structure_hook_factory(is_literal, _one_of)
     converter.register_structure_hook(bytes, lambda data, _: _bytes(data))
     converter.register_unstructure_hook(bytes, lambda data: base64.b64encode(data).decode())
     converter.register_structure_hook(datetime, lambda data, _: _moment(data))
@@ -240,7 +259,7 @@ def _exactly(kind: type) -> Any:
     def check(data: object, _: object) -> object:
         value = float(data) if kind is float and type(data) is int else data
         if type(value) is not kind:
-            raise TypeError(f"expected {kind.__name__}, got {_kind(data)}")
+            raise TypeError(f"expected {kind.__name__}, got {kind_of(data)}")
         if isinstance(value, float) and not isfinite(value):
             raise ValueError(f"{value} is no number that JSON can say")
         return value
@@ -248,7 +267,8 @@ def _exactly(kind: type) -> Any:
     return check
 
 
-def _is_literal(kind: Any) -> bool:
+def is_literal(kind: Any) -> bool:
+    """Return whether *kind* is a `Literal`."""
     origin: Any = get_origin(kind)
     return origin is Literal
 
@@ -264,7 +284,7 @@ def _one_of(words: Any) -> Any:
 
 def _bytes(data: object) -> bytes:
     if not isinstance(data, str):
-        raise TypeError(f"expected base64, got {_kind(data)}")
+        raise TypeError(f"expected base64, got {kind_of(data)}")
     try:
         return base64.b64decode(data, validate=True)
     except ValueError as error:
@@ -273,7 +293,7 @@ def _bytes(data: object) -> bytes:
 
 def _moment(data: object) -> datetime:
     if not isinstance(data, str):
-        raise TypeError(f"expected an ISO 8601 date and time, got {_kind(data)}")
+        raise TypeError(f"expected an ISO 8601 date and time, got {kind_of(data)}")
     return datetime.fromisoformat(data)
 
 
@@ -325,7 +345,7 @@ def _errors(converter: cattrs.Converter) -> None:
         return data
 
     def structure(data: object, _: object) -> errors.LLMError:
-        given = _object(data)
+        given = object_of(data)
         kind = errors.error_types().get(str(given.pop("type", None)))
         if kind is None:
             raise ValueError("type names none of the error classes")

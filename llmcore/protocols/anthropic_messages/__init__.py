@@ -7,7 +7,7 @@ stand.
 In reading order: `names` (ids, words and tables of both directions), `models` (what each accepts);
 building the request: `body`, `reasoning`, `messages`, `parts`, `tools`, `caching`; reading the
 response: `state`, `content`, `calls`, `finish`, `stream`. The rules of Claude, whoever serves it,
-are in `llmcore.protocols.claude`. `types` is the API's contract as strict values; the protocol
+are in `llmcore.protocols.claude`. `contract` is the API as strict values; the protocol
 itself reads and writes plain JSON.
 """
 

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmcore.protocols.anthropic_messages import types
-from llmcore.protocols.anthropic_messages.types import blocks, events, tools
-from llmcore.protocols.anthropic_messages.types import request as requests
-from llmcore.protocols.anthropic_messages.types import response as responses
+from llmcore.protocols.anthropic_messages import contract
+from llmcore.protocols.anthropic_messages.contract import blocks, response, tools
+from llmcore.protocols.anthropic_messages.contract import request as requests
 from llmcore.schema.errors import InvalidRequestError, StreamError
 from tests.support.strategies.values import json_objects, json_values, texts
 from tests.support.wire.anthropic import begin, delta, end, message, start, stop, stream_of, text
@@ -28,7 +27,7 @@ CITED = {"cited_text": "x", "document_index": 0, "document_title": None}
 
 def round_trip(*, tolerant: bool = False, **fields: Any) -> dict[str, Any]:
     """Read and write a request with *fields*."""
-    return types.write(types.read_request({**HELLO, **fields}, tolerant=tolerant))
+    return contract.write(contract.read_request({**HELLO, **fields}, tolerant=tolerant))
 
 
 def in_content(block: Any, role: str = "user") -> dict[str, Any]:
@@ -42,7 +41,7 @@ def test_required_fields(missing: str) -> None:
     data = {name: value for name, value in HELLO.items() if name != missing}
 
     with pytest.raises(InvalidRequestError, match=rf"required field missing @ \$\.{missing}"):
-        types.read_request(data)
+        contract.read_request(data)
 
 
 FIELDS: list[dict[str, Any]] = [
@@ -255,30 +254,30 @@ def test_what_the_contract_does_not_have_is_read_only_tolerantly(fields: dict[st
 def test_what_is_none_of_the_variants_is_an_error(fields: dict[str, Any], why: str) -> None:
     """Unions are strict: an unknown choice, source or type names its path."""
     with pytest.raises(InvalidRequestError) as caught:
-        types.read_request({**HELLO, **fields})
+        contract.read_request({**HELLO, **fields})
 
     assert why in caught.value.message
 
 
 def test_unknown_fields_are_kept_at_the_top_only() -> None:
     """Unknown top-level fields are kept and written back; sub-structures drop theirs."""
-    request = types.read_request(
+    request = contract.read_request(
         {**HELLO, "container": "c", "thinking": {"type": "disabled", "new": 1}}
     )
 
     assert request.extra_fields == {"container": "c"}
-    written = types.write(request)
+    written = contract.write(request)
     assert written["container"] == "c"
     assert written["thinking"] == {"type": "disabled"}
 
 
 def test_a_field_that_is_set_wins_over_an_unknown_one() -> None:
     """An explicit field is written, not the unknown one of its name."""
-    request = types.Request(
+    request = contract.MessagesRequest(
         model="m", max_tokens=1, messages=(), extra_fields={"max_tokens": 9, "top_k": 3}
     )
 
-    assert types.write(request) == {"model": "m", "max_tokens": 1, "top_k": 3, "messages": []}
+    assert contract.write(request) == {"model": "m", "max_tokens": 1, "top_k": 3, "messages": []}
 
 
 def test_messages_are_written_last() -> None:
@@ -291,8 +290,8 @@ def test_a_request_is_read_or_refused(data: Any) -> None:
     """Whatever comes, the error is ours."""
     for tolerant in (False, True):
         with suppress(InvalidRequestError):
-            request = types.read_request({**HELLO, **data}, tolerant=tolerant)
-            assert types.read_request(types.write(request), tolerant=tolerant) == request
+            request = contract.read_request({**HELLO, **data}, tolerant=tolerant)
+            assert contract.read_request(contract.write(request), tolerant=tolerant) == request
 
 
 # -- responses
@@ -300,10 +299,10 @@ def test_a_request_is_read_or_refused(data: Any) -> None:
 
 def test_absent_usage_is_not_zero() -> None:
     """What the provider did not count is None, and is not written."""
-    read = types.read_response(message(text("a"), usage={"input_tokens": 0}))
+    read = contract.read_response(message(text("a"), usage={"input_tokens": 0}))
 
-    assert read.usage == responses.Usage(input_tokens=0)
-    assert types.write(read)["usage"] == {"input_tokens": 0}
+    assert read.usage == response.MessagesUsage(input_tokens=0)
+    assert contract.write(read)["usage"] == {"input_tokens": 0}
 
 
 def test_cache_writes_are_split_by_lifetime() -> None:
@@ -314,18 +313,18 @@ def test_cache_writes_are_split_by_lifetime() -> None:
         "server_tool_use": {"web_search_requests": 4},
     }
 
-    read = types.read_response(message(usage=usage))
+    read = contract.read_response(message(usage=usage))
 
     assert read.usage is not None
-    assert read.usage.cache_creation == responses.CacheCreation(
+    assert read.usage.cache_creation == response.CacheCreation(
         ephemeral_5m_input_tokens=2, ephemeral_1h_input_tokens=3
     )
-    assert read.usage.server_tool_use == responses.ServerToolUsage(web_search_requests=4)
+    assert read.usage.server_tool_use == response.ServerToolUsage(web_search_requests=4)
 
 
 def test_a_response_always_has_a_list_of_content() -> None:
     """An empty answer is written as `[]`, with its null stop reason."""
-    written = types.write(types.Response(id="msg", model="m", content=()))
+    written = contract.write(contract.MessagesResponse(id="msg", model="m", content=()))
 
     assert written == {
         "type": "message",
@@ -341,7 +340,7 @@ def test_a_response_always_has_a_list_of_content() -> None:
 def test_content_that_is_no_list_is_an_error() -> None:
     """`content: null` is no response."""
     with pytest.raises(StreamError, match="expected a list, got null"):
-        types.read_response({**message(), "content": None})
+        contract.read_response({**message(), "content": None})
 
 
 @pytest.mark.parametrize("field", ["id", "type", "role", "content", "model"])
@@ -350,14 +349,14 @@ def test_a_response_without_a_required_field_is_refused(field: str) -> None:
     data = {name: value for name, value in message(text("a")).items() if name != field}
 
     with pytest.raises(StreamError, match=field):
-        types.read_response(data)
+        contract.read_response(data)
 
 
 def test_a_response_without_usage_is_read() -> None:
     """What was not counted is not there, and is not written."""
     data = {name: value for name, value in message(text("a")).items() if name != "usage"}
 
-    assert types.write(types.read_response(data)) == data
+    assert contract.write(contract.read_response(data)) == data
 
 
 CONTRACT_BLOCKS: list[dict[str, Any]] = [
@@ -375,7 +374,7 @@ def test_the_blocks_of_a_response_are_the_contracts(block: dict[str, Any]) -> No
     """Each of the six is written as it was read."""
     data = message(block)
 
-    assert types.write(types.read_response(data)) == data
+    assert contract.write(contract.read_response(data)) == data
 
 
 @pytest.mark.parametrize(
@@ -390,9 +389,9 @@ def test_the_blocks_of_a_response_are_the_contracts(block: dict[str, Any]) -> No
 )
 def test_a_response_with_later_values_is_read_only_tolerantly(data: Any, why: str) -> None:
     """Blocks, stop reasons and roles that the contract does not have need the tolerant mode."""
-    assert types.write(types.read_response(data, tolerant=True)) == data
+    assert contract.write(contract.read_response(data, tolerant=True)) == data
     with pytest.raises(StreamError) as caught:
-        types.read_response(data)
+        contract.read_response(data)
     assert why in caught.value.message
 
 
@@ -402,9 +401,9 @@ def test_a_response_with_later_values_is_read_only_tolerantly(data: Any, why: st
 )
 def test_the_stop_reasons_of_the_contract_are_read(reason: str | None) -> None:
     """The six, and null; in a whole response and in a stream."""
-    assert types.read_response(message(stop=reason)).stop_reason == reason
+    assert contract.read_response(message(stop=reason)).stop_reason == reason
     [change, _] = end(reason)
-    assert types.write(types.read_event(change)) == change
+    assert contract.write(contract.read_event(change)) == change
 
 
 @pytest.mark.parametrize(
@@ -417,41 +416,41 @@ def test_the_stop_reasons_of_the_contract_are_read(reason: str | None) -> None:
 )
 def test_events_with_later_values_are_read_only_tolerantly(event: dict[str, Any]) -> None:
     """The same in a stream."""
-    assert types.write(types.read_event(event, tolerant=True)) == event
+    assert contract.write(contract.read_event(event, tolerant=True)) == event
     with pytest.raises(StreamError):
-        types.read_event(event)
+        contract.read_event(event)
 
 
 # -- events
 
 
-DELTAS: list[tuple[dict[str, Any], events.BlockDelta]] = [
-    ({"type": "text_delta", "text": "a"}, events.TextDelta("a")),
-    ({"type": "input_json_delta", "partial_json": "{"}, events.InputJsonDelta("{")),
-    ({"type": "thinking_delta", "thinking": "t"}, events.ThinkingDelta("t")),
-    ({"type": "signature_delta", "signature": "s"}, events.SignatureDelta("s")),
+DELTAS: list[tuple[dict[str, Any], response.BlockDelta]] = [
+    ({"type": "text_delta", "text": "a"}, response.TextBlockDelta("a")),
+    ({"type": "input_json_delta", "partial_json": "{"}, response.InputJsonDelta("{")),
+    ({"type": "thinking_delta", "thinking": "t"}, response.ThinkingDelta("t")),
+    ({"type": "signature_delta", "signature": "s"}, response.SignatureDelta("s")),
 ]
 
 
 @pytest.mark.parametrize(("data", "expected"), DELTAS)
-def test_deltas(data: dict[str, Any], expected: events.BlockDelta) -> None:
+def test_deltas(data: dict[str, Any], expected: response.BlockDelta) -> None:
     """Each delta is read as its type, and written as it was read."""
     event: dict[str, Any] = {"type": "content_block_delta", "index": 0, "delta": data}
 
-    read = types.read_event(event)
+    read = contract.read_event(event)
 
-    assert read == events.ContentBlockDelta(0, expected)
-    assert types.write(read) == event
+    assert read == response.ContentBlockDeltaEvent(0, expected)
+    assert contract.write(read) == event
 
 
 def test_a_citation_delta_holds_one_citation() -> None:
     """A citation comes whole."""
     citation = {"type": "char_location", **CITED, "start_char_index": 0, "end_char_index": 1}
-    read = types.read_event(delta(0, "citations_delta", citation=citation))
+    read = contract.read_event(delta(0, "citations_delta", citation=citation))
 
-    assert isinstance(read, events.ContentBlockDelta)
-    assert isinstance(read.delta, events.CitationsDelta)
-    assert types.write(read.delta.citation) == citation
+    assert isinstance(read, response.ContentBlockDeltaEvent)
+    assert isinstance(read.delta, response.CitationsDelta)
+    assert contract.write(read.delta.citation) == citation
 
 
 @pytest.mark.parametrize(
@@ -467,21 +466,21 @@ def test_a_citation_delta_holds_one_citation() -> None:
 )
 def test_events_are_written_as_they_were_read(event: dict[str, Any]) -> None:
     """Every event of the union round-trips."""
-    assert types.write(types.read_event(event)) == event
+    assert contract.write(contract.read_event(event)) == event
 
 
 @pytest.mark.parametrize("event", [{"type": "surprise"}, {}, [], delta(0, "colour_delta")])
 def test_an_unknown_event_is_none_of_the_union(event: Any) -> None:
     """The typed union is strict; the protocol's stream is not."""
     with pytest.raises(StreamError):
-        types.read_event(event)
+        contract.read_event(event)
 
 
 @given(json_values())
 def test_an_event_is_read_or_refused(data: Any) -> None:
     """Whatever comes, the error is ours."""
     try:
-        types.read_event(data)
+        contract.read_event(data)
     except StreamError:
         return
 
@@ -493,7 +492,7 @@ GOOD = stream_of(message(text("Hello"), {"type": "redacted_thinking", "data": "d
 
 def checked(stream: list[dict[str, Any]], *, tolerant: bool = False) -> None:
     """Check the sequence of *stream*."""
-    types.check_sequence(map(types.read_event, stream), tolerant=tolerant)
+    contract.check_sequence(map(contract.read_event, stream), tolerant=tolerant)
 
 
 def test_a_good_sequence() -> None:
@@ -574,18 +573,18 @@ def test_any_order_of_events_is_good_or_a_stream_error(stream: list[dict[str, An
 
 def test_values_can_be_built_by_hand() -> None:
     """A request written in code is the JSON that the API documents."""
-    marked = blocks.TextBlock("Hi", cache_control=types.CacheControl())
-    request = types.Request(
+    marked = blocks.TextBlock("Hi", cache_control=contract.CacheControl())
+    request = contract.MessagesRequest(
         model="claude-opus-5",
         max_tokens=64,
         thinking=requests.ThinkingAdaptive(),
-        tools=(tools.BashTool(), tools.Tool(name="f", input_schema={"type": "object"})),
+        tools=(tools.BashTool(), tools.ClientTool(name="f", input_schema={"type": "object"})),
         tool_choice=tools.ToolChoiceTool("f"),
         system="Be brief.",
-        messages=(types.Message("user", (marked,)),),
+        messages=(contract.InputMessage("user", (marked,)),),
     )
 
-    assert types.write(request) == {
+    assert contract.write(request) == {
         "model": "claude-opus-5",
         "max_tokens": 64,
         "thinking": {"type": "adaptive"},

@@ -13,8 +13,8 @@ Source: https://platform.claude.com/docs/en/build-with-claude/streaming, read No
 
 from collections.abc import Iterable
 
-from llmcore.protocols.anthropic_messages.types import events
-from llmcore.protocols.anthropic_messages.types.response import Response, Usage
+from llmcore.protocols.anthropic_messages.contract import response as events
+from llmcore.protocols.anthropic_messages.contract.response import MessagesResponse, MessagesUsage
 from llmcore.schema.errors import StreamError
 
 _FITTING: dict[str, frozenset[str]] = {
@@ -40,7 +40,7 @@ class SequenceChecker:
 
     def __init__(self, *, tolerant: bool = False) -> None:
         self._tolerant = tolerant
-        self._message: Response | None = None
+        self._message: MessagesResponse | None = None
         self._open: dict[int, str] = {}
         self._given: set[int] = set()
         """Open blocks that `message_start` brought."""
@@ -57,7 +57,7 @@ class SequenceChecker:
         if self._ended:
             raise self._fault(event, "nothing may follow the end of the stream")
         if self._message is None and not isinstance(
-            event, events.MessageStart | events.Ping | events.ErrorResponse
+            event, events.MessageStartEvent | events.PingEvent | events.ErrorResponse
         ):
             raise self._fault(event, "message_start comes first")
         self._take(event)
@@ -70,27 +70,27 @@ class SequenceChecker:
 
     def _take(self, event: events.StreamEvent) -> None:
         match event:
-            case events.ContentBlockDelta():
+            case events.ContentBlockDeltaEvent():
                 self._delta(event)
-            case events.ContentBlockStart():
+            case events.ContentBlockStartEvent():
                 self._start(event)
-            case events.ContentBlockStop():
+            case events.ContentBlockStopEvent():
                 if self._open.pop(event.index, None) is None:
                     raise self._fault(event, f"block {event.index} is not open")
-            case events.MessageStart():
+            case events.MessageStartEvent():
                 self._begin(event)
-            case events.MessageDelta():
+            case events.MessageDeltaEvent():
                 self._finish(event)
-            case events.MessageStop():
+            case events.MessageStopEvent():
                 if not (self._finished or self._stated):
                     raise self._fault(event, "message_delta comes before it")
                 self._ended = True
             case events.ErrorResponse():
                 self._ended = True
-            case events.Ping():
+            case events.PingEvent():
                 pass
 
-    def _begin(self, event: events.MessageStart) -> None:
+    def _begin(self, event: events.MessageStartEvent) -> None:
         message = self._message
         if message is not None and (message.id, message.model) != (
             event.message.id,
@@ -102,7 +102,7 @@ class SequenceChecker:
         self._message = event.message
         self._count(event, event.message.usage)
 
-    def _take_given(self, event: events.MessageStart) -> None:
+    def _take_given(self, event: events.MessageStartEvent) -> None:
         content = event.message.content
         if content and not self._tolerant:
             raise self._fault(event, "content comes in blocks of its own")
@@ -112,7 +112,7 @@ class SequenceChecker:
             self._open[index] = getattr(block, "type", "")
         self._stated = self._tolerant and event.message.stop_reason is not None
 
-    def _start(self, event: events.ContentBlockStart) -> None:
+    def _start(self, event: events.ContentBlockStartEvent) -> None:
         if self._finished:
             raise self._fault(event, "no block may follow message_delta")
         if event.index in self._seen:
@@ -120,20 +120,20 @@ class SequenceChecker:
         self._seen.add(event.index)
         self._open[event.index] = getattr(event.content_block, "type", "")
 
-    def _delta(self, event: events.ContentBlockDelta) -> None:
+    def _delta(self, event: events.ContentBlockDeltaEvent) -> None:
         kind = self._open.get(event.index)
         if kind is None:
             raise self._fault(event, f"block {event.index} is not open")
         if event.delta.type not in _FITTING.get(kind, {event.delta.type}):
             raise self._fault(event, f"a {kind} block takes no {event.delta.type}")
 
-    def _finish(self, event: events.MessageDelta) -> None:
+    def _finish(self, event: events.MessageDeltaEvent) -> None:
         if unfinished := sorted(self._open.keys() - self._given):
             raise self._fault(event, f"blocks are still open: {unfinished}")
         self._finished = True
         self._count(event, event.usage)
 
-    def _count(self, event: events.StreamEvent, usage: Usage | None) -> None:
+    def _count(self, event: events.StreamEvent, usage: MessagesUsage | None) -> None:
         """Check that the output only grows: each count is of the whole answer so far.
 
         Input counts may fall, where the provider shortened the conversation on the way.

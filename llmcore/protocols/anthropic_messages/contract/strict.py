@@ -7,15 +7,8 @@ The types model more than that: what later versions of the API added. Reading wi
 from collections.abc import Mapping
 from typing import Any, Final
 
-from llmcore.protocols.anthropic_messages.types import (
-    blocks,
-    events,
-    request,
-    response,
-    sources,
-    tools,
-)
-from llmcore.protocols.anthropic_messages.types.shapes import Raw
+from llmcore.protocols.anthropic_messages.contract import blocks, request, response, tools
+from llmcore.protocols.anthropic_messages.contract.blocks import Raw
 
 LATER: Final[frozenset[type]] = frozenset(
     {
@@ -30,10 +23,10 @@ LATER: Final[frozenset[type]] = frozenset(
         blocks.ToolSearchToolResultBlock,
         blocks.AdvisorToolResultBlock,
         blocks.ContainerUploadBlock,
-        events.CompactionDelta,
+        response.CompactionDelta,
         request.ThinkingAdaptive,
         request.ThinkingBetweenTools,
-        sources.FileSource,
+        blocks.FileSource,
         tools.MemoryTool,
         tools.ComputerTool,
         tools.Toolset,
@@ -56,9 +49,9 @@ STOP_REASONS: Final = (
 )
 
 _VALUES: Final[Mapping[type, Mapping[str, tuple[str, ...]]]] = {
-    request.Message: {"role": ("user", "assistant")},
-    response.Response: {"role": ("assistant",), "stop_reason": STOP_REASONS},
-    events.MessageChange: {"stop_reason": STOP_REASONS},
+    request.InputMessage: {"role": ("user", "assistant")},
+    response.MessagesResponse: {"role": ("assistant",), "stop_reason": STOP_REASONS},
+    response.MessageChange: {"stop_reason": STOP_REASONS},
     tools.BashTool: {"type": ("bash_20250124",)},
     tools.TextEditorTool: {
         "type": ("text_editor_20250124", "text_editor_20250429", "text_editor_20250728")
@@ -67,7 +60,7 @@ _VALUES: Final[Mapping[type, Mapping[str, tuple[str, ...]]]] = {
 }
 """The values of fields that admit fewer than their type; null stays what it is."""
 
-_REQUIRED: Final[Mapping[type, tuple[str, ...]]] = {response.Response: ("role",)}
+_REQUIRED: Final[Mapping[type, tuple[str, ...]]] = {response.MessagesResponse: ("role",)}
 """Fields that must be there although their type has a default."""
 
 

@@ -8,13 +8,17 @@ from typing import ClassVar, Literal, TypeAlias, Union
 
 from attrs import field, frozen
 
-from llmcore.protocols.anthropic_messages.types.citations import CitationsConfig
-from llmcore.protocols.anthropic_messages.types.shapes import CacheControl, Raw, always
+from llmcore.protocols.anthropic_messages.contract.blocks import (
+    CacheControl,
+    CitationsConfig,
+    Raw,
+    always,
+)
 from llmcore.schema.json import JsonObject
 
 
 @frozen(kw_only=True)
-class Tool:
+class ClientTool:
     """A tool of the caller's own. Its type, `custom`, is not written: it is the default."""
 
     name: str
@@ -178,7 +182,7 @@ class McpToolset:
 
 
 AnyTool: TypeAlias = Union[
-    Tool,
+    ClientTool,
     BashTool,
     TextEditorTool,
     MemoryTool,

@@ -7,14 +7,17 @@ from typing import ClassVar, Literal, TypeAlias, Union
 
 from attrs import field, frozen
 
-from llmcore.protocols.anthropic_messages.types.blocks import ContentBlock, TextBlock
-from llmcore.protocols.anthropic_messages.types.shapes import CacheControl
-from llmcore.protocols.anthropic_messages.types.tools import AnyTool, ToolChoice
+from llmcore.protocols.anthropic_messages.contract.blocks import (
+    CacheControl,
+    ContentBlock,
+    TextBlock,
+)
+from llmcore.protocols.anthropic_messages.contract.tools import AnyTool, ToolChoice
 from llmcore.schema.json import JsonObject, plain_object
 
 
 @frozen
-class Message:
+class InputMessage:
     """A turn: a string, or blocks.
 
     `system` is only taken by some models, and only after a user's turn.
@@ -27,7 +30,7 @@ class Message:
 
 
 @frozen
-class Metadata:
+class RequestMetadata:
     """Whom the request is made for."""
 
     user_id: str | None = None
@@ -89,7 +92,7 @@ class OutputConfig:
 
 
 @frozen(kw_only=True)
-class Request:
+class MessagesRequest:
     """The body of `POST /v1/messages`.
 
     Top-level fields that are not modelled are kept in `extra_fields` and written back; a
@@ -105,7 +108,7 @@ class Request:
     stop_sequences: tuple[str, ...] | None = None
     thinking: Thinking | None = None
     output_config: OutputConfig | None = None
-    metadata: Metadata | None = None
+    metadata: RequestMetadata | None = None
     service_tier: Literal["auto", "standard_only"] | None = None
     cache_control: CacheControl | None = None
     """Asks the provider to place a breakpoint on the last block by itself."""
@@ -113,4 +116,4 @@ class Request:
     tool_choice: ToolChoice | None = None
     tools: tuple[AnyTool, ...] | None = None
     system: str | tuple[TextBlock, ...] | None = None
-    messages: tuple[Message, ...]
+    messages: tuple[InputMessage, ...]

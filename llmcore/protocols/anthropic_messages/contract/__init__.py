@@ -1,0 +1,44 @@
+"""The contract of Anthropic's Messages API as strict values: requests, responses, stream events.
+
+Modules in reading order: `blocks`, `tools`, `request`, `response` (whole and streamed), `codec`
+(JSON in and out), `strict` (what it reads unless told to be tolerant), `sequence` (the rules of a
+stream).
+
+    request = contract.read_request(body)                 # InvalidRequestError names each path
+    response = contract.read_response(document)           # StreamError
+    event = contract.read_event(data, tolerant=True)      # also what is newer than the contract
+    contract.check_sequence(events)                       # StreamError: event 3 is out of place
+
+The protocol itself builds and reads plain JSON and does not need these values.
+"""
+
+from llmcore.protocols.anthropic_messages.contract.blocks import CacheControl, Raw
+from llmcore.protocols.anthropic_messages.contract.codec import (
+    read_event,
+    read_request,
+    read_response,
+    write,
+)
+from llmcore.protocols.anthropic_messages.contract.request import InputMessage, MessagesRequest
+from llmcore.protocols.anthropic_messages.contract.response import (
+    MessagesResponse,
+    MessagesUsage,
+    StreamEvent,
+)
+from llmcore.protocols.anthropic_messages.contract.sequence import SequenceChecker, check_sequence
+
+__all__ = [
+    "CacheControl",
+    "InputMessage",
+    "MessagesRequest",
+    "MessagesResponse",
+    "MessagesUsage",
+    "Raw",
+    "SequenceChecker",
+    "StreamEvent",
+    "check_sequence",
+    "read_event",
+    "read_request",
+    "read_response",
+    "write",
+]
