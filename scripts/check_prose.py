@@ -17,13 +17,11 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[1]
 
 NOT_YET = {
-    "llmcore/catalog",
     "llmcore/cli",
     "llmcore/client",
     "llmcore/folds",
     "llmcore/generation",
     "llmcore/protocols",
-    "llmcore/routes",
     "llmcore/schema",
     "llmcore/sync",
 }

@@ -1,4 +1,4 @@
-"""What a call cost, in US dollars."""
+"""The cost of a call, in US dollars."""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -12,7 +12,7 @@ from llmcore.catalog.records import catalog, model_at
 from llmcore.schema.errors import ConfigurationError
 
 Capability: TypeAlias = Literal["reasoning", "vision", "tools", "structured_output"]
-"""What a model may be asked to be able to do."""
+"""A capability that a model can be chosen by."""
 
 _LONG_AGO: Final = date(1970, 1, 1)
 _GENERATION: Final = timedelta(days=30)

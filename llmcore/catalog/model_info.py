@@ -1,4 +1,4 @@
-"""What the catalog knows of a model."""
+"""A model in the catalog: limits, capabilities and prices."""
 
 from collections.abc import Mapping
 from datetime import date, time
@@ -8,7 +8,7 @@ from attrs import field, frozen
 
 @frozen(kw_only=True)
 class Rates:
-    """US dollars per million tokens; None is no price of its own.
+    """US dollars per million tokens; None where there is no separate price.
 
     Cached tokens that have none are billed as other input, an hour's writes as 5 minutes'.
     """
@@ -33,7 +33,7 @@ class LongContext:
 class Hours:
     """The rates at certain hours of every day: from *start* on, before *end*, UTC.
 
-    An end that is no later than the start is the next day's.
+    An end that is not later than the start is on the next day.
     """
 
     start: time
@@ -43,7 +43,7 @@ class Hours:
 
 @frozen(kw_only=True)
 class Prices:
-    """What a model's tokens cost: list prices, without taxes and discounts."""
+    """The list prices of a model's tokens, without taxes and discounts."""
 
     standard: Rates
     long_context: tuple[LongContext, ...] = ()
@@ -67,7 +67,7 @@ class ModelInfo:
     context_window: int | None = None
     """Tokens of input and output together."""
     max_output: int | None = None
-    """Tokens."""
+    """The most tokens of one answer."""
     supports_tools: bool | None = None
     supports_vision: bool | None = None
     supports_reasoning: bool | None = None

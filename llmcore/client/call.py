@@ -98,7 +98,7 @@ class _Answer:
 
 
 class Call:
-    """The source of a call's events. Nothing happens before the first batch is asked for."""
+    """The source of a call's events. Nothing happens before the first batch is requested."""
 
     def __init__(
         self,
@@ -111,10 +111,10 @@ class Call:
         self._prepare = prepare
         self._timeouts = timeouts
         self._cut = cut
-        """The decoder of the call that this one goes on with."""
+        """The decoder of the call that this one continues."""
         self._raw = raw
         self.accumulator = Accumulator() if cut is None else cut.accumulator
-        """What has arrived so far."""
+        """The answer so far."""
         self._answer: _Answer | None = None
         self._sent: HttpRequest | None = None
         self._provider: str | None = None
@@ -302,7 +302,7 @@ class Call:
         return (event,)
 
     def _redact(self, error: LLMError) -> None:
-        """Take out our credentials, which some servers quote back."""
+        """Remove our credentials, which some servers quote back."""
         secrets = () if self._sent is None else self._sent.secrets
         error.message = redact(error.message, secrets)
         error.args = (error.message,)
@@ -326,7 +326,7 @@ async def _read_out(chunks: AsyncGenerator[bytes, None]) -> None:
     """Read what follows the whole answer, so that its connection can be used again.
 
     It is the end of the body, and nearly always there already. What a server sends
-    or lacks after that is not worth waiting for, and no error.
+    or omits after that is not worth waiting for, and is not an error.
     """
     left = _LINGERING_BYTES
     with anyio.move_on_after(_LINGERING_SECONDS), contextlib.suppress(LLMError):

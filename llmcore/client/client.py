@@ -46,7 +46,7 @@ _PROBE_MODEL = "any"
 
 
 class ModelSource(Protocol):
-    """What a provider must have to be registered: facades and routes have it."""
+    """The interface that a registered provider must have: facades and routes have it."""
 
     def model(self, model_id: str) -> Model:
         """Return the model *model_id*, with its route."""
@@ -64,7 +64,7 @@ class Client:
       no model either go to the provider's newest.
     - `models`: models of your own and their prices, before those of the catalog.
     - `http`: `HttpOptions` for HTTP/2, proxies and certificates; or an `httpx.AsyncClient`, or
-      anything with its interface, which stays yours to close.
+      anything with its interface, which the caller closes.
     - `transport`: carries every request instead of HTTP, such as a cassette.
     """
 
@@ -174,9 +174,9 @@ class Client:
     async def send(self, prepared: PreparedRequest) -> Exchange:
         """Send a prepared request, or one made of it, over the connections of its route.
 
-        For what is no generation, such as counting tokens. The body is yours to read, and the
-        exchange to close; a status is no error. Raises LLMError where nothing came. A token that
-        would be fetched is not.
+        For requests other than generations, such as counting tokens. The caller reads the body and
+        closes the exchange; an error status is returned like any other. Raises LLMError if no
+        response came. Tokens are not fetched.
         """
         model = prepared.request.model
         assert isinstance(model, Model)  # noqa: S101  (a prepared request has its model)
@@ -227,7 +227,7 @@ class Client:
     def stream(
         self, request: LLMRequest, *, timeouts: Timeouts | None = None, raw: bool = False
     ) -> EventStream:
-        """Return the events of *request*; it is sent when the first one is asked for.
+        """Return the events of *request*; it is sent when the first one is requested.
 
         With *raw*, each event has the native frame that it was read from, and the response those
         frames.

@@ -1,4 +1,4 @@
-"""Tokens that are fetched: what an `Auth` asks for before it signs.
+"""Tokens that are fetched for an `Auth` before it signs.
 
 A function of the caller's is awaited; a `CredentialSource`, which is data, is interpreted here.
 """
@@ -30,7 +30,7 @@ class Renewable(Protocol):
     """A source that can get another token before the one it has expires."""
 
     def refused(self, token: str) -> bool:
-        """Use *token*, which was refused, no more; whether another may be had."""
+        """Stop using *token*, which was refused; return whether another one may be available."""
         ...
 
 
@@ -57,7 +57,7 @@ class Credentials:
         return await _provided(fetch)
 
     def refused(self, auth: Auth, token: str | None) -> bool:
-        """Take in that a server refused *token* of *auth*; whether another may be had."""
+        """Record that a server refused *token*; return whether another one may be available."""
         fetch = auth.fetch
         chain = self._chains.get(fetch) if isinstance(fetch, CredentialSource) else None
         return token is not None and isinstance(chain, Renewable) and chain.refused(token)
@@ -88,7 +88,7 @@ def _interpreter(
             return CopilotTokens(source, environ, options)
         case _:
             name = type(source).__name__
-            raise ConfigurationError(f"{name} is no source of credentials we know")
+            raise ConfigurationError(f"{name} is not a known source of credentials")
 
 
 class GoogleTokens:

@@ -1,4 +1,4 @@
-"""What a call gives: an asynchronous iterator of events that does not raise."""
+"""The result of a call: an asynchronous iterator of events that does not raise."""
 
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
@@ -37,11 +37,11 @@ class Resumable(Protocol):
 
 
 class Collected(Protocol):
-    """What a stream's events add up to."""
+    """The response that a stream's events add up to."""
 
     @property
     def partial(self) -> LLMResponse:
-        """What has arrived so far."""
+        """The response so far."""
         ...
 
     def response(self) -> Result[LLMResponse, LLMError]:
@@ -54,7 +54,7 @@ class EventStream:
 
     Use it as an asynchronous context manager and iterate. It ends with exactly one
     terminal event, `Finish` or `ErrorEvent`, and does not raise; `result()` is the outcome
-    as a `Result`. Nothing is sent before the first event is asked for. Leaving the
+    as a `Result`. Nothing is sent before the first event is requested. Leaving the
     context, `aclose()` and cancellation close the connection at once.
     """
 
@@ -84,7 +84,7 @@ class EventStream:
 
     @classmethod
     def deferred(cls, make: Callable[[], Awaitable["EventStream"]]) -> Self:
-        """Build a stream of the one that *make* will return when the first event is asked for.
+        """Build a stream of the one that *make* returns when the first event is requested.
 
         Closing it ends the making.
         """
@@ -144,7 +144,7 @@ class EventStream:
 
     @property
     def partial_response(self) -> LLMResponse:
-        """What has arrived so far."""
+        """The response so far."""
         return self._collected.partial
 
     async def result(self) -> Result[LLMResponse, LLMError]:
@@ -170,7 +170,7 @@ class EventStream:
         await self._source.aclose()
 
     def resumed(self) -> "EventStream":
-        """Return a stream of the rest of this one, which was cut; nothing is asked twice.
+        """Return a stream of the rest of this one, which was cut; nothing is requested twice.
 
         For answers that the server keeps, such as background responses of OpenAI: its
         events continue this stream's, its result is the whole answer. ConfigurationError
@@ -202,8 +202,8 @@ class EventStream:
         """Return the same stream, watched.
 
         *each* gets every batch of events before it is handed out. *end* gets the result,
-        exactly once: at the end, when the stream is closed, and when nobody has it any more
-        (then in whatever thread that shows). A stream that is not closed and left before its
+        exactly once: at the end, when the stream is closed, and when it is garbage-collected
+        (in the thread that collects it). A stream that is not closed and left before its
         end is an AbortError with `partial`.
         """
         return EventStream(_Watched(self, each, end), self._collected, self._price)
@@ -217,13 +217,13 @@ class EventStream:
     ) -> "EventStream":
         """Return the same stream; *done* gets the result once, at the end or when it is closed.
 
-        A stream that is neither read to its end nor closed tells nobody; `watch` does.
+        For a stream that is neither read to its end nor closed it is not called; use `watch`.
         """
         return EventStream(_Followed(self, done), self._collected, self._price)
 
 
 class _TextStream:
-    """A stream's text. An object, since a generator left in the middle is nobody's to close."""
+    """A stream's text. An object, since no one closes a generator that is left in the middle."""
 
     def __init__(self, stream: EventStream) -> None:
         self._stream = stream
@@ -239,7 +239,7 @@ class _TextStream:
 
 
 class _Given:
-    """Events that are all there."""
+    """Events that are already complete."""
 
     def __init__(self, events: Sequence[LLMEvent]) -> None:
         self._events = events
@@ -290,7 +290,7 @@ class _Within:
 
 
 class _Followed:
-    """Another stream's events, with somebody waiting for the end."""
+    """Another stream's events, with a function that is called at the end."""
 
     def __init__(
         self,
@@ -319,7 +319,7 @@ class _Followed:
 
 
 class _Watched:
-    """Another stream's events, with somebody looking on."""
+    """Another stream's events, observed."""
 
     def __init__(
         self,
@@ -356,7 +356,7 @@ class _Watched:
 
 
 class _Deferred:
-    """A stream that somebody is still to make, and what its events add up to."""
+    """A stream that is still to be made, and the response of its events."""
 
     def __init__(self, make: Callable[[], Awaitable[EventStream]]) -> None:
         self._make = make
@@ -382,7 +382,7 @@ class _Deferred:
 
     @property
     def partial(self) -> LLMResponse:
-        """What has arrived so far."""
+        """The response so far."""
         return Accumulator().partial if self._stream is None else self._stream.partial_response
 
     def response(self) -> Result[LLMResponse, LLMError]:

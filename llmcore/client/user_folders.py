@@ -87,8 +87,8 @@ def data_dir(
 ) -> Path:
     """Return the folder for what the user keeps. It may not exist yet.
 
-    It is `llmcore` in `XDG_DATA_HOME`, or in the platform's own place for data. *variable* is what
-    a user without a home directory is told to set.
+    It is `llmcore` in `XDG_DATA_HOME`, or in the platform's own place for data. *variable* is named
+    in the error of a user without a home directory.
     """
     return _folder(evolve(_DATA, own_variable=variable), environ, platform)
 

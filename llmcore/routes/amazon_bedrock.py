@@ -133,7 +133,7 @@ def _region_of_environ(environ: Mapping[str, str]) -> str:
 def _checked(region: str, source: str) -> str:
     if _REGION.fullmatch(region):
         return region
-    message = f"{source} {region!r} is no AWS region: write it like 'us-east-1'"
+    message = f"{source} {region!r} is not an AWS region: write it like 'us-east-1'"
     raise ConfigurationError(message, provider=PROVIDER)
 
 

@@ -19,13 +19,13 @@ from llmcore.schema.result import Failure, Result, Success
 
 @frozen(kw_only=True)
 class AuthContext:
-    """What signing may depend on, besides the request."""
+    """The context of signing: everything it may depend on besides the request."""
 
     environ: Mapping[str, str] = field(factory=dict, repr=False)
     now: datetime | None = None
     """The present moment, in UTC, for signatures that hold it."""
     token: str | None = field(default=None, repr=False)
-    """What the auth's `fetch` returned."""
+    """The token that the auth's `fetch` returned."""
     shown: bool = False
     """Whether the request is shown and not sent, so that it is of use without a key as well."""
     missing_key: str | None = None
@@ -44,7 +44,7 @@ KEY_PLACEHOLDER: Final = "[no API key]"
 """Stands in for the key in a request that is shown without one."""
 
 TOKEN_TO_COME: Final = "[fetched when sent]"  # noqa: S105
-"""What `AuthContext.token` is where nothing is sent, and so nothing fetched."""
+"""Stands in for `AuthContext.token` in a request that is shown, for which none is fetched."""
 
 
 @frozen
@@ -81,7 +81,7 @@ class Auth:
     """Signs requests. Compare and print it freely: it shows no secret."""
 
     id: str
-    """What it is, for people: `bearer`, `header x-api-key`, `env OPENAI_API_KEY`."""
+    """A name for people: `bearer`, `header x-api-key`, `env OPENAI_API_KEY`."""
     sign: Sign = field(repr=False)
     fetch: Fetch | CredentialSource | None = field(default=None, repr=False)
     """Gets a token that expires; the client awaits it before each request."""

@@ -1,4 +1,4 @@
-"""Azure: OpenAI's and others' models, as deployments of a resource of one's own.
+"""Azure: OpenAI's and others' models, as deployments of your own resource.
 
 Documents, read November 2026:
 https://learn.microsoft.com/azure/foundry/openai/api-version-lifecycle (the v1 API),
@@ -127,7 +127,7 @@ def _is_dated(api_version: str) -> bool:
     if api_version == V1 or _DATED.fullmatch(api_version):
         return api_version != V1
     raise ConfigurationError(
-        f"api_version {api_version!r} is none: give 'v1', or a date such as '2024-10-21'",
+        f"api_version {api_version!r} is not a version: give 'v1', or a date such as '2024-10-21'",
         provider=PROVIDER,
     )
 
@@ -167,7 +167,7 @@ def _place_in(environ: Mapping[str, str], *, dated: bool) -> str:
 def _address(name: str, source: str) -> str:
     if _RESOURCE.fullmatch(name):
         return f"https://{name}.openai.azure.com"
-    message = f"{source} {name!r} is no resource's name, such as the RESOURCE of "
+    message = f"{source} {name!r} is not the name of a resource, such as the RESOURCE of "
     message += "https://RESOURCE.openai.azure.com; a whole URL is a base_url"
     raise ConfigurationError(message, provider=PROVIDER)
 

@@ -5,7 +5,7 @@ from urllib.parse import SplitResult, urlsplit, urlunsplit
 from llmcore.schema.errors import ConfigurationError
 
 OPERATIONS = ("/chat/completions", "/completions", "/responses", "/messages", "/embeddings")
-"""What routes put behind the base URL, and people copy along with it."""
+"""Paths that routes append to the base URL, and that people copy along with it."""
 
 
 def checked_base_url(base_url: str) -> str:

@@ -1,4 +1,4 @@
-"""What all providers of the Chat Completions API share: a profile, and how to configure it.
+"""The base of all providers of the Chat Completions API: a profile, and its configuration.
 
 A provider is a `Profile`, which is data, on a class of a few lines:
 
@@ -33,7 +33,7 @@ class Profile:
     id: str
     """The provider's id, as in `provider_options` and in `provider:model`."""
     base_url: str
-    """What stands before `/chat/completions`."""
+    """The URL before `/chat/completions`."""
     key_variables: tuple[str, ...] = ()
     """Environment variables that may hold the key; the first that is set counts."""
     needs_key: bool = True

@@ -30,7 +30,7 @@ class Baseten(ChatProvider):
 
 @frozen
 class Cerebras(ChatProvider):
-    """Cerebras.
+    """Cerebras, which serves open models.
 
     Documents: https://inference-docs.cerebras.ai/api-reference/chat-completions,
     https://inference-docs.cerebras.ai/capabilities/image-inputs,
@@ -56,7 +56,7 @@ class Cerebras(ChatProvider):
 
 @frozen
 class DeepInfra(ChatProvider):
-    """DeepInfra.
+    """DeepInfra, which serves open models.
 
     Documents: https://docs.deepinfra.com/chat/overview, .../chat/tool-calling,
     .../chat/structured-outputs, .../chat/reasoning, .../chat/log-probs,
@@ -83,7 +83,7 @@ class DeepInfra(ChatProvider):
 
 @frozen
 class DeepSeek(ChatProvider):
-    """DeepSeek.
+    """DeepSeek, with its own models.
 
     Documents: https://api-docs.deepseek.com/api/create-chat-completion,
     https://api-docs.deepseek.com/guides/thinking_mode; for pictures, what
@@ -144,7 +144,7 @@ class Fireworks(ChatProvider):
 
 @frozen
 class Groq(ChatProvider):
-    """Groq.
+    """Groq, which serves open models.
 
     Documents: https://console.groq.com/docs/reasoning, https://pypi.org/project/groq/1.7.0/
     (`types/chat`), made from the API reference. Key: GROQ_API_KEY. Qwen models think in
@@ -245,7 +245,7 @@ class Moonshot(ChatProvider):
             videos=True,
             parallel_tool_calls=False,
             named_tool_choice="required",  # a named one is never taken from a model that thinks
-            strict_schemas=True,  # strict is its default, so a schema that is not says so
+            strict_schemas=True,  # strict is its default, so the opposite is stated
             prompt_cache_key=True,
             unsupported=COMPATIBLE.unsupported
             | {"top_k", "seed", "logprobs", "top_logprobs", "prompt_cache_retention"},

@@ -1,4 +1,4 @@
-"""Cloudflare: models on Workers AI, and those of others through an AI Gateway of one's own.
+"""Cloudflare: models on Workers AI, and those of others through your own AI Gateway.
 
 Documents, read November 2026:
 https://developers.cloudflare.com/workers-ai/configuration/open-ai-compatibility,
@@ -47,7 +47,7 @@ UPSTREAMS: Final[Mapping[str, str]] = {
     "xai": "grok/v1",
     WORKERS_AI: "workers-ai/v1",
 }
-"""What stands in a gateway's URL for a provider's base URL."""
+"""The path in a gateway's URL that stands for a provider's base URL."""
 
 _ACCOUNT: Final = re.compile(r"[A-Za-z0-9]+")
 _GATEWAY: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -130,7 +130,9 @@ class CloudflareAIGateway:
         Cloudflare stores or bills it. A `base_url` stands for account and gateway and all before.
         """
         if not _GATEWAY.fullmatch(gateway):
-            raise ConfigurationError(f"gateway {gateway!r} is no gateway's name")
+            raise ConfigurationError(
+                f"gateway {gateway!r} is not the name of a gateway: letters, digits, '-' and '_'"
+            )
         of_key = partial(Auth.header, GATEWAY_HEADER, prefix="Bearer ")
         own = choose_auth(api_key=api_key, auth=auth, of_key=of_key, fallback=GATEWAY_AUTH)
         url = f"https://gateway.ai.cloudflare.com/v1/{{account}}/{gateway}"
@@ -215,7 +217,9 @@ def _account(account_id: str | None) -> str | None:
 def _checked(account_id: str, source: str) -> str:
     if _ACCOUNT.fullmatch(account_id):
         return account_id
-    raise ConfigurationError(f"{source} {account_id!r} is no account's id: letters and digits")
+    raise ConfigurationError(
+        f"{source} {account_id!r} is not the id of an account: letters and digits"
+    )
 
 
 def _with_account(url: str, account_id: str | None, environ: Mapping[str, str]) -> str:

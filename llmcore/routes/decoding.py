@@ -43,7 +43,7 @@ _STARTS: dict[type, str] = {TextStart: "text", ReasoningStart: "reasoning", Tool
 
 @frozen(kw_only=True)
 class ResponseContext:
-    """What is known of a response besides its body."""
+    """The facts of a response besides its body."""
 
     diagnostics: tuple[Diagnostic, ...] = ()
     rate_limit: RateLimitInfo | None = None
@@ -85,7 +85,7 @@ class ResponseDecoder:
         """The last frame that said something."""
         self._segments = SegmentFold()
         self.accumulator = accumulator or Accumulator()
-        """What has arrived so far."""
+        """The response so far."""
         self.ended = False
         """Whether the terminal event has been given: nothing more is read."""
 
@@ -97,7 +97,7 @@ class ResponseDecoder:
         return self._machine.cursor(self._state, self._machine.decode(self._last))
 
     def go_on(self, framing: Framing) -> None:
-        """Take the rest of an answer that was cut, in new bytes: the fold continues."""
+        """Continue with the rest of an answer that was cut, in new bytes and the same fold."""
         self._frames = framing.new_decoder()
         self.accumulator.go_on()
         self.ended = False
@@ -109,7 +109,7 @@ class ResponseDecoder:
 
     @property
     def partial(self) -> LLMResponse:
-        """What has arrived so far."""
+        """The response so far."""
         return self.accumulator.partial
 
     def feed(self, chunk: bytes) -> list[LLMEvent]:
@@ -280,7 +280,7 @@ class ResponseDecoder:
 
 
 def _unreadable(data: bytes, error: Exception) -> StreamError:
-    """Return the error for bytes that are no JSON, or JSON that no value of ours can hold."""
+    """Return the error for bytes that are not JSON, or JSON that our values cannot hold."""
     text = data[:200].decode("utf-8", "replace")
     what = "is not JSON" if isinstance(error, ValueError) else f"cannot be read ({error})"
     return StreamError(f"the response {what}: {text!r}", cause=error, raw=text)

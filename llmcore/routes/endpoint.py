@@ -15,7 +15,7 @@ from llmcore.schema.secret_names import redacted
 
 @frozen(kw_only=True)
 class EndpointContext:
-    """What a path may depend on."""
+    """The values that a path may depend on."""
 
     model_id: str
     body: JsonObject

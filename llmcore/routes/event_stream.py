@@ -5,8 +5,8 @@ After the Amazon Event Stream Specification of Smithy 2.0
 
     total length 4 | headers length 4 | CRC-32 of those 8 | headers | payload | CRC-32 of all
 
-One header: length of the name 1 | name | type of the value 1 | value. Most say nothing to
-us; `:message-type` tells events from modelled exceptions from errors.
+One header: length of the name 1 | name | type of the value 1 | value. Most are not
+needed; `:message-type` tells events from modelled exceptions from errors.
 """
 
 from struct import Struct
@@ -51,7 +51,7 @@ class EventStreamDecoder:
     _started: bool = field(init=False, default=False)
     """A good prelude was seen, so this is an event stream."""
     _known: "dict[bytes, tuple[str, bytes | None]]" = field(init=False, factory=dict)
-    """What headers mean, by their bytes; a stream repeats the same few again and again."""
+    """Headers that were read, by their bytes; a stream repeats the same few."""
     _failure: str = field(init=False, default="")
 
     def feed(self, chunk: bytes) -> "list[Frame]":
@@ -169,4 +169,4 @@ def _quoted(body: bytes) -> str:
     if body[:1] not in (b"{", b"[", b"<"):
         return ""
     text = body[:_QUOTED_BYTES].decode("utf-8", "replace")
-    return f"the body is no event stream but text: {text}"
+    return f"the body is not an event stream but text: {text}"

@@ -21,7 +21,7 @@ EDITOR_HEADERS: Final = {
     "editor-version": f"llmcore/{VERSION}",
     "editor-plugin-version": f"llmcore/{VERSION}",
 }
-"""Who we are. The API wants to know an editor; the exchange of tokens, too."""
+"""Identify this client. The API and the exchange of tokens require an editor."""
 
 _GITHUB_TOKEN: Final = re.compile(r"gh[a-z]_|github_pat_")
 """How tokens of GitHub's own begin. Source: https://docs.github.com/en/authentication/
@@ -40,7 +40,7 @@ class CopilotLogin(CredentialSource):
 
 @frozen(kw_only=True)
 class CopilotAccess:
-    """What an exchange brings: a token for Copilot's API, and where that is."""
+    """The result of an exchange: a token for Copilot's API, and its base URL."""
 
     token: str = field(repr=False)
     base_url: str | None = None

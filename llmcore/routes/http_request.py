@@ -38,7 +38,7 @@ class HttpRequest:
     """A request ready to be signed and sent. Header names are lower case.
 
     `secret_headers` and `secret_query` name what holds credentials, besides everything whose name
-    says so (`schema.secret_names`): it is redacted in the repr and in everything we print.
+    tells (`schema.secret_names`): it is redacted in the repr and in everything we print.
     """
 
     method: str

@@ -30,7 +30,7 @@ class _Place(Enum):
 
 
 class _Inside(Enum):
-    """What we are in the middle of."""
+    """The part of the document that the last byte belongs to."""
 
     GAP = auto()
     BRACKETS = auto()
@@ -134,7 +134,7 @@ class JsonArrayDecoder:
             case _Place.ARRAY, _:
                 self._inside = _Inside.SCALAR
             case _Place.START, _:
-                self._failure = f"the body is no JSON array or object: it starts with {first!r}"
+                self._failure = f"the body is not a JSON array or object: it starts with {first!r}"
             case _:
                 self._failure = f"the JSON of the body is followed by {first!r}"
         return at

@@ -17,7 +17,7 @@ from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.model import Model
 
 MAX_TOKENS = 1024
-"""Where the request says nothing: small models may go on for ever."""
+"""The limit where the request states none: small models may never stop."""
 
 DIALECT = evolve(
     COMPATIBLE,

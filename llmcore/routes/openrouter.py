@@ -85,7 +85,7 @@ class OpenRouterRouting:
     """Whether only models count whose text others may be trained on."""
     quantizations: tuple[str, ...] = field(default=(), converter=_names)
     sort: Sort | None = field(default=None, validator=_one_of(Sort))
-    """What counts most; without it prices and outages do, by chance."""
+    """The property to sort by; without it, choice is random, weighted by price and outages."""
     max_price: Mapping[str, float] = field(factory=dict)
     """The most to pay, in dollars per million tokens: `prompt`, `completion`; or for each
     `request` and `image`."""

@@ -3,7 +3,7 @@
 The order is that in which `Client.from_env()` looks for them, and the first found is its default:
 first the makers of models (OpenAI, Anthropic and Google before the others), then those who host
 the models of others, after them the clouds whose variables may be there for other reasons, then
-servers of one's own, which are found by the variable that says where they are.
+servers that users run, which are found by the variable that says where they are.
 
 A package of yours can add its own: an entry point in the group `llmcore.providers` that
 names a `ProviderEntry`.
@@ -51,7 +51,7 @@ class ProviderEntry:
     login: str | None = None
     """The command that logs in, where that does instead of a key."""
     note: str = ""
-    """What the table in the docs says besides."""
+    """Further information for the table in the docs."""
 
     @property
     def switches(self) -> tuple[str, ...]:

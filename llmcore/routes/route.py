@@ -2,7 +2,7 @@
 
 Each of the four answers its own question and can be replaced alone:
 
-    Protocol   what is said
+    Protocol   what is exchanged
     Endpoint   where
     Auth       as whom
     Framing    how bytes become frames
@@ -76,7 +76,7 @@ class ModelLimits:
 
 @frozen(kw_only=True)
 class RouteDefaults:
-    """What a route adds to every request that does not say otherwise."""
+    """Values that a route adds to every request that does not set them."""
 
     headers: Mapping[str, str] = field(factory=dict, repr=False)
     generation: GenerationOptions = GenerationOptions()
@@ -179,7 +179,7 @@ _OtherBody = TypeVar("_OtherBody", bound=Mapping[str, Any])
 
 
 class RouteChanges(TypedDict, total=False):
-    """What `Route.with_` can replace besides the protocol."""
+    """The fields that `Route.with_` can replace, besides the protocol."""
 
     id: str
     provider: str

@@ -106,7 +106,7 @@ def sigv4_of_chain(
         try:
             credentials = AwsCredentials.from_token(context.token)
         except ValueError:
-            return Failure(AuthenticationError("what was fetched are no AWS credentials"))
+            return Failure(AuthenticationError("the fetched token does not hold AWS credentials"))
         return _signed(request, credentials, service, region_of, context)
 
     return Auth(

@@ -3,7 +3,7 @@
 Lines end with LF, CRLF or CR and nothing else: U+2028, U+0085, vertical tab, form feed
 and their like are text, which is why only bytes are split here and never a `str`. A blank
 line ends an event. `id`, `retry`, comments and unknown fields are dropped; an event
-without a `data` line is none, one with an empty `data` line is a frame without payload.
+without a `data` line is dropped, one with an empty `data` line is a frame without payload.
 
 One deliberate deviation: the standard discards an event whose blank line never came,
 `close` delivers it, for servers leave out the last one. Whether such a payload is whole
@@ -38,12 +38,12 @@ class SseDecoder:
     _held: bytearray = field(init=False, factory=bytearray)
     """The lines so far of the incomplete event; line ends are LF."""
     _start: bytes | None = field(init=False, default=b"")
-    """What may yet become a byte order mark; None once that is settled."""
+    """The first bytes, while they may be a byte order mark; None after that."""
     _after_cr: bool = field(init=False, default=False)
     """The last byte was a CR, so an LF that follows is part of the same line end."""
     _failure: str = field(init=False, default="")
     _plain: bool = field(init=False, default=False)
-    """The three above say nothing about the next chunk, which is nearly always so."""
+    """Whether the three above do not affect the next chunk, the usual case."""
 
     def feed(self, chunk: bytes) -> "list[Frame]":
         """Return the events whose blank line *chunk* completes."""
@@ -99,7 +99,7 @@ class SseDecoder:
         candidates: list[bytes | bytearray] = [*complete.split(b"\n\n"), self._held]
         end = 0
         for event in candidates:
-            # Blank lines are no part of an event; which ones cling to it is chance.
+            # Blank lines are not part of an event; which ones are attached to it is chance.
             if len(event.strip(b"\n")) > self.max_frame_bytes:
                 break
             end += len(event) + 2

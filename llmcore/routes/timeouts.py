@@ -18,7 +18,7 @@ def _limit(default: float | None) -> float | None:
 
 @frozen(kw_only=True)
 class Timeouts:
-    """Time limits, in seconds; None is no limit.
+    """Time limits, in seconds; None disables a limit.
 
     `first_event` and `idle` count events, not bytes: a server that only sends keep-alives
     has stalled. A limit that runs out is a RequestTimeoutError whose `error_code` is the

@@ -182,4 +182,6 @@ def _host(location: str) -> str:
 
 def _checked(value: str, source: str) -> None:
     if not _NAME.fullmatch(value):
-        raise ConfigurationError(f"{source} {value!r} is none: small letters, digits and '-'")
+        raise ConfigurationError(
+            f"{source} {value!r} is not a valid name: lower-case letters, digits and '-'"
+        )

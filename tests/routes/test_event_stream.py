@@ -248,7 +248,7 @@ def test_the_limit_is_that_of_a_message() -> None:
         frames(*STREAM, limit=longest - 1)
 
 
-# -- bodies that are no event stream
+# -- bodies that are not an event stream
 
 
 @pytest.mark.parametrize("size", [1, 7, 12, 499, 500, 10_000])
@@ -268,7 +268,10 @@ def test_a_text_body_is_quoted(body: bytes, size: int) -> None:
     found, error = outcome(*sliced(body, size))
 
     assert found == []
-    assert error == f"the body is no event stream but text: {body[:500].decode('utf-8', 'replace')}"
+    assert (
+        error
+        == f"the body is not an event stream but text: {body[:500].decode('utf-8', 'replace')}"
+    )
 
 
 def test_text_after_a_message_is_damage() -> None:

@@ -39,7 +39,7 @@ class Reply:
 
     @property
     def document(self) -> JsonObject:
-        """The answer as a JSON object; empty if it is none."""
+        """The answer as a JSON object; empty if it is anything else."""
         try:
             value = json.loads(self.body)
         except ValueError:

@@ -18,7 +18,7 @@ from llmcore.schema.json import JsonObject, JsonValue
 
 GITHUB_URL: Final = "https://github.com"
 CLIENT_ID: Final = "Iv1.b507a08c87ecfe98"
-"""The application that users allow to use Copilot: GitHub's own for editors. It is no secret."""
+"""The application that users allow to use Copilot: GitHub's own for editors. It is public."""
 _GRANT: Final = "urn:ietf:params:oauth:grant-type:device_code"
 _SLOWER_SECONDS: Final = 5.0
 _MAX_SECONDS: Final = 3600.0
@@ -37,7 +37,7 @@ _ENDS: Final = {
 
 @frozen(kw_only=True)
 class DeviceCode:
-    """What the user enters, and where. Times are in seconds."""
+    """The code that the user enters, and where. Times are in seconds."""
 
     device_code: str = field(repr=False)
     user_code: str
@@ -98,7 +98,7 @@ async def wait_for_token(
 
 
 def _next_interval(document: JsonObject, reply: Reply, interval: float) -> float:
-    """Return how long to wait before asking again; raises where that is no use."""
+    """Return how long to wait before asking again; raises if that is pointless."""
     match document.get("error"):
         case "authorization_pending":
             return interval

@@ -9,9 +9,9 @@ with version 2026.10.11549:
 
 - Loading a model holds the GIL (0.3 to 2.5 seconds): no other thread runs meanwhile.
 - Freeing a server holds the GIL too, and waits for its connections: with a request under
-  way, or with the main loop not yet running, it waits for ever. So `stop` hangs up first.
-- Whoever asks for the state of the slots in quick succession keeps llama.cpp from noticing
-  that a client is gone. So `stop` asks rarely.
+  way, or with the main loop not yet running, it waits forever. So `stop` hangs up first.
+- Frequent requests for the state of the slots keep llama.cpp from noticing that a client is
+  gone. So `stop` asks rarely.
 - After a streamed reply it closes the connection without having said so, and the next request
   on it fails as often as not. So clients must send `Connection: close`.
 - In a child made by `os.fork` its clean-up at exit waits for threads that the child does not
@@ -57,7 +57,7 @@ _importing = threading.Lock()
 
 
 class _Native(Protocol):
-    """What is used of `xllamacpp.Server`. It listens from its creation until it is freed."""
+    """The used part of `xllamacpp.Server`, which listens from its creation until it is freed."""
 
     @property
     def listening_address(self) -> str: ...
@@ -98,7 +98,7 @@ class EmbeddedAddress:
 class EmbeddedServer:
     """A running server. Stop it, or use it in a `with` statement.
 
-    A server that nobody stopped ends when it is collected or when the interpreter exits.
+    A server that was not stopped ends when it is collected or when the interpreter exits.
     """
 
     def __init__(self, held: list[_Native], address: EmbeddedAddress, model_name: str) -> None:
@@ -155,7 +155,7 @@ class EmbeddedServer:
 def _import_native() -> ModuleType:
     """Import xllamacpp with OpenMP threads that sleep while they wait.
 
-    By default they spin, and on busy cores that takes the time of whoever has work. The
+    By default they spin, and on busy cores that takes time from threads that have work. The
     variable is read when the library is loaded, so our children need not inherit it.
     """
     with _importing:
@@ -249,7 +249,7 @@ def _wait_until_ready(address: EmbeddedAddress) -> None:
 
 
 def _shut_down(held: list[_Native], address: EmbeddedAddress, owner: int) -> None:
-    """Free the server, or keep it for ever where that would hang."""
+    """Free the server, or keep it forever where that would hang."""
     if os.getpid() != owner:  # a forked child: the threads and the folder are its parent's
         _abandon(held)
         return
@@ -281,7 +281,7 @@ def _come_to_rest(address: EmbeddedAddress) -> bool:
 
 
 def _behind_a_new_name(address: EmbeddedAddress) -> EmbeddedAddress:
-    """Rename the socket, so that nobody else connects any more."""
+    """Rename the socket, so that no other client connects."""
     if not address.socket_path:
         return address
     path = Path(address.socket_path)

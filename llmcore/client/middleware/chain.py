@@ -51,7 +51,7 @@ class Next:
     """The client's own models and prices, before those of the catalog."""
 
     def __call__(self, request: LLMRequest) -> EventStream:
-        """Return the answer's events; nothing is sent before the first one is asked for."""
+        """Return the answer's events; nothing is sent before the first one is requested."""
         return self.run(request)
 
 

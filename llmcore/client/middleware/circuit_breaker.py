@@ -1,4 +1,4 @@
-"""Not asking a provider that is down."""
+"""Sends nothing to a provider that is down."""
 
 from collections.abc import Hashable, Sequence
 from typing import Literal
@@ -126,7 +126,7 @@ class _Circuit:
     open_until: float | None = None
     probing: bool = False
     era: int = 0
-    """Counts openings and closings: calls from before say nothing of now."""
+    """Counts openings and closings: the outcome of an earlier call does not count."""
 
     def state_at(self, now: float) -> CircuitState:
         if self.open_until is None:
@@ -145,7 +145,7 @@ class _Circuit:
         return _Permit(self.era, probe=True)
 
     def record(self, permit: _Permit, verdict: bool | None, now: float) -> None:
-        """Take in what a permitted call showed: that the provider works, or not, or nothing."""
+        """Record whether a permitted call showed that the provider works; None: neither."""
         if permit.era != self.era:
             return
         if verdict is None:

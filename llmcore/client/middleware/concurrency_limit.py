@@ -18,8 +18,8 @@ class ConcurrencyLimit:
     """Lets at most *limit* calls run at once; the others wait for their turn, in order.
 
     A stream runs from its first event being asked for until it ends or is closed (or is
-    dropped). A task that holds *limit* streams open and waits for one more waits for ever,
-    unless `max_wait_s` says how long: then it is a RateLimitError. Works across event loops and
+    dropped). A task that holds *limit* streams open and waits for one more waits forever,
+    unless `max_wait_s` is given: then it fails with a RateLimitError. Works across event loops and
     threads.
 
     - `key`: what is counted together; by default the calls to one provider.

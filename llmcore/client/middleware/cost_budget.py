@@ -42,16 +42,16 @@ class CostBudget:
             raise ConfigurationError(f"unknown is 'allow' or 'refuse', not {unknown!r}")
         self.usd = usd
         self.spent_usd = 0.0
-        """What the calls so far have cost."""
+        """The cost of the calls so far."""
         self.unpriced_calls = 0
-        """How many calls consumed something that nobody knows the price of."""
+        """The number of calls without a known price."""
         self._price = price
         self._refuses_unknown = unknown == "refuse"
         self._serial = Serial()
 
     @property
     def remaining_usd(self) -> float:
-        """What is left, at least 0."""
+        """The rest of the budget, at least 0."""
         return max(0.0, self.usd - self.spent_usd)
 
     def reset(self) -> None:

@@ -42,9 +42,9 @@ FALLS_BACK_ON: tuple[type[LLMError], ...] = (
 
 
 class Fallback:
-    """Asks the models one after another until one begins to answer.
+    """Sends the request to one model after another until one begins to answer.
 
-    The first is the request's own. The next one is asked only after an error of the classes
+    The first is the request's own. The next one follows only after an error of the classes
     *on*, and only as long as nothing of an answer was seen: no text, no tool call. Each attempt
     that failed is a Diagnostic (`model-fallback`) of the answer; if all fail, the error is that of
     the request's own model, with notes of the others. A client that does not have the provider of
@@ -55,7 +55,7 @@ class Fallback:
         if not models:
             raise ConfigurationError("name at least one model to fall back to")
         if any(issubclass(AbortError, kind) for kind in on):
-            raise ConfigurationError("an aborted call must not go on with another model")
+            raise ConfigurationError("an aborted call must not continue with another model")
         self._models = models
         self._on = tuple(on)
 

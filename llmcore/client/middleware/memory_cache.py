@@ -14,7 +14,7 @@ from llmcore.schema.errors import ConfigurationError
 class CacheStore(Protocol):
     """Keeps bytes by key for a while. Safe for concurrent use, from any thread.
 
-    It may forget anything at any time. A store that fails says so in the log and counts as
+    It may forget anything at any time. A store that fails logs that and counts as
     empty: no call fails because of it.
     """
 
@@ -53,7 +53,7 @@ class MemoryCache:
         start_anew_after_fork(self)
 
     def start_anew(self) -> None:
-        """Take over the answers; whoever held the lock stayed behind."""
+        """Reset the lock, which a thread of the parent may hold."""
         self._lock = threading.Lock()
         self._bytes = sum(len(entry.value) for entry in self._entries.values())
 

@@ -1,4 +1,4 @@
-"""What a call came to: an answer, or an error with what had arrived before it."""
+"""The outcome of a call: an answer, or an error with the partial answer before it."""
 
 from typing import Self
 

@@ -1,4 +1,4 @@
-"""What a call costs, in US dollars."""
+"""The price of a call, in US dollars."""
 
 from collections.abc import Callable, Sequence
 from functools import partial

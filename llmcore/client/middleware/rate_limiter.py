@@ -24,7 +24,7 @@ TokenEstimate: TypeAlias = Callable[[LLMRequest], int]
 _LOCAL = "rate-limiter"
 
 _LONGEST_PAUSE_S = 3600.0
-"""A server that asks for a longer wait, or states a later reset, is asked again after an hour."""
+"""After this time one request tries again, whatever wait or reset the server has stated."""
 
 
 def expected_tokens(request: LLMRequest) -> int:
@@ -37,7 +37,7 @@ class RateLimiter:
 
     Two things set the pace, the slower one counts: the limits given here, and what the
     provider's headers say is left (`headers`). After its 429 with a time to wait, nothing is
-    sent for that long, but at most for an hour: then it is asked again. First come, first
+    sent for that long, but at most for an hour: then one request tries again. First come, first
     served. Token use is estimated before a call and corrected at its end.
 
     A call never waits longer than `max_wait_s` seconds: if it would have to, it is a
@@ -174,7 +174,7 @@ class _Lane:
     waiting_tokens: int = 0
 
     def claimed(self, tokens: int, now: float, max_wait_s: float) -> _Claim:
-        """Take a place in the line, unless the wait would be too long."""
+        """Reserve a place in the queue, unless the wait would be too long."""
         waits = [bucket.wait_s(amount, now) for bucket, amount in self._buckets(tokens)]
         wait_s = max(self.stopped_s(now), *waits, 0.0)
         if wait_s > max_wait_s:
@@ -185,7 +185,7 @@ class _Lane:
         return _Claim(granted=True, wait_s=wait_s)
 
     def stopped_s(self, now: float) -> float:
-        """Return for how long the provider wants to hear nothing."""
+        """Return how long nothing may be sent."""
         return max(0.0, self.stopped_until - now)
 
     def give_back(self, tokens: int, now: float) -> None:

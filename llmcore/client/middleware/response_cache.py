@@ -1,4 +1,4 @@
-"""Answering a request that was answered before, without asking again."""
+"""Answers a request that was answered before, without sending it again."""
 
 import logging
 from collections.abc import Callable
@@ -39,7 +39,7 @@ class ResponseCache:
 
     Of several equal requests at the same time, only one is sent, unless they are streamed.
 
-    - `ttl_s`: for how many seconds an answer is good; None: for ever.
+    - `ttl_s`: for how many seconds an answer is good; None: without a limit.
     - `when`: which requests to look up and keep; by default all.
     """
 
@@ -58,7 +58,7 @@ class ResponseCache:
         self._when = when
         self._scope = scope
         self._asked: dict[str, list[Waiter]] = {}
-        """Keys that somebody is asking for, and who waits for the answer."""
+        """Keys whose requests are under way, and the calls that wait for their answers."""
         self._serial = Serial(forget=self._asked.clear)
 
     async def __call__(self, request: LLMRequest, next: Next) -> EventStream:
@@ -98,7 +98,7 @@ class ResponseCache:
             return None
 
     async def _one(self, key: str, request: LLMRequest, next: Next) -> EventStream:
-        """Ask, unless somebody is asking the same: then wait for that answer first."""
+        """Send the request, unless an equal one is under way: then wait for its answer first."""
         waiter = Waiter()
         if await self._serial.ask(lambda: self._is_first(key, waiter)):
             return self._asking(key, request, next).watch(

@@ -1,8 +1,8 @@
 """State that is changed from any task, event loop, thread or finaliser, and waiting for it.
 
-A client may be used from several event loops and threads at once, and a stream that nobody
-closed gives back what it holds from its finaliser, which runs in the middle of anything. A lock
-would make such a finaliser wait for the very code that it interrupted; here nobody waits.
+A client may be used from several event loops and threads at once, and a stream that was
+not closed releases its resources from its finaliser, which can run in the middle of any code. A
+lock would make such a finaliser wait for the code that it interrupted; here it never waits.
 
 A forked child starts without the calls that its parent runs.
 """
@@ -23,7 +23,7 @@ _T = TypeVar("_T")
 
 
 class Serial:
-    """Runs small functions one after the other, whoever asks, without ever blocking."""
+    """Runs small functions one after the other, from any thread, without ever blocking."""
 
     def __init__(self, forget: Callable[[], None] | None = None) -> None:
         """Have *forget* drop, in a forked child, what calls of its parent hold."""
@@ -42,7 +42,7 @@ class Serial:
     def run(self, change: Callable[[], None]) -> None:
         """Run *change*, which must not raise, once those before it have run.
 
-        It has run on return, unless somebody else is running changes at the moment, who then
+        It has run on return, unless another thread is running changes at the moment, which then
         runs this one too.
         """
         self._changes.append(change)
@@ -68,7 +68,7 @@ class Serial:
 
 
 class Waiter:
-    """One task that waits until somebody, in whatever thread, wakes it."""
+    """One task that waits until any thread wakes it."""
 
     def __init__(self) -> None:
         self._event = anyio.Event()
@@ -79,6 +79,6 @@ class Waiter:
         await self._event.wait()
 
     def wake(self) -> None:
-        """Let `wait` return. An event loop that has ended has nobody waiting."""
+        """Let `wait` return. Does nothing if the event loop has ended."""
         with suppress(RuntimeError):
             self._call_soon(self._event.set)

@@ -46,7 +46,7 @@ _LAYOUT: Final = Layout(
     tables=_TABLES,
     names=frozenset({"answers"}),
     upgrades={0: _TABLES},  # files of before there were versions
-    pragmas=("synchronous = NORMAL",),  # what a power cut takes is asked for again
+    pragmas=("synchronous = NORMAL",),  # answers lost in a power cut are only requested again
 )
 
 _DROP_EXPIRED = """

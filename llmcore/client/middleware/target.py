@@ -1,4 +1,4 @@
-"""What a call goes to, as far as one can tell before it is made."""
+"""The provider, model and route of a call, as known before it is made."""
 
 from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, TypeAlias

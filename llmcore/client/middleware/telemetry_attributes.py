@@ -32,7 +32,7 @@ _PORTS = {"https": 443, "http": 80, "wss": 443, "ws": 80}
 
 
 def operation_of(target: Target) -> str:
-    """Return the conventions' word for what is asked of *target*."""
+    """Return the conventions' name of the operation of *target*."""
     return "chat" if target.route is None else target.route.protocol.operation
 
 

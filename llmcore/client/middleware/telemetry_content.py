@@ -1,4 +1,4 @@
-"""What is said, in the JSON that OpenTelemetry's conventions have for it.
+"""Messages in the JSON of OpenTelemetry's conventions.
 
 Files are named by type and size, their bytes are left out.
 """

@@ -9,13 +9,13 @@ from attrs import define
 class TokenBucket:
     """So much can be taken at once, and so much a second after that.
 
-    Times are seconds of one monotonic clock. What is taken beyond the level is owed: those
-    who come later wait until it is paid back, so that nobody is overtaken.
+    Times are seconds of one monotonic clock. An amount beyond the level leaves it below zero: later
+    callers wait until it is refilled, so that none overtakes another.
     """
 
     capacity: float
     rate: float
-    """What comes back each second."""
+    """The amount that is refilled each second."""
     level: float
     at: float
     """When the level was so."""
@@ -31,7 +31,7 @@ class TokenBucket:
         return min(refilled, self.until - now)
 
     def take(self, amount: float, now: float) -> None:
-        """Take *amount*, whether it is there or not; less than nothing gives it back."""
+        """Use *amount*, available or not; a negative amount is returned to the bucket."""
         self.level = min(self._level_at(now) - min(amount, self.capacity), self.capacity)
         self.at = max(now, self.at)
 

@@ -16,7 +16,7 @@ from llmcore.schema.usage import Usage
 
 @frozen(kw_only=True)
 class CallUsage:
-    """What one call consumed."""
+    """The usage and cost of one call."""
 
     provider: str
     model: str
@@ -46,8 +46,8 @@ class CallUsage:
 class UsageHook:
     """Calls *hook* exactly once for each call: finished, failed, closed early or dropped.
 
-    A dropped stream is one that nobody read to its end or closed; its hook runs in whatever
-    thread that shows, so that a hook has to be quick and must not wait for locks.
+    A dropped stream is one that was neither read to its end nor closed; its hook runs in the
+    thread that collects it, so that a hook has to be quick and must not wait for locks.
     """
 
     def __init__(self, hook: Callable[[CallUsage], None], *, price: Price = listed_price) -> None:
