@@ -158,52 +158,21 @@ class Accumulator:
         self._starts["tool", event.id] = event
 
     def _text_end(self, event: TextEnd) -> None:
-        self._slots["text", event.id] = (
-            RefusalPart(event.text, provider_metadata=event.provider_metadata)
-            if event.refusal
-            else TextPart(
-                event.text,
-                citations=event.citations,
-                logprobs=event.logprobs,
-                provider_metadata=event.provider_metadata,
-            )
-        )
+        self._slots["text", event.id] = part_of(event)
 
     def _reasoning_end(self, event: ReasoningEnd) -> None:
-        self._slots["reasoning", event.id] = ReasoningPart(
-            event.text,
-            signature=event.signature,
-            encrypted=event.encrypted,
-            provider_metadata=event.provider_metadata,
-        )
+        self._slots["reasoning", event.id] = part_of(event)
 
     def _tool_call(self, event: ToolCall) -> None:
-        self._slots["tool", event.id] = ToolCallPart(
-            event.id,
-            event.name,
-            event.arguments,
-            kind=event.kind,
-            provider_executed=event.provider_executed,
-            provider_metadata=event.provider_metadata,
-            raw_arguments=event.raw_arguments,
-        )
+        self._slots["tool", event.id] = part_of(event)
 
-    def _tool_result(self, event: ToolResult) -> None:
-        if event.provider_executed:  # results of our own tools are the next message's
-            self._append(
-                ToolResultPart(
-                    event.tool_call_id,
-                    event.content,
-                    name=event.name,
-                    is_error=event.is_error,
-                    kind=event.kind,
-                    provider_executed=True,
-                    provider_metadata=event.provider_metadata,
-                )
-            )
+    def _whole_part(self, event: ToolResult | ProviderEvent) -> None:
+        part = part_of(event)
+        if part is not None:
+            self._append(part)
 
     def _file(self, event: File) -> None:
-        part = _file_part(event, None if self._start is None else self._start.provider or None)
+        part = part_of(event, None if self._start is None else self._start.provider or None)
         if part is not None:
             self._append(part)
             return
@@ -215,12 +184,6 @@ class Accumulator:
                 message="a generated file with neither data, an absolute url nor a file id",
             )
         )
-
-    def _provider_event(self, event: ProviderEvent) -> None:
-        if event.replay:
-            self._append(
-                ProviderPart(event.provider, event.data, provider_metadata=event.provider_metadata)
-            )
 
     def _append(self, part: ContentPart) -> None:
         self._slots["part", len(self._slots)] = part
@@ -263,10 +226,10 @@ class Accumulator:
         TextEnd: _text_end,
         ReasoningEnd: _reasoning_end,
         ToolCall: _tool_call,  # not ToolInputEnd: the call follows it
-        ToolResult: _tool_result,
+        ToolResult: _whole_part,
         Source: _source,
         File: _file,
-        ProviderEvent: _provider_event,
+        ProviderEvent: _whole_part,
         StreamStart: _stream_start,
         StepStart: _step_start,
         StepFinish: _step_finish,
@@ -370,6 +333,59 @@ def _characters(slot: ContentPart | list[str] | None) -> int:
     if isinstance(slot, ToolCallPart):
         return len(json.dumps(slot.arguments))
     return 0
+
+
+def part_of(event: LLMEvent, provider: str | None = None) -> ContentPart | None:
+    """Return the part of an answer that *event* is on its own; None for other events.
+
+    It is one for the ends of segments, calls, results of hosted tools, files and native items. The
+    ids of files belong to *provider*.
+    """
+    match event:
+        case TextEnd() if event.refusal:
+            return RefusalPart(event.text, provider_metadata=event.provider_metadata)
+        case TextEnd():
+            return TextPart(
+                event.text,
+                citations=event.citations,
+                logprobs=event.logprobs,
+                provider_metadata=event.provider_metadata,
+            )
+        case ReasoningEnd():
+            return ReasoningPart(
+                event.text,
+                signature=event.signature,
+                encrypted=event.encrypted,
+                provider_metadata=event.provider_metadata,
+            )
+        case ToolCall():
+            return ToolCallPart(
+                event.id,
+                event.name,
+                event.arguments,
+                kind=event.kind,
+                provider_executed=event.provider_executed,
+                provider_metadata=event.provider_metadata,
+                raw_arguments=event.raw_arguments,
+            )
+        case ToolResult() if event.provider_executed:  # others are the next message's
+            return ToolResultPart(
+                event.tool_call_id,
+                event.content,
+                name=event.name,
+                is_error=event.is_error,
+                kind=event.kind,
+                provider_executed=True,
+                provider_metadata=event.provider_metadata,
+            )
+        case File():
+            return _file_part(event, provider)
+        case ProviderEvent() if event.replay:
+            return ProviderPart(
+                event.provider, event.data, provider_metadata=event.provider_metadata
+            )
+        case _:
+            return None
 
 
 def _file_part(event: File, provider: str | None) -> ContentPart | None:

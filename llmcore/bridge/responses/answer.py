@@ -28,7 +28,7 @@ from llmcore.bridge.responses.items import (
 )
 from llmcore.bridge.responses.output_calls import CallItem, HostedItem
 from llmcore.bridge.responses.request import Translation
-from llmcore.bridge.responses.state import AnswerRecord, Conversation, part_of
+from llmcore.bridge.responses.state import AnswerRecord, Conversation, shown_part
 from llmcore.bridge.state.store import Record
 from llmcore.protocols.notes import Notes
 from llmcore.schema.diagnostics import Diagnostic
@@ -294,7 +294,7 @@ class ResponsesFold:
         elif event.provider_metadata:
             if isinstance(self._item, HostedItem):
                 self._close_item()  # it waited for a result; its parts come first
-            self._record.show(part_of(event))
+            self._record.show(shown_part(event))
 
     # -- reasoning
 
@@ -350,7 +350,7 @@ class ResponsesFold:
             self._close_item()
         else:
             self._close_item()
-            self._record.show(part_of(event))
+            self._record.show(shown_part(event))
 
     # -- what stands alone
 
@@ -362,7 +362,7 @@ class ResponsesFold:
         show_file(event, self._new_id, self._writer, self._record, self._notes)
 
     def _provider_event(self, event: ProviderEvent) -> None:
-        part = part_of(event)
+        part = shown_part(event)
         if part is not None:  # else it is a notification
             self._close_item()
             show_native(event, part, self._writer, self._record)

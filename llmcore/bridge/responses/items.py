@@ -14,7 +14,7 @@ from llmcore.bridge.responses.content import (
     text_part,
 )
 from llmcore.bridge.responses.events import EventWriter
-from llmcore.bridge.responses.state import AnswerRecord, part_of
+from llmcore.bridge.responses.state import AnswerRecord, shown_part
 from llmcore.protocols.json_text import written
 from llmcore.protocols.loose_json import dicts, mapping, string
 from llmcore.protocols.notes import Notes
@@ -107,7 +107,7 @@ class MessageItem:
         self._phase = self._phase or string(
             mapping(event.provider_metadata.get(METADATA_KEY)).get("phase")
         )
-        self._record.show(part_of(event), read_content([part], "")[0])
+        self._record.show(shown_part(event), read_content([part], "")[0])
 
     def _refused(self, event: TextEnd) -> Item:
         self._writer.write("response.refusal.done", **self._place(), refusal=event.text)
@@ -204,7 +204,7 @@ class ReasoningItem:
             self._part("done", event.text)
             self._texts.append(event.text)
         self.open = False
-        self._record.show(part_of(event))
+        self._record.show(shown_part(event))
 
     def close(self, status: str) -> None:
         """End the item, and seal what came so far."""
@@ -339,7 +339,7 @@ def show_file(
     notes: Notes,
 ) -> None:
     """Show a picture; any other file is kept, and named in a Diagnostic."""
-    part, result = part_of(event), picture(event)
+    part, result = shown_part(event), picture(event)
     if result is None or not str(event.media_type).startswith("image/"):
         why = "the API has no form for files other than pictures; it stays in the conversation"
         notes.dropped("file-dropped", f"output[{writer.index}]", why)

@@ -14,7 +14,7 @@ from llmcore.bridge.responses.calls import ID_PREFIXES, call_item, call_part
 from llmcore.bridge.responses.events import EventWriter
 from llmcore.bridge.responses.input import NewId
 from llmcore.bridge.responses.items import LIFECYCLE, hosted_item, hosted_prefix, hosted_type
-from llmcore.bridge.responses.state import AnswerRecord, part_of, shown_call_id
+from llmcore.bridge.responses.state import AnswerRecord, shown_call_id, shown_part
 from llmcore.protocols.loose_json import mapping, string
 from llmcore.protocols.notes import Notes
 from llmcore.protocols.openai_responses.names import METADATA_KEY
@@ -148,7 +148,7 @@ class CallItem:
     def _done(self, item: Item) -> None:
         assert self._call is not None  # noqa: S101  (set by the one caller)
         read_back = call_part(item, self._registry, self._registered)
-        self._record.show(part_of(self._call), read_back)
+        self._record.show(shown_part(self._call), read_back)
         self._writer.item_done(item)
 
     def close(self, status: str) -> None:
@@ -220,7 +220,7 @@ class HostedItem:
         for name in LIFECYCLE.get(hosted_type(call), ())[-1:]:
             self._lifecycle(call, "failed" if failed else name)
         made = (call, *self._files, self._result)
-        parts = [part_of(event) for event in made if event is not None]
+        parts = [shown_part(event) for event in made if event is not None]
         self._record.add(Shown(parts=tuple(filter(None, parts)), item_type=str(item["type"])))
         self._writer.item_done(item)
 

@@ -10,7 +10,7 @@ from llmcore.bridge.errors import invalid
 from llmcore.bridge.fronts.opaque_state import Shown, needs_state, sealed_state
 from llmcore.bridge.fronts.tool_registry import ToolEntry
 from llmcore.bridge.state.signer import Sealer
-from llmcore.folds.response import Accumulator
+from llmcore.folds import response
 from llmcore.protocols.call_ids import OPENAI_RESPONSES, fit
 from llmcore.schema.codec import from_json, to_json
 from llmcore.schema.content import ContentPart, TextPart, ToolCallPart, ToolResultPart
@@ -84,24 +84,20 @@ def _limit(text: str) -> int:
 # -- parts of an answer
 
 
-def part_of(event: LLMEvent) -> ContentPart | None:
-    """Return the part that a whole segment, a call, a result or a file is; None for no part.
+def shown_part(event: LLMEvent) -> ContentPart | None:
+    """Return the part that *event* is on its own, as the client sees it; None for other events.
 
     Call ids are those that the client sees. Log probabilities are left out: nothing reads them
     again.
     """
-    accumulator = Accumulator()
-    accumulator.process(event)
-    content = accumulator.partial.message.content
-    part = content[0] if content else None
-    match part:
-        case TextPart() if part.logprobs:
+    match response.part_of(event):
+        case TextPart() as part if part.logprobs:
             return evolve(part, logprobs=())
-        case ToolCallPart():
+        case ToolCallPart() as part:
             return evolve(part, id=shown_call_id(part.id))
-        case ToolResultPart():
+        case ToolResultPart() as part:
             return evolve(part, tool_call_id=shown_call_id(part.tool_call_id))
-        case _:
+        case part:
             return part
 
 
