@@ -157,7 +157,7 @@ class ResponseRun:
         total_s = context.settings.limits.total_s
         self._deadline = math.inf if total_s is None else anyio.current_time() + total_s
         self._call = self._new_call()
-        self._announced = False
+        self._opened = False
         self._unsent: list[Event] = []
         """Events that were written and not handed out yet."""
         self._begun = False
@@ -174,11 +174,11 @@ class ResponseRun:
         """Everything lost, changed or invented so far, on the way up and on the way back."""
         return (*self._writer.diagnostics, *self._removed)
 
-    def announce(self) -> Sequence[Event]:
+    def open_stream(self) -> Sequence[Event]:
         """Return the events that open the stream, the first time; from then on it is one."""
-        if self._announced:
+        if self._opened:
             return ()
-        self._announced = True
+        self._opened = True
         return self._checked(self._writer.start())
 
     async def next_events(self) -> Sequence[Event]:
@@ -195,7 +195,7 @@ class ResponseRun:
                 self._begun = True
             elif await self._tries_without(failure):
                 continue
-            elif not self._announced:
+            elif not self._opened:
                 self._ended = True
                 self._count("failed")
                 raise from_llm_error(failure)
@@ -203,7 +203,7 @@ class ResponseRun:
                 return events
         return ()
 
-    async def whole(self) -> JsonObject:
+    async def collect(self) -> JsonObject:
         """Return the answer as one object; BridgeError if there is none."""
         while await self.next_events():
             pass
@@ -217,7 +217,7 @@ class ResponseRun:
             return ()
         self._ended = True
         self._count("failed")
-        events = [*self.announce(), *self._unsent]
+        events = [*self.open_stream(), *self._unsent]
         if self._writer.ended:
             events[-1] = self._writer.failed_instead(events[-1], error.message)
         return [*events, *self._checked(self._writer.close(error))]
@@ -317,7 +317,7 @@ class ResponseRun:
 
     async def _folded(self, batch: Sequence[LLMEvent]) -> Sequence[Event]:
         unsent = self._unsent
-        unsent += self.announce()
+        unsent += self.open_stream()
         for event in batch:
             unsent += self._checked(self._writer.feed(event))
         if not batch or isinstance(batch[-1], Finish | ErrorEvent):

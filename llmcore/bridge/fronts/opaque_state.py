@@ -42,12 +42,12 @@ _MAX_STATE_BYTES = 64 * 1024 * 1024
 
 
 @frozen(kw_only=True)
-class Shown:
+class ShownPart:
     """Parts of the message, and what the client sees of them."""
 
     parts: tuple[ContentPart, ...]
     """More than one only for an item that stands for several, such as a call with its result."""
-    read_back: ContentPart | None = None
+    as_read_by_client: ContentPart | None = None
     """The part that the client's echo will be read as; None if the client does not see it, or sees
     an item that is not read as a part."""
     item_type: str | None = None
@@ -55,7 +55,7 @@ class Shown:
 
 
 def sealed_state(
-    shown: Iterable[Shown], *, origin: Origin, response_id: str, sealer: Sealer
+    shown: Iterable[ShownPart], *, origin: Origin, response_id: str, sealer: Sealer
 ) -> str:
     """Return the recipe of *shown* as `encrypted_content`."""
     state: dict[str, Any] = {
@@ -67,21 +67,21 @@ def sealed_state(
     return sealer.seal(state)
 
 
-def needs_state(shown: Shown) -> bool:
+def needs_state(shown: ShownPart) -> bool:
     """Return whether the client's echo would be less than what it is read back as."""
-    return shown.parts != (shown.read_back,)
+    return shown.parts != (shown.as_read_by_client,)
 
 
-def _entry(shown: Shown) -> JsonValue:
+def _entry(shown: ShownPart) -> JsonValue:
     if shown.item_type is not None:
         return {"item": shown.item_type, "parts": [_without_data(one) for one in shown.parts]}
     part = shown.parts[0]
-    if shown.read_back is None:
+    if shown.as_read_by_client is None:
         return {"part": to_json(part)}
-    key = part_key(shown.read_back)
-    if part == shown.read_back:
+    key = part_key(shown.as_read_by_client)
+    if part == shown.as_read_by_client:
         return {"key": key}
-    if evolve(shown.read_back, provider_metadata=part.provider_metadata) == part:
+    if evolve(shown.as_read_by_client, provider_metadata=part.provider_metadata) == part:
         return {"key": key, "metadata": part.provider_metadata}
     return {"key": key, "part": to_json(part)}
 
@@ -171,11 +171,11 @@ def _read_part(data: JsonValue) -> ContentPart:
     return part
 
 
-def restored(
+def restore(
     state: AnswerState, echoes: Sequence[Echo], path: str, notes: Notes
 ) -> tuple[list[Echo], list[ContentPart]]:
     """Return what of *echoes* the recipe does not speak of, and the parts that it makes."""
-    waiting = _Waiting(echoes)
+    waiting = _PendingEchoes(echoes)
     found = [waiting.take(_name(entry)) for entry in state.entries]
     parts: list[ContentPart] = []
     for entry, echo in zip(state.entries, found, strict=True):
@@ -187,7 +187,7 @@ def restored(
     return waiting.rest(), parts
 
 
-class _Waiting:
+class _PendingEchoes:
     """The echoes of a client by their keys; each is taken once."""
 
     def __init__(self, echoes: Sequence[Echo]) -> None:
@@ -283,7 +283,7 @@ class AnswerReader:
             self._notes.dropped("opaque-data-dropped", path, why)
             return False
         self._left -= state.size
-        before, parts = restored(state, self._waiting, path, self._notes)
+        before, parts = restore(state, self._waiting, path, self._notes)
         self._waiting = []
         if before:
             self._append(before)

@@ -87,7 +87,7 @@ class WholeAnswer:
 
     async def _answer(self, send: Send) -> None:
         try:
-            response = await json_response(await self._run.whole(), run_headers(self._run))
+            response = await json_response(await self._run.collect(), run_headers(self._run))
         except BridgeError as error:
             response = _run_error(self._run, error)
         self._ended = True
@@ -154,7 +154,7 @@ class StreamedAnswer:
         while not writer.ended:
             await anyio.sleep_until(writer.wrote_at + self._keep_alive_s)
             if anyio.current_time() >= writer.wrote_at + self._keep_alive_s:
-                opening = b"" if writer.begun else await self._encoded(self._run.announce())
+                opening = b"" if writer.begun else await self._encoded(self._run.open_stream())
                 writer.send(opening or self._run.plan.heartbeat)
                 await writer.flush()
 

@@ -395,7 +395,7 @@ class ResponsesFold:
             self._show_summary(self._summary.text)
         cut = event.finish_reason.reason in _INCOMPLETE and not self._refused
         self._close_item("incomplete" if cut else "completed")
-        if self._record.needs_carrier:
+        if self._record.needs_opaque_item:
             self._reasoning()
             self._close_item()
 

@@ -4,7 +4,7 @@ import base64
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol
 
-from llmcore.bridge.fronts.opaque_state import Shown
+from llmcore.bridge.fronts.opaque_state import ShownPart
 from llmcore.bridge.responses.content import (
     annotations_of,
     delta_logprobs,
@@ -347,7 +347,7 @@ def show_file(
         return
     show_item(_picture_item(new_id("ig"), result, event.media_type), writer)
     if part is not None:
-        record.add(Shown(parts=(part,), item_type="image_generation_call"))
+        record.add(ShownPart(parts=(part,), item_type="image_generation_call"))
 
 
 def show_native(
@@ -359,7 +359,7 @@ def show_native(
         record.show(part)
         return
     show_item(item, writer)
-    record.add(Shown(parts=(part,), item_type=str(item["type"])))
+    record.add(ShownPart(parts=(part,), item_type=str(item["type"])))
 
 
 def show_item(item: Item, writer: EventWriter) -> None:

@@ -7,7 +7,7 @@ November 2026.
 from typing import Any
 
 from llmcore.bridge.fronts.freeform_input import FreeformInput
-from llmcore.bridge.fronts.opaque_state import Shown
+from llmcore.bridge.fronts.opaque_state import ShownPart
 from llmcore.bridge.fronts.tool_registry import ToolEntry, ToolRegistry
 from llmcore.bridge.policy import RegisteredTool
 from llmcore.bridge.responses.calls import ID_PREFIXES, call_item, call_part
@@ -147,8 +147,8 @@ class CallItem:
 
     def _done(self, item: Item) -> None:
         assert self._call is not None  # noqa: S101  (set by the one caller)
-        read_back = call_part(item, self._registry, self._registered)
-        self._record.show(shown_part(self._call), read_back)
+        as_read_by_client = call_part(item, self._registry, self._registered)
+        self._record.show(shown_part(self._call), as_read_by_client)
         self._writer.item_done(item)
 
     def close(self, status: str) -> None:
@@ -221,7 +221,7 @@ class HostedItem:
             self._lifecycle(call, "failed" if failed else name)
         made = (call, *self._files, self._result)
         parts = [shown_part(event) for event in made if event is not None]
-        self._record.add(Shown(parts=tuple(filter(None, parts)), item_type=str(item["type"])))
+        self._record.add(ShownPart(parts=tuple(filter(None, parts)), item_type=str(item["type"])))
         self._writer.item_done(item)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from attrs import evolve, field, frozen
 
 from llmcore.bridge.errors import invalid
-from llmcore.bridge.fronts.opaque_state import Shown, needs_state, sealed_state
+from llmcore.bridge.fronts.opaque_state import ShownPart, needs_state, sealed_state
 from llmcore.bridge.fronts.tool_registry import ToolEntry
 from llmcore.bridge.state.signer import Sealer
 from llmcore.folds import response
@@ -115,17 +115,17 @@ class AnswerRecord:
         self._sealer = sealer
         self._sealing = sealing
         self._parts: list[ContentPart] = []
-        self._unsealed: list[Shown] = []
+        self._unsealed: list[ShownPart] = []
 
-    def add(self, shown: Shown) -> None:
+    def add(self, shown: ShownPart) -> None:
         """Add the next parts."""
         self._parts.extend(shown.parts)
         self._unsealed.append(shown)
 
-    def show(self, part: ContentPart | None, read_back: ContentPart | None = None) -> None:
-        """Add one part that the client sees as *read_back*, or not at all."""
+    def show(self, part: ContentPart | None, as_read_by_client: ContentPart | None = None) -> None:
+        """Add one part that the client sees as *as_read_by_client*, or not at all."""
         if part is not None:
-            self.add(Shown(parts=(part,), read_back=read_back))
+            self.add(ShownPart(parts=(part,), as_read_by_client=as_read_by_client))
 
     @property
     def message(self) -> Message:
@@ -133,7 +133,7 @@ class AnswerRecord:
         return Message.assistant(tuple(self._parts), origin=self.origin)
 
     @property
-    def needs_carrier(self) -> bool:
+    def needs_opaque_item(self) -> bool:
         """Whether something is still to be sealed that a client's echo would not bring back."""
         return self._sealing and any(map(needs_state, self._unsealed))
 
