@@ -312,8 +312,8 @@ def test_whatever_comes_the_two_ways_agree(
         after, events = machine.step(before, machine.decode(frame))
         assert list(events) == [delta]
         if case.protocol is openai_chat.protocol:  # which keeps what chunks say beside the answer
-            metadata = before.envelope.metadata
-            after = evolve(after, envelope=evolve(after.envelope, metadata=metadata))
+            metadata = before.info.metadata
+            after = evolve(after, info=evolve(after.info, metadata=metadata))
         assert after == before
 
 

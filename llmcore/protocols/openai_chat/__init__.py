@@ -19,7 +19,13 @@ from functools import partial
 from llmcore.protocols import tool_names
 from llmcore.protocols.openai_chat import body, stream
 from llmcore.protocols.openai_chat.models import COMPATIBLE, OPENAI, ChatDialect
-from llmcore.protocols.openai_chat.names import METADATA_KEY, PROTOCOL_ID, ChatBody, NativeObject
+from llmcore.protocols.openai_chat.names import (
+    METADATA_KEY,
+    OPTIONAL_PARAMETERS,
+    PROTOCOL_ID,
+    ChatBody,
+    NativeObject,
+)
 from llmcore.protocols.openai_chat.state import State
 from llmcore.protocols.openai_chat.stream import continued
 from llmcore.protocols.protocol import BodyBuilder, Protocol, StreamMachine, TokenCounting
@@ -34,7 +40,9 @@ def make(dialect: ChatDialect) -> Protocol[ChatBody, NativeObject, State]:
         count_tokens=TokenCounting(
             endpoint="/chat/completions", target="/chat/completions/input_tokens"
         ),
-        body=BodyBuilder(build=partial(body.from_request, dialect=dialect), optional=body.OPTIONAL),
+        body=BodyBuilder(
+            build=partial(body.from_request, dialect=dialect), optional=OPTIONAL_PARAMETERS
+        ),
         stream=StreamMachine(
             decode=stream.decode,
             initial=partial(stream.initial, dialect=dialect),

@@ -4,16 +4,22 @@ Source: https://platform.openai.com/docs/api-reference/chat/create, read Novembe
 other servers take instead, their documents, named in the dialects and beside the rule.
 """
 
-from typing import Final, cast
+from typing import cast
 
 from llmcore.protocols.answer_format import format_in_words
 from llmcore.protocols.diagnostics import Notes, collect_diagnostics
-from llmcore.protocols.openai_chat.messages import Target, lower_messages, target_of
-from llmcore.protocols.openai_chat.models import SAMPLING, ChatDialect, constrains
-from llmcore.protocols.openai_chat.names import METADATA_KEY, PROTOCOL_ID, ChatBody, NativeObject
+from llmcore.protocols.openai_chat.messages import Context, context_of, lower_messages
+from llmcore.protocols.openai_chat.models import SAMPLING, ChatDialect, forces_call_by_schema
+from llmcore.protocols.openai_chat.names import (
+    METADATA_KEY,
+    PARAMETERS,
+    REQUEST_PATHS,
+    ChatBody,
+    NativeObject,
+)
 from llmcore.protocols.openai_chat.parts import cache_mark
 from llmcore.protocols.openai_chat.reasoning import lower_reasoning
-from llmcore.protocols.openai_chat.tools import lower_constrained, lower_tools
+from llmcore.protocols.openai_chat.tools import lower_forced_call, lower_tools
 from llmcore.protocols.protocol import Built
 from llmcore.protocols.tool_schema import SchemaTarget, project
 from llmcore.schema.errors import LLMError
@@ -21,25 +27,22 @@ from llmcore.schema.options import ResponseFormat, merge_json
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Result
 
-OPTIONAL: Final = frozenset({"stream_options"})
-"""It only asks for usage; servers that do not know it answer 400 or 422, and name it."""
-
 
 def from_request(
     request: LLMRequest, stream: bool, dialect: ChatDialect
 ) -> Result[Built[ChatBody], LLMError]:
-    """Build the body of *request*; streamed and whole ones differ only in how they say so."""
+    """Return the body of *request*; whether to *stream* makes no other difference."""
     return collect_diagnostics(
         lambda notes: cast("ChatBody", _lower(request, stream, dialect, notes))
     )
 
 
 def _lower(request: LLMRequest, stream: bool, dialect: ChatDialect, notes: Notes) -> NativeObject:
-    target = target_of(request, dialect, protocol=PROTOCOL_ID, metadata_key=METADATA_KEY)
-    asked, words = _lower_asked(request, target, notes)
+    context = context_of(request, dialect)
+    asked, words = _lower_asked(request, context, notes)
     body: NativeObject = {
         "model": request.model_id,
-        "messages": lower_messages(request, target, words, notes),
+        "messages": lower_messages(request, context, words, notes),
         **asked,
         **lower_generation(request, dialect),
         **lower_reasoning(request, dialect, notes),
@@ -54,17 +57,17 @@ def _lower(request: LLMRequest, stream: bool, dialect: ChatDialect, notes: Notes
 
 
 def _lower_asked(
-    request: LLMRequest, target: Target, notes: Notes
+    request: LLMRequest, context: Context, notes: Notes
 ) -> tuple[NativeObject, list[str]]:
-    """Return tools and the answer's format, and the words that go with them."""
-    dialect = target.dialect
-    if constrains(request, dialect):
+    """Return tools and the answer's format, and instructions that describe them."""
+    dialect = context.dialect
+    if forces_call_by_schema(request, dialect):
         if request.response_format is not None and request.response_format.type != "text":
-            why = "the answer's format is taken by the tool call that it must be"
+            why = "the answer must be a tool call, which takes the place of its format"
             notes.dropped("unsupported-parameter", "response_format", why)
-        wanted, words = lower_constrained(request, dialect, notes)
+        wanted, words = lower_forced_call(request, dialect, notes)
         return {"response_format": wanted}, [words]
-    asked = lower_tools(request, dialect, target.keys, notes)
+    asked = lower_tools(request, dialect, context.keys, notes)
     wanted, words = lower_response_format(request.response_format, dialect, notes)
     if wanted:
         asked["response_format"] = wanted
@@ -72,7 +75,7 @@ def _lower_asked(
 
 
 def _with_options(body: NativeObject, request: LLMRequest, stream: bool) -> NativeObject:
-    """Lay the caller's native fields over *body*; only we know whether it is to be streamed."""
+    """Return *body* with the caller's native fields; whether to stream is not theirs to set."""
     options = request.options_for(METADATA_KEY, request.provider_id)
     merged = {**merge_json(body, options), "stream": True}
     if not stream:
@@ -80,13 +83,13 @@ def _with_options(body: NativeObject, request: LLMRequest, stream: bool) -> Nati
     return merged
 
 
-# -- the shape of the answer
+# -- the format of the answer
 
 
 def lower_response_format(
     wanted: ResponseFormat | None, dialect: ChatDialect, notes: Notes
 ) -> tuple[NativeObject, str]:
-    """Return `response_format`, and words for what the server does not enforce."""
+    """Return `response_format`, and instructions for a format that the server does not enforce."""
     if wanted is None or wanted.type == "text":
         return {}, ""
     if wanted.type == "json_schema" and "json_schema" in dialect.response_formats:
@@ -122,19 +125,13 @@ def _lower_schema(wanted: ResponseFormat, dialect: ChatDialect, notes: Notes) ->
 def lower_generation(request: LLMRequest, dialect: ChatDialect) -> NativeObject:
     """Return sampling and limits."""
     options = request.generation
-    limit = dialect.default_max_tokens if options.max_tokens is None else options.max_tokens
-    fields = {
-        dialect.max_tokens_field: limit,
-        "temperature": options.temperature,
-        "top_p": options.top_p,
-        "top_k": options.top_k,
-        "stop": list(options.stop) or None,
-        dialect.seed_field: options.seed,
-        "presence_penalty": options.presence_penalty,
-        "frequency_penalty": options.frequency_penalty,
-        "logprobs": True if options.logprobs is None and options.top_logprobs else options.logprobs,
-        "top_logprobs": options.top_logprobs,
-    }
+    renamed = {"max_tokens": dialect.max_tokens_field, "seed": dialect.seed_field}
+    fields = {renamed.get(name, n): getattr(options, name) for name, n in PARAMETERS.items()}
+    if options.max_tokens is None:
+        fields[dialect.max_tokens_field] = dialect.default_max_tokens
+    fields["stop"] = list(options.stop) or None
+    if options.logprobs is None and options.top_logprobs:
+        fields["logprobs"] = True
     if dialect.logprob_count:
         wanted = options.logprobs or options.top_logprobs
         fields |= {"logprobs": (options.top_logprobs or 1) if wanted else None}
@@ -143,9 +140,9 @@ def lower_generation(request: LLMRequest, dialect: ChatDialect) -> NativeObject:
 
 
 def lower_caching(request: LLMRequest, dialect: ChatDialect, notes: Notes) -> NativeObject:
-    """Return what the body as a whole says of prompt caching.
+    """Return the parameters of the prompt cache.
 
-    Most servers cache by themselves; OpenRouter's `cache_control` on the request asks for it.
+    Most servers cache without being asked; OpenRouter has `cache_control` on the request.
     """
     cache = request.cache
     fields: NativeObject = {}
@@ -169,18 +166,10 @@ def lower_caching(request: LLMRequest, dialect: ChatDialect, notes: Notes) -> Na
     return fields
 
 
-_PATHS: Final = {
-    "metadata": "metadata",
-    "prompt_cache_retention": "cache.retention",
-    "random_seed": "generation.seed",
-    "reasoning_effort": "reasoning.effort",
-}
-
-
 def _supported(
     body: NativeObject, request: LLMRequest, dialect: ChatDialect, notes: Notes
 ) -> NativeObject:
-    """Return *body* without what the server or the model rejects."""
+    """Return *body* without the parameters that the server or the model rejects."""
     asked = request.reasoning.effort if request.reasoning else None
     rejected = dialect.unsupported
     if dialect.fixed_sampling.rejects(request.model_id, body.get("reasoning_effort", asked)):
@@ -193,7 +182,7 @@ def _supported(
         if name in rejected:
             notes.dropped(
                 "unsupported-parameter",
-                _PATHS.get(name, f"generation.{name}"),
+                REQUEST_PATHS.get(name, f"generation.{name}"),
                 f"{request.model_id} does not take {name}",
             )
     return {name: value for name, value in body.items() if name not in rejected}

@@ -1,11 +1,29 @@
-"""OpenAI Chat Completions: which fragment belongs to which tool call.
+r"""OpenAI Chat Completions: which fragment belongs to which tool call.
 
 By the documents (https://platform.openai.com/docs/api-reference/chat-streaming) a call's first
-fragment has index, id and name, later ones the index alone. Servers number fragments in
-every other way too: not at all, all 0, or rising on continuations; ids come once, always
-or never. What holds for all of them: a new call has a name, an id that was seen is that
-call's, and a fragment that says nothing of itself continues the last one. What remains
-open is an error, for two calls must never be run as one.
+fragment has index, id and name, later ones the index alone:
+
+    {"tool_calls": [{"index": 0, "id": "call_1", "type": "function",
+                     "function": {"name": "weather", "arguments": ""}}]}
+    {"tool_calls": [{"index": 0, "function": {"arguments": "{\"city\":"}}]}
+
+Servers number fragments in every other way too: not at all, all 0, or rising on continuations; ids
+come once, always or never. The rules, by the fields that a fragment has:
+
+    id       index    name     the fragment is of
+    known    any      none     the call with that id
+    known    same     same     the call with that id; of a new call if index or name differ
+    new      any      given    a new call
+    new      new      none     a new call, whose name comes later
+    new      known    none     the call with that index (ids that change on every fragment)
+    new      none     none     the current call; a new one if the fragment has no arguments
+    none     known    none     the call with that index
+    none     new      none     the current call (indexes that rise); without one, a new call
+    none     known    same     the call with that index; a new one for a whole object
+    none     any      other    a new call
+    none     none     none     the current call
+
+Anything else is an error, for two calls must never be run as one.
 """
 
 from collections.abc import Sequence
@@ -56,16 +74,16 @@ class Fragment:
     name: str | None
     text: str
     custom: bool
-    """Whether it is of a freeform tool."""
+    """Whether it belongs to a freeform tool."""
     extra: JsonObject
-    """What must go back with the call."""
+    """The `extra_content` that must go back with the call."""
 
 
 def read_fragment(native: NativeObject) -> Fragment:
-    """Return what *native* says.
+    """Return *native* as a fragment.
 
-    Some servers send both forms of a tool, one of them empty. Mistral's schema spells a
-    missing id `null`, in letters.
+    Some servers send both forms of a tool, one of them empty. Mistral's schema writes a missing
+    id as the string `null`.
     """
     id_ = str_or_none(native.get("id"))
     custom = object_or_empty(native.get("custom"))
@@ -88,13 +106,13 @@ def _text(arguments: Any) -> str:
     return "" if arguments is None else json.dumps(arguments).decode()
 
 
-# -- taking fragments
+# -- fragments of calls
 
 
 def on_tool_calls(
     state: State, delta: NativeObject, _choice: NativeObject, events: list[LLMEvent]
 ) -> State:
-    """Take all fragments in *delta*."""
+    """Emit the calls and their inputs in *delta*."""
     fragments = delta.get("tool_calls")
     legacy = delta.get("function_call")
     if isinstance(legacy, dict) and not fragments:  # the API before tools
@@ -105,7 +123,7 @@ def on_tool_calls(
 
 
 def on_whole_calls(state: State, message: NativeObject, events: list[LLMEvent]) -> State:
-    """Read the calls of a whole message: begin new ones, and note the whole input of known ones.
+    """Begin the new calls of a whole message, and keep the whole input of those that are known.
 
     A whole message after deltas repeats what they brought. Its calls are matched with those
     by id, else by position and name.
@@ -141,12 +159,17 @@ def _on_fragment(state: State, fragment: Fragment, events: list[LLMEvent]) -> St
     if call is None:
         state = _start(state, fragment, events)
     elif _overflows(call, fragment):
-        message = f"the call of {call.name} was whole when more came that is no other call's"
+        message = (
+            f"arguments arrived for {call.name} after its call was complete, "
+            "and match no other call"
+        )
         events.append(ErrorEvent(StreamError(message, raw=fragment.text)))
         return state
     else:
         if call is not state.calls.current:
-            state = changed(state, calls=changed(state.calls, current=call), hot=_hot(call))
+            state = changed(
+                state, calls=changed(state.calls, current=call), fast_field=_fast_field(call)
+            )
         if call.whole is None:
             state = _continue(state, call, fragment.text, events)
     return _keep_extra(state, fragment.extra)
@@ -159,7 +182,7 @@ def _start(state: State, fragment: Fragment, events: list[LLMEvent]) -> State:
     if fragment.custom:
         call = changed(call, kind="custom", freeform=False)
     elif text.strip() == "{}":
-        text = ""  # some servers begin with an empty object, which says no more than nothing
+        text = ""  # some servers begin with an empty object
     elif _is_object(text):
         call = changed(call, whole=text)
     return _continue(begin(state, call, events), call, text, events)
@@ -171,7 +194,7 @@ def new_call(state: State, id_: str | None, name: str, index: int | None = None)
     own = id_ if id_ is not None and id_ not in taken else None
     freeform = name in state.context.freeform
     return Call(
-        id=own or synthetic_call_id(state.envelope.response_id, state.context.turn, len(taken)),
+        id=own or synthetic_call_id(state.info.response_id, state.context.turn, len(taken)),
         wire_id=id_,
         index=index,
         name=name,
@@ -181,14 +204,14 @@ def new_call(state: State, id_: str | None, name: str, index: int | None = None)
 
 
 def begin(state: State, call: Call, events: list[LLMEvent]) -> State:
-    """Announce *call*; plain fragments of it then take the per-token path."""
+    """Emit the start of *call*; its fragments then take the per-token path."""
     events.append(ToolInputStart(call.id, call.name, kind=call.kind))
     calls = changed(state.calls, calls=(*state.calls.calls, call), current=call)
-    return changed(state, calls=calls, hot=_hot(call))
+    return changed(state, calls=calls, fast_field=_fast_field(call))
 
 
-def _hot(call: Call) -> str:
-    """Return the field whose plain fragments continue *call*; empty if they need a look."""
+def _fast_field(call: Call) -> str:
+    """Return the field whose fragments continue *call*; empty if `step` has to read them."""
     return "tool_calls" if call.whole is None and call.kind == "function" else ""
 
 
@@ -203,7 +226,7 @@ def _continue(state: State, call: Call, text: str, events: list[LLMEvent]) -> St
 
 
 def _on_nameless(state: State, fragment: Fragment, events: list[LLMEvent]) -> State:
-    """Wait for the name of a new call, which is known by its id or its index."""
+    """Keep a new call, known by its id or its index, until its name comes."""
     if fragment.id is None and not fragment.text.strip():
         return state  # an empty entry
     if fragment.id is None and fragment.index is None:
@@ -217,7 +240,7 @@ def _on_nameless(state: State, fragment: Fragment, events: list[LLMEvent]) -> St
 def _on_pending(
     state: State, pending: Pending, fragment: Fragment, events: list[LLMEvent]
 ) -> State:
-    """Add to a call without a name, or begin it once the name is there."""
+    """Add to a call without a name, or begin it once the name has come."""
     others = tuple(one for one in state.calls.pending if one is not pending)
     if fragment.name is None:
         return _put_pending(state, others, pending, fragment)
@@ -247,7 +270,7 @@ def _put_pending(
 
 
 def _keep_extra(state: State, extra: JsonObject) -> State:
-    """Keep what must go back with the current call, such as Gemini's thought signature.
+    """Keep the fields that must go back with the current call, such as Gemini's thought signature.
 
     Source: https://ai.google.dev/gemini-api/docs/thought-signatures (OpenAI compatibility)
     """
@@ -262,7 +285,7 @@ def _keep_extra(state: State, extra: JsonObject) -> State:
 
 
 def _find_pending(pending: Sequence[Pending], fragment: Fragment) -> Pending | None:
-    """Return the call without a name that *fragment* continues or names."""
+    """Return the call without a name that *fragment* belongs to."""
     for one in reversed(pending):
         if fragment.id is not None and one.id is not None:
             if fragment.id == one.id:
@@ -273,7 +296,7 @@ def _find_pending(pending: Sequence[Pending], fragment: Fragment) -> Pending | N
 
 
 def _find(calls: Calls, fragment: Fragment) -> Call | None:
-    """Return the call that *fragment* continues; None if it begins a new one."""
+    """Return the call that *fragment* belongs to; None if it begins a new one."""
     if fragment.id is not None:
         for call in reversed(calls.calls):
             if call.wire_id == fragment.id:
@@ -290,11 +313,11 @@ def _find(calls: Calls, fragment: Fragment) -> Call | None:
     found = calls.current if fragment.index is None else numbered
     if found is None or found.name != fragment.name or _is_object(fragment.text):
         return None
-    return found  # the name is repeated on every fragment
+    return found  # the name comes with every fragment
 
 
 def _agrees(call: Call, fragment: Fragment) -> bool:
-    """Return whether a fragment with the call's id can be the call's: ids do recur."""
+    """Return whether a fragment with the call's id can belong to it: some ids recur."""
     if fragment.name is None:
         return True
     same_place = None in (call.index, fragment.index) or call.index == fragment.index
@@ -302,7 +325,7 @@ def _agrees(call: Call, fragment: Fragment) -> bool:
 
 
 def _overflows(call: Call, fragment: Fragment) -> bool:
-    """Return whether *fragment* adds to a call that was whole; saying it twice adds nothing."""
+    """Return whether *fragment* adds to a call that was whole; a repetition does not."""
     return call.whole is not None and bool(fragment.text.strip()) and fragment.text != call.whole
 
 
@@ -321,7 +344,7 @@ def _is_object(text: str) -> bool:
 
 def end_calls(calls: Calls, events: list[LLMEvent]) -> None:
     """End all calls in the order they began."""
-    _say_freeform_inputs(calls, events)
+    _emit_freeform_inputs(calls, events)
     for call in calls.calls:
         extra = calls.extras.get(call.id)
         metadata = {METADATA_KEY: {"extra_content": extra}} if extra else {}
@@ -329,8 +352,8 @@ def end_calls(calls: Calls, events: list[LLMEvent]) -> None:
         events.append(ToolInputEnd(call.id, text, provider_metadata=metadata))
 
 
-def _say_freeform_inputs(calls: Calls, events: list[LLMEvent]) -> None:
-    """Say the inputs of freeform tools that were offered as functions, unwrapped."""
+def _emit_freeform_inputs(calls: Calls, events: list[LLMEvent]) -> None:
+    """Emit the inputs of freeform tools that were offered as functions, unwrapped."""
     pieces: dict[str, list[str]] = {}
     for call_id, text in to_list(calls.freeform):
         pieces.setdefault(call_id, []).append(text)
@@ -344,7 +367,7 @@ def _say_freeform_inputs(calls: Calls, events: list[LLMEvent]) -> None:
 def on_executed_tools(
     state: State, delta: NativeObject, _choice: NativeObject, events: list[LLMEvent]
 ) -> State:
-    """Report the tools in *delta*, and the pages they found.
+    """Emit the tools in *delta* that the provider ran, and the pages they found.
 
     A tool may come twice: when it starts, and again with its output.
     """

@@ -1,9 +1,19 @@
-"""OpenAI Chat Completions: reading text, refusals, media, citations and sources.
+"""OpenAI Chat Completions: reading text, refusals, thinking, media, citations and sources.
+
+    {"delta": {"content": "Hel"}}
+    {"delta": {"reasoning_content": "Hm, "}}                       DeepSeek and others
+    {"delta": {"reasoning": "Hm, ", "reasoning_details": [{"type": "reasoning.text", "text": "Hm, ",
+               "index": 0}]}}                                      OpenRouter
+    {"delta": {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "Hm, "}]}]}}
+                                                                   Mistral
+    {"delta": {"audio": {"id": "audio_1", "data": "UklGRg=="}}}
 
 Sources, read November 2026: https://platform.openai.com/docs/api-reference/chat/object,
 https://docs.mistral.ai/capabilities/reasoning and .../citations (content parts),
 https://openrouter.ai/docs/features/multimodal/image-generation (`images`),
-https://docs.perplexity.ai/api-reference (`search_results`, `citations`).
+https://docs.perplexity.ai/api-reference (`search_results`, `citations`); thinking:
+https://api-docs.deepseek.com/guides/thinking_mode, https://openrouter.ai/docs/use-cases/reasoning-tokens,
+https://console.groq.com/docs/reasoning, https://docs.vllm.ai/en/latest/features/reasoning_outputs.html.
 """
 
 from typing import Any, Final
@@ -11,7 +21,7 @@ from typing import Any, Final
 from llmcore.protocols.answering import PersistentList, to_list
 from llmcore.protocols.media import decode_pieces
 from llmcore.protocols.native_json import int_or_none, object_or_empty, objects, str_or_none
-from llmcore.protocols.openai_chat.names import METADATA_KEY, NativeObject
+from llmcore.protocols.openai_chat.names import METADATA_KEY, REASONING_FIELDS, NativeObject
 from llmcore.protocols.openai_chat.state import State, close_segment, open_segment
 from llmcore.schema.changed import changed
 from llmcore.schema.content import Citation, TokenLogprob
@@ -36,12 +46,12 @@ def on_content(
 
 
 def _on_part(state: State, part: NativeObject, events: list[LLMEvent]) -> State:
-    """Take one part of a content list, as Mistral sends them."""
+    """Emit one part of a content list, as Mistral sends them."""
     match part.get("type"):
         case "text":
             return on_text(state, str_or_none(part.get("text")) or "", (), events)
         case "thinking":
-            return on_reasoning(state, thinking_part(part), {}, events)
+            return on_reasoning(state, thinking_delta(part), {}, events)
         case _:  # such as Mistral's `reference`
             events.append(ProviderEvent(state.context.provider, {"content": part}))
             return state
@@ -50,14 +60,14 @@ def _on_part(state: State, part: NativeObject, events: list[LLMEvent]) -> State:
 def on_text(
     state: State, text: str, logprobs: tuple[TokenLogprob, ...], events: list[LLMEvent]
 ) -> State:
-    """Take more text."""
+    """Emit more text, or thinking in tags; keep text that stands for a call."""
     if not text and not (logprobs and state.mode == "text"):
         return state
     if state.context.constrained:
-        return changed(state, gathered=PersistentList(text, state.gathered))
+        return changed(state, buffered=PersistentList(text, state.buffered))
     if state.context.dialect.think_tags and state.mode != "text":
         return _on_tagged_text(state, text, logprobs, events)
-    state = open_segment(state, "text", events, hot="content")
+    state = open_segment(state, "text", events, fast_field="content")
     events.append(TextDelta(state.segment, text, logprobs))
     return state
 
@@ -74,18 +84,20 @@ def _on_tagged_text(
     Thinking stands at the head of an answer: a tag inside its text is text. White space
     around the thinking belongs to neither.
     """
-    text = state.held + text
-    held = ""
+    text = state.partial_tag + text
+    partial = ""
     while text:
         thinking = state.mode == "reasoning"
         text = text if thinking else text.lstrip()
         tag = _CLOSING if thinking else _OPENING
         before, found, after = text.partition(tag)
         if not found:
-            held = _beginning(text, tag)
-            before = text[: len(text) - len(held)]
-        if before and not thinking:  # what is no tag is the answer
-            state = open_segment(changed(state, held=""), "text", events, hot="content")
+            partial = _beginning(text, tag)
+            before = text[: len(text) - len(partial)]
+        if before and not thinking:  # text without a tag is the answer
+            state = open_segment(
+                changed(state, partial_tag=""), "text", events, fast_field="content"
+            )
             events.append(TextDelta(state.segment, text, logprobs))
             return state
         if before:
@@ -96,7 +108,7 @@ def _on_tagged_text(
             close_segment(state, events) if thinking else open_segment(state, "reasoning", events)
         )
         text = after
-    return state if held == state.held else changed(state, held=held)
+    return state if partial == state.partial_tag else changed(state, partial_tag=partial)
 
 
 def _beginning(text: str, tag: str) -> str:
@@ -107,22 +119,22 @@ def _beginning(text: str, tag: str) -> str:
     return ""
 
 
-def release_held(state: State, events: list[LLMEvent]) -> State:
-    """Say what looked like the beginning of a tag and was none."""
-    if not state.held:
+def flush_partial_tag(state: State, events: list[LLMEvent]) -> State:
+    """Emit text that looked like the beginning of a tag, at the end of the answer."""
+    if not state.partial_tag:
         return state
     if state.mode == "reasoning":
-        events.append(ReasoningDelta(state.segment, state.held))
+        events.append(ReasoningDelta(state.segment, state.partial_tag))
     else:
         state = open_segment(state, "text", events)
-        events.append(TextDelta(state.segment, state.held))
-    return changed(state, held="")
+        events.append(TextDelta(state.segment, state.partial_tag))
+    return changed(state, partial_tag="")
 
 
 def on_refusal(
     state: State, delta: NativeObject, choice: NativeObject, events: list[LLMEvent]
 ) -> State:
-    """Take words of refusal."""
+    """Emit more of a refusal, and its log probabilities."""
     refusal, logprobs = str_or_none(delta.get("refusal")), read_logprobs(choice, "refusal")
     if refusal is None and state.mode != "refusal":
         if logprobs:
@@ -163,10 +175,10 @@ def _has_logprob(token: NativeObject) -> bool:
 def on_media(
     state: State, delta: NativeObject, _choice: NativeObject, events: list[LLMEvent]
 ) -> State:
-    """Take pieces of spoken sound, and whole pictures."""
+    """Keep pieces of audio, and emit whole pictures."""
     audio = delta.get("audio")
     if isinstance(audio, dict) and audio:
-        state = changed(state, gathered=PersistentList(audio, state.gathered))
+        state = changed(state, buffered=PersistentList(audio, state.buffered))
     for image in objects(delta.get("images")):
         url = str_or_none(object_or_empty(image.get("image_url")).get("url"))
         if url is None:
@@ -179,21 +191,21 @@ def on_media(
 
 
 def audio_is_complete(state: State) -> bool:
-    """Return whether spoken sound came to its end, which some servers say instead of a reason.
+    """Return whether audio came to its end, for streams without a finish reason.
 
     Source: OpenAI's JavaScript SDK 7.57.0, `ChatCompletionStream`: such a stream may end with
     `{"audio": {"expires_at": ...}}` and without a finish reason.
     """
-    last = None if state.gathered is None else state.gathered.value
+    last = None if state.buffered is None else state.buffered.value
     if state.mode or not isinstance(last, dict) or last.keys() != {"expires_at"}:
         return False
-    pieces = [piece for piece in to_list(state.gathered) if isinstance(piece, dict)]
+    pieces = [piece for piece in to_list(state.buffered) if isinstance(piece, dict)]
     return all(any(piece.get(name) for piece in pieces) for name in ("id", "data", "transcript"))
 
 
-def spoken(state: State, events: list[LLMEvent]) -> None:
-    """Say the whole sound that came in pieces, each in base64 by itself."""
-    pieces = [piece for piece in to_list(state.gathered) if isinstance(piece, dict)]
+def flush_audio(state: State, events: list[LLMEvent]) -> None:
+    """Emit the whole audio that came in pieces."""
+    pieces = [piece for piece in to_list(state.buffered) if isinstance(piece, dict)]
     if not pieces:
         return
     id_ = next((found for piece in pieces if (found := str_or_none(piece.get("id")))), None)
@@ -220,7 +232,7 @@ def spoken(state: State, events: list[LLMEvent]) -> None:
 def on_annotations(
     state: State, delta: NativeObject, _choice: NativeObject, events: list[LLMEvent]
 ) -> State:
-    """Take what the text cites; its own `TextEnd` carries it."""
+    """Keep the citations of the text for its `TextEnd`, and announce their sources."""
     for annotation in objects(delta.get("annotations")):
         cited = object_or_empty(annotation.get("url_citation"))
         if not cited:
@@ -249,29 +261,27 @@ def on_sources(state: State, chunk: NativeObject, events: list[LLMEvent]) -> Sta
 
 
 def announce(state: State, url: Any, title: Any, events: list[LLMEvent]) -> State:
-    """Announce a page that the answer rests on, once."""
-    sources = state.envelope.sources
+    """Emit the `Source` of a page, once."""
+    sources = state.info.sources
     if not isinstance(url, str) or not url or url in sources:
         return state
     events.append(Source(id=f"source_{len(sources)}", url=url, title=str_or_none(title)))
-    return changed(state, envelope=changed(state.envelope, sources=sources | {url}))
+    return changed(state, info=changed(state.info, sources=sources | {url}))
 
 
 # -- thinking
-
-NAMES = ("reasoning_content", "reasoning", "thinking", "reasoning_text")
 
 
 def on_reasoning(
     state: State, delta: NativeObject, _choice: NativeObject, events: list[LLMEvent]
 ) -> State:
-    """Take the thinking in *delta*, and what its replay needs."""
+    """Emit the thinking in *delta*, and keep the fields that its replay needs."""
     name, text = _text(delta)
     details = delta.get("reasoning_details")
     signature = _signature(delta)
     if not text and not details and not (signature and state.mode == "reasoning"):
         return state
-    state = open_segment(state, "reasoning", events, hot="" if details else name)
+    state = open_segment(state, "reasoning", events, fast_field="" if details else name)
     if text:
         events.append(ReasoningDelta(state.segment, text))
     if details and isinstance(details, list):
@@ -283,8 +293,8 @@ def on_reasoning(
 
 
 def _text(delta: NativeObject) -> tuple[str, str]:
-    """Return the thinking and its field's name; counted once though two fields may say it."""
-    for name in NAMES:
+    """Return the thinking and its field's name; of two fields with the same text, the first."""
+    for name in REASONING_FIELDS:
         text = delta.get(name)
         if isinstance(text, str) and text:
             return name, text
@@ -311,8 +321,8 @@ def _words(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def thinking_part(part: NativeObject) -> NativeObject:
-    """Return Mistral's content part `thinking` as the delta it amounts to.
+def thinking_delta(part: NativeObject) -> NativeObject:
+    """Return Mistral's content part `thinking` as a delta.
 
     Source: the `mistralai` package, 3.7.0, `client/models/thinkchunk` ("signature").
     """

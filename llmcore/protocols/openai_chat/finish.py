@@ -1,4 +1,8 @@
-"""OpenAI Chat Completions: what chunks say of the response as a whole.
+"""OpenAI Chat Completions: the response as a whole: its beginning, finish reason and usage.
+
+    {"id": "chatcmpl-1", "object": "chat.completion.chunk", "model": "gpt-4.1", "choices": [
+     {"index": 0, "delta": {}, "finish_reason": "stop"}]}
+    {"id": "chatcmpl-1", ..., "choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 5}}
 
 Sources, read November 2026: https://platform.openai.com/docs/api-reference/chat-streaming; usage in
 odd places: https://console.groq.com/docs/api-reference (`x_groq`), https://platform.moonshot.ai/docs
@@ -6,16 +10,20 @@ odd places: https://console.groq.com/docs/api-reference (`x_groq`), https://plat
 https://api-docs.deepseek.com/api/create-chat-completion.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from llmcore.protocols.native_json import count_or_none, object_or_empty, objects, str_or_none
-from llmcore.protocols.openai_chat.names import PROTOCOL_ID, NativeObject
+from llmcore.protocols.openai_chat.names import (
+    FINISH_REASONS,
+    PROTOCOL_ID,
+    USAGE_FIELDS,
+    NativeObject,
+)
 from llmcore.protocols.openai_chat.state import State
 from llmcore.schema.changed import changed
 from llmcore.schema.events import (
     FinishReason,
-    FinishReasonKind,
     LLMEvent,
     StepStart,
     StreamStart,
@@ -27,12 +35,12 @@ _BEGINNINGS: Final = ("choices", "usage", "id", "citations", "search_results")
 
 
 def on_start(state: State, chunk: NativeObject, events: list[LLMEvent]) -> State:
-    """Announce the stream at the first chunk that says which response it is.
+    """Emit the start of the stream at the first chunk of the response itself.
 
     Azure's first chunk holds only filter results, with an empty id and no choices.
     """
-    envelope = state.envelope
-    if envelope.started or not any(chunk.get(name) for name in _BEGINNINGS):
+    info = state.info
+    if info.started or not any(chunk.get(name) for name in _BEGINNINGS):
         return state
     context = state.context
     response_id = str_or_none(chunk.get("id"))
@@ -41,7 +49,7 @@ def on_start(state: State, chunk: NativeObject, events: list[LLMEvent]) -> State
         StreamStart(provider=context.provider, model=model, id=response_id, protocol=PROTOCOL_ID)
     )
     events.append(StepStart())
-    return changed(state, envelope=changed(envelope, started=True, response_id=response_id))
+    return changed(state, info=changed(info, started=True, response_id=response_id))
 
 
 _NO_METADATA: Final = frozenset(
@@ -53,24 +61,24 @@ _NO_CHOICE_METADATA: Final = frozenset(
 )
 
 
-def on_envelope(state: State, chunk: NativeObject) -> State:
-    """Keep what the chunk says of the response as a whole; the last word counts."""
-    envelope = state.envelope
+def on_info(state: State, chunk: NativeObject) -> State:
+    """Keep the chunk's usage and metadata; later chunks replace earlier ones."""
+    info = state.info
     usage = _usage_in(chunk)
     if usage is not None:
         said = {name: value for name, value in usage.items() if value is not None}
-        envelope = changed(
-            envelope,
-            usage={**(envelope.usage or {}), **said},
-            accounted=envelope.accounted or chunk.get("choices") == [],
+        info = changed(
+            info,
+            usage={**(info.usage or {}), **said},
+            final_usage_seen=info.final_usage_seen or chunk.get("choices") == [],
         )
-    known = envelope.metadata
+    known = info.metadata
     found = _metadata_in(chunk, _NO_METADATA, known)
     for choice in objects(chunk.get("choices"))[:1]:
         found |= _metadata_in(choice, _NO_CHOICE_METADATA, known)
     if found:
-        envelope = changed(envelope, metadata={**known, **found})
-    return state if envelope is state.envelope else changed(state, envelope=envelope)
+        info = changed(info, metadata={**known, **found})
+    return state if info is state.info else changed(state, info=info)
 
 
 def _usage_in(chunk: NativeObject) -> NativeObject | None:
@@ -85,7 +93,7 @@ def _usage_in(chunk: NativeObject) -> NativeObject | None:
 
 
 def _metadata_in(holder: NativeObject, others: frozenset[str], known: JsonObject) -> NativeObject:
-    """Return what is new of fields that are neither content nor counted.
+    """Return the fields that are new, and neither content nor usage.
 
     Such as service tier, fingerprint, filter results.
     """
@@ -96,29 +104,9 @@ def _metadata_in(holder: NativeObject, others: frozenset[str], known: JsonObject
     }
 
 
-_REASONS: Final[dict[str, FinishReasonKind]] = {
-    "stop": "stop",
-    "end_turn": "stop",
-    "eos": "stop",  # Together
-    "stop_sequence": "stop",
-    "length": "length",
-    "max_tokens": "length",
-    "model_length": "length",  # Mistral
-    "model_context_window_exceeded": "length",  # Z.ai
-    "tool_calls": "tool_calls",
-    "tool_use": "tool_calls",
-    "function_call": "tool_calls",
-    "content_filter": "content_filter",
-    "sensitive": "content_filter",  # Z.ai
-    "error": "error",
-    "network_error": "error",  # Z.ai
-    "insufficient_system_resource": "error",  # DeepSeek
-}
-
-
 def map_reason(raw: str, *, called: bool, refused: bool) -> FinishReason:
     """Return why the model stopped; many servers say `stop` though tools were called."""
-    reason = _REASONS.get(raw.lower(), "other")
+    reason = FINISH_REASONS.get(raw.lower(), "other")
     if called and (reason == "stop" or not raw):
         reason = "tool_calls"
     if reason == "stop" and refused:
@@ -126,43 +114,22 @@ def map_reason(raw: str, *, called: bool, refused: bool) -> FinishReason:
     return FinishReason(reason, raw or None)
 
 
-# -- usage
+# -- usage: `prompt_tokens` includes cached tokens, `completion_tokens` reasoning
 
 
 def map_usage(usage: Mapping[str, Any]) -> Usage:
     """Return a server's usage object by the inclusive contract."""
-    prompt = object_or_empty(usage.get("prompt_tokens_details"))
-    completion = object_or_empty(usage.get("completion_tokens_details"))
-    input_tokens = count_or_none(usage.get("prompt_tokens"))
-    output_tokens = count_or_none(usage.get("completion_tokens"))
-    total_tokens = count_or_none(usage.get("total_tokens"))
-    reasoning = _first(completion.get("reasoning_tokens"), usage.get("reasoning_tokens"))
-    if _beside(input_tokens, output_tokens, reasoning, total_tokens):
-        output_tokens = (output_tokens or 0) + (reasoning or 0)
-    read = _first(
-        prompt.get("cached_tokens"),
-        usage.get("prompt_cache_hit_tokens"),  # DeepSeek
-        usage.get("cached_tokens"),  # Moonshot
-        usage.get("num_cached_tokens"),  # Mistral
-        usage.get("cache_read_input_tokens"),
-    )
-    written = _first(
-        prompt.get("cache_write_tokens"),  # OpenAI, OpenRouter
-        usage.get("cache_creation_input_tokens"),
-    )
+    counts = {name: _count(usage, paths) for name, paths in USAGE_FIELDS.items()}
+    if _beside(counts):
+        counts["output_tokens"] = (counts["output_tokens"] or 0) + (counts["reasoning_tokens"] or 0)
+    read, written = counts["cache_read_tokens"], counts["cache_write_tokens"]
     # Details are parts of the prompt. Where they exceed it, as where a token counts as read
     # and as written, the split is unknown.
-    known = not prompt or (read or 0) + (written or 0) <= (input_tokens or 0)
-    mapped = Usage.make(
-        input_tokens=input_tokens,
-        output_tokens=output_tokens,
-        total_tokens=total_tokens,
-        cache_read_tokens=read if known else None,
-        cache_write_tokens=written if known else None,
-        reasoning_tokens=reasoning,
-        cost_usd=_cost(usage),
-        raw=dict(usage),
-    )
+    details = object_or_empty(usage.get("prompt_tokens_details"))
+    known = not details or (read or 0) + (written or 0) <= (counts["input_tokens"] or 0)
+    if not known:
+        counts |= {"cache_read_tokens": None, "cache_write_tokens": None}
+    mapped = Usage.make(**counts, cost_usd=_cost(usage), raw=dict(usage))
     if known:
         return mapped
     return changed(
@@ -170,13 +137,25 @@ def map_usage(usage: Mapping[str, Any]) -> Usage:
     )
 
 
-def _beside(
-    prompt: int | None, completion: int | None, reasoning: int | None, total: int | None
-) -> bool:
+def _count(usage: Mapping[str, Any], paths: Iterable[tuple[str, ...]]) -> int | None:
+    """Return the first count that one of *paths* leads to."""
+    for path in paths:
+        value: Any = usage
+        for name in path:
+            value = object_or_empty(value).get(name)
+        found = count_or_none(value)
+        if found is not None:
+            return found
+    return None
+
+
+def _beside(counts: Mapping[str, int | None]) -> bool:
     """Return whether reasoning is counted beside the completion, as xAI does.
 
-    The total tells: it then exceeds prompt and completion by just the reasoning.
+    The total then exceeds prompt and completion by just the reasoning.
     """
+    names = ("input_tokens", "output_tokens", "reasoning_tokens", "total_tokens")
+    prompt, completion, reasoning, total = (counts[name] for name in names)
     if not reasoning or prompt is None or completion is None or total is None:
         return False
     return total == prompt + completion + reasoning
@@ -203,7 +182,3 @@ def _number(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return float(value)
-
-
-def _first(*values: Any) -> int | None:
-    return next((found for value in values if (found := count_or_none(value)) is not None), None)

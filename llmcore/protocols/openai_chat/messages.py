@@ -16,7 +16,12 @@ from llmcore.protocols.history.policy import LoweringContext, native_provider_id
 from llmcore.protocols.lowering import result_text
 from llmcore.protocols.native_json import object_or_empty, text_or_json
 from llmcore.protocols.openai_chat.models import ChatDialect
-from llmcore.protocols.openai_chat.names import NativeObject, rejoin_details
+from llmcore.protocols.openai_chat.names import (
+    METADATA_KEY,
+    PROTOCOL_ID,
+    NativeObject,
+    rejoin_details,
+)
 from llmcore.protocols.openai_chat.parts import content_of, lower_part, lower_text, omitted
 from llmcore.protocols.tools import freeform_arguments
 from llmcore.schema.content import (
@@ -38,21 +43,19 @@ from llmcore.schema.request import LLMRequest
 
 
 @frozen(kw_only=True)
-class Target(LoweringContext):
-    """Whom messages are lowered for."""
+class Context(LoweringContext):
+    """The request's facts that lowering its messages needs."""
 
     dialect: ChatDialect
 
 
-def target_of(
-    request: LLMRequest, dialect: ChatDialect, *, protocol: str, metadata_key: str
-) -> Target:
-    """Return whom the messages of *request* are lowered for."""
+def context_of(request: LLMRequest, dialect: ChatDialect) -> Context:
+    """Return the context for the messages of *request*."""
     policy = HistoryPolicy(
-        protocol=protocol,
+        protocol=PROTOCOL_ID,
         provider=request.provider_id,
         model=request.model_id,
-        metadata_key=metadata_key,
+        metadata_key=METADATA_KEY,
         call_ids=dialect.call_ids,
         alternate=dialect.alternate,
         system_messages=dialect.system_messages,
@@ -60,36 +63,36 @@ def target_of(
         empty_text="drop_empty",
         reasoning="drop" if dialect.reasoning_replay == "forbidden" else "any",
     )
-    return Target(
+    return Context(
         dialect=dialect,
         policy=policy,
-        keys=native_provider_ids(request, metadata_key),
+        keys=native_provider_ids(request, METADATA_KEY),
     )
 
 
 def lower_messages(
-    request: LLMRequest, target: Target, instructions: Sequence[str], notes: Notes
+    request: LLMRequest, context: Context, instructions: Sequence[str], notes: Notes
 ) -> list[NativeObject]:
-    """Return the body's `messages`: *instructions* of our own end the leading system message."""
-    repaired = repair(request.messages, target.policy)
+    """Return the body's `messages`; *instructions* are added to the leading system message."""
+    repaired = repair(request.messages, context.policy)
     notes.extend(repaired.diagnostics)
-    messages = _lower_system(request, repaired, target, instructions)
-    held: list[NativeObject] = []
+    messages = _lower_system(request, repaired, context, instructions)
+    after_results: list[NativeObject] = []
     for message, path in zip(repaired.messages, repaired.paths, strict=True):
-        if message.role != "tool" and held:
-            messages.append({"role": "user", "content": held})
-            held = []
+        if message.role != "tool" and after_results:
+            messages.append({"role": "user", "content": after_results})
+            after_results = []
         match message.role:
             case "user":
-                messages.append(_lower_user(message, path, target, notes))
+                messages.append(_lower_user(message, path, context, notes))
             case "assistant":
-                messages.append(_lower_assistant(message, path, target, notes))
+                messages.append(_lower_assistant(message, path, context, notes))
             case "tool":
-                messages.extend(_lower_results(message, path, target, held, notes))
+                messages.extend(_lower_results(message, path, context, after_results, notes))
             case _:
-                messages.append(_lower_instructions(message, path, target, notes))
-    if held:
-        messages.append({"role": "user", "content": held})
+                messages.append(_lower_instructions(message, path, context, notes))
+    if after_results:
+        messages.append({"role": "user", "content": after_results})
     return messages
 
 
@@ -97,101 +100,105 @@ def lower_messages(
 
 
 def _lower_system(
-    request: LLMRequest, repaired: Repaired, target: Target, instructions: Sequence[str]
+    request: LLMRequest, repaired: Repaired, context: Context, instructions: Sequence[str]
 ) -> list[NativeObject]:
     texts = [*request.system, *repaired.system, *map(TextPart, instructions)]
-    parts = [lower_text(part, target.dialect) for part in texts if part.text]
+    parts = [lower_text(part, context.dialect) for part in texts if part.text]
     if not parts:
         return []
-    return [{"role": "system", "content": content_of(parts, target.dialect)}]
+    return [{"role": "system", "content": content_of(parts, context.dialect)}]
 
 
-def _lower_instructions(message: Message, path: str, target: Target, notes: Notes) -> NativeObject:
+def _lower_instructions(
+    message: Message, path: str, context: Context, notes: Notes
+) -> NativeObject:
     parts: list[NativeObject] = []
     for index, part in enumerate(message.content):
         where = f"{path}.content[{index}]"
-        natives = lower_part(part, where, target.dialect, target.keys, notes)
+        natives = lower_part(part, where, context.dialect, context.keys, notes)
         if not isinstance(part, ProviderPart) and any(n["type"] != "text" for n in natives):
             natives = [omitted("a file", where, "instructions hold only text", notes)]
         parts += natives
-    native: NativeObject = {"role": message.role, "content": content_of(parts, target.dialect)}
-    return _named(native, message, path, target, notes)
+    native: NativeObject = {"role": message.role, "content": content_of(parts, context.dialect)}
+    return _named(native, message, path, context, notes)
 
 
-# -- what the user says
+# -- user messages
 
 
-def _lower_user(message: Message, path: str, target: Target, notes: Notes) -> NativeObject:
-    parts = _lower_parts(message.content, path, target, notes)
-    native: NativeObject = {"role": "user", "content": content_of(parts, target.dialect)}
-    return _named(native, message, path, target, notes)
+def _lower_user(message: Message, path: str, context: Context, notes: Notes) -> NativeObject:
+    parts = _lower_parts(message.content, path, context, notes)
+    native: NativeObject = {"role": "user", "content": content_of(parts, context.dialect)}
+    return _named(native, message, path, context, notes)
 
 
 def _lower_parts(
-    parts: Sequence[ContentPart], path: str, target: Target, notes: Notes
+    parts: Sequence[ContentPart], path: str, context: Context, notes: Notes
 ) -> list[NativeObject]:
     return [
         native
         for index, part in enumerate(parts)
         for native in lower_part(
-            part, f"{path}.content[{index}]", target.dialect, target.keys, notes
+            part, f"{path}.content[{index}]", context.dialect, context.keys, notes
         )
     ]
 
 
 def _named(
-    native: NativeObject, message: Message, path: str, target: Target, notes: Notes
+    native: NativeObject, message: Message, path: str, context: Context, notes: Notes
 ) -> NativeObject:
-    if message.name and not target.dialect.names:
+    if message.name and not context.dialect.names:
         notes.dropped("unsupported-parameter", f"{path}.name", "the server takes no names")
         return native
     return {**native, "name": message.name} if message.name else native
 
 
-# -- what the model said
+# -- assistant messages
 
 
-def _lower_assistant(message: Message, path: str, target: Target, notes: Notes) -> NativeObject:
+def _lower_assistant(message: Message, path: str, context: Context, notes: Notes) -> NativeObject:
     """Return an assistant message: its text, then its refusal, thinking and calls.
 
     Chat has one place for each, so text that came after a call moves before it.
     """
     native: NativeObject = {
         "role": "assistant",
-        "content": _assistant_content(message, path, target, notes),
+        "content": _assistant_content(message, path, context, notes),
     }
     refusals = [part.text for part in message.content if isinstance(part, RefusalPart)]
-    if refusals and target.dialect.refusal_field:
+    if refusals and context.dialect.refusal_field:
         native["refusal"] = "".join(refusals)
-    native |= _lower_reasoning(message, target)
-    native |= _lower_audio_id(message, path, target, notes)
-    native |= _lower_fields(message, target)
-    calls = _lower_calls(message, path, target, notes)
+    native |= _lower_reasoning(message, context)
+    native |= _lower_audio_id(message, path, context, notes)
+    native |= _lower_fields(message, context)
+    calls = _lower_calls(message, path, context, notes)
     if calls:
         native["tool_calls"] = calls
     if not native["content"] and not native.keys().isdisjoint(_INSTEAD_OF_CONTENT):
         native["content"] = None
     _note_losses(message, path, notes)
-    return _named(native, message, path, target, notes)
+    return _named(native, message, path, context, notes)
 
 
 _INSTEAD_OF_CONTENT: Final = frozenset({"tool_calls", "refusal", "audio"})
 
 
 def _assistant_content(
-    message: Message, path: str, target: Target, notes: Notes
+    message: Message, path: str, context: Context, notes: Notes
 ) -> str | list[NativeObject]:
-    """Return what was said as one string, or as parts where a string cannot say it."""
+    """Return the content as one string, or as parts where it is more than text."""
     parts: list[NativeObject] = []
     for index, part in enumerate(message.content):
-        parts += _lower_said(part, f"{path}.content[{index}]", target, notes)
+        parts += _lower_content(part, f"{path}.content[{index}]", context, notes)
     if any(part.keys() != {"type", "text"} for part in parts):
         return parts
     return "".join(part["text"] for part in parts)
 
 
-def _lower_said(part: ContentPart, path: str, target: Target, notes: Notes) -> list[NativeObject]:
-    dialect = target.dialect
+def _lower_content(
+    part: ContentPart, path: str, context: Context, notes: Notes
+) -> list[NativeObject]:
+    dialect = context.dialect
     match part:
         case TextPart(text=text) if text:
             return [lower_text(part, dialect)]
@@ -200,18 +207,18 @@ def _lower_said(part: ContentPart, path: str, target: Target, notes: Notes) -> l
         case ReasoningPart(text=text) if text and dialect.thinks_in_content:
             proof = {"signature": part.signature} if part.signature else {}
             return [{"type": "thinking", "thinking": [{"type": "text", "text": text}], **proof}]
-        case ProviderPart() if not _is_of_message(part, target):
-            return lower_part(part, path, dialect, target.keys, notes)
+        case ProviderPart() if not _is_of_message(part, context):
+            return lower_part(part, path, dialect, context.keys, notes)
         case _:
             return []
 
 
-def _lower_reasoning(message: Message, target: Target) -> NativeObject:
-    dialect = target.dialect
+def _lower_reasoning(message: Message, context: Context) -> NativeObject:
+    dialect = context.dialect
     if dialect.reasoning_replay == "forbidden" or dialect.reasoning_field == "content":
         return {}
     if dialect.reasoning_field == "reasoning_details":
-        details = _details(message, target)
+        details = _details(message, context)
         if details:
             return {"reasoning_details": details}
         field = "reasoning"
@@ -221,71 +228,71 @@ def _lower_reasoning(message: Message, target: Target) -> NativeObject:
     return {field: text} if text or dialect.reasoning_replay == "required" else {}
 
 
-def _details(message: Message, target: Target) -> list[JsonValue]:
-    """Return the reasoning blocks exactly as they came, where they are the target's own."""
-    if not target.policy.keeps_opaque(message.origin):
+def _details(message: Message, context: Context) -> list[JsonValue]:
+    """Return the reasoning blocks exactly as they came, if they are from this API."""
+    if not context.policy.keeps_opaque(message.origin):
         return []
     runs = [
-        part.provider_metadata.get(target.metadata_key, {}).get("reasoning_details")
+        part.provider_metadata.get(METADATA_KEY, {}).get("reasoning_details")
         for part in message.content
     ]
     return rejoin_details(run for run in runs if isinstance(run, list))
 
 
-def _lower_audio_id(message: Message, path: str, target: Target, notes: Notes) -> NativeObject:
-    """Return a reference to what the model spoke, which is all that goes back of it."""
+def _lower_audio_id(message: Message, path: str, context: Context, notes: Notes) -> NativeObject:
+    """Return a reference to the model's audio, which is all of it that goes back."""
     for index, part in enumerate(message.content):
         if not isinstance(part, AudioPart):
             continue
-        own = part.provider_metadata.get(target.metadata_key, {}).get("audio_id")
+        own = part.provider_metadata.get(METADATA_KEY, {}).get("audio_id")
         audio_id = part.file_id or own
-        if audio_id and target.policy.same_api(message.origin):
+        if audio_id and context.policy.same_api(message.origin):
             return {"audio": {"id": audio_id}}
         where = f"{path}.content[{index}]"
         notes.left_out(where, "sound", "it can only be sent back by its id")
     return {}
 
 
-def _is_of_message(part: ProviderPart, target: Target) -> bool:
+def _is_of_message(part: ProviderPart, context: Context) -> bool:
     """Return whether *part* holds fields of the message, not a part of its content."""
-    return part.provider_metadata.get(target.metadata_key, {}).get("place") == "message"
+    return part.provider_metadata.get(METADATA_KEY, {}).get("place") == "message"
 
 
-def _lower_fields(message: Message, target: Target) -> NativeObject:
+def _lower_fields(message: Message, context: Context) -> NativeObject:
     """Return the native fields that came with the message and must go back with it."""
-    if not target.policy.keeps_opaque(message.origin):
+    if not context.policy.keeps_opaque(message.origin):
         return {}
     fields: NativeObject = {}
     for part in message.content:
-        if isinstance(part, ProviderPart) and _is_of_message(part, target):
+        if isinstance(part, ProviderPart) and _is_of_message(part, context):
             fields |= object_or_empty(part.data)
     return fields
 
 
-def _lower_calls(message: Message, path: str, target: Target, notes: Notes) -> list[NativeObject]:
+def _lower_calls(message: Message, path: str, context: Context, notes: Notes) -> list[NativeObject]:
     calls: list[NativeObject] = []
     for index, part in enumerate(message.content):
         if not isinstance(part, ToolCallPart) or part.provider_executed:
             continue
         broken = part.kind == "function" and not part.is_valid
-        if broken and target.dialect.valid_arguments:
+        if broken and context.dialect.valid_arguments:
             why = "the server takes only JSON objects as arguments: they are wrapped in one"
             notes.changed("invalid-tool-arguments", f"{path}.content[{index}].arguments", why)
-        calls.append(_lower_call(part, message, target))
+        calls.append(_lower_call(part, message, context))
     return calls
 
 
-def _lower_call(call: ToolCallPart, message: Message, target: Target) -> NativeObject:
-    """Return a call, with what must go back with it."""
-    native = _lower_bare_call(call, target)
-    extra = call.provider_metadata.get(target.metadata_key, {}).get("extra_content")
-    if extra and target.policy.keeps_opaque(message.origin):
+def _lower_call(call: ToolCallPart, message: Message, context: Context) -> NativeObject:
+    """Return a call, with the fields that must go back with it."""
+    native = _lower_bare_call(call, context)
+    extra = call.provider_metadata.get(METADATA_KEY, {}).get("extra_content")
+    if extra and context.policy.keeps_opaque(message.origin):
         native["extra_content"] = extra
     return native
 
 
-def _lower_bare_call(call: ToolCallPart, target: Target) -> NativeObject:
-    dialect = target.dialect
+def _lower_bare_call(call: ToolCallPart, context: Context) -> NativeObject:
+    dialect = context.dialect
     if call.kind == "custom" and dialect.custom_tools:
         custom = {"name": call.name, "input": text_or_json(call.arguments)}
         return {"id": call.id, "type": "custom", "custom": custom}
@@ -303,7 +310,7 @@ def _note_losses(message: Message, path: str, notes: Notes) -> None:
         if isinstance(part, ImagePart | DocumentPart):
             notes.left_out(where, "a file", "assistant messages hold none")
         elif isinstance(part, ToolCallPart | ToolResultPart) and part.provider_executed:
-            notes.left_out(where, "a tool run by the provider", "Chat cannot say it again")
+            notes.left_out(where, "a tool run by the provider", "Chat has no form for it")
         elif isinstance(part, ToolCallPart):
             called = True
         elif called and isinstance(part, TextPart) and part.text:
@@ -311,17 +318,17 @@ def _note_losses(message: Message, path: str, notes: Notes) -> None:
             notes.changed("reordered-content", where, message_)
 
 
-# -- what tools returned
+# -- results of tools
 
 
 def _lower_results(
     message: Message,
     path: str,
-    target: Target,
-    held: list[NativeObject],
+    context: Context,
+    after_results: list[NativeObject],
     notes: Notes,
 ) -> list[NativeObject]:
-    """Return one tool message per result; pictures that they cannot hold go to *held*.
+    """Return one tool message per result; pictures that they cannot hold go to *after_results*.
 
     Tool messages must follow the calls directly, so the user message that shows the
     pictures comes after the last of them, each labelled with its call's id.
@@ -330,15 +337,19 @@ def _lower_results(
     for index, part in enumerate(message.content):
         where = f"{path}.content[{index}]"
         if not isinstance(part, ToolResultPart):
-            held += lower_part(part, where, target.dialect, target.keys, notes)
+            after_results += lower_part(part, where, context.dialect, context.keys, notes)
             continue
-        content = _lower_result(part, where, target, held, notes)
+        content = _lower_result(part, where, context, after_results, notes)
         messages.append({"role": "tool", "tool_call_id": part.tool_call_id, "content": content})
     return messages
 
 
 def _lower_result(
-    part: ToolResultPart, path: str, target: Target, held: list[NativeObject], notes: Notes
+    part: ToolResultPart,
+    path: str,
+    context: Context,
+    after_results: list[NativeObject],
+    notes: Notes,
 ) -> str | list[NativeObject]:
     if not isinstance(part.content, tuple):
         return result_text(part)
@@ -346,21 +357,21 @@ def _lower_result(
     shown = 0
     for index, item in enumerate(cast("tuple[ToolOutputPart, ...]", part.content)):
         where = f"{path}.content[{index}]"
-        lowered = lower_part(item, where, target.dialect, target.keys, notes)
+        lowered = lower_part(item, where, context.dialect, context.keys, notes)
         for native in lowered:
-            if native.get("type") == "text" or _holds(native, target.dialect):
+            if native.get("type") == "text" or _holds(native, context.dialect):
                 natives.append(native)
                 continue
             shown += 1
             label = f"{native.get('type', 'part')} {shown} of tool call {part.tool_call_id}"
             natives.append({"type": "text", "text": f"[{label}: in the next user message]"})
-            held += [{"type": "text", "text": f"{label}:"}, native]
+            after_results += [{"type": "text", "text": f"{label}:"}, native]
             notes.changed(
                 "moved-tool-result-media",
                 where,
                 "tool messages hold only text: it follows in a user message",
             )
-    return content_of(natives, target.dialect)
+    return content_of(natives, context.dialect)
 
 
 def _holds(native: NativeObject, dialect: ChatDialect) -> bool:

@@ -1,7 +1,7 @@
-"""Where servers of the Chat Completions API differ, as data.
+"""OpenAI Chat Completions: where servers differ, as data.
 
-A dialect is chosen per deployment and closed over by the protocol; nothing in the protocol
-asks which provider it talks to. The defaults are OpenAI's own.
+A dialect is chosen per deployment; the protocol does not know which provider it is used for. The
+defaults are OpenAI's own.
 """
 
 import re
@@ -35,11 +35,11 @@ SAMPLING: Final = frozenset(
 
 @frozen(kw_only=True)
 class ChatDialect:
-    """What one family of servers takes and sends."""
+    """The differences of one family of servers."""
 
     max_tokens_field: Literal["max_completion_tokens", "max_tokens"] = "max_completion_tokens"
     default_max_tokens: int | None = None
-    """Sent where the request has no limit, for servers that would go on for ever."""
+    """Default `max_tokens`, for servers whose own default is unlimited."""
 
     # -- messages
 
@@ -54,7 +54,7 @@ class ChatDialect:
     """Whether text may come as a list of parts everywhere; if not, several texts are joined
     by a blank line."""
     names: bool = True
-    """Whether messages may carry the `name` of who speaks."""
+    """Whether messages may carry the `name` of the speaker."""
     refusal_field: bool = True
     """Whether assistant messages have a `refusal`; if not, it goes back as text."""
     call_ids: CallIdRule = OPENAI_CHAT
@@ -86,8 +86,8 @@ class ChatDialect:
     named_tool_choice: Literal["function", "required"] = "function"
     """How one tool is forced: by naming it, or (`required`) by offering it alone."""
     constrained_tools: bool = False
-    """Whether calls that must happen are had from a JSON schema on the answer's text,
-    since the model's own calls are not sure."""
+    """Whether a forced call is made from a JSON schema on the answer's text, because the
+    model may not make it otherwise."""
 
     # -- parameters
 
@@ -162,7 +162,7 @@ class ChatDialect:
         return fits(self.tools_stop_thinking, model) and self.fixed_sampling.rejects(model, effort)
 
     def caches_on_request(self, model: str) -> bool:
-        """Return whether *model* caches only what it is asked to, and the server takes that."""
+        """Return whether *model* caches only where the request has `cache_control`."""
         return fits(self.auto_cache_models, model)
 
 
@@ -189,13 +189,13 @@ COMPATIBLE = ChatDialect(
     audio_formats=frozenset(),
     files=False,
 )
-"""What most servers that imitate the API take."""
+"""Most servers that imitate the API."""
 
 
-# -- calls, as the dialect has them made
+# -- tools as a dialect has them
 
 
-def constrains(request: LLMRequest, dialect: ChatDialect) -> bool:
+def forces_call_by_schema(request: LLMRequest, dialect: ChatDialect) -> bool:
     """Return whether the answer's text is to be a tool call in JSON."""
     choice = request.tool_choice
     if not dialect.constrained_tools or choice is None:
@@ -209,6 +209,6 @@ def constrains(request: LLMRequest, dialect: ChatDialect) -> bool:
 
 def freeform_functions(request: LLMRequest, dialect: ChatDialect) -> frozenset[str]:
     """Return the names of the freeform tools that are offered as functions."""
-    if dialect.custom_tools and not constrains(request, dialect):
+    if dialect.custom_tools and not forces_call_by_schema(request, dialect):
         return frozenset()
     return freeform_tools(request)

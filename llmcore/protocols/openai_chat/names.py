@@ -1,8 +1,15 @@
-"""OpenAI Chat Completions: its id, and the words that both directions of the protocol use."""
+"""OpenAI Chat Completions: ids, and the words that both directions of the protocol use.
+
+Tables of the answer are read from the API's word to ours, tables of the request from ours to the
+API's. Where several of the API's words mean the same, the first is OpenAI's own, the one to write.
+Sources, read November 2026: https://platform.openai.com/docs/api-reference/chat, and the documents
+of the servers that are named beside their words.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Literal, Required, TypeAlias, TypedDict
 
+from llmcore.schema.events import FinishReasonKind
 from llmcore.schema.json import JsonObject, JsonValue
 
 PROTOCOL_ID: Final = "openai-chat"
@@ -42,7 +49,88 @@ class ChatBody(TypedDict, total=False):
     user: str
 
 
-# -- reasoning_details
+# -- parameters
+
+PARAMETERS: Final[Mapping[str, str]] = {
+    "max_tokens": "max_completion_tokens",
+    "temperature": "temperature",
+    "top_p": "top_p",
+    "top_k": "top_k",
+    "stop": "stop",
+    "seed": "seed",
+    "presence_penalty": "presence_penalty",
+    "frequency_penalty": "frequency_penalty",
+    "logprobs": "logprobs",
+    "top_logprobs": "top_logprobs",
+}
+"""Fields of `GenerationOptions`, by their name here; `ChatDialect` renames two of them."""
+
+REQUEST_PATHS: Final[Mapping[str, str]] = {
+    "metadata": "metadata",
+    "prompt_cache_retention": "cache.retention",
+    "random_seed": "generation.seed",
+    "reasoning_effort": "reasoning.effort",
+}
+"""Where the value of a native parameter stands in a request; others in `generation`."""
+
+OPTIONAL_PARAMETERS: Final = frozenset({"stream_options"})
+"""It only asks for usage; servers that do not know it answer 400 or 422, and name it."""
+
+# -- finish reasons and usage
+
+FINISH_REASONS: Final[Mapping[str, FinishReasonKind]] = {
+    "stop": "stop",
+    "length": "length",
+    "tool_calls": "tool_calls",
+    "content_filter": "content_filter",
+    "function_call": "tool_calls",  # the API before tools
+    "end_turn": "stop",
+    "eos": "stop",  # Together
+    "stop_sequence": "stop",
+    "max_tokens": "length",
+    "model_length": "length",  # Mistral
+    "model_context_window_exceeded": "length",  # Z.ai
+    "tool_use": "tool_calls",
+    "sensitive": "content_filter",  # Z.ai
+    "error": "error",
+    "network_error": "error",  # Z.ai
+    "insufficient_system_resource": "error",  # DeepSeek
+}
+"""`finish_reason`."""
+
+USAGE_FIELDS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
+    "input_tokens": (("prompt_tokens",),),
+    "output_tokens": (("completion_tokens",),),
+    "total_tokens": (("total_tokens",),),
+    "cache_read_tokens": (
+        ("prompt_tokens_details", "cached_tokens"),
+        ("prompt_cache_hit_tokens",),  # DeepSeek
+        ("cached_tokens",),  # Moonshot
+        ("num_cached_tokens",),  # Mistral
+        ("cache_read_input_tokens",),
+    ),
+    "cache_write_tokens": (
+        ("prompt_tokens_details", "cache_write_tokens"),  # OpenAI, OpenRouter
+        ("cache_creation_input_tokens",),
+    ),
+    "reasoning_tokens": (
+        ("completion_tokens_details", "reasoning_tokens"),
+        ("reasoning_tokens",),
+    ),
+}
+"""Fields of `Usage`, by their paths in `usage`: the first that is there counts."""
+
+# -- thinking
+
+REASONING_FIELDS: Final = ("reasoning_content", "reasoning", "thinking", "reasoning_text")
+"""Fields of a delta or a message that hold thinking.
+
+`reasoning_content` is DeepSeek's name (also Alibaba's, Moonshot's, Z.ai's and xAI's), `reasoning`
+that of OpenRouter, Groq, Cerebras and newer vLLM, `thinking` Ollama's and Snowflake's,
+`reasoning_text` GitHub Copilot's.
+"""
+
+# -- `reasoning_details`: thinking as blocks, as OpenRouter has it
 
 _GROWING: Final = ("text", "summary", "data")
 

@@ -1,4 +1,4 @@
-"""OpenAI Chat Completions: lowering the parts that a message's content is made of.
+"""OpenAI Chat Completions: lowering the parts of messages.
 
 Sources, read November 2026: https://platform.openai.com/docs/api-reference/chat/create (content
 parts), https://platform.openai.com/docs/guides/images-vision,
@@ -31,7 +31,7 @@ def lower_part(
 ) -> list[NativeObject]:
     """Return one part of a user's content as native parts.
 
-    What the server does not take becomes a short text in its place, and a Diagnostic.
+    A part that the server does not take is replaced by a short text, with a Diagnostic.
     """
     match part:
         case TextPart():
@@ -65,7 +65,7 @@ def cache_mark(ttl: str | None) -> NativeObject:
 
 
 def content_of(parts: list[NativeObject], dialect: ChatDialect) -> str | list[NativeObject]:
-    """Return native parts as `content`: plain text as one string where that says the same."""
+    """Return native parts as `content`: plain text as one string where that means the same."""
     if any(part.keys() != {"type", "text"} for part in parts):
         return parts
     if len(parts) > 1 and dialect.text_parts:
@@ -146,5 +146,5 @@ def _lower_video(part: DocumentPart, path: str, dialect: ChatDialect, notes: Not
 
 
 def omitted(what: str, path: str, why: str, notes: Notes, words: str | None = None) -> NativeObject:
-    """Return the text that stands where something could not be sent."""
+    """Return the text that stands for a part that could not be sent."""
     return {"type": "text", "text": omitted_text(what, path, why, notes, words)}

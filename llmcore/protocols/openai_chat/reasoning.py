@@ -1,4 +1,4 @@
-"""OpenAI Chat Completions: how much to think, in each server's form."""
+"""OpenAI Chat Completions: the parameters of thinking, in each server's form."""
 
 from collections.abc import Callable
 from typing import Final
@@ -11,7 +11,7 @@ from llmcore.schema.request import LLMRequest
 
 
 def lower_reasoning(request: LLMRequest, dialect: ChatDialect, notes: Notes) -> NativeObject:
-    """Return how much to think, in the dialect's form."""
+    """Return the parameters of thinking, in the dialect's form."""
     wanted = _reasoning_beside_tools(request, dialect, notes)
     if wanted is None:
         return {}
@@ -20,7 +20,7 @@ def lower_reasoning(request: LLMRequest, dialect: ChatDialect, notes: Notes) -> 
     fields, taken = _REASONING_FORMS[dialect.reasoning_control(request.model_id)](wanted)
     for name, value in given.items():
         if value is not None and name not in taken:
-            why = f"the server cannot be told a reasoning {name}, or not beside the others"
+            why = f"the server does not take a reasoning {name}, or not beside the others"
             notes.dropped("unsupported-parameter", f"reasoning.{name}", why)
     return fields
 
@@ -79,7 +79,7 @@ def _openrouter(wanted: ReasoningOptions) -> tuple[NativeObject, set[str]]:
 
 
 def _switch(wanted: ReasoningOptions) -> tuple[NativeObject, set[str]]:
-    """Return a switch without degrees.
+    """Return a switch without an effort.
 
     Sources: https://docs.z.ai/guides/capabilities/thinking-mode,
     https://platform.moonshot.ai/docs/guide/use-kimi-k2-thinking-model

@@ -1,7 +1,19 @@
-"""OpenAI Chat Completions: what a later chunk needs to know.
+"""OpenAI Chat Completions: the state of an answer that is being read.
 
-State changes on transitions only: where a segment or a call begins, where the server says
-something of the response as a whole. It is nested so that such a change copies few fields.
+At most one segment of text, refusal or thinking is open (`State.mode`); calls are open beside it,
+until the end. What a delta's fields do:
+
+    field                      no segment         same segment   another segment     a call
+    content                    open text          emit           close, open text    open text
+    refusal                    open refusal       emit           close, open         open refusal
+    reasoning_content, ...     open thinking      emit           close, open         open thinking
+    tool_calls, a new one      begin              -              close, begin        begin
+    tool_calls, a known one    emit               -              emit                emit
+    finish_reason              keep: no later chunk takes the per-token path
+
+At the end (`halt`) the open segment closes, then all calls end in the order they began.
+State changes on these transitions and not on deltas. It is nested so that a change copies few
+fields.
 """
 
 from collections.abc import Mapping
@@ -23,13 +35,13 @@ Mode = Literal["", "text", "refusal", "reasoning"]
 
 @frozen(kw_only=True)
 class Context(StreamContext):
-    """What the request says about its answer. Never changes."""
+    """The request's facts that reading its answer needs. Never changes."""
 
     dialect: ChatDialect
     constrained: bool = False
     """Whether the answer's text is a tool call in JSON."""
     audio_type: str = "audio/wav"
-    """The format that spoken answers come in."""
+    """The MIME type of spoken answers."""
 
 
 @frozen(kw_only=True)
@@ -37,14 +49,14 @@ class Call:
     """A tool call under way."""
 
     id: str
-    """Unique in this response: the server's id, or ours where it sent none of use."""
+    """Unique in this response: the server's id, or a generated one."""
     wire_id: str | None
     """The id as the server sent it."""
     index: int | None
     name: str
     kind: ToolCallKind = "function"
     whole: str | None = None
-    """The arguments, where the first fragment had a whole object; nothing may follow them."""
+    """The arguments, if the first fragment had a whole object; no others may follow."""
     freeform: bool = False
 
 
@@ -71,46 +83,46 @@ class Calls:
     freeform: PersistentList | None = None
     """Pieces of freeform inputs that are wrapped in JSON: (call id, text)."""
     extras: Mapping[str, JsonObject] = field(factory=dict)
-    """What must go back with a call, by its id."""
+    """The `extra_content` that must go back with a call, by its id."""
     texts: Mapping[str, str] = field(factory=dict)
     """The whole input of a call, by its id, where a whole message repeated it."""
     executed: frozenset[str] = frozenset()
-    """Ids of the tools the provider ran by itself."""
+    """Ids of the calls that the provider ran."""
 
 
 @frozen(kw_only=True)
-class Envelope:
-    """What chunks say of the response as a whole. The last word counts."""
+class ResponseInfo:
+    """Facts of the response as a whole, as the last chunk had them."""
 
     started: bool = False
     response_id: str | None = None
     reason: str | None = None
-    accounted: bool = False
+    final_usage_seen: bool = False
     """Whether the final usage came, which OpenAI sends only at the end of a whole answer."""
     done: bool = False
     """Whether the end sentinel came."""
     usage: JsonObject | None = None
-    """The server's own usage object, the fields of later ones laid over those before."""
+    """The server's usage object: each field as the last chunk had it."""
     sources: frozenset[str] = frozenset()
-    """Addresses that were announced."""
+    """URLs for which a `Source` was emitted."""
     extra: JsonObject = field(factory=dict)
-    """What must go back with the message."""
+    """The `extra_content` that must go back with the message."""
     metadata: JsonObject = field(factory=dict)
     raw: JsonValue = None
 
 
 @frozen(kw_only=True)
 class State:
-    """What a later chunk needs to know."""
+    """The state of an answer that is being read."""
 
     context: Context
     mode: Mode = ""
     segment: str = ""
     """The open segment's id."""
-    hot: str = ""
-    """The delta's field that continues what is open, for the per-token path; or empty."""
+    fast_field: str = ""
+    """The delta's field that continues the open segment or call on the per-token path; or empty."""
     segments: int = 0
-    """How many were opened; files count too."""
+    """How many were opened; files are counted too."""
     texts: int = 0
     """How many of them were text."""
     text: str = ""
@@ -122,24 +134,24 @@ class State:
     signature: str = ""
     details: PersistentList | None = None
     """Pieces of `reasoning_details` of the open segment."""
-    held: str = ""
-    """The beginning of what may become a think tag."""
-    gathered: PersistentList | None = None
-    """Pieces of spoken sound, and of text that stands for a tool call."""
+    partial_tag: str = ""
+    """Text that may be the beginning of a think tag."""
+    buffered: PersistentList | None = None
+    """Pieces of audio, and of text that stands for a tool call."""
     calls: Calls = Calls()
-    envelope: Envelope = Envelope()
+    info: ResponseInfo = ResponseInfo()
 
 
 # -- segments
 
 
-def open_segment(state: State, mode: Mode, events: list[LLMEvent], hot: str = "") -> State:
-    """Return *state* inside a segment of *mode*, closing another one before.
+def open_segment(state: State, mode: Mode, events: list[LLMEvent], fast_field: str = "") -> State:
+    """Return *state* inside a segment of *mode*, after closing another one.
 
-    *hot* is the field whose text alone continues it.
+    *fast_field* is the field of a delta whose text alone continues it.
     """
     if state.mode == mode:
-        return state if state.hot == hot else changed(state, hot=hot)
+        return state if state.fast_field == fast_field else changed(state, fast_field=fast_field)
     state = close_segment(state, events)
     id_ = f"{mode}_{state.segments}"
     if mode == "reasoning":
@@ -147,7 +159,14 @@ def open_segment(state: State, mode: Mode, events: list[LLMEvent], hot: str = ""
     else:
         events.append(TextStart(id_, refusal=mode == "refusal"))
     texts = state.texts + (mode == "text")
-    return changed(state, mode=mode, segment=id_, segments=state.segments + 1, texts=texts, hot=hot)
+    return changed(
+        state,
+        mode=mode,
+        segment=id_,
+        segments=state.segments + 1,
+        texts=texts,
+        fast_field=fast_field,
+    )
 
 
 def close_segment(state: State, events: list[LLMEvent]) -> State:
@@ -155,7 +174,7 @@ def close_segment(state: State, events: list[LLMEvent]) -> State:
     if not state.mode:
         return state
     if state.mode == "reasoning":
-        details = merge_details(to_list(state.details), whole=state.envelope.raw is not None)
+        details = merge_details(to_list(state.details), whole=state.info.raw is not None)
         metadata = {METADATA_KEY: {"reasoning_details": details}} if details else {}
         events.append(
             ReasoningEnd(
@@ -165,6 +184,6 @@ def close_segment(state: State, events: list[LLMEvent]) -> State:
                 provider_metadata=metadata,
             )
         )
-        return changed(state, mode="", hot="", details=None, signature="")
+        return changed(state, mode="", fast_field="", details=None, signature="")
     events.append(TextEnd(state.segment, state.text, citations=state.citations))
-    return changed(state, mode="", hot="", text="", citations=())
+    return changed(state, mode="", fast_field="", text="", citations=())

@@ -25,20 +25,28 @@ from llmcore.protocols.openai_chat.calls import (
     on_whole_calls,
 )
 from llmcore.protocols.openai_chat.content import (
-    NAMES,
     audio_is_complete,
+    flush_audio,
+    flush_partial_tag,
     on_annotations,
     on_content,
     on_media,
     on_reasoning,
     on_refusal,
     on_sources,
-    release_held,
-    spoken,
 )
-from llmcore.protocols.openai_chat.finish import map_reason, map_usage, on_envelope, on_start
-from llmcore.protocols.openai_chat.models import ChatDialect, constrains, freeform_functions
-from llmcore.protocols.openai_chat.names import METADATA_KEY, PROTOCOL_ID, NativeObject
+from llmcore.protocols.openai_chat.finish import map_reason, map_usage, on_info, on_start
+from llmcore.protocols.openai_chat.models import (
+    ChatDialect,
+    forces_call_by_schema,
+    freeform_functions,
+)
+from llmcore.protocols.openai_chat.names import (
+    METADATA_KEY,
+    PROTOCOL_ID,
+    REASONING_FIELDS,
+    NativeObject,
+)
 from llmcore.protocols.openai_chat.state import Context, State, close_segment, open_segment
 from llmcore.protocols.protocol import Frame
 from llmcore.protocols.tools import freeform_text
@@ -65,7 +73,7 @@ _DONE: Final[NativeObject] = {"done": True}
 
 
 def decode(frame: Frame) -> NativeObject | None:
-    """Read one frame; None for pings. ValueError if it is not JSON."""
+    """Return the chunk in a frame; None for pings. ValueError if it is not JSON."""
     name, data = frame
     if data[:1] != b"{":
         data = data.strip()
@@ -82,14 +90,14 @@ def decode(frame: Frame) -> NativeObject | None:
 
 
 def _error_frame(data: bytes) -> NativeObject:
-    """Return a frame that is named an error as a chunk that holds one."""
+    """Return a frame whose name is `error` as a chunk with an error."""
     try:
         chunk = json.loads(data)
     except ValueError:
         chunk = data.decode("utf-8", "replace")
     if isinstance(chunk, dict) and chunk.get("error"):
         return chunk
-    return {"error": chunk or {"message": "the server sent an error event without a word"}}
+    return {"error": chunk or {"message": "the server sent an error event without a message"}}
 
 
 def terminal(chunk: NativeObject) -> bool:
@@ -101,7 +109,7 @@ def terminal(chunk: NativeObject) -> bool:
 
 Step: TypeAlias = tuple[State, Sequence[LLMEvent]]
 Handler: TypeAlias = Callable[[State, NativeObject, NativeObject, list[LLMEvent]], State]
-"""Takes its fields of a delta, given the choice around it; adds to the events."""
+"""Emits its fields of a delta, given the choice around it."""
 
 
 def initial(request: LLMRequest, dialect: ChatDialect) -> State:
@@ -113,7 +121,7 @@ def initial(request: LLMRequest, dialect: ChatDialect) -> State:
             model=request.model_id,
             turn=len(request.messages),
             freeform=freeform_functions(request, dialect),
-            constrained=constrains(request, dialect),
+            constrained=forces_call_by_schema(request, dialect),
             audio_type=_audio_type(request),
         )
     )
@@ -133,10 +141,10 @@ def _audio_type(request: LLMRequest) -> str:
 
 
 def step(state: State, chunk: NativeObject) -> Step:
-    """Translate one chunk."""
+    """Return the state after *chunk*, and what it emits."""
     if chunk is _DONE:
-        return changed(state, envelope=changed(state.envelope, done=True)), ()
-    if not state.envelope.started and not chunk.get("error"):
+        return changed(state, info=changed(state.info, done=True)), ()
+    if not state.info.started and not chunk.get("error"):
         foreign = foreign_document(chunk, PROTOCOL_ID)
         if foreign is not None:
             return state, (ErrorEvent(foreign),)
@@ -152,7 +160,7 @@ def step(state: State, chunk: NativeObject) -> Step:
         else:
             events.append(ProviderEvent(state.context.provider, {"choice": choice}))
     state = on_sources(state, chunk, events)
-    return on_envelope(state, chunk), _until_error(events)
+    return on_info(state, chunk), _until_error(events)
 
 
 def _until_error(events: list[LLMEvent]) -> list[LLMEvent]:
@@ -185,8 +193,8 @@ def _on_choice(state: State, choice: NativeObject, events: list[LLMEvent]) -> St
     if isinstance(message, dict):
         state = _on_message(state, message, choice, events)
     reason = str_or_none(choice.get("finish_reason"))
-    if reason is not None and reason != state.envelope.reason:
-        state = changed(state, hot="", envelope=changed(state.envelope, reason=reason))
+    if reason is not None and reason != state.info.reason:
+        state = changed(state, fast_field="", info=changed(state.info, reason=reason))
     return state
 
 
@@ -194,15 +202,15 @@ def _on_delta(
     state: State, delta: NativeObject, choice: NativeObject, events: list[LLMEvent]
 ) -> State:
     logprobs = object_or_empty(choice.get("logprobs"))
-    said = {name for name, value in delta.items() if value and name != "role"}
-    said |= {name for name in ("content", "refusal") if logprobs.get(name)}
+    given = {name for name, value in delta.items() if value and name != "role"}
+    given |= {name for name in ("content", "refusal") if logprobs.get(name)}
     for names, handler in _HANDLERS:
-        if not names.isdisjoint(said):
+        if not names.isdisjoint(given):
             state = handler(state, delta, choice, events)
-    if not said <= _KNOWN:
-        unknown = {name: delta[name] for name in delta if name in said - _KNOWN}
+    if not given <= _KNOWN:
+        unknown = {name: delta[name] for name in delta if name in given - _KNOWN}
         events.append(ProviderEvent(state.context.provider, {"delta": unknown}))
-    return state if said <= state.fields else changed(state, fields=state.fields | said)
+    return state if given <= state.fields else changed(state, fields=state.fields | given)
 
 
 def _on_message(
@@ -219,23 +227,23 @@ def _on_message(
     if "content" in repeated and state.mode == "text" and state.texts == 1:
         text = message.get("content")
         if isinstance(text, str) and not state.context.dialect.think_tags:
-            state = changed(state, text=text, hot="")
+            state = changed(state, text=text, fast_field="")
     return on_whole_calls(state, message, events)
 
 
 def _on_extra(
     state: State, delta: NativeObject, _choice: NativeObject, _events: list[LLMEvent]
 ) -> State:
-    """Keep what must go back with the message, such as Gemini's thought signature.
+    """Keep the fields that must go back with the message, such as Gemini's thought signature.
 
     Source: https://ai.google.dev/gemini-api/docs/thought-signatures (OpenAI compatibility)
     """
-    merged = merge_json(state.envelope.extra, object_or_empty(delta.get("extra_content")))
-    return changed(state, envelope=changed(state.envelope, extra=merged))
+    merged = merge_json(state.info.extra, object_or_empty(delta.get("extra_content")))
+    return changed(state, info=changed(state.info, extra=merged))
 
 
 _HANDLERS: Final[tuple[tuple[frozenset[str], Handler], ...]] = (
-    (frozenset({*NAMES, "reasoning_details", "signature"}), on_reasoning),
+    (frozenset({*REASONING_FIELDS, "reasoning_details", "signature"}), on_reasoning),
     (frozenset({"content"}), on_content),
     (frozenset({"refusal"}), on_refusal),
     (frozenset({"audio", "images"}), on_media),
@@ -244,7 +252,7 @@ _HANDLERS: Final[tuple[tuple[frozenset[str], Handler], ...]] = (
     (frozenset({"executed_tools"}), on_executed_tools),
     (frozenset({"extra_content"}), _on_extra),
 )
-"""Which fields of a delta, in which order, are whose. What remains has no neutral form."""
+"""Which handler reads which fields of a delta, in this order. Others have no neutral form."""
 _KNOWN: Final = frozenset().union(*(names for names, _ in _HANDLERS))
 
 
@@ -252,44 +260,44 @@ _KNOWN: Final = frozenset().union(*(names for names, _ in _HANDLERS))
 
 
 def halt(state: State) -> Sequence[LLMEvent]:
-    """Finish the answer if it said that it is whole.
+    """Return the end of the answer, if the server stated that it is whole.
 
     Not every server sends `[DONE]`; a finish reason without it is an end. `[DONE]` without a
     finish reason is one only after the final usage: a stream that is cut has none, says
     https://platform.openai.com/docs/api-reference/chat/create (`stream_options.include_usage`).
     """
-    envelope = state.envelope
-    if envelope.reason is None:
+    info = state.info
+    if info.reason is None:
         if audio_is_complete(state):
-            state = changed(state, envelope=changed(envelope, reason="stop"))
-        elif not (envelope.done and envelope.accounted):
+            state = changed(state, info=changed(info, reason="stop"))
+        elif not (info.done and info.final_usage_seen):
             return (truncated("finish_reason"),)
     if state.calls.pending:
         message = "a tool call came without a name"
         return (ErrorEvent(StreamError(message, raw=state.calls.pending[0].id)),)
     events: list[LLMEvent] = []
-    state = close_segment(release_held(state, events), events)
+    state = close_segment(flush_partial_tag(state, events), events)
     notes: tuple[Diagnostic, ...] = ()
     if state.context.constrained:
-        state = _constrained_call(state, events)
+        state = _forced_call(state, events)
         notes = () if state.calls.calls else (_NO_CALL,)
     end_calls(state.calls, events)
-    spoken(state, events)
-    if envelope.extra:
+    flush_audio(state, events)
+    if info.extra:
         events.append(_replayed(state))
     reason = map_reason(
-        state.envelope.reason or "", called=bool(state.calls.calls), refused=state.refused
+        state.info.reason or "", called=bool(state.calls.calls), refused=state.refused
     )
-    usage = None if envelope.usage is None else map_usage(envelope.usage)
-    metadata = {METADATA_KEY: envelope.metadata} if envelope.metadata else {}
-    return (*events, *finish_events(reason, usage, metadata, envelope.raw, notes))
+    usage = None if info.usage is None else map_usage(info.usage)
+    metadata = {METADATA_KEY: info.metadata} if info.metadata else {}
+    return (*events, *finish_events(reason, usage, metadata, info.raw, notes))
 
 
 _NO_CALL: Final = Diagnostic(
     "tool-call-missing",
     "tool_choice",
     action="noted",
-    message="a tool call was required, but the answer is none; it is kept as text",
+    message="a tool call was required, but the answer is not one; it is kept as text",
 )
 
 
@@ -297,33 +305,33 @@ def _replayed(state: State) -> ProviderEvent:
     """Return the fields of the message that must be sent back with it."""
     return ProviderEvent(
         state.context.provider or METADATA_KEY,
-        {"extra_content": state.envelope.extra},
+        {"extra_content": state.info.extra},
         replay=True,
         provider_metadata={METADATA_KEY: {"place": "message"}},
     )
 
 
-def _constrained_call(state: State, events: list[LLMEvent]) -> State:
-    """Turn a schema-bound answer into the tool call it stands for; text that is none stays."""
-    text = "".join(piece for piece in to_list(state.gathered) if isinstance(piece, str))
+def _forced_call(state: State, events: list[LLMEvent]) -> State:
+    """Emit the tool call that the text of a schema-bound answer stands for; other text stays."""
+    text = "".join(piece for piece in to_list(state.buffered) if isinstance(piece, str))
     try:
-        said = object_or_empty(json.loads(text))
+        native = object_or_empty(json.loads(text))
     except ValueError:
-        said = {}
-    name = str_or_none(said.get("name"))
+        native = {}
+    name = str_or_none(native.get("name"))
     if name is not None:
         call = new_call(state, None, name)
         state = begin(state, call, events)
-        arguments = said.get("arguments")
-        written = freeform_text(arguments) if call.freeform else json.dumps(arguments).decode()
-        events.append(ToolInputDelta(call.id, written))
+        arguments = native.get("arguments")
+        text = freeform_text(arguments) if call.freeform else json.dumps(arguments).decode()
+        events.append(ToolInputDelta(call.id, text))
     elif text:
         state = open_segment(state, "text", events)
         events.append(TextDelta(state.segment, text))
     return close_segment(state, events)
 
 
-# -- a whole body
+# -- a whole body -------------------------------------------------------------------------
 
 
 def whole(document: JsonValue, request: LLMRequest, dialect: ChatDialect) -> Iterable[LLMEvent]:
@@ -339,16 +347,19 @@ def whole(document: JsonValue, request: LLMRequest, dialect: ChatDialect) -> Ite
     choices = objects(document.get("choices"))
     if not choices:
         return (empty_response("has no choices", document),)
-    start = changed(start, envelope=changed(start.envelope, raw=document))
+    start = changed(start, info=changed(start.info, raw=document))
     state, events = step(start, document)
     if any(type(event) is ErrorEvent for event in events):
         return events
-    if state.envelope.reason is None:  # a whole body is whole, whatever it says
-        state = changed(state, envelope=changed(state.envelope, reason=""))
+    if state.info.reason is None:  # a whole body is complete without a reason
+        state = changed(state, info=changed(state.info, reason=""))
     return (*events, *halt(state))
 
 
-# -- the per-token path
+# -- the per-token path -------------------------------------------------------------------
+# Most chunks of an answer only continue the open segment or call. Those are read without building
+# the whole chunk: of its fields, only those that could change more are read. `step` would give the
+# same event, at several times the cost.
 
 
 class _Choice(msgspec.Struct):
@@ -375,16 +386,16 @@ _read: Final = msgspec.json.Decoder(_Chunk).decode
 
 
 def continued(state: State, frame: Frame) -> LLMEvent | None:
-    """Return the delta of a chunk that only continues what is open; None for any other."""
-    hot = state.hot
+    """Return the delta of a chunk that only continues the open segment or call; else None."""
+    fast_field = state.fast_field
     name, data = frame
-    if not hot or name == "error":
+    if not fast_field or name == "error":
         return None
     try:
         chunk = _read(data)
         (choice,) = chunk.choices
         delta = choice.delta
-        value = delta[hot]
+        value = delta[fast_field]
         if not value or choice.finish_reason or choice.index not in _FIRST:
             return None
         if chunk.usage is not None or choice.usage is not None:
@@ -393,17 +404,17 @@ def continued(state: State, frame: Frame) -> LLMEvent | None:
             return None
         if len(delta) > 1:
             for key, other in delta.items():
-                if other and key not in (hot, "role"):
+                if other and key not in (fast_field, "role"):
                     return None
         if chunk.error or chunk.citations or chunk.search_results or chunk.x_groq or choice.error:
             return None
-        if hot == "tool_calls":
+        if fast_field == "tool_calls":
             return _arguments(state, value)
         if type(value) is not str:
             return None
     except (msgspec.MsgspecError, LookupError, TypeError, ValueError, RecursionError):
         return None
-    kind = TextDelta if hot == "content" else ReasoningDelta
+    kind = TextDelta if fast_field == "content" else ReasoningDelta
     return kind(state.segment, value)
 
 

@@ -3,9 +3,9 @@
 Source: https://platform.openai.com/docs/api-reference/chat/create (`tools`, `tool_choice`), read
 November 2026.
 
-Where a server's own calls are not sure (`ChatDialect.constrained_tools`), a call that must
-happen is had from the answer's text instead: the request sends no tools but a JSON schema
-that only a call fits, and the stream turns the text back into the call.
+Where a server does not force calls reliably (`ChatDialect.constrained_tools`), a forced call is
+made from the answer's text instead: the request has no tools but a JSON schema that only a call
+fits, and the stream turns the text back into the call.
 """
 
 from collections.abc import Iterable, Mapping
@@ -62,7 +62,7 @@ def lower_tools(
 
 
 def _checked(request: LLMRequest, dialect: ChatDialect) -> ToolChoice | None:
-    """Return the tool choice if it can be had."""
+    """Return the tool choice, if the server takes it."""
     choice = request.tool_choice
     if choice is None:
         return None
@@ -181,7 +181,7 @@ def _freeform_function(tool: CustomTool) -> NativeObject:
     }
 
 
-# -- calls by constrained text
+# -- forced calls by schema
 
 
 def _offered(request: LLMRequest) -> list[tuple[int, ToolDefinition | CustomTool]]:
@@ -195,10 +195,10 @@ def _offered(request: LLMRequest) -> list[tuple[int, ToolDefinition | CustomTool
     ]
 
 
-def lower_constrained(
+def lower_forced_call(
     request: LLMRequest, dialect: ChatDialect, notes: Notes
 ) -> tuple[NativeObject, str]:
-    """Return the `response_format` that only a call fits, and the words that go with it."""
+    """Return the `response_format` that only a call fits, and instructions that describe it."""
     _checked(request, dialect)
     functions = [
         _freeform_function(tool)
@@ -209,11 +209,11 @@ def lower_constrained(
     notes.changed(
         "tool-choice-emulated",
         "tool_choice",
-        "the call is had from a JSON schema on the answer's text: exactly one call",
+        "the call is made from a JSON schema on the answer's text: exactly one call",
     )
     schema = {
         "anyOf": [_call_schema(function["name"]) for function in functions],
-        "$defs": {function["name"]: _at_home(function) for function in functions},
+        "$defs": {function["name"]: _moved_references(function) for function in functions},
     }
     wanted = {"type": "json_schema", "json_schema": {"name": "tool_call", "schema": schema}}
     return wanted, _call_words(functions)
@@ -228,7 +228,7 @@ def _call_schema(name: str) -> NativeObject:
     }
 
 
-def _at_home(function: NativeObject) -> Any:
+def _moved_references(function: NativeObject) -> Any:
     """Return the function's parameters as a definition: their references point into it."""
     home = f"#/$defs/{function['name']}"
 

@@ -39,7 +39,7 @@ COUNTED: Final = (
     "text",
     "truncation",
 )
-"""What `POST /responses/input_tokens` takes of the body."""
+"""Fields of the body that `POST /responses/input_tokens` takes."""
 
 
 def from_request(

@@ -19,7 +19,6 @@ pages, https://docs.x.ai/developers/tools/overview (`x_search_call`).
 from typing import Final
 
 from llmcore.protocols.call_ids import synthetic_call_id
-from llmcore.protocols.media import decode_base64
 from llmcore.protocols.native_json import int_or_none, object_or_empty, objects, str_or_none
 from llmcore.protocols.openai_responses.call_inputs import (
     CLOSINGS,
@@ -31,7 +30,7 @@ from llmcore.protocols.openai_responses.call_inputs import (
     plain_texts,
     with_plain_texts,
 )
-from llmcore.protocols.openai_responses.content import announce_file, announce_page
+from llmcore.protocols.openai_responses.content import announce_file, announce_page, decode_base64
 from llmcore.protocols.openai_responses.finish import on_notification
 from llmcore.protocols.openai_responses.items import match_inside, match_or_begin
 from llmcore.protocols.openai_responses.names import (
@@ -299,7 +298,7 @@ def _emit_picture(item: Item, events: list[LLMEvent]) -> None:
         File(
             id=f"image_{item.position}",
             media_type=_IMAGE_TYPES.get(form, f"image/{form}"),
-            data=decode_base64(native["result"]) or b"",
+            data=decode_base64(native["result"]),
             provider_metadata={METADATA_KEY: {"index": item.position}},
         )
     )

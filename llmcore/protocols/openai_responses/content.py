@@ -16,10 +16,12 @@ the content is bound to. Source: https://developers.openai.com/api/reference/res
 streaming-events, read November 2026.
 """
 
+import base64
+import binascii
 from typing import Any
 
 from llmcore.protocols.answering import PersistentList, to_list
-from llmcore.protocols.media import decode_base64, decode_pieces
+from llmcore.protocols.media import decode_pieces
 from llmcore.protocols.native_json import int_or_none, object_or_empty, objects, str_or_none
 from llmcore.protocols.openai_responses.items import match_inside, match_or_begin
 from llmcore.protocols.openai_responses.names import (
@@ -257,7 +259,7 @@ def _emit_other(
     """Emit a part of another type: audio, or one that is unknown."""
     if key[0] == "output_audio":
         if state.info.audio is None:
-            data = decode_base64(native.get("data")) or b""
+            data = decode_base64(native.get("data"))
             transcript = str_or_none(native.get("transcript"))
             events.append(_audio(f"sound_{item.position}_{key[1]}", data, transcript))
         return state
@@ -350,6 +352,14 @@ def flush_audio(state: State, events: list[LLMEvent]) -> None:
 
 def _audio(id_: str, data: bytes, transcript: str | None) -> File:
     return File(id=id_, media_type="audio/wav", data=data or None, transcript=transcript)
+
+
+def decode_base64(data: Any) -> bytes:
+    """Return the bytes of base64 text, as far as it can be read; some recordings are cut."""
+    try:
+        return base64.b64decode(data, validate=False) if isinstance(data, str) else b""
+    except (binascii.Error, ValueError):
+        return b""
 
 
 # -- citations and sources

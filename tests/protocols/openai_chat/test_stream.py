@@ -585,7 +585,7 @@ def test_the_state_is_frozen() -> None:
     state = stream.initial(ASKED, evolve(OPENAI, think_tags=True))
 
     with pytest.raises(AttributeError):
-        state.hot = "content"  # type: ignore[misc]
+        state.fast_field = "content"  # type: ignore[misc]
 
 
 def test_long_streams_stay_linear() -> None:
