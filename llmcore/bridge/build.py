@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, distribution, version
 from typing import Final
 
-from llmcore.protocols.loose_json import mapping, string
+from llmcore.protocols.native_json import object_or_empty, str_or_none
 from llmcore.schema import json
 from llmcore.schema.json import JsonObject
 
@@ -29,8 +29,8 @@ def _revision() -> str | None:
         origin = distribution(_DISTRIBUTION).read_text("direct_url.json")
     except PackageNotFoundError:
         return None
-    vcs = mapping(mapping(json.loads(origin or "{}")).get("vcs_info"))
-    return string(vcs.get("commit_id"))
+    vcs = object_or_empty(object_or_empty(json.loads(origin or "{}")).get("vcs_info"))
+    return str_or_none(vcs.get("commit_id"))
 
 
 def _versions() -> Mapping[str, str]:

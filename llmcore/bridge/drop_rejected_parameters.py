@@ -11,7 +11,7 @@ from typing import Any, Final
 from attrs import evolve
 
 from llmcore.bridge.policy import TranslationPolicy
-from llmcore.protocols.json_text import written
+from llmcore.protocols.native_json import text_or_json
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import InvalidRequestError, LLMError
 from llmcore.schema.options import CachePolicy
@@ -34,7 +34,7 @@ def rejected_parameter(
     """Return the parameter that *error* refuses, if the policy may leave it out."""
     if not isinstance(error, InvalidRequestError):
         return None
-    words = f"{error.message} {error.error_code or ''} {written(error.raw)}"
+    words = f"{error.message} {error.error_code or ''} {text_or_json(error.raw)}"
     for name in policy.retry_without:
         natives = _NATIVE_NAMES.get(name, (name,))
         if any(_names(native, words) for native in natives) and _says(name, request):

@@ -13,7 +13,7 @@ from llmcore.client.client import Client, ModelSource
 from llmcore.client.environment import provider_entries
 from llmcore.client.large_requests import is_large, off_the_loop
 from llmcore.client.transport import Exchange, Transport
-from llmcore.protocols.errors import error_from_response
+from llmcore.protocols.failures.errors import error_from_response
 from llmcore.routes.http_request import HttpRequest, redact
 from llmcore.routes.route import PreparedRequest, Route
 from llmcore.routes.timeouts import Timeouts

@@ -24,7 +24,7 @@ from llmcore.client.media_files import load_files, names_files
 from llmcore.client.middleware.chain import ClientCheck, Middleware, Next, compose
 from llmcore.client.transport import Exchange, Transport
 from llmcore.client.transports import Transports
-from llmcore.protocols.rejected_fields import rejected_field
+from llmcore.protocols.failures.rejected_fields import rejected_field
 from llmcore.routes.auth import TOKEN_TO_COME, AuthContext
 from llmcore.routes.endpoint import BaseUrlOf
 from llmcore.routes.route import PreparedRequest, Route, ToolChoiceMode

@@ -8,10 +8,5 @@ and those in `registry`), and what they share:
   `tool_schema` (schemas as each provider takes them), `tools` (freeform tools as functions, the
   tool choice), `answer_format` (a format that the API does not enforce);
 * of the answer: `answering` (what every stream machine needs), `native_json` (readers of JSON whose
-  types no server guarantees), `errors` (one classifier for all error bodies), `foreign_document`
-  (answers of another API), `rejected_fields`, `rate_limit`.
-
-Old names, until their last user is gone: `building`, `notes`, `message_target`, `prefill`,
-`substitutes`, `tool_results`, `citations`, `chain`, `endings`, `answer_context`, `loose_json`,
-`json_text`, `base64_pieces`, `tool_choice`, `freeform`.
+  types no server guarantees), `failures` (errors of every API, limits that headers state).
 """

@@ -110,7 +110,7 @@ class StreamMachine(Generic[Event, State]):
     `ErrorEvent`. Not called after a terminal event."""
     terminal: Callable[[Event], bool]
     """Whether nothing may follow, so that reading stops and the connection is free."""
-    continued: Callable[[State, Frame], LLMEvent | None] | None = None
+    fast_delta: Callable[[State, Frame], LLMEvent | None] | None = None
     """The per-token path: the delta of a frame that only continues what is open, and changes
     no state; None for any other frame. What `step` would give, without reading the whole event."""
     cursor: Callable[[State, Event], ProviderMetadata] | None = None

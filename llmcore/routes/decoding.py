@@ -10,7 +10,7 @@ from attrs import evolve, frozen
 
 from llmcore.folds.response import Accumulator
 from llmcore.folds.segments import SegmentFold
-from llmcore.protocols.errors import error_from_response
+from llmcore.protocols.failures.errors import error_from_response
 from llmcore.protocols.protocol import Frame, Protocol
 from llmcore.protocols.tool_names import fit_tool_names
 from llmcore.routes.framing import Framing
@@ -176,12 +176,12 @@ class ResponseDecoder:
     def _read(self, frames: Iterable[Frame]) -> list[LLMEvent]:
         events: list[LLMEvent] = []
         decode, step, terminal = self._machine.decode, self._machine.step, self._machine.terminal
-        continued, append = self._machine.continued, self._segments.append
+        fast_delta, append = self._machine.fast_delta, self._segments.append
         for frame in frames:
             if self.ended:
                 break
-            if continued is not None:
-                delta = continued(self._state, frame)
+            if fast_delta is not None:
+                delta = fast_delta(self._state, frame)
                 if delta is not None:
                     self._last = frame
                     if append(delta):  # type: ignore[arg-type]

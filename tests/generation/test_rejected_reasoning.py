@@ -11,7 +11,7 @@ from llmcore.generation.generate import generate
 from llmcore.generation.rejected_reasoning import is_rejected_reasoning
 from llmcore.generation.retry import RetryPolicy
 from llmcore.generation.stream import stream
-from llmcore.protocols.errors import error_from_body
+from llmcore.protocols.failures.errors import error_from_body
 from llmcore.routes.openai import OpenAI
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.messages import Message

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from llmcore.protocols.answer_format import Ways, answer_tool, plan_answer, unwrapped
-from llmcore.protocols.tool_choice import check_forcible
 from llmcore.protocols.tool_schema import SchemaTarget
+from llmcore.protocols.tools import check_forcible
 from llmcore.schema.errors import InvalidRequestError, UnsupportedToolChoiceError
 from llmcore.schema.messages import Message
 from llmcore.schema.options import ResponseFormat

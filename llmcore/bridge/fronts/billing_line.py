@@ -10,7 +10,7 @@ from typing import Final
 
 from attrs import evolve
 
-from llmcore.protocols.notes import Notes
+from llmcore.protocols.diagnostics import Notes
 from llmcore.schema.content import ContentPart, TextPart
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest

@@ -9,8 +9,8 @@ only field, bare text, raw line breaks and quotes inside the string.
 import re
 from typing import Final, Literal
 
-from llmcore.protocols.freeform import FREEFORM_FIELD, freeform_text
-from llmcore.protocols.json_text import parsed, written
+from llmcore.protocols.native_json import json_or_text, text_or_json
+from llmcore.protocols.tools import FREEFORM_FIELD, freeform_text
 from llmcore.schema.content import parse_arguments
 
 _SPACE: Final = " \t\r\n"
@@ -214,8 +214,8 @@ def _next_special(text: str, place: int) -> int:
 
 def _string_in(text: str) -> str:
     """Return the text of a bare JSON string; *text* unchanged if it is not one."""
-    value = parsed(text)
-    return value if isinstance(value, str) else written(text)
+    value = json_or_text(text)
+    return value if isinstance(value, str) else text_or_json(text)
 
 
 def unwrapped(text: str) -> str:

@@ -15,9 +15,9 @@ from typing import Any, TypeAlias
 from attrs import evolve, frozen
 
 from llmcore.bridge.state.signer import Sealer
-from llmcore.protocols.loose_json import dicts, mapping, string
+from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.media import decode_base64
-from llmcore.protocols.notes import Notes
+from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
 from llmcore.schema import json
 from llmcore.schema.codec import from_json, to_json
 from llmcore.schema.content import (
@@ -88,7 +88,7 @@ def _entry(shown: ShownPart) -> JsonValue:
 
 def _without_data(part: ContentPart) -> JsonValue:
     """Return *part* without a picture that the item beside it shows."""
-    data = dict(mapping(to_json(part)))
+    data = dict(object_or_empty(to_json(part)))
     return {**data, "data": ""} if isinstance(part, ImagePart) and part.data else data
 
 
@@ -135,16 +135,16 @@ def unsealed_state(text: str, sealer: Sealer, limit: int = _MAX_STATE_BYTES) -> 
     ValueError if it is not ours, damaged, or larger than *limit* bytes.
     """
     data = sealer.unpack(text, limit)
-    state = mapping(json.loads(data))
+    state = object_or_empty(json.loads(data))
     if state.get("v") != _VERSION:
         raise ValueError("it is of another version of the bridge")
     try:
         origin = from_json(Origin, state.get("origin"))
-        entries = [_read_entry(entry) for entry in dicts(state.get("parts"))]
+        entries = [_read_entry(entry) for entry in objects(state.get("parts"))]
     except InvalidRequestError as error:
         raise ValueError(error.message) from error
     return AnswerState(
-        response_id=string(state.get("response")) or "",
+        response_id=str_or_none(state.get("response")) or "",
         origin=origin,
         entries=tuple(entries),
         size=len(data),
@@ -157,7 +157,7 @@ def _read_entry(entry: Mapping[str, Any]) -> Mapping[str, Any]:
     if "part" in read:
         read["part"] = _read_part(read["part"])
     if "parts" in read:
-        read["parts"] = [_read_part(part) for part in dicts(read["parts"])]
+        read["parts"] = [_read_part(part) for part in objects(read["parts"])]
     return read
 
 

@@ -30,7 +30,7 @@ from llmcore.bridge.responses.output_calls import CallItem, HostedItem
 from llmcore.bridge.responses.request import Translation
 from llmcore.bridge.responses.state import AnswerRecord, Conversation, shown_part
 from llmcore.bridge.state.store import Record
-from llmcore.protocols.notes import Notes
+from llmcore.protocols.diagnostics import Notes
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import LLMError, StreamError
 from llmcore.schema.events import (

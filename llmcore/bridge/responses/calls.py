@@ -11,9 +11,14 @@ from llmcore.bridge.errors import invalid
 from llmcore.bridge.fronts.tool_registry import ToolEntry, ToolKind, ToolRegistry, function_name
 from llmcore.bridge.policy import RegisteredTool
 from llmcore.bridge.responses.content import read_output
-from llmcore.protocols.freeform import freeform_arguments
-from llmcore.protocols.json_text import parsed, written
-from llmcore.protocols.loose_json import dicts, mapping, string
+from llmcore.protocols.native_json import (
+    json_or_text,
+    object_or_empty,
+    objects,
+    str_or_none,
+    text_or_json,
+)
+from llmcore.protocols.tools import freeform_arguments
 from llmcore.schema.content import ToolCallPart, ToolResultPart, parse_arguments
 from llmcore.schema.json import JsonValue
 
@@ -73,14 +78,14 @@ def call_item(
                 "type": f"{entry.name}_call", **ids, "arguments": text, "status": status,
             }  # fmt: skip
         case kind:
-            fields = _FIELDS[kind](mapping(parse_arguments(text)[0]))
+            fields = _FIELDS[kind](object_or_empty(parse_arguments(text)[0]))
             return None if fields is None else {"type": f"{kind}_call", **ids, **fields}
 
 
 def _apply_patch(arguments: Mapping[str, Any]) -> Item | None:
     """Return the operation; models also write it without the object around it."""
-    given = mapping(arguments.get("operation")) or arguments
-    kind, path, diff = given.get("type"), string(given.get("path")), given.get("diff")
+    given = object_or_empty(arguments.get("operation")) or arguments
+    kind, path, diff = given.get("type"), str_or_none(given.get("path")), given.get("diff")
     if kind not in ("create_file", "update_file", "delete_file") or path is None:
         return None
     operation: Item = {"type": kind, "path": path}
@@ -103,11 +108,11 @@ def _local_shell(arguments: Mapping[str, Any]) -> Item | None:
     words = ["bash", "-lc", command] if isinstance(command, str) else command
     if not _are_texts(words):
         return None
-    env = {name: str(value) for name, value in mapping(arguments.get("env")).items()}
+    env = {name: str(value) for name, value in object_or_empty(arguments.get("env")).items()}
     texts = {
         name: value
         for name in ("working_directory", "user")
-        if (value := string(arguments.get(name))) is not None
+        if (value := str_or_none(arguments.get(name))) is not None
     }
     action = {"type": "exec", "command": words, "env": env, **_numbers(arguments, "timeout_ms")}
     return {"action": {**action, **texts}, "status": "completed"}
@@ -146,11 +151,11 @@ def call_part(
     name = tool_name(item, kind)
     if name is None:
         return None
-    namespace = string(item.get("namespace"))
+    namespace = str_or_none(item.get("namespace"))
     entry = registry.of_client(name, namespace)
     upstream = entry.upstream if entry else function_name(name, namespace)
-    by_id = string(item.get("id")) if kind in ("local_shell", "tool_search") else None
-    call_id = string(item.get("call_id")) or by_id or ""
+    by_id = str_or_none(item.get("id")) if kind in ("local_shell", "tool_search") else None
+    call_id = str_or_none(item.get("call_id")) or by_id or ""
     if kind == "custom" and entry is not None and entry.native:
         return ToolCallPart(call_id, upstream, str(item.get("input") or ""), kind="custom")
     return ToolCallPart(call_id, upstream, _arguments(item, kind))
@@ -159,7 +164,7 @@ def call_part(
 def tool_name(item: Mapping[str, Any], kind: ToolKind) -> str | None:
     """Return what the client calls the tool that *item* calls."""
     if kind in ("function", "custom"):
-        return string(item.get("name"))
+        return str_or_none(item.get("name"))
     return str(item["type"]).removesuffix("_call")
 
 
@@ -175,16 +180,18 @@ def _kind_of(item: Mapping[str, Any], registered: tuple[RegisteredTool, ...]) ->
 def _arguments(item: Mapping[str, Any], kind: ToolKind) -> JsonValue:
     match kind:
         case "function" | "registered":
-            return parse_arguments(written(item.get("arguments") or ""))[0]
+            return parse_arguments(text_or_json(item.get("arguments") or ""))[0]
         case "custom":
             return freeform_arguments(str(item.get("input") or ""))
         case "apply_patch":
-            return {"operation": mapping(item.get("operation"))}
+            return {"operation": object_or_empty(item.get("operation"))}
         case "tool_search":
             arguments = item.get("arguments")
-            return mapping(parsed(arguments) if isinstance(arguments, str) else arguments)
+            return object_or_empty(
+                json_or_text(arguments) if isinstance(arguments, str) else arguments
+            )
         case _:
-            action = mapping(item.get("action"))
+            action = object_or_empty(item.get("action"))
             return {
                 name: value
                 for name, value in action.items()
@@ -210,7 +217,7 @@ def result_part(
     """
     # the one output that names the item, not the call
     by_id = item.get("type") == "local_shell_call_output"
-    call_id = string(item.get("call_id")) or (string(item.get("id")) if by_id else None)
+    call_id = str_or_none(item.get("call_id")) or (str_or_none(item.get("id")) if by_id else None)
     if call_id is None:
         raise invalid(f"{path}: a tool's output needs the call_id of its call.", f"{path}.call_id")
     call = calls.get(call_id)
@@ -226,11 +233,11 @@ def result_part(
 def _content(item: Mapping[str, Any], path: str) -> Any:
     match item.get("type"):
         case "tool_search_output":
-            return {"tools": [_found(tool) for tool in dicts(item.get("tools"))]}
+            return {"tools": [_found(tool) for tool in objects(item.get("tools"))]}
         case "apply_patch_call_output":
-            return string(item.get("output")) or str(item.get("status") or "completed")
+            return str_or_none(item.get("output")) or str(item.get("status") or "completed")
         case "computer_call_output":
-            return read_output([mapping(item.get("output"))], f"{path}.output")
+            return read_output([object_or_empty(item.get("output"))], f"{path}.output")
         case _:
             return read_output(item.get("output"), f"{path}.output")
 
@@ -238,5 +245,5 @@ def _content(item: Mapping[str, Any], path: str) -> Any:
 def _found(tool: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the model reads of a tool that was found; it is offered like the others."""
     found = {name: tool[name] for name in ("type", "name", "description") if tool.get(name)}
-    inner = [_found(one) for one in dicts(tool.get("tools"))]
+    inner = [_found(one) for one in objects(tool.get("tools"))]
     return {**found, "tools": inner} if inner else found

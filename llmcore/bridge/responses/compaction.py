@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from llmcore.bridge.errors import SERVER_ERROR, BridgeError, invalid
 from llmcore.bridge.state.signer import Sealer
-from llmcore.protocols.loose_json import dicts, mapping, string
-from llmcore.protocols.notes import Notes
+from llmcore.protocols.diagnostics import Notes
+from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
 from llmcore.protocols.openai_responses.parts import lower_part
 from llmcore.schema.events import (
     ErrorEvent,
@@ -74,10 +74,10 @@ def compaction_item(item_id: str, summary: str, sealer: Sealer) -> dict[str, Any
 def carried_summary(item: Mapping[str, Any], sealer: Sealer) -> str | None:
     """Return the summary in a `compaction` item; None if it is not of this bridge, or damaged."""
     try:
-        state = mapping(sealer.unseal(string(item.get("encrypted_content")) or ""))
+        state = object_or_empty(sealer.unseal(str_or_none(item.get("encrypted_content")) or ""))
     except ValueError:
         return None
-    return string(state.get(ITEM)) if state.get("v") == _VERSION else None
+    return str_or_none(state.get(ITEM)) if state.get("v") == _VERSION else None
 
 
 class Summary:
@@ -119,7 +119,7 @@ def as_response_request(body: JsonObject) -> JsonObject:
     items = [{"role": "user", "content": given}] if isinstance(given, str) else given or []
     if not isinstance(items, list):
         raise invalid("input must be a text or a list of items.", "input")
-    trigger = [] if wants_compaction(dicts(items[-1:])) else [{"type": TRIGGER}]
+    trigger = [] if wants_compaction(objects(items[-1:])) else [{"type": TRIGGER}]
     return {**body, "input": [*items, *trigger], "store": False, "stream": False}
 
 
@@ -155,7 +155,7 @@ def _is_of_user(item: Mapping[str, Any]) -> bool:
 
 def compacted(response: JsonObject, said: Sequence[Item]) -> JsonObject:
     """Return the answer, *said* first; BridgeError without a whole summary."""
-    made = [item for item in dicts(response.get("output")) if item.get("type") == ITEM]
+    made = [item for item in objects(response.get("output")) if item.get("type") == ITEM]
     if response.get("status") != "completed" or not made:
         raise BridgeError(
             status=502,

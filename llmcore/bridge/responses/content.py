@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, cast
 
 from llmcore.bridge.errors import invalid
-from llmcore.protocols.loose_json import dicts, mapping, string
-from llmcore.protocols.notes import Notes
+from llmcore.protocols.diagnostics import Notes
+from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
 from llmcore.protocols.openai_responses.names import METADATA_KEY
 from llmcore.schema.content import (
     AudioPart,
@@ -64,11 +64,11 @@ _OUTPUTS: Final = frozenset({"input_text", "output_text", "text", "input_image",
 
 
 def _is_part(item: object) -> bool:
-    return string(mapping(item).get("type")) in _OUTPUTS
+    return str_or_none(object_or_empty(item).get("type")) in _OUTPUTS
 
 
 def _read_part(part: object, path: str) -> ContentPart:
-    native = mapping(part)
+    native = object_or_empty(part)
     match native.get("type"):
         case str(type_) if type_ in _TEXTS:
             return _text(native)
@@ -79,7 +79,7 @@ def _read_part(part: object, path: str) -> ContentPart:
         case "input_file":
             return _file(native, path)
         case "input_audio":
-            return _audio(mapping(native.get("input_audio")) or native, path)
+            return _audio(object_or_empty(native.get("input_audio")) or native, path)
         case type_:
             raise invalid(f"{path} has the unknown type {type_!r}.", f"{path}.type")
 
@@ -87,19 +87,21 @@ def _read_part(part: object, path: str) -> ContentPart:
 def _text(native: Mapping[str, Any]) -> TextPart:
     citations = tuple(
         Citation(
-            url=string(one.get("url")),
-            title=string(one.get("title")) or string(one.get("filename")),
-            document_id=string(one.get("file_id")),
+            url=str_or_none(one.get("url")),
+            title=str_or_none(one.get("title")) or str_or_none(one.get("filename")),
+            document_id=str_or_none(one.get("file_id")),
         )
-        for one in dicts(native.get("annotations"))
+        for one in objects(native.get("annotations"))
     )
     return TextPart(str(native.get("text") or ""), citations=citations)
 
 
 def _image(native: Mapping[str, Any], path: str) -> ImagePart:
-    url, file_id = native.get("image_url"), string(native.get("file_id"))
+    url, file_id = native.get("image_url"), str_or_none(native.get("file_id"))
     detail = native.get("detail")
-    address = string(mapping(url).get("url")) if isinstance(url, dict) else string(url)
+    address = (
+        str_or_none(object_or_empty(url).get("url")) if isinstance(url, dict) else str_or_none(url)
+    )
     if (address is None) == (file_id is None):
         raise invalid(f"{path}: a picture has an image_url or a file_id.", path)
     if detail not in (None, *_DETAILS):
@@ -110,9 +112,9 @@ def _image(native: Mapping[str, Any], path: str) -> ImagePart:
 
 
 def _file(native: Mapping[str, Any], path: str) -> DocumentPart:
-    name = string(native.get("filename"))
-    url, data = string(native.get("file_url")), string(native.get("file_data"))
-    file_id = string(native.get("file_id"))
+    name = str_or_none(native.get("filename"))
+    url, data = str_or_none(native.get("file_url")), str_or_none(native.get("file_data"))
+    file_id = str_or_none(native.get("file_id"))
     if sum(source is not None for source in (url, data, file_id)) != 1:
         raise invalid(f"{path}: a file has a file_data, a file_url or a file_id.", path)
     if data is not None and not data.startswith("data:"):

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from llmcore.protocols.loose_json import mapping, string
-from llmcore.protocols.notes import Notes
+from llmcore.protocols.diagnostics import Notes
+from llmcore.protocols.native_json import object_or_empty, str_or_none
 from llmcore.protocols.openai_responses.names import METADATA_KEY
 from llmcore.schema import json
 from llmcore.schema.content import Citation
@@ -97,7 +97,9 @@ class ResponseFrame:
     def finish(self, event: Finish) -> None:
         """Read usage and service tier from the end of an answer."""
         self.usage = self.usage or event.usage
-        tier = string(mapping(event.provider_metadata.get(METADATA_KEY)).get("service_tier"))
+        tier = str_or_none(
+            object_or_empty(event.provider_metadata.get(METADATA_KEY)).get("service_tier")
+        )
         self._tier = tier if tier in _TIERS else None
 
     def response(self, status: str, output: Sequence[Any], **fields: Any) -> JsonObject:
@@ -135,8 +137,8 @@ class Sources:
     def note(self, notes: Notes) -> None:
         """Name those that nothing cites."""
         for source in self._sources:
-            name = source.url or string(
-                mapping(source.provider_metadata.get(METADATA_KEY)).get("file_id")
+            name = source.url or str_or_none(
+                object_or_empty(source.provider_metadata.get(METADATA_KEY)).get("file_id")
             )
             if name not in self._cited:
                 why = f"no text cites the source {name}, and the API has no other place for it"

@@ -17,7 +17,7 @@ response what its items said. A failed response may leave an item open.
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, Final
 
-from llmcore.protocols.loose_json import mapping
+from llmcore.protocols.native_json import object_or_empty
 
 _TERMINAL: Final = {
     "response.completed": "completed",
@@ -121,7 +121,7 @@ class Checker:
         elif kind in first:
             self._problem("comes only at the beginning")
         if "response" in event:
-            self._response(kind, mapping(event["response"]))
+            self._response(kind, object_or_empty(event["response"]))
         elif kind == "response.output_item.added":
             self._begin(event)
         elif kind == "response.output_item.done":
@@ -146,7 +146,7 @@ class Checker:
     # -- items
 
     def _begin(self, event: Mapping[str, Any]) -> None:
-        item = mapping(event.get("item"))
+        item = object_or_empty(event.get("item"))
         self._expect(self._item is None, "another item is open")
         self._expect(event.get("output_index") == len(self._done), "output_index has a gap")
         self._expect(item.get("id") and item.get("id") not in self._ids, "its id is not its own")
@@ -158,7 +158,7 @@ class Checker:
         self._parts, self._said, self._deltas, self._part_open = [], None, [], False
 
     def _end(self, event: Mapping[str, Any]) -> None:
-        item, begun = mapping(event.get("item")), self._item or {}
+        item, begun = object_or_empty(event.get("item")), self._item or {}
         self._expect(self._item is not None, "no item is open")
         self._expect(event.get("output_index") == len(self._done), "output_index is another item's")
         for name in ("id", "type", "call_id", "name", "namespace"):
@@ -232,10 +232,12 @@ class Checker:
     def _part(self, name: str, what: str, event: Mapping[str, Any]) -> None:
         summary = name == "response.reasoning_summary_part"
         self._number("summary_index" if summary else "content_index", event)
-        part = mapping(event.get("part"))
+        part = object_or_empty(event.get("part"))
         text = part.get("refusal" if part.get("type") == "refusal" else "text")
         where = _PART_WHERE.get(str(part.get("type")))
-        self._expect(where == (mapping(self._item).get("type"), summary), "is another item's part")
+        self._expect(
+            where == (object_or_empty(self._item).get("type"), summary), "is another item's part"
+        )
         if what == "added":
             self._expect(not self._part_open, "another part is open")
             self._expect(text == "", "it begins with text")

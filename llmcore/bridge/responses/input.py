@@ -28,10 +28,9 @@ from llmcore.bridge.responses.compaction import (
 from llmcore.bridge.responses.content import read_content
 from llmcore.bridge.responses.errors import item_not_found
 from llmcore.bridge.state.signer import Sealer
-from llmcore.protocols.json_text import parsed
-from llmcore.protocols.loose_json import dicts, mapping, string
+from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.media import decode_base64
-from llmcore.protocols.notes import Notes
+from llmcore.protocols.native_json import json_or_text, object_or_empty, objects, str_or_none
 from llmcore.protocols.openai_responses.names import METADATA_KEY, PROTOCOL_ID
 from llmcore.schema.content import (
     ContentPart,
@@ -80,12 +79,12 @@ class References:
 
 def required_references(body: JsonObject) -> References:
     """Return what *body*, which may be malformed, refers to."""
-    items = dicts(body.get("input"))
-    names = [(item, name) for item in items if (name := string(item.get("id"))) is not None]
+    items = objects(body.get("input"))
+    names = [(item, name) for item in items if (name := str_or_none(item.get("id"))) is not None]
     referred = [name for item, name in names if is_reference(item)]
     bare = [name for item, name in names if _lacks_state(item)]
     return References(
-        previous_response_id=string(body.get("previous_response_id")),
+        previous_response_id=str_or_none(body.get("previous_response_id")),
         items=tuple(dict.fromkeys(referred)),
         hints=tuple(dict.fromkeys(bare)),
     )
@@ -129,7 +128,7 @@ def _read_item(item: object, path: str, find_item: FindItem, new_id: NewId) -> d
     if not isinstance(item, dict):
         raise invalid(f"{path} must be an object.", path)
     if is_reference(item):
-        name = string(item.get("id")) or ""
+        name = str_or_none(item.get("id")) or ""
         found = find_item(name)
         if found is None:
             raise item_not_found(name)
@@ -137,14 +136,14 @@ def _read_item(item: object, path: str, find_item: FindItem, new_id: NewId) -> d
     kind = item.get("type") or ("message" if "role" in item else None)
     if not isinstance(kind, str):
         raise invalid(f"{path} has no type.", f"{path}.type")
-    name = string(item.get("id")) or new_id(_PREFIXES.get(kind, "item"))
+    name = str_or_none(item.get("id")) or new_id(_PREFIXES.get(kind, "item"))
     whole = {**item, "id": name, "type": kind}
     return _with_state(whole, find_item) if _lacks_state(whole) else whole
 
 
 def _with_state(item: dict[str, Any], find_item: FindItem) -> dict[str, Any]:
     """Return *item* with the state that was kept of it."""
-    kept = mapping(find_item(item["id"]))
+    kept = object_or_empty(find_item(item["id"]))
     if kept.get("type") != item["type"] or not kept.get("encrypted_content"):
         return item
     return {**item, "encrypted_content": kept["encrypted_content"]}
@@ -256,7 +255,7 @@ class InputReader:
         role = item.get("role")
         content = read_content(item.get("content"), f"{path}.content")
         if role == "assistant":
-            phase = string(item.get("phase")) if self._native else None
+            phase = str_or_none(item.get("phase")) if self._native else None
             for part in content:
                 self._run.add(_with_phase(part, phase))
         elif isinstance(role, str) and role in _ROLES:
@@ -267,19 +266,19 @@ class InputReader:
             raise invalid(f"{path}: the role {role!r} is not {words}.", f"{path}.role")
 
     def _read_reasoning(self, item: Item, path: str) -> None:
-        sealed = string(item.get("encrypted_content"))
+        sealed = str_or_none(item.get("encrypted_content"))
         if sealed is not None and self._run.add_state(sealed, f"{path}.encrypted_content"):
             return
         # what is shown of thinking goes back as thinking, never as text
-        for part in (*dicts(item.get("content")), *dicts(item.get("summary"))):
-            if text := string(part.get("text")):
+        for part in (*objects(item.get("content")), *objects(item.get("summary"))):
+            if text := str_or_none(part.get("text")):
                 self._run.add(ReasoningPart(text))
 
     def _called(self, call: ToolCallPart, item: Item, path: str) -> None:
         plain = item.get("type") in _NAMED
         self._run.add(call if plain else HostedItem(native=item, path=path, call=call))
         self._calls[call.id] = call
-        if (item_id := string(item.get("id"))) is not None:
+        if (item_id := str_or_none(item.get("id"))) is not None:
             self._calls.setdefault(item_id, call)  # local shell outputs name the item
 
     def _read_other(self, item: Item, type_: str, path: str) -> None:
@@ -293,7 +292,7 @@ class InputReader:
             raise invalid(f"{path}: {why}", path, "unsupported_item")
         if type_ in _NAMED:
             raise invalid(f"{path}: a call needs the name of its tool.", f"{path}.name")
-        call_id = string(item.get("call_id"))
+        call_id = str_or_none(item.get("call_id"))
         if type_.endswith("_call") and call_id is None:
             self._run.add(HostedItem(native=item, path=path))
             return
@@ -350,7 +349,7 @@ class InputReader:
             why = f"a {type_} item without its result has no form at the upstream"
             self._notes.dropped("hosted-tool-dropped", echo.path, why)
             return []
-        name = string(native.get("name")) or type_.removesuffix("_call")
+        name = str_or_none(native.get("name")) or type_.removesuffix("_call")
         call = ToolCallPart(str(native.get("id")), function_name(name), _input(native))
         result = ToolResultPart(call.id, returned, name=call.name)
         return [call, result]
@@ -359,7 +358,7 @@ class InputReader:
 def _input(native: Item) -> Any:
     """Return what a hosted tool was called with."""
     if isinstance(native.get("arguments"), str):
-        return mapping(parsed(native["arguments"]))
+        return object_or_empty(json_or_text(native["arguments"]))
     return {name: native[name] for name in ("code", "queries") if native.get(name) is not None}
 
 

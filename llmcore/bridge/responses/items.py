@@ -15,9 +15,8 @@ from llmcore.bridge.responses.content import (
 )
 from llmcore.bridge.responses.events import EventWriter
 from llmcore.bridge.responses.state import AnswerRecord, shown_part
-from llmcore.protocols.json_text import written
-from llmcore.protocols.loose_json import dicts, mapping, string
-from llmcore.protocols.notes import Notes
+from llmcore.protocols.diagnostics import Notes
+from llmcore.protocols.native_json import object_or_empty, objects, str_or_none, text_or_json
 from llmcore.protocols.openai_responses.names import METADATA_KEY
 from llmcore.schema.content import ContentPart, TextPart
 from llmcore.schema.events import (
@@ -104,8 +103,8 @@ class MessageItem:
         self._writer.write("response.content_part.done", **self._place(), part=part)
         self._content.append(part)
         self._refusal = None
-        self._phase = self._phase or string(
-            mapping(event.provider_metadata.get(METADATA_KEY)).get("phase")
+        self._phase = self._phase or str_or_none(
+            object_or_empty(event.provider_metadata.get(METADATA_KEY)).get("phase")
         )
         self._record.show(shown_part(event), read_content([part], "")[0])
 
@@ -233,7 +232,7 @@ _PREFIXES: Final = {"web_search_call": "ws", "code_interpreter_call": "ci", "mcp
 
 def hosted_type(call: ToolCall) -> str:
     """Return the type of the item that *call* becomes."""
-    native = string(_native(call).get("type"))
+    native = str_or_none(_native(call).get("type"))
     if native is not None:
         return native
     if call.name in _SEARCHES:
@@ -266,7 +265,7 @@ def hosted_item(
         case "code_interpreter_call":
             return {**item, **_code(call, result)}
         case _:
-            arguments = written(call.arguments)
+            arguments = text_or_json(call.arguments)
             named = {"server_label": provider or "upstream", "name": call.name}
             output = None if result is None else _text(result)
             return {**item, **named, "arguments": arguments, "output": output, "error": None}
@@ -277,7 +276,7 @@ def _status(result: ToolResult | None, status: str) -> str:
 
 
 def _native(call: ToolCall) -> Mapping[str, Any]:
-    return mapping(mapping(call.provider_metadata.get(METADATA_KEY)).get("item"))
+    return object_or_empty(object_or_empty(call.provider_metadata.get(METADATA_KEY)).get("item"))
 
 
 def _hosted_native_item(
@@ -298,24 +297,26 @@ def picture(file: File) -> str | None:
 
 def _search(call: ToolCall, result: ToolResult | None) -> dict[str, Any]:
     """Return what was searched for, and what was found."""
-    arguments = mapping(call.arguments)
+    arguments = object_or_empty(call.arguments)
     given = arguments.get("queries")
     queries = [one for one in given if isinstance(one, str)] if isinstance(given, list) else []
-    query = string(arguments.get("query")) or (queries[0] if queries else "")
+    query = str_or_none(arguments.get("query")) or (queries[0] if queries else "")
     action: dict[str, Any] = {"type": "search", "query": query}
     if queries:
         action["queries"] = queries
     found = result.content if result is not None else None
-    pages = dicts(found) or dicts(mapping(found).get("sources"))
-    sources = [{"type": "url", "url": page["url"]} for page in pages if string(page.get("url"))]
+    pages = objects(found) or objects(object_or_empty(found).get("sources"))
+    sources = [
+        {"type": "url", "url": page["url"]} for page in pages if str_or_none(page.get("url"))
+    ]
     return {**action, "sources": sources} if sources else action
 
 
 def _code(call: ToolCall, result: ToolResult | None) -> dict[str, Any]:
-    code = string(mapping(call.arguments).get("code"))
+    code = str_or_none(object_or_empty(call.arguments).get("code"))
     text = "" if result is None else _text(result)
     return {
-        "code": code if code is not None else written(call.arguments),
+        "code": code if code is not None else text_or_json(call.arguments),
         "container_id": "",
         "outputs": [{"type": "logs", "logs": text}] if text else None,
     }
@@ -325,7 +326,7 @@ def _text(result: ToolResult) -> str:
     content = result.content
     if isinstance(content, tuple):
         return "".join(part.text for part in content if isinstance(part, TextPart))
-    return written(content)
+    return text_or_json(content)
 
 
 # -- items that come whole
@@ -385,6 +386,6 @@ def _picture_item(item_id: str, result: str, media_type: str | None) -> Item:
 
 def _native_item(data: Any, provider: str) -> Item | None:
     """Return what the upstream's own Responses API made, such as a compaction; else None."""
-    native = mapping(data)
-    is_item = string(native.get("type")) and string(native.get("id"))
+    native = object_or_empty(data)
+    is_item = str_or_none(native.get("type")) and str_or_none(native.get("id"))
     return dict(native) if provider == METADATA_KEY and is_item else None

@@ -13,8 +13,8 @@ from attrs import frozen
 from llmcore.bridge.errors import invalid
 from llmcore.bridge.fronts.tool_registry import ToolKind
 from llmcore.bridge.policy import TranslationPolicy
-from llmcore.protocols.loose_json import mapping, string
-from llmcore.protocols.notes import Notes
+from llmcore.protocols.diagnostics import Notes
+from llmcore.protocols.native_json import object_or_empty, str_or_none
 from llmcore.protocols.openai_responses.names import METADATA_KEY, PROTOCOL_ID
 from llmcore.protocols.registry import protocol_by_id
 from llmcore.schema.tools import HostedTool, HostedToolKind
@@ -232,8 +232,10 @@ def _rest(native: Mapping[str, Any], known: set[str], path: str, notes: Notes) -
 
 def _web_search(native: Mapping[str, Any], path: str, notes: Notes) -> HostedTool:
     _rest(native, {"filters", "user_location"}, path, notes)
-    domains = mapping(native.get("filters")).get("allowed_domains")
-    place = {k: v for k, v in mapping(native.get("user_location")).items() if v and k != "type"}
+    domains = object_or_empty(native.get("filters")).get("allowed_domains")
+    place = {
+        k: v for k, v in object_or_empty(native.get("user_location")).items() if v and k != "type"
+    }
     return HostedTool.web_search(
         allowed_domains=tuple(map(str, domains)) if isinstance(domains, list) else (),
         user_location=place or None,
@@ -242,7 +244,7 @@ def _web_search(native: Mapping[str, Any], path: str, notes: Notes) -> HostedToo
 
 def _code_execution(native: Mapping[str, Any], path: str, notes: Notes) -> HostedTool:
     container = native.get("container")
-    if isinstance(container, str) or set(mapping(container)) - {"type"}:
+    if isinstance(container, str) or set(object_or_empty(container)) - {"type"}:
         why = "the upstream runs code in a container of its own"
         notes.dropped("unsupported-parameter", f"{path}.container", why)
     return HostedTool.code_execution()
@@ -257,11 +259,11 @@ def _mcp(native: Mapping[str, Any], path: str, notes: Notes) -> HostedTool:
             f"{path}.require_approval",
         )
     allowed = native.get("allowed_tools")
-    names = mapping(allowed).get("tool_names") if isinstance(allowed, dict) else allowed
+    names = object_or_empty(allowed).get("tool_names") if isinstance(allowed, dict) else allowed
     return HostedTool.mcp(
-        server_label=string(native.get("server_label")) or "mcp",
-        server_url=string(native.get("server_url")),
-        authorization=string(native.get("authorization")),
+        server_label=str_or_none(native.get("server_label")) or "mcp",
+        server_url=str_or_none(native.get("server_url")),
+        authorization=str_or_none(native.get("authorization")),
         allowed_tools=tuple(map(str, names)) if isinstance(names, list) else (),
     )
 

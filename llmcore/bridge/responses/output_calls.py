@@ -15,8 +15,8 @@ from llmcore.bridge.responses.events import EventWriter
 from llmcore.bridge.responses.input import NewId
 from llmcore.bridge.responses.items import LIFECYCLE, hosted_item, hosted_prefix, hosted_type
 from llmcore.bridge.responses.state import AnswerRecord, shown_call_id, shown_part
-from llmcore.protocols.loose_json import mapping, string
-from llmcore.protocols.notes import Notes
+from llmcore.protocols.diagnostics import Notes
+from llmcore.protocols.native_json import object_or_empty, str_or_none
 from llmcore.protocols.openai_responses.names import METADATA_KEY
 from llmcore.schema import json
 from llmcore.schema.events import (
@@ -182,8 +182,10 @@ class HostedItem:
     def call(self, event: ToolCall) -> None:
         """Show the call."""
         self._call = event
-        native = mapping(mapping(event.provider_metadata.get(METADATA_KEY)).get("item"))
-        self._id = string(native.get("id")) or self._new_id(hosted_prefix(event))
+        native = object_or_empty(
+            object_or_empty(event.provider_metadata.get(METADATA_KEY)).get("item")
+        )
+        self._id = str_or_none(native.get("id")) or self._new_id(hosted_prefix(event))
         self._writer.item_added(self._item(event, "in_progress"))
         for name in LIFECYCLE.get(hosted_type(event), ())[:-1]:
             self._lifecycle(event, name)

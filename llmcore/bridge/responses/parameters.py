@@ -10,8 +10,8 @@ from typing import Any, Final, TypeVar
 
 from llmcore.bridge.errors import invalid
 from llmcore.protocols.anthropic_messages.names import PROTOCOL_ID as MESSAGES
-from llmcore.protocols.loose_json import mapping, string
-from llmcore.protocols.notes import Notes
+from llmcore.protocols.diagnostics import Notes
+from llmcore.protocols.native_json import object_or_empty, str_or_none
 from llmcore.protocols.openai_chat.names import PROTOCOL_ID as CHAT
 from llmcore.protocols.openai_responses.names import PROTOCOL_ID as RESPONSES
 from llmcore.protocols.registry import protocol_by_id
@@ -88,7 +88,7 @@ def check_types(body: Body) -> None:
     """Raise BridgeError for a field that a response could not repeat."""
     for name, kind in _TYPES.items():
         read(body, name, kind)
-    for name, value in mapping(body.get("metadata")).items():
+    for name, value in object_or_empty(body.get("metadata")).items():
         if not isinstance(value, str):
             place = f"metadata.{name[:100]}"
             raise invalid(f"{place} must be a text.", place, "invalid_type")
@@ -148,8 +148,8 @@ def read_format(body: Body) -> ResponseFormat | None:
         raise invalid("text.format needs a schema.", "text.format.schema")
     return ResponseFormat.json_schema(
         schema,
-        name=string(form.get("name")) or "response",
-        description=string(form.get("description")),
+        name=str_or_none(form.get("name")) or "response",
+        description=str_or_none(form.get("description")),
         strict=read(form, "strict", bool, "text.format."),
     )
 
@@ -157,7 +157,7 @@ def read_format(body: Body) -> ResponseFormat | None:
 def read_cache(body: Body) -> CachePolicy:
     """Return what steers the prompt cache."""
     options = read(body, "prompt_cache_options", dict) or {}
-    retention = read(body, "prompt_cache_retention", str) or string(options.get("ttl"))
+    retention = read(body, "prompt_cache_retention", str) or str_or_none(options.get("ttl"))
     return CachePolicy(key=read(body, "prompt_cache_key", str), retention=retention)
 
 
@@ -270,7 +270,7 @@ _STANDARD: Final = {"context": "auto", "mode": "standard"}
 
 def _thinking(body: Body, protocol_id: str | None, notes: Notes) -> dict[str, Any]:
     """Return what a request says of thinking that only the Responses API has a word for."""
-    wanted = mapping(body.get("reasoning"))
+    wanted = object_or_empty(body.get("reasoning"))
     own = {
         name: wanted[name]
         for name, usual in _STANDARD.items()

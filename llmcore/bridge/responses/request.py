@@ -39,8 +39,8 @@ from llmcore.bridge.responses.state import Conversation
 from llmcore.bridge.responses.tools import ToolCollector, ToolOffer, read_tool_choice
 from llmcore.bridge.state.signer import Sealer
 from llmcore.protocols.anthropic_messages.names import PROTOCOL_ID as MESSAGES
-from llmcore.protocols.loose_json import dicts, mapping, string
-from llmcore.protocols.notes import Notes
+from llmcore.protocols.diagnostics import Notes
+from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
 from llmcore.protocols.openai_responses.names import PROTOCOL_ID
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import InvalidRequestError
@@ -146,7 +146,7 @@ def translate(
 
 def _check(body: JsonObject, previous: Conversation | None) -> None:
     check_types(body)
-    wanted = string(body.get("previous_response_id"))
+    wanted = str_or_none(body.get("previous_response_id"))
     if wanted and previous is None:
         raise previous_response_not_found(wanted)
     refuse_unsupported(body)
@@ -250,7 +250,7 @@ def _configured(body: Mapping[str, Any], items: Sequence[dict[str, Any]]) -> Map
     for item in items:
         if item["type"] == "configuration_update":
             for name in ("reasoning", "text"):
-                changed = {**mapping(body.get(name)), **mapping(item.get(name))}
+                changed = {**object_or_empty(body.get(name)), **object_or_empty(item.get(name))}
                 body = {**body, name: changed} if changed else body
     return body
 
@@ -294,9 +294,9 @@ def echoed(body: Mapping[str, Any]) -> JsonObject:
         **fields,
         **given,
         "model": body.get("model"),
-        "reasoning": _reasoning(mapping(body.get("reasoning"))),
-        "text": _text(mapping(body.get("text"))),
-        "tools": [_tool(tool) for tool in dicts(body.get("tools"))],
+        "reasoning": _reasoning(object_or_empty(body.get("reasoning"))),
+        "text": _text(object_or_empty(body.get("text"))),
+        "tools": [_tool(tool) for tool in objects(body.get("tools"))],
     }
 
 
@@ -309,17 +309,17 @@ def _reasoning(wanted: Mapping[str, Any]) -> JsonObject:
 
 
 def _text(wanted: Mapping[str, Any]) -> JsonObject:
-    form = mapping(wanted.get("format")) or {"type": "text"}
+    form = object_or_empty(wanted.get("format")) or {"type": "text"}
     if form.get("type") == "json_schema":
         form = {**_FORMAT_DEFAULTS, "name": "response", **form}
-    verbosity = string(wanted.get("verbosity"))
+    verbosity = str_or_none(wanted.get("verbosity"))
     return {"format": form, **({"verbosity": verbosity} if verbosity else {})}
 
 
 def _tool(tool: Mapping[str, Any]) -> JsonObject:
     if tool.get("type") != "function":
         return {name: value for name, value in tool.items() if name not in _SECRETS}
-    function = {**mapping(tool.get("function")), **tool}
+    function = {**object_or_empty(tool.get("function")), **tool}
     function.pop("function", None)
     return {"description": None, "parameters": {}, "strict": True, **function}
 

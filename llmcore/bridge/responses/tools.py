@@ -20,9 +20,9 @@ from llmcore.bridge.responses.native_tools import (
     kind_of,
     offer_hosted,
 )
-from llmcore.protocols.freeform import freeform_description, freeform_schema
-from llmcore.protocols.loose_json import dicts, mapping, string
-from llmcore.protocols.notes import Notes
+from llmcore.protocols.diagnostics import Notes
+from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
+from llmcore.protocols.tools import freeform_description, freeform_schema
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import JsonObject
 from llmcore.schema.tools import (
@@ -109,14 +109,14 @@ class ToolCollector:
             self._put(tool, path, replace=replace)
 
     def _add_namespace(self, native: dict[str, Any], path: str, *, replace: bool) -> None:
-        name = string(native.get("name"))
+        name = str_or_none(native.get("name"))
         inner = native.get("tools")
         if name is None or not isinstance(inner, list):
             raise invalid(f"{path}: a namespace has a name and a list of tools.", path)
-        about = string(native.get("description"))
+        about = str_or_none(native.get("description"))
         for index, item in enumerate(inner):
             where = f"{path}.tools[{index}]"
-            tool = self._tool(mapping(item), name, where)
+            tool = self._tool(object_or_empty(item), name, where)
             if tool is None:
                 continue
             if about and not index:
@@ -170,12 +170,12 @@ class ToolCollector:
         self, native: dict[str, Any], namespace: str | None, path: str
     ) -> OfferedTool | None:
         # some clients write functions as Chat Completions has them
-        native = {**mapping(native.get("function")), **native}
+        native = {**object_or_empty(native.get("function")), **native}
         name = _name(native, path)
         self._note_unused(native, path)
         spec = ToolDefinition(
             self._upstream_name(name, namespace),
-            string(native.get("description")) or "",
+            str_or_none(native.get("description")) or "",
             _parameters(native.get("parameters"), path, self._notes),
             strict=native["strict"] if isinstance(native.get("strict"), bool) else None,
         )
@@ -188,8 +188,8 @@ class ToolCollector:
         upstream = self._upstream_name(name, namespace)
         tool = CustomTool(
             upstream,
-            string(native.get("description")) or "",
-            grammar=_grammar(mapping(native.get("format")), path),
+            str_or_none(native.get("description")) or "",
+            grammar=_grammar(object_or_empty(native.get("format")), path),
         )
         as_is = self._policy.custom_tools == "native"
         entry = ToolEntry(
@@ -205,19 +205,19 @@ class ToolCollector:
         return self._virtual(
             builtin.kind,
             type_,
-            string(native.get("description")) or builtin.description,
-            mapping(native.get("parameters")) or builtin.parameters,
+            str_or_none(native.get("description")) or builtin.description,
+            object_or_empty(native.get("parameters")) or builtin.parameters,
         )
 
     def _hosted_function(self, type_: str, native: dict[str, Any], path: str) -> OfferedTool:
         """Return the function that the client runs in place of a tool of the provider's."""
         function = HOSTED_AS_FUNCTIONS[kind_of(type_)]
-        label = string(native.get("server_label"))
+        label = str_or_none(native.get("server_label"))
         name = function.name if label is None else f"{function.name}__{label}"
         tool = self._virtual(
             "function",
             name,
-            string(native.get("server_description")) or function.description,
+            str_or_none(native.get("server_description")) or function.description,
             function.parameters,
         )
         self._notes.changed("hosted-tool-as-function", path, f"{name} is the client's to run")
@@ -247,14 +247,14 @@ def _is_remote(native: Mapping[str, Any]) -> bool:
     """Return whether a tool that could be the client's own is to be run by the provider."""
     if native.get("type") == "tool_search":
         return native.get("execution") != "client"
-    where = string(mapping(native.get("environment")).get("type")) or "local"
+    where = str_or_none(object_or_empty(native.get("environment")).get("type")) or "local"
     return where.startswith("container")
 
 
 def _hosted(spec: HostedTool | None, native: Mapping[str, Any]) -> OfferedTool | None:
     if spec is None:
         return None
-    label = string(native.get("server_label"))
+    label = str_or_none(native.get("server_label"))
     return OfferedTool(spec=spec, type=str(native.get("type")), label=label)
 
 
@@ -266,7 +266,7 @@ def _described(tool: OfferedTool, about: str) -> OfferedTool:
 
 
 def _name(native: Mapping[str, Any], path: str) -> str:
-    name = string(native.get("name"))
+    name = str_or_none(native.get("name"))
     if name is None:
         raise invalid(f"{path}: the tool has no name.", f"{path}.name")
     return name
@@ -276,7 +276,7 @@ def _grammar(form: Mapping[str, Any], path: str) -> Grammar | None:
     if form.get("type") != "grammar":
         return None
     # OpenAI's Chat form nests it
-    form = {**mapping(form.get("grammar")), **form}
+    form = {**object_or_empty(form.get("grammar")), **form}
     syntax, definition = form.get("syntax"), form.get("definition")
     if syntax not in ("lark", "regex") or not isinstance(definition, str):
         raise invalid(f"{path}: a grammar has a syntax (lark or regex) and a definition.", path)
@@ -353,7 +353,7 @@ def _mode(mode: object, offer: ToolOffer) -> ToolChoice | None:
 
 
 def _allowed(native: Mapping[str, Any], offer: ToolOffer) -> tuple[OfferedTool, ...]:
-    wanted = dicts(native.get("tools"))
+    wanted = objects(native.get("tools"))
     if len(wanted) > _MAX_ALLOWED:
         raise invalid(f"tool_choice names more than {_MAX_ALLOWED} tools.", _PARAM)
     allowed: set[int] = set()
@@ -373,13 +373,15 @@ def _is_meant(native: Mapping[str, Any], tool: OfferedTool) -> bool:
     """Return whether *native*, a way to name a tool, names *tool*."""
     type_ = native.get("type")
     entry = tool.entry
-    name = string(native.get("name")) or string(mapping(native.get("function")).get("name"))
+    name = str_or_none(native.get("name")) or str_or_none(
+        object_or_empty(native.get("function")).get("name")
+    )
     if type_ == "namespace":
         return entry is not None and entry.namespace == name
     if type_ == "mcp":
         return tool.type == "mcp" and tool.label == native.get("server_label")
     if type_ in ("function", "custom"):
-        namespace = string(native.get("namespace"))
+        namespace = str_or_none(native.get("namespace"))
         # a choice is taken to mean a namespaced tool also where it leaves the namespace out
         return (
             entry is not None

@@ -14,7 +14,7 @@ import anyio
 from attrs import frozen
 
 from llmcore.client.http.transport import HttpTransport
-from llmcore.protocols.errors import error_from_response
+from llmcore.protocols.failures.errors import error_from_response
 from llmcore.routes.github_credentials import PROVIDER
 from llmcore.routes.http_request import HttpRequest
 from llmcore.routes.timeouts import Timeouts

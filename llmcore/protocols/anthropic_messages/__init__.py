@@ -35,7 +35,7 @@ def make(*, system_messages: bool = True) -> Protocol[MessagesBody, Event, Messa
             decode=stream.decode,
             initial=stream.initial,
             step=stream.step,
-            continued=stream.continued,
+            fast_delta=stream.fast_delta,
             halt=stream.halt,
             terminal=stream.terminal,
         ),

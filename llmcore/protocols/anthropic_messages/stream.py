@@ -50,7 +50,7 @@ from llmcore.protocols.anthropic_messages.names import (
 )
 from llmcore.protocols.anthropic_messages.state import Event, MessagesState
 from llmcore.protocols.blocks import Block, close_block, end_answer, replace_block
-from llmcore.protocols.errors import error_from_body
+from llmcore.protocols.failures.errors import error_from_body
 from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
 from llmcore.protocols.protocol import Frame
 from llmcore.schema import json
@@ -111,7 +111,7 @@ class _DeltaEvent(msgspec.Struct):
 _read_delta: Final = msgspec.json.Decoder(_DeltaEvent).decode
 
 
-def continued(state: MessagesState, frame: Frame) -> LLMEvent | None:
+def fast_delta(state: MessagesState, frame: Frame) -> LLMEvent | None:
     """Return the delta of an event that only continues an open block; None for any other.
 
     Most events do. They are read without building the whole event; `step` would give the same

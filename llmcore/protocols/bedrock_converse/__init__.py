@@ -30,7 +30,7 @@ protocol: Protocol[ConverseBody, Event, ConverseState] = Protocol(
         step=stream.step,
         halt=stream.halt,
         terminal=stream.terminal,
-        continued=stream.continued,
+        fast_delta=stream.fast_delta,
     ),
     whole=stream.whole,
 )

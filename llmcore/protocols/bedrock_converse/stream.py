@@ -43,7 +43,7 @@ from llmcore.protocols.bedrock_converse.models import plan_format
 from llmcore.protocols.bedrock_converse.names import METADATA_KEY, PROTOCOL_ID
 from llmcore.protocols.bedrock_converse.state import ConverseState, Event, Native, keep_delta
 from llmcore.protocols.blocks import Block, open_block
-from llmcore.protocols.errors import error_from_body
+from llmcore.protocols.failures.errors import error_from_body
 from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
 from llmcore.protocols.protocol import Frame
 from llmcore.schema import json
@@ -109,7 +109,7 @@ class _DeltaEvent(msgspec.Struct, rename="camel"):
 _read_delta: Final = msgspec.json.Decoder(_DeltaEvent).decode
 
 
-def continued(state: ConverseState, frame: Frame) -> LLMEvent | None:
+def fast_delta(state: ConverseState, frame: Frame) -> LLMEvent | None:
     """Return the delta of an event that only continues an open block; None for any other.
 
     Most events do. They are read without building the whole event; `step` would give the same

@@ -19,12 +19,12 @@ from llmcore.protocols import tool_names
 from llmcore.protocols.gemini import body, stream
 from llmcore.protocols.gemini.models import GEMINI_API, VERTEX, GeminiDialect
 from llmcore.protocols.gemini.names import METADATA_KEY, PROTOCOL_ID, GeminiBody
-from llmcore.protocols.gemini.state import State
+from llmcore.protocols.gemini.state import GeminiState
 from llmcore.protocols.gemini.stream import Event
 from llmcore.protocols.protocol import BodyBuilder, Protocol, StreamMachine
 
 
-def make(dialect: GeminiDialect) -> Protocol[GeminiBody, Event, State]:
+def make(dialect: GeminiDialect) -> Protocol[GeminiBody, Event, GeminiState]:
     """Return the protocol as services of *dialect* speak it."""
     return Protocol(
         id=PROTOCOL_ID,
@@ -56,7 +56,7 @@ __all__ = [
     "Event",
     "GeminiBody",
     "GeminiDialect",
-    "State",
+    "GeminiState",
     "make",
     "protocol",
 ]

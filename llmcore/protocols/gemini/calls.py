@@ -27,8 +27,8 @@ from llmcore.protocols.call_ids import synthetic_call_id
 from llmcore.protocols.gemini.content import omit_keys, on_unknown
 from llmcore.protocols.gemini.names import METADATA_KEY, NativeObject
 from llmcore.protocols.gemini.state import (
+    GeminiState,
     OpenCall,
-    State,
     change,
     close_segment,
     metadata_of,
@@ -50,7 +50,7 @@ from llmcore.schema.events import (
 # -- calls
 
 
-def on_function_call(state: State, part: NativeObject, events: list[LLMEvent]) -> State:
+def on_function_call(state: GeminiState, part: NativeObject, events: list[LLMEvent]) -> GeminiState:
     """Emit a whole call; or open, continue or end a call that comes in pieces."""
     call = object_or_empty(part.get("functionCall"))
     name = str_or_none(call.get("name"))
@@ -81,7 +81,7 @@ def _native_fields(part: NativeObject, call: NativeObject) -> NativeObject:
     return native | ({"functionCall": more} if more else {})
 
 
-def unique_call_id(state: State, given: str | None) -> tuple[State, str]:
+def unique_call_id(state: GeminiState, given: str | None) -> tuple[GeminiState, str]:
     """Return an id unique in the answer: *given*, unless it is missing or repeated."""
     info = state.info
     id_, index = given, len(info.ids)
@@ -94,18 +94,22 @@ def unique_call_id(state: State, given: str | None) -> tuple[State, str]:
 # -- calls in pieces
 
 
-def _begin(state: State, opened: OpenCall, call: NativeObject, events: list[LLMEvent]) -> State:
+def _begin(
+    state: GeminiState, opened: OpenCall, call: NativeObject, events: list[LLMEvent]
+) -> GeminiState:
     kind = "custom" if opened.name in state.info.context.freeform else "function"
     events.append(ToolInputStart(opened.id, opened.name, kind=kind))  # type: ignore[arg-type]
     return change(state, call=changed(opened, pieces=PersistentList(call, None)))
 
 
-def _on_more(state: State, opened: OpenCall, call: NativeObject, events: list[LLMEvent]) -> State:
+def _on_more(
+    state: GeminiState, opened: OpenCall, call: NativeObject, events: list[LLMEvent]
+) -> GeminiState:
     state = change(state, call=changed(opened, pieces=PersistentList(call, opened.pieces)))
     return state if call.get("willContinue") is True else end_call(state, events)
 
 
-def end_call(state: State, events: list[LLMEvent], *, cut: bool = False) -> State:
+def end_call(state: GeminiState, events: list[LLMEvent], *, cut: bool = False) -> GeminiState:
     """End the open call, if there is one, and emit its input.
 
     Where the stream was *cut* inside the call, the closing brace is left off: the input then does
@@ -224,14 +228,14 @@ def _join_buffers(value: Any) -> Any:
 CODE_EXECUTION: Final = "code_execution"
 
 
-def on_code(state: State, part: NativeObject, events: list[LLMEvent]) -> State:
+def on_code(state: GeminiState, part: NativeObject, events: list[LLMEvent]) -> GeminiState:
     """Emit the call of the code that the model wrote."""
     code = object_or_empty(part.get("executableCode"))
     call = ToolCall(str_or_none(code.get("id")) or "", CODE_EXECUTION, omit_keys(code, "id"))
     return _on_call(state, part, call, events)
 
 
-def on_code_result(state: State, part: NativeObject, events: list[LLMEvent]) -> State:
+def on_code_result(state: GeminiState, part: NativeObject, events: list[LLMEvent]) -> GeminiState:
     """Emit the result of running that code."""
     given = object_or_empty(part.get("codeExecutionResult"))
     failed = given.get("outcome") not in ("OUTCOME_OK", None)
@@ -240,7 +244,7 @@ def on_code_result(state: State, part: NativeObject, events: list[LLMEvent]) -> 
     return _on_result(state, part, result, events)
 
 
-def on_tool_call(state: State, part: NativeObject, events: list[LLMEvent]) -> State:
+def on_tool_call(state: GeminiState, part: NativeObject, events: list[LLMEvent]) -> GeminiState:
     """Emit a call of one of the service's other tools."""
     given = object_or_empty(part.get("toolCall"))
     id_ = str_or_none(given.get("id")) or ""
@@ -248,7 +252,7 @@ def on_tool_call(state: State, part: NativeObject, events: list[LLMEvent]) -> St
     return _on_call(state, part, call, events)
 
 
-def on_tool_response(state: State, part: NativeObject, events: list[LLMEvent]) -> State:
+def on_tool_response(state: GeminiState, part: NativeObject, events: list[LLMEvent]) -> GeminiState:
     """Emit the result of such a tool."""
     given = object_or_empty(part.get("toolResponse"))
     id_ = str_or_none(given.get("id")) or ""
@@ -261,7 +265,9 @@ def _name(tool: NativeObject) -> str:
     return (str_or_none(tool.get("toolType")) or "tool").lower()
 
 
-def _on_call(state: State, part: NativeObject, call: ToolCall, events: list[LLMEvent]) -> State:
+def _on_call(
+    state: GeminiState, part: NativeObject, call: ToolCall, events: list[LLMEvent]
+) -> GeminiState:
     """Emit *call* under a unique id."""
     state, id_ = unique_call_id(close_segment(state, events), call.id or None)
     metadata = {METADATA_KEY: {"part": part}}
@@ -270,8 +276,8 @@ def _on_call(state: State, part: NativeObject, call: ToolCall, events: list[LLME
 
 
 def _on_result(
-    state: State, part: NativeObject, result: ToolResult, events: list[LLMEvent]
-) -> State:
+    state: GeminiState, part: NativeObject, result: ToolResult, events: list[LLMEvent]
+) -> GeminiState:
     """Emit *result* under the id of its call: the one it names, else the one without a result."""
     state = close_segment(state, events)
     id_ = result.tool_call_id

@@ -21,7 +21,7 @@ from attrs import frozen
 from llmcore.protocols.answering import PersistentList
 from llmcore.protocols.gemini.names import METADATA_KEY, NativeObject
 from llmcore.protocols.gemini.state import (
-    State,
+    GeminiState,
     Text,
     change,
     close_segment,
@@ -38,8 +38,11 @@ from llmcore.schema.events import File, LLMEvent, ProviderEvent, ReasoningDelta,
 
 
 def on_text(
-    state: State, part: NativeObject, logprobs: tuple[TokenLogprob, ...], events: list[LLMEvent]
-) -> State:
+    state: GeminiState,
+    part: NativeObject,
+    logprobs: tuple[TokenLogprob, ...],
+    events: list[LLMEvent],
+) -> GeminiState:
     """Emit a delta of text or reasoning, in the open segment or in a new one."""
     native = omit_keys(part, "text", "thought")
     text = str_or_none(part.get("text")) or ""
@@ -53,7 +56,7 @@ def on_text(
         events.append(ReasoningDelta(state.info.segment, text))
     elif text:
         events.append(TextDelta(state.info.segment, text, logprobs))
-        state = State(state.info, state.usage, PersistentList(text, state.pieces))
+        state = GeminiState(state.info, state.usage, PersistentList(text, state.pieces))
     return close_segment(state, events, native) if native else state
 
 
@@ -65,7 +68,7 @@ def omit_keys(mapping: Mapping[str, Any], *names: str) -> NativeObject:
 # -- media
 
 
-def on_media(state: State, part: NativeObject, events: list[LLMEvent]) -> State:
+def on_media(state: GeminiState, part: NativeObject, events: list[LLMEvent]) -> GeminiState:
     """Emit the `File` of inline data. Raw sound comes in pieces, which become one file."""
     blob = object_or_empty(part.get("inlineData"))
     media_type, data = str_or_none(blob.get("mimeType")), decode_base64(blob.get("data"))
@@ -83,14 +86,16 @@ _RAW_SOUND: Final = ("audio/l16", "audio/pcm")
 """Samples without a header: pieces in a row are one sound."""
 
 
-def _on_sound(state: State, media_type: str, data: bytes, events: list[LLMEvent]) -> State:
+def _on_sound(
+    state: GeminiState, media_type: str, data: bytes, events: list[LLMEvent]
+) -> GeminiState:
     if state.info.mode == "audio" and state.info.audio_type != media_type:
         state = close_segment(state, events)
     state = change(open_segment(state, "audio", events), audio_type=media_type)
-    return State(state.info, state.usage, PersistentList(data, state.pieces))
+    return GeminiState(state.info, state.usage, PersistentList(data, state.pieces))
 
 
-def on_file_uri(state: State, part: NativeObject, events: list[LLMEvent]) -> State:
+def on_file_uri(state: GeminiState, part: NativeObject, events: list[LLMEvent]) -> GeminiState:
     """Emit the `File` of a URI."""
     data = object_or_empty(part.get("fileData"))
     uri = str_or_none(data.get("fileUri"))
@@ -103,7 +108,9 @@ def on_file_uri(state: State, part: NativeObject, events: list[LLMEvent]) -> Sta
     return _on_file(state, file, native, events)
 
 
-def _on_file(state: State, file: File, native: NativeObject, events: list[LLMEvent]) -> State:
+def _on_file(
+    state: GeminiState, file: File, native: NativeObject, events: list[LLMEvent]
+) -> GeminiState:
     state = close_segment(state, events)
     number = state.info.segments
     events.append(
@@ -121,7 +128,7 @@ def _on_file(state: State, file: File, native: NativeObject, events: list[LLMEve
 # -- anything else
 
 
-def on_unknown(state: State, part: NativeObject, events: list[LLMEvent]) -> State:
+def on_unknown(state: GeminiState, part: NativeObject, events: list[LLMEvent]) -> GeminiState:
     """Emit a part of an unknown kind as a `ProviderEvent` that is sent back unchanged."""
     state = close_segment(state, events)
     provider = state.info.context.provider or METADATA_KEY
@@ -158,7 +165,9 @@ def _has_logprob(token: NativeObject) -> bool:
 # -- sources
 
 
-def on_grounding(state: State, candidate: NativeObject, events: list[LLMEvent]) -> State:
+def on_grounding(
+    state: GeminiState, candidate: NativeObject, events: list[LLMEvent]
+) -> GeminiState:
     """Emit a `Source` for each thing that *candidate* rests on; keep its citations for the end."""
     grounding = object_or_empty(candidate.get("groundingMetadata"))
     if grounding:
@@ -206,7 +215,7 @@ def _quoted(quotation: NativeObject) -> _Origin:
     return _Origin(url=str_or_none(quotation.get("uri")), title=str_or_none(quotation.get("title")))
 
 
-def _announce(state: State, origin: _Origin, events: list[LLMEvent]) -> State:
+def _announce(state: GeminiState, origin: _Origin, events: list[LLMEvent]) -> GeminiState:
     """Emit a `Source`, once for each origin."""
     sources = state.info.sources
     if origin.key is None or origin.key in sources:

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from llmcore.protocols.gemini.content import omit_keys
 from llmcore.protocols.gemini.names import FINISH_REASONS, PROTOCOL_ID, NativeObject
-from llmcore.protocols.gemini.state import State, change
+from llmcore.protocols.gemini.state import GeminiState, change
 from llmcore.protocols.native_json import count_or_none, object_or_empty, str_or_none
 from llmcore.schema.events import (
     FinishReason,
@@ -30,7 +30,7 @@ _BEGINNINGS: Final = frozenset(
 )
 
 
-def on_start(state: State, chunk: NativeObject, events: list[LLMEvent]) -> State:
+def on_start(state: GeminiState, chunk: NativeObject, events: list[LLMEvent]) -> GeminiState:
     """Emit `StreamStart` and `StepStart` at the first chunk that is part of a response."""
     if state.info.started or _BEGINNINGS.isdisjoint(chunk):
         return state
@@ -54,7 +54,7 @@ _NO_METADATA: Final = ("candidates", "usageMetadata", "modelVersion", "responseI
 _NO_CANDIDATE_METADATA: Final = ("content", "index", "finishReason", "logprobsResult")
 
 
-def on_response_fields(state: State, chunk: NativeObject) -> State:
+def on_response_fields(state: GeminiState, chunk: NativeObject) -> GeminiState:
     """Keep the usage, the feedback on the prompt and the metadata of *chunk*."""
     state = with_usage(state, chunk)
     feedback = object_or_empty(chunk.get("promptFeedback"))
@@ -64,7 +64,9 @@ def on_response_fields(state: State, chunk: NativeObject) -> State:
     return _with_metadata(state, omit_keys(chunk, *_NO_METADATA))
 
 
-def on_candidate_fields(state: State, candidate: NativeObject, more: NativeObject) -> State:
+def on_candidate_fields(
+    state: GeminiState, candidate: NativeObject, more: NativeObject
+) -> GeminiState:
     """Keep the finish reason and the metadata of *candidate*, with *more* of it."""
     reason = str_or_none(candidate.get("finishReason"))
     if reason is not None:
@@ -72,15 +74,15 @@ def on_candidate_fields(state: State, candidate: NativeObject, more: NativeObjec
     return _with_metadata(state, omit_keys(candidate, *_NO_CANDIDATE_METADATA) | more)
 
 
-def with_usage(state: State, chunk: NativeObject) -> State:
+def with_usage(state: GeminiState, chunk: NativeObject) -> GeminiState:
     """Return *state* with the usage that each chunk restates."""
     usage = chunk.get("usageMetadata")
     if not isinstance(usage, dict):
         return state
-    return State(state.info, latest(state.usage, usage), state.pieces)
+    return GeminiState(state.info, latest(state.usage, usage), state.pieces)
 
 
-def _with_metadata(state: State, found: NativeObject) -> State:
+def _with_metadata(state: GeminiState, found: NativeObject) -> GeminiState:
     """Merge *found* into the metadata; objects are merged too, as grounding comes in pieces."""
     known = state.info.metadata
     new: dict[str, Any] = {}

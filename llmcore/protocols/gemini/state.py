@@ -1,8 +1,8 @@
 """Gemini: the state of a stream, and the segments it opens and closes.
 
-`State` has three fields only, because each chunk restates the usage and a citation needs the text
-it counts in: these two change with every chunk, by one small value. All else, `ResponseInfo`,
-changes on transitions:
+`GeminiState` has three fields only, because each chunk restates the usage and a citation needs the
+text it counts in: these two change with every chunk, by one small value. All else,
+`GeminiResponseInfo`, changes on transitions:
 
     mode           part                          events                        next mode
     ""             text                          TextStart, TextDelta          text
@@ -51,7 +51,7 @@ class OpenCall:
 
 
 @frozen(kw_only=True)
-class ResponseInfo:
+class GeminiResponseInfo:
     """The response so far, but for the open segment. Of a repeated field the last value counts."""
 
     context: StreamContext
@@ -83,19 +83,19 @@ class ResponseInfo:
     raw: JsonValue = None
 
 
-class State(msgspec.Struct, frozen=True):
+class GeminiState(msgspec.Struct, frozen=True):
     """The state of a stream. A Struct, because there is a new one for each token."""
 
-    info: ResponseInfo
+    info: GeminiResponseInfo
     usage: NativeObject | None = None
     """The latest `usageMetadata`."""
     pieces: PersistentList | None = None
     """Pieces of the open text, or sound."""
 
 
-def change(state: State, **fields: Any) -> State:
+def change(state: GeminiState, **fields: Any) -> GeminiState:
     """Return *state* with *fields* of its `info` replaced."""
-    return State(changed(state.info, **fields), state.usage, state.pieces)
+    return GeminiState(changed(state.info, **fields), state.usage, state.pieces)
 
 
 def metadata_of(native: Mapping[str, Any]) -> ProviderMetadata:
@@ -106,7 +106,7 @@ def metadata_of(native: Mapping[str, Any]) -> ProviderMetadata:
 # -- segments
 
 
-def open_segment(state: State, mode: Mode, events: list[LLMEvent]) -> State:
+def open_segment(state: GeminiState, mode: Mode, events: list[LLMEvent]) -> GeminiState:
     """Return *state* inside a segment of *mode*, closing another one before."""
     if state.info.mode == mode:
         return state
@@ -121,8 +121,8 @@ def open_segment(state: State, mode: Mode, events: list[LLMEvent]) -> State:
 
 
 def close_segment(
-    state: State, events: list[LLMEvent], native: Mapping[str, Any] | None = None
-) -> State:
+    state: GeminiState, events: list[LLMEvent], native: Mapping[str, Any] | None = None
+) -> GeminiState:
     """Return *state* outside any segment; *native* fields are kept with the closed one."""
     info, native = state.info, native or {}
     match info.mode:
@@ -147,7 +147,7 @@ def close_segment(
                 provider_metadata=metadata_of(native),
             )
             events.append(file)
-            return State(changed(info, mode=""), state.usage)
+            return GeminiState(changed(info, mode=""), state.usage)
         case "text":
             text = Text(info.segment, "".join(to_list(state.pieces)), native)
-            return State(changed(info, mode="", texts=(*info.texts, text)), state.usage)
+            return GeminiState(changed(info, mode="", texts=(*info.texts, text)), state.usage)

@@ -24,7 +24,7 @@ from llmcore.protocols.answering import (
     stream_context,
     truncated,
 )
-from llmcore.protocols.errors import error_from_body
+from llmcore.protocols.failures.errors import error_from_body
 from llmcore.protocols.gemini.calls import (
     end_call,
     on_code,
@@ -52,7 +52,13 @@ from llmcore.protocols.gemini.finish import (
     on_start,
 )
 from llmcore.protocols.gemini.names import NativeObject
-from llmcore.protocols.gemini.state import ResponseInfo, State, change, close_segment, metadata_of
+from llmcore.protocols.gemini.state import (
+    GeminiResponseInfo,
+    GeminiState,
+    change,
+    close_segment,
+    metadata_of,
+)
 from llmcore.protocols.native_json import object_or_empty, objects
 from llmcore.protocols.protocol import Frame
 from llmcore.schema import json
@@ -72,7 +78,7 @@ from llmcore.schema.request import LLMRequest
 # -- the per-token path -------------------------------------------------------------------
 #
 # Most chunks only bring more of the open text or thought. They are decoded into a type of their
-# own, which has no place for anything else, and a step with one makes no new `ResponseInfo`.
+# own, which has no place for anything else, and a step with one makes no new `GeminiResponseInfo`.
 # `as_chunk` gives the chunk back, for states in which it means more than that.
 #
 # `StreamMachine.fast_delta` cannot do this: each chunk restates the usage, and citations count in
@@ -121,7 +127,7 @@ def as_chunk(event: FastChunk) -> NativeObject:
     return chunk
 
 
-def fast_step(state: State, event: FastChunk) -> tuple[State, tuple[LLMEvent]] | None:
+def fast_step(state: GeminiState, event: FastChunk) -> tuple[GeminiState, tuple[LLMEvent]] | None:
     """Return the step of a chunk that only continues the open segment; None for any other."""
     info, usage = state.info, event.usage_metadata
     candidates = event.candidates
@@ -130,14 +136,14 @@ def fast_step(state: State, event: FastChunk) -> tuple[State, tuple[LLMEvent]] |
         return None
     text, usage = parts[0].text, state.usage if usage is None else latest(state.usage, usage)
     if not parts[0].thought and info.mode == "text":
-        state = State(info, usage, PersistentList(text, state.pieces))
+        state = GeminiState(info, usage, PersistentList(text, state.pieces))
         return state, (TextDelta(info.segment, text),)
     if parts[0].thought and info.mode == "reasoning":
-        return State(info, usage, state.pieces), (ReasoningDelta(info.segment, text),)
+        return GeminiState(info, usage, state.pieces), (ReasoningDelta(info.segment, text),)
     return None
 
 
-def _repeats(event: FastChunk, info: ResponseInfo) -> bool:
+def _repeats(event: FastChunk, info: GeminiResponseInfo) -> bool:
     """Return whether *event* has no new metadata of the response."""
     return event.create_time is None or event.create_time == info.metadata.get("createTime")
 
@@ -172,20 +178,20 @@ def terminal(_event: Event) -> bool:
 
 # -- state --------------------------------------------------------------------------------
 
-Step: TypeAlias = tuple[State, Sequence[LLMEvent]]
-Handler: TypeAlias = Callable[[State, NativeObject, list[LLMEvent]], State]
+Step: TypeAlias = tuple[GeminiState, Sequence[LLMEvent]]
+Handler: TypeAlias = Callable[[GeminiState, NativeObject, list[LLMEvent]], GeminiState]
 """Appends the events of a part, and returns the state after it."""
 
 
-def initial(request: LLMRequest) -> State:
+def initial(request: LLMRequest) -> GeminiState:
     """Return the state before the first chunk."""
-    return State(ResponseInfo(context=stream_context(request)))
+    return GeminiState(GeminiResponseInfo(context=stream_context(request)))
 
 
 # -- stepping -----------------------------------------------------------------------------
 
 
-def step(state: State, event: Event) -> Step:
+def step(state: GeminiState, event: Event) -> Step:
     """Return the state after *event*, and the events that it gives."""
     if isinstance(event, FastChunk):
         more = fast_step(state, event)
@@ -200,7 +206,7 @@ def step(state: State, event: Event) -> Step:
         return state, (invalid_value_error(error, event),)
 
 
-def _steps(state: State, chunks: list[NativeObject]) -> Step:
+def _steps(state: GeminiState, chunks: list[NativeObject]) -> Step:
     events: list[LLMEvent] = []
     for chunk in chunks:
         state, more = step(state, chunk)
@@ -210,7 +216,7 @@ def _steps(state: State, chunks: list[NativeObject]) -> Step:
     return state, events
 
 
-def _step(state: State, chunk: NativeObject) -> Step:
+def _step(state: GeminiState, chunk: NativeObject) -> Step:
     if _is_error(chunk):
         return state, (_error(state, chunk),)
     events: list[LLMEvent] = []
@@ -232,11 +238,13 @@ def _is_error(chunk: NativeObject) -> bool:
     return "message" in chunk or "detail" in chunk
 
 
-def _error(state: State, chunk: NativeObject) -> ErrorEvent:
+def _error(state: GeminiState, chunk: NativeObject) -> ErrorEvent:
     return ErrorEvent(error_from_body(provider=state.info.context.provider or None, body=chunk))
 
 
-def _on_candidate(state: State, candidate: NativeObject, events: list[LLMEvent]) -> State:
+def _on_candidate(
+    state: GeminiState, candidate: NativeObject, events: list[LLMEvent]
+) -> GeminiState:
     logprobs = read_logprobs(candidate)
     for part in objects(object_or_empty(candidate.get("content")).get("parts")):
         if isinstance(part.get("text"), str) or not part.keys() - _BESIDES:
@@ -251,7 +259,7 @@ def _on_candidate(state: State, candidate: NativeObject, events: list[LLMEvent])
     return on_candidate_fields(state, candidate, unused)
 
 
-def _on_part(state: State, part: NativeObject, events: list[LLMEvent]) -> State:
+def _on_part(state: GeminiState, part: NativeObject, events: list[LLMEvent]) -> GeminiState:
     """Emit the events of a part that is not text."""
     for name, handler in _KINDS.items():
         if part.get(name) is not None:
@@ -275,7 +283,7 @@ _BESIDES: Final = frozenset({"text", "thought", "thoughtSignature"})
 # -- the end
 
 
-def halt(state: State) -> Sequence[LLMEvent]:
+def halt(state: GeminiState) -> Sequence[LLMEvent]:
     """Finish the answer if it has a finish reason, or its prompt was blocked."""
     if state.info.reason is None and state.info.blocked is None:
         return (truncated("finishReason"),)
@@ -285,7 +293,7 @@ def halt(state: State) -> Sequence[LLMEvent]:
         return (invalid_value_error(error, None),)
 
 
-def _finish(state: State) -> Sequence[LLMEvent]:
+def _finish(state: GeminiState) -> Sequence[LLMEvent]:
     events: list[LLMEvent] = []
     state = end_call(close_segment(state, events), events, cut=True)
     info = state.info

@@ -11,18 +11,18 @@ conversation repairs to the same messages plus new ones: prompt caches stay warm
 reasoning that a provider binds to all that stands before it stays valid. Messages that
 need no repair come back as the same objects.
 
-In reading order: `policy` (what a target takes), `families` (which model ids mean one
-model), `cleaning` (each message by itself), `pairing` (calls and their results), `turns`
-(the order of all), `repairing` (the steps in a row).
+In reading order: `policy` (what a target takes, and which model ids mean one model), `clean` (each
+message by itself), `pair_calls` (calls and their results), `repair` (the order of all messages, and
+the steps in order).
 """
 
-from llmcore.protocols.history.families import model_family
 from llmcore.protocols.history.policy import (
     HistoryPolicy,
     LoweringContext,
+    model_family,
     native_provider_ids,
 )
-from llmcore.protocols.history.repairing import Repaired, repair
+from llmcore.protocols.history.repair import Repaired, repair
 
 __all__ = [
     "HistoryPolicy",

@@ -27,7 +27,7 @@ from llmcore.protocols.openai_chat.names import (
     NativeObject,
 )
 from llmcore.protocols.openai_chat.state import State
-from llmcore.protocols.openai_chat.stream import continued
+from llmcore.protocols.openai_chat.stream import fast_delta
 from llmcore.protocols.protocol import BodyBuilder, Protocol, StreamMachine, TokenCounting
 
 
@@ -47,7 +47,7 @@ def make(dialect: ChatDialect) -> Protocol[ChatBody, NativeObject, State]:
             decode=stream.decode,
             initial=partial(stream.initial, dialect=dialect),
             step=stream.step,
-            continued=continued,
+            fast_delta=fast_delta,
             halt=stream.halt,
             terminal=stream.terminal,
         ),

@@ -13,8 +13,8 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from llmcore.protocols.answering import empty_response, finish_events, to_list, truncated
-from llmcore.protocols.errors import error_from_body
-from llmcore.protocols.foreign_document import foreign_document
+from llmcore.protocols.failures.errors import error_from_body
+from llmcore.protocols.failures.foreign_document import foreign_document
 from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
 from llmcore.protocols.openai_chat.calls import (
     begin,
@@ -385,7 +385,7 @@ _FIRST: Final = (0, None)
 _read: Final = msgspec.json.Decoder(_Chunk).decode
 
 
-def continued(state: State, frame: Frame) -> LLMEvent | None:
+def fast_delta(state: State, frame: Frame) -> LLMEvent | None:
     """Return the delta of a chunk that only continues the open segment or call; else None."""
     fast_field = state.fast_field
     name, data = frame

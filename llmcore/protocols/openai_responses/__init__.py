@@ -34,7 +34,7 @@ from llmcore.protocols.openai_responses.names import (
     ResponsesBody,
 )
 from llmcore.protocols.openai_responses.state import State
-from llmcore.protocols.openai_responses.stream import continued
+from llmcore.protocols.openai_responses.stream import fast_delta
 from llmcore.protocols.protocol import BodyBuilder, Protocol, StreamMachine, TokenCounting
 
 
@@ -52,7 +52,7 @@ def make(dialect: ResponsesDialect) -> Protocol[ResponsesBody, NativeObject, Sta
             decode=stream.decode,
             initial=stream.initial,
             step=stream.step,
-            continued=continued,
+            fast_delta=fast_delta,
             halt=stream.halt,
             terminal=stream.terminal,
             cursor=cursor,

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from llmcore.protocols.answering import finish_events
-from llmcore.protocols.errors import error_from_body
+from llmcore.protocols.failures.errors import error_from_body
 from llmcore.protocols.native_json import count_or_none, object_or_empty, str_or_none
 from llmcore.protocols.openai_responses.call_inputs import input_text
 from llmcore.protocols.openai_responses.content import flush_audio

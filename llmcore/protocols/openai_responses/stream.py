@@ -14,8 +14,8 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from llmcore.protocols.answering import StreamContext, empty_response, truncated
-from llmcore.protocols.errors import error_from_body
-from llmcore.protocols.foreign_document import foreign_document
+from llmcore.protocols.failures.errors import error_from_body
+from llmcore.protocols.failures.foreign_document import foreign_document
 from llmcore.protocols.native_json import int_or_none, object_or_empty, objects, str_or_none
 from llmcore.protocols.openai_responses.calls import (
     begin_call,
@@ -374,7 +374,7 @@ class _Delta(msgspec.Struct):
 _read: Final = msgspec.json.Decoder(_Delta).decode
 
 
-def continued(state: State, frame: Frame) -> LLMEvent | None:
+def fast_delta(state: State, frame: Frame) -> LLMEvent | None:
     """Return the delta of an event that only continues the open segment; None for any other."""
     path = state.fast_path
     name, data = frame

@@ -6,13 +6,13 @@ translated where the target has other words for it, said in the description wher
 not, and reported in a Diagnostic either way. The input stays as it is, and the same
 input gives the same bytes.
 
-In reading order: `targets` (who takes what), `walking` (where schemas hold schemas),
-`references` (`$ref` inlined or hoisted, recursion cut), `forms` (older and looser spellings
-made one), `roots` (what may stand at the top), `rewriting` (the allow-list walk),
-`limits` (how large a strict schema may be), `projecting` (the steps in a row).
+In reading order: `targets` (who takes what), `traverse` (where schemas hold schemas; descriptions),
+`references` (`$ref` inlined or hoisted, recursion cut), `normalise` (older and looser forms made
+one), `rewrite` (the allow-list), `project` (what may stand at the root, how large a strict schema
+may be, and the steps in order).
 """
 
-from llmcore.protocols.tool_schema.projecting import Projected, project
+from llmcore.protocols.tool_schema.project import Projected, project
 from llmcore.protocols.tool_schema.targets import SchemaTarget
 
 __all__ = ["Projected", "SchemaTarget", "project"]

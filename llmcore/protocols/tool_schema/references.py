@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from urllib.parse import unquote
 
 from llmcore.protocols.diagnostics import Notes
-from llmcore.protocols.tool_schema.walking import MAX_DEPTH, Schema, schemas_in, within, without
+from llmcore.protocols.tool_schema.traverse import MAX_DEPTH, Schema, schemas_in, within, without
 from llmcore.schema.json import JsonObject, JsonValue
 
 MAX_INLINED = 2000

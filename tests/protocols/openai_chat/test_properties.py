@@ -13,7 +13,7 @@ from llmcore.folds.grammar import violations
 from llmcore.folds.segments import complete_segments
 from llmcore.protocols import openai_chat
 from llmcore.protocols.openai_chat import OPENAI, stream
-from llmcore.protocols.openai_chat.stream import continued
+from llmcore.protocols.openai_chat.stream import fast_delta
 from llmcore.schema.errors import StreamError
 from llmcore.schema.events import ErrorEvent, LLMEvent, ToolCall
 from tests.support.strategies.values import json_objects, json_values, texts
@@ -184,7 +184,7 @@ def test_the_fast_path_says_what_the_slow_one_says(
     """The per-token path is a short cut, not another reading."""
     state = stream.initial(ASKED, OPENAI)
     for one in answer[0]:
-        delta = continued(state, ("", json.dumps(one).encode()))
+        delta = fast_delta(state, ("", json.dumps(one).encode()))
         state, events = stream.step(state, one)
         assert delta is None or list(events) == [delta]
 

@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmcore.protocols.freeform import (
+from llmcore.protocols.diagnostics import Notes
+from llmcore.protocols.native_json import json_or_text, text_or_json
+from llmcore.protocols.tools import (
     freeform_arguments,
     freeform_description,
     freeform_schema,
     freeform_text,
     object_arguments,
 )
-from llmcore.protocols.json_text import parsed, written
-from llmcore.protocols.notes import Notes
 from llmcore.schema.content import ToolCallPart
 from llmcore.schema.tools import CustomTool, Grammar
 
@@ -74,9 +74,9 @@ def test_arguments_become_an_object(kind: Any, arguments: Any, expected: Any, no
 @given(st.dictionaries(st.text(), st.integers(-5, 5)))
 def test_json_comes_back_from_its_text(value: dict[str, int]) -> None:
     """An object that was written is read again."""
-    assert parsed(written(value)) == value
+    assert json_or_text(text_or_json(value)) == value
 
 
 def test_text_that_is_no_json_stays() -> None:
     """Neither reading nor writing changes it."""
-    assert parsed(written("{no")) == "{no"
+    assert json_or_text(text_or_json("{no")) == "{no"

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from llmcore.protocols.tool_schema.walking import (
+from llmcore.protocols.tool_schema.traverse import (
     Schema,
     names_in,
     schemas_in,

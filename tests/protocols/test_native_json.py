@@ -3,7 +3,13 @@
 import pytest
 from hypothesis import given
 
-from llmcore.protocols.loose_json import count, dicts, integer, mapping, string
+from llmcore.protocols.native_json import (
+    count_or_none,
+    int_or_none,
+    object_or_empty,
+    objects,
+    str_or_none,
+)
 from llmcore.schema.json import JsonValue
 from tests.support.strategies.values import json_values
 
@@ -14,30 +20,30 @@ from tests.support.strategies.values import json_values
 )
 def test_counts_are_whole_and_never_negative(value: object, expected: int | None) -> None:
     """A number in words is none."""
-    assert count(value) == expected
+    assert count_or_none(value) == expected
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
 def test_no_number_is_no_count(value: float) -> None:
     """What cannot be counted is not said."""
-    assert count(value) is None
+    assert count_or_none(value) is None
 
 
 def test_empty_text_is_none() -> None:
     """Servers that fill fields with empty strings say nothing by it."""
-    assert (string("a"), string(""), string(1)) == ("a", None, None)
+    assert (str_or_none("a"), str_or_none(""), str_or_none(1)) == ("a", None, None)
 
 
 def test_truth_is_no_number() -> None:
     """Python's booleans are integers; JSON's are not."""
-    assert (integer(1), integer(True), integer("1")) == (1, None, None)
+    assert (int_or_none(1), int_or_none(True), int_or_none("1")) == (1, None, None)
 
 
 @given(json_values())
 def test_any_json_is_read(value: JsonValue) -> None:
     """None of the readers raises, and each returns its own type."""
-    assert isinstance(mapping(value), dict)
-    assert all(isinstance(item, dict) for item in dicts(value))
-    assert isinstance(string(value), str | None)
-    assert isinstance(integer(value), int | None)
-    assert isinstance(count(value), int | None)
+    assert isinstance(object_or_empty(value), dict)
+    assert all(isinstance(item, dict) for item in objects(value))
+    assert isinstance(str_or_none(value), str | None)
+    assert isinstance(int_or_none(value), int | None)
+    assert isinstance(count_or_none(value), int | None)

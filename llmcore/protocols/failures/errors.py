@@ -21,9 +21,9 @@ from types import MappingProxyType
 
 from attrs import evolve, frozen
 
-from llmcore.protocols.context_length import is_context_overflow, token_counts
-from llmcore.protocols.error_body import ErrorFacts, folded, read_error
-from llmcore.protocols.rate_limit import lowered, retry_after
+from llmcore.protocols.failures.context_length import is_context_overflow, token_counts
+from llmcore.protocols.failures.error_body import ErrorFacts, folded, read_error
+from llmcore.protocols.failures.rate_limit import lowered, retry_after
 from llmcore.schema import errors, json
 from llmcore.schema.errors import LLMError
 from llmcore.schema.json import JsonValue

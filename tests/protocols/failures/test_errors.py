@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmcore.protocols.errors import error_from_body, error_from_response
+from llmcore.protocols.failures.errors import error_from_body, error_from_response
 from llmcore.schema import errors as schema_errors
 from llmcore.schema import json
 from llmcore.schema.errors import (

@@ -2,7 +2,7 @@
 
 import pytest
 
-from llmcore.protocols.substitutes import document_text, tagged_text
+from llmcore.protocols.lowering import document_text, tagged_text
 from llmcore.schema.content import DocumentPart
 
 

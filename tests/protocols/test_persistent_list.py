@@ -3,13 +3,13 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmcore.protocols.chain import Chain, unchain
+from llmcore.protocols.answering import PersistentList, to_list
 
 
 @given(st.lists(st.integers()))
 def test_values_come_back_oldest_first(values: list[int]) -> None:
     """In the order in which they were added."""
-    chain: Chain | None = None
+    chain: PersistentList | None = None
     for value in values:
-        chain = Chain(value, chain)
-    assert unchain(chain) == values
+        chain = PersistentList(value, chain)
+    assert to_list(chain) == values

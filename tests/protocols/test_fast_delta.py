@@ -164,7 +164,7 @@ BY_NAME = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 
 
 def _continued(case: Case, frame: Frame) -> object:
-    read = case.protocol.stream.continued
+    read = case.protocol.stream.fast_delta
     assert read is not None
     return read(case.state(), frame)
 
@@ -184,7 +184,7 @@ def test_a_continuation_is_read_at_once(case: Case) -> None:
 @BY_NAME
 def test_nothing_open_nothing_continued(case: Case) -> None:
     """Before anything is open, the short way reads nothing."""
-    read = case.protocol.stream.continued
+    read = case.protocol.stream.fast_delta
     assert read is not None
 
     assert read(case.protocol.stream.initial(ASKED), _frame(case.event)) is None

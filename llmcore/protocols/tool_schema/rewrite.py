@@ -6,13 +6,15 @@ from collections.abc import Mapping
 from attrs import define
 
 from llmcore.protocols.diagnostics import Notes
-from llmcore.protocols.tool_schema import forms
-from llmcore.protocols.tool_schema.describing import is_constraint, joined, sentence
+from llmcore.protocols.tool_schema import normalise
 from llmcore.protocols.tool_schema.targets import Rules
-from llmcore.protocols.tool_schema.walking import (
+from llmcore.protocols.tool_schema.traverse import (
     MAX_DEPTH,
     Schema,
+    is_constraint,
+    joined,
     names_in,
+    sentence,
     types_of,
     within,
     without,
@@ -85,7 +87,7 @@ class Rewriter:
 
     def _in_form(self, node: JsonObject, path: str, said: list[str]) -> Schema:
         """Return *node* in the spellings that the target has."""
-        schema = self._flat(forms.modern(node), path, said)
+        schema = self._flat(normalise.modern(node), path, said)
         if "const" in schema and self._lacks("const"):
             schema = {**without(schema, "const"), "enum": [schema["const"]]}
         if "prefixItems" in schema and self._lacks("prefixItems"):
@@ -103,8 +105,8 @@ class Rewriter:
                 schema = self._merge_all(schema, path, said)
             if "oneOf" in schema and self._lacks("oneOf") and "anyOf" not in schema:
                 schema = self._any_of(schema, path)
-            if not self._rules.type_lists and forms.has_null_branch(schema):
-                schema, left = forms.without_null_branch(schema)
+            if not self._rules.type_lists and normalise.has_null_branch(schema):
+                schema, left = normalise.without_null_branch(schema)
                 self._tell_left(left, path, said)
             if schema is before:
                 return schema
@@ -126,18 +128,18 @@ class Rewriter:
     def _with_null(self, schema: Schema) -> Schema:
         """Return *schema* with null said as the target says it."""
         if not self._rules.lists_null:
-            schema = forms.with_plain_null(schema)
+            schema = normalise.with_plain_null(schema)
         if not self._rules.type_lists:
-            return forms.with_nullable(schema)
+            return normalise.with_nullable(schema)
         if not self._rules.lists_null:
-            schema = forms.with_null_apart(schema)
-        return forms.without_nullable(schema)
+            schema = normalise.with_null_apart(schema)
+        return normalise.without_nullable(schema)
 
     def _merge_all(self, schema: Schema, path: str, said: list[str]) -> Schema:
         """Return *schema* with its `allOf` merged into it."""
         while isinstance(members := schema.get("allOf"), list):
-            parts = [forms.modern(member) for member in members if isinstance(member, Mapping)]
-            schema, left = forms.merged([without(schema, "allOf"), *parts])
+            parts = [normalise.modern(member) for member in members if isinstance(member, Mapping)]
+            schema, left = normalise.merged([without(schema, "allOf"), *parts])
             self._tell_left(left, path, said)
         return schema
 
@@ -159,8 +161,8 @@ class Rewriter:
             return schema
         if schema.keys() & {"type", "anyOf", "allOf", "$ref", "const"}:
             return schema
-        if kinds := forms.inferred_types(schema):
-            return forms.typed(schema, kinds)
+        if kinds := normalise.inferred_types(schema):
+            return normalise.typed(schema, kinds)
         if self._rules.closed:
             self.problems.append((path, "it has no type"))
             return schema
@@ -173,7 +175,7 @@ class Rewriter:
         if not isinstance(branches, list):
             return schema
         beside = without(schema, "anyOf")
-        if any(forms.constrains(key) for key in beside):
+        if any(normalise.constrains(key) for key in beside):
             said.append(sentence("anyOf", branches))
             self._described("anyOf", path)
             return self._typed(beside, path)
@@ -276,7 +278,7 @@ class Rewriter:
             if name in required or not isinstance(schema, Mapping):
                 nullable[name] = schema
                 continue
-            nullable[name] = forms.with_null(dict(schema))
+            nullable[name] = normalise.with_null(dict(schema))
             say = self._notes.noted if nullable[name] == schema else self._notes.changed
             say(
                 "schema-optional-as-null",

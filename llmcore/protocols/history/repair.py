@@ -1,16 +1,17 @@
 """The order of all: results after their calls, sides taking turns, and who begins."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import TypeVar
 
-from attrs import define, field
+from attrs import define, field, frozen
 
 from llmcore.protocols.diagnostics import Notes
-from llmcore.protocols.history.cleaning import Draft, Place, Placed, at
-from llmcore.protocols.history.pairing import Answer, Answers, answers_to
+from llmcore.protocols.history.clean import Draft, Place, Placed, at, clean, place_instructions
+from llmcore.protocols.history.pair_calls import Answer, Answers, answers_to, match, settle
 from llmcore.protocols.history.policy import HistoryPolicy
 from llmcore.schema.content import ContentPart, ReasoningPart, TextPart, ToolResultPart
+from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.messages import Message, Origin, Role
 
 _Result = TypeVar("_Result")
@@ -208,3 +209,40 @@ def _started_by_user(
             first = (path, Message.user(EARLIER_MESSAGES))
             return [*messages[:position], first, *messages[position:]]
     return messages
+
+
+# -- the steps in order
+
+
+@frozen(kw_only=True)
+class Repaired:
+    """A conversation that keeps its policy's rules."""
+
+    messages: tuple[Message, ...]
+    paths: tuple[str, ...]
+    """Where each message, or its first part, stood before: `messages[3]`, for Diagnostics."""
+    system: tuple[TextPart, ...] = ()
+    """Text of lifted system messages: it goes after the request's own system text."""
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+
+def repair(messages: Sequence[Message], policy: HistoryPolicy) -> Repaired:
+    """Return *messages* as the target of *policy* accepts them.
+
+    Every tool call of an assistant message has exactly one result, directly after that
+    message and in call order; every call id is unique and legal. InvalidRequestError for
+    two results to one call: which of them is true, only the caller knows.
+    """
+    notes = Notes()
+    drafts = [clean(message, index, policy, notes) for index, message in enumerate(messages)]
+    system = place_instructions(drafts, policy, notes)
+    drafts = [draft for draft in drafts if draft.parts or draft.role == "user"]
+    answers = match(drafts, policy, notes)
+    settle(drafts, answers, policy, notes)
+    arranged = arrange(units_of(drafts, answers, policy), policy, notes)
+    return Repaired(
+        messages=tuple(message for _, message in arranged),
+        paths=tuple(path for path, _ in arranged),
+        system=tuple(system),
+        diagnostics=tuple(notes.entries),
+    )

@@ -1,0 +1,335 @@
+"""The steps of a projection in a row."""
+
+from collections.abc import Iterator, Mapping
+
+from attrs import define, frozen
+
+from llmcore.protocols.diagnostics import Notes
+from llmcore.protocols.tool_schema.normalise import merged
+from llmcore.protocols.tool_schema.references import MAX_INLINED, Hoisted, inline, look_up, overlay
+from llmcore.protocols.tool_schema.rewrite import Rewriter
+from llmcore.protocols.tool_schema.targets import LOOSE, RULES, Rules, SchemaTarget
+from llmcore.protocols.tool_schema.traverse import (
+    MANY,
+    MAX_JSON_DEPTH,
+    NAMED,
+    ONE,
+    Schema,
+    cut_deeper,
+    is_constraint,
+    is_deeper,
+    joined,
+    names_in,
+    schemas_in,
+    sentence,
+    types_of,
+    without,
+)
+from llmcore.schema import json
+from llmcore.schema.diagnostics import Diagnostic
+from llmcore.schema.json import JsonObject, JsonValue
+
+# -- what may stand at the root
+
+
+def object_root(root: JsonObject, path: str, notes: Notes) -> Schema:
+    """Return *root* as an object with properties, unions at the top merged into it."""
+    top = _Flattener(root, path, notes).flat(root, frozenset())
+    if "type" in top and types_of(top) != ["object"]:
+        said = json.dumps(top["type"]).decode()
+        why = f"the root is always an object here; {said} became one"
+        notes.changed("schema-root-not-object", f"{path}.type", why)
+    for keyword in ("enum", "const", "not"):
+        if keyword in top:
+            top = _described(top, sentence(keyword, top[keyword]), keyword)
+            notes.changed(
+                "schema-keyword-described",
+                f"{path}.{keyword}",
+                f"{keyword} may not stand at the root; the description says it",
+            )
+    return _with_properties(top)
+
+
+def _with_properties(top: Schema) -> Schema:
+    kind: Schema = {} if types_of(top) == ["object"] else {"type": "object"}
+    rest = without(top, "type") if kind else top
+    known: Schema = {} if isinstance(top.get("properties"), Mapping) else {"properties": {}}
+    return {**kind, **rest, **known}
+
+
+class _Flattener:
+    """Merges references, `allOf` and unions into one object schema."""
+
+    def __init__(self, root: JsonObject, path: str, notes: Notes) -> None:
+        self._root = root
+        self._path = path
+        self._notes = notes
+        self._left = MAX_INLINED
+
+    def flat(self, schema: JsonObject, opened: frozenset[str]) -> Schema:
+        """Return *schema* as one object; *opened* are the references it stands in."""
+        self._left -= 1
+        result, opened = self._expanded(schema, opened)
+        if members := schemas_in(result.get("allOf")):
+            result = self._with_all(result, [self.flat(member, opened) for member in members])
+        for keyword in ("anyOf", "oneOf"):
+            if members := schemas_in(result.get(keyword)):
+                shapes = [self.flat(member, opened) for member in members]
+                result = self._with_any(result, keyword, shapes)
+        return without(result, "allOf", "anyOf", "oneOf")
+
+    def _expanded(
+        self, schema: JsonObject, opened: frozenset[str]
+    ) -> tuple[Schema, frozenset[str]]:
+        """Return *schema*, or what it refers to; a reference within itself adds nothing."""
+        while isinstance(reference := schema.get("$ref"), str):
+            beside = without(schema, "$ref")
+            target = look_up(self._root, reference)
+            if target is None:
+                break
+            if reference in opened or self._left < 0:
+                return beside, opened
+            opened |= {reference}
+            schema = overlay(target, beside)
+        return dict(schema), opened
+
+    def _with_all(self, schema: Schema, members: list[Schema]) -> Schema:
+        result, left = merged([without(schema, "allOf"), *members])
+        if left:
+            self._notes.dropped(
+                "schema-keyword-dropped",
+                f"{self._path}.allOf",
+                f"its members contradict each other: {sentence('allOf', left)}",
+            )
+        return result
+
+    def _with_any(self, schema: Schema, keyword: str, shapes: list[Schema]) -> Schema:
+        """Return *schema* with the properties of all *shapes*; required is what each requires."""
+        objects = [shape for shape in shapes if types_of(shape) in ([], ["object"])]
+        properties: Schema = dict(_properties(schema))
+        for shape in objects:
+            for name, found in _properties(shape).items():
+                known = properties.setdefault(name, found)
+                if known != found:
+                    properties[name] = {"anyOf": [*_branches(known), found]}
+        required = names_in(schema.get("required"))
+        if objects and len(objects) == len(shapes):
+            common = [set(names_in(shape.get("required"))) for shape in objects]
+            first = names_in(objects[0].get("required"))
+            required += [name for name in first if all(name in names for names in common)]
+        self._notes.changed(
+            "schema-root-union-merged",
+            f"{self._path}.{keyword}",
+            "a union may not stand at the root; its properties became the root's",
+        )
+        result = {**without(schema, keyword), "properties": properties}
+        if required:
+            result["required"] = list(dict.fromkeys(required))
+        return _described(result, _forms(keyword, objects), keyword)
+
+
+def _properties(schema: JsonObject) -> JsonObject:
+    found = schema.get("properties")
+    return found if isinstance(found, Mapping) else {}
+
+
+def _branches(schema: object) -> list[JsonObject]:
+    """Return the branches of a union that we made, or *schema* alone."""
+    if isinstance(schema, Mapping) and schema.keys() == {"anyOf"}:
+        return schemas_in(schema["anyOf"])
+    return [schema] if isinstance(schema, Mapping) else []
+
+
+def _forms(keyword: str, shapes: list[Schema]) -> str:
+    """Return a sentence that tells which properties go together."""
+    forms = [", ".join(names_in(s.get("required")) or list(_properties(s))) for s in shapes]
+    distinct = [form for form in dict.fromkeys(forms) if form]
+    if not distinct:
+        return ""
+    start = "Exactly" if keyword == "oneOf" else "At least"
+    return f"{start} one of these groups of properties is given: {'; '.join(distinct)}."
+
+
+def _described(schema: Schema, said: str, keyword: str) -> Schema:
+    rest = without(schema, keyword)
+    return {**rest, "description": joined(rest.get("description"), [said])} if said else rest
+
+
+def only(root: Schema, keywords: frozenset[str], path: str, notes: Notes) -> Schema:
+    """Return *root* with no other than *keywords*; there is no description to say the rest."""
+    for keyword, value in root.items():
+        if keyword not in keywords:
+            lossy = is_constraint(keyword) and sentence(keyword, value) != ""
+            say = notes.dropped if lossy else notes.noted
+            say(
+                "schema-keyword-dropped",
+                f"{path}.{keyword}",
+                f"the target takes no {keyword} at the root",
+            )
+    return {keyword: value for keyword, value in root.items() if keyword in keywords}
+
+
+# -- how large a strict schema may be
+
+
+@define
+class _Size:
+    """What the providers count."""
+
+    properties: int = 0
+    optional: int = 0
+    unions: int = 0
+    enum_values: int = 0
+    characters: int = 0
+    levels: int = 0
+    long_enum: int = 0
+    """Characters of the longest enum that has more than 250 strings."""
+
+
+def excess(schema: JsonObject, target: SchemaTarget) -> str | None:
+    """Return which limit of *target*'s strict mode *schema* breaks; None if none.
+
+    OpenAI ("Structured model outputs"): 5000 properties, 10 levels of objects, 1000 enum
+    values, 120000 characters of names and values, 15000 in an enum of more than 250 strings.
+    Anthropic ("Structured outputs", schema complexity limits): 24 optional properties and
+    16 unions, counted over the whole request, so that several schemas can still break it.
+    """
+    size = _measure(schema)
+    if target is SchemaTarget.OPENAI_STRICT:
+        return _first_over(
+            (size.properties, 5000, "properties"),
+            (size.levels, 10, "levels of objects"),
+            (size.enum_values, 1000, "enum values"),
+            (size.characters, 120_000, "characters of names and values"),
+            (size.long_enum, 15_000, "characters in one enum"),
+        )
+    return _first_over((size.optional, 24, "optional properties"), (size.unions, 16, "unions"))
+
+
+def _first_over(*counts: tuple[int, int, str]) -> str | None:
+    for count, limit, name in counts:
+        if count > limit:
+            return f"it has {count} {name}, and {limit} are allowed"
+    return None
+
+
+def _measure(schema: JsonObject) -> _Size:
+    size = _Size()
+    pending: list[tuple[JsonObject, int]] = [(schema, 0)]
+    while pending:
+        node, level = pending.pop()
+        level += "object" in types_of(node)
+        size.levels = max(size.levels, level)
+        _count(node, size)
+        pending.extend((child, level) for child in _children(node))
+    return size
+
+
+def _count(node: JsonObject, size: _Size) -> None:
+    properties = node.get("properties")
+    if isinstance(properties, Mapping):
+        size.properties += len(properties)
+        size.optional += len(properties.keys() - set(names_in(node.get("required"))))
+        size.characters += sum(len(name) for name in properties)
+    if isinstance(values := node.get("enum"), list):
+        strings = sum(len(value) for value in values if isinstance(value, str))
+        size.enum_values += len(values)
+        size.characters += strings
+        if len(values) > 250:
+            size.long_enum = max(size.long_enum, strings)
+    size.unions += "anyOf" in node or len(types_of(node)) > 1
+
+
+def _children(node: JsonObject) -> Iterator[JsonObject]:
+    for keyword, value in node.items():
+        for child in _schemas_of(keyword, value):
+            if isinstance(child, Mapping):
+                yield child
+
+
+def _schemas_of(keyword: str, value: JsonValue) -> Iterator[JsonValue]:
+    if keyword in MANY and isinstance(value, list):
+        yield from value
+    elif keyword in NAMED and isinstance(value, Mapping):
+        yield from value.values()
+    elif keyword in ONE:
+        yield value
+
+
+# -- the steps in order
+
+
+@frozen(kw_only=True)
+class Projected:
+    """A schema as its target takes it."""
+
+    schema: JsonObject
+    diagnostics: tuple[Diagnostic, ...] = ()
+    strict: bool = False
+    """Whether the schema keeps the rules of the target's strict mode. Always False where
+    the target has none; where it has one and the schema cannot be made to keep its rules,
+    `schema` is the loose form and a Diagnostic (`schema-not-strict`) says why."""
+
+
+def project(schema: JsonObject, target: SchemaTarget, path: str) -> Projected:
+    """Return *schema* as *target* takes it; *path* is where it stands in the request."""
+    notes = Notes()
+    shallow = _shallow(schema, path, notes)
+    if target not in LOOSE:
+        return Projected(
+            schema=_loose(shallow, RULES[target], path, notes),
+            diagnostics=tuple(notes.entries),
+        )
+    strict, problem = _strict(shallow, target, path, notes)
+    if problem is None:
+        return Projected(schema=strict, diagnostics=tuple(notes.entries), strict=True)
+    where, reason = problem
+    loose = project(schema, LOOSE[target], path)
+    said = Diagnostic(
+        "schema-not-strict",
+        where,
+        action="changed",
+        message=f"strict mode is off for this schema: {reason}",
+    )
+    return Projected(schema=loose.schema, diagnostics=(said, *loose.diagnostics))
+
+
+def _shallow(schema: JsonObject, path: str, notes: Notes) -> JsonObject:
+    """Return *schema* no deeper than anyone can read or write."""
+    if not is_deeper(schema, MAX_JSON_DEPTH):
+        return schema
+    notes.changed("schema-too-deep", path, f"cut at {MAX_JSON_DEPTH} levels of JSON")
+    cut = cut_deeper(schema, MAX_JSON_DEPTH)
+    return cut if isinstance(cut, dict) else {}
+
+
+def _loose(schema: JsonObject, rules: Rules, path: str, notes: Notes) -> Schema:
+    root = inline(schema, path, notes) if rules.references == "inline" else dict(schema)
+    result = Rewriter(rules, notes).schema(_top(root, rules, path, notes), path)
+    return result if rules.root is None else only(result, rules.root, path, notes)
+
+
+def _strict(
+    schema: JsonObject, target: SchemaTarget, path: str, notes: Notes
+) -> tuple[Schema, tuple[str, str] | None]:
+    """Return the strict form, and where and why there is none (None: it is one)."""
+    rules = RULES[target]
+    hoisted = Hoisted(schema)
+    root = hoisted.schema(path)
+    for where, reference in hoisted.unresolved:
+        return root, (where, f"{reference} is not in the schema")
+    if hoisted.is_recursive and not rules.recursion:
+        return root, (path, "it contains itself")
+    rewriter = Rewriter(rules, notes)
+    result = rewriter.schema(_top(root, rules, path, notes), path)
+    if rewriter.problems:
+        return result, rewriter.problems[0]
+    too_much = excess(result, target)
+    return result, None if too_much is None else (path, too_much)
+
+
+def _top(root: Schema, rules: Rules, path: str, notes: Notes) -> Schema:
+    """Return *root* as what may stand at the top: a tool's is always an object."""
+    if rules.root_unions and types_of(root) != ["object"] and root:
+        return root
+    return object_root(root, path, notes)
