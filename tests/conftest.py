@@ -1,5 +1,6 @@
 """What all tests share: event loops, the examples of property tests, the order of the run."""
 
+import gc
 import signal
 
 import pytest
@@ -20,6 +21,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     and loads the model once.
     """
     items.sort(key=lambda item: item.get_closest_marker("local_model") is None)
+
+
+def pytest_collection_finish() -> None:
+    """Take modules and collected tests out of garbage collection.
+
+    There are some hundred thousand objects of them, which every full collection would visit again.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(params=["asyncio", "trio"])

@@ -91,7 +91,7 @@ class Calls:
 
 
 @frozen(kw_only=True)
-class ResponseInfo:
+class ChatResponseInfo:
     """Facts of the response as a whole, as the last chunk had them."""
 
     started: bool = False
@@ -139,7 +139,7 @@ class State:
     buffered: PersistentList | None = None
     """Pieces of audio, and of text that stands for a tool call."""
     calls: Calls = Calls()
-    info: ResponseInfo = ResponseInfo()
+    info: ChatResponseInfo = ChatResponseInfo()
 
 
 # -- segments
