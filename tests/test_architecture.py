@@ -22,9 +22,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "catalog": {"schema", "folds", "catalog"},
     "storage": {"schema", "storage"},
     "sessions": {"schema", "folds", "storage", "sessions"},
-    "testing": {*LAYERS[: LAYERS.index("client") + 1], "testing"},
-    "bridge": {*LAYERS, "catalog", "sessions", "storage", "bridge"},
-    "cli": {*LAYERS, "catalog", "sessions", "bridge", "testing", "cli"},
+    "fronts": {"schema", "folds", "protocols", "fronts"},
+    "testing": {*LAYERS[: LAYERS.index("client") + 1], "fronts", "testing"},
+    "bridge": {*LAYERS, "catalog", "sessions", "storage", "fronts", "bridge"},
+    "cli": {*LAYERS, "catalog", "sessions", "fronts", "bridge", "testing", "cli"},
 }
 MAY_IMPORT["client"] |= {"catalog", "storage"}
 MAY_IMPORT["generation"] |= {"catalog", "sessions"}
@@ -33,7 +34,7 @@ MAY_IMPORT["sync"] = {*LAYERS, "catalog", "sync"}
 EVERYONES = {"lazy_names", "version", "forking"}
 """Modules at the root that import nothing of ours but each other."""
 
-PURE = ("schema", "folds", "protocols", "routes", "sessions/contract")
+PURE = ("schema", "folds", "protocols", "fronts", "routes", "sessions/contract")
 
 IMPURE_MODULES = {
     "aiohttp",

@@ -3,16 +3,12 @@
 A client that speaks only `POST /v1/responses` talks to the bridge, the bridge to whatever upstream
 a route reaches. In reading order:
 
-- `config`, `policy`, `tools_file`: what is configured; `errors`: why a request has no answer
+- `config`, `tools_file`: what is configured
 - `model_map`, `upstream`, `model_names`: which provider answers to a model's name
 - `drop_rejected_parameters`, `response_run`: one answer under way
-- `front`: one API that clients speak: operations that return JSON, or an answer to run
-- `fronts/`: what fronts share, and which there are
-- `responses/`: the front of OpenAI's Responses API
+- `api`: one API that clients speak: operations that return JSON, or an answer to run
+- `apis/`: those that there are, on the fronts of `llmcore.fronts`
 - `state/`: where responses are kept
-- `service`, `build`: what all fronts are built on
-- `http/`: the fronts over HTTP
-
-Nothing of OpenAI's format is read or written outside of `responses/` and
-`llmcore.protocols.openai_responses`, which is the client's side of the same.
+- `service`, `build`: what all APIs are built on
+- `http/`: the APIs over HTTP
 """

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from attrs import evolve
 
-from llmcore.bridge.policy import TranslationPolicy
+from llmcore.fronts.policy import TranslationPolicy
 from llmcore.protocols.native_json import text_or_json
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import InvalidRequestError, LLMError

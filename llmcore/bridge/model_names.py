@@ -6,10 +6,10 @@ from collections.abc import Sequence
 import anyio
 from attrs import frozen
 
-from llmcore.bridge.errors import BridgeError
 from llmcore.bridge.http.logs import log
 from llmcore.bridge.model_map import ModelMap, Target
 from llmcore.bridge.upstream import Upstreams
+from llmcore.fronts.errors import FrontError
 from llmcore.schema.errors import LLMError
 
 _LIST_FOR_S = 60.0
@@ -37,7 +37,7 @@ class ModelNames:
         return sorted(self._model_map.models)
 
     def target(self, name: str) -> Target:
-        """Return the target of *name*; BridgeError, 404, if it has none."""
+        """Return the target of *name*; FrontError, 404, if it has none."""
         target = self._model_map.resolve(name)
         if target is None or not _is_safe(target.model):
             raise _no_model(name)
@@ -74,8 +74,8 @@ def _is_safe(model: str) -> bool:
     return model.isprintable() and not {".", ".."} & set(model.split("/"))
 
 
-def _no_model(name: str) -> BridgeError:
-    return BridgeError(
+def _no_model(name: str) -> FrontError:
+    return FrontError(
         status=404,
         message=f"The model '{name[:200]}' does not exist here: see GET /v1/models",
         code="model_not_found",

@@ -1,6 +1,6 @@
 """One answer being made: from translated request to the events that a client reads.
 
-Until a client was sent something, a failure is a BridgeError, and what has not begun may be
+Until a client was sent something, a failure is a FrontError, and what has not begun may be
 tried again; after that a failure is the stream's last event. A response is stored before the
 event that ends it is handed out, so that the next request finds it.
 """
@@ -9,22 +9,24 @@ import logging
 import math
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 import anyio
 from attrs import evolve, frozen
 
 from llmcore.bridge.config import Settings
 from llmcore.bridge.drop_rejected_parameters import rejected_parameter, without_parameter
-from llmcore.bridge.errors import BridgeError, from_llm_error, state_unavailable
 from llmcore.bridge.http.logs import LOGGER, log
 from llmcore.bridge.http.metrics import Metrics
-from llmcore.bridge.policy import TranslationPolicy
-from llmcore.bridge.state.store import Record, StateUnavailableError, Store
+from llmcore.bridge.state.store import StateUnavailableError, Store
 from llmcore.client.client import Client
 from llmcore.client.event_stream import EventStream
 from llmcore.client.large_requests import is_large, off_the_loop
 from llmcore.folds.beginnings import says_something
+from llmcore.fronts.errors import FrontError, from_llm_error, state_unavailable
+from llmcore.fronts.front import AnswerWriter, Event
+from llmcore.fronts.openai_responses.state import Record
+from llmcore.fronts.policy import TranslationPolicy
 from llmcore.generation.model_call import ModelCall
 from llmcore.generation.rejected_reasoning import without_opaque_reasoning
 from llmcore.generation.retry import RetryPolicy
@@ -40,7 +42,6 @@ from llmcore.schema.events import (
 from llmcore.schema.json import JsonObject
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
-from llmcore.schema.usage import Usage
 
 _FIRST_DELAY_S = 0.5
 _MAX_DELAY_S = 20.0
@@ -48,49 +49,8 @@ _LEAST_S = 0.001
 """The shortest time limit of a try: 0 would mean unlimited."""
 
 
-Event = dict[str, Any]
-"""One event of a stream, in the form of the client's API."""
-
-
-class AnswerWriter(Protocol):
-    """Writes one answer in the form of an API: as events, and as the object they add up to."""
-
-    @property
-    def error(self) -> LLMError | None:
-        """Why the answer failed, if it did."""
-        ...
-
-    @property
-    def ended(self) -> bool:
-        """Whether the terminal event was written: nothing comes after it."""
-        ...
-
-    @property
-    def outcome(self) -> str:
-        """How the answer ended, in a word for metrics."""
-        ...
-
-    @property
-    def usage(self) -> Usage | None:
-        """Tokens, as far as the upstream has counted them."""
-        ...
-
-    @property
-    def diagnostics(self) -> Sequence[Diagnostic]:
-        """Everything lost, changed or invented, from the request to the last event."""
-        ...
-
-    def start(self) -> Sequence[Event]:
-        """Return the events that open the stream."""
-        ...
-
-    def feed(self, event: LLMEvent) -> Sequence[Event]:
-        """Return the events that *event* amounts to. None come after a terminal one."""
-        ...
-
-    def close(self, error: LLMError) -> Sequence[Event]:
-        """Return the terminal event of an answer whose events stopped before their end."""
-        ...
+class StoredAnswerWriter(AnswerWriter, Protocol):
+    """Writes an answer that can be stored, and continued by a later request."""
 
     def failed_instead(self, event: Event, message: str) -> Event:
         """Return the event of a failure in place of *event*, which ended the stream."""
@@ -98,10 +58,6 @@ class AnswerWriter(Protocol):
 
     def continue_from(self, messages: tuple[Message, ...]) -> None:
         """Keep *messages*, which the upstream could read, as the conversation up to here."""
-        ...
-
-    def whole(self) -> JsonObject:
-        """Return the answer as one object, once it has ended. Raises BridgeError without one."""
         ...
 
     def record(self) -> Record:
@@ -118,7 +74,7 @@ class AnswerPlan:
     """The name by which the client called the model."""
     provider: str
     request: LLMRequest
-    writer: AnswerWriter
+    writer: StoredAnswerWriter
     streamed: bool
     stored: bool
     is_large: bool = False
@@ -126,7 +82,7 @@ class AnswerPlan:
     encode: Callable[[Event], bytes]
     heartbeat: bytes
     """Sent while a stream is silent."""
-    error_form: Callable[[BridgeError], JsonObject]
+    error_form: Callable[[FrontError], JsonObject]
     check: Callable[[Event], Sequence[str]] | None = None
     """Returns what of an event breaks the API's grammar, where streams are checked."""
 
@@ -184,7 +140,7 @@ class ResponseRun:
     async def next_events(self) -> Sequence[Event]:
         """Return the next events, at least one; empty after the last.
 
-        Raises BridgeError for a failure before anything was handed out.
+        Raises FrontError for a failure before anything was handed out.
         """
         self._asked_at = self._asked_at or time.monotonic()
         while not self._ended:
@@ -204,7 +160,7 @@ class ResponseRun:
         return ()
 
     async def collect(self) -> JsonObject:
-        """Return the answer as one object; BridgeError if there is none."""
+        """Return the answer as one object; FrontError if there is none."""
         while await self.next_events():
             pass
         if self._writer.error is not None:

@@ -12,25 +12,26 @@ import anyio
 
 from llmcore.bridge.build import build_information
 from llmcore.bridge.config import Settings
-from llmcore.bridge.errors import (
-    BridgeError,
-    from_llm_error,
-    overloaded,
-    state_unavailable,
-)
 from llmcore.bridge.http.logs import log
 from llmcore.bridge.http.metrics import Metrics
 from llmcore.bridge.model_map import ModelMap, Target, read_model_map
 from llmcore.bridge.model_names import ModelNames
-from llmcore.bridge.policy import RegisteredTool, TranslationPolicy
 from llmcore.bridge.response_run import AnswerPlan, ResponseRun, RunContext
-from llmcore.bridge.state.signer import Sealer
-from llmcore.bridge.state.store import Record, StateUnavailableError, Store
+from llmcore.bridge.state.store import StateUnavailableError, Store
 from llmcore.bridge.state.stores import store_for
 from llmcore.bridge.tools_file import read_tools
 from llmcore.bridge.upstream import Upstreams, upstreams_from
 from llmcore.client.large_requests import is_large, off_the_loop
 from llmcore.client.transport import Transport
+from llmcore.fronts.errors import (
+    FrontError,
+    from_llm_error,
+    overloaded,
+    state_unavailable,
+)
+from llmcore.fronts.openai_responses.state import Record
+from llmcore.fronts.policy import RegisteredTool, TranslationPolicy
+from llmcore.fronts.sealer import Sealer
 from llmcore.routes.route import PreparedRequest
 from llmcore.schema.errors import LLMError
 from llmcore.schema.json import JsonObject
@@ -53,7 +54,7 @@ def new_id(prefix: str) -> str:
 
 
 class Service:
-    """The core of all fronts. Raises BridgeError; safe for concurrent use."""
+    """The core of all fronts. Raises FrontError; safe for concurrent use."""
 
     def __init__(
         self,
@@ -128,13 +129,13 @@ class Service:
             self.metrics.running.set(self._running)
 
     def check_room(self) -> None:
-        """Raise BridgeError, 503, if as many answers are under way as there may be."""
+        """Raise FrontError, 503, if as many answers are under way as there may be."""
         if self._running >= self.settings.limits.max_running:
             message = f"{self._running} answers are under way, which is the limit here"
             raise overloaded(message)
 
     def model(self, name: str) -> tuple[Target, Model]:
-        """Return who answers to *name*; BridgeError, 404, if no provider does."""
+        """Return who answers to *name*; FrontError, 404, if no provider does."""
         target = self.names.target(name)
         try:
             return target, self._upstreams.client.providers[target.provider].model(target.model)
@@ -160,7 +161,7 @@ class Service:
         except LLMError as error:
             raise from_llm_error(error) from error
         if count is None:
-            raise BridgeError(
+            raise FrontError(
                 status=501,
                 message=f"the upstream {provider!r} has no way to count tokens",
                 code="not_implemented",
@@ -187,7 +188,7 @@ class Service:
         return self._sealer
 
     async def from_store(self, work: Awaitable[_T]) -> _T:
-        """Return what the store returns; BridgeError, 503, if it cannot be reached."""
+        """Return what the store returns; FrontError, 503, if it cannot be reached."""
         try:
             return await work
         except StateUnavailableError as error:

@@ -1,12 +1,12 @@
 """Tool types of the operator's own, read from a JSON file.
 
 The file is a list of objects `{"type", "description", "parameters"}`, each a
-`llmcore.bridge.policy.RegisteredTool`.
+`llmcore.fronts.policy.RegisteredTool`.
 """
 
 from pathlib import Path
 
-from llmcore.bridge.policy import RegisteredTool
+from llmcore.fronts.policy import RegisteredTool
 from llmcore.schema import json
 from llmcore.schema.codec import from_json
 from llmcore.schema.errors import ConfigurationError, LLMError

@@ -21,8 +21,8 @@ from llmcore.schema.json import JsonObject
 from llmcore.version import VERSION
 
 if TYPE_CHECKING:
-    from llmcore.bridge.front import Caller
-    from llmcore.bridge.responses.operations import Responses
+    from llmcore.bridge.api import Caller
+    from llmcore.bridge.apis.responses import Responses
 
 _RECORDED_URL = "http://recorded.invalid/v1"
 """Where recorded answers seem to come from; nothing connects to it."""
@@ -102,9 +102,9 @@ async def _run(
     settings: Settings, bodies: Sequence[JsonObject], transport: Transport | None
 ) -> int:
     """Print the events of each request as lines of JSON; the exit code is 1 if any failed."""
-    from llmcore.bridge.front import Caller
+    from llmcore.bridge.api import Caller
+    from llmcore.bridge.apis.responses import Responses
     from llmcore.bridge.http.access import ANYBODY
-    from llmcore.bridge.responses.operations import Responses
     from llmcore.bridge.service import Service
 
     quiet = evolve(settings, state=State(backend="memory"))
@@ -119,9 +119,9 @@ async def _run(
 
 
 async def _run_one(responses: "Responses", body: JsonObject, caller: "Caller") -> bool:
-    from llmcore.bridge.errors import BridgeError
-    from llmcore.bridge.front import Call
-    from llmcore.bridge.responses.errors import envelope
+    from llmcore.bridge.api import Call
+    from llmcore.fronts.errors import FrontError
+    from llmcore.fronts.openai_responses.errors import envelope
 
     try:
         run = await responses.create(Call(body=body, caller=caller))
@@ -131,7 +131,7 @@ async def _run_one(responses: "Responses", body: JsonObject, caller: "Caller") -
                     _print(event)
         finally:
             await run.aclose()
-    except BridgeError as error:
+    except FrontError as error:
         _print({"status": error.status, **envelope(error)})
         return False
     return run.error is None

@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping
 from attrs import define
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from llmcore.bridge.api import Caller, ErrorForm
 from llmcore.bridge.config import Settings, is_loopback
-from llmcore.bridge.errors import BridgeError
-from llmcore.bridge.front import Caller, ErrorForm
 from llmcore.bridge.http.observability import log_fields
 from llmcore.bridge.http.responses import error_response
+from llmcore.fronts.errors import FrontError
 
 MAX_CALLERS = 10_000
 """Callers whose rate is remembered; beyond it the one not seen for longest is forgotten."""
@@ -134,7 +134,7 @@ class AccessMiddleware:
             try:
                 _check_framing(scope)
                 scope[_CALLER] = self._caller(scope)
-            except BridgeError as error:
+            except FrontError as error:
                 log_fields(scope)["error"] = str(error)
                 await error_response(error, self._form).send(send)
                 return
@@ -146,20 +146,20 @@ class AccessMiddleware:
         size = sum(len(name) + len(value) for name, value in scope["headers"])
         if size > self._max_header_bytes:
             message = f"the headers are larger than {self._max_header_bytes} bytes"
-            raise BridgeError(status=431, message=message, code="headers_too_large")
+            raise FrontError(status=431, message=message, code="headers_too_large")
         headers = {n.decode("latin-1"): v.decode("latin-1") for n, v in scope["headers"]}
         if not self._keys.required and not names_this_machine(
             headers.get("host", ""), self._allowed_hosts
         ):
             message = "this gateway has no client key, so it answers to names of this machine only"
-            raise BridgeError(status=403, message=message, code="host_not_allowed")
+            raise FrontError(status=403, message=message, code="host_not_allowed")
         address = (scope.get("client") or ("unknown", 0))[0]
         caller = self._keys.caller(headers, address)
         if caller is None:
             message = "the key is missing or wrong: send Authorization: Bearer <key>"
-            raise BridgeError(status=401, message=message, code="invalid_api_key")
+            raise FrontError(status=401, message=message, code="invalid_api_key")
         if wait_s := self._rates.wait_s(caller.counted_as):
-            raise BridgeError(
+            raise FrontError(
                 status=429,
                 message="too many requests",
                 type="rate_limit_error",
@@ -172,7 +172,7 @@ class AccessMiddleware:
 def _check_framing(scope: Scope) -> None:
     """Refuse a request whose end servers may see in different places (RFC 9112, 6.1)."""
     if {b"content-length", b"transfer-encoding"} <= {name for name, _ in scope["headers"]}:
-        raise BridgeError(
+        raise FrontError(
             status=400,
             message="content-length and transfer-encoding exclude each other: send one of them",
             code="invalid_framing",

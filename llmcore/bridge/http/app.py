@@ -15,9 +15,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from llmcore.bridge.errors import BridgeError
-from llmcore.bridge.front import Call, ErrorForm, Front, Operation
-from llmcore.bridge.fronts.registry import fronts
+from llmcore.bridge.api import Api, Call, ErrorForm, Operation
+from llmcore.bridge.apis.registry import fronts
 from llmcore.bridge.http.access import AccessMiddleware, caller_of
 from llmcore.bridge.http.metrics import CONTENT_TYPE
 from llmcore.bridge.http.observability import ObservabilityMiddleware, log_fields, name_operation
@@ -33,6 +32,7 @@ from llmcore.bridge.http.responses import (
 )
 from llmcore.bridge.response_run import ResponseRun
 from llmcore.bridge.service import Service
+from llmcore.fronts.errors import FrontError
 from llmcore.schema.json import JsonObject
 
 _LARGE_AT_ONCE = 4
@@ -64,7 +64,7 @@ def make_app(service: Service) -> ASGIApp:
     return ObservabilityMiddleware(AccessMiddleware(app, service.settings, form), service.metrics)
 
 
-def _routes(front: Front, service: Service, bodies: "_Bodies") -> list[Route]:
+def _routes(front: Api, service: Service, bodies: "_Bodies") -> list[Route]:
     return [
         Route(
             prefix + operation.path,
@@ -148,7 +148,7 @@ class _Answering:
         name_operation(scope, self._operation.name)
         try:
             answer = await self._answer(Request(scope, receive))
-        except BridgeError as error:
+        except FrontError as error:
             log_fields(scope)["error"] = str(error)
             answer = error_response(error, self._form)
         await answer(scope, receive, send)
@@ -211,7 +211,7 @@ def _handlers(
         else:
             message, code = error.detail, "http_error"
         headers = tuple((error.headers or {}).items())
-        told = BridgeError(status=error.status_code, message=message, code=code, headers=headers)
+        told = FrontError(status=error.status_code, message=message, code=code, headers=headers)
         return _starlette(error_response(told, form))
 
     async def unexpected(_request: Request, _error: Exception) -> Response:

@@ -9,8 +9,8 @@ import anyio
 import msgspec
 import orjson
 
-from llmcore.bridge.errors import BridgeError, overloaded
 from llmcore.client.large_requests import off_the_loop
+from llmcore.fronts.errors import FrontError, overloaded
 from llmcore.schema import json
 from llmcore.schema.json import JsonObject, JsonValue
 
@@ -43,7 +43,7 @@ class BodyBytes:
 
     @contextmanager
     def of(self, caller: str) -> Iterator[Callable[[int], None]]:
-        """Return what counts further bytes of *caller*; BridgeError, 503, where it is too much."""
+        """Return what counts further bytes of *caller*; FrontError, 503, where it is too much."""
         held = 0
 
         def received(count: int) -> None:
@@ -76,7 +76,7 @@ async def read_object(
 
     *threads* says how many large bodies are read at once.
 
-    Raises BridgeError: 408 if it takes more than *seconds* to arrive, 413 if it is larger than
+    Raises FrontError: 408 if it takes more than *seconds* to arrive, 413 if it is larger than
     *limit* bytes (also decompressed), 415 for a content type or coding that we do not read,
     400 for anything but a JSON object.
     """
@@ -97,7 +97,7 @@ def _check_type(headers: Mapping[str, str]) -> None:
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json" and not kind.endswith("+json"):
         given = f"not {kind[:80]!r}" if kind else "which was not given"
-        raise BridgeError(
+        raise FrontError(
             status=415,
             type="invalid_request_error",
             code="unsupported_content_type",
@@ -116,7 +116,7 @@ def _encodings(headers: Mapping[str, str]) -> tuple[str, ...]:
         message = "more than two content codings"
     else:
         return kept
-    raise BridgeError(
+    raise FrontError(
         status=415,
         type="invalid_request_error",
         code="unsupported_content_encoding",
@@ -143,7 +143,7 @@ async def _received(
                 if len(body) > limit:
                     raise _too_large(limit)
         return bytes(body)
-    raise BridgeError(
+    raise FrontError(
         status=408,
         type="invalid_request_error",
         code="request_timeout",
@@ -162,7 +162,7 @@ def _without(data: bytes, encoding: str, limit: int) -> bytes:
     try:
         plain = _unzstd(data, limit) if encoding == "zstd" else _inflate(data, encoding, limit)
     except (zlib.error, EOFError, ValueError) as error:
-        raise BridgeError(
+        raise FrontError(
             status=400,
             type="invalid_request_error",
             code="invalid_compression",
@@ -213,7 +213,7 @@ def _parsed(data: bytes) -> JsonObject:
     except ValueError as error:
         raise _not_json(data, error) from error
     if not isinstance(value, dict):
-        raise BridgeError(
+        raise FrontError(
             status=400,
             type="invalid_request_error",
             code="invalid_json",
@@ -224,7 +224,7 @@ def _parsed(data: bytes) -> JsonObject:
 
 def _check_count(count: int, limit: int, things: str, signs: str) -> None:
     if count > limit:
-        raise BridgeError(
+        raise FrontError(
             status=413,
             code="body_too_large",
             message=f"the body has more than {limit} {things}, counting the {signs} in its texts; "
@@ -241,10 +241,10 @@ def _strictly(data: bytes) -> JsonValue:
     return value
 
 
-def _not_json(data: bytes, error: ValueError) -> BridgeError:
+def _not_json(data: bytes, error: ValueError) -> FrontError:
     """Return the error of a body that is not JSON, with the byte where it stops being that."""
     position, reason = _first_fault(data, error)
-    return BridgeError(
+    return FrontError(
         status=400,
         type="invalid_request_error",
         code="invalid_json",
@@ -264,8 +264,8 @@ def _first_fault(data: bytes, error: ValueError) -> tuple[int, str]:
     return 0, str(error)
 
 
-def _too_large(limit: int) -> BridgeError:
-    return BridgeError(
+def _too_large(limit: int) -> FrontError:
+    return FrontError(
         status=413,
         type="invalid_request_error",
         code="body_too_large",

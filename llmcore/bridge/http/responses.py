@@ -8,12 +8,13 @@ import anyio
 from attrs import frozen
 from starlette.types import Receive, Scope, Send
 
-from llmcore.bridge.errors import SERVER_ERROR, BridgeError
-from llmcore.bridge.front import ErrorForm
+from llmcore.bridge.api import ErrorForm
 from llmcore.bridge.http.logs import LOGGER, log
 from llmcore.bridge.http.stream_writer import Headers, StreamWriter
-from llmcore.bridge.response_run import Event, ResponseRun
+from llmcore.bridge.response_run import ResponseRun
 from llmcore.client.large_requests import holds_much, off_the_loop
+from llmcore.fronts.errors import SERVER_ERROR, FrontError
+from llmcore.fronts.front import Event
 from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import ServerError
@@ -55,7 +56,7 @@ async def json_response(value: JsonValue, headers: Headers | None = None) -> Byt
 
 
 def error_response(
-    error: BridgeError, form: ErrorForm, headers: Headers | None = None
+    error: FrontError, form: ErrorForm, headers: Headers | None = None
 ) -> BytesResponse:
     """Return the response of *error*; its own headers win over *headers*."""
     fields = dict([*(headers or []), *_error_headers(error)])  # both may name the upstream's id
@@ -88,7 +89,7 @@ class WholeAnswer:
     async def _answer(self, send: Send) -> None:
         try:
             response = await json_response(await self._run.collect(), run_headers(self._run))
-        except BridgeError as error:
+        except FrontError as error:
             response = _run_error(self._run, error)
         self._ended = True
         await response.send(send)
@@ -133,7 +134,7 @@ class StreamedAnswer:
                 tasks.start_soon(self._keep_alive, writer)
             try:
                 await self._pump(writer)
-            except BridgeError as error:
+            except FrontError as error:
                 await self._fail(writer, send, error)
             except OSError:
                 raise
@@ -158,7 +159,7 @@ class StreamedAnswer:
                 writer.send(opening or self._run.plan.heartbeat)
                 await writer.flush()
 
-    async def _fail(self, writer: StreamWriter, send: Send, error: BridgeError) -> None:
+    async def _fail(self, writer: StreamWriter, send: Send, error: FrontError) -> None:
         """End the stream with the event of a failure, or the request with an error."""
         with anyio.move_on_after(_FAREWELL_S, shield=True):
             if not writer.begun:
@@ -228,17 +229,17 @@ def diagnostic_codes(diagnostics: Sequence[Diagnostic]) -> str | None:
     return "; ".join(codes) or None
 
 
-def gateway_failed() -> BridgeError:
+def gateway_failed() -> FrontError:
     """Return the error of a fault of the gateway, 500."""
     message = "the gateway failed; its log has the reason, under the x-request-id of this response"
-    return BridgeError(status=500, message=message, type=SERVER_ERROR)
+    return FrontError(status=500, message=message, type=SERVER_ERROR)
 
 
-def _run_error(run: ResponseRun, error: BridgeError) -> BytesResponse:
+def _run_error(run: ResponseRun, error: FrontError) -> BytesResponse:
     return error_response(error, run.plan.error_form, run_headers(run))
 
 
-def _error_headers(error: BridgeError) -> Headers:
+def _error_headers(error: FrontError) -> Headers:
     headers: Headers = [(name.encode(), value.encode()) for name, value in error.headers]
     if error.retry_after is not None:
         headers.append((b"retry-after", str(max(1, round(error.retry_after))).encode()))
@@ -247,9 +248,9 @@ def _error_headers(error: BridgeError) -> Headers:
     return headers
 
 
-def _stopping() -> BridgeError:
+def _stopping() -> FrontError:
     message = "the gateway is shutting down"
-    return BridgeError(status=503, message=message, type=SERVER_ERROR, retry_after=1)
+    return FrontError(status=503, message=message, type=SERVER_ERROR, retry_after=1)
 
 
 def _header(value: str) -> bytes:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from llmcore.bridge.config import Settings
 from llmcore.bridge.http.logs import log, set_up
-from llmcore.bridge.policy import RegisteredTool
+from llmcore.fronts.policy import RegisteredTool
 from llmcore.schema.errors import ConfigurationError
 from llmcore.version import VERSION
 

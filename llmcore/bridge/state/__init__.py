@@ -3,5 +3,4 @@
 - `store`: the interface, and records as bytes
 - `memory`, `sqlite`, `redis`: the backends
 - `stores`: the one that the settings ask for
-- `signer`: signs the state that clients keep
 """

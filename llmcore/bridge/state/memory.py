@@ -10,12 +10,12 @@ from attrs import frozen
 
 from llmcore.bridge.state.store import (
     SEALING_KEY_BYTES,
-    Record,
     packed,
     packed_items,
     unpacked,
     unpacked_items,
 )
+from llmcore.fronts.openai_responses.state import Record
 from llmcore.schema.json import JsonObject
 
 

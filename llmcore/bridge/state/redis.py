@@ -15,13 +15,13 @@ import anyio.to_thread
 
 from llmcore.bridge.state.store import (
     SEALING_KEY_BYTES,
-    Record,
     StateUnavailableError,
     packed,
     packed_items,
     unpacked,
     unpacked_items,
 )
+from llmcore.fronts.openai_responses.state import Record
 from llmcore.schema.json import JsonObject
 from llmcore.storage.redis import connect
 

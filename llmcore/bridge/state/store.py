@@ -8,8 +8,7 @@ import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
-from attrs import field, frozen
-
+from llmcore.fronts.openai_responses.state import Record
 from llmcore.schema import json
 from llmcore.schema.json import JsonObject, JsonValue
 
@@ -24,22 +23,6 @@ class StateUnavailableError(Exception):
 
     No LLMError: no model was asked.
     """
-
-
-@frozen(kw_only=True)
-class Record:
-    """A response and what continues from it."""
-
-    id: str
-    owner: str
-    """The only caller that can see it."""
-    response: JsonObject
-    """The response object as the client got it."""
-    input_items: tuple[JsonObject, ...] = ()
-    conversation: JsonValue = None
-    """The conversation, in its own codec's JSON; None if nothing can continue from it."""
-    items: Mapping[str, JsonObject] = field(factory=dict)
-    """Items that later requests may refer to, by id; kept beside the record, not in it."""
 
 
 class Store(Protocol):

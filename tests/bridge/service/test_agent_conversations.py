@@ -11,10 +11,10 @@ import pytest
 
 from llmcore.bridge.config import Settings, State
 from llmcore.bridge.http.app import make_app
-from llmcore.bridge.responses.grammar import violations
 from llmcore.bridge.service import Service
+from llmcore.fronts.openai_responses.grammar import violations
 from llmcore.testing.script import ScriptedTransport, scripted
-from tests.bridge.openai_types import check_event
+from tests.fronts.openai_responses.openai_types import check_event
 from tests.support.servers.bridge_service import events_of, text_of, tool_script
 from tests.support.servers.loopback import DONE, chat_chunk, chat_stream, sse
 

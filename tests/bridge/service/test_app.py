@@ -17,10 +17,10 @@ from attrs import evolve
 from llmcore.bridge.config import Limits, Settings
 from llmcore.bridge.http.app import make_app
 from llmcore.bridge.model_names import ModelNames
-from llmcore.bridge.responses.answer import ResponsesFold
-from llmcore.bridge.responses.grammar import violations
 from llmcore.bridge.service import Service
 from llmcore.bridge.state.memory import MemoryStore
+from llmcore.fronts.openai_responses.answer import ResponsesFold
+from llmcore.fronts.openai_responses.grammar import violations
 from llmcore.schema.events import Finish, LLMEvent, TextStart
 from llmcore.version import VERSION
 from tests.support.servers.bridge_service import (

@@ -16,14 +16,14 @@ import httpx
 import pytest
 from attrs import evolve
 
+from llmcore.bridge.apis import responses as operations_module
 from llmcore.bridge.config import Limits, Settings
 from llmcore.bridge.http.app import make_app
 from llmcore.bridge.http.logs import LOGGER, JsonFormatter
-from llmcore.bridge.responses import operations as operations_module
-from llmcore.bridge.responses import request as translate_module
 from llmcore.bridge.service import Service
 from llmcore.bridge.state.memory import MemoryStore
 from llmcore.client.large_requests import MANY_VALUES
+from llmcore.fronts.openai_responses import request as translate_module
 from llmcore.routes.route import Route
 from tests.support.servers.bridge_service import asked, listening, refused, streamed
 from tests.support.servers.loopback import Loopback, chat_chunk, chat_stream

@@ -12,10 +12,10 @@ import pytest
 from attrs import frozen
 
 from llmcore.bridge.config import settings_from
-from llmcore.bridge.responses.grammar import violations
+from llmcore.fronts.openai_responses.grammar import violations
 from llmcore.testing.cassette import Interaction, RecordedResponse
 from llmcore.testing.cassette_file import load
-from tests.bridge.openai_types import check_event, check_response
+from tests.fronts.openai_responses.openai_types import check_event, check_response
 from tests.support.servers.bridge_service import asked, events_of
 from tests.support.servers.client_gateway import SEAL_KEY
 from tests.support.servers.client_upstream import (

@@ -11,8 +11,8 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmcore.bridge.errors import BridgeError
 from llmcore.bridge.http.request_body import BodyBytes, read_object
+from llmcore.fronts.errors import FrontError
 from llmcore.schema.json import JsonObject
 
 BODY = b'{"model":"m","input":"Hi"}'
@@ -104,7 +104,7 @@ async def test_what_is_refused(
     data: bytes, headers: dict[str, str], status: int, says: str
 ) -> None:
     """With the status that says whose fault it is, and where."""
-    with pytest.raises(BridgeError, match=says) as caught:
+    with pytest.raises(FrontError, match=says) as caught:
         await read(data, limit=1000, **headers)
 
     assert caught.value.status == status
@@ -136,7 +136,7 @@ async def test_a_body_that_does_not_arrive_is_given_up() -> None:
         yield b"{"
         await anyio.sleep(60)
 
-    with pytest.raises(BridgeError, match=r"within 0\.05 seconds") as caught:
+    with pytest.raises(FrontError, match=r"within 0\.05 seconds") as caught:
         await read_object(stalled(), JSON, limit=1000, seconds=0.05, received=uncounted)
 
     assert caught.value.status == 408
@@ -147,13 +147,13 @@ def test_bodies_under_way_are_bounded_for_each_caller_and_for_all() -> None:
     bodies = BodyBytes(max_body_bytes=10)
     with bodies.of("a") as first:
         first(80)
-        with bodies.of("a") as second, pytest.raises(BridgeError, match="large requests") as caught:
+        with bodies.of("a") as second, pytest.raises(FrontError, match="large requests") as caught:
             second(1)
         assert caught.value.status == 503
         with ExitStack() as others:
             for name in "bcd":
                 others.enter_context(bodies.of(name))(80)
-            with bodies.of("e") as last, pytest.raises(BridgeError):
+            with bodies.of("e") as last, pytest.raises(FrontError):
                 last(1)
     with bodies.of("a") as again:
         again(80)
@@ -178,7 +178,7 @@ async def test_what_a_body_unpacks_to_counts() -> None:
 @pytest.mark.anyio
 async def test_millions_of_values_are_refused() -> None:
     """Each takes two bytes of a body."""
-    with pytest.raises(BridgeError, match="values") as caught:
+    with pytest.raises(FrontError, match="values") as caught:
         await read(b'{"input": [' + b"1," * 2_000_001 + b"1]}", limit=1 << 24)
 
     assert caught.value.status == 413
@@ -192,7 +192,7 @@ def test_no_bytes_break_the_reader(data: bytes, encoding: str) -> None:
         statuses: list[int] = []
         try:
             await read(data, content_encoding=encoding)
-        except BridgeError as error:
+        except FrontError as error:
             statuses.append(error.status)
         assert statuses in ([], [400])
 

@@ -11,7 +11,7 @@ import pytest
 from attrs import evolve
 
 from llmcore.bridge.config import Settings
-from llmcore.bridge.state.signer import PREFIX
+from llmcore.fronts.sealer import PREFIX
 from llmcore.schema import json
 from llmcore.schema.json import JsonObject
 from tests.support.servers.bridge_service import asked, settings_for, sqlite_state, streamed

@@ -26,7 +26,6 @@ from llmcore.bridge.state.memory import MemoryStore
 from llmcore.bridge.state.redis import RedisStore
 from llmcore.bridge.state.sqlite import SqliteStore
 from llmcore.bridge.state.store import (
-    Record,
     StateUnavailableError,
     Store,
     packed,
@@ -34,6 +33,7 @@ from llmcore.bridge.state.store import (
     unpacked,
 )
 from llmcore.bridge.state.stores import store_for
+from llmcore.fronts.openai_responses.state import Record
 from llmcore.schema.errors import ConfigurationError
 from tests.support.servers.redis_servers import RedisServer, running_redis
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from llmcore.bridge.policy import RegisteredTool
 from llmcore.bridge.tools_file import read_tools
+from llmcore.fronts.policy import RegisteredTool
 from llmcore.schema.errors import ConfigurationError
 
 

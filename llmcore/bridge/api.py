@@ -1,0 +1,68 @@
+"""One API that clients speak, as the gateway serves it.
+
+It has operations and a form for errors, and knows no HTTP. An operation returns a JSON object,
+or a `ResponseRun` for an answer that a model is yet to give. Admission, bodies, streams and logs
+are the gateway's, the same for all operations.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TypeAlias
+
+from attrs import field, frozen
+
+from llmcore.bridge.response_run import ResponseRun
+from llmcore.fronts.errors import FrontError
+from llmcore.schema.json import JsonObject
+
+ErrorForm: TypeAlias = Callable[[FrontError], JsonObject]
+"""Returns the body of an error response."""
+
+
+@frozen(kw_only=True)
+class Caller:
+    """The client of a request, as far as it is known."""
+
+    owner: str
+    """The owner of the responses: a digest of the key, never the key."""
+    counted_as: str
+    """The name under which the rate of requests is counted."""
+
+
+@frozen(kw_only=True)
+class Call:
+    """One request for an operation."""
+
+    caller: Caller
+    body: JsonObject = field(factory=dict)
+    """Empty for operations that take none."""
+    path: Mapping[str, str] = field(factory=dict)
+    """The parameters that the path holds."""
+    query: Mapping[str, str] = field(factory=dict)
+    headers: Mapping[str, str] = field(factory=dict)
+
+
+@frozen(kw_only=True)
+class Operation:
+    """One method of one path."""
+
+    name: str
+    """Its name in metrics."""
+    method: str
+    path: str
+    """As Starlette writes paths, such as `/responses/{response_id}`."""
+    answer: Callable[[Call], Awaitable[JsonObject | ResponseRun]]
+    """Raises FrontError."""
+    takes_body: bool = False
+    """Whether a JSON object is read, and the request counts as one under way."""
+
+
+@frozen(kw_only=True)
+class Api:
+    """The operations of one API."""
+
+    id: str
+    """That of the protocol whose other side it is."""
+    prefixes: tuple[str, ...]
+    """Each path is served below each of them."""
+    operations: Sequence[Operation]
+    error_form: ErrorForm

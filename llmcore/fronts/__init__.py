@@ -1,0 +1,11 @@
+"""The APIs that clients speak, each a `Front`: the other side of a protocol.
+
+- `front`: the type, and the values that its functions take and return
+- `errors`: why a request has no answer; `policy`: decisions where the two sides differ
+- `tool_registry`: functions in place of the client's tools, and their names
+- `billing_line`: a volatile line of instructions, left out
+- `sealer`, `opaque_state`, `answer_record`: what clients do not see of an answer, carried by them
+- `segment_order`: segments of an answer, one after another
+- `freeform_input`: a freeform tool's input out of a function's arguments
+- `openai_responses`: the front of OpenAI's Responses API
+"""

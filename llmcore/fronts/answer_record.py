@@ -1,0 +1,78 @@
+"""The parts of one answer: what the client sees of them, and what is sealed for it to carry."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from attrs import evolve
+
+from llmcore.folds import response
+from llmcore.fronts.opaque_state import ShownPart, needs_state, sealed_state
+from llmcore.fronts.sealer import Sealer
+from llmcore.protocols.call_ids import OPENAI_RESPONSES, fit
+from llmcore.schema.content import ContentPart, TextPart, ToolCallPart, ToolResultPart
+from llmcore.schema.events import LLMEvent
+from llmcore.schema.messages import Message, Origin
+
+
+def shown_part(event: LLMEvent) -> ContentPart | None:
+    """Return the part that *event* is on its own, as the client sees it; None for other events.
+
+    Call ids are those that the client sees. Log probabilities are left out: nothing reads them
+    again.
+    """
+    match response.part_of(event):
+        case TextPart() as part if part.logprobs:
+            return evolve(part, logprobs=())
+        case ToolCallPart() as part:
+            return evolve(part, id=shown_call_id(part.id))
+        case ToolResultPart() as part:
+            return evolve(part, tool_call_id=shown_call_id(part.tool_call_id))
+        case part:
+            return part
+
+
+def shown_call_id(call_id: str) -> str:
+    """Return *call_id* in a length that every client takes."""
+    return fit(call_id, OPENAI_RESPONSES)
+
+
+class AnswerRecord:
+    """The parts of an answer in their order, and which of them are sealed already."""
+
+    def __init__(self, response_id: str, sealer: Sealer, *, sealing: bool) -> None:
+        self.origin = Origin(provider="", model="")
+        self._response_id = response_id
+        self._sealer = sealer
+        self._sealing = sealing
+        self._parts: list[ContentPart] = []
+        self._unsealed: list[ShownPart] = []
+
+    def add(self, shown: ShownPart) -> None:
+        """Add the next parts."""
+        self._parts.extend(shown.parts)
+        self._unsealed.append(shown)
+
+    def show(self, part: ContentPart | None, as_read_by_client: ContentPart | None = None) -> None:
+        """Add one part that the client sees as *as_read_by_client*, or not at all."""
+        if part is not None:
+            self.add(ShownPart(parts=(part,), as_read_by_client=as_read_by_client))
+
+    @property
+    def message(self) -> Message:
+        """The answer as a message."""
+        return Message.assistant(tuple(self._parts), origin=self.origin)
+
+    @property
+    def needs_opaque_item(self) -> bool:
+        """Whether something is still to be sealed that a client's echo would not bring back."""
+        return self._sealing and any(map(needs_state, self._unsealed))
+
+    def seal(self) -> Mapping[str, Any]:
+        """Return `encrypted_content` for all that is not sealed yet; empty if it is not kept."""
+        if not self._sealing:
+            return {}
+        unsealed, self._unsealed = self._unsealed, []
+        text = sealed_state(
+            unsealed, origin=self.origin, response_id=self._response_id, sealer=self._sealer
+        )
+        return {"encrypted_content": text}

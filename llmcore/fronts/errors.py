@@ -1,0 +1,115 @@
+"""Why a request has no answer: an HTTP status, and words that every API has a form for.
+
+Types and codes are those of https://developers.openai.com/api/docs/guides/error-codes, read
+November 2026, which other APIs' fronts translate.
+"""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Final
+
+from attrs import asdict, frozen
+
+from llmcore.schema import errors
+from llmcore.schema.errors import LLMError
+
+INVALID_REQUEST: Final = "invalid_request_error"
+SERVER_ERROR: Final = "server_error"
+
+
+@frozen(kw_only=True, auto_exc=False)
+class FrontError(Exception):
+    """Why a request has no answer."""
+
+    status: int
+    message: str
+    type: str = INVALID_REQUEST
+    code: str | None = None
+    param: str | None = None
+    """The field of the request that is at fault."""
+    retry_after: float | None = None
+    """Seconds to wait, where waiting helps."""
+    upstream_request_id: str | None = None
+    """The upstream provider's id of the request, for a response header."""
+    headers: tuple[tuple[str, str], ...] = ()
+    """Further headers of the response."""
+
+    def __str__(self) -> str:
+        return f"{self.message} ({self.status}, {self.code or self.type})"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return partial(type(self), **asdict(self)), ()
+
+
+# -- of requests
+
+
+def invalid(message: str, param: str | None = None, code: str | None = None) -> FrontError:
+    """Return the error of an invalid request, 400."""
+    return FrontError(status=400, message=message, param=param, code=code)
+
+
+def overloaded(message: str) -> FrontError:
+    """Return the error of a request that there is no room for now, 503."""
+    return FrontError(
+        status=503,
+        message=message,
+        type=SERVER_ERROR,
+        code="server_is_overloaded",
+        retry_after=1,
+    )
+
+
+def state_unavailable() -> FrontError:
+    """Return the error of a request that needs the store while it cannot be reached, 503."""
+    return FrontError(
+        status=503,
+        message="the response store cannot be reached; try again, or send store: false",
+        type=SERVER_ERROR,
+        code="state_unavailable",
+        retry_after=1,
+    )
+
+
+# -- of upstreams
+
+CONTEXT_LENGTH: Final = "context_length_exceeded"
+NO_QUOTA: Final = "insufficient_quota"
+RATE_LIMIT: Final = "rate_limit_exceeded"
+
+_FORMS: Final[Mapping[type[LLMError], tuple[int, str, str | None]]] = {
+    errors.AuthenticationError: (502, SERVER_ERROR, "upstream_authentication_failed"),
+    errors.AccessDeniedError: (403, "permission_error", "upstream_access_denied"),
+    errors.NotFoundError: (404, INVALID_REQUEST, "model_not_found"),
+    errors.ContextLengthError: (400, INVALID_REQUEST, CONTEXT_LENGTH),
+    errors.ContentFilterError: (400, INVALID_REQUEST, "content_filter"),
+    errors.QuotaExceededError: (429, NO_QUOTA, NO_QUOTA),
+    errors.RateLimitError: (429, "rate_limit_error", RATE_LIMIT),
+    errors.OverloadedError: (503, SERVER_ERROR, "server_is_overloaded"),
+    errors.ServerError: (502, SERVER_ERROR, SERVER_ERROR),
+    errors.InvalidRequestError: (400, INVALID_REQUEST, None),
+    errors.UnsupportedToolChoiceError: (400, INVALID_REQUEST, "unsupported_tool_choice"),
+    errors.RequestTimeoutError: (504, SERVER_ERROR, "upstream_timeout"),
+    errors.AbortError: (499, INVALID_REQUEST, "request_cancelled"),
+    errors.NetworkError: (502, SERVER_ERROR, "upstream_unreachable"),
+    errors.StreamError: (502, SERVER_ERROR, "upstream_stream_error"),
+    errors.ConfigurationError: (500, SERVER_ERROR, "bridge_misconfigured"),
+    errors.ProviderError: (502, SERVER_ERROR, "upstream_error"),
+    LLMError: (502, SERVER_ERROR, "upstream_error"),
+}
+"""Status, type and code by the nearest class. An upstream that refuses the *gateway's* key is a
+502: on a 401, clients would ask their user to log in again."""
+
+
+def from_llm_error(error: LLMError) -> FrontError:
+    """Return the error of a request whose upstream failed with *error*."""
+    kind = next(kind for kind in type(error).__mro__ if kind in _FORMS)
+    status, type_, code = _FORMS[kind]
+    return FrontError(
+        status=status,
+        message=error.message,
+        type=type_,
+        code=code or error.error_code,
+        retry_after=error.retry_after,
+        upstream_request_id=error.request_id,
+    )

@@ -1,0 +1,220 @@
+"""Front: one API that clients speak, as a value. It mirrors `Protocol`, and is as pure.
+
+    Protocol                                     Front
+    body.build    LLMRequest -> native body      read            native body -> LLMRequest
+    stream.step   native event -> LLMEvents      writer.feed     LLMEvent -> native events
+    whole         native body -> LLMEvents       writer.whole    LLMEvents -> native body
+    framing       bytes -> frames                encoding        native events -> bytes
+
+A front knows no HTTP server, no store and no upstream; identifiers, times and keys come in as
+arguments. An application can serve one from its own web framework.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+
+from attrs import field, frozen
+
+from llmcore.fronts.errors import FrontError
+from llmcore.fronts.policy import TranslationPolicy
+from llmcore.fronts.sealer import Sealer
+from llmcore.schema.diagnostics import Diagnostic
+from llmcore.schema.errors import LLMError
+from llmcore.schema.events import LLMEvent
+from llmcore.schema.json import JsonObject
+from llmcore.schema.model import Model
+from llmcore.schema.request import LLMRequest
+from llmcore.schema.result import Result
+from llmcore.schema.usage import Usage
+
+Event: TypeAlias = dict[str, Any]
+"""One event of a stream, in the form of the client's API."""
+
+NewId: TypeAlias = Callable[[str], str]
+"""Returns a new identifier that begins with the given prefix and an underscore."""
+
+Context = TypeVar("Context")
+"""What of a request its answer is written with, such as the fields that the answer repeats."""
+
+# -- requests
+
+
+@frozen(kw_only=True)
+class ClientRequest:
+    """A request as a client sent it."""
+
+    body: JsonObject
+    path: str = ""
+    """The URL's path, percent-decoded: in Gemini's API, it names the model and the method."""
+    query: Mapping[str, str] = field(factory=dict)
+    headers: Mapping[str, str] = field(factory=dict)
+    """By their names in lower case."""
+
+
+@frozen(kw_only=True)
+class Wanted:
+    """What is known of a request before it is read: which model it is for, and how it is sent."""
+
+    model: str
+    """The model's name as the client writes it."""
+    streaming: bool
+
+
+@frozen(kw_only=True)
+class Upstream:
+    """The upstream that a request is read for, and what reading and writing need besides."""
+
+    model: Model | str
+    provider: str | None = None
+    protocol_id: str | None = None
+    """What the upstream speaks: it decides which native tools and parameters have a place there."""
+    policy: TranslationPolicy
+    sealer: Sealer
+    new_id: NewId
+
+
+@frozen(kw_only=True)
+class ReadRequest(Generic[Context]):
+    """A client's request, read."""
+
+    request: LLMRequest
+    context: Context
+    streaming: bool
+    diagnostics: tuple[Diagnostic, ...] = ()
+    """What reading it lost, changed or invented."""
+
+
+# -- answers
+
+
+@frozen(kw_only=True)
+class AnswerInfo:
+    """What an answer says of itself that no event brings."""
+
+    id: str
+    created_at: int
+    """In seconds since 1970."""
+    model: str
+    """The model's name as the client wrote it; empty for the one that the events name."""
+
+
+class AnswerWriter(Protocol):
+    """Writes one answer: as events, and as the object that they add up to.
+
+    A private builder that lives as long as one answer. Segments that arrive interleaved are put
+    one after another where the API cannot interleave them.
+    """
+
+    @property
+    def error(self) -> LLMError | None:
+        """Why the answer failed, if it did."""
+        ...
+
+    @property
+    def ended(self) -> bool:
+        """Whether the terminal event was written: nothing comes after it."""
+        ...
+
+    @property
+    def outcome(self) -> str:
+        """How the answer ended, in a word for metrics: completed, incomplete or failed."""
+        ...
+
+    @property
+    def usage(self) -> Usage | None:
+        """Tokens, as far as the upstream has counted them."""
+        ...
+
+    @property
+    def diagnostics(self) -> Sequence[Diagnostic]:
+        """Everything lost, changed or invented, from the request to the last event."""
+        ...
+
+    def start(self) -> Sequence[Event]:
+        """Return the events that open the stream, if it can be opened before the upstream's."""
+        ...
+
+    def feed(self, event: LLMEvent) -> Sequence[Event]:
+        """Return the events that *event* amounts to. None come after a terminal one."""
+        ...
+
+    def close(self, error: LLMError | None = None) -> Sequence[Event]:
+        """Return the terminal events of an answer whose events stopped before their end."""
+        ...
+
+    def whole(self) -> JsonObject:
+        """Return the answer as one object, once it has ended without an error."""
+        ...
+
+
+@frozen(kw_only=True)
+class StreamEncoding:
+    """How the events of a stream become bytes."""
+
+    content_type: str
+    encode: Callable[[Event], bytes]
+    heartbeat: bytes
+    """Sent between events while a stream is silent."""
+    tail: bytes = b""
+    """Sent after the last event of an answer that did not fail."""
+
+
+class GrammarChecker(Protocol):
+    """Checks the events of one stream against the grammar of its API."""
+
+    def feed(self, event: Event) -> Sequence[str]:
+        """Return what of *event* breaks the grammar."""
+        ...
+
+    def finish(self) -> Sequence[str]:
+        """Return what is missing at the end of the stream."""
+        ...
+
+
+# -- errors and models
+
+
+@frozen(kw_only=True)
+class FailureResponse:
+    """An error as clients of the API hear of it, instead of an answer."""
+
+    status: int
+    body: JsonObject
+    headers: Mapping[str, str] = field(factory=dict)
+
+
+@frozen(kw_only=True)
+class ListedModel:
+    """A model as the lists of models name it."""
+
+    id: str
+    """The name that requests use."""
+    owner: str
+    max_input_tokens: int | None = None
+    max_output_tokens: int | None = None
+
+
+@frozen(kw_only=True)
+class Front(Generic[Context]):
+    """One API that clients speak."""
+
+    id: str
+    """That of the protocol whose other side it is, such as `anthropic-messages`."""
+    id_prefix: str
+    """How the ids of its answers begin, such as `msg`."""
+    wanted: Callable[[ClientRequest], Wanted]
+    """Raises FrontError for a request that names no model."""
+    read: Callable[[ClientRequest, Upstream], Result[ReadRequest[Context], FrontError]]
+    """A request that makes no sense is a Failure; what the upstream has no place for is a
+    Diagnostic. The same request is read the same way, so that prompt caches stay warm."""
+    no_request: Callable[[Upstream], Context]
+    """The context of an answer to no request in particular: all that is optional is written."""
+    writer: Callable[[AnswerInfo, Context, Upstream], AnswerWriter]
+    encoding: Callable[[ClientRequest], StreamEncoding]
+    error: Callable[[FrontError], FailureResponse]
+    checker: Callable[[], GrammarChecker]
+    models: Callable[[Sequence[ListedModel], Mapping[str, str]], JsonObject]
+    """A list of models, or the page of it that the query asks for."""
+    model: Callable[[ListedModel], JsonObject]
+    token_count: Callable[[int], JsonObject] | None = None
+    """The answer to a request that counts tokens, where the API has one."""

@@ -1,0 +1,310 @@
+"""The parts of an answer that a client cannot see, and how they come back.
+
+A client sends back items: texts, calls, reasoning. The message that the upstream needs has
+more: signatures, encrypted thinking, ids, tools that the provider ran, and an order. So each
+reasoning item carries, sealed, the recipe of the message up to itself: whole parts where the
+client sees none, and keys where it does. Reading an answer back follows the recipes.
+"""
+
+import base64
+import hashlib
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from attrs import evolve, frozen
+
+from llmcore.fronts.sealer import Sealer
+from llmcore.protocols.diagnostics import Notes
+from llmcore.protocols.media import decode_base64
+from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
+from llmcore.schema import json
+from llmcore.schema.codec import from_json, to_json
+from llmcore.schema.content import (
+    AudioPart,
+    ContentPart,
+    DocumentPart,
+    ImagePart,
+    RefusalPart,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
+from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.json import JsonValue
+from llmcore.schema.messages import Origin
+
+_VERSION = 1
+_MAX_STATE_BYTES = 64 * 1024 * 1024
+"""Unpacked state of one request: it is packed well, so a small body could hold gigabytes."""
+
+# -- writing
+
+
+@frozen(kw_only=True)
+class ShownPart:
+    """Parts of the message, and what the client sees of them."""
+
+    parts: tuple[ContentPart, ...]
+    """More than one only for an item that stands for several, such as a call with its result."""
+    as_read_by_client: ContentPart | None = None
+    """The part that the client's echo will be read as; None if the client does not see it, or sees
+    an item that is not read as a part."""
+    item_type: str | None = None
+    """The type of such an item."""
+
+
+def sealed_state(
+    shown: Iterable[ShownPart], *, origin: Origin, response_id: str, sealer: Sealer
+) -> str:
+    """Return the recipe of *shown* as `encrypted_content`."""
+    state: dict[str, Any] = {
+        "v": _VERSION,
+        "response": response_id,
+        "origin": to_json(origin),
+        "parts": [_entry(one) for one in shown],
+    }
+    return sealer.seal(state)
+
+
+def needs_state(shown: ShownPart) -> bool:
+    """Return whether the client's echo would be less than what it is read back as."""
+    return shown.parts != (shown.as_read_by_client,)
+
+
+def _entry(shown: ShownPart) -> JsonValue:
+    if shown.item_type is not None:
+        return {"item": shown.item_type, "parts": [_without_data(one) for one in shown.parts]}
+    part = shown.parts[0]
+    if shown.as_read_by_client is None:
+        return {"part": to_json(part)}
+    key = part_key(shown.as_read_by_client)
+    if part == shown.as_read_by_client:
+        return {"key": key}
+    if evolve(shown.as_read_by_client, provider_metadata=part.provider_metadata) == part:
+        return {"key": key, "metadata": part.provider_metadata}
+    return {"key": key, "part": to_json(part)}
+
+
+def _without_data(part: ContentPart) -> JsonValue:
+    """Return *part* without a picture that the item beside it shows."""
+    data = dict(object_or_empty(to_json(part)))
+    return {**data, "data": ""} if isinstance(part, ImagePart) and part.data else data
+
+
+def part_key(part: ContentPart) -> str:
+    """Return what a part is known by that a client shows again."""
+    if isinstance(part, ToolCallPart):
+        return f"call:{part.id}"
+    text = part.text if isinstance(part, TextPart | RefusalPart) else ""
+    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=9).digest()
+    return f"{type(part).__name__}:{base64.urlsafe_b64encode(digest).decode()}"
+
+
+# -- reading
+
+
+@frozen(kw_only=True)
+class HostedItem:
+    """An item of a tool that the provider may have run, as the client shows it again."""
+
+    native: Mapping[str, Any]
+    path: str
+    call: ToolCallPart | None = None
+    """The call that the item is if the client ran the tool."""
+
+
+Echo: TypeAlias = ContentPart | HostedItem
+"""One thing of an answer that a client sends back."""
+
+
+@frozen(kw_only=True)
+class AnswerState:
+    """An unsealed recipe."""
+
+    response_id: str
+    origin: Origin
+    entries: tuple[Mapping[str, Any], ...]
+    size: int
+    """Its bytes, unpacked."""
+
+
+def unsealed_state(text: str, sealer: Sealer, limit: int = _MAX_STATE_BYTES) -> AnswerState:
+    """Return the recipe that *text* holds.
+
+    ValueError if it is not ours, damaged, or larger than *limit* bytes.
+    """
+    data = sealer.unpack(text, limit)
+    state = object_or_empty(json.loads(data))
+    if state.get("v") != _VERSION:
+        raise ValueError("it is of another version of the bridge")
+    try:
+        origin = from_json(Origin, state.get("origin"))
+        entries = [_read_entry(entry) for entry in objects(state.get("parts"))]
+    except InvalidRequestError as error:
+        raise ValueError(error.message) from error
+    return AnswerState(
+        response_id=str_or_none(state.get("response")) or "",
+        origin=origin,
+        entries=tuple(entries),
+        size=len(data),
+    )
+
+
+def _read_entry(entry: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return *entry* with its parts as values."""
+    read = dict(entry)
+    if "part" in read:
+        read["part"] = _read_part(read["part"])
+    if "parts" in read:
+        read["parts"] = [_read_part(part) for part in objects(read["parts"])]
+    return read
+
+
+def _read_part(data: JsonValue) -> ContentPart:
+    """Return a part; InvalidRequestError for one that names a file of this machine."""
+    part: ContentPart = from_json(ContentPart, data)  # type: ignore[arg-type]
+    inner: tuple[object, ...] = part.parts if isinstance(part, ToolResultPart) else ()
+    for one in (part, *inner):
+        if isinstance(one, ImagePart | AudioPart | DocumentPart) and one.path is not None:
+            raise InvalidRequestError("a sealed part names a local file")
+    return part
+
+
+def restore(
+    state: AnswerState, echoes: Sequence[Echo], path: str, notes: Notes
+) -> tuple[list[Echo], list[ContentPart]]:
+    """Return what of *echoes* the recipe does not speak of, and the parts that it makes."""
+    waiting = _PendingEchoes(echoes)
+    found = [waiting.take(_name(entry)) for entry in state.entries]
+    parts: list[ContentPart] = []
+    for entry, echo in zip(state.entries, found, strict=True):
+        edited = waiting.take_text() if echo is None and _is_text(entry) else None
+        if edited is not None and len(entry) > 1:
+            why = "the text is not the one that its data came with"
+            notes.dropped("opaque-data-dropped", path, why)
+        parts += [edited] if edited is not None else _made(entry, echo)
+    return waiting.rest(), parts
+
+
+class _PendingEchoes:
+    """The echoes of a client by their keys; each is taken once."""
+
+    def __init__(self, echoes: Sequence[Echo]) -> None:
+        self._left: dict[int, Echo] = dict(enumerate(echoes))
+        self._places: dict[str, deque[int]] = {}
+        self._texts = deque(i for i, echo in self._left.items() if isinstance(echo, TextPart))
+        for index, echo in self._left.items():
+            for key in _echo_keys(echo):
+                self._places.setdefault(key, deque()).append(index)
+
+    def take(self, key: str) -> Echo | None:
+        places = self._places.get(key, deque())
+        while places:
+            echo = self._left.pop(places.popleft(), None)
+            if echo is not None:
+                return echo
+        return None
+
+    def take_text(self) -> ContentPart | None:
+        """Return the next text that no key named, and remove it."""
+        while self._texts:
+            echo = self._left.pop(self._texts.popleft(), None)
+            if isinstance(echo, TextPart):
+                return echo
+        return None
+
+    def rest(self) -> list[Echo]:
+        return list(self._left.values())
+
+
+def _echo_keys(echo: Echo) -> list[str]:
+    if not isinstance(echo, HostedItem):
+        return [part_key(echo)]
+    called = [] if echo.call is None else [part_key(echo.call)]
+    return [f"item:{echo.native.get('type')}", *called]
+
+
+def _name(entry: Mapping[str, Any]) -> str:
+    """Return by which key the client shows what *entry* speaks of; empty if it does not."""
+    return f"item:{entry['item']}" if "item" in entry else str(entry.get("key", ""))
+
+
+def _is_text(entry: Mapping[str, Any]) -> bool:
+    return str(entry.get("key", "")).startswith(("TextPart:", "RefusalPart:"))
+
+
+def _made(entry: Mapping[str, Any], echo: Echo | None) -> list[ContentPart]:
+    """Return the parts of *entry*; none for what the client does not show any more."""
+    if "item" in entry:
+        return [part for one in entry["parts"] for part in _with_data(one, echo)]
+    if "key" not in entry:
+        return [entry["part"]]
+    shown = echo.call if isinstance(echo, HostedItem) else echo
+    if shown is None:
+        return []
+    if "part" in entry:
+        return [entry["part"]]
+    metadata = entry.get("metadata")
+    return [evolve(shown, provider_metadata=metadata) if metadata else shown]
+
+
+def _with_data(part: ContentPart, echo: Echo | None) -> list[ContentPart]:
+    """Return *part*, a picture with the data that the item shows; nothing if it shows none."""
+    if not isinstance(part, ImagePart) or part.data != b"":
+        return [part]
+    shown = decode_base64(echo.native.get("result")) if isinstance(echo, HostedItem) else None
+    return [evolve(part, data=shown)] if shown else []
+
+
+# -- one run of answers
+
+
+class AnswerReader:
+    """Reads items between two words of the user, and gives the messages they were."""
+
+    def __init__(self, sealer: Sealer, notes: Notes) -> None:
+        self._sealer = sealer
+        self._notes = notes
+        self._left = _MAX_STATE_BYTES
+        self._waiting: list[Echo] = []
+        self._answers: list[tuple[AnswerState | None, list[Echo]]] = []
+
+    def add(self, echo: Echo) -> None:
+        """Add one thing of an answer that the client sends back."""
+        self._waiting.append(echo)
+
+    def add_state(self, text: str, path: str) -> bool:
+        """Add sealed state; return False, with a Diagnostic, if it cannot be read."""
+        try:
+            state = unsealed_state(text, self._sealer, self._left)
+        except ValueError as error:
+            why = f"the encrypted reasoning was dropped: {error}"
+            self._notes.dropped("opaque-data-dropped", path, why)
+            return False
+        self._left -= state.size
+        before, parts = restore(state, self._waiting, path, self._notes)
+        self._waiting = []
+        if before:
+            self._append(before)
+        last = self._answers[-1][0] if self._answers else None
+        if last is not None and last.response_id == state.response_id:
+            self._answers[-1][1].extend(parts)
+        else:
+            self._answers.append((state, list(parts)))
+        return True
+
+    def _append(self, echoes: list[Echo]) -> None:
+        """Give *echoes* to the answer before them, or make them one of unknown origin."""
+        if self._answers:
+            self._answers[-1][1].extend(echoes)
+        else:
+            self._answers.append((None, echoes))
+
+    def take(self) -> list[tuple[Origin | None, list[Echo]]]:
+        """Return the answers that were read, each with its origin, and begin anew."""
+        if self._waiting:
+            self._append(self._waiting)
+        answers = [(state.origin if state else None, parts) for state, parts in self._answers]
+        self._waiting, self._answers = [], []
+        return answers

@@ -1,0 +1,455 @@
+"""From events to a Responses stream, and to the response it adds up to.
+
+Source: https://developers.openai.com/api/reference/resources/responses/streaming-events, read
+November 2026. A response that is not streamed is the snapshot at the end of the same fold.
+
+The state is a private builder that lives as long as one response: texts are joined once, and an
+event of a segment that goes on costs one dict.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Final
+
+from attrs import evolve
+
+from llmcore.fronts.answer_record import AnswerRecord, shown_part
+from llmcore.fronts.errors import SERVER_ERROR
+from llmcore.fronts.front import Event, NewId
+from llmcore.fronts.openai_responses.compaction import Summary, compaction_item, summary_message
+from llmcore.fronts.openai_responses.errors import response_error
+from llmcore.fronts.openai_responses.events import EventWriter, ResponseFrame, Sources
+from llmcore.fronts.openai_responses.items import (
+    MessageItem,
+    OpenItem,
+    ReasoningItem,
+    show_file,
+    show_item,
+    show_native,
+)
+from llmcore.fronts.openai_responses.output_calls import CallItem, HostedItem
+from llmcore.fronts.openai_responses.request import Translation
+from llmcore.fronts.openai_responses.state import Conversation, Record
+from llmcore.fronts.segment_order import SegmentOrder
+from llmcore.protocols.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostic
+from llmcore.schema.errors import LLMError, StreamError
+from llmcore.schema.events import (
+    ErrorEvent,
+    File,
+    Finish,
+    FinishReason,
+    LLMEvent,
+    ProviderEvent,
+    ReasoningDelta,
+    ReasoningEnd,
+    ReasoningStart,
+    Source,
+    StepFinish,
+    StreamStart,
+    TextDelta,
+    TextEnd,
+    TextStart,
+    ToolCall,
+    ToolInputDelta,
+    ToolInputEnd,
+    ToolInputStart,
+    ToolResult,
+)
+from llmcore.schema.json import JsonObject
+from llmcore.schema.messages import Message, Origin
+from llmcore.schema.usage import Usage
+
+_KINDS: Final[Mapping[type, str]] = {
+    TextDelta: "text",
+    ReasoningDelta: "reasoning",
+    ToolInputDelta: "tool",
+}
+_INCOMPLETE: Final = {"length": "max_output_tokens", "content_filter": "content_filter"}
+
+
+class ResponsesFold:
+    """Writes one response, event by event.
+
+    *created_at* is in seconds since 1970; *new_id* makes a whole id from a prefix. The record
+    belongs to *owner*; *form* makes a whole answer into another object than the response.
+    """
+
+    def __init__(
+        self,
+        translation: Translation,
+        response_id: str,
+        created_at: int,
+        new_id: NewId,
+        *,
+        owner: str = "",
+        form: Callable[[JsonObject], JsonObject] | None = None,
+    ) -> None:
+        self._translation = translation
+        self._id = response_id
+        self._owner = owner
+        self._form = form
+        self._policy = translation.policy
+        self._new_id = new_id
+        self._writer = EventWriter()
+        self._notes = Notes()
+        self._order = SegmentOrder()
+        self._show_state = translation.shows_state
+        self._record = AnswerRecord(
+            response_id, translation.seal, sealing=self._show_state or translation.store
+        )
+        self._summary = Summary() if translation.compacts else None
+        self._item: OpenItem | None = None
+        self._text_start: TextStart | None = None
+        self._input_text = ""
+        self._refused = False
+        self._provider = ""
+        self._frame = ResponseFrame(response_id, created_at, translation.echo)
+        self._sources = Sources()
+        self._told: list[Diagnostic] = list(translation.diagnostics)
+        self._reason: FinishReason | None = None
+        self.error: LLMError | None = None
+        """Why the response failed, if it did."""
+        self.response: JsonObject = self._frame.response("in_progress", ())
+        """The response object: as it begins, and once the terminal event is written, whole."""
+        self.ended = False
+        """Whether the terminal event was written: nothing comes after it."""
+
+    # -- what the service calls
+
+    def start(self) -> list[Event]:
+        """Return the events that say that the response begins."""
+        self._writer.write("response.created", response=self.response)
+        self._writer.write("response.in_progress", response=self.response)
+        return self._writer.take()
+
+    def feed(self, event: LLMEvent) -> list[Event]:
+        """Return the events that *event* amounts to. None come after a terminal one."""
+        if self._summary is not None and self._summary.takes(event):
+            return []
+        kind = _KINDS.get(type(event))
+        if kind is not None:
+            made = self._delta_of_live(kind, event)
+            if made is not None:
+                return made
+        if self.ended:
+            return []
+        for one in self._order.add(event):
+            handler = self._HANDLERS.get(type(one))
+            if handler is not None:
+                handler(self, one)
+        return self._writer.take()
+
+    def close(self, error: LLMError | None = None) -> list[Event]:
+        """Return the terminal event of a response whose events stopped before their end."""
+        if self.ended:
+            return []
+        self._failed(
+            ErrorEvent(error or StreamError("the upstream's answer ended before it was complete"))
+        )
+        return self._writer.take()
+
+    def conversation(self) -> Conversation:
+        """Return the conversation up to this response, to be kept under its id."""
+        translation = self._translation
+        if self._summary is not None:
+            only = summary_message(self._summary.text)
+            return Conversation(model=str(translation.echo.get("model") or ""), messages=(only,))
+        message = self._record.message
+        return Conversation(
+            model=str(translation.echo.get("model") or ""),
+            messages=(*translation.messages, *([message] if message.content else ())),
+            tools=translation.registry.entries,
+        )
+
+    def continue_from(self, messages: tuple[Message, ...]) -> None:
+        """Keep *messages*, which the upstream could read, as the conversation up to here."""
+        self._translation = evolve(self._translation, messages=messages)
+
+    def failed_instead(self, event: Event, message: str) -> Event:
+        """Return the event of a failed response in place of *event*, which ended the stream."""
+        error = {"code": SERVER_ERROR, "message": message}
+        failed = {
+            **self.response,
+            "status": "failed",
+            "error": error,
+            "incomplete_details": None,
+        }
+        return {**event, "type": "response.failed", "response": failed}
+
+    def whole(self) -> JsonObject:
+        """Return the response object, or what is made of it, once the answer has ended."""
+        return self.response if self._form is None else self._form(self.response)
+
+    def record(self) -> Record:
+        """Return what is to be stored of the response, once it has ended."""
+        failed = self.error is not None
+        return Record(
+            id=self._id,
+            owner=self._owner,
+            response=self.response,
+            input_items=self._translation.input_items,
+            conversation=None if failed else self.conversation().to_json(),
+            items={} if failed else {str(item["id"]): item for item in self.stored_items},
+        )
+
+    @property
+    def outcome(self) -> str:
+        """The response's status."""
+        return str(self.response.get("status"))
+
+    @property
+    def usage(self) -> Usage | None:
+        """Tokens, as far as the upstream has counted them."""
+        return self._frame.usage
+
+    @property
+    def stored_items(self) -> tuple[JsonObject, ...]:
+        """The output items as they are kept, each with the state that it seals."""
+        return tuple(self._writer.stored)
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """Everything lost, changed or invented, from the request to the last event."""
+        return (*self._told, *self._notes.entries)
+
+    # -- deltas: the per-token path
+
+    def _delta_of_live(self, kind: str, event: Any) -> list[Event] | None:
+        """Return the event of a delta that only goes on; None for one that does more."""
+        if not event.text:
+            return []
+        item = self._item
+        if self._order.live != (kind, event.id) or item is None or self._text_start is not None:
+            return None
+        writer = self._writer
+        made: Event | None
+        if kind == "reasoning":
+            if not isinstance(item, ReasoningItem) or not item.open:
+                return None
+            made = item.delta(event)
+        else:
+            made = item.delta(event) if isinstance(item, MessageItem | CallItem) else None
+        if made is None:
+            return []
+        made["sequence_number"] = writer.sequence
+        writer.sequence += 1
+        return [made]
+
+    # -- items
+
+    def _close_item(self, status: str = "completed") -> None:
+        item, self._item = self._item, None
+        if item is not None:
+            item.close(status)
+
+    def _message(self) -> MessageItem:
+        if isinstance(self._item, MessageItem):
+            return self._item
+        self._close_item()
+        shows = bool(self._translation.request.generation.logprobs)
+        item = MessageItem(
+            self._new_id("msg"), self._writer, self._record, self._notes, logprobs=shows
+        )
+        self._item = item
+        return item
+
+    def _reasoning(self) -> ReasoningItem:
+        if isinstance(self._item, ReasoningItem):
+            return self._item
+        self._close_item()
+        item = ReasoningItem(
+            self._new_id("rs"),
+            self._writer,
+            self._record,
+            in_summary=self._in_summary(),
+            show_state=self._show_state,
+        )
+        self._item = item
+        return item
+
+    def _in_summary(self) -> bool:
+        if self._policy.reasoning_text != "auto":
+            return self._policy.reasoning_text == "summary"
+        wanted = self._translation.request.reasoning
+        return wanted is not None and wanted.summary not in (None, "none")
+
+    # -- text
+
+    def _begin_text(self, event: TextStart) -> None:
+        self._text_start = event  # a part is shown once it says something
+
+    def _more_text(self, event: TextDelta) -> None:
+        message = self._message()
+        if self._text_start is not None:
+            message.start(self._text_start)
+            self._text_start = None
+        self._number(message.delta(event))
+
+    def _end_text(self, event: TextEnd) -> None:
+        self._refused = self._refused or event.refusal
+        self._sources.cite(event.citations)
+        start, self._text_start = self._text_start, None
+        if start is None and isinstance(self._item, MessageItem):
+            self._item.end(event)
+        elif event.provider_metadata:
+            if isinstance(self._item, HostedItem):
+                self._close_item()  # it waited for a result; its parts come first
+            self._record.show(shown_part(event))
+
+    # -- reasoning
+
+    def _begin_reasoning(self, _event: ReasoningStart) -> None:
+        self._reasoning()
+
+    def _more_reasoning(self, event: ReasoningDelta) -> None:
+        item = self._reasoning()
+        item.begin()
+        self._number(item.delta(event))
+
+    def _end_reasoning(self, event: ReasoningEnd) -> None:
+        self._reasoning().end(event)
+
+    # -- calls
+
+    def _begin_call(self, event: ToolInputStart) -> None:
+        self._close_item()
+        if event.provider_executed:
+            self._item = HostedItem(self._new_id, self._writer, self._record, self._provider)
+            return
+        self._item = CallItem(
+            event,
+            self._translation.registry,
+            self._policy.registered_tools,
+            self._new_id,
+            self._writer,
+            self._record,
+            self._notes,
+        )
+
+    def _more_input(self, event: ToolInputDelta) -> None:
+        if isinstance(self._item, CallItem):
+            made = self._item.delta(event)
+            if made is not None:
+                self._number(made)
+
+    def _end_input(self, event: ToolInputEnd) -> None:
+        self._input_text = event.text
+
+    def _call(self, event: ToolCall) -> None:
+        if isinstance(self._item, CallItem):
+            self._item.call(event, self._input_text)
+            self._item = None
+        elif isinstance(self._item, HostedItem):
+            self._item.call(event)
+
+    def _result(self, event: ToolResult) -> None:
+        if not event.provider_executed:
+            return
+        if isinstance(self._item, HostedItem) and self._item.answers(event):
+            self._item.result(event)
+            self._close_item()
+        else:
+            self._close_item()
+            self._record.show(shown_part(event))
+
+    # -- what stands alone
+
+    def _file(self, event: File) -> None:
+        if isinstance(self._item, HostedItem) and self._item.draws:
+            self._item.file(event)
+            return
+        self._close_item()
+        show_file(event, self._new_id, self._writer, self._record, self._notes)
+
+    def _provider_event(self, event: ProviderEvent) -> None:
+        part = shown_part(event)
+        if part is not None:  # else it is a notification
+            self._close_item()
+            show_native(event, part, self._writer, self._record)
+
+    def _show_summary(self, summary: str) -> None:
+        if summary:
+            item = compaction_item(self._new_id("cmp"), summary, self._translation.seal)
+            show_item(item, self._writer)
+        else:
+            self._failed(ErrorEvent(StreamError("the upstream wrote no summary")))
+
+    def _source(self, event: Source) -> None:
+        self._sources.add(event)
+
+    # -- the frame
+
+    def _stream_start(self, event: StreamStart) -> None:
+        self._provider = event.provider
+        self._record.origin = Origin(
+            provider=event.provider, model=event.model, protocol=event.protocol
+        )
+        self._told += event.diagnostics
+
+    def _step_finish(self, event: StepFinish) -> None:
+        for one in self._order.end():
+            self._HANDLERS[type(one)](self, one)
+        self._reason = event.finish_reason
+        self._frame.usage = event.usage
+        if self._summary is not None:
+            self._show_summary(self._summary.text)
+        cut = event.finish_reason.reason in _INCOMPLETE and not self._refused
+        self._close_item("incomplete" if cut else "completed")
+        if self._record.needs_opaque_item:
+            self._reasoning()
+            self._close_item()
+
+    def _finish(self, event: Finish) -> None:
+        self._told += event.diagnostics
+        self._frame.finish(event)
+        self._sources.note(self._notes)
+        reason = event.finish_reason
+        incomplete = _INCOMPLETE.get(reason.reason)
+        if reason.reason == "error":
+            words = f"the upstream ended the answer with an error ({reason.raw or 'no reason'})"
+            self._failed(ErrorEvent(StreamError(words)))
+        elif incomplete is not None and not (self._refused and incomplete == "content_filter"):
+            self._end("incomplete", incomplete_details={"reason": incomplete})
+        else:
+            if reason.reason == "other":
+                why = f"the upstream's reason to stop ({reason.raw}) has no word here"
+                self._notes.noted("finish-reason", "status", why)
+            self._end("completed")
+
+    def _failed(self, event: ErrorEvent) -> None:
+        self.error = event.error
+        partial = event.error.partial.usage if event.error.partial else None
+        if partial is not None and not partial.estimated:
+            self._frame.usage = partial
+        self._item = None  # what is not whole must not be taken for an answer
+        self._end("failed", error=response_error(event.error))
+
+    def _end(self, status: str, **fields: Any) -> None:
+        self.response = self._frame.response(status, self._writer.output, **fields)
+        self._writer.write(f"response.{status}", response=self.response)
+        self.ended = True
+
+    def _number(self, made: Event) -> None:
+        fields = {k: v for k, v in made.items() if k not in ("type", "sequence_number")}
+        self._writer.write(made["type"], **fields)
+
+    _HANDLERS: ClassVar[Mapping[type, Callable[[Any, Any], None]]] = {
+        StreamStart: _stream_start,
+        TextStart: _begin_text,
+        TextDelta: _more_text,
+        TextEnd: _end_text,
+        ReasoningStart: _begin_reasoning,
+        ReasoningDelta: _more_reasoning,
+        ReasoningEnd: _end_reasoning,
+        ToolInputStart: _begin_call,
+        ToolInputDelta: _more_input,
+        ToolInputEnd: _end_input,
+        ToolCall: _call,
+        ToolResult: _result,
+        File: _file,
+        ProviderEvent: _provider_event,
+        Source: _source,
+        StepFinish: _step_finish,
+        Finish: _finish,
+        ErrorEvent: _failed,
+    }

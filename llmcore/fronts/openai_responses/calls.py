@@ -1,0 +1,249 @@
+"""Calls that the client runs and their results: items on its side, functions on the upstream's.
+
+Sources, read November 2026: https://developers.openai.com/api/docs/guides/function-calling,
+.../tools-apply-patch, .../tools-shell, .../tools-local-shell, .../tools-tool-search.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from llmcore.fronts.errors import invalid
+from llmcore.fronts.openai_responses.content import read_output
+from llmcore.fronts.policy import RegisteredTool
+from llmcore.fronts.tool_registry import ToolEntry, ToolKind, ToolRegistry, function_name
+from llmcore.protocols.native_json import (
+    json_or_text,
+    object_or_empty,
+    objects,
+    str_or_none,
+    text_or_json,
+)
+from llmcore.protocols.tools import freeform_arguments
+from llmcore.schema.content import ToolCallPart, ToolResultPart, parse_arguments
+from llmcore.schema.json import JsonValue
+
+# -- calls
+
+
+Item = dict[str, Any]
+
+CALL_TYPES: Final[Mapping[str, ToolKind]] = {
+    "function_call": "function",
+    "custom_tool_call": "custom",
+    "apply_patch_call": "apply_patch",
+    "shell_call": "shell",
+    "local_shell_call": "local_shell",
+    "tool_search_call": "tool_search",
+}
+"""Which kind of tool an item calls. A registered tool's is `<type>_call`."""
+ID_PREFIXES: Final[Mapping[ToolKind, str]] = {
+    "function": "fc",
+    "custom": "ctc",
+    "apply_patch": "apc",
+    "shell": "sh",
+    "local_shell": "lsh",
+    "tool_search": "tsc",
+    "registered": "rtc",
+}
+
+
+# -- from the upstream's call to the client's item
+
+
+def call_item(
+    entry: ToolEntry | None,
+    *,
+    item_id: str,
+    call_id: str,
+    name: str,
+    text: str,
+    status: str = "completed",
+) -> Item | None:
+    """Return the item of a call whose function got the input *text*.
+
+    A function that stands for no tool of the client's is a function call under its own name.
+    None for input that the tool's item cannot hold.
+    """
+    entry = entry or ToolEntry(upstream=name, kind="function", name=name)
+    ids: Item = {"id": item_id, "call_id": call_id}
+    space = {} if entry.namespace is None else {"namespace": entry.namespace}
+    match entry.kind:
+        case "function":
+            named = {"type": "function_call", **ids, "name": entry.name, **space}
+            return {**named, "arguments": text, "status": status}
+        case "custom":
+            return {"type": "custom_tool_call", **ids, "name": entry.name, **space, "input": text}
+        case "registered":
+            return {
+                "type": f"{entry.name}_call", **ids, "arguments": text, "status": status,
+            }  # fmt: skip
+        case kind:
+            fields = _FIELDS[kind](object_or_empty(parse_arguments(text)[0]))
+            return None if fields is None else {"type": f"{kind}_call", **ids, **fields}
+
+
+def _apply_patch(arguments: Mapping[str, Any]) -> Item | None:
+    """Return the operation; models also write it without the object around it."""
+    given = object_or_empty(arguments.get("operation")) or arguments
+    kind, path, diff = given.get("type"), str_or_none(given.get("path")), given.get("diff")
+    if kind not in ("create_file", "update_file", "delete_file") or path is None:
+        return None
+    operation: Item = {"type": kind, "path": path}
+    if kind != "delete_file":
+        operation["diff"] = diff if isinstance(diff, str) else ""
+    return {"operation": operation, "status": "completed"}
+
+
+def _shell(arguments: Mapping[str, Any]) -> Item | None:
+    commands = arguments.get("commands", arguments.get("command"))
+    lines = [commands] if isinstance(commands, str) else commands
+    if not _are_texts(lines):
+        return None
+    action = {"commands": lines, **_numbers(arguments, "timeout_ms", "max_output_length")}
+    return {"action": action, "environment": {"type": "local"}, "status": "completed"}
+
+
+def _local_shell(arguments: Mapping[str, Any]) -> Item | None:
+    command = arguments.get("command")
+    words = ["bash", "-lc", command] if isinstance(command, str) else command
+    if not _are_texts(words):
+        return None
+    env = {name: str(value) for name, value in object_or_empty(arguments.get("env")).items()}
+    texts = {
+        name: value
+        for name in ("working_directory", "user")
+        if (value := str_or_none(arguments.get(name))) is not None
+    }
+    action = {"type": "exec", "command": words, "env": env, **_numbers(arguments, "timeout_ms")}
+    return {"action": {**action, **texts}, "status": "completed"}
+
+
+def _tool_search(arguments: Mapping[str, Any]) -> Item:
+    return {"arguments": dict(arguments), "execution": "client", "status": "completed"}
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(one, str) for one in value)
+
+
+def _numbers(arguments: Mapping[str, Any], *names: str) -> Item:
+    return {name: arguments[name] for name in names if type(arguments.get(name)) is int}
+
+
+_FIELDS: Final[Mapping[str, Callable[[Mapping[str, Any]], Item | None]]] = {
+    "apply_patch": _apply_patch,
+    "shell": _shell,
+    "local_shell": _local_shell,
+    "tool_search": _tool_search,
+}
+
+
+# -- from the client's item to the upstream's call
+
+
+def call_part(
+    item: Mapping[str, Any], registry: ToolRegistry, registered: tuple[RegisteredTool, ...] = ()
+) -> ToolCallPart | None:
+    """Return the call that *item* is; None if it is not a call that the client runs."""
+    kind = _kind_of(item, registered)
+    if kind is None:
+        return None
+    name = tool_name(item, kind)
+    if name is None:
+        return None
+    namespace = str_or_none(item.get("namespace"))
+    entry = registry.of_client(name, namespace)
+    upstream = entry.upstream if entry else function_name(name, namespace)
+    by_id = str_or_none(item.get("id")) if kind in ("local_shell", "tool_search") else None
+    call_id = str_or_none(item.get("call_id")) or by_id or ""
+    if kind == "custom" and entry is not None and entry.native:
+        return ToolCallPart(call_id, upstream, str(item.get("input") or ""), kind="custom")
+    return ToolCallPart(call_id, upstream, _arguments(item, kind))
+
+
+def tool_name(item: Mapping[str, Any], kind: ToolKind) -> str | None:
+    """Return what the client calls the tool that *item* calls."""
+    if kind in ("function", "custom"):
+        return str_or_none(item.get("name"))
+    return str(item["type"]).removesuffix("_call")
+
+
+def _kind_of(item: Mapping[str, Any], registered: tuple[RegisteredTool, ...]) -> ToolKind | None:
+    type_ = str(item.get("type"))
+    if type_ == "tool_search_call" and item.get("execution") == "server":
+        return None
+    if any(type_ == f"{tool.type}_call" for tool in registered):
+        return "registered"
+    return CALL_TYPES.get(type_)
+
+
+def _arguments(item: Mapping[str, Any], kind: ToolKind) -> JsonValue:
+    match kind:
+        case "function" | "registered":
+            return parse_arguments(text_or_json(item.get("arguments") or ""))[0]
+        case "custom":
+            return freeform_arguments(str(item.get("input") or ""))
+        case "apply_patch":
+            return {"operation": object_or_empty(item.get("operation"))}
+        case "tool_search":
+            arguments = item.get("arguments")
+            return object_or_empty(
+                json_or_text(arguments) if isinstance(arguments, str) else arguments
+            )
+        case _:
+            action = object_or_empty(item.get("action"))
+            return {
+                name: value
+                for name, value in action.items()
+                if name != "type" and value not in (None, {})
+            }
+
+
+# -- results
+
+
+def is_output(item: Mapping[str, Any]) -> bool:
+    """Return whether *item* is a tool's result."""
+    type_ = str(item.get("type"))
+    return type_.endswith("_call_output") or type_ == "tool_search_output"
+
+
+def result_part(
+    item: Mapping[str, Any], calls: Mapping[str, ToolCallPart], path: str
+) -> ToolResultPart:
+    """Return the result that *item* brings; *calls* are those before it, by their ids.
+
+    FrontError for one that says of no call that it answers it.
+    """
+    # the one output that names the item, not the call
+    by_id = item.get("type") == "local_shell_call_output"
+    call_id = str_or_none(item.get("call_id")) or (str_or_none(item.get("id")) if by_id else None)
+    if call_id is None:
+        raise invalid(f"{path}: a tool's output needs the call_id of its call.", f"{path}.call_id")
+    call = calls.get(call_id)
+    return ToolResultPart(
+        call.id if call else call_id,
+        _content(item, path),
+        name=call.name if call else None,
+        is_error=item.get("status") == "failed",
+        kind=call.kind if call else "function",
+    )
+
+
+def _content(item: Mapping[str, Any], path: str) -> Any:
+    match item.get("type"):
+        case "tool_search_output":
+            return {"tools": [_found(tool) for tool in objects(item.get("tools"))]}
+        case "apply_patch_call_output":
+            return str_or_none(item.get("output")) or str(item.get("status") or "completed")
+        case "computer_call_output":
+            return read_output([object_or_empty(item.get("output"))], f"{path}.output")
+        case _:
+            return read_output(item.get("output"), f"{path}.output")
+
+
+def _found(tool: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the model reads of a tool that was found; it is offered like the others."""
+    found = {name: tool[name] for name in ("type", "name", "description") if tool.get(name)}
+    inner = [_found(one) for one in objects(tool.get("tools"))]
+    return {**found, "tools": inner} if inner else found

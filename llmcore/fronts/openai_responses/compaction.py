@@ -1,0 +1,172 @@
+"""Compaction: a long conversation made short, at its client's wish.
+
+A request whose input ends with a `compaction_trigger` wants one `compaction` item and no answer.
+OpenAI's server makes them itself. Other upstreams are asked for a summary, which the item carries
+sealed; where the item comes back, the summary takes its place. `POST /responses/compact` becomes
+such a request, and answered in a form of its own: what users said, as they said it, and the
+item that stands for all else. Sources, read November 2026:
+https://developers.openai.com/api/reference/resources/responses,
+https://developers.openai.com/api/reference/resources/responses/methods/compact.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from llmcore.fronts.errors import SERVER_ERROR, FrontError, invalid
+from llmcore.fronts.sealer import Sealer
+from llmcore.protocols.diagnostics import Notes
+from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
+from llmcore.protocols.openai_responses.parts import lower_part
+from llmcore.schema.events import (
+    ErrorEvent,
+    Finish,
+    LLMEvent,
+    StepFinish,
+    StepStart,
+    StreamStart,
+    TextEnd,
+)
+from llmcore.schema.json import JsonObject
+from llmcore.schema.messages import Message
+
+# -- items and summaries
+
+
+TRIGGER: Final = "compaction_trigger"
+ITEM: Final = "compaction"
+
+_VERSION: Final = 1
+_ASK: Final = (
+    "Do not continue the task now. Write a summary that will take the place of this whole "
+    "conversation: what the user wants, in their own words where they matter; what was decided "
+    "and done, with names of files, commands and results; what is still open, and what comes "
+    "next. Answer with the summary only."
+)
+_INTRODUCTION: Final = "This is a summary of the conversation before; go on from it.\n\n"
+
+
+def wants_compaction(items: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether the input ends with a wish to be made short."""
+    return bool(items) and items[-1].get("type") == TRIGGER
+
+
+def summary_wish() -> Message:
+    """Return what asks the upstream for a summary."""
+    return Message.user(_ASK)
+
+
+def summary_message(summary: str) -> Message:
+    """Return what stands in a conversation for all that was summarised."""
+    return Message.user(_INTRODUCTION + summary)
+
+
+def is_summary(message: Message) -> bool:
+    """Return whether *message* is such a stand-in."""
+    return message.role == "user" and message.text.startswith(_INTRODUCTION)
+
+
+def compaction_item(item_id: str, summary: str, sealer: Sealer) -> dict[str, Any]:
+    """Return the item that carries *summary*."""
+    sealed = sealer.seal({"v": _VERSION, ITEM: summary})
+    return {"id": item_id, "type": ITEM, "encrypted_content": sealed}
+
+
+def carried_summary(item: Mapping[str, Any], sealer: Sealer) -> str | None:
+    """Return the summary in a `compaction` item; None if it is not of this bridge, or damaged."""
+    try:
+        state = object_or_empty(sealer.unseal(str_or_none(item.get("encrypted_content")) or ""))
+    except ValueError:
+        return None
+    return str_or_none(state.get(ITEM)) if state.get("v") == _VERSION else None
+
+
+class Summary:
+    """The text of an answer that is to be a summary, and nothing else of it."""
+
+    def __init__(self) -> None:
+        self._texts: list[str] = []
+
+    @property
+    def text(self) -> str:
+        """The text so far; empty if the model wrote none."""
+        return "".join(self._texts).strip()
+
+    def takes(self, event: LLMEvent) -> bool:
+        """Add the text of *event*; return whether it has nothing else to be shown."""
+        if isinstance(event, TextEnd) and not event.refusal:
+            self._texts.append(event.text)
+        return not isinstance(event, StreamStart | StepStart | StepFinish | Finish | ErrorEvent)
+
+
+# -- POST /responses/compact
+
+
+Item = dict[str, Any]
+
+_NO_USAGE: Final[JsonObject] = {
+    "input_tokens": 0,
+    "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
+    "output_tokens": 0,
+    "output_tokens_details": {"reasoning_tokens": 0},
+    "total_tokens": 0,
+}
+"""The form has no way to leave it out."""
+
+
+def as_response_request(body: JsonObject) -> JsonObject:
+    """Return the request for a response that asks what *body* does. Nothing of it is stored."""
+    given = body.get("input")
+    items = [{"role": "user", "content": given}] if isinstance(given, str) else given or []
+    if not isinstance(items, list):
+        raise invalid("input must be a text or a list of items.", "input")
+    trigger = [] if wants_compaction(objects(items[-1:])) else [{"type": TRIGGER}]
+    return {**body, "input": [*items, *trigger], "store": False, "stream": False}
+
+
+def user_items(
+    before: Iterable[Message],
+    items: Iterable[JsonObject],
+    new_id: Callable[[str], str],
+    notes: Notes,
+) -> list[Item]:
+    """Return what users said in *before* and in the input's *items*, without summaries of it."""
+    earlier = [
+        _user_item(message, new_id("msg"), notes)
+        for message in before
+        if message.role == "user" and not is_summary(message)
+    ]
+    said = [item for item in items if _is_of_user(item)]
+    return [*earlier, *({**item, "status": "completed"} for item in said)]
+
+
+def _user_item(message: Message, item_id: str, notes: Notes) -> Item:
+    content = [
+        native
+        for part in message.content
+        for native in lower_part(part, "previous_response_id", frozenset(), notes)
+    ]
+    item: Item = {"id": item_id, "type": "message", "status": "completed", "role": "user"}
+    return {**item, "content": content}
+
+
+def _is_of_user(item: Mapping[str, Any]) -> bool:
+    return item.get("type") == "message" and item.get("role") == "user"
+
+
+def compacted(response: JsonObject, said: Sequence[Item]) -> JsonObject:
+    """Return the answer, *said* first; FrontError without a whole summary."""
+    made = [item for item in objects(response.get("output")) if item.get("type") == ITEM]
+    if response.get("status") != "completed" or not made:
+        raise FrontError(
+            status=502,
+            message="the upstream wrote no whole summary; try again, with more max_output_tokens",
+            type=SERVER_ERROR,
+            code="compaction_incomplete",
+        )
+    return {
+        "id": response["id"],
+        "object": "response.compaction",
+        "created_at": response["created_at"],
+        "output": [*said, *made],
+        "usage": response.get("usage") or _NO_USAGE,
+    }

@@ -1,0 +1,251 @@
+"""The content of messages and of tool outputs: read as parts, and written from them.
+
+What names a place to read from comes from a client of the network: only web addresses and data
+URLs are taken, never paths, which would be read from the disk of the machine the bridge runs on.
+Source: https://developers.openai.com/api/reference/resources/responses/methods/create (`input`),
+read November 2026.
+"""
+
+import base64
+import binascii
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, cast
+
+from llmcore.fronts.errors import invalid
+from llmcore.protocols.diagnostics import Notes
+from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
+from llmcore.protocols.openai_responses.names import METADATA_KEY
+from llmcore.schema.content import (
+    AudioPart,
+    Citation,
+    ContentPart,
+    DocumentPart,
+    ImagePart,
+    RefusalPart,
+    TextPart,
+    TokenLogprob,
+    ToolOutputPart,
+)
+from llmcore.schema.json import JsonValue
+
+# -- reading
+
+
+_SCHEME: Final = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
+_DETAILS: Final = ("auto", "low", "high", "original")
+_TEXTS: Final = frozenset({"input_text", "output_text", "text", "summary_text", "reasoning_text"})
+_AUDIO_TYPES: Final = {"mp3": "audio/mpeg", "wav": "audio/wav"}
+
+
+def read_content(content: object, path: str) -> tuple[ContentPart, ...]:
+    """Return a message's content: a text, or a list of parts.
+
+    FrontError, naming the place, for what is neither.
+    """
+    if isinstance(content, str):
+        return (TextPart(content),)
+    if content is None:
+        return ()
+    if not isinstance(content, list):
+        raise invalid(f"{path} must be a text or a list of parts.", path)
+    return tuple(_read_part(part, f"{path}[{index}]") for index, part in enumerate(content))
+
+
+def read_output(output: object, path: str) -> JsonValue | tuple[ToolOutputPart, ...]:
+    """Return what a tool returned: text, parts such as pictures, or other JSON as it is."""
+    if isinstance(output, list) and output and all(_is_part(item) for item in output):
+        parts = read_content(output, path)
+        return cast("tuple[ToolOutputPart, ...]", parts)
+    return "" if output is None else cast("JsonValue", output)
+
+
+_OUTPUTS: Final = frozenset({"input_text", "output_text", "text", "input_image", "input_file"})
+
+
+def _is_part(item: object) -> bool:
+    return str_or_none(object_or_empty(item).get("type")) in _OUTPUTS
+
+
+def _read_part(part: object, path: str) -> ContentPart:
+    native = object_or_empty(part)
+    match native.get("type"):
+        case str(type_) if type_ in _TEXTS:
+            return _text(native)
+        case "refusal":
+            return RefusalPart(str(native.get("refusal") or ""))
+        case "input_image" | "computer_screenshot" | "image_url":
+            return _image(native, path)
+        case "input_file":
+            return _file(native, path)
+        case "input_audio":
+            return _audio(object_or_empty(native.get("input_audio")) or native, path)
+        case type_:
+            raise invalid(f"{path} has the unknown type {type_!r}.", f"{path}.type")
+
+
+def _text(native: Mapping[str, Any]) -> TextPart:
+    citations = tuple(
+        Citation(
+            url=str_or_none(one.get("url")),
+            title=str_or_none(one.get("title")) or str_or_none(one.get("filename")),
+            document_id=str_or_none(one.get("file_id")),
+        )
+        for one in objects(native.get("annotations"))
+    )
+    return TextPart(str(native.get("text") or ""), citations=citations)
+
+
+def _image(native: Mapping[str, Any], path: str) -> ImagePart:
+    url, file_id = native.get("image_url"), str_or_none(native.get("file_id"))
+    detail = native.get("detail")
+    address = (
+        str_or_none(object_or_empty(url).get("url")) if isinstance(url, dict) else str_or_none(url)
+    )
+    if (address is None) == (file_id is None):
+        raise invalid(f"{path}: a picture has an image_url or a file_id.", path)
+    if detail not in (None, *_DETAILS):
+        raise invalid(f"{path}: detail is one of {', '.join(_DETAILS)}.", f"{path}.detail")
+    if address is None:
+        return ImagePart(file_id=file_id, detail=detail)
+    return ImagePart(url=remote(address, f"{path}.image_url"), detail=detail)
+
+
+def _file(native: Mapping[str, Any], path: str) -> DocumentPart:
+    name = str_or_none(native.get("filename"))
+    url, data = str_or_none(native.get("file_url")), str_or_none(native.get("file_data"))
+    file_id = str_or_none(native.get("file_id"))
+    if sum(source is not None for source in (url, data, file_id)) != 1:
+        raise invalid(f"{path}: a file has a file_data, a file_url or a file_id.", path)
+    if data is not None and not data.startswith("data:"):
+        return DocumentPart(data=_decoded(data, f"{path}.file_data"), name=name)
+    address = url or data
+    if address is None:
+        return DocumentPart(file_id=file_id, name=name)
+    return DocumentPart(url=remote(address, path), name=name)
+
+
+def _audio(native: Mapping[str, Any], path: str) -> AudioPart:
+    data, form = native.get("data"), native.get("format")
+    if not isinstance(data, str):
+        raise invalid(f"{path}: sound has base64 data and a format.", path)
+    return AudioPart(
+        data=_decoded(data, f"{path}.data"),
+        media_type=_AUDIO_TYPES.get(str(form), f"audio/{form}" if form else None),
+    )
+
+
+def remote(address: str, path: str) -> str:
+    """Return *address* if it is a web address or a data URL; FrontError for a local path."""
+    if _SCHEME.match(address) is None or address[:5].lower() == "file:":
+        raise invalid(
+            f"{path} must be a web address or a data URL; files of this machine are not read.",
+            path,
+            "invalid_url",
+        )
+    return address
+
+
+def _decoded(data: str, path: str) -> bytes:
+    try:
+        return base64.b64decode(data, validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise invalid(f"{path} is not base64.", path) from error
+
+
+# -- writing
+
+
+_NATIVE: Final[Mapping[str, frozenset[str]]] = {
+    "url_citation": frozenset({"url", "title", "start_index", "end_index"}),
+    "file_citation": frozenset({"file_id", "filename", "index"}),
+    "container_file_citation": frozenset(
+        {"container_id", "file_id", "filename", "start_index", "end_index"}
+    ),
+    "file_path": frozenset({"file_id", "index"}),
+}
+"""Annotations by type, and what each must have; some servers leave fields out."""
+
+
+def text_part(
+    text: str, annotations: Iterable[Any] = (), logprobs: Iterable[Any] = ()
+) -> dict[str, Any]:
+    """Return a part of a message's content."""
+    return {
+        "type": "output_text",
+        "text": text,
+        "annotations": list(annotations),
+        "logprobs": list(logprobs),
+    }
+
+
+def refusal_part(text: str) -> dict[str, Any]:
+    """Return a part that says why the model does not answer."""
+    return {"type": "refusal", "refusal": text}
+
+
+# -- annotations
+
+
+def annotations_of(
+    citations: Iterable[Citation], text: str, path: str, notes: Notes
+) -> list[dict[str, Any]]:
+    """Return what *text* cites, as annotations; what has no such form is named in a Diagnostic."""
+    found: list[dict[str, Any]] = []
+    for citation in citations:
+        annotation = _annotation(citation, text)
+        if annotation is None:
+            why = "a citation that names neither a page nor a file has no form here"
+            notes.dropped("citation-dropped", path, why)
+        else:
+            found.append(annotation)
+    return found
+
+
+def _annotation(citation: Citation, text: str) -> dict[str, Any] | None:
+    native: Mapping[str, Any] = citation.provider_metadata.get(METADATA_KEY, {})
+    needed = _NATIVE.get(str(native.get("type")))
+    if needed is not None and all(native.get(name) is not None for name in needed):
+        return dict(native)
+    if citation.url is not None:
+        return {
+            "type": "url_citation",
+            "url": citation.url,
+            "title": citation.title or citation.url,
+            "start_index": citation.start_index or 0,
+            # a provider that names no stretch means the whole part
+            "end_index": len(text) if citation.end_index is None else citation.end_index,
+        }
+    name = citation.document_id or citation.title
+    if name is None:
+        return None
+    return {
+        "type": "file_citation",
+        "file_id": citation.document_id or name,
+        "filename": citation.title or name,
+        "index": citation.start_index or 0,
+    }
+
+
+# -- log probabilities
+
+
+def logprobs_of(tokens: Iterable[TokenLogprob]) -> list[dict[str, Any]]:
+    """Return log probabilities as a whole text has them."""
+    return [
+        {**_with_bytes(one), "top_logprobs": [_with_bytes(other) for other in one.top]}
+        for one in tokens
+    ]
+
+
+def delta_logprobs(tokens: Iterable[TokenLogprob]) -> list[dict[str, Any]]:
+    """Return log probabilities as events have them."""
+    return [{**_bare(one), "top_logprobs": [_bare(other) for other in one.top]} for one in tokens]
+
+
+def _bare(one: TokenLogprob) -> dict[str, Any]:
+    return {"token": one.token, "logprob": one.logprob}
+
+
+def _with_bytes(one: TokenLogprob) -> dict[str, Any]:
+    return {**_bare(one), "bytes": list(one.token.encode("utf-8", "replace"))}

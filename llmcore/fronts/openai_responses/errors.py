@@ -1,0 +1,75 @@
+"""Errors in OpenAI's form: what a client reads when a request or a response fails.
+
+Source: https://developers.openai.com/api/docs/guides/error-codes, read November 2026.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from llmcore.fronts.errors import (
+    CONTEXT_LENGTH,
+    INVALID_REQUEST,
+    NO_QUOTA,
+    RATE_LIMIT,
+    SERVER_ERROR,
+    FrontError,
+    from_llm_error,
+)
+from llmcore.schema.errors import LLMError
+from llmcore.schema.json import JsonObject
+
+
+def envelope(error: FrontError) -> JsonObject:
+    """Return the body of an error response."""
+    return {
+        "error": {
+            "message": error.message,
+            "type": error.type,
+            "param": error.param,
+            "code": error.code,
+        }
+    }
+
+
+def previous_response_not_found(response_id: str) -> FrontError:
+    """Return the error of a request that continues what is not stored, 400."""
+    return FrontError(
+        status=400,
+        message=f"Previous response with id '{response_id}' not found. Responses are kept only "
+        "for a time, and not at all with store: false; send the whole conversation as input.",
+        code="previous_response_not_found",
+        param="previous_response_id",
+    )
+
+
+def response_not_found(response_id: str) -> FrontError:
+    """Return the error of a response that is not stored, 404."""
+    return FrontError(status=404, message=f"Response with id '{response_id}' not found.")
+
+
+def item_not_found(item_id: str) -> FrontError:
+    """Return the error of a reference to an item that is not stored, 404."""
+    return FrontError(
+        status=404,
+        message=f"Item with id '{item_id}' not found. Items are kept only for a time, and not "
+        "at all with store: false; send the item itself instead of a reference.",
+        param="input",
+    )
+
+
+_IN_RESPONSE: Final[Mapping[str, str]] = {
+    CONTEXT_LENGTH: CONTEXT_LENGTH,
+    NO_QUOTA: NO_QUOTA,
+    RATE_LIMIT: RATE_LIMIT,
+}
+
+
+def response_error(error: LLMError) -> JsonObject:
+    """Return `error` of a response that failed after it began.
+
+    Of the codes, clients read those of too long a context, no quota and rate limits; all other
+    upstream failures are `server_error`, and requests it refuses `invalid_prompt`.
+    """
+    told = from_llm_error(error)
+    other = "invalid_prompt" if told.type == INVALID_REQUEST else SERVER_ERROR
+    return {"code": _IN_RESPONSE.get(told.code or "", other), "message": told.message}

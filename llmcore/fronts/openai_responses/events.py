@@ -1,0 +1,166 @@
+"""Events and the response around them: numbers, ids, status, usage, and bytes to send."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from llmcore.fronts.front import Event
+from llmcore.protocols.diagnostics import Notes
+from llmcore.protocols.native_json import object_or_empty, str_or_none
+from llmcore.protocols.openai_responses.names import METADATA_KEY
+from llmcore.schema import json
+from llmcore.schema.content import Citation
+from llmcore.schema.events import Finish, Source
+from llmcore.schema.json import JsonObject
+from llmcore.schema.usage import Usage
+
+# -- events in order
+
+
+class EventWriter:
+    """Collects the events of one response, and the items that are done."""
+
+    def __init__(self) -> None:
+        self.sequence = 0
+        """The number of the next event."""
+        self.index = 0
+        """The number of the open item, or else of the next."""
+        self.output: list[dict[str, Any]] = []
+        """Items that are done, as the client saw them."""
+        self.stored: list[dict[str, Any]] = []
+        """The same with their sealed state, also where the client does not see it."""
+        self._events: list[Event] = []
+
+    def write(self, type_: str, **fields: Any) -> None:
+        """Add an event."""
+        self._events.append({"type": type_, "sequence_number": self.sequence, **fields})
+        self.sequence += 1
+
+    def take(self) -> list[Event]:
+        """Return the events since the last time."""
+        events, self._events = self._events, []
+        return events
+
+    def item_added(self, item: dict[str, Any]) -> None:
+        """Begin an item."""
+        self.write("response.output_item.added", output_index=self.index, item=item)
+
+    def item_done(self, item: dict[str, Any], stored: dict[str, Any] | None = None) -> None:
+        """End the open item."""
+        self.write("response.output_item.done", output_index=self.index, item=item)
+        self.output.append(item)
+        self.stored.append(item if stored is None else stored)
+        self.index += 1
+
+
+# -- usage
+
+
+def usage_of(usage: Usage | None) -> JsonObject | None:
+    """Return `usage`; None if the upstream counted nothing.
+
+    The form has no way to leave a number out: what the upstream did not say is 0.
+    """
+    if usage is None or (usage.input_tokens is None and usage.output_tokens is None):
+        return None
+    taken, given = usage.input_tokens or 0, usage.output_tokens or 0
+    return {
+        "input_tokens": taken,
+        "input_tokens_details": {
+            "cached_tokens": usage.cache_read_tokens or 0,
+            "cache_write_tokens": usage.cache_write_tokens or 0,
+        },
+        "output_tokens": given,
+        "output_tokens_details": {"reasoning_tokens": usage.reasoning_tokens or 0},
+        "total_tokens": taken + given if usage.total_tokens is None else usage.total_tokens,
+    }
+
+
+# -- the response object
+
+
+_TIERS: Final = frozenset({"auto", "default", "flex", "scale", "priority"})
+
+
+class ResponseFrame:
+    """The fields of a response besides its output."""
+
+    def __init__(self, response_id: str, created_at: int, echo: JsonObject) -> None:
+        self._id = response_id
+        self._created_at = created_at
+        self._echo = echo
+        self._tier: str | None = None
+        self.usage: Usage | None = None
+        """Tokens, as far as the upstream has counted them."""
+
+    def finish(self, event: Finish) -> None:
+        """Read usage and service tier from the end of an answer."""
+        self.usage = self.usage or event.usage
+        tier = str_or_none(
+            object_or_empty(event.provider_metadata.get(METADATA_KEY)).get("service_tier")
+        )
+        self._tier = tier if tier in _TIERS else None
+
+    def response(self, status: str, output: Sequence[Any], **fields: Any) -> JsonObject:
+        """Return the response object as it is now."""
+        return {
+            "id": self._id,
+            "object": "response",
+            "created_at": self._created_at,
+            "status": status,
+            "error": None,
+            "incomplete_details": None,
+            **self._echo,
+            **({"service_tier": self._tier} if self._tier else {}),
+            "output": list(output),
+            "usage": usage_of(self.usage),
+            **fields,
+        }
+
+
+class Sources:
+    """The sources of an answer: one is shown where a text cites it, and nowhere else."""
+
+    def __init__(self) -> None:
+        self._cited: set[str | None] = set()
+        self._sources: list[Source] = []
+
+    def cite(self, citations: Iterable[Citation]) -> None:
+        """Note the citations of a text."""
+        self._cited |= {cited.url or cited.document_id for cited in citations}
+
+    def add(self, source: Source) -> None:
+        """Add a source of the answer."""
+        self._sources.append(source)
+
+    def note(self, notes: Notes) -> None:
+        """Name those that nothing cites."""
+        for source in self._sources:
+            name = source.url or str_or_none(
+                object_or_empty(source.provider_metadata.get(METADATA_KEY)).get("file_id")
+            )
+            if name not in self._cited:
+                why = f"no text cites the source {name}, and the API has no other place for it"
+                notes.dropped("source-dropped", "output", why)
+
+
+# -- as server-sent events
+
+
+KEEP_ALIVE: Final = b": keep-alive\n"
+"""A comment, without the empty line that would end an event: some clients take one for data."""
+
+_SEPARATORS: Final = (
+    (b"\xc2\x85", b"\\u0085"),
+    (b"\xe2\x80\xa8", b"\\u2028"),
+    (b"\xe2\x80\xa9", b"\\u2029"),
+)
+"""Line ends to `str.splitlines`, with which clients cut streams, that JSON does not escape."""
+
+
+def encode(event: dict[str, Any]) -> bytes:
+    """Return *event* as bytes to send. Each takes exactly one `data` line for every reader."""
+    data = json.dumps(event)
+    if not data.isascii():
+        for raw, escaped in _SEPARATORS:
+            data = data.replace(raw, escaped)
+    return b"event: %b\ndata: %b\n\n" % (event["type"].encode(), data)

@@ -1,0 +1,368 @@
+"""The input: items with their references resolved, and the messages that they are.
+
+Items of the model, up to the next word of another side, are read together: they are one answer, or
+several. What the upstream cannot be told is named in a Diagnostic, and refused where the
+conversation would lose its meaning. Source:
+https://developers.openai.com/api/reference/resources/responses/methods/create (`input`), read
+November 2026.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from attrs import evolve, frozen
+
+from llmcore.fronts.errors import invalid
+from llmcore.fronts.front import NewId
+from llmcore.fronts.opaque_state import AnswerReader, Echo, HostedItem
+from llmcore.fronts.openai_responses.calls import call_part, is_output, result_part
+from llmcore.fronts.openai_responses.compaction import ITEM as COMPACTION
+from llmcore.fronts.openai_responses.compaction import (
+    TRIGGER,
+    carried_summary,
+    summary_message,
+    summary_wish,
+    wants_compaction,
+)
+from llmcore.fronts.openai_responses.content import read_content
+from llmcore.fronts.openai_responses.errors import item_not_found
+from llmcore.fronts.policy import TranslationPolicy
+from llmcore.fronts.sealer import Sealer
+from llmcore.fronts.tool_registry import ToolRegistry, function_name
+from llmcore.protocols.diagnostics import Notes
+from llmcore.protocols.media import decode_base64
+from llmcore.protocols.native_json import json_or_text, object_or_empty, objects, str_or_none
+from llmcore.protocols.openai_responses.names import METADATA_KEY, PROTOCOL_ID
+from llmcore.schema.content import (
+    ContentPart,
+    ImagePart,
+    ProviderPart,
+    ReasoningPart,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
+from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.json import JsonObject
+from llmcore.schema.messages import Message, Origin, Role
+
+# -- items
+
+
+FindItem = Callable[[str], JsonObject | None]
+"""Returns the item of an id, with its sealed state; None if it is not kept."""
+"""Returns a new id that begins with the prefix and `_`."""
+
+_PREFIXES: Final[Mapping[str, str]] = {
+    "message": "msg",
+    "reasoning": "rs",
+    "function_call": "fc",
+    "function_call_output": "fco",
+    "custom_tool_call": "ctc",
+    "custom_tool_call_output": "ctco",
+}
+
+
+# -- what a request refers to
+
+
+@frozen(kw_only=True)
+class References:
+    """The references of a request, to be fetched before it is translated."""
+
+    previous_response_id: str | None = None
+    items: tuple[str, ...] = ()
+    """Items that must be known."""
+    hints: tuple[str, ...] = ()
+    """Items that came without their state, which is taken from the store where it is kept."""
+
+
+def required_references(body: JsonObject) -> References:
+    """Return what *body*, which may be malformed, refers to."""
+    items = objects(body.get("input"))
+    names = [(item, name) for item in items if (name := str_or_none(item.get("id"))) is not None]
+    referred = [name for item, name in names if is_reference(item)]
+    bare = [name for item, name in names if _lacks_state(item)]
+    return References(
+        previous_response_id=str_or_none(body.get("previous_response_id")),
+        items=tuple(dict.fromkeys(referred)),
+        hints=tuple(dict.fromkeys(bare)),
+    )
+
+
+def is_reference(item: Mapping[str, Any]) -> bool:
+    """Return whether *item* only names another; the type may be left out."""
+    return item.get("type") == "item_reference" or item.keys() == {"id"}
+
+
+def _lacks_state(item: Mapping[str, Any]) -> bool:
+    return item.get("type") == "reasoning" and not item.get("encrypted_content")
+
+
+# -- the list
+
+
+def read_items(
+    value: object, find_item: FindItem, new_id: NewId, limit: int
+) -> tuple[dict[str, Any], ...]:
+    """Return the input's items, each with its type and an id.
+
+    FrontError for anything but a list of items, for references to unknown items, and for more
+    than *limit*.
+    """
+    if isinstance(value, str):
+        part = {"type": "input_text", "text": value}
+        return ({"id": new_id("msg"), "type": "message", "role": "user", "content": [part]},)
+    if value is None:
+        return ()
+    if not isinstance(value, list):
+        raise invalid("input must be a text or a list of items.", "input")
+    if len(value) > limit:
+        raise invalid(f"input has {len(value)} items; at most {limit} are taken.", "input")
+    return tuple(
+        _read_item(item, f"input[{index}]", find_item, new_id) for index, item in enumerate(value)
+    )
+
+
+def _read_item(item: object, path: str, find_item: FindItem, new_id: NewId) -> dict[str, Any]:
+    if not isinstance(item, dict):
+        raise invalid(f"{path} must be an object.", path)
+    if is_reference(item):
+        name = str_or_none(item.get("id")) or ""
+        found = find_item(name)
+        if found is None:
+            raise item_not_found(name)
+        return dict(found)
+    kind = item.get("type") or ("message" if "role" in item else None)
+    if not isinstance(kind, str):
+        raise invalid(f"{path} has no type.", f"{path}.type")
+    name = str_or_none(item.get("id")) or new_id(_PREFIXES.get(kind, "item"))
+    whole = {**item, "id": name, "type": kind}
+    return _with_state(whole, find_item) if _lacks_state(whole) else whole
+
+
+def _with_state(item: dict[str, Any], find_item: FindItem) -> dict[str, Any]:
+    """Return *item* with the state that was kept of it."""
+    kept = object_or_empty(find_item(item["id"]))
+    if kept.get("type") != item["type"] or not kept.get("encrypted_content"):
+        return item
+    return {**item, "encrypted_content": kept["encrypted_content"]}
+
+
+def shown_items(items: tuple[dict[str, Any], ...]) -> tuple[JsonObject, ...]:
+    """Return *items* in the form that lists of input items have."""
+    return tuple(_shown(item) for item in items)
+
+
+def _shown(item: dict[str, Any]) -> JsonObject:
+    if item["type"] != "message" or not isinstance(item.get("content"), str):
+        return item
+    assistant = item.get("role") == "assistant"
+    part: dict[str, Any] = {"type": "output_text" if assistant else "input_text"}
+    part["text"] = item["content"]
+    return {**item, "content": [{**part, "annotations": []} if assistant else part]}
+
+
+# -- messages
+
+
+Item = Mapping[str, Any]
+
+_ROLES: Final[Mapping[object, Role]] = {
+    "user": "user",
+    "system": "system",
+    "developer": "developer",
+}
+_NO_WORDS: Final = frozenset({"additional_tools", "configuration_update"})
+"""Items that change the request and are not part of the conversation."""
+_NAMED: Final = frozenset({"function_call", "custom_tool_call"})
+"""Calls that say which tool they call; that of others is their type."""
+_HOSTED: Final[Mapping[str, str | None]] = {
+    "code_interpreter_call": "outputs",
+    "file_search_call": "results",
+    "image_generation_call": None,
+    "mcp_call": "output",
+    "mcp_list_tools": None,
+    "mcp_approval_request": None,
+    "mcp_approval_response": None,
+    "web_search_call": None,
+}
+"""Items about tools that a provider ran, and which field is what the tool returned."""
+_UNREADABLE: Final = frozenset({COMPACTION, TRIGGER, "program", "program_output"})
+"""Items that only the server can read that made them, or that ask OpenAI's for something."""
+
+
+class InputReader:
+    """Reads the items of one request."""
+
+    def __init__(
+        self,
+        *,
+        registry: ToolRegistry,
+        policy: TranslationPolicy,
+        sealer: Sealer,
+        protocol_id: str | None,
+        notes: Notes,
+        before: Iterable[Message] = (),
+    ) -> None:
+        self._registry = registry
+        self._policy = policy
+        self._native = protocol_id == PROTOCOL_ID
+        self._notes = notes
+        self._sealer = sealer
+        self._run = AnswerReader(sealer, notes)
+        self._messages: list[Message] = []
+        self._calls: dict[str, ToolCallPart] = {}
+        for message in before:
+            self._remember(message.content)
+
+    def read(self, items: Sequence[Item]) -> tuple[Message, ...]:
+        """Return the messages that *items* are. FrontError for what cannot be understood."""
+        asks = wants_compaction(items) and not self._native
+        for index, item in enumerate(items[:-1] if asks else items):
+            path = f"input[{index}]"
+            try:
+                self._read(item, path)
+            except InvalidRequestError as error:
+                raise invalid(f"{path}: {error.message}", path) from error
+        self._end_run()
+        return (*self._messages, summary_wish()) if asks else tuple(self._messages)
+
+    def _read(self, item: Item, path: str) -> None:
+        type_ = str(item.get("type"))
+        call = call_part(item, self._registry, self._policy.registered_tools)
+        if type_ == "message":
+            self._read_message(item, path)
+        elif type_ == "reasoning":
+            self._read_reasoning(item, path)
+        elif call is not None:
+            if not call.id:
+                raise invalid(f"{path}: a call needs a call_id.", f"{path}.call_id")
+            self._called(call, item, path)
+        elif is_output(item):
+            self._end_run()
+            self._messages.append(Message("tool", (result_part(item, self._calls, path),)))
+        elif type_ == COMPACTION and (summary := carried_summary(item, self._sealer)):
+            self._end_run()
+            self._messages.append(summary_message(summary))
+        elif type_ in _HOSTED or (type_ in _UNREADABLE and self._native):
+            native = {"type": TRIGGER} if type_ == TRIGGER else item  # it has no id of its own
+            self._run.add(HostedItem(native=native, path=path))
+        elif type_ not in _NO_WORDS:
+            self._read_other(item, type_, path)
+
+    def _read_message(self, item: Item, path: str) -> None:
+        role = item.get("role")
+        content = read_content(item.get("content"), f"{path}.content")
+        if role == "assistant":
+            phase = str_or_none(item.get("phase")) if self._native else None
+            for part in content:
+                self._run.add(_with_phase(part, phase))
+        elif isinstance(role, str) and role in _ROLES:
+            self._end_run()
+            self._messages.append(Message(_ROLES[role], content))
+        else:
+            words = "user, assistant, system or developer"
+            raise invalid(f"{path}: the role {role!r} is not {words}.", f"{path}.role")
+
+    def _read_reasoning(self, item: Item, path: str) -> None:
+        sealed = str_or_none(item.get("encrypted_content"))
+        if sealed is not None and self._run.add_state(sealed, f"{path}.encrypted_content"):
+            return
+        # what is shown of thinking goes back as thinking, never as text
+        for part in (*objects(item.get("content")), *objects(item.get("summary"))):
+            if text := str_or_none(part.get("text")):
+                self._run.add(ReasoningPart(text))
+
+    def _called(self, call: ToolCallPart, item: Item, path: str) -> None:
+        plain = item.get("type") in _NAMED
+        self._run.add(call if plain else HostedItem(native=item, path=path, call=call))
+        self._calls[call.id] = call
+        if (item_id := str_or_none(item.get("id"))) is not None:
+            self._calls.setdefault(item_id, call)  # local shell outputs name the item
+
+    def _read_other(self, item: Item, type_: str, path: str) -> None:
+        if type_ in _UNREADABLE:
+            why = (
+                f"a {TRIGGER} must be the last item."
+                if type_ == TRIGGER
+                else f"only the server that made a {type_} item can read it. Send the items that "
+                "it stands for."
+            )
+            raise invalid(f"{path}: {why}", path, "unsupported_item")
+        if type_ in _NAMED:
+            raise invalid(f"{path}: a call needs the name of its tool.", f"{path}.name")
+        call_id = str_or_none(item.get("call_id"))
+        if type_.endswith("_call") and call_id is None:
+            self._run.add(HostedItem(native=item, path=path))
+            return
+        if call_id is None or not type_.endswith("_call"):
+            raise invalid(
+                f"{path} has the unknown type {type_!r}.", f"{path}.type", "unsupported_item"
+            )
+        said = {k: v for k, v in item.items() if k not in ("id", "type", "call_id", "status")}
+        name = function_name(type_.removesuffix("_call"))
+        self._called(ToolCallPart(call_id, name, said), item, path)
+
+    # -- the end of a run
+
+    def _end_run(self) -> None:
+        for origin, echoes in self._run.take():
+            self._answered(origin, echoes)
+
+    def _answered(self, origin: Origin | None, echoes: Sequence[Echo]) -> None:
+        """Add an answer; tools that the provider ran, as calls with results, cut it in two."""
+        parts: list[ContentPart] = []
+        for echo in echoes:
+            if not isinstance(echo, HostedItem):
+                parts.append(echo)
+                continue
+            made = self._hosted(echo)
+            parts += [part for part in made if not isinstance(part, ToolResultPart)]
+            results = [part for part in made if isinstance(part, ToolResultPart)]
+            if results:
+                self._messages += [
+                    Message.assistant(tuple(parts), origin=origin),
+                    Message("tool", tuple(results)),
+                ]
+                parts = []
+        if parts:
+            self._messages.append(Message.assistant(tuple(parts), origin=origin))
+            self._remember(parts)
+
+    def _remember(self, parts: Iterable[ContentPart]) -> None:
+        for part in parts:
+            if isinstance(part, ToolCallPart) and not part.provider_executed:
+                self._calls[part.id] = part
+
+    def _hosted(self, echo: HostedItem) -> list[ContentPart]:
+        """Return what stands for an item of which no state came back."""
+        native, type_ = echo.native, str(echo.native.get("type"))
+        if echo.call is not None:
+            return [echo.call]
+        if self._native:
+            return [ProviderPart(METADATA_KEY, native)]
+        if type_ == "image_generation_call" and (data := decode_base64(native.get("result"))):
+            return [ImagePart(data=data)]
+        returned = native.get(_HOSTED.get(type_) or "")
+        if returned in (None, "", []):
+            why = f"a {type_} item without its result has no form at the upstream"
+            self._notes.dropped("hosted-tool-dropped", echo.path, why)
+            return []
+        name = str_or_none(native.get("name")) or type_.removesuffix("_call")
+        call = ToolCallPart(str(native.get("id")), function_name(name), _input(native))
+        result = ToolResultPart(call.id, returned, name=call.name)
+        return [call, result]
+
+
+def _input(native: Item) -> Any:
+    """Return what a hosted tool was called with."""
+    if isinstance(native.get("arguments"), str):
+        return object_or_empty(json_or_text(native["arguments"]))
+    return {name: native[name] for name in ("code", "queries") if native.get(name) is not None}
+
+
+def _with_phase(part: ContentPart, phase: str | None) -> ContentPart:
+    if phase is None or not isinstance(part, TextPart):
+        return part
+    return evolve(part, provider_metadata={METADATA_KEY: {"phase": phase}})

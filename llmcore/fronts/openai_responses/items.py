@@ -1,0 +1,391 @@
+"""Items of the output: messages, reasoning, hosted tools, and what comes whole."""
+
+import base64
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Protocol
+
+from llmcore.fronts.answer_record import AnswerRecord, shown_part
+from llmcore.fronts.opaque_state import ShownPart
+from llmcore.fronts.openai_responses.content import (
+    annotations_of,
+    delta_logprobs,
+    logprobs_of,
+    read_content,
+    refusal_part,
+    text_part,
+)
+from llmcore.fronts.openai_responses.events import EventWriter
+from llmcore.protocols.diagnostics import Notes
+from llmcore.protocols.native_json import object_or_empty, objects, str_or_none, text_or_json
+from llmcore.protocols.openai_responses.names import METADATA_KEY
+from llmcore.schema.content import ContentPart, TextPart
+from llmcore.schema.events import (
+    File,
+    ProviderEvent,
+    ReasoningDelta,
+    ReasoningEnd,
+    TextDelta,
+    TextEnd,
+    TextStart,
+    ToolCall,
+    ToolResult,
+)
+
+# -- messages and reasoning
+
+
+Item = dict[str, Any]
+
+
+class OpenItem(Protocol):
+    """The interface of all items."""
+
+    def close(self, status: str) -> None:
+        """End the item."""
+
+
+class MessageItem:
+    """Texts and refusals in a row: one message."""
+
+    def __init__(
+        self,
+        item_id: str,
+        writer: EventWriter,
+        record: AnswerRecord,
+        notes: Notes,
+        *,
+        logprobs: bool,
+    ) -> None:
+        self._id = item_id
+        self._writer = writer
+        self._record = record
+        self._notes = notes
+        self._logprobs = logprobs
+        self._content: list[Item] = []
+        self._refusal: bool | None = None
+        self._phase: str | None = None
+        writer.item_added(self._item("in_progress"))
+
+    def _item(self, status: str) -> Item:
+        item: Item = {"id": self._id, "type": "message", "status": status, "role": "assistant"}
+        item["content"] = list(self._content)
+        return {**item, "phase": self._phase} if self._phase else item
+
+    def _place(self) -> dict[str, Any]:
+        return {
+            "item_id": self._id,
+            "output_index": self._writer.index,
+            "content_index": len(self._content),
+        }
+
+    def start(self, start: TextStart) -> None:
+        """Begin a part."""
+        self._refusal = start.refusal
+        part = refusal_part("") if start.refusal else text_part("")
+        self._writer.write("response.content_part.added", **self._place(), part=part)
+
+    def delta(self, event: TextDelta) -> dict[str, Any]:
+        """Return the event of more text, but for its number: the per-token path."""
+        place = {
+            "item_id": self._id,
+            "output_index": self._writer.index,
+            "content_index": len(self._content),
+            "delta": event.text,
+        }
+        if self._refusal:
+            return {"type": "response.refusal.delta", "sequence_number": 0, **place}
+        place["logprobs"] = delta_logprobs(event.logprobs) if self._logprobs else []
+        return {"type": "response.output_text.delta", "sequence_number": 0, **place}
+
+    def end(self, event: TextEnd) -> None:
+        """End the open part."""
+        part = self._refused(event) if self._refusal else self._said(event)
+        self._writer.write("response.content_part.done", **self._place(), part=part)
+        self._content.append(part)
+        self._refusal = None
+        self._phase = self._phase or str_or_none(
+            object_or_empty(event.provider_metadata.get(METADATA_KEY)).get("phase")
+        )
+        self._record.show(shown_part(event), read_content([part], "")[0])
+
+    def _refused(self, event: TextEnd) -> Item:
+        self._writer.write("response.refusal.done", **self._place(), refusal=event.text)
+        return refusal_part(event.text)
+
+    def _said(self, event: TextEnd) -> Item:
+        place = self._place()
+        path = f"output[{self._writer.index}].content[{len(self._content)}]"
+        annotations = annotations_of(event.citations, event.text, path, self._notes)
+        for number, annotation in enumerate(annotations):
+            self._writer.write(
+                "response.output_text.annotation.added",
+                **place,
+                annotation_index=number,
+                annotation=annotation,
+            )
+        tokens = event.logprobs if self._logprobs else ()
+        self._writer.write(
+            "response.output_text.done", **place, text=event.text, logprobs=delta_logprobs(tokens)
+        )
+        return text_part(event.text, annotations, logprobs_of(tokens))
+
+    def close(self, status: str) -> None:
+        """End the message."""
+        self._writer.item_done(self._item(status))
+
+
+class ReasoningItem:
+    """Segments of thinking in a row: one reasoning item, with the state that it seals."""
+
+    def __init__(
+        self,
+        item_id: str,
+        writer: EventWriter,
+        record: AnswerRecord,
+        *,
+        in_summary: bool,
+        show_state: bool,
+    ) -> None:
+        self._id = item_id
+        self._writer = writer
+        self._record = record
+        self._in_summary = in_summary
+        self._show_state = show_state
+        self._texts: list[str] = []
+        self.open = False
+        """Whether a segment has said something and goes on."""
+        kind = "reasoning_summary" if in_summary else "reasoning"
+        self._delta_type: Final = f"response.{kind}_text.delta"
+        self._done_type: Final = f"response.{kind}_text.done"
+        self._around: Final = "reasoning_summary_part" if in_summary else "content_part"
+        self._part_type: Final = "summary_text" if in_summary else "reasoning_text"
+        writer.item_added(self._item({}))
+
+    def _item(self, state: Any) -> Item:
+        parts = [{"type": self._part_type, "text": text} for text in self._texts]
+        shown: Item = {"summary": parts if self._in_summary else []}
+        if parts and not self._in_summary:
+            shown["content"] = parts
+        return {"id": self._id, "type": "reasoning", **shown, **state}
+
+    def _place(self) -> dict[str, Any]:
+        index = "summary_index" if self._in_summary else "content_index"
+        return {
+            "item_id": self._id,
+            "output_index": self._writer.index,
+            index: len(self._texts),
+        }
+
+    def _part(self, which: str, text: str) -> None:
+        """Say where a part begins or ends; clients that add up deltas need to be told."""
+        part = {"type": self._part_type, "text": text}
+        self._writer.write(f"response.{self._around}.{which}", **self._place(), part=part)
+
+    def begin(self) -> None:
+        """Begin a part, unless one is open."""
+        if not self.open:
+            self.open = True
+            self._part("added", "")
+
+    def delta(self, event: ReasoningDelta) -> dict[str, Any]:
+        """Return the event of more thinking, but for its number: the per-token path."""
+        return {
+            "type": self._delta_type,
+            "sequence_number": 0,
+            **self._place(),
+            "delta": event.text,
+        }
+
+    def end(self, event: ReasoningEnd) -> None:
+        """End a segment; one without text is not shown."""
+        if self.open:
+            self._writer.write(self._done_type, **self._place(), text=event.text)
+            self._part("done", event.text)
+            self._texts.append(event.text)
+        self.open = False
+        self._record.show(shown_part(event))
+
+    def close(self, status: str) -> None:
+        """End the item, and seal what came so far."""
+        state = self._record.seal()
+        stored = self._item(state)
+        self._writer.item_done(stored if self._show_state else self._item({}), stored)
+
+
+# -- hosted tools
+
+
+LIFECYCLE: Final[Mapping[str, tuple[str, ...]]] = {
+    "web_search_call": ("in_progress", "searching", "completed"),
+    "file_search_call": ("in_progress", "searching", "completed"),
+    "code_interpreter_call": ("in_progress", "interpreting", "completed"),
+    "image_generation_call": ("in_progress", "generating", "completed"),
+    "mcp_call": ("in_progress", "completed"),
+}
+"""Events of their own that items have between their beginning and their end; the last one
+belongs to the end."""
+
+_SEARCHES: Final = frozenset({"web_search", "google_search", "x_search", "nova_grounding"})
+_CODE: Final = frozenset({"code_execution", "code_interpreter", "nova_code_interpreter"})
+_PREFIXES: Final = {"web_search_call": "ws", "code_interpreter_call": "ci", "mcp_call": "mcp"}
+
+
+def hosted_type(call: ToolCall) -> str:
+    """Return the type of the item that *call* becomes."""
+    native = str_or_none(_native(call).get("type"))
+    if native is not None:
+        return native
+    if call.name in _SEARCHES:
+        return "web_search_call"
+    return "code_interpreter_call" if call.name in _CODE else "mcp_call"
+
+
+def hosted_prefix(call: ToolCall) -> str:
+    """Return the prefix of the item's id."""
+    return _PREFIXES.get(hosted_type(call), "item")
+
+
+def hosted_item(
+    call: ToolCall,
+    result: ToolResult | None,
+    files: list[File],
+    *,
+    item_id: str,
+    provider: str,
+    status: str,
+) -> dict[str, Any]:
+    """Return the item of a call, as far as it has got."""
+    native = _native(call)
+    if native:
+        return _hosted_native_item(native, files, item_id, status)
+    item = {"id": item_id, "type": hosted_type(call), "status": _status(result, status)}
+    match item["type"]:
+        case "web_search_call":
+            return {**item, "action": _search(call, result)}
+        case "code_interpreter_call":
+            return {**item, **_code(call, result)}
+        case _:
+            arguments = text_or_json(call.arguments)
+            named = {"server_label": provider or "upstream", "name": call.name}
+            output = None if result is None else _text(result)
+            return {**item, **named, "arguments": arguments, "output": output, "error": None}
+
+
+def _status(result: ToolResult | None, status: str) -> str:
+    return "failed" if result is not None and result.is_error else status
+
+
+def _native(call: ToolCall) -> Mapping[str, Any]:
+    return object_or_empty(object_or_empty(call.provider_metadata.get(METADATA_KEY)).get("item"))
+
+
+def _hosted_native_item(
+    native: Mapping[str, Any], files: list[File], item_id: str, status: str
+) -> dict[str, Any]:
+    item = {**native, "id": item_id}
+    if status == "in_progress" and "status" in item:
+        item["status"] = status
+    if item["type"] == "image_generation_call":
+        item["result"] = picture(files[0]) if files else None
+    return item
+
+
+def picture(file: File) -> str | None:
+    """Return a file as the base64 of `image_generation_call`; None if it has no bytes."""
+    return base64.b64encode(file.data).decode() if file.data else None
+
+
+def _search(call: ToolCall, result: ToolResult | None) -> dict[str, Any]:
+    """Return what was searched for, and what was found."""
+    arguments = object_or_empty(call.arguments)
+    given = arguments.get("queries")
+    queries = [one for one in given if isinstance(one, str)] if isinstance(given, list) else []
+    query = str_or_none(arguments.get("query")) or (queries[0] if queries else "")
+    action: dict[str, Any] = {"type": "search", "query": query}
+    if queries:
+        action["queries"] = queries
+    found = result.content if result is not None else None
+    pages = objects(found) or objects(object_or_empty(found).get("sources"))
+    sources = [
+        {"type": "url", "url": page["url"]} for page in pages if str_or_none(page.get("url"))
+    ]
+    return {**action, "sources": sources} if sources else action
+
+
+def _code(call: ToolCall, result: ToolResult | None) -> dict[str, Any]:
+    code = str_or_none(object_or_empty(call.arguments).get("code"))
+    text = "" if result is None else _text(result)
+    return {
+        "code": code if code is not None else text_or_json(call.arguments),
+        "container_id": "",
+        "outputs": [{"type": "logs", "logs": text}] if text else None,
+    }
+
+
+def _text(result: ToolResult) -> str:
+    content = result.content
+    if isinstance(content, tuple):
+        return "".join(part.text for part in content if isinstance(part, TextPart))
+    return text_or_json(content)
+
+
+# -- items that come whole
+
+
+def show_file(
+    event: File,
+    new_id: Callable[[str], str],
+    writer: EventWriter,
+    record: AnswerRecord,
+    notes: Notes,
+) -> None:
+    """Show a picture; any other file is kept, and named in a Diagnostic."""
+    part, result = shown_part(event), picture(event)
+    if result is None or not str(event.media_type).startswith("image/"):
+        why = "the API has no form for files other than pictures; it stays in the conversation"
+        notes.dropped("file-dropped", f"output[{writer.index}]", why)
+        record.show(part)
+        return
+    show_item(_picture_item(new_id("ig"), result, event.media_type), writer)
+    if part is not None:
+        record.add(ShownPart(parts=(part,), item_type="image_generation_call"))
+
+
+def show_native(
+    event: ProviderEvent, part: ContentPart, writer: EventWriter, record: AnswerRecord
+) -> None:
+    """Show an item of a Responses upstream as it is; what others made is kept unseen."""
+    item = _native_item(event.data, event.provider)
+    if item is None:
+        record.show(part)
+        return
+    show_item(item, writer)
+    record.add(ShownPart(parts=(part,), item_type=str(item["type"])))
+
+
+def show_item(item: Item, writer: EventWriter) -> None:
+    """Show an item from its beginning to its end."""
+    type_ = str(item["type"])
+    begun = {**item, "status": "in_progress"} if "status" in item else item
+    writer.item_added({**begun, "result": None} if "result" in item else begun)
+    for name in LIFECYCLE.get(type_, ()):
+        writer.write(f"response.{type_}.{name}", item_id=item["id"], output_index=writer.index)
+    writer.item_done(item)
+
+
+def _picture_item(item_id: str, result: str, media_type: str | None) -> Item:
+    form = (media_type or "image/png").partition("/")[2].partition("+")[0]
+    return {
+        "id": item_id,
+        "type": "image_generation_call",
+        "status": "completed",
+        "result": result,
+        **({"output_format": form} if form in ("png", "webp", "jpeg", "gif", "svg") else {}),
+    }
+
+
+def _native_item(data: Any, provider: str) -> Item | None:
+    """Return what the upstream's own Responses API made, such as a compaction; else None."""
+    native = object_or_empty(data)
+    is_item = str_or_none(native.get("type")) and str_or_none(native.get("id"))
+    return dict(native) if provider == METADATA_KEY and is_item else None

@@ -1,0 +1,236 @@
+"""Calls as output items, written event by event: those the client runs, those the provider ran.
+
+Source: https://developers.openai.com/api/reference/resources/responses/streaming-events, read
+November 2026.
+"""
+
+from typing import Any
+
+from llmcore.fronts.answer_record import AnswerRecord, shown_call_id, shown_part
+from llmcore.fronts.freeform_input import FreeformInput
+from llmcore.fronts.front import NewId
+from llmcore.fronts.opaque_state import ShownPart
+from llmcore.fronts.openai_responses.calls import ID_PREFIXES, call_item, call_part
+from llmcore.fronts.openai_responses.events import EventWriter
+from llmcore.fronts.openai_responses.items import LIFECYCLE, hosted_item, hosted_prefix, hosted_type
+from llmcore.fronts.policy import RegisteredTool
+from llmcore.fronts.tool_registry import ToolEntry, ToolRegistry
+from llmcore.protocols.diagnostics import Notes
+from llmcore.protocols.native_json import object_or_empty, str_or_none
+from llmcore.protocols.openai_responses.names import METADATA_KEY
+from llmcore.schema import json
+from llmcore.schema.events import (
+    File,
+    ToolCall,
+    ToolInputDelta,
+    ToolInputStart,
+    ToolResult,
+)
+
+Item = dict[str, Any]
+
+
+class CallItem:
+    """A call that the client runs."""
+
+    def __init__(
+        self,
+        start: ToolInputStart,
+        registry: ToolRegistry,
+        registered: tuple[RegisteredTool, ...],
+        new_id: NewId,
+        writer: EventWriter,
+        record: AnswerRecord,
+        notes: Notes,
+    ) -> None:
+        self._start = start
+        self._entry = registry.of_upstream(start.name)
+        self._registry = registry
+        self._registered = registered
+        self._new_id = new_id
+        self._call_id = shown_call_id(start.id)
+        self._writer = writer
+        self._record = record
+        self._notes = notes
+        self._said: list[str] = []
+        self._freeform: FreeformInput | None = None
+        self._event = ""
+        self._call: ToolCall | None = None
+        self._begin()
+
+    def _begin(self) -> None:
+        kind = self._entry.kind if self._entry else "function"
+        if self._start.kind == "custom" and self._entry is None:
+            name = self._start.name
+            self._entry = ToolEntry(upstream=name, kind="custom", name=name, native=True)
+            kind = "custom"
+        self._id = self._new_id(ID_PREFIXES[kind])
+        if kind == "function":
+            self._event = "response.function_call_arguments"
+        elif kind == "custom":
+            self._event = "response.custom_tool_call_input"
+            self._freeform = None if self._start.kind == "custom" else FreeformInput()
+        if self._event:
+            self._writer.item_added(self._item("", "in_progress") or {})
+
+    def _item(self, text: str, status: str) -> Item | None:
+        return call_item(
+            self._entry,
+            item_id=self._id,
+            call_id=self._call_id,
+            name=self._start.name,
+            text=text,
+            status=status,
+        )
+
+    def _place(self) -> dict[str, Any]:
+        return {"item_id": self._id, "output_index": self._writer.index}
+
+    def delta(self, event: ToolInputDelta) -> dict[str, Any] | None:
+        """Return the event of more input, but for its number; None if there is nothing to say."""
+        if not self._event:
+            return None
+        text = event.text if self._freeform is None else self._freeform.feed(event.text)
+        if not text:
+            return None
+        self._said.append(text)
+        type_ = f"{self._event}.delta"
+        return {"type": type_, "sequence_number": 0, **self._place(), "delta": text}
+
+    def call(self, event: ToolCall, text: str) -> None:
+        """Emit the whole call, whose input was *text*."""
+        self._call = event
+        if not self._event:
+            self._end_held(event, text)
+            return
+        self._say_rest(text)
+        whole = text if self._freeform is None and text.strip() else "".join(self._said)
+        name = "input" if self._event.endswith("input") else "arguments"
+        self._writer.write(f"{self._event}.done", **self._place(), **{name: whole})
+        cut = event.kind == "function" and not _is_json(whole)
+        self._done(self._item(whole, "incomplete" if cut else "completed") or {})
+
+    def _say_rest(self, text: str) -> None:
+        """Say what the whole input has beyond its deltas: a function's must be JSON."""
+        if self._freeform is not None:
+            rest = self._freeform.close()
+        else:
+            rest = "{}" if self._start.kind == "function" and not text.strip() else ""
+        if rest:
+            self._said.append(rest)
+            self._writer.write(f"{self._event}.delta", **self._place(), delta=rest)
+
+    def _end_held(self, event: ToolCall, text: str) -> None:
+        """Write an item that has a form of its own, and is shown once it is whole."""
+        item = self._item(text, "completed")
+        if item is None:
+            self._notes.noted(
+                "invalid-tool-arguments",
+                f"output[{self._writer.index}]",
+                f"the arguments of {self._start.name} do not fit the tool: a plain function call",
+            )
+            self._entry = None
+            self._id = self._new_id(ID_PREFIXES["function"])
+            item = self._item(text or "{}", "completed") or {}
+            self._write_plain(item)
+            return
+        begun = {**item, "status": "in_progress"}
+        self._writer.item_added(begun)
+        self._done(item)
+
+    def _write_plain(self, item: Item) -> None:
+        self._writer.item_added({**item, "arguments": "", "status": "in_progress"})
+        event, text = "response.function_call_arguments", item["arguments"]
+        self._writer.write(f"{event}.delta", **self._place(), delta=text)
+        self._writer.write(f"{event}.done", **self._place(), arguments=text)
+        self._done(item)
+
+    def _done(self, item: Item) -> None:
+        assert self._call is not None  # noqa: S101  (set by the one caller)
+        as_read_by_client = call_part(item, self._registry, self._registered)
+        self._record.show(shown_part(self._call), as_read_by_client)
+        self._writer.item_done(item)
+
+    def close(self, status: str) -> None:
+        """Do nothing: a call ends with its whole input."""
+
+
+class HostedItem:
+    """A tool that the provider ran: shown when it is called, done when it returned."""
+
+    def __init__(
+        self, new_id: NewId, writer: EventWriter, record: AnswerRecord, provider: str
+    ) -> None:
+        self._new_id = new_id
+        self._writer = writer
+        self._record = record
+        self._provider = provider
+        self._files: list[File] = []
+        self._result: ToolResult | None = None
+        self._call: ToolCall | None = None
+        self._id = ""
+
+    @property
+    def draws(self) -> bool:
+        """Whether the call's files are pictures that it drew."""
+        return self._call is not None and hosted_type(self._call) == "image_generation_call"
+
+    def answers(self, event: ToolResult) -> bool:
+        """Return whether *event* is the call's result."""
+        return self._call is not None and self._call.id == event.tool_call_id
+
+    def call(self, event: ToolCall) -> None:
+        """Show the call."""
+        self._call = event
+        native = object_or_empty(
+            object_or_empty(event.provider_metadata.get(METADATA_KEY)).get("item")
+        )
+        self._id = str_or_none(native.get("id")) or self._new_id(hosted_prefix(event))
+        self._writer.item_added(self._item(event, "in_progress"))
+        for name in LIFECYCLE.get(hosted_type(event), ())[:-1]:
+            self._lifecycle(event, name)
+
+    def _item(self, call: ToolCall, status: str) -> Item:
+        return hosted_item(
+            call,
+            self._result,
+            self._files,
+            item_id=self._id,
+            provider=self._provider,
+            status=status,
+        )
+
+    def _lifecycle(self, call: ToolCall, name: str) -> None:
+        type_ = f"response.{hosted_type(call)}.{name}"
+        self._writer.write(type_, item_id=self._id, output_index=self._writer.index)
+
+    def result(self, event: ToolResult) -> None:
+        """Emit the result of the tool."""
+        self._result = event
+
+    def file(self, event: File) -> None:
+        """Emit a file that the tool made."""
+        self._files.append(event)
+
+    def close(self, status: str) -> None:
+        """End the item."""
+        call = self._call
+        if call is None:
+            return
+        item = self._item(call, "completed")
+        failed = item.get("status") == "failed" and hosted_type(call) == "mcp_call"
+        for name in LIFECYCLE.get(hosted_type(call), ())[-1:]:
+            self._lifecycle(call, "failed" if failed else name)
+        made = (call, *self._files, self._result)
+        parts = [shown_part(event) for event in made if event is not None]
+        self._record.add(ShownPart(parts=tuple(filter(None, parts)), item_type=str(item["type"])))
+        self._writer.item_done(item)
+
+
+def _is_json(text: str) -> bool:
+    """Return whether a call's input came whole: one that was cut off must not be run."""
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True

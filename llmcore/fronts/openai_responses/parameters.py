@@ -1,0 +1,291 @@
+"""The parameters of a request besides its conversation and its tools.
+
+Source: https://developers.openai.com/api/reference/resources/responses/methods/create, read
+November 2026. What our request has a field for goes there; the rest goes by its native name to
+upstreams whose API has it, and is named in a Diagnostic for others.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final, TypeVar
+
+from llmcore.fronts.errors import invalid
+from llmcore.protocols.anthropic_messages.names import PROTOCOL_ID as MESSAGES
+from llmcore.protocols.diagnostics import Notes
+from llmcore.protocols.native_json import object_or_empty, str_or_none
+from llmcore.protocols.openai_chat.names import PROTOCOL_ID as CHAT
+from llmcore.protocols.openai_responses.names import PROTOCOL_ID as RESPONSES
+from llmcore.protocols.registry import protocol_by_id
+from llmcore.schema.options import (
+    CachePolicy,
+    GenerationOptions,
+    ReasoningOptions,
+    ResponseFormat,
+)
+
+_T = TypeVar("_T")
+
+Body = Mapping[str, Any]
+
+
+# -- refused
+
+
+def refuse_unsupported(body: Body) -> None:
+    """Raise FrontError for what would change the meaning of the answer if it were left out."""
+    if body.get("background"):
+        raise invalid(
+            "The bridge answers only while the client waits: leave background out.", "background"
+        )
+    if body.get("conversation") is not None:
+        raise invalid(
+            "The bridge keeps no conversations. Use previous_response_id, or send all items.",
+            "conversation",
+        )
+    if body.get("prompt") is not None:
+        raise invalid("The bridge has no prompt templates: send the text itself.", "prompt")
+
+
+# -- typed reading
+
+
+def read(body: Body, name: str, kind: type[_T], path: str = "") -> _T | None:
+    """Return a field of *body*; None if it is missing or null, FrontError for another type."""
+    value = body.get(name)
+    if value is None:
+        return None
+    if kind is float and type(value) is int:
+        value = float(value)
+    if type(value) is not kind:
+        place = f"{path}{name}"
+        raise invalid(f"{place} must be a {_WORDS[kind]}.", place, "invalid_type")
+    return value
+
+
+_WORDS: Final[Mapping[type, str]] = {
+    bool: "boolean",
+    dict: "JSON object",
+    float: "number",
+    int: "whole number",
+    list: "list",
+    str: "text",
+}
+
+
+_TYPES: Final[Mapping[str, type]] = {
+    "background": bool,
+    "max_tool_calls": int,
+    "metadata": dict,
+    "previous_response_id": str,
+    "safety_identifier": str,
+    "service_tier": str,
+    "truncation": str,
+    "user": str,
+}
+"""Fields that nothing else reads by their type, and that every response repeats."""
+
+
+def check_types(body: Body) -> None:
+    """Raise FrontError for a field that a response could not repeat."""
+    for name, kind in _TYPES.items():
+        read(body, name, kind)
+    for name, value in object_or_empty(body.get("metadata")).items():
+        if not isinstance(value, str):
+            place = f"metadata.{name[:100]}"
+            raise invalid(f"{place} must be a text.", place, "invalid_type")
+
+
+# -- fields of our own request
+
+
+def read_generation(body: Body) -> GenerationOptions:
+    """Return sampling and limits."""
+    included = read(body, "include", list) or []
+    top_logprobs = read(body, "top_logprobs", int)
+    wants_logprobs = "message.output_text.logprobs" in included or bool(top_logprobs)
+    return GenerationOptions(
+        temperature=read(body, "temperature", float),
+        top_p=read(body, "top_p", float),
+        max_tokens=read(body, "max_output_tokens", int),
+        presence_penalty=read(body, "presence_penalty", float),
+        frequency_penalty=read(body, "frequency_penalty", float),
+        logprobs=True if wants_logprobs else None,
+        top_logprobs=top_logprobs or None,
+    )
+
+
+_SUMMARIES: Final = ("auto", "concise", "detailed", "none")
+
+
+def read_reasoning(body: Body) -> ReasoningOptions | None:
+    """Return how much the model is to think; None if the request does not say."""
+    wanted = read(body, "reasoning", dict)
+    if not wanted:
+        return None
+    effort = read(wanted, "effort", str, "reasoning.")
+    summary: Any = wanted.get("summary") or wanted.get("generate_summary")
+    if summary not in (None, *_SUMMARIES):
+        raise invalid(
+            f"reasoning.summary must be one of {', '.join(_SUMMARIES)}.", "reasoning.summary"
+        )
+    if effort is None and summary is None:
+        return None
+    return ReasoningOptions(effort=effort, summary=summary)
+
+
+def read_format(body: Body) -> ResponseFormat | None:
+    """Return the shape that the answer's text is to have; None for free text."""
+    form = read(read(body, "text", dict) or {}, "format", dict, "text.")
+    if form is None or form.get("type") == "text":
+        return None
+    if form.get("type") == "json_object":
+        return ResponseFormat.json()
+    if form.get("type") != "json_schema":
+        raise invalid(
+            "text.format.type must be text, json_object or json_schema.", "text.format.type"
+        )
+    schema = read(form, "schema", dict, "text.format.")
+    if schema is None:
+        raise invalid("text.format needs a schema.", "text.format.schema")
+    return ResponseFormat.json_schema(
+        schema,
+        name=str_or_none(form.get("name")) or "response",
+        description=str_or_none(form.get("description")),
+        strict=read(form, "strict", bool, "text.format."),
+    )
+
+
+def read_cache(body: Body) -> CachePolicy:
+    """Return what steers the prompt cache."""
+    options = read(body, "prompt_cache_options", dict) or {}
+    retention = read(body, "prompt_cache_retention", str) or str_or_none(options.get("ttl"))
+    return CachePolicy(key=read(body, "prompt_cache_key", str), retention=retention)
+
+
+# -- native fields
+
+_PASSED: Final[Mapping[str, frozenset[str]]] = {
+    RESPONSES: frozenset(
+        {"max_tool_calls", "moderation", "safety_identifier", "service_tier", "truncation", "user"}
+    ),
+    CHAT: frozenset({"safety_identifier", "service_tier", "user"}),
+}
+"""Parameters that an API takes by the same name."""
+_SILENT: Final[Mapping[str, frozenset[object]]] = {
+    "service_tier": frozenset({"auto", "default"}),
+    "truncation": frozenset({"disabled"}),
+}
+"""Values that say only what is so anyway."""
+_OPTIONAL: Final = (
+    "access_programs",
+    "context_management",
+    "image",
+    "max_tool_calls",
+    "moderation",
+    "safety_identifier",
+    "service_tier",
+    "truncation",
+    "user",
+)
+_UNDERSTOOD: Final = frozenset(
+    {
+        *_OPTIONAL,
+        "background",
+        "background_options",
+        "client_metadata",
+        "conversation",
+        "frequency_penalty",
+        "generate",
+        "include",
+        "input",
+        "instructions",
+        "max_output_tokens",
+        "metadata",
+        "model",
+        "parallel_tool_calls",
+        "presence_penalty",
+        "previous_response_id",
+        "prompt",
+        "prompt_cache_key",
+        "prompt_cache_options",
+        "prompt_cache_retention",
+        "reasoning",
+        "store",
+        "stream",
+        "stream_options",
+        "temperature",
+        "text",
+        "tool_choice",
+        "tools",
+        "top_logprobs",
+        "top_p",
+        "type",
+    }
+)
+
+
+def provider_options(
+    body: Body, protocol_id: str | None, notes: Notes
+) -> dict[str, dict[str, Any]]:
+    """Return the native fields for the upstream, and name what has no place there."""
+    options: dict[str, Any] = {}
+    passed = _PASSED.get(protocol_id or "", frozenset())
+    for name in _OPTIONAL:
+        value = body.get(name)
+        if value is None or (not isinstance(value, dict | list) and value in _quiet(name)):
+            continue
+        if name in passed:
+            options[name] = value
+        elif name in ("user", "safety_identifier") and protocol_id == MESSAGES:
+            options["metadata"] = {"user_id": str(value)}
+        else:
+            notes.dropped("unsupported-parameter", name, f"the upstream takes no {name}")
+    options |= _verbosity(body, protocol_id, notes) | _thinking(body, protocol_id, notes)
+    _note_unknown(body, notes)
+    if not protocol_id or not options:
+        return {}
+    return {protocol_by_id(protocol_id).metadata_key: options}
+
+
+def _quiet(name: str) -> frozenset[object]:
+    return _SILENT.get(name, frozenset())
+
+
+def _verbosity(body: Body, protocol_id: str | None, notes: Notes) -> dict[str, Any]:
+    verbosity = read(read(body, "text", dict) or {}, "verbosity", str, "text.")
+    if verbosity is None:
+        return {}
+    if protocol_id == RESPONSES:
+        return {"text": {"verbosity": verbosity}}
+    if protocol_id == CHAT:
+        return {"verbosity": verbosity}
+    if verbosity != "medium":
+        notes.dropped("unsupported-parameter", "text.verbosity", "the upstream takes no verbosity")
+    return {}
+
+
+_MAX_UNKNOWN: Final = 100
+
+_STANDARD: Final = {"context": "auto", "mode": "standard"}
+
+
+def _thinking(body: Body, protocol_id: str | None, notes: Notes) -> dict[str, Any]:
+    """Return what a request says of thinking that only the Responses API has a word for."""
+    wanted = object_or_empty(body.get("reasoning"))
+    own = {
+        name: wanted[name]
+        for name, usual in _STANDARD.items()
+        if wanted.get(name) not in (None, usual)
+    }
+    if protocol_id == RESPONSES:
+        return {"reasoning": own} if own else {}
+    for name in own:
+        notes.dropped("unsupported-parameter", f"reasoning.{name}", f"the upstream takes no {name}")
+    return {}
+
+
+def _note_unknown(body: Body, notes: Notes) -> None:
+    unknown = [name for name in body if name not in _UNDERSTOOD]
+    for name in unknown[:_MAX_UNKNOWN]:
+        notes.dropped("unknown-parameter", str(name)[:100], "the bridge does not know it")
+    if more := unknown[_MAX_UNKNOWN:]:
+        notes.dropped("unknown-parameter", "", f"{len(more)} more fields that are not known")

@@ -1,0 +1,352 @@
+"""A request of the Responses API, read as a request of ours.
+
+Sources, read November 2026:
+https://developers.openai.com/api/reference/resources/responses/methods/create, and, for the fields
+that a response repeats of its request, https://developers.openai.com/api/reference/resources/responses.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from attrs import evolve, frozen
+
+from llmcore.fronts.billing_line import without_billing_line
+from llmcore.fronts.errors import FrontError, invalid
+from llmcore.fronts.front import NewId
+from llmcore.fronts.openai_responses.compaction import wants_compaction
+from llmcore.fronts.openai_responses.errors import previous_response_not_found
+from llmcore.fronts.openai_responses.input import (
+    FindItem,
+    InputReader,
+    References,
+    read_items,
+    required_references,
+    shown_items,
+)
+from llmcore.fronts.openai_responses.parameters import (
+    check_types,
+    provider_options,
+    read,
+    read_cache,
+    read_format,
+    read_generation,
+    read_reasoning,
+    refuse_unsupported,
+)
+from llmcore.fronts.openai_responses.state import Conversation
+from llmcore.fronts.openai_responses.tools import ToolCollector, ToolOffer, read_tool_choice
+from llmcore.fronts.policy import TranslationPolicy
+from llmcore.fronts.sealer import Sealer
+from llmcore.fronts.tool_registry import ToolRegistry
+from llmcore.protocols.anthropic_messages.names import PROTOCOL_ID as MESSAGES
+from llmcore.protocols.diagnostics import Notes
+from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
+from llmcore.protocols.openai_responses.names import PROTOCOL_ID
+from llmcore.schema.diagnostics import Diagnostic
+from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.json import JsonObject
+from llmcore.schema.messages import Message
+from llmcore.schema.model import Model
+from llmcore.schema.request import LLMRequest
+from llmcore.schema.result import Failure, Result, Success
+
+__all__ = ["References", "Translation", "required_references", "translate"]
+
+_ENCRYPTED_REASONING: Final = "reasoning.encrypted_content"
+_ITEMS: Final = frozenset(
+    {
+        _ENCRYPTED_REASONING,
+        "message.output_text.logprobs",
+        "web_search_call.action.sources",
+        "code_interpreter_call.outputs",
+        "file_search_call.results",
+        "message.input_image.image_url",
+        "web_search_call.results",
+        "computer_call_output.output.image_url",
+    }
+)
+
+
+@frozen(kw_only=True)
+class Translation:
+    """A request for the upstream, and all that its answer is written with."""
+
+    request: LLMRequest
+    registry: ToolRegistry
+    """The client's tools by their functions, those of earlier turns included."""
+    input_items: tuple[JsonObject, ...]
+    """The input as items with ids, for listings."""
+    echo: JsonObject
+    """The fields of the request that every form of the response repeats."""
+    messages: tuple[Message, ...]
+    """The whole conversation, without instructions: what is kept if the answer is."""
+    before: tuple[Message, ...] = ()
+    """Of these, what `previous_response_id` brought."""
+    policy: TranslationPolicy
+    seal: Sealer
+    diagnostics: tuple[Diagnostic, ...] = ()
+    stream: bool = False
+    store: bool = True
+    include: frozenset[str] = frozenset()
+    """Further fields that the client asks for."""
+    compacts: bool = False
+    """Whether the answer is a summary, to be sent as a `compaction` item."""
+
+    @property
+    def shows_state(self) -> bool:
+        """Whether the client wants encrypted reasoning."""
+        return _ENCRYPTED_REASONING in self.include
+
+    @property
+    def structured(self) -> bool:
+        """Whether the answer's text is to be JSON."""
+        return self.request.response_format is not None
+
+
+def translate(
+    body: JsonObject,
+    *,
+    previous: Conversation | None,
+    find_item: FindItem,
+    model: Model | str,
+    provider: str | None = None,
+    policy: TranslationPolicy,
+    seal: Sealer,
+    protocol_id: str | None,
+    new_id: NewId,
+) -> Result[Translation, FrontError]:
+    """Return what *body* asks for.
+
+    *previous* is the conversation up to `previous_response_id`, None if there is none, and
+    *find_item* knows the items that `required_references` names. *protocol_id* says what the
+    upstream speaks: it decides which native tools and parameters have a place. *new_id* makes
+    a whole id from a prefix.
+    """
+    try:
+        _check(body, previous)
+        items = read_items(body.get("input"), find_item, new_id, policy.max_items)
+        made = _translation(
+            body,
+            items,
+            previous or Conversation(model="", messages=()),
+            model=model,
+            provider=provider,
+            policy=policy,
+            seal=seal,
+            protocol_id=protocol_id,
+        )
+        return Success(made)
+    except FrontError as error:
+        return Failure(error)
+    except InvalidRequestError as error:
+        return Failure(invalid(error.message))
+    except RecursionError:
+        return Failure(invalid("The request is nested too deeply."))
+
+
+def _check(body: JsonObject, previous: Conversation | None) -> None:
+    check_types(body)
+    wanted = str_or_none(body.get("previous_response_id"))
+    if wanted and previous is None:
+        raise previous_response_not_found(wanted)
+    refuse_unsupported(body)
+
+
+def _translation(
+    body: Mapping[str, Any],
+    items: Sequence[dict[str, Any]],
+    previous: Conversation,
+    *,
+    model: Model | str,
+    provider: str | None,
+    policy: TranslationPolicy,
+    seal: Sealer,
+    protocol_id: str | None,
+) -> Translation:
+    notes = Notes()
+    body = _configured(body, items)
+    offer = _offer(body, items, ToolCollector(protocol_id, policy, notes))
+    registry = offer.registry.over(previous.tools)
+    reader = InputReader(
+        registry=registry,
+        policy=policy,
+        sealer=seal,
+        protocol_id=protocol_id,
+        notes=notes,
+        before=previous.messages,
+    )
+    messages = (*previous.messages, *reader.read(items))
+    compacts = protocol_id != PROTOCOL_ID and wants_compaction(items)
+    include = _include(body, notes)
+    request = _request(body, offer, messages, protocol_id, notes, compacts=compacts)
+    return Translation(
+        request=evolve(request, model=model, provider=provider),
+        registry=registry,
+        input_items=shown_items(tuple(items)),
+        echo=echoed(body),
+        messages=messages,
+        before=previous.messages,
+        policy=policy,
+        seal=seal,
+        diagnostics=tuple(notes.entries),
+        stream=read(body, "stream", bool) or False,
+        store=read(body, "store", bool) is not False,
+        include=include,
+        compacts=compacts,
+    )
+
+
+def _request(
+    body: Mapping[str, Any],
+    offer: ToolOffer,
+    messages: tuple[Message, ...],
+    protocol_id: str | None,
+    notes: Notes,
+    *,
+    compacts: bool,
+) -> LLMRequest:
+    """Return the request, but for its model."""
+    choice, allowed = read_tool_choice("none" if compacts else body.get("tool_choice"), offer)
+    instructions = read(body, "instructions", str)
+    empty = len(messages) == compacts  # the wish for a summary does not count
+    if empty and (compacts or not instructions):
+        raise invalid("The request is empty: input has no items.", "input")
+    request = LLMRequest(
+        model="",
+        messages=messages,
+        system=instructions or None,
+        tools=allowed.specs,
+        tool_choice=choice,
+        parallel_tool_calls=read(body, "parallel_tool_calls", bool) if allowed.tools else None,
+        generation=read_generation(body),
+        response_format=None if compacts else read_format(body),
+        reasoning=read_reasoning(body),
+        cache=read_cache(body),
+        provider_options=provider_options(body, protocol_id, notes),
+    )
+    return request if protocol_id == MESSAGES else without_billing_line(request, notes)
+
+
+def _offer(
+    body: Mapping[str, Any], items: Sequence[dict[str, Any]], collector: ToolCollector
+) -> ToolOffer:
+    """Return all tools: the request's, and those that items of its input bring."""
+    collector.add_all(body.get("tools"), "tools")
+    for index, item in enumerate(items):
+        if item["type"] in ("additional_tools", "tool_search_output"):
+            collector.add_all(item.get("tools"), f"input[{index}].tools", replace=True)
+    return collector.offer()
+
+
+def _include(body: Mapping[str, Any], notes: Notes) -> frozenset[str]:
+    wanted = frozenset(map(str, read(body, "include", list) or ()))
+    for name in sorted(wanted - _ITEMS):
+        notes.dropped("unsupported-parameter", "include", f"there is no {name[:100]}")
+    return wanted
+
+
+def _configured(body: Mapping[str, Any], items: Sequence[dict[str, Any]]) -> Mapping[str, Any]:
+    """Return *body* as later items of its input change it."""
+    for item in items:
+        if item["type"] == "configuration_update":
+            for name in ("reasoning", "text"):
+                changed = {**object_or_empty(body.get(name)), **object_or_empty(item.get(name))}
+                body = {**body, name: changed} if changed else body
+    return body
+
+
+# -- what a response repeats of its request
+
+
+_DEFAULTS: Final[Mapping[str, Any]] = {
+    "background": False,
+    "instructions": None,
+    "max_output_tokens": None,
+    "max_tool_calls": None,
+    "metadata": {},
+    "parallel_tool_calls": True,
+    "previous_response_id": None,
+    "prompt_cache_key": None,
+    "safety_identifier": None,
+    "service_tier": "default",
+    "store": True,
+    "temperature": 1.0,
+    "tool_choice": "auto",
+    "top_logprobs": 0,
+    "top_p": 1.0,
+    "truncation": "disabled",
+    "user": None,
+}
+_IF_GIVEN: Final = ("prompt_cache_retention",)
+_SECRETS: Final = frozenset({"authorization", "headers"})
+"""Credentials for an MCP server; each request brings them anew."""
+_FORMAT_DEFAULTS: Final = {"description": None, "strict": False}
+
+
+def echoed(body: Mapping[str, Any]) -> JsonObject:
+    """Return the fields of *body* that every form of its response repeats."""
+    fields = {
+        name: default if body.get(name) is None else body[name]
+        for name, default in _DEFAULTS.items()
+    }
+    given = {name: body[name] for name in _IF_GIVEN if body.get(name) is not None}
+    return {
+        **fields,
+        **given,
+        "model": body.get("model"),
+        "reasoning": _reasoning(object_or_empty(body.get("reasoning"))),
+        "text": _text(object_or_empty(body.get("text"))),
+        "tools": [_tool(tool) for tool in objects(body.get("tools"))],
+    }
+
+
+def _reasoning(wanted: Mapping[str, Any]) -> JsonObject:
+    summary = wanted.get("summary") or wanted.get("generate_summary")
+    return {
+        "effort": wanted.get("effort"),
+        "summary": None if summary == "none" else summary,
+    }
+
+
+def _text(wanted: Mapping[str, Any]) -> JsonObject:
+    form = object_or_empty(wanted.get("format")) or {"type": "text"}
+    if form.get("type") == "json_schema":
+        form = {**_FORMAT_DEFAULTS, "name": "response", **form}
+    verbosity = str_or_none(wanted.get("verbosity"))
+    return {"format": form, **({"verbosity": verbosity} if verbosity else {})}
+
+
+def _tool(tool: Mapping[str, Any]) -> JsonObject:
+    if tool.get("type") != "function":
+        return {name: value for name, value in tool.items() if name not in _SECRETS}
+    function = {**object_or_empty(tool.get("function")), **tool}
+    function.pop("function", None)
+    return {"description": None, "parameters": {}, "strict": True, **function}
+
+
+# -- structured output that the upstream does not enforce
+
+
+_LOST: Final = frozenset({"response-format-in-words"})
+_PATH: Final = "response_format"
+
+
+def structured_output_lost(diagnostics: Iterable[Diagnostic]) -> Diagnostic | None:
+    """Return what a prepared request says of a shape that the upstream does not enforce."""
+    for diagnostic in diagnostics:
+        if diagnostic.code in _LOST or (
+            diagnostic.path == _PATH and diagnostic.action == "dropped"
+        ):
+            return diagnostic
+    return None
+
+
+def structured_output_error(diagnostic: Diagnostic) -> FrontError:
+    """Return the error of a request whose shape the upstream does not enforce."""
+    return invalid(
+        "The upstream does not hold the model to a schema "
+        f"({diagnostic.message}). Leave text.format out, or let the bridge ask in words "
+        "(structured_output: degrade).",
+        "text.format",
+        "structured_output_unsupported",
+    )

@@ -1,0 +1,93 @@
+"""The kept parts of a response: its conversation, its answer, and its input in pages."""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from attrs import field, frozen
+
+from llmcore.fronts.errors import invalid
+from llmcore.fronts.tool_registry import ToolEntry
+from llmcore.schema.codec import from_json, to_json
+from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.schema.messages import Message
+
+# -- conversations
+
+
+@frozen(kw_only=True)
+class Conversation:
+    """All that was said up to a response, that response included."""
+
+    model: str
+    """The model's name as the client said it."""
+    messages: tuple[Message, ...]
+    tools: tuple[ToolEntry, ...] = field(default=())
+    """The client's tools that the calls of the messages mean."""
+
+    def to_json(self) -> JsonValue:
+        """Return the conversation as JSON data, for a store."""
+        return to_json(self)
+
+    @classmethod
+    def from_json(cls, data: JsonValue) -> "Conversation":
+        """Return the conversation that *data* spells; InvalidRequestError if it spells none."""
+        return from_json(cls, data)
+
+
+# -- pages
+
+
+_PAGE = 20
+_MAX_PAGE = 100
+
+
+def page(items: Sequence[JsonObject], query: Mapping[str, str]) -> JsonObject:
+    """Return the page of *items* that *query* asks for, newest first unless `order=asc`.
+
+    Raises FrontError for values that make no sense.
+    """
+    order = query.get("order", "desc")
+    if order not in ("asc", "desc"):
+        raise invalid(f"order is {order[:40]!r}, neither asc nor desc", "order")
+    limit = _limit(query.get("limit", str(_PAGE)))
+    ordered = list(items) if order == "asc" else list(reversed(items))
+    after = query.get("after")
+    if after:
+        places = [number for number, item in enumerate(ordered) if item.get("id") == after]
+        if not places:
+            raise invalid(f"after names {after[:80]!r}, which is not an input item of it", "after")
+        ordered = ordered[places[0] + 1 :]
+    shown = ordered[:limit]
+    ids: list[JsonValue] = [item.get("id") for item in shown]
+    return {
+        "object": "list",
+        "data": shown,
+        "first_id": ids[0] if ids else None,
+        "last_id": ids[-1] if ids else None,
+        "has_more": len(ordered) > limit,
+    }
+
+
+def _limit(text: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,3}", text) or not 1 <= int(text) <= _MAX_PAGE:
+        raise invalid(f"limit is {text[:40]!r}, not a number from 1 to {_MAX_PAGE}", "limit")
+    return int(text)
+
+
+# -- what is stored
+
+
+@frozen(kw_only=True)
+class Record:
+    """A response and what continues from it."""
+
+    id: str
+    owner: str
+    """The only caller that can see it."""
+    response: JsonObject
+    """The response object as the client got it."""
+    input_items: tuple[JsonObject, ...] = ()
+    conversation: JsonValue = None
+    """The conversation, in its own codec's JSON; None if nothing can continue from it."""
+    items: Mapping[str, JsonObject] = field(factory=dict)
+    """Items that later requests may refer to, by id; kept beside the record, not in it."""

@@ -1,0 +1,402 @@
+"""The tools that a request offers the model, and which of them it may or must call.
+
+The client's tools become functions; each is registered with what it stands for. Source:
+https://developers.openai.com/api/reference/resources/responses/methods/create (`tools`,
+`tool_choice`), read November 2026.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from attrs import evolve, frozen
+
+from llmcore.fronts.errors import FrontError, invalid
+from llmcore.fronts.openai_responses.native_tools import (
+    BUILTIN,
+    HOSTED_AS_FUNCTIONS,
+    is_hosted,
+    kind_of,
+    offer_hosted,
+)
+from llmcore.fronts.policy import TranslationPolicy
+from llmcore.fronts.tool_registry import ToolEntry, ToolKind, ToolRegistry, function_name
+from llmcore.protocols.diagnostics import Notes
+from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
+from llmcore.protocols.tools import freeform_description, freeform_schema
+from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.json import JsonObject
+from llmcore.schema.tools import (
+    CustomTool,
+    Grammar,
+    HostedTool,
+    ToolChoice,
+    ToolDefinition,
+    ToolSpec,
+)
+
+# -- the offer
+
+
+@frozen(kw_only=True)
+class OfferedTool:
+    """One tool as the upstream gets it."""
+
+    spec: ToolSpec
+    entry: ToolEntry | None = None
+    """The client's tool; None for one that the provider runs."""
+    type: str = ""
+    """The type by which the client named it."""
+    label: str | None = None
+    """Of an MCP server."""
+
+
+@frozen
+class ToolOffer:
+    """All tools of a request."""
+
+    tools: tuple[OfferedTool, ...] = ()
+
+    @property
+    def registry(self) -> ToolRegistry:
+        """The client's tools by their functions."""
+        return ToolRegistry(tuple(tool.entry for tool in self.tools if tool.entry))
+
+    @property
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """The tools for the upstream."""
+        return tuple(tool.spec for tool in self.tools)
+
+
+class ToolCollector:
+    """Builds the offer of one request, tool by tool."""
+
+    def __init__(self, protocol_id: str | None, policy: TranslationPolicy, notes: Notes) -> None:
+        self._protocol_id = protocol_id
+        self._policy = policy
+        self._notes = notes
+        self._tools: dict[object, OfferedTool] = {}
+        self._upstream: set[str] = set()
+        self._registered = {tool.type: tool for tool in policy.registered_tools}
+        self._as_functions = policy.hosted_tools == "function"
+
+    def offer(self) -> ToolOffer:
+        """Return all tools that were added."""
+        return ToolOffer(tuple(self._tools.values()))
+
+    def add_all(self, tools: object, path: str, *, replace: bool = False) -> None:
+        """Add a list of tools as the client wrote it.
+
+        With *replace* a tool takes the place of an earlier one of its name; without, FrontError.
+        """
+        if tools is None:
+            return
+        if not isinstance(tools, list):
+            raise invalid(f"{path} must be a list of tools.", path)
+        for index, native in enumerate(tools):
+            if not isinstance(native, dict):
+                raise invalid(f"{path}[{index}] must be an object.", f"{path}[{index}]")
+            self._add(native, f"{path}[{index}]", replace=replace)
+
+    def _add(self, native: dict[str, Any], path: str, *, replace: bool) -> None:
+        try:
+            if native.get("type") == "namespace":
+                self._add_namespace(native, path, replace=replace)
+                return
+            tool = self._tool(native, None, path)
+        except InvalidRequestError as error:
+            raise invalid(f"{path}: {error.message}", path) from error
+        if tool is not None:
+            self._put(tool, path, replace=replace)
+
+    def _add_namespace(self, native: dict[str, Any], path: str, *, replace: bool) -> None:
+        name = str_or_none(native.get("name"))
+        inner = native.get("tools")
+        if name is None or not isinstance(inner, list):
+            raise invalid(f"{path}: a namespace has a name and a list of tools.", path)
+        about = str_or_none(native.get("description"))
+        for index, item in enumerate(inner):
+            where = f"{path}.tools[{index}]"
+            tool = self._tool(object_or_empty(item), name, where)
+            if tool is None:
+                continue
+            if about and not index:
+                tool = _described(tool, f"[All tools of {name}: {about}]")
+            self._put(tool, where, replace=replace)
+
+    def _put(self, tool: OfferedTool, path: str, *, replace: bool) -> None:
+        key: object = tool.entry.identity if tool.entry else (tool.type, tool.label, "hosted")
+        if key in self._tools and not replace:
+            name = tool.entry.name if tool.entry else tool.label or tool.type
+            raise FrontError(
+                status=400,
+                message=f"Two tools are called '{name}'. Rename one, or leave it out.",
+                param=path,
+                code="tool_name_conflict",
+            )
+        if len(self._tools) >= self._policy.max_tools and key not in self._tools:
+            raise invalid(f"At most {self._policy.max_tools} tools are taken.", "tools")
+        self._tools[key] = tool
+        if tool.entry:
+            self._upstream.add(tool.entry.upstream)
+
+    # -- one tool
+
+    def _tool(self, native: dict[str, Any], namespace: str | None, path: str) -> OfferedTool | None:
+        match native.get("type"):
+            case "function":
+                return self._function(native, namespace, path)
+            case "custom":
+                return self._custom(native, namespace, path)
+            case str(type_) if type_ in self._registered:
+                registered = self._registered[type_]
+                return self._virtual(
+                    "registered", type_, registered.description, registered.parameters
+                )
+            case str(type_) if type_ in BUILTIN and (self._as_functions or not _is_remote(native)):
+                return self._builtin(type_, native)
+            case str(type_) if self._as_functions and kind_of(type_) in HOSTED_AS_FUNCTIONS:
+                return self._hosted_function(type_, native, path)
+            case str(type_) if is_hosted(type_):
+                spec = offer_hosted(native, path, self._protocol_id, self._policy, self._notes)
+                return _hosted(spec, native)
+            case type_:
+                raise invalid(
+                    f"{path}: there are no tools of the type {type_!r} here.",
+                    f"{path}.type",
+                    "unsupported_tool",
+                )
+
+    def _function(
+        self, native: dict[str, Any], namespace: str | None, path: str
+    ) -> OfferedTool | None:
+        # some clients write functions as Chat Completions has them
+        native = {**object_or_empty(native.get("function")), **native}
+        name = _name(native, path)
+        self._note_unused(native, path)
+        spec = ToolDefinition(
+            self._upstream_name(name, namespace),
+            str_or_none(native.get("description")) or "",
+            _parameters(native.get("parameters"), path, self._notes),
+            strict=native["strict"] if isinstance(native.get("strict"), bool) else None,
+        )
+        entry = ToolEntry(upstream=spec.name, kind="function", name=name, namespace=namespace)
+        return OfferedTool(spec=spec, entry=entry, type="function")
+
+    def _custom(self, native: dict[str, Any], namespace: str | None, path: str) -> OfferedTool:
+        name = _name(native, path)
+        self._note_unused(native, path)
+        upstream = self._upstream_name(name, namespace)
+        tool = CustomTool(
+            upstream,
+            str_or_none(native.get("description")) or "",
+            grammar=_grammar(object_or_empty(native.get("format")), path),
+        )
+        as_is = self._policy.custom_tools == "native"
+        entry = ToolEntry(
+            upstream=upstream, kind="custom", name=name, namespace=namespace, native=as_is
+        )
+        function = ToolDefinition(
+            upstream, freeform_description(tool), freeform_schema(closed=False)
+        )
+        return OfferedTool(spec=tool if as_is else function, entry=entry, type="custom")
+
+    def _builtin(self, type_: str, native: dict[str, Any]) -> OfferedTool:
+        builtin = BUILTIN[type_]
+        return self._virtual(
+            builtin.kind,
+            type_,
+            str_or_none(native.get("description")) or builtin.description,
+            object_or_empty(native.get("parameters")) or builtin.parameters,
+        )
+
+    def _hosted_function(self, type_: str, native: dict[str, Any], path: str) -> OfferedTool:
+        """Return the function that the client runs in place of a tool of the provider's."""
+        function = HOSTED_AS_FUNCTIONS[kind_of(type_)]
+        label = str_or_none(native.get("server_label"))
+        name = function.name if label is None else f"{function.name}__{label}"
+        tool = self._virtual(
+            "function",
+            name,
+            str_or_none(native.get("server_description")) or function.description,
+            function.parameters,
+        )
+        self._notes.changed("hosted-tool-as-function", path, f"{name} is the client's to run")
+        return evolve(tool, type=type_, label=label)
+
+    def _virtual(
+        self, kind: ToolKind, name: str, description: str, parameters: JsonObject
+    ) -> OfferedTool:
+        spec = ToolDefinition(self._upstream_name(name, None), description, parameters)
+        entry = ToolEntry(upstream=spec.name, kind=kind, name=name)
+        return OfferedTool(spec=spec, entry=entry, type=name)
+
+    def _upstream_name(self, name: str, namespace: str | None) -> str:
+        known = self._tools.get((name, namespace))
+        if known is not None and known.entry is not None:
+            return known.entry.upstream
+        return function_name(name, namespace, taken=self._upstream)
+
+    def _note_unused(self, native: Mapping[str, Any], path: str) -> None:
+        for name in ("defer_loading", "output_schema", "allowed_callers", "async"):
+            if native.get(name):
+                why = f"the upstream's functions have no {name}"
+                self._notes.dropped("unsupported-parameter", f"{path}.{name}", why)
+
+
+def _is_remote(native: Mapping[str, Any]) -> bool:
+    """Return whether a tool that could be the client's own is to be run by the provider."""
+    if native.get("type") == "tool_search":
+        return native.get("execution") != "client"
+    where = str_or_none(object_or_empty(native.get("environment")).get("type")) or "local"
+    return where.startswith("container")
+
+
+def _hosted(spec: HostedTool | None, native: Mapping[str, Any]) -> OfferedTool | None:
+    if spec is None:
+        return None
+    label = str_or_none(native.get("server_label"))
+    return OfferedTool(spec=spec, type=str(native.get("type")), label=label)
+
+
+def _described(tool: OfferedTool, about: str) -> OfferedTool:
+    if isinstance(tool.spec, HostedTool):
+        return tool
+    description = f"{about}\n\n{tool.spec.description}".strip()
+    return evolve(tool, spec=evolve(tool.spec, description=description))
+
+
+def _name(native: Mapping[str, Any], path: str) -> str:
+    name = str_or_none(native.get("name"))
+    if name is None:
+        raise invalid(f"{path}: the tool has no name.", f"{path}.name")
+    return name
+
+
+def _grammar(form: Mapping[str, Any], path: str) -> Grammar | None:
+    if form.get("type") != "grammar":
+        return None
+    # OpenAI's Chat form nests it
+    form = {**object_or_empty(form.get("grammar")), **form}
+    syntax, definition = form.get("syntax"), form.get("definition")
+    if syntax not in ("lark", "regex") or not isinstance(definition, str):
+        raise invalid(f"{path}: a grammar has a syntax (lark or regex) and a definition.", path)
+    return Grammar(syntax=syntax, definition=definition)
+
+
+# -- parameters
+
+_MARKS: Final = frozenset({"encrypted"})
+"""Keywords that clients add to schemas for their own server; no other knows them."""
+
+
+def _parameters(schema: object, path: str, notes: Notes) -> JsonObject | None:
+    """Return a schema whose root is an object; one without a type means that."""
+    if schema is None:
+        return None
+    if not isinstance(schema, dict):
+        raise invalid(f"{path}.parameters must be a JSON Schema object.", f"{path}.parameters")
+    cleaned: JsonObject = _unmarked(schema)
+    if cleaned != schema:
+        why = "marks for OpenAI's own server were taken out of the schema"
+        notes.dropped("unsupported-schema-keyword", f"{path}.parameters", why)
+    if cleaned and not {"type", "$ref"} & cleaned.keys():
+        return {"type": "object", **cleaned}
+    return cleaned
+
+
+def _unmarked(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {
+            name: _unmarked(item)
+            for name, item in value.items()
+            if not (name in _MARKS and isinstance(item, bool))
+        }
+    return [_unmarked(item) for item in value] if isinstance(value, list) else value
+
+
+# -- the choice
+
+
+_MAX_ALLOWED = 1000
+_PARAM = "tool_choice"
+_MODES = {"auto": ToolChoice.auto, "none": ToolChoice.none, "required": ToolChoice.required}
+
+
+def read_tool_choice(native: object, offer: ToolOffer) -> tuple[ToolChoice | None, ToolOffer]:
+    """Return the choice, and what of *offer* it leaves.
+
+    Without tools `auto` and `none` are left out. FrontError for a choice that no tool fulfils.
+    """
+    if isinstance(native, dict) and native.get("type") == "allowed_tools":
+        allowed = ToolOffer(_allowed(native, offer))
+        return _mode(native.get("mode") or "auto", allowed), allowed
+    if native is None or isinstance(native, str):
+        return _mode(native, offer), offer
+    if not isinstance(native, dict):
+        raise invalid("tool_choice must be a string or an object.", _PARAM)
+    found = _find(native, offer)
+    if found is None:
+        raise invalid(f"tool_choice names {_words(native)}, which is not in tools.", _PARAM)
+    return ToolChoice.named(_call_name(found)), offer
+
+
+def _mode(mode: object, offer: ToolOffer) -> ToolChoice | None:
+    if mode is None:
+        return None
+    if not isinstance(mode, str) or mode not in _MODES:
+        raise invalid(f"tool_choice {mode!r} is not auto, none or required.", _PARAM)
+    if offer.tools:
+        return _MODES[mode]()
+    if mode == "required":
+        raise invalid("tool_choice is required, but there are no tools to call.", _PARAM)
+    return None
+
+
+def _allowed(native: Mapping[str, Any], offer: ToolOffer) -> tuple[OfferedTool, ...]:
+    wanted = objects(native.get("tools"))
+    if len(wanted) > _MAX_ALLOWED:
+        raise invalid(f"tool_choice names more than {_MAX_ALLOWED} tools.", _PARAM)
+    allowed: set[int] = set()
+    for one in wanted:
+        meant = {number for number, tool in enumerate(offer.tools) if _is_meant(one, tool)}
+        if not meant:
+            raise invalid(f"tool_choice allows {_words(one)}, which is not in tools.", _PARAM)
+        allowed |= meant
+    return tuple(offer.tools[number] for number in sorted(allowed))
+
+
+def _find(native: Mapping[str, Any], offer: ToolOffer) -> OfferedTool | None:
+    return next((tool for tool in offer.tools if _is_meant(native, tool)), None)
+
+
+def _is_meant(native: Mapping[str, Any], tool: OfferedTool) -> bool:
+    """Return whether *native*, a way to name a tool, names *tool*."""
+    type_ = native.get("type")
+    entry = tool.entry
+    name = str_or_none(native.get("name")) or str_or_none(
+        object_or_empty(native.get("function")).get("name")
+    )
+    if type_ == "namespace":
+        return entry is not None and entry.namespace == name
+    if type_ == "mcp":
+        return tool.type == "mcp" and tool.label == native.get("server_label")
+    if type_ in ("function", "custom"):
+        namespace = str_or_none(native.get("namespace"))
+        # a choice is taken to mean a namespaced tool also where it leaves the namespace out
+        return (
+            entry is not None
+            and tool.type == type_
+            and entry.name == name
+            and namespace in (None, entry.namespace)
+        )
+    return tool.type == type_
+
+
+def _call_name(tool: OfferedTool) -> str:
+    """Return how the request names the tool: a function by its name, others by type or label."""
+    return tool.entry.upstream if tool.entry else tool.label or tool.type
+
+
+def _words(native: Mapping[str, Any]) -> str:
+    name = native.get("name") or native.get("server_label") or native.get("type")
+    return f"the tool {name!r}"

@@ -1,0 +1,237 @@
+"""Requests through the bridge's pure half, with everything that must hold of what it writes."""
+
+import itertools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from llmcore.folds.segments import complete_segments
+from llmcore.fronts.errors import FrontError
+from llmcore.fronts.openai_responses import events as sse
+from llmcore.fronts.openai_responses import grammar
+from llmcore.fronts.openai_responses.answer import ResponsesFold
+from llmcore.fronts.openai_responses.request import Translation, translate
+from llmcore.fronts.openai_responses.state import Conversation
+from llmcore.fronts.policy import TranslationPolicy
+from llmcore.fronts.sealer import Sealer
+from llmcore.schema.content import ReasoningPart
+from llmcore.schema.events import (
+    Finish,
+    FinishReason,
+    LLMEvent,
+    ReasoningDelta,
+    ReasoningEnd,
+    ReasoningStart,
+    StepFinish,
+    StepStart,
+    StreamStart,
+    TextDelta,
+    TextEnd,
+    TextStart,
+    ToolInputDelta,
+    ToolInputEnd,
+    ToolInputStart,
+)
+from llmcore.schema.messages import Message
+from llmcore.schema.model import Model
+from llmcore.schema.result import Failure, Success
+from tests.fronts.openai_responses.openai_types import check_event, check_response
+
+MODEL = Model("test-model", "acme")
+SEALER = Sealer(b"a key of the tests")
+ASK: dict[str, Any] = {"model": "client-model", "input": "Hello"}
+ENCRYPTED = {"include": ["reasoning.encrypted_content"], "store": False}
+
+
+def ids() -> Callable[[str], str]:
+    """Return a maker of ids that counts."""
+    numbers = itertools.count(1)
+    return lambda prefix: f"{prefix}_{next(numbers)}"
+
+
+def translated(
+    body: Mapping[str, Any],
+    *,
+    previous: Conversation | None = None,
+    items: Mapping[str, Any] | None = None,
+    policy: TranslationPolicy | None = None,
+    protocol_id: str | None = "openai-chat",
+    sealer: Sealer = SEALER,
+) -> Translation:
+    """Return what *body* asks for; the test fails if it is refused."""
+    result = translate(
+        {"model": "client-model", **body},
+        previous=previous,
+        find_item=(items or {}).get,
+        model=MODEL,
+        policy=policy or TranslationPolicy(),
+        seal=sealer,
+        protocol_id=protocol_id,
+        new_id=ids(),
+    )
+    assert isinstance(result, Success), result
+    made: Translation = result.unwrap()
+    return made
+
+
+def refused(body: Mapping[str, Any], **options: Any) -> FrontError:
+    """Return why *body* is refused."""
+    result = translate(
+        {"model": "client-model", **body},
+        previous=options.pop("previous", None),
+        find_item=lambda _: None,
+        model=MODEL,
+        policy=options.pop("policy", TranslationPolicy()),
+        seal=SEALER,
+        protocol_id=options.pop("protocol_id", "openai-chat"),
+        new_id=ids(),
+    )
+    assert isinstance(result, Failure), result
+    error: FrontError = result.failure()
+    return error
+
+
+def asked(input_: Any, **fields: Any) -> Translation:
+    """Return the translation of a request with this input."""
+    return translated({"input": input_, **fields})
+
+
+def messages_of(*items: Any, **options: Any) -> tuple[Message, ...]:
+    """Return the messages that input items become."""
+    return translated({"input": list(items)}, **options).messages
+
+
+def codes(translation: Translation) -> list[str]:
+    """Return the codes of a translation's diagnostics."""
+    return [diagnostic.code for diagnostic in translation.diagnostics]
+
+
+# -- events
+
+
+def stream(
+    *segments: Sequence[LLMEvent] | LLMEvent,
+    reason: str = "stop",
+    raw: str | None = None,
+    protocol: str | None = "openai-chat",
+    **finish: Any,
+) -> list[LLMEvent]:
+    """Return the events of one answer, completed as the client completes them."""
+    inner = [event for one in segments for event in (one if isinstance(one, Sequence) else (one,))]
+    why = FinishReason(reason, raw)  # type: ignore[arg-type]
+    return complete_segments(
+        [
+            StreamStart(provider="acme", model="test-model", id="up_1", protocol=protocol),
+            StepStart(),
+            *inner,
+            StepFinish(finish_reason=why, usage=finish.get("usage")),
+            Finish(finish_reason=why, **finish),
+        ]
+    )
+
+
+def text(*pieces: str, id: str = "t", **end: Any) -> list[LLMEvent]:
+    """Return a text segment."""
+    start = TextStart(id, refusal=end.get("refusal", False))
+    return [start, *(TextDelta(id, piece) for piece in pieces), TextEnd(id, **end)]
+
+
+def thought(*pieces: str, id: str = "r", **end: Any) -> list[LLMEvent]:
+    """Return a segment of thinking."""
+    deltas = [ReasoningDelta(id, piece) for piece in pieces]
+    return [ReasoningStart(id), *deltas, ReasoningEnd(id, **end)]
+
+
+def call(
+    name: str, *pieces: str, id: str = "call_1", kind: Any = "function", **end: Any
+) -> list[LLMEvent]:
+    """Return a call of a tool that the client runs."""
+    start = ToolInputStart(id, name, kind=kind, provider_executed=end.pop("hosted", False))
+    return [start, *(ToolInputDelta(id, piece) for piece in pieces), ToolInputEnd(id, **end)]
+
+
+# -- folding
+
+
+class Folded:
+    """A fold that has ended, and all it wrote."""
+
+    def __init__(self, translation: Translation, events: Iterable[LLMEvent]) -> None:
+        self.fold = ResponsesFold(translation, "resp_1", 1_700_000_000, ids())
+        self.events: list[dict[str, Any]] = list(self.fold.start())
+        for event in events:
+            self.events += self.fold.feed(event)
+        self.events += self.fold.close()
+        self.response: Any = self.fold.response
+        self.output: list[dict[str, Any]] = list(self.fold.response["output"])  # type: ignore[arg-type]
+        self.conversation = self.fold.conversation()
+
+    @property
+    def types(self) -> list[str]:
+        """The events' types, without what they share."""
+        return [event["type"].removeprefix("response.") for event in self.events]
+
+    def of(self, type_: str) -> list[dict[str, Any]]:
+        """Return the events of a type."""
+        return [event for event in self.events if event["type"] == f"response.{type_}"]
+
+    @property
+    def body(self) -> bytes:
+        """The stream as it is sent."""
+        return b"".join(map(sse.encode, self.events))
+
+
+def folded(
+    events: Iterable[LLMEvent], translation: Translation | None = None, *, strict: bool = True
+) -> Folded:
+    """Return the Responses stream of *events*, checked against grammar and official types."""
+    made = Folded(translation or translated(ASK), list(events))
+    assert grammar.violations(made.events) == []
+    if strict:
+        for event in made.events:
+            check_event(event)
+        check_response(made.response)
+    return made
+
+
+# -- the next request
+
+
+def echo(items: Iterable[Mapping[str, Any]], client: str) -> list[dict[str, Any]]:
+    """Return output items as *client* sends them back."""
+    forms: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+        "codex": _codex,
+        "ai-sdk": _ai_sdk,
+        "openai-python": dict,
+    }
+    return [forms[client](dict(item)) for item in items]
+
+
+def _codex(item: dict[str, Any]) -> dict[str, Any]:
+    if item["type"] == "reasoning":
+        return {**item, "content": None}
+    if item["type"] in ("function_call", "custom_tool_call"):
+        return {name: value for name, value in item.items() if name not in ("id", "status")}
+    return item
+
+
+def _ai_sdk(item: dict[str, Any]) -> dict[str, Any]:
+    if item["type"] == "message":
+        content = [
+            {"type": "output_text", "text": part.get("text", part.get("refusal"))}
+            for part in item["content"]
+        ]
+        return {"role": "assistant", "content": content}
+    return {name: value for name, value in item.items() if name not in ("id", "status")}
+
+
+def continued(
+    first: Folded, client: str, *more: Any, translation: Translation, **fields: Any
+) -> Translation:
+    """Return the next request of *client*, which sends all items back."""
+    items = [*map(dict, translation.input_items), *echo(first.output, client), *more]
+    return translated({"input": items, **fields})
+
+
+def opaque(message: Message) -> list[ReasoningPart]:
+    """Return the thinking in a message."""
+    return [part for part in message.content if isinstance(part, ReasoningPart)]

@@ -1,0 +1,139 @@
+"""Compaction: a summary in place of a conversation, for upstreams that have no such thing."""
+
+from typing import Any
+
+import pytest
+
+from llmcore.fronts.sealer import Sealer
+from llmcore.schema.content import ProviderPart
+from llmcore.schema.tools import ToolChoice
+from tests.fronts.openai_responses.responses_kit import (
+    Folded,
+    asked,
+    call,
+    folded,
+    messages_of,
+    refused,
+    stream,
+    text,
+    thought,
+    translated,
+)
+
+TRIGGER = {"type": "compaction_trigger"}
+SAID: list[dict[str, Any]] = [
+    {"role": "user", "content": "Count to ten."},
+    {"role": "assistant", "content": "One, two."},
+]
+TOOL = {"type": "function", "name": "f", "parameters": {"type": "object"}}
+SCHEMA = {"format": {"type": "json_object"}}
+
+
+def wish(**fields: Any) -> Any:
+    """Return the translation of a request that ends with the trigger."""
+    return asked([*SAID, TRIGGER], **fields)
+
+
+def compacted(*segments: Any, **options: Any) -> Folded:
+    """Return the stream of an answer to it."""
+    return folded(stream(*segments, **options), wish())
+
+
+def test_the_upstream_is_asked_for_a_summary() -> None:
+    """After all that was said; it may not call tools, nor is it held to a schema."""
+    made = wish(tools=[TOOL], tool_choice="auto", text=SCHEMA)
+
+    assert [message.role for message in made.messages] == ["user", "assistant", "user"]
+    assert "summary" in made.messages[-1].text
+    assert made.request.tool_choice == ToolChoice.none()
+    assert made.request.response_format is None
+
+
+def test_the_answer_is_one_item() -> None:
+    """Neither thinking, nor calls, nor a message: clients replace what they have by it."""
+    made = compacted(thought("hm", signature="s"), text("They ", "count."), call("f", "{}"))
+
+    assert made.types == [
+        "created",
+        "in_progress",
+        "output_item.added",
+        "output_item.done",
+        "completed",
+    ]
+    assert [item["type"] for item in made.output] == ["compaction"]
+
+
+def test_the_item_is_read_as_the_summary() -> None:
+    """What the client keeps beside it stays in its place."""
+    item = compacted(text("They count.")).output[0]
+    kept, summary, last = messages_of(SAID[0], item, {"role": "user", "content": "Go on."})
+
+    assert (kept.text, last.text) == ("Count to ten.", "Go on.")
+    assert summary.role == "user"
+    assert summary.text.endswith("They count.")
+
+
+def test_a_stored_conversation_goes_on_from_the_summary() -> None:
+    """`previous_response_id` brings nothing else."""
+    conversation = compacted(text("They count.")).conversation
+    again = translated({"input": "Go on."}, previous=conversation)
+
+    assert len(again.messages) == 2
+    assert again.messages[0].text.endswith("They count.")
+
+
+@pytest.mark.parametrize("segments", [(), (text("No.", refusal=True),), (call("f", "{}"),)])
+def test_without_a_summary_the_response_fails(segments: Any) -> None:
+    """A conversation must not be replaced by nothing."""
+    made = folded(stream(*segments), wish(), strict=False)
+
+    assert made.types[-1] == "failed"
+    assert made.output == []
+
+
+def test_a_summary_that_was_cut_off_is_incomplete() -> None:
+    """The client decides what it is worth."""
+    assert compacted(text("They"), reason="length").response["status"] == "incomplete"
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        [TRIGGER, SAID[0]],
+        [SAID[0], {"type": "compaction", "id": "cmp_1", "encrypted_content": "gAAAAA"}],
+        [SAID[0], {"type": "compaction", "id": "cmp_1"}],
+        [
+            SAID[0],
+            {
+                "type": "compaction",
+                "encrypted_content": Sealer(b"another key").seal({"v": 1, "compaction": "x"}),
+            },
+        ],
+        [SAID[0], {"type": "program", "id": "p"}],
+    ],
+)
+def test_what_cannot_be_read_is_refused(items: list[dict[str, Any]]) -> None:
+    """Much would be missing without it."""
+    assert refused({"input": items}).code == "unsupported_item"
+
+
+@pytest.mark.parametrize("instructions", [None, "Be brief."])
+def test_nothing_cannot_be_made_short(instructions: str | None) -> None:
+    """A summary of it would be made up."""
+    error = refused({"input": [TRIGGER], "instructions": instructions})
+
+    assert (error.status, error.param) == (400, "input")
+
+
+def test_openai_compacts_by_itself() -> None:
+    """Its own trigger and items go up as they are; what we sealed is read by us."""
+    foreign = {"type": "compaction", "id": "cmp_1", "encrypted_content": "gAAAAA"}
+    ours = compacted(text("They count.")).output[0]
+    body = {"input": [foreign, ours, SAID[0], TRIGGER]}
+    made = translated(body, protocol_id="openai-responses")
+    first, summary, *_, last = made.messages
+
+    assert not made.compacts
+    assert first.content == (ProviderPart("openai", foreign),)
+    assert summary.text.endswith("They count.")
+    assert last.content == (ProviderPart("openai", TRIGGER),)

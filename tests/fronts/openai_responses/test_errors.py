@@ -1,0 +1,128 @@
+"""Errors in OpenAI's form, and the second try."""
+
+import pickle
+
+import pytest
+
+from llmcore.bridge.drop_rejected_parameters import rejected_parameter, without_parameter
+from llmcore.fronts.errors import FrontError, from_llm_error
+from llmcore.fronts.openai_responses.errors import envelope, response_error
+from llmcore.fronts.openai_responses.events import encode
+from llmcore.fronts.openai_responses.request import (
+    structured_output_error,
+    structured_output_lost,
+)
+from llmcore.fronts.policy import TranslationPolicy
+from llmcore.schema.diagnostics import Diagnostic
+from llmcore.schema.errors import InvalidRequestError, RateLimitError, ServerError, error_types
+from tests.fronts.openai_responses.responses_kit import asked, translated
+
+
+@pytest.mark.parametrize("kind", error_types().values(), ids=lambda kind: kind.__name__)
+def test_every_error_has_a_form(kind: type) -> None:
+    """A status that says whose fault it is, and the message."""
+    told = from_llm_error(kind("words"))
+
+    assert 400 <= told.status < 600
+    assert envelope(told) == {
+        "error": {"message": "words", "type": told.type, "param": None, "code": told.code}
+    }
+    assert response_error(kind("words"))["message"] == "words"
+
+
+def test_what_helps_the_client_is_kept() -> None:
+    """How long to wait, and the upstream's id."""
+    told = from_llm_error(RateLimitError("slow", retry_after=3.0, request_id="req_1"))
+
+    assert (told.status, told.retry_after, told.upstream_request_id) == (429, 3.0, "req_1")
+
+
+def test_a_refused_key_of_ours_is_no_401() -> None:
+    """Clients would ask their user to log in again."""
+    kinds = error_types()
+
+    assert from_llm_error(kinds["AuthenticationError"]("bad key")).status == 502
+
+
+def test_errors_can_be_raised_and_pickled() -> None:
+    """They are values and exceptions."""
+    error = FrontError(status=400, message="x")
+
+    with pytest.raises(FrontError) as caught:
+        raise error
+    assert pickle.loads(pickle.dumps(caught.value)).message == "x"
+
+
+# -- one more try
+
+POLICY = TranslationPolicy(retry_without=("text.verbosity", "temperature", "reasoning"))
+
+
+@pytest.mark.parametrize(
+    ("message", "name"),
+    [
+        ("Unknown parameter: 'verbosity'", "text.verbosity"),
+        ("`temperature` is not supported with this model", "temperature"),
+        ("Unrecognized request argument supplied: reasoning_effort", "reasoning"),
+        ("top_p is not supported", None),
+        ("temperatures vary", None),
+    ],
+)
+def test_a_parameter_that_is_refused_by_name(message: str, name: str | None) -> None:
+    """Only of those that the policy lists."""
+    made = asked("x", temperature=0.5, text={"verbosity": "low"}, reasoning={"effort": "low"})
+    found = rejected_parameter(InvalidRequestError(message), POLICY, made.request)
+
+    assert found == name
+
+
+def test_the_request_without_it() -> None:
+    """The field is gone, once, and a Diagnostic says so."""
+    made = asked("x", text={"verbosity": "low"}, temperature=0.5)
+    again, told = without_parameter(made.request, "text.verbosity")
+    error = InvalidRequestError("Unknown parameter: 'verbosity'")
+
+    assert again.provider_options == {"openai": {}}
+    assert (told.path, told.action) == ("text.verbosity", "dropped")
+    assert rejected_parameter(error, POLICY, again) is None
+
+
+def test_a_nested_native_field() -> None:
+    """The Responses API has it inside `text`."""
+    made = translated({"input": "x", "text": {"verbosity": "low"}}, protocol_id="openai-responses")
+    again, _ = without_parameter(made.request, "text.verbosity")
+
+    assert again.provider_options == {"openai": {"text": {}}}
+
+
+def test_other_errors_are_not_tried_again() -> None:
+    """The server's own failures name parameters too."""
+    made = asked("x", temperature=0.5)
+
+    assert rejected_parameter(ServerError("temperature too high"), POLICY, made.request) is None
+
+
+# -- structured output
+
+
+def test_a_shape_that_nobody_enforces() -> None:
+    """The protocols say so; the policy decides."""
+    lost = Diagnostic("response-format-in-words", "response_format", action="changed", message="m")
+    other = Diagnostic("x", "y", action="dropped", message="m")
+
+    assert structured_output_lost([other, lost]) is lost
+    assert structured_output_lost([other]) is None
+    assert structured_output_error(lost).param == "text.format"
+
+
+# -- bytes
+
+
+def test_an_event_is_one_line_for_every_reader() -> None:
+    """Whatever a client takes for a line end."""
+    odd = "a\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029b"
+    data = encode({"type": "response.output_text.delta", "delta": odd})
+
+    assert data.startswith(b"event: response.output_text.delta\ndata: {")
+    assert data.endswith(b"}\n\n")
+    assert len(data.decode().splitlines()) == 3

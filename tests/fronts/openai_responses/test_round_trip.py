@@ -1,0 +1,213 @@
+"""Laws: any stream of events makes a legal Responses stream that says the same."""
+
+from typing import Any
+
+import pytest
+from attrs import evolve
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llmcore.folds.response import collect
+from llmcore.fronts.answer_record import shown_call_id
+from llmcore.fronts.openai_responses.state import Conversation
+from llmcore.protocols import openai_responses
+from llmcore.routes.decoding import decode_response
+from llmcore.routes.framing import Framing
+from llmcore.schema import json
+from llmcore.schema.content import (
+    ReasoningPart,
+    RefusalPart,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
+from llmcore.schema.errors import LLMError
+from llmcore.schema.events import LLMEvent, ToolResult
+from llmcore.schema.messages import Message
+from llmcore.schema.model import Model
+from llmcore.schema.request import request
+from llmcore.schema.response import LLMResponse
+from llmcore.schema.result import Success
+from tests.fronts.openai_responses.responses_kit import (
+    ENCRYPTED,
+    Folded,
+    asked,
+    continued,
+    echo,
+    folded,
+    translated,
+)
+from tests.support.strategies.examples import costly
+from tests.support.strategies.values import streams as any_streams
+
+
+def streams(*, may_fail: bool = True) -> st.SearchStrategy[list[LLMEvent]]:
+    """Streams as the network brings them: no result of a hosted tool names a local file."""
+    return any_streams(may_fail=may_fail).map(
+        lambda events: [event for event in events if not _names_file(event)]
+    )
+
+
+def _names_file(event: LLMEvent) -> bool:
+    content = event.content if isinstance(event, ToolResult) else ()
+    parts = content if isinstance(content, tuple) else ()
+    return any(getattr(part, "path", None) is not None for part in parts)
+
+
+def decoded(made: Folded) -> LLMResponse | LLMError:
+    """Return what our own protocol reads out of the stream."""
+    events = decode_response(
+        openai_responses.protocol,
+        Framing.sse(),
+        request(model=Model("test-model", "openai"), prompt="Hello"),
+        status=200,
+        headers={"content-type": "text/event-stream"},
+        chunks=[made.body],
+        streaming=True,
+    )
+    result = collect(events)
+    read: LLMResponse | LLMError = (
+        result.unwrap() if isinstance(result, Success) else result.failure()
+    )
+    return read
+
+
+def said(message: Message, kind: type[Any]) -> str:
+    """Return the text of all parts of a kind."""
+    return "".join(part.text for part in message.content if isinstance(part, kind))
+
+
+def calls(message: Message) -> list[tuple[str, Any]]:
+    """Return what the client is asked to run; blank arguments are none."""
+    return [(part.name, part.arguments) for part in message.tool_calls]
+
+
+@costly
+@given(streams(may_fail=False))
+def test_any_answer_makes_a_legal_stream_that_says_the_same(events: list[LLMEvent]) -> None:
+    """Grammar and official types hold, and our own protocol reads back what was said."""
+    made = folded(events)
+    before = collect(events).unwrap()
+    after = decoded(made)
+
+    if before.finish_reason.reason == "error":
+        assert isinstance(after, LLMError)
+        return
+    assert isinstance(after, LLMResponse)
+    for kind in (TextPart, RefusalPart, ReasoningPart):
+        assert said(after.message, kind) == said(before.message, kind)
+    assert calls(after.message) == calls(before.message)
+    if before.usage and after.usage:
+        assert after.usage.input_tokens == (before.usage.input_tokens or 0)
+        assert after.usage.output_tokens == (before.usage.output_tokens or 0)
+    if before.finish_reason.reason == "length":
+        assert after.finish_reason.reason == "length"
+
+
+@costly
+@given(streams())
+def test_any_stream_ends_with_one_terminal_event(events: list[LLMEvent]) -> None:
+    """Also one that fails on the way."""
+    made = folded(events, strict=False)
+
+    assert made.types[-1] in {"completed", "incomplete", "failed"}
+    assert (made.fold.error is not None) == (made.types[-1] == "failed")
+
+
+@costly
+@given(streams())
+def test_a_stream_may_stop_anywhere(events: list[LLMEvent]) -> None:
+    """Wherever the upstream dies, the client hears of the end."""
+    for cut in range(len(events)):
+        made = folded(events[:cut], strict=False)
+
+        assert made.types[-1] == "failed"
+
+
+@costly
+@given(streams(may_fail=False))
+def test_the_conversation_keeps_the_whole_answer(events: list[LLMEvent]) -> None:
+    """What is stored is the message that the fold of the events gives; empty texts aside."""
+    made = folded(events, strict=False)
+    whole = collect(events).unwrap().message
+    kept = made.conversation.messages[1:]
+
+    expected = [part for part in map(_kept, whole.content) if part is not None]
+    got = [part for message in kept for part in message.content]
+    assert [_kept(part) for part in got] == expected
+
+
+def _kept(part: Any) -> Any:
+    """Return a part without what the bridge leaves out on purpose."""
+    if isinstance(part, TextPart | RefusalPart) and not (part.text or part.provider_metadata):
+        return None
+    if isinstance(part, TextPart):
+        return evolve(part, logprobs=())
+    if isinstance(part, ToolCallPart):
+        return evolve(part, id=shown_call_id(part.id))
+    if isinstance(part, ToolResultPart):
+        return evolve(part, tool_call_id=shown_call_id(part.tool_call_id))
+    return part
+
+
+@costly
+@given(streams(may_fail=False))
+def test_a_conversation_survives_the_store(events: list[LLMEvent]) -> None:
+    """As JSON it is the same, also as bytes."""
+    kept = folded(events, strict=False).conversation
+    data = json.loads(json.dumps(kept.to_json()))
+
+    assert Conversation.from_json(data) == kept
+
+
+@pytest.mark.parametrize("client", ["codex", "ai-sdk", "openai-python"])
+@costly
+@given(events=streams(may_fail=False))
+def test_what_a_client_sends_back_is_the_answer_again(client: str, events: list[LLMEvent]) -> None:
+    """Every signature, id and hosted call comes back to its place, whoever echoes the items."""
+    first = asked("Hello", **ENCRYPTED)
+    made = folded(events, first, strict=False)
+    again = continued(made, client, translation=first, **ENCRYPTED)
+
+    if made.response["status"] != "failed":
+        kept = made.conversation.messages
+        parts = [part for message in kept[1:] for part in message.content]
+        back = [part for message in again.messages[1:] for part in message.content]
+        if client == "ai-sdk":  # it knows no refusals: they come back as text
+            parts, back = [*map(_plain, parts)], [*map(_plain, back)]
+        assert back == parts
+
+
+def _plain(part: Any) -> Any:
+    return TextPart(part.text) if isinstance(part, TextPart | RefusalPart) and part.text else part
+
+
+@costly
+@given(events=streams(may_fail=False))
+def test_references_bring_the_answer_back_from_the_store(events: list[LLMEvent]) -> None:
+    """A client that names items by their ids gets what one that sends them gets."""
+    first = asked("Hello")
+    made = folded(events, first, strict=False)
+    stored = {str(item["id"]): item for item in made.fold.stored_items}
+    items = [{"type": "item_reference", "id": name} for name in stored]
+    again = translated({"input": [*first.input_items, *items]}, items=stored)
+
+    if made.response["status"] != "failed":
+        parts = [part for message in made.conversation.messages for part in message.content]
+        assert [part for message in again.messages for part in message.content] == parts
+
+
+@costly
+@given(events=streams(may_fail=False))
+def test_items_without_state_get_it_from_the_store(events: list[LLMEvent]) -> None:
+    """A client that asked for no encrypted reasoning loses nothing while the store keeps it."""
+    first = asked("Hello")
+    made = folded(events, first, strict=False)
+    stored = {str(item["id"]): item for item in made.fold.stored_items}
+    items = [*first.input_items, *echo(made.output, "openai-python")]
+    again = translated({"input": items}, items=stored)
+
+    assert all("encrypted_content" not in item for item in made.output)
+    if made.response["status"] != "failed":
+        parts = [part for message in made.conversation.messages for part in message.content]
+        assert [part for message in again.messages for part in message.content] == parts

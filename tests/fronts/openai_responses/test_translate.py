@@ -1,0 +1,547 @@
+"""Requests of real clients, and every field of them."""
+
+from typing import Any
+
+import pytest
+from attrs import evolve
+
+from llmcore.fronts.openai_responses.request import required_references
+from llmcore.fronts.openai_responses.state import Conversation
+from llmcore.fronts.policy import TranslationPolicy
+from llmcore.fronts.tool_registry import ToolEntry
+from llmcore.routes.anthropic import Anthropic
+from llmcore.routes.google import Google
+from llmcore.routes.openai import OpenAI
+from llmcore.schema.content import (
+    ImagePart,
+    ReasoningPart,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
+from llmcore.schema.messages import Message
+from llmcore.schema.result import Success
+from llmcore.schema.tools import HostedTool, ToolChoice, ToolDefinition
+from tests.fronts.openai_responses.client_requests import (
+    AI_SDK,
+    CODEX,
+    CODEX_LITE,
+    COMPACTION,
+    PYTHON,
+)
+from tests.fronts.openai_responses.responses_kit import (
+    asked,
+    codes,
+    messages_of,
+    refused,
+    translated,
+)
+
+FUNCTION = {"type": "function", "name": "f", "parameters": {"type": "object"}}
+
+
+def names(translation: Any) -> list[str]:
+    """Return the names of the functions that the upstream is offered."""
+    return [tool.name for tool in translation.request.tools if isinstance(tool, ToolDefinition)]
+
+
+# -- clients
+
+
+def test_codex_is_understood() -> None:
+    """Every item and tool of it, and what is lost is said."""
+    made = translated(CODEX)
+
+    assert names(made) == [
+        "exec_command",
+        "apply_patch",
+        "multi_agent__spawn_agent",
+        "tool_search",
+    ]
+    assert [message.role for message in made.messages] == [
+        "developer",
+        "user",
+        "assistant",
+        "tool",
+        "tool",
+        "tool",
+    ]
+    answer = made.messages[2].content
+    assert [type(part) for part in answer] == [
+        ReasoningPart,
+        TextPart,
+        ToolCallPart,
+        ToolCallPart,
+        ToolCallPart,
+    ]
+    assert answer[4] == ToolCallPart("call_c", "apply_patch", {"input": "*** Begin Patch"})
+    assert sorted(set(codes(made))) == [
+        "hosted-tool-dropped",
+        "opaque-data-dropped",
+        "unsupported-schema-keyword",
+    ]
+
+
+def test_codex_settings() -> None:
+    """Reasoning, caching, verbosity; its grammar stands in the description."""
+    made = translated(CODEX)
+    request = made.request
+
+    assert request.reasoning is not None
+    assert (request.reasoning.effort, request.reasoning.summary) == ("medium", "auto")
+    assert request.cache.key == "thread-1"
+    assert request.provider_options == {"openai": {"verbosity": "low"}}
+    assert request.parallel_tool_calls is True
+    assert "start: begin_patch" in request.tools[1].description  # type: ignore[union-attr]
+    assert (made.stream, made.store) == (True, False)
+
+
+def test_pictures_in_outputs_stay_pictures() -> None:
+    """Never base64 in a text."""
+    part = translated(CODEX).messages[4].content[0]
+
+    assert isinstance(part, ToolResultPart)
+    assert [type(one) for one in part.parts] == [TextPart, ImagePart]
+    assert part.parts[1].detail == "original"  # type: ignore[union-attr]
+
+
+def test_tools_may_come_as_an_item() -> None:
+    """A namespace of the reserved name is flattened like others."""
+    made = translated(CODEX_LITE)
+
+    assert names(made) == ["functions__exec", "functions__wait"]
+    assert made.echo["tools"] == []
+    assert "unsupported-parameter" in codes(made)  # reasoning.context
+
+
+def test_a_compaction_request_has_no_tools_and_chooses_among_them() -> None:
+    """Which says nothing."""
+    request = translated(COMPACTION).request
+
+    assert (request.tools, request.tool_choice, request.parallel_tool_calls) == ((), None, None)
+
+
+def test_ai_sdk_refers_to_items() -> None:
+    """Those that the store knows; others are a 404 at once."""
+    kept: dict[str, Any] = {
+        "rs_1": {"id": "rs_1", "type": "reasoning", "summary": []},
+        "msg_1": {
+            "id": "msg_1",
+            "type": "message",
+            "role": "assistant",
+            "content": [{"type": "output_text", "text": "Let me see."}],
+        },
+    }
+    made = translated(AI_SDK, items=kept)
+    missing = refused(AI_SDK)
+
+    assert required_references(AI_SDK).items == ("rs_1", "msg_1")
+    assert made.messages[1].text == "Let me see."
+    assert (missing.status, "rs_1" in missing.message) == (404, True)
+
+
+def test_ai_sdk_parameters() -> None:
+    """Chat takes some by name, the Responses API all; the rest is said."""
+    kept: dict[str, Any] = {
+        name: {"id": name, "type": "reasoning", "summary": []} for name in ("rs_1", "msg_1")
+    }
+    chat = translated(AI_SDK, items=kept)
+    native = translated(AI_SDK, items=kept, protocol_id="openai-responses")
+    other = translated(AI_SDK, items=kept, protocol_id="gemini")
+
+    assert chat.request.provider_options["openai"] == {
+        "safety_identifier": "s1",
+        "service_tier": "flex",
+        "user": "u1",
+        "verbosity": "high",
+    }
+    assert set(native.request.provider_options["openai"]) == {
+        "max_tool_calls",
+        "safety_identifier",
+        "service_tier",
+        "text",
+        "truncation",
+        "user",
+    }
+    assert other.request.provider_options == {}
+    assert codes(other).count("unsupported-parameter") == 6
+    assert chat.echo["metadata"] == {"a": "b"}
+
+
+def test_what_cannot_be_included_is_told() -> None:
+    """Each name that there is not, once."""
+    made = asked("Hi", include=["reasoning.encrypted_content", "nothing.such"])
+
+    assert [(note.action, note.path) for note in made.diagnostics] == [("dropped", "include")]
+    assert "nothing.such" in made.diagnostics[0].message
+
+
+def test_structured_output() -> None:
+    """The SDK's parse."""
+    form = translated(PYTHON).request.response_format
+
+    assert form is not None
+    assert (form.type, form.name, form.strict) == ("json_schema", "Point", True)
+
+
+# -- upstream bodies
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        OpenAI.configure(api_key="k").chat("gpt-5.2"),
+        OpenAI.configure(api_key="k").responses("gpt-5.2"),
+        Anthropic.configure(api_key="k").model("claude-sonnet-4-5"),
+        Google.configure(api_key="k").model("gemini-3-pro-preview"),
+    ],
+    ids=lambda model: model.route.id,
+)
+@pytest.mark.parametrize("body", [CODEX, CODEX_LITE, COMPACTION, PYTHON])
+def test_every_upstream_takes_what_clients_send(model: Any, body: dict[str, Any]) -> None:
+    """The request builds, and no hosted tool is offered that the protocol then drops."""
+    protocol = model.route.protocol
+    made = translated(body, protocol_id=protocol.id)
+    built = protocol.body.build(evolve(made.request, model=model), True)
+
+    assert isinstance(built, Success), built
+    notes = built.unwrap().diagnostics
+    assert "unsupported-tool" not in [note.code for note in notes]
+
+
+# -- conversation
+
+
+def test_instructions_are_of_one_request_only() -> None:
+    """They lead, and no conversation keeps them."""
+    made = asked("Hi", instructions="Be brief.")
+    before = Conversation(model="m", messages=(Message.user("A"), Message.assistant("B")))
+    again = translated({"input": "C", "previous_response_id": "r"}, previous=before)
+
+    assert [part.text for part in made.request.system] == ["Be brief."]
+    assert [message.role for message in made.messages] == ["user"]
+    assert again.request.system == ()
+    assert [message.text for message in again.messages] == ["A", "B", "C"]
+
+
+def test_earlier_calls_keep_their_tools() -> None:
+    """Outputs find calls of earlier turns, and calls mean what they meant."""
+    entry = ToolEntry(upstream="n__go", kind="function", name="go", namespace="n")
+    said = Message.assistant(ToolCallPart("c1", "n__go", {}))
+    before = Conversation(model="m", messages=(Message.user("A"), said), tools=(entry,))
+    output = {"type": "function_call_output", "call_id": "c1", "output": "ok"}
+    made = translated({"input": [output], "previous_response_id": "r"}, previous=before)
+
+    assert made.messages[-1].content[0].name == "n__go"  # type: ignore[union-attr]
+    assert made.registry.of_upstream("n__go") == entry
+
+
+def test_a_response_that_is_not_kept_cannot_be_continued() -> None:
+    """At once, with OpenAI's code; never an answer without its context."""
+    error = refused({"input": "x", "previous_response_id": "resp_0"})
+
+    assert (error.status, error.code) == (400, "previous_response_not_found")
+
+
+# -- refusals
+
+
+@pytest.mark.parametrize(
+    ("body", "param"),
+    [
+        ({"input": 5}, "input"),
+        ({}, "input"),
+        ({"input": []}, "input"),
+        ({"input": ["x"]}, "input[0]"),
+        ({"input": [{}]}, "input[0].type"),
+        ({"input": [{"type": "mystery"}]}, "input[0].type"),
+        ({"input": [{"type": "compaction", "encrypted_content": "x"}]}, "input[0]"),
+        ({"input": [{"role": "tool", "content": "x"}]}, "input[0].role"),
+        ({"input": [{"role": "user", "content": 5}]}, "input[0].content"),
+        ({"input": [{"role": "user", "content": [{"type": "odd"}]}]}, "input[0].content[0].type"),
+        ({"input": [{"type": "function_call", "name": "f"}]}, "input[0].call_id"),
+        ({"input": [{"type": "function_call_output", "output": "x"}]}, "input[0].call_id"),
+        (
+            {"input": [{"type": "function_call", "call_id": "c", "arguments": "{}"}]},
+            "input[0].name",
+        ),
+        ({"input": [{"type": "custom_tool_call", "call_id": "c", "input": ""}]}, "input[0].name"),
+        ({"input": "x", "temperature": "hot"}, "temperature"),
+        ({"input": "x", "max_output_tokens": 1.5}, "max_output_tokens"),
+        ({"input": "x", "stream": "yes"}, "stream"),
+        ({"input": "x", "background": True}, "background"),
+        ({"input": "x", "conversation": "conv_1"}, "conversation"),
+        ({"input": "x", "prompt": {"id": "p"}}, "prompt"),
+        ({"input": "x", "text": {"format": {"type": "odd"}}}, "text.format.type"),
+        ({"input": "x", "text": {"format": {"type": "json_schema"}}}, "text.format.schema"),
+        ({"input": "x", "reasoning": {"summary": "odd"}}, "reasoning.summary"),
+        ({"input": "x", "tools": {}}, "tools"),
+        ({"input": "x", "tools": [5]}, "tools[0]"),
+        ({"input": "x", "tools": [{"type": "odd"}]}, "tools[0].type"),
+        ({"input": "x", "tools": [{"type": "function"}]}, "tools[0].name"),
+        ({"input": "x", "tools": [{**FUNCTION, "parameters": {"type": "array"}}]}, "tools[0]"),
+        ({"input": "x", "tools": [FUNCTION, FUNCTION]}, "tools[1]"),
+        ({"input": "x", "tools": [{"type": "namespace", "name": "n"}]}, "tools[0]"),
+        ({"input": "x", "tool_choice": "required"}, "tool_choice"),
+        ({"input": "x", "tool_choice": "odd", "tools": [FUNCTION]}, "tool_choice"),
+        ({"input": "x", "tool_choice": 5}, "tool_choice"),
+        ({"input": "x", "tool_choice": {"type": "function", "name": "g"}}, "tool_choice"),
+    ],
+)
+def test_what_makes_no_sense_is_a_400_that_names_the_place(
+    body: dict[str, Any], param: str
+) -> None:
+    """Before anything is sent."""
+    error = refused(body)
+
+    assert error.status == 400
+    assert error.param == param
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"type": "input_image", "image_url": "/etc/passwd"},
+        {"type": "input_image", "image_url": "~/.ssh/id_rsa"},
+        {"type": "input_image", "image_url": "file:///etc/passwd"},
+        {"type": "input_file", "file_url": "../secret"},
+        {"type": "input_image", "image_url": "//host/share"},
+    ],
+)
+def test_files_of_the_bridge_are_never_read(content: dict[str, Any]) -> None:
+    """A client of the network names no paths."""
+    error = refused({"input": [{"role": "user", "content": [content]}]})
+    output = {"type": "function_call_output", "call_id": "c", "output": [content]}
+
+    assert error.code == "invalid_url"
+    assert refused({"input": [output]}).code == "invalid_url"
+
+
+# -- tools
+
+
+def test_one_tool_of_two_types_is_a_conflict() -> None:
+    """The hosted apply_patch and a freeform one would be the same function."""
+    tools = [{"type": "apply_patch"}, {"type": "custom", "name": "apply_patch"}]
+    error = refused({"input": "x", "tools": tools})
+
+    assert (error.status, error.code) == (400, "tool_name_conflict")
+
+
+def test_names_that_become_the_same_are_told_apart() -> None:
+    """Both stay callable, and each call finds its tool."""
+    tools = [{**FUNCTION, "name": name} for name in ("a-b", "a_b", "a.b", "functions", "x" * 70)]
+    made = asked("x", tools=tools)
+
+    assert len(set(names(made))) == 5
+    assert all(len(name) <= 64 for name in names(made))
+    for name in names(made):
+        entry = made.registry.of_upstream(name)
+        assert entry is not None
+        assert made.registry.of_client(entry.name) == entry
+
+
+@pytest.mark.parametrize(
+    ("choice", "expected"),
+    [
+        ("auto", ToolChoice.auto()),
+        ("none", ToolChoice.none()),
+        ("required", ToolChoice.required()),
+        (None, None),
+        ({"type": "function", "name": "a-b"}, ToolChoice.named("a_b")),
+        ({"type": "function", "function": {"name": "a-b"}}, ToolChoice.named("a_b")),
+        ({"type": "custom", "name": "patch"}, ToolChoice.named("patch")),
+        ({"type": "function", "name": "go", "namespace": "n"}, ToolChoice.named("n__go")),
+        ({"type": "shell"}, ToolChoice.named("shell")),
+    ],
+)
+def test_tool_choice(choice: Any, expected: ToolChoice | None) -> None:
+    """Names are those of the upstream's functions."""
+    tools = [
+        {**FUNCTION, "name": "a-b"},
+        {"type": "custom", "name": "patch"},
+        {"type": "namespace", "name": "n", "tools": [{**FUNCTION, "name": "go"}]},
+        {"type": "shell"},
+    ]
+
+    assert asked("x", tools=tools, tool_choice=choice).request.tool_choice == expected
+
+
+def test_allowed_tools_are_a_filter_and_a_mode() -> None:
+    """The others are not offered; their calls keep their meaning."""
+    tools = [FUNCTION, {**FUNCTION, "name": "g"}]
+    allowed = [{"type": "function", "name": "g"}]
+    choice = {"type": "allowed_tools", "mode": "required", "tools": allowed}
+    made = asked("x", tools=tools, tool_choice=choice)
+
+    assert names(made) == ["g"]
+    assert made.request.tool_choice == ToolChoice.required()
+    assert made.registry.of_client("f") is not None
+
+
+@pytest.mark.parametrize(
+    ("policy", "protocol", "offered"),
+    [
+        ("native", "openai-responses", HostedTool.raw("openai", {"type": "web_search"})),
+        ("native", "anthropic-messages", HostedTool.web_search()),
+        ("native", "gemini", HostedTool.web_search()),
+        ("native", "openai-chat", None),
+        ("drop", "openai-responses", None),
+        ("error", "anthropic-messages", HostedTool.web_search()),
+    ],
+)
+def test_hosted_tools_by_policy(policy: Any, protocol: str, offered: Any) -> None:
+    """Native where the upstream has them; what is left out is said."""
+    made = asked_with(policy, protocol)
+
+    assert made.request.tools == ((offered,) if offered else ())
+    assert ("hosted-tool-dropped" in codes(made)) == (offered is None)
+
+
+def asked_with(policy: Any, protocol: str) -> Any:
+    """Return a request for a web search under a policy."""
+    return translated(
+        {"input": "x", "tools": [{"type": "web_search"}]},
+        policy=TranslationPolicy(hosted_tools=policy),
+        protocol_id=protocol,
+    )
+
+
+def test_hosted_tools_may_be_refused() -> None:
+    """By configuration."""
+    policy = TranslationPolicy(hosted_tools="error")
+    error = refused({"input": "x", "tools": [{"type": "web_search"}]}, policy=policy)
+
+    assert (error.status, error.code) == (400, "unsupported_tool")
+
+
+# -- items
+
+
+def test_hosted_calls_of_another_server() -> None:
+    """With what they returned they are a call and its result; without, nothing is lost but it."""
+    mcp = {"type": "mcp_call", "id": "m1", "name": "read", "server_label": "s"}
+    made = messages_of(
+        {"role": "user", "content": "x"},
+        {**mcp, "arguments": '{"a":1}', "output": "text"},
+        {"type": "web_search_call", "id": "w", "status": "completed", "action": {}},
+    )
+
+    assert [message.role for message in made] == ["user", "assistant", "tool"]
+    assert made[1].tool_calls == (ToolCallPart("m1", "read", {"a": 1}),)
+
+
+def test_unknown_calls_with_an_id_are_calls() -> None:
+    """And their outputs are results."""
+    made = messages_of(
+        {"type": "computer_call", "id": "cc", "call_id": "c", "action": {"type": "screenshot"}},
+        {
+            "type": "computer_call_output",
+            "call_id": "c",
+            "output": {"type": "computer_screenshot", "image_url": "data:image/png;base64,cG5n"},
+        },
+    )
+
+    assert made[0].tool_calls[0].name == "computer"
+    assert made[1].content[0].name == "computer"  # type: ignore[union-attr]
+
+
+def test_hosted_calls_without_an_id_are_left_out_and_said() -> None:
+    """Such as a search for tools by the server, or a tool of one provider only."""
+    item = {"type": "tool_search_call", "id": "t", "execution": "server", "arguments": {}}
+    made = asked([{"role": "user", "content": "x"}, item, {"type": "x_search_call", "id": "s"}])
+
+    assert [message.role for message in made.messages] == ["user"]
+    assert codes(made) == ["hosted-tool-dropped"] * 2
+
+
+def test_found_tools_can_be_called() -> None:
+    """What a search by the client found is offered from then on."""
+    output = {
+        "type": "tool_search_output",
+        "call_id": "t1",
+        "tools": [{"type": "namespace", "name": "cal", "tools": [{**FUNCTION, "name": "add"}]}],
+    }
+    call = {
+        "type": "tool_search_call",
+        "call_id": "t1",
+        "execution": "client",
+        "arguments": {"query": "calendar"},
+    }
+    made = asked([{"role": "user", "content": "x"}, call, output])
+
+    assert names(made) == ["cal__add"]
+    assert made.messages[1].tool_calls[0].name == "tool_search"
+
+
+def test_thinking_of_another_server_stays_thinking() -> None:
+    """Its words go back as reasoning, never as text."""
+    item = {"type": "reasoning", "id": "r", "summary": [{"type": "summary_text", "text": "hm"}]}
+    made = messages_of({"role": "user", "content": "x"}, {**item, "encrypted_content": None})
+
+    assert made[1].content == (ReasoningPart("hm"),)
+
+
+def test_input_items_have_types_and_ids() -> None:
+    """As listings show them."""
+    (item,) = asked("Hi").input_items
+
+    assert item == {
+        "id": "msg_1",
+        "type": "message",
+        "role": "user",
+        "content": [{"type": "input_text", "text": "Hi"}],
+    }
+
+
+def test_unknown_fields_are_tolerated_and_said() -> None:
+    """New clients keep working."""
+    made = asked("x", brand_new=1)
+
+    assert codes(made) == ["unknown-parameter"]
+
+
+def test_too_many_items_are_refused() -> None:
+    """The limit is the policy's."""
+    policy = TranslationPolicy(max_items=1)
+
+    assert (
+        refused({"input": [{"role": "user", "content": "x"}] * 2}, policy=policy).param == "input"
+    )
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("previous_response_id", 5),
+        ("metadata", "x"),
+        ("metadata", {"a": 5}),
+        ("user", 5),
+        ("safety_identifier", [1]),
+        ("max_tool_calls", "x"),
+        ("service_tier", 1),
+        ("truncation", {}),
+        ("background", 0),
+    ],
+)
+def test_a_field_of_another_type_is_refused(field: str, value: Any) -> None:
+    """The response would repeat it, and a conversation would be lost without a word."""
+    error = refused({"input": "x", field: value})
+
+    assert (error.status, error.code) == (400, "invalid_type")
+    assert (error.param or "").startswith(field)
+
+
+def test_what_opens_an_mcp_server_is_not_repeated() -> None:
+    """Responses are kept, and shown again."""
+    tool = {
+        "type": "mcp",
+        "server_label": "a",
+        "server_url": "https://a.example",
+        "authorization": "SECRET",
+        "headers": {"x-key": "SECRET"},
+    }
+    made = translated({"input": "x", "tools": [tool]}, protocol_id="openai-responses")
+
+    assert "SECRET" not in str(made.echo)
+    assert "SECRET" in str(made.request.tools[0].options)  # type: ignore[union-attr]
