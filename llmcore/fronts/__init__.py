@@ -1,6 +1,6 @@
 """The APIs that clients speak, each a `Front`: the other side of a protocol.
 
-- `front`: the type, and the values that its functions take and return
+- `front`: the type, the values that its functions take and return, and the fronts by their ids
 - `errors`: why a request has no answer; `policy`: decisions where the two sides differ
 - `tool_registry`: functions in place of the client's tools, and their names
 - `billing_line`: a volatile line of instructions, left out

@@ -11,7 +11,8 @@ arguments. An application can serve one from its own web framework.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+from importlib import import_module
+from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
 
 from attrs import field, frozen
 
@@ -19,7 +20,7 @@ from llmcore.fronts.errors import FrontError
 from llmcore.fronts.policy import TranslationPolicy
 from llmcore.fronts.sealer import Sealer
 from llmcore.schema.diagnostics import Diagnostic
-from llmcore.schema.errors import LLMError
+from llmcore.schema.errors import ConfigurationError, LLMError
 from llmcore.schema.events import LLMEvent
 from llmcore.schema.json import JsonObject
 from llmcore.schema.model import Model
@@ -218,3 +219,34 @@ class Front(Generic[Context]):
     model: Callable[[ListedModel], JsonObject]
     token_count: Callable[[int], JsonObject] | None = None
     """The answer to a request that counts tokens, where the API has one."""
+
+
+# -- the fronts that there are
+
+_PACKAGES: Final = {
+    "openai-chat": "openai_chat",
+    "openai-responses": "openai_responses",
+    "anthropic-messages": "anthropic_messages",
+    "gemini": "gemini",
+}
+
+FRONT_IDS: Final = tuple(_PACKAGES)
+"""The ids of all fronts: those of the protocols whose other side they are."""
+
+
+def front_by_id(front_id: str) -> Front[Any]:
+    """Return the front of an API, which is imported on first use.
+
+    Raises ConfigurationError, which lists the ids, for an unknown one.
+    """
+    package = _PACKAGES.get(front_id)
+    if package is None:
+        known = ", ".join(FRONT_IDS)
+        raise ConfigurationError(f"there is no front {front_id!r}; the fronts are {known}")
+    front: Front[Any] = import_module(f"llmcore.fronts.{package}").front
+    return front
+
+
+def all_fronts() -> tuple[Front[Any], ...]:
+    """Return every front."""
+    return tuple(front_by_id(front_id) for front_id in FRONT_IDS)

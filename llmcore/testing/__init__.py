@@ -9,7 +9,8 @@ In reading order:
   out of them
 - `player` serves them (WebSockets by `socket_player`), `request_diff` says how a request differs
   from the recorded one
-- `recorded`: from the bytes of a response to an LLMResponse, without a client
+- `recorded`: from the bytes of a response to its events or an LLMResponse, without a client
+- `fronts`: native requests read, and answers written, in the form of an API that clients speak
 - `prefix`: the proof that each turn's request begins with the one before it
 - `pytest_plugin`: the fixture `cassette` (its value is in `fixture`), `--record` and the
   filters (in `selection`)
@@ -29,9 +30,10 @@ __getattr__, __dir__, __all__ = lazy_names(
         ),
         "llmcore.testing.cassette_file": "load save",
         "llmcore.testing.fixture": "CassetteFixture",
+        "llmcore.testing.fronts": "read_as_front write_as_front",
         "llmcore.testing.player": "CassetteMismatchError Player",
         "llmcore.testing.prefix": "PrefixChangedError assert_prefix_stable",
-        "llmcore.testing.recorded": "decode_recorded",
+        "llmcore.testing.recorded": "decode_recorded recorded_events",
         "llmcore.testing.recorder": "Recorder",
         "llmcore.testing.script": "ScriptEndedError ScriptedTransport scripted",
         "llmcore.testing.secret_scan": "SecretFoundError",

@@ -15,11 +15,14 @@ from llmcore.testing.cassette import WebSocketInteraction as WebSocketInteractio
 from llmcore.testing.cassette_file import load as load
 from llmcore.testing.cassette_file import save as save
 from llmcore.testing.fixture import CassetteFixture as CassetteFixture
+from llmcore.testing.fronts import read_as_front as read_as_front
+from llmcore.testing.fronts import write_as_front as write_as_front
 from llmcore.testing.player import CassetteMismatchError as CassetteMismatchError
 from llmcore.testing.player import Player as Player
 from llmcore.testing.prefix import PrefixChangedError as PrefixChangedError
 from llmcore.testing.prefix import assert_prefix_stable as assert_prefix_stable
 from llmcore.testing.recorded import decode_recorded as decode_recorded
+from llmcore.testing.recorded import recorded_events as recorded_events
 from llmcore.testing.recorder import Recorder as Recorder
 from llmcore.testing.script import ScriptEndedError as ScriptEndedError
 from llmcore.testing.script import ScriptedTransport as ScriptedTransport
@@ -50,6 +53,9 @@ __all__ = [
     "assert_prefix_stable",
     "decode_recorded",
     "load",
+    "read_as_front",
+    "recorded_events",
     "save",
     "scripted",
+    "write_as_front",
 ]

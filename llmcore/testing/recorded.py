@@ -1,6 +1,6 @@
 """Decoding recorded responses: the client's own way from bytes to a response, without I/O."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from llmcore.folds.response import collect
@@ -9,6 +9,7 @@ from llmcore.protocols.registry import protocol_by_id
 from llmcore.routes.decoding import decode_response
 from llmcore.routes.framing import Framing
 from llmcore.schema.errors import InvalidRequestError, LLMError
+from llmcore.schema.events import LLMEvent
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
@@ -30,8 +31,33 @@ def decode_recorded(
     feeds the body in pieces of so many bytes. Raises ConfigurationError for an unknown
     protocol, InvalidRequestError for a chunk size below 1.
     """
+    return collect(
+        recorded_events(
+            protocol_id,
+            status=status,
+            headers=headers,
+            body=body,
+            streaming=streaming,
+            chunk_size=chunk_size,
+        )
+    )
+
+
+def recorded_events(
+    protocol_id: str,
+    *,
+    status: int,
+    headers: Mapping[str, str],
+    body: bytes,
+    streaming: bool,
+    chunk_size: int | None = None,
+) -> Sequence[LLMEvent]:
+    """Return the events of a response that once came over the wire, as the client delivers them.
+
+    Its arguments and errors are those of `decode_recorded`.
+    """
     protocol = protocol_by_id(protocol_id)
-    events = decode_response(
+    return decode_response(
         protocol,
         _framing(protocol, _content_type(headers)),
         LLMRequest(model=Model("recorded", ""), messages=()),
@@ -40,7 +66,6 @@ def decode_recorded(
         chunks=_pieces(body, chunk_size),
         streaming=streaming,
     )
-    return collect(events)
 
 
 def _content_type(headers: Mapping[str, str]) -> str:

@@ -1,0 +1,124 @@
+"""Fronts without a gateway: a native request read, an answer written in an API's form."""
+
+from collections.abc import Callable, Iterable, Mapping
+from itertools import count
+from typing import Any, Final
+
+from llmcore.fronts.errors import FrontError, from_llm_error
+from llmcore.fronts.front import (
+    AnswerInfo,
+    ClientRequest,
+    Event,
+    Front,
+    Upstream,
+    front_by_id,
+)
+from llmcore.fronts.policy import TranslationPolicy
+from llmcore.fronts.sealer import Sealer
+from llmcore.schema import json
+from llmcore.schema.errors import InvalidRequestError, LLMError
+from llmcore.schema.events import LLMEvent
+from llmcore.schema.json import JsonObject
+from llmcore.schema.request import LLMRequest
+from llmcore.schema.result import Failure, Result, Success
+
+SEALER: Final = Sealer(b"llmcore.testing")
+"""Seals what `write_as_front` writes, so that `read_as_front` can read it."""
+
+
+def read_as_front(
+    front_id: str,
+    body: JsonObject,
+    *,
+    path: str = "",
+    headers: Mapping[str, str] | None = None,
+) -> Result[LLMRequest, LLMError]:
+    """Return the request that the native *body* of an API amounts to.
+
+    *path* is the URL's, which names the model in Gemini's API. The request is read as for an
+    upstream of the same API. One that refers to what a server keeps, such as
+    `previous_response_id`, is a Failure. Raises ConfigurationError for an unknown front.
+    """
+    front = front_by_id(front_id)
+    lower = {name.lower(): value for name, value in (headers or {}).items()}
+    asked = ClientRequest(body=body, path=path, headers=lower)
+    try:
+        model = front.wanted(asked).model
+    except FrontError as error:
+        return Failure(_as_llm_error(error))
+    match front.read(asked, _upstream(front_id, model)):
+        case Success(read):
+            return Success(read.request)
+        case Failure(refusal):
+            return Failure(_as_llm_error(refusal))
+
+
+def write_as_front(
+    front_id: str,
+    events: Iterable[LLMEvent],
+    *,
+    streaming: bool,
+    request: JsonObject | None = None,
+    path: str = "",
+) -> bytes:
+    """Return the bytes of the response that *events* are in the form of an API.
+
+    *request* is the client's native body; without one, all that is optional is written, and the
+    model's name is that of the events. An answer that failed is an error inside the stream, or
+    the body of an error. Raises ConfigurationError for an unknown front, InvalidRequestError for
+    a request that cannot be read.
+    """
+    front = front_by_id(front_id)
+    asked = ClientRequest(body=request or {}, path=path, query={"alt": "sse"})
+    model = "" if request is None else _wanted_model(front, asked)
+    upstream = _upstream(front_id, model)
+    context = front.no_request(upstream) if request is None else _context(front, asked, upstream)
+    info = AnswerInfo(id=upstream.new_id(front.id_prefix), created_at=0, model=model)
+    writer = front.writer(info, context, upstream)
+    written: list[Event] = [*writer.start()]
+    for event in events:
+        written += writer.feed(event)
+    if not writer.ended:
+        written += writer.close()
+    if streaming:
+        encoding = front.encoding(asked)
+        tail = encoding.tail if writer.error is None else b""
+        return b"".join(map(encoding.encode, written)) + tail
+    if writer.error is not None:
+        return json.dumps(front.error(from_llm_error(writer.error)).body)
+    return json.dumps(writer.whole())
+
+
+def _upstream(front_id: str, model: str) -> Upstream:
+    return Upstream(
+        model=model,
+        protocol_id=front_id,
+        policy=TranslationPolicy(),
+        sealer=SEALER,
+        new_id=_numbered(),
+    )
+
+
+def _numbered() -> Callable[[str], str]:
+    """Return a function that makes ids of a prefix and a number."""
+    numbers = count(1)
+    return lambda prefix: f"{prefix}_{next(numbers):024d}"
+
+
+def _wanted_model(front: Front[Any], asked: ClientRequest) -> str:
+    try:
+        return front.wanted(asked).model
+    except FrontError as error:
+        raise _as_llm_error(error) from error
+
+
+def _context(front: Front[Any], asked: ClientRequest, upstream: Upstream) -> Any:
+    match front.read(asked, upstream):
+        case Success(read):
+            return read.context
+        case Failure(error):
+            raise _as_llm_error(error)
+
+
+def _as_llm_error(error: FrontError) -> InvalidRequestError:
+    return InvalidRequestError(error.message, error_code=error.code)
