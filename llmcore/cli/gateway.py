@@ -121,7 +121,7 @@ async def _run(
 async def _run_one(responses: "Responses", body: JsonObject, caller: "Caller") -> bool:
     from llmcore.bridge.api import Call
     from llmcore.fronts.errors import FrontError
-    from llmcore.fronts.openai_responses.errors import envelope
+    from llmcore.fronts.openai_forms import envelope
 
     try:
         run = await responses.create(Call(body=body, caller=caller))

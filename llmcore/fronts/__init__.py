@@ -2,10 +2,12 @@
 
 - `front`: the type, the values that its functions take and return, and the fronts by their ids
 - `errors`: why a request has no answer; `policy`: decisions where the two sides differ
+- `encoding`: events as bytes; `finishing`: finish reasons and token counts
 - `tool_registry`: functions in place of the client's tools, and their names
 - `billing_line`: a volatile line of instructions, left out
 - `sealer`, `opaque_state`, `answer_record`: what clients do not see of an answer, carried by them
 - `segment_order`: segments of an answer, one after another
 - `freeform_input`: a freeform tool's input out of a function's arguments
+- `openai_forms`: errors and lists of models as OpenAI writes them
 - `openai_responses`: the front of OpenAI's Responses API
 """

@@ -113,3 +113,23 @@ def from_llm_error(error: LLMError) -> FrontError:
         retry_after=error.retry_after,
         upstream_request_id=error.request_id,
     )
+
+
+# -- trying again
+
+_WORTH_A_RETRY: Final = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
+_FUTILE: Final = frozenset({NO_QUOTA, "upstream_authentication_failed", "bridge_misconfigured"})
+"""Codes of errors that the same request meets again."""
+
+
+def retry_headers(error: FrontError) -> dict[str, str]:
+    """Return the headers by which the vendors' SDKs decide whether, and when, to try again.
+
+    Sources: the `openai` and `anthropic` packages, `_base_client` (`x-should-retry`,
+    `retry-after`).
+    """
+    again = error.status in _WORTH_A_RETRY and error.code not in _FUTILE
+    headers = {"x-should-retry": "true" if again else "false"}
+    if error.retry_after is not None:
+        headers["retry-after"] = str(max(1, round(error.retry_after)))
+    return headers

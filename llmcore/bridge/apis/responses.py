@@ -16,15 +16,15 @@ from llmcore.bridge.model_map import Target
 from llmcore.bridge.response_run import AnswerPlan, ResponseRun
 from llmcore.bridge.service import Service, new_id
 from llmcore.client.large_requests import holds_much
+from llmcore.fronts.encoding import COMMENT, named_event
 from llmcore.fronts.errors import FrontError, invalid
+from llmcore.fronts.openai_forms import envelope
 from llmcore.fronts.openai_responses.answer import ResponsesFold
 from llmcore.fronts.openai_responses.compaction import as_response_request, compacted, user_items
 from llmcore.fronts.openai_responses.errors import (
-    envelope,
     previous_response_not_found,
     response_not_found,
 )
-from llmcore.fronts.openai_responses.events import KEEP_ALIVE, encode
 from llmcore.fronts.openai_responses.grammar import Checker
 from llmcore.fronts.openai_responses.request import (
     Translation,
@@ -131,8 +131,8 @@ class Responses:
             streamed=translation.stream,
             stored=translation.store,
             is_large=holds_much(translation.echo),
-            encode=encode,
-            heartbeat=KEEP_ALIVE,
+            encode=named_event,
+            heartbeat=COMMENT,
             error_form=envelope,
             check=Checker().check if self._service.settings.check_stream else None,
         )

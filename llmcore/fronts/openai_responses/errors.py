@@ -1,4 +1,4 @@
-"""Errors in OpenAI's form: what a client reads when a request or a response fails.
+"""Errors of the Responses API alone: what is not stored, and `error` of a response.
 
 Source: https://developers.openai.com/api/docs/guides/error-codes, read November 2026.
 """
@@ -17,18 +17,6 @@ from llmcore.fronts.errors import (
 )
 from llmcore.schema.errors import LLMError
 from llmcore.schema.json import JsonObject
-
-
-def envelope(error: FrontError) -> JsonObject:
-    """Return the body of an error response."""
-    return {
-        "error": {
-            "message": error.message,
-            "type": error.type,
-            "param": error.param,
-            "code": error.code,
-        }
-    }
 
 
 def previous_response_not_found(response_id: str) -> FrontError:

@@ -1,13 +1,13 @@
-"""Events and the response around them: numbers, ids, status, usage, and bytes to send."""
+"""Events and the response around them: numbers, ids, status and usage."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
+from llmcore.fronts.finishing import token_counts
 from llmcore.fronts.front import Event
 from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.native_json import object_or_empty, str_or_none
 from llmcore.protocols.openai_responses.names import METADATA_KEY
-from llmcore.schema import json
 from llmcore.schema.content import Citation
 from llmcore.schema.events import Finish, Source
 from llmcore.schema.json import JsonObject
@@ -60,18 +60,18 @@ def usage_of(usage: Usage | None) -> JsonObject | None:
 
     The form has no way to leave a number out: what the upstream did not say is 0.
     """
-    if usage is None or (usage.input_tokens is None and usage.output_tokens is None):
+    counts = token_counts(usage)
+    if counts is None:
         return None
-    taken, given = usage.input_tokens or 0, usage.output_tokens or 0
     return {
-        "input_tokens": taken,
+        "input_tokens": counts.input,
         "input_tokens_details": {
-            "cached_tokens": usage.cache_read_tokens or 0,
-            "cache_write_tokens": usage.cache_write_tokens or 0,
+            "cached_tokens": counts.cache_read,
+            "cache_write_tokens": counts.cache_write,
         },
-        "output_tokens": given,
-        "output_tokens_details": {"reasoning_tokens": usage.reasoning_tokens or 0},
-        "total_tokens": taken + given if usage.total_tokens is None else usage.total_tokens,
+        "output_tokens": counts.output,
+        "output_tokens_details": {"reasoning_tokens": counts.reasoning},
+        "total_tokens": counts.total,
     }
 
 
@@ -141,26 +141,3 @@ class Sources:
             if name not in self._cited:
                 why = f"no text cites the source {name}, and the API has no other place for it"
                 notes.dropped("source-dropped", "output", why)
-
-
-# -- as server-sent events
-
-
-KEEP_ALIVE: Final = b": keep-alive\n"
-"""A comment, without the empty line that would end an event: some clients take one for data."""
-
-_SEPARATORS: Final = (
-    (b"\xc2\x85", b"\\u0085"),
-    (b"\xe2\x80\xa8", b"\\u2028"),
-    (b"\xe2\x80\xa9", b"\\u2029"),
-)
-"""Line ends to `str.splitlines`, with which clients cut streams, that JSON does not escape."""
-
-
-def encode(event: dict[str, Any]) -> bytes:
-    """Return *event* as bytes to send. Each takes exactly one `data` line for every reader."""
-    data = json.dumps(event)
-    if not data.isascii():
-        for raw, escaped in _SEPARATORS:
-            data = data.replace(raw, escaped)
-    return b"event: %b\ndata: %b\n\n" % (event["type"].encode(), data)

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from llmcore.folds.segments import complete_segments
+from llmcore.fronts.encoding import named_event
 from llmcore.fronts.errors import FrontError
-from llmcore.fronts.openai_responses import events as sse
 from llmcore.fronts.openai_responses import grammar
 from llmcore.fronts.openai_responses.answer import ResponsesFold
 from llmcore.fronts.openai_responses.request import Translation, translate
@@ -177,7 +177,7 @@ class Folded:
     @property
     def body(self) -> bytes:
         """The stream as it is sent."""
-        return b"".join(map(sse.encode, self.events))
+        return b"".join(map(named_event, self.events))
 
 
 def folded(

@@ -6,8 +6,8 @@ import pytest
 
 from llmcore.bridge.drop_rejected_parameters import rejected_parameter, without_parameter
 from llmcore.fronts.errors import FrontError, from_llm_error
-from llmcore.fronts.openai_responses.errors import envelope, response_error
-from llmcore.fronts.openai_responses.events import encode
+from llmcore.fronts.openai_forms import envelope
+from llmcore.fronts.openai_responses.errors import response_error
 from llmcore.fronts.openai_responses.request import (
     structured_output_error,
     structured_output_lost,
@@ -113,16 +113,3 @@ def test_a_shape_that_nobody_enforces() -> None:
     assert structured_output_lost([other, lost]) is lost
     assert structured_output_lost([other]) is None
     assert structured_output_error(lost).param == "text.format"
-
-
-# -- bytes
-
-
-def test_an_event_is_one_line_for_every_reader() -> None:
-    """Whatever a client takes for a line end."""
-    odd = "a\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029b"
-    data = encode({"type": "response.output_text.delta", "delta": odd})
-
-    assert data.startswith(b"event: response.output_text.delta\ndata: {")
-    assert data.endswith(b"}\n\n")
-    assert len(data.decode().splitlines()) == 3

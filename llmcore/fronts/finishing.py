@@ -1,0 +1,84 @@
+"""How an answer ended, and what it consumed, in terms that every API has words for."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from attrs import frozen
+
+from llmcore.schema.events import FinishReason, FinishReasonKind
+from llmcore.schema.usage import Usage
+
+# -- finish reasons
+
+_WITH_CALLS: Final[Mapping[FinishReasonKind, FinishReasonKind]] = {
+    "stop": "tool_calls",
+    "other": "tool_calls",
+}
+"""Many servers end an answer with calls as if it had none."""
+_WITHOUT_CALLS: Final[Mapping[FinishReasonKind, FinishReasonKind]] = {"tool_calls": "stop"}
+"""A client that goes on to run tools where there is no call asks again, without an end."""
+
+
+def finish_kind(reason: FinishReason, *, called: bool) -> FinishReasonKind:
+    """Return why an answer ended, by what its client is to do next.
+
+    *called* says whether a call was written that the client is to run.
+    """
+    other = _WITH_CALLS if called else _WITHOUT_CALLS
+    return other.get(reason.reason, reason.reason)
+
+
+# -- usage
+
+
+@frozen(kw_only=True)
+class TokenCounts:
+    """The tokens of one answer as numbers that add up, none below 0.
+
+    APIs whose usage cannot leave a number out show 0 for what the upstream did not count.
+    """
+
+    input: int
+    """All of the input: what was read from a cache or written to one is part of it."""
+    cache_read: int
+    cache_write: int
+    cache_write_1h: int
+    """The part of `cache_write` that is kept for an hour."""
+    output: int
+    """All of the output: reasoning is part of it."""
+    reasoning: int
+    total: int
+
+    @property
+    def uncached_input(self) -> int:
+        """The input that was neither read from a cache nor written to one."""
+        return self.input - self.cache_read - self.cache_write
+
+    @property
+    def visible_output(self) -> int:
+        """The output without reasoning."""
+        return self.output - self.reasoning
+
+
+def token_counts(usage: Usage | None) -> TokenCounts | None:
+    """Return the counts of *usage*; None if the upstream counted neither input nor output.
+
+    A part that exceeds its whole is cut down to it, as where a server counts a token as read from
+    the cache and as written to it.
+    """
+    if usage is None or (usage.input_tokens is None and usage.output_tokens is None):
+        return None
+    stated = (usage.cache_read_tokens or 0) + (usage.cache_write_tokens or 0)
+    given = stated if usage.input_tokens is None else usage.input_tokens
+    made = usage.output_tokens or 0
+    read = min(given, usage.cache_read_tokens or 0)
+    write = min(given - read, usage.cache_write_tokens or 0)
+    return TokenCounts(
+        input=given,
+        cache_read=read,
+        cache_write=write,
+        cache_write_1h=min(write, usage.cache_write_1h_tokens or 0),
+        output=made,
+        reasoning=min(made, usage.reasoning_tokens or 0),
+        total=given + made if usage.total_tokens is None else usage.total_tokens,
+    )

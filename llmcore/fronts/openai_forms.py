@@ -1,0 +1,54 @@
+"""Errors and lists of models in OpenAI's form, which Chat Completions and Responses share.
+
+    {"error": {"message": "...", "type": "rate_limit_error", "param": null,
+               "code": "rate_limit_exceeded"}}
+    {"object": "list", "data": [{"id": "gpt-4.1", "object": "model", "created": 0,
+                                 "owned_by": "openai"}]}
+
+All fields of an error are always there; clients match `code`. Sources, read November 2026:
+https://developers.openai.com/api/docs/guides/error-codes,
+https://developers.openai.com/api/reference/resources/models.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from llmcore.fronts.errors import FrontError, retry_headers
+from llmcore.fronts.front import FailureResponse, ListedModel
+from llmcore.schema.json import JsonObject
+
+
+def envelope(error: FrontError) -> JsonObject:
+    """Return the body of an error response."""
+    return {
+        "error": {
+            "message": error.message,
+            "type": error.type,
+            "param": error.param,
+            "code": error.code,
+        }
+    }
+
+
+def failure_response(error: FrontError) -> FailureResponse:
+    """Return the response to a request that has no answer."""
+    return FailureResponse(status=error.status, body=envelope(error), headers=retry_headers(error))
+
+
+def model_list(models: Sequence[ListedModel], query: Mapping[str, str]) -> JsonObject:
+    """Return a list of models; the API has no pages of it, and no other *query*."""
+    return {"object": "list", "data": [listed_model(model) for model in models]}
+
+
+def listed_model(model: ListedModel) -> JsonObject:
+    """Return one model. OpenAI names no limits; vLLM calls the input's `max_model_len`.
+
+    Source of that field: the `vllm` package, `entrypoints/openai/protocol` (`ModelCard`).
+    """
+    window = {} if model.max_input_tokens is None else {"max_model_len": model.max_input_tokens}
+    return {
+        "id": model.id,
+        "object": "model",
+        "created": 0,
+        "owned_by": model.owner,
+        **window,
+    }

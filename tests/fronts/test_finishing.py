@@ -1,0 +1,51 @@
+"""How answers ended, and what they consumed."""
+
+import pytest
+from hypothesis import given
+
+from llmcore.fronts.finishing import finish_kind, token_counts
+from llmcore.schema.events import FinishReason, FinishReasonKind
+from llmcore.schema.usage import Usage
+from tests.support.strategies.answers import usages
+
+
+@pytest.mark.parametrize(
+    ("reason", "called", "kind"),
+    [
+        ("stop", False, "stop"),
+        ("stop", True, "tool_calls"),
+        ("tool_calls", True, "tool_calls"),
+        ("tool_calls", False, "stop"),
+        ("other", True, "tool_calls"),
+        ("other", False, "other"),
+        ("length", True, "length"),
+        ("content_filter", True, "content_filter"),
+        ("error", True, "error"),
+    ],
+)
+def test_a_finish_reason_agrees_with_the_calls_of_the_answer(
+    reason: FinishReasonKind, called: bool, kind: FinishReasonKind
+) -> None:
+    """Calls are run; nobody waits for calls that are not there; a cut answer stays one."""
+    assert finish_kind(FinishReason(reason), called=called) == kind
+
+
+@given(usages())
+def test_counts_of_any_usage_add_up_and_none_is_below_zero(usage: Usage) -> None:
+    """Input is what was cached and the rest, output what was thought and the rest."""
+    counts = token_counts(usage)
+    if counts is None:
+        assert usage.input_tokens is None
+        assert usage.output_tokens is None
+        return
+
+    assert counts.input == counts.uncached_input + counts.cache_read + counts.cache_write
+    assert counts.output == counts.visible_output + counts.reasoning
+    assert counts.cache_write_1h <= counts.cache_write
+    assert min(counts.uncached_input, counts.visible_output, counts.reasoning, counts.total) >= 0
+
+
+@pytest.mark.parametrize("usage", [None, Usage(), Usage(reasoning_tokens=3)])
+def test_an_answer_without_counts_has_none(usage: Usage | None) -> None:
+    """What was not counted is not 0."""
+    assert token_counts(usage) is None
