@@ -7,6 +7,7 @@ The packages, from the values in the middle to the programs at the rim (imports 
 - `schema`: the frozen values: messages, content, tools, requests, events, responses, errors
 - `folds`: pure functions over events: segments, responses, the grammar of a stream
 - `protocols`: body builders and stream state machines, one package per API
+- `fronts`: protocols read the other way: clients' requests in, native responses out
 - `routes`: protocol, endpoint, auth and framing put together; the providers
 - `client`: the I/O: HTTP, WebSockets, time limits, middleware
 - `generation`: `generate`, `stream`, objects, tools and the loop that runs them
@@ -17,6 +18,9 @@ The packages, from the values in the middle to the programs at the rim (imports 
 - `testing`: cassettes and scripted transports for tests
 - `bridge`: OpenBridge, the gateway
 - `cli`: the commands `llmcore` and `openbridge`
+
+Three modules at the root import nothing else: `lazy_names` (names imported on first use), `version`
+and `forking` (locks and warnings for processes that fork).
 
 The names below are imported from their modules on first use, so `import llmcore` itself loads no
 HTTP library and no provider. After changing the table, run `make stubs`.

@@ -91,21 +91,6 @@ NOT_NAMES = {"common", "helpers", "misc", "shared", "utils"}
 
 VENDORS = ("anthropic", "openai", "gemini", "google", "bedrock", "mistral", "ollama", "claude")
 
-INCOMPLETE_MAPS = {
-    "llmcore",
-    "llmcore/cli",
-    "llmcore/client",
-    "llmcore/generation",
-    "llmcore/protocols",
-    "llmcore/protocols/anthropic_messages",
-    "llmcore/protocols/openai_chat",
-    "llmcore/protocols/openai_responses",
-    "llmcore/protocols/tool_schema",
-    "llmcore/routes",
-    "llmcore/schema",
-}
-"""Packages whose docstring does not name all of their modules yet. No name is ever added."""
-
 SMALL_FOR_A_REASON = {
     "llmcore/cli/__main__.py": "what `python -m` runs",
     "llmcore/lazy_names.py": "two packages load their names with it, before any of their modules",
@@ -132,42 +117,6 @@ SAME_NAME_FOR_A_REASON: dict[str, str] = {
     "StreamResult": "sync mirrors the asynchronous API",
 }
 """Public classes that two modules may define, and why."""
-
-NOT_YET_RENAMED = {
-    "Answer",
-    "Block",
-    "Call",
-    "Connection",
-    "Context",
-    "Conversation",
-    "EmbeddedServer",
-    "Envelope",
-    "Format",
-    "Hosted",
-    "HostedItem",
-    "Lowered",
-    "MemoryStore",
-    "Message",
-    "MessageDelta",
-    "Metadata",
-    "ModelRules",
-    "ModelSource",
-    "Outcome",
-    "Plan",
-    "Rates",
-    "Reasoning",
-    "RedisStore",
-    "Response",
-    "Rules",
-    "Settings",
-    "State",
-    "Target",
-    "TextDelta",
-    "Tool",
-    "Turn",
-    "Usage",
-}
-"""Names that still have several meanings. None is ever added."""
 
 
 def name_of(module: Path) -> str:
@@ -361,9 +310,10 @@ def test_public_classes_have_names_of_their_own() -> None:
         for node in tree_of(module).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 homes[node.name].append(name_of(module))
-    allowed = SAME_NAME_FOR_A_REASON.keys() | NOT_YET_RENAMED
 
-    assert {n: at for n, at in homes.items() if len(at) > 1 and n not in allowed} == {}
+    assert {
+        n: at for n, at in homes.items() if len(at) > 1 and n not in SAME_NAME_FOR_A_REASON
+    } == {}
 
 
 def test_every_folder_is_a_package_with_a_complete_map() -> None:
@@ -380,7 +330,7 @@ def test_every_folder_is_a_package_with_a_complete_map() -> None:
             if folder in m.parents
         }
         missing = sorted(here - {"__init__"} - words)
-        if not words or (missing and name_of(folder) not in INCOMPLETE_MAPS):
+        if not words or missing:
             unnamed[name_of(folder)] = missing
 
     assert unnamed == {}

@@ -29,7 +29,7 @@ class Caller:
 
 
 @frozen(kw_only=True)
-class Call:
+class OperationRequest:
     """One request for an operation."""
 
     caller: Caller
@@ -50,7 +50,7 @@ class Operation:
     method: str
     path: str
     """As Starlette writes paths, such as `/responses/{response_id}`."""
-    answer: Callable[[Call], Awaitable[JsonObject | ResponseRun]]
+    answer: Callable[[OperationRequest], Awaitable[JsonObject | ResponseRun]]
     """Raises FrontError."""
     takes_body: bool = False
     """Whether a JSON object is read, and the request counts as one under way."""

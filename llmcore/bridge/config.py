@@ -52,7 +52,7 @@ class Limits:
 
 
 @frozen(kw_only=True)
-class State:
+class StateSettings:
     """Where responses are kept, and for how long."""
 
     backend: StateBackend = "sqlite"
@@ -67,7 +67,7 @@ class State:
 
 
 @frozen(kw_only=True)
-class Settings:
+class GatewaySettings:
     """The gateway's whole configuration."""
 
     host: str = "127.0.0.1"
@@ -87,7 +87,7 @@ class Settings:
     seal_key: str | None = field(default=None, repr=False)
     """Signs the encrypted reasoning that clients keep for us; None is a key in the store."""
     limits: Limits = Limits()
-    state: State = State()
+    state: StateSettings = StateSettings()
     retries: int = 2
     """Further tries of a request whose answer has not begun."""
     retry_timeouts: bool = False
@@ -146,7 +146,7 @@ def read_environment(environ: Mapping[str, str], folder: Path) -> dict[str, str]
     return {**{name: value for name, value in lines.items() if value is not None}, **environ}
 
 
-def settings_from(environ: Mapping[str, str]) -> Settings:
+def settings_from(environ: Mapping[str, str]) -> GatewaySettings:
     """Return the settings that *environ* spells.
 
     Raises ConfigurationError, naming the variable, for a value that makes no sense, for an
@@ -159,8 +159,8 @@ def settings_from(environ: Mapping[str, str]) -> Settings:
     return settings
 
 
-def _settings(read: "_Variables") -> Settings:
-    return Settings(
+def _settings(read: "_Variables") -> GatewaySettings:
+    return GatewaySettings(
         host=read.text("HOST") or "127.0.0.1",
         port=read.number("PORT", 8787, int, least=0, most=65535),
         log_level=_one_of(read, "LOG_LEVEL", "info", LogLevel),
@@ -225,9 +225,9 @@ def _limits(read: "_Variables") -> Limits:
     )
 
 
-def _state(read: "_Variables") -> State:
-    default = State()
-    return State(
+def _state(read: "_Variables") -> StateSettings:
+    default = StateSettings()
+    return StateSettings(
         backend=_one_of(read, "STATE_BACKEND", "sqlite", StateBackend),
         path=read.path("STATE_PATH"),
         redis_url=read.text("REDIS_URL"),
@@ -237,7 +237,7 @@ def _state(read: "_Variables") -> State:
     )
 
 
-def _check(settings: Settings) -> None:
+def _check(settings: GatewaySettings) -> None:
     if settings.is_public and not settings.client_api_keys:
         raise ConfigurationError(
             f"OPENBRIDGE_HOST={settings.host} can be reached from other machines: set "

@@ -32,7 +32,7 @@ MAX_FILE_BYTES = 4 * 1024 * 1024
 
 
 @frozen
-class Target:
+class UpstreamModel:
     """A provider and its own name of the model."""
 
     provider: str
@@ -52,28 +52,28 @@ class Prefix:
     add: str = ""
     """Put before the upstream's name."""
 
-    def target(self, name: str) -> Target:
+    def target(self, name: str) -> UpstreamModel:
         """Return who answers to *name*, which has the prefix."""
         if self.model is not None:
-            return Target(self.provider, self.model)
+            return UpstreamModel(self.provider, self.model)
         kept = name[len(self.prefix) :] if self.strip else name
-        return Target(self.provider, self.add + kept)
+        return UpstreamModel(self.provider, self.add + kept)
 
 
 @frozen(kw_only=True)
 class ModelMap:
     """From a client's name of a model to who answers."""
 
-    models: Mapping[str, Target] = field(factory=dict)
+    models: Mapping[str, UpstreamModel] = field(factory=dict)
     prefixes: tuple[Prefix, ...] = ()
     """The longest first."""
     upstream: str
     """The provider of names that pass as they are."""
-    otherwise: Target | None = None
+    otherwise: UpstreamModel | None = None
     """The target of all other names; None lets them pass, or refuses them."""
     passes: bool = True
 
-    def resolve(self, name: str) -> Target | None:
+    def resolve(self, name: str) -> UpstreamModel | None:
         """Return the target of *name*; None if it has none."""
         if name in self.models:
             return self.models[name]
@@ -82,7 +82,7 @@ class ModelMap:
                 return rule.target(name)
         if self.otherwise is not None:
             return self.otherwise
-        return Target(self.upstream, name) if self.passes else None
+        return UpstreamModel(self.upstream, name) if self.passes else None
 
     @property
     def providers(self) -> frozenset[str]:
@@ -129,14 +129,14 @@ def model_map_from(data: JsonValue, upstream: str) -> ModelMap:
     )
 
 
-def _target(value: JsonValue, where: str) -> Target:
+def _target(value: JsonValue, where: str) -> UpstreamModel:
     if isinstance(value, str):
         provider, slash, model = value.partition("/")
         if not (provider and slash and model):
             raise ConfigurationError(f"{where} is {value!r}, not provider/model")
-        return Target(provider, model)
+        return UpstreamModel(provider, model)
     given = _object(value, where, {"provider", "model"})
-    return Target(_text(given, "provider", where), _text(given, "model", where))
+    return UpstreamModel(_text(given, "provider", where), _text(given, "model", where))
 
 
 def _prefix(prefix: str, value: JsonValue) -> Prefix:

@@ -7,7 +7,7 @@ import anyio
 from attrs import frozen
 
 from llmcore.bridge.http.logs import log
-from llmcore.bridge.model_map import ModelMap, Target
+from llmcore.bridge.model_map import ModelMap, UpstreamModel
 from llmcore.bridge.upstream import Upstreams
 from llmcore.fronts.errors import FrontError
 from llmcore.schema.errors import LLMError
@@ -36,7 +36,7 @@ class ModelNames:
         """The names that the map has."""
         return sorted(self._model_map.models)
 
-    def target(self, name: str) -> Target:
+    def target(self, name: str) -> UpstreamModel:
         """Return the target of *name*; FrontError, 404, if it has none."""
         target = self._model_map.resolve(name)
         if target is None or not _is_safe(target.model):

@@ -14,11 +14,11 @@ from typing import Protocol
 import anyio
 from attrs import evolve, frozen
 
-from llmcore.bridge.config import Settings
+from llmcore.bridge.config import GatewaySettings
 from llmcore.bridge.drop_rejected_parameters import rejected_parameter, without_parameter
 from llmcore.bridge.http.logs import LOGGER, log
 from llmcore.bridge.http.metrics import Metrics
-from llmcore.bridge.state.store import StateUnavailableError, Store
+from llmcore.bridge.state.store import ResponseStore, StateUnavailableError
 from llmcore.client.client import Client
 from llmcore.client.event_stream import EventStream
 from llmcore.client.large_requests import is_large, off_the_loop
@@ -91,9 +91,9 @@ class AnswerPlan:
 class RunContext:
     """Shared by all runs."""
 
-    settings: Settings
+    settings: GatewaySettings
     client: Client
-    store: Store
+    store: ResponseStore
     metrics: Metrics
     policy: TranslationPolicy
 

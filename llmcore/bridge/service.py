@@ -11,13 +11,13 @@ from typing import TypeVar
 import anyio
 
 from llmcore.bridge.build import build_information
-from llmcore.bridge.config import Settings
+from llmcore.bridge.config import GatewaySettings
 from llmcore.bridge.http.logs import log
 from llmcore.bridge.http.metrics import Metrics
-from llmcore.bridge.model_map import ModelMap, Target, read_model_map
+from llmcore.bridge.model_map import ModelMap, UpstreamModel, read_model_map
 from llmcore.bridge.model_names import ModelNames
 from llmcore.bridge.response_run import AnswerPlan, ResponseRun, RunContext
-from llmcore.bridge.state.store import StateUnavailableError, Store
+from llmcore.bridge.state.store import ResponseStore, StateUnavailableError
 from llmcore.bridge.state.stores import store_for
 from llmcore.bridge.tools_file import read_tools
 from llmcore.bridge.upstream import Upstreams, upstreams_from
@@ -58,11 +58,11 @@ class Service:
 
     def __init__(
         self,
-        settings: Settings,
+        settings: GatewaySettings,
         *,
         model_map: ModelMap,
         upstreams: Upstreams,
-        store: Store,
+        store: ResponseStore,
         metrics: Metrics | None = None,
         registered_tools: tuple[RegisteredTool, ...] = (),
     ) -> None:
@@ -90,7 +90,7 @@ class Service:
     @classmethod
     def from_settings(
         cls,
-        settings: Settings,
+        settings: GatewaySettings,
         *,
         registered_tools: tuple[RegisteredTool, ...] = (),
         transport: Transport | None = None,
@@ -134,7 +134,7 @@ class Service:
             message = f"{self._running} answers are under way, which is the limit here"
             raise overloaded(message)
 
-    def model(self, name: str) -> tuple[Target, Model]:
+    def model(self, name: str) -> tuple[UpstreamModel, Model]:
         """Return who answers to *name*; FrontError, 404, if no provider does."""
         target = self.names.target(name)
         try:
@@ -236,7 +236,7 @@ class Service:
         }
 
 
-def _policy(settings: Settings, tools: tuple[RegisteredTool, ...]) -> TranslationPolicy:
+def _policy(settings: GatewaySettings, tools: tuple[RegisteredTool, ...]) -> TranslationPolicy:
     return TranslationPolicy(
         hosted_tools=settings.hosted_tools,
         structured_output=settings.structured_output,

@@ -7,7 +7,7 @@ from typing import Final
 import anyio
 from attrs import evolve, frozen
 
-from llmcore.bridge.config import Settings
+from llmcore.bridge.config import GatewaySettings
 from llmcore.bridge.model_map import ModelMap
 from llmcore.client.client import Client, ModelSource
 from llmcore.client.environment import provider_entries
@@ -179,7 +179,7 @@ def _object(body: bytes, provider: str | None) -> JsonObject:
 
 
 def upstreams_from(
-    settings: Settings, model_map: ModelMap, *, transport: Transport | None = None
+    settings: GatewaySettings, model_map: ModelMap, *, transport: Transport | None = None
 ) -> Upstreams:
     """Return a client of every provider that *model_map* names and the environment configures.
 
@@ -195,7 +195,7 @@ def upstreams_from(
     return Upstreams(client)
 
 
-def _provider(name: str, settings: Settings) -> ModelSource:
+def _provider(name: str, settings: GatewaySettings) -> ModelSource:
     if name == COMPATIBLE:
         from llmcore.routes.openai_compatible import OpenAICompatible
 

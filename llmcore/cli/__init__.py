@@ -1,4 +1,4 @@
-"""The command lines `llmcore` and `openbridge`.
+"""The command lines `llmcore` (and `python -m llmcore.cli`: `__main__`) and `openbridge`.
 
 `main` is what `llmcore` runs. It imports nothing else before it can handle Ctrl-C. In reading
 order: `commands` (all commands of `llmcore`), each a module with `add_parser(commands)` and

@@ -9,7 +9,7 @@ from typing import TextIO
 
 import anyio
 
-from llmcore.cli.conversation import Conversation, open_store, self_contained
+from llmcore.cli.conversation import StoredConversation, open_store, self_contained
 from llmcore.cli.program import exit_code, explain, json_output, json_text, note, printable
 from llmcore.cli.request_options import add_request_options, make_client, read_request
 from llmcore.client.client import Client
@@ -65,7 +65,7 @@ async def _ask(client: Client, request: LLMRequest, args: argparse.Namespace) ->
 async def _ask_on(client: Client, question: LLMRequest, args: argparse.Namespace) -> int:
     """Ask within a stored conversation; only a whole answer is kept, with its question."""
     async with open_store(os.environ) as store:
-        conversation = await Conversation.read(store, args.session)
+        conversation = await StoredConversation.read(store, args.session)
         code, result = await _answer(client, conversation.asking(question), args)
         if isinstance(result, Success):
             await conversation.keep(question, result.unwrap())

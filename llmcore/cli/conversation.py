@@ -42,7 +42,7 @@ def open_store(environ: Mapping[str, str]) -> SessionStore:
 
 
 @frozen
-class Conversation:
+class StoredConversation:
     """One run of a store, as it was when it was read."""
 
     store: SessionStore

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import anyio
 from attrs import evolve
 
-from llmcore.bridge.config import Settings, State, read_environment, settings_from
+from llmcore.bridge.config import GatewaySettings, StateSettings, read_environment, settings_from
 from llmcore.cli.program import json_output, json_text
 from llmcore.client.transport import Transport
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError
@@ -56,7 +56,7 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--env-file", metavar="FILE", help="instead of .env (OPENBRIDGE_ENV_FILE)")
 
 
-def _settings(args: argparse.Namespace, **more: str) -> Settings:
+def _settings(args: argparse.Namespace, **more: str) -> GatewaySettings:
     given = {
         "OPENBRIDGE_ENV_FILE": args.env_file,
         "OPENBRIDGE_UPSTREAM": args.upstream,
@@ -99,7 +99,7 @@ def _recorded_upstream() -> dict[str, str]:
 
 
 async def _run(
-    settings: Settings, bodies: Sequence[JsonObject], transport: Transport | None
+    settings: GatewaySettings, bodies: Sequence[JsonObject], transport: Transport | None
 ) -> int:
     """Print the events of each request as lines of JSON; the exit code is 1 if any failed."""
     from llmcore.bridge.api import Caller
@@ -107,7 +107,7 @@ async def _run(
     from llmcore.bridge.http.access import ANYBODY
     from llmcore.bridge.service import Service
 
-    quiet = evolve(settings, state=State(backend="memory"))
+    quiet = evolve(settings, state=StateSettings(backend="memory"))
     service = Service.from_settings(quiet, transport=transport)
     caller = Caller(owner=ANYBODY, counted_as=ANYBODY)
     try:
@@ -119,12 +119,12 @@ async def _run(
 
 
 async def _run_one(responses: "Responses", body: JsonObject, caller: "Caller") -> bool:
-    from llmcore.bridge.api import Call
+    from llmcore.bridge.api import OperationRequest
     from llmcore.fronts.errors import FrontError
     from llmcore.fronts.openai_forms import envelope
 
     try:
-        run = await responses.create(Call(body=body, caller=caller))
+        run = await responses.create(OperationRequest(body=body, caller=caller))
         try:
             while events := await run.next_events():
                 for event in events:

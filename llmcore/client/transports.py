@@ -11,7 +11,7 @@ from llmcore.client.http.transport import HttpClient, HttpTransport
 from llmcore.client.transport import OpensSockets, Transport
 from llmcore.routes.http_request import HttpRequest
 from llmcore.routes.route import PreparedRequest, Route
-from llmcore.routes.transport import EmbeddedServer, Http, WebSocket
+from llmcore.routes.transport import Embedded, Http, WebSocket
 from llmcore.schema import json
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Transports:
             return self._over_sockets(spec), streamed(prepared)
         if self._given is not None:
             return self._given, prepared
-        if isinstance(spec, EmbeddedServer):
+        if isinstance(spec, Embedded):
             transport, base_url, key = await self._local_servers().running(spec)
             return transport, evolve(prepared, http=addressed(prepared.http, base_url, key))
         if isinstance(spec, Http) and spec.http2 and self._client is None:

@@ -105,7 +105,7 @@ def part_key(part: ContentPart) -> str:
 
 
 @frozen(kw_only=True)
-class HostedItem:
+class EchoedHostedItem:
     """An item of a tool that the provider may have run, as the client shows it again."""
 
     native: Mapping[str, Any]
@@ -114,7 +114,7 @@ class HostedItem:
     """The call that the item is if the client ran the tool."""
 
 
-Echo: TypeAlias = ContentPart | HostedItem
+Echo: TypeAlias = ContentPart | EchoedHostedItem
 """One thing of an answer that a client sends back."""
 
 
@@ -219,7 +219,7 @@ class _PendingEchoes:
 
 
 def _echo_keys(echo: Echo) -> list[str]:
-    if not isinstance(echo, HostedItem):
+    if not isinstance(echo, EchoedHostedItem):
         return [part_key(echo)]
     called = [] if echo.call is None else [part_key(echo.call)]
     return [f"item:{echo.native.get('type')}", *called]
@@ -240,7 +240,7 @@ def _made(entry: Mapping[str, Any], echo: Echo | None) -> list[ContentPart]:
         return [part for one in entry["parts"] for part in _with_data(one, echo)]
     if "key" not in entry:
         return [entry["part"]]
-    shown = echo.call if isinstance(echo, HostedItem) else echo
+    shown = echo.call if isinstance(echo, EchoedHostedItem) else echo
     if shown is None:
         return []
     if "part" in entry:
@@ -253,7 +253,7 @@ def _with_data(part: ContentPart, echo: Echo | None) -> list[ContentPart]:
     """Return *part*, a picture with the data that the item shows; nothing if it shows none."""
     if not isinstance(part, ImagePart) or part.data != b"":
         return [part]
-    shown = decode_base64(echo.native.get("result")) if isinstance(echo, HostedItem) else None
+    shown = decode_base64(echo.native.get("result")) if isinstance(echo, EchoedHostedItem) else None
     return [evolve(part, data=shown)] if shown else []
 
 

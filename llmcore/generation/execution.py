@@ -70,7 +70,7 @@ class ToolContext:
 
 
 @frozen
-class Outcome:
+class ToolOutcome:
     """What became of a call: a result, or None if it is pending; and what went wrong."""
 
     call: ToolCallPart
@@ -102,7 +102,7 @@ class StepTools:
         self.error: LLMError | None = None
         self._calls = calls
         self._setting = setting
-        self._outcomes: list[Outcome | None] = [None] * len(calls)
+        self._outcomes: list[ToolOutcome | None] = [None] * len(calls)
         self._finished: list[LLMEvent] = []
         self._news = anyio.Event()
         self._begun = False
@@ -173,19 +173,19 @@ class _Run:
     setting: ToolContext
     threads: anyio.CapacityLimiter
 
-    async def outcome(self, call: ToolCallPart) -> Outcome:
+    async def outcome(self, call: ToolCallPart) -> ToolOutcome:
         """Return what becomes of *call*."""
         setting = self.setting
         if setting.approvals.get(call.id) is False:
             return _failed(call, "the user did not approve this call")
         if setting.is_passive(call):
-            return Outcome(call)
+            return ToolOutcome(call)
         try:
             tool, ready, arguments = await self._checked(call)
         except InvalidToolCallError as error:
             return _failed(call, error.message)
         if call.id not in setting.approvals and await _asks(tool.needs_approval, arguments):
-            return Outcome(call)
+            return ToolOutcome(call)
         return await self._executed(tool, call, keywords_for(tool, ready, arguments))
 
     async def _checked(self, call: ToolCallPart) -> tuple[Tool, ToolCallPart, JsonObject]:
@@ -216,7 +216,7 @@ class _Run:
 
     async def _executed(
         self, tool: Tool, call: ToolCallPart, keywords: dict[str, object]
-    ) -> Outcome:
+    ) -> ToolOutcome:
         limit = tool.timeout or self.setting.timeout
         try:
             with anyio.move_on_after(limit) as scope:
@@ -233,7 +233,7 @@ class _Run:
         assert scope.cancelled_caught  # noqa: S101  (nothing else leaves the block)
         return _failed(call, f"the tool took longer than {limit:g} seconds")
 
-    def _raised(self, call: ToolCallPart, error: BaseException) -> Outcome:
+    def _raised(self, call: ToolCallPart, error: BaseException) -> ToolOutcome:
         self.setting.signal.throw_if_aborted()
         if self.setting.errors == "raise":
             raise _fatal(call.name, error) from error
@@ -283,7 +283,7 @@ def _names(tools: Sequence[AnyTool]) -> set[str]:
     return {tool.name for tool in tools if not isinstance(tool, HostedTool)}
 
 
-def _succeeded(tool: Tool, call: ToolCallPart, value: object) -> Outcome:
+def _succeeded(tool: Tool, call: ToolCallPart, value: object) -> ToolOutcome:
     """Return *value* as a result; ValueError or TypeError if it is not one, or does not fit."""
     try:
         content = tool_output(value)
@@ -294,12 +294,12 @@ def _succeeded(tool: Tool, call: ToolCallPart, value: object) -> Outcome:
         json.dumps(content)  # ValueError for integers that cannot be written
         if output is not None:
             output.check(value, content)
-    return Outcome(call, ToolResultPart(call.id, content, name=call.name, kind=call.kind))
+    return ToolOutcome(call, ToolResultPart(call.id, content, name=call.name, kind=call.kind))
 
 
-def _failed(call: ToolCallPart, problem: str) -> Outcome:
+def _failed(call: ToolCallPart, problem: str) -> ToolOutcome:
     result = ToolResultPart(call.id, problem, name=call.name, is_error=True, kind=call.kind)
-    return Outcome(call, result, problem)
+    return ToolOutcome(call, result, problem)
 
 
 def _is_cancelled_here() -> bool:

@@ -4,7 +4,7 @@ from typing import Unpack
 
 from llmcore.generation.loop import Run
 from llmcore.generation.results import GenerateResult
-from llmcore.generation.settings import Plan, Settings, plan_of, signed
+from llmcore.generation.settings import RunPlan, Settings, plan_of, signed
 from llmcore.schema.model import Model
 
 
@@ -21,7 +21,7 @@ async def generate(
     return await completed(plan_of("generate", model, prompt, settings))
 
 
-async def completed(plan: Plan) -> GenerateResult[None]:
+async def completed(plan: RunPlan) -> GenerateResult[None]:
     """Return the result of *plan*, run to its end."""
     run = Run(plan, live=False)
     try:

@@ -31,7 +31,7 @@ from llmcore.generation.execution import StepTools, ToolContext, unanswered
 from llmcore.generation.model_call import ModelCall
 from llmcore.generation.rejected_reasoning import without_opaque_reasoning
 from llmcore.generation.results import GenerateResult, StepResult, total_usage
-from llmcore.generation.settings import NextStep, Plan, definitions_of
+from llmcore.generation.settings import NextStep, RunPlan, definitions_of
 from llmcore.routes.timeouts import Timeouts
 from llmcore.schema.content import ToolCallPart
 from llmcore.schema.diagnostics import Diagnostic
@@ -56,7 +56,7 @@ _Phase: TypeAlias = Callable[[], Awaitable[Sequence[LLMEvent]]]
 class Run:
     """A run of a plan. With `live`, all of its events are delivered; without, only the last."""
 
-    def __init__(self, plan: Plan, *, live: bool) -> None:
+    def __init__(self, plan: RunPlan, *, live: bool) -> None:
         self.steps: list[StepResult] = []
         """The steps that are done."""
         self.error: LLMError | None = None

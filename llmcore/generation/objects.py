@@ -17,7 +17,7 @@ from llmcore.generation.partial_objects import (
     contains,
 )
 from llmcore.generation.results import GenerateResult
-from llmcore.generation.settings import Plan, Settings, plan_of, signed
+from llmcore.generation.settings import RunPlan, Settings, plan_of, signed
 from llmcore.generation.stream import StreamResult
 from llmcore.schema import json
 from llmcore.schema.content import RefusalPart
@@ -104,7 +104,7 @@ async def generate_object(
     return _with_output(await completed(plan), wanted)
 
 
-def _with_format(plan: Plan, made: ResponseFormat) -> Plan:
+def _with_format(plan: RunPlan, made: ResponseFormat) -> RunPlan:
     """Return *plan* with the response format that its schema makes."""
     request = plan.request
     if plan.response_format is not None or (request and request.response_format is not None):

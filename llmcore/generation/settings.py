@@ -1,6 +1,6 @@
 """The settings of `generate` and `stream`, once for both.
 
-`Settings` is what type checkers and editors see; `Plan` is the same as a value, with the
+`Settings` is what type checkers and editors see; `RunPlan` is the same as a value, with the
 defaults, checked.
 """
 
@@ -188,7 +188,7 @@ def _send_or_raise(_plan: object, _attribute: object, value: str) -> None:
 
 
 @frozen(kw_only=True)
-class Plan:
+class RunPlan:
     """A run that has not begun. Contradictions are InvalidRequestErrors."""
 
     model: Model | str | None = field(default=None, validator=_A_MODEL)
@@ -276,7 +276,7 @@ class Plan:
         """Raise InvalidRequestError for settings that the request has already."""
         given = [
             name
-            for name, attribute in fields_dict(Plan).items()
+            for name, attribute in fields_dict(RunPlan).items()
             if name in _DESCRIPTIONS and getattr(self, name) != attribute.default
         ]
         if given:
@@ -315,14 +315,14 @@ _DESCRIPTIONS = {
 
 def plan_of(
     function: str, model: Model | str | None, prompt: str | None, settings: Settings
-) -> Plan:
+) -> RunPlan:
     """Return the plan of a call of *function*; TypeError for a setting that it does not have."""
     unknown = next((name for name in settings if name not in Settings.__annotations__), None)
     if unknown is not None:
         near = difflib.get_close_matches(unknown, Settings.__annotations__, 1)
         hint = f": did you mean {near[0]!r}?" if near else ""
         raise TypeError(f"{function}() got an unexpected keyword argument {unknown!r}{hint}")
-    return Plan(model=model, prompt=prompt, **settings)
+    return RunPlan(model=model, prompt=prompt, **settings)
 
 
 _F = TypeVar("_F", bound=Callable[..., object])
@@ -330,7 +330,7 @@ _F = TypeVar("_F", bound=Callable[..., object])
 
 def signed(function: _F) -> _F:
     """Return *function*, which takes `Settings`, with a signature that spells them out."""
-    hints = {name: Plan.__annotations__[name] for name in ("model", "prompt")}
+    hints = {name: RunPlan.__annotations__[name] for name in ("model", "prompt")}
     hints.update(Settings.__annotations__)
     parameters = [
         inspect.Parameter(
@@ -339,7 +339,7 @@ def signed(function: _F) -> _F:
             default=_default(one.default),
             annotation=hints[name],
         )
-        for name, one in fields_dict(Plan).items()
+        for name, one in fields_dict(RunPlan).items()
     ]
     returns = inspect.signature(function).return_annotation
     function.__signature__ = inspect.Signature(parameters, return_annotation=returns)  # type: ignore[attr-defined]

@@ -1,12 +1,16 @@
 """Protocols: what is said to a provider, and how its answer is read. Pure functions only.
 
-In reading order: `protocol` (what one is made of), one package per protocol (`openai_chat`,
-and those in `registry`), and what they share:
+In reading order: `protocol` (the type of one), `registry` (all of them by their ids), one package
+per protocol, all of the same modules (`openai_chat`, `openai_responses`, `anthropic_messages`,
+`gemini`, `bedrock_converse`), and what they share:
 
-* of the request: `diagnostics` (collected while a body is built), `lowering` (placeholders, results
-  as text), `history` (conversations made acceptable), `call_ids`, `tool_names`, `media`,
-  `tool_schema` (schemas as each provider takes them), `tools` (freeform tools as functions, the
-  tool choice), `answer_format` (a format that the API does not enforce);
-* of the answer: `answering` (what every stream machine needs), `native_json` (readers of JSON whose
-  types no server guarantees), `failures` (errors of every API, limits that headers state).
+* for requests: `diagnostics` (collected while a body is built), `lowering` (placeholders, results
+  as text), `sampling` (parameters that a model rejects), `history` (conversations made acceptable),
+  `call_ids`, `tool_names`, `media`, `tool_schema` (schemas as each provider takes them), `tools`
+  (freeform tools as functions, the tool choice), `caching` (where breakpoints go), `answer_format`
+  (a format that the API does not enforce);
+* for responses: `answering` (what every stream machine needs), `blocks` (streams of numbered content
+  blocks), `native_json` (readers of JSON whose types no server guarantees), `failures` (errors of
+  every API, limits that headers state);
+* for both: `claude` and `claude_tools` (rules of Claude's models, whoever serves them).
 """

@@ -42,7 +42,7 @@ class Ways:
 
 
 @frozen(kw_only=True)
-class Plan:
+class FormatPlan:
     """How the wanted shape is had."""
 
     by: Literal["nothing", "format", "tool", "words"] = "nothing"
@@ -51,21 +51,23 @@ class Plan:
     """Whether the tool's input holds the answer in a property."""
 
 
-def plan_answer(wanted: ResponseFormat | None, ways: Ways) -> Plan:
+def plan_answer(wanted: ResponseFormat | None, ways: Ways) -> FormatPlan:
     """Return how the shape *wanted* is had."""
     if wanted is None or wanted.type == "text":
-        return Plan()
+        return FormatPlan()
     if wanted.schema is None:
-        return Plan(by="words")
+        return FormatPlan(by="words")
     if ways.format:
         projected = project(wanted.schema, ways.format_target, _PATH)
         if projected.strict:
-            return Plan(by="format", projected=projected)
+            return FormatPlan(by="format", projected=projected)
     if not ways.tool:
-        return Plan(by="words")
+        return FormatPlan(by="words")
     wrapped = wanted.schema.get("type") != "object"
     schema = _wrapped(wanted.schema) if wrapped else wanted.schema
-    return Plan(by="tool", projected=project(schema, ways.tool_target, _PATH), wrapped=wrapped)
+    return FormatPlan(
+        by="tool", projected=project(schema, ways.tool_target, _PATH), wrapped=wrapped
+    )
 
 
 def _wrapped(schema: JsonObject) -> JsonObject:
@@ -145,7 +147,7 @@ class ForcedFormat:
 
 
 def lower_format(
-    request: LLMRequest, planned: Plan, *, may_force: bool, unenforced: str, notes: Notes
+    request: LLMRequest, planned: FormatPlan, *, may_force: bool, unenforced: str, notes: Notes
 ) -> ForcedFormat:
     """Return what the body says of the response's shape.
 

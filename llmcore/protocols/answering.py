@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 from attrs import frozen
 
-from llmcore.protocols.answer_format import Plan, answer_tool
+from llmcore.protocols.answer_format import FormatPlan, answer_tool
 from llmcore.protocols.tools import freeform_tools
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import InvalidRequestError, StreamError
@@ -41,7 +41,7 @@ class StreamContext:
     """Whether that input holds the answer in a property."""
 
 
-def stream_context(request: LLMRequest, plan: Plan | None = None) -> StreamContext:
+def stream_context(request: LLMRequest, plan: FormatPlan | None = None) -> StreamContext:
     """Return the context of the answer to *request*, whose format was forced by *plan*."""
     by_tool = plan is not None and plan.by == "tool"
     return StreamContext(

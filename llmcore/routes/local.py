@@ -12,7 +12,7 @@ from attrs import evolve, frozen
 from llmcore.protocols.openai_chat.models import COMPATIBLE
 from llmcore.routes.chat_provider import Profile
 from llmcore.routes.route import Route
-from llmcore.routes.transport import EmbeddedServer
+from llmcore.routes.transport import Embedded
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.model import Model
 
@@ -54,7 +54,7 @@ class Local:
         for name, count in counts.items():
             if count < 1:
                 raise ConfigurationError(f"{name} must be at least 1, not {count}")
-        server = EmbeddedServer(
+        server = Embedded(
             model_path=None if model_path is None else Path(model_path),
             context_tokens=context_tokens,
             threads=threads,

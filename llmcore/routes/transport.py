@@ -18,7 +18,7 @@ class Http:
 
 
 @frozen(kw_only=True)
-class EmbeddedServer:
+class Embedded:
     """HTTP to llama.cpp's own server, which the client starts on first use and stops."""
 
     model_path: Path | None = None
@@ -45,4 +45,4 @@ class WebSocket:
     """Whether to offer permessage-deflate (RFC 7692)."""
 
 
-TransportSpec: TypeAlias = Union[Http, EmbeddedServer, WebSocket]
+TransportSpec: TypeAlias = Union[Http, Embedded, WebSocket]

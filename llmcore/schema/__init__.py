@@ -2,7 +2,7 @@
 
 In reading order: `json` (JSON as Python values), `errors` (one tree), `result`, `diagnostics`,
 `usage`, `estimate` (of tokens that were not counted), `rate_limit`, `content` (parts),
-`messages`, `tools`, `options`, `model`, `request`, `events`, `response`, `codec`, which takes
-all of them to JSON and back, and `secret_names`, which tells credentials by the names of
-headers and parameters.
+`messages`, `tools`, `options`, `model`, `request`, `events`, `response`; `codec` converts all of
+them to JSON and back, `changed` copies them with other fields, without checks, and `secret_names`
+recognizes credentials by the names of headers and parameters.
 """

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from llmcore.testing.fixture import CassetteFixture
 
 
-class Settings(NamedTuple):
+class RecordingSettings(NamedTuple):
     """The settings from options, the environment and the configuration file."""
 
     directory: Path
@@ -31,7 +31,7 @@ class Settings(NamedTuple):
     """The cassettes that this run has recorded: a second test with one of them replays it."""
 
 
-_SETTINGS = pytest.StashKey[Settings]()
+_SETTINGS = pytest.StashKey[RecordingSettings]()
 _PASSED = pytest.StashKey[bool]()
 
 # -- Hooks ---------------------------------------------------------------------------------
@@ -68,7 +68,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Read the settings."""
     config.addinivalue_line("markers", MARKER)
     names = ("provider", "prefix", "tags", "test")
-    config.stash[_SETTINGS] = Settings(
+    config.stash[_SETTINGS] = RecordingSettings(
         directory=config.rootpath / str(config.getini("llmcore_cassettes")),
         selection=Selection.of(
             {name: config.getoption(f"llmcore_{name}") for name in names}, os.environ
@@ -145,7 +145,7 @@ def cassette_origin() -> "Origin":
     return Recorded()
 
 
-def _is_to_be_recorded(test: RecordedTest, settings: Settings) -> bool:
+def _is_to_be_recorded(test: RecordedTest, settings: RecordingSettings) -> bool:
     """Return whether *test* is to be recorded: an authored cassette never is."""
     if not settings.record or settings.in_ci or test.name in settings.recorded:
         return False
@@ -159,7 +159,7 @@ def _is_to_be_recorded(test: RecordedTest, settings: Settings) -> bool:
 
 
 def _recording(
-    request: pytest.FixtureRequest, test: RecordedTest, settings: Settings
+    request: pytest.FixtureRequest, test: RecordedTest, settings: RecordingSettings
 ) -> "Iterator[CassetteFixture]":
     from llmcore.testing.cassette import Metadata
     from llmcore.testing.fixture import CassetteFixture
@@ -189,7 +189,7 @@ def _recording(
 
 
 def _replaying(
-    request: pytest.FixtureRequest, test: RecordedTest, settings: Settings
+    request: pytest.FixtureRequest, test: RecordedTest, settings: RecordingSettings
 ) -> "Iterator[CassetteFixture]":
     path = test.path(settings.directory)
     again = f"pytest --record {test.node_id!r}"
@@ -220,7 +220,7 @@ def _remedy(origin: "Origin", again: str) -> str:
     return f". If the change is meant, record it again: {again}"
 
 
-def _missing(path: Path, again: str, settings: Settings) -> str:
+def _missing(path: Path, again: str, settings: RecordingSettings) -> str:
     where = " where there are keys and a network, and commit it" if settings.in_ci else ""
     reason = " (with CI=true nothing is recorded)" if settings.in_ci else ""
     return f"there is no cassette {path}{reason}. Record it{where}: {again}"

@@ -13,7 +13,7 @@ from llmcore.generation.abort import AbortController
 from llmcore.generation.generate import generate
 from llmcore.generation.objects import generate_object, stream_object
 from llmcore.generation.retry import RetryPolicy
-from llmcore.generation.settings import Plan, Settings
+from llmcore.generation.settings import RunPlan, Settings
 from llmcore.generation.stream import stream
 from llmcore.generation.tool import Tool
 from llmcore.routes.timeouts import Timeouts
@@ -29,7 +29,7 @@ MODEL = any_model()
 
 def test_editors_see_what_a_plan_takes() -> None:
     """The two lists are one."""
-    assert {"model", "prompt", *Settings.__annotations__} == set(fields_dict(Plan))
+    assert {"model", "prompt", *Settings.__annotations__} == set(fields_dict(RunPlan))
 
 
 @pytest.mark.parametrize("function", [generate, stream])
@@ -66,7 +66,7 @@ def test_the_signature_spells_them_out(function: Any) -> None:
 )
 def test_settings_reach_the_request(settings: Any, path: str, value: object) -> None:
     """Each where it belongs."""
-    found: Any = Plan(model=MODEL, prompt="Hi", **settings).first_request()
+    found: Any = RunPlan(model=MODEL, prompt="Hi", **settings).first_request()
     for name in path.split("."):
         found = getattr(found, name)
     if path == "system":
@@ -83,7 +83,7 @@ def test_all_kinds_of_tools_reach_the_request() -> None:
         return city
 
     given: Any = [look, Tool("own"), ToolDefinition("passive"), HostedTool.web_search()]
-    tools = Plan(model=MODEL, prompt="Hi", tools=given).first_request().tools
+    tools = RunPlan(model=MODEL, prompt="Hi", tools=given).first_request().tools
 
     assert [getattr(one, "name", "web") for one in tools] == ["look", "own", "passive", "web"]
     assert not any(isinstance(one, Tool) for one in tools)
@@ -94,7 +94,7 @@ def test_a_number_is_the_total() -> None:
     client = Client(timeouts=Timeouts(connect=3))
 
     def limits(timeout: float | Timeouts | None) -> Timeouts:
-        plan = Plan(model=MODEL, prompt="Hi", timeout=timeout)
+        plan = RunPlan(model=MODEL, prompt="Hi", timeout=timeout)
         return plan.timeouts(client, plan.first_request())
 
     assert limits(None) == Timeouts(connect=3)
@@ -104,8 +104,8 @@ def test_a_number_is_the_total() -> None:
 
 def test_two_retries_are_the_default() -> None:
     """One number is enough to change it."""
-    assert Plan(model=MODEL).policy() == RetryPolicy(max_retries=2)
-    assert Plan(model=MODEL, max_retries=0).policy().max_retries == 0
+    assert RunPlan(model=MODEL).policy() == RetryPolicy(max_retries=2)
+    assert RunPlan(model=MODEL, max_retries=0).policy().max_retries == 0
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_settings_of_the_wrong_kind_are_refused(given: Any, instead: str) -> Non
 
 def test_none_is_no_tools() -> None:
     """As it is no stop condition, and none of the other settings."""
-    assert Plan(model=MODEL, prompt="Hi", tools=None).tools == ()
+    assert RunPlan(model=MODEL, prompt="Hi", tools=None).tools == ()
 
 
 @pytest.mark.anyio
@@ -176,13 +176,13 @@ def test_tools_go_into_a_prebuilt_request() -> None:
     built = request(
         model=MODEL, prompt="Hi", tools=definitions, tool_choice=ToolChoice.required(), top_p=0.5
     )
-    plan = Plan(request=built, tools=[weather, own])
+    plan = RunPlan(request=built, tools=[weather, own])
 
     assert plan.first_request() == evolve(
         built, tools=(weather.definition, *definitions[1:], own.definition)
     )
     assert plan.offered_tools() == (weather, *definitions[1:], own)
-    assert Plan(request=built).first_request() == built
+    assert RunPlan(request=built).first_request() == built
 
 
 @pytest.mark.parametrize(

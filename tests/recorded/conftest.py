@@ -12,7 +12,7 @@ from llmcore.client.transport import Exchange
 from llmcore.client.transports import addressed
 from llmcore.routes.http_request import HttpRequest
 from llmcore.routes.timeouts import Timeouts
-from llmcore.routes.transport import EmbeddedServer
+from llmcore.routes.transport import Embedded
 from llmcore.testing import Recorded
 
 
@@ -23,7 +23,7 @@ class _Embedded:
         self._servers = LocalServers(os.environ)
 
     async def send(self, request: HttpRequest, timeouts: Timeouts) -> Exchange:
-        http, base_url, key = await self._servers.running(EmbeddedServer())
+        http, base_url, key = await self._servers.running(Embedded())
         return await http.send(addressed(request, base_url, key), timeouts)
 
     async def aclose(self) -> None:

@@ -8,7 +8,7 @@ import pytest
 from llmcore.routes.auth import AuthContext
 from llmcore.routes.local import MAX_TOKENS, Local
 from llmcore.routes.route import PreparedRequest, Route
-from llmcore.routes.transport import EmbeddedServer
+from llmcore.routes.transport import Embedded
 from llmcore.schema.content import ImagePart
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.messages import Message
@@ -34,7 +34,7 @@ def test_it_is_a_route_like_any_other() -> None:
     assert (model.id, model.provider) == ("smollm2-135m-instruct", "local")
     assert isinstance(route, Route)
     assert (route.protocol.id, route.auth.id) == ("openai-chat", "none")
-    assert route.transport == EmbeddedServer()
+    assert route.transport == Embedded()
     assert prepared(model).url == "http://local/v1/chat/completions"
 
 
@@ -46,7 +46,7 @@ def test_the_server_is_configured() -> None:
         for path in ("models/a.gguf", Path("models/a.gguf"))
     ]
 
-    assert routes[0].transport == EmbeddedServer(
+    assert routes[0].transport == Embedded(
         model_path=Path("models/a.gguf"), context_tokens=2048, threads=2, parallel=4
     )
     assert hash(routes[0].transport) == hash(routes[1].transport)

@@ -10,9 +10,9 @@ from functools import partial
 
 from attrs import evolve
 
-from llmcore.bridge.api import Api, Call, Caller, Operation
+from llmcore.bridge.api import Api, Caller, Operation, OperationRequest
 from llmcore.bridge.http.logs import log
-from llmcore.bridge.model_map import Target
+from llmcore.bridge.model_map import UpstreamModel
 from llmcore.bridge.response_run import AnswerPlan, ResponseRun
 from llmcore.bridge.service import Service, new_id
 from llmcore.client.large_requests import holds_much
@@ -73,7 +73,7 @@ def responses_front(service: Service) -> Api:
 
 
 def _posted(
-    name: str, path: str, answer: Callable[[Call], Awaitable[JsonObject | ResponseRun]]
+    name: str, path: str, answer: Callable[[OperationRequest], Awaitable[JsonObject | ResponseRun]]
 ) -> Operation:
     return Operation(name=name, method="POST", path=path, answer=answer, takes_body=True)
 
@@ -87,7 +87,7 @@ class Responses:
 
     # -- answers
 
-    async def create(self, call: Call) -> ResponseRun:
+    async def create(self, call: OperationRequest) -> ResponseRun:
         """`POST /responses`."""
         target, model = self._model(call.body)
         translation = await self._translated(call.body, call.caller, target, model)
@@ -96,7 +96,7 @@ class Responses:
             await self._service.from_store(self._service.store.check())
         return self._service.run(self._plan(translation, call, target))
 
-    async def compact(self, call: Call) -> ResponseRun:
+    async def compact(self, call: OperationRequest) -> ResponseRun:
         """`POST /responses/compact`."""
         target, model = self._model(call.body)
         body = as_response_request(call.body)
@@ -110,8 +110,8 @@ class Responses:
     def _plan(
         self,
         translation: Translation,
-        call: Call,
-        target: Target,
+        call: OperationRequest,
+        target: UpstreamModel,
         form: Callable[[JsonObject], JsonObject] | None = None,
     ) -> AnswerPlan:
         response_id = new_id("resp")
@@ -137,7 +137,7 @@ class Responses:
             check=Checker().check if self._service.settings.check_stream else None,
         )
 
-    async def input_tokens(self, call: Call) -> JsonObject:
+    async def input_tokens(self, call: OperationRequest) -> JsonObject:
         """`POST /responses/input_tokens`."""
         target, model = self._model(call.body)
         body = {**call.body, "store": False, "stream": False}
@@ -145,14 +145,14 @@ class Responses:
         count = await self._service.count_tokens(translation.request, target.provider)
         return {"object": "response.input_tokens", "input_tokens": count}
 
-    def _model(self, body: JsonObject) -> tuple[Target, Model]:
+    def _model(self, body: JsonObject) -> tuple[UpstreamModel, Model]:
         name = body.get("model")
         if not isinstance(name, str) or not name:
             raise invalid("model must name a model", "model", "missing_required_parameter")
         return self._service.model(name)
 
     async def _translated(
-        self, body: JsonObject, caller: Caller, target: Target, model: Model
+        self, body: JsonObject, caller: Caller, target: UpstreamModel, model: Model
     ) -> Translation:
         large = holds_much(body)
         previous, items = await self._references(body, caller, large=large)
@@ -204,7 +204,7 @@ class Responses:
         if lost is not None:
             raise structured_output_error(lost)
 
-    async def upgrade(self, call: Call) -> JsonObject:
+    async def upgrade(self, call: OperationRequest) -> JsonObject:
         """`GET /responses`: a WebSocket, which clients give up for POST when they get a 426."""
         if call.headers.get("upgrade", "").lower() != "websocket":
             raise FrontError(
@@ -219,20 +219,20 @@ class Responses:
 
     # -- stored responses
 
-    async def get(self, call: Call) -> JsonObject:
+    async def get(self, call: OperationRequest) -> JsonObject:
         """`GET /responses/{response_id}`."""
         if call.query.get("stream", "").lower() == "true":
             message = "a stored response cannot be streamed again; leave out stream=true"
             raise FrontError(status=501, message=message, code="not_implemented", param="stream")
         return (await self._existing(call)).response
 
-    async def delete(self, call: Call) -> JsonObject:
+    async def delete(self, call: OperationRequest) -> JsonObject:
         """`DELETE /responses/{response_id}`."""
         record = await self._existing(call)
         await self._service.from_store(self._service.store.delete(record.id))
         return {"id": record.id, "object": "response.deleted", "deleted": True}
 
-    async def cancel(self, call: Call) -> JsonObject:
+    async def cancel(self, call: OperationRequest) -> JsonObject:
         """`POST /responses/{response_id}/cancel`: 404, or 501."""
         await self._existing(call)
         raise FrontError(
@@ -242,11 +242,11 @@ class Responses:
             code="not_implemented",
         )
 
-    async def input_items(self, call: Call) -> JsonObject:
+    async def input_items(self, call: OperationRequest) -> JsonObject:
         """`GET /responses/{response_id}/input_items`, in pages."""
         return page((await self._existing(call)).input_items, call.query)
 
-    async def _existing(self, call: Call) -> Record:
+    async def _existing(self, call: OperationRequest) -> Record:
         name = call.path["response_id"]
         record = await self._service.record(name, call.caller.owner)
         if record is None:
@@ -255,11 +255,11 @@ class Responses:
 
     # -- models
 
-    async def models(self, _call: Call) -> JsonObject:
+    async def models(self, _call: OperationRequest) -> JsonObject:
         """`GET /models`: the names of the map, and the upstream's own."""
         return {"object": "list", "data": self._listed(await self._service.names.all())}
 
-    async def model(self, call: Call) -> JsonObject:
+    async def model(self, call: OperationRequest) -> JsonObject:
         """`GET /models/{model_id}`."""
         name = call.path["model_id"]
         self._service.names.target(name)

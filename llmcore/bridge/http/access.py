@@ -11,7 +11,7 @@ from attrs import define
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from llmcore.bridge.api import Caller, ErrorForm
-from llmcore.bridge.config import Settings, is_loopback
+from llmcore.bridge.config import GatewaySettings, is_loopback
 from llmcore.bridge.http.observability import log_fields
 from llmcore.bridge.http.responses import error_response
 from llmcore.fronts.errors import FrontError
@@ -85,7 +85,7 @@ class _Bucket:
     seen: float
 
 
-class Rates:
+class CallerRates:
     """Counts requests by caller: a bucket of a minute's requests that fills steadily."""
 
     def __init__(self, per_minute: int, *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -120,11 +120,11 @@ def caller_of(scope: Scope) -> Caller:
 class AccessMiddleware:
     """Refuses requests without a key, for other hosts, above the rate, or of unsafe framing."""
 
-    def __init__(self, app: ASGIApp, settings: Settings, form: ErrorForm) -> None:
+    def __init__(self, app: ASGIApp, settings: GatewaySettings, form: ErrorForm) -> None:
         self._app = app
         self._form = form
         self._keys = Keys(settings.client_api_keys)
-        self._rates = Rates(settings.limits.rate_per_minute)
+        self._rates = CallerRates(settings.limits.rate_per_minute)
         self._allowed_hosts = settings.allowed_hosts
         self._max_header_bytes = settings.limits.max_header_bytes
 

@@ -15,7 +15,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from llmcore.bridge.api import Api, Call, ErrorForm, Operation
+from llmcore.bridge.api import Api, ErrorForm, Operation, OperationRequest
 from llmcore.bridge.apis.registry import fronts
 from llmcore.bridge.http.access import AccessMiddleware, caller_of
 from llmcore.bridge.http.metrics import CONTENT_TYPE
@@ -79,10 +79,10 @@ def _routes(front: Api, service: Service, bodies: "_Bodies") -> list[Route]:
 def _own_routes(service: Service, form: ErrorForm) -> list[Route]:
     """Return the operations for operators of the gateway."""
 
-    async def version(_call: Call) -> JsonObject:
+    async def version(_call: OperationRequest) -> JsonObject:
         return service.version()
 
-    async def health(_call: Call) -> JsonObject:
+    async def health(_call: OperationRequest) -> JsonObject:
         return await service.health()
 
     async def metrics(scope: Scope, receive: Receive, send: Send) -> None:
@@ -163,7 +163,7 @@ class _Answering:
                 body = await self._bodies.read(request, place)
                 place.enter_context(self._service.admitted())
             made = await self._operation.answer(
-                Call(
+                OperationRequest(
                     caller=caller_of(request.scope),
                     body=body,
                     path=request.path_params,

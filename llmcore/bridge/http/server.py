@@ -6,7 +6,7 @@ import os
 import socket
 from typing import TYPE_CHECKING
 
-from llmcore.bridge.config import Settings
+from llmcore.bridge.config import GatewaySettings
 from llmcore.bridge.http.logs import log, set_up
 from llmcore.fronts.policy import RegisteredTool
 from llmcore.schema.errors import ConfigurationError
@@ -20,7 +20,7 @@ _BACKLOG = 2048
 _IDLE_CONNECTION_S = 75
 
 
-def run(settings: Settings, *, registered_tools: tuple[RegisteredTool, ...] = ()) -> None:
+def run(settings: GatewaySettings, *, registered_tools: tuple[RegisteredTool, ...] = ()) -> None:
     """Serve until SIGINT or SIGTERM; running answers are finished first.
 
     Raises ConfigurationError if the settings cannot work or the address is taken.
@@ -43,7 +43,7 @@ def run(settings: Settings, *, registered_tools: tuple[RegisteredTool, ...] = ()
         uvicorn.Server(uvicorn_config(make_app(service), settings)).run(sockets=[listener])
 
 
-def uvicorn_config(app: "ASGIApp", settings: Settings) -> "Config":
+def uvicorn_config(app: "ASGIApp", settings: GatewaySettings) -> "Config":
     """Return how uvicorn is to serve *app*."""
     import uvicorn
 

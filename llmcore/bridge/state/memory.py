@@ -30,7 +30,7 @@ class _Kept:
         return len(self.data) + sum(map(len, self.items.values()))
 
 
-class MemoryStore:
+class MemoryResponseStore:
     """A store in memory. Threads pack and unpack, which takes a while for large records.
 
     What is oldest goes first when a bound is reached.

@@ -36,7 +36,7 @@ _AVOIDED_S = 5.0
 """How long a Redis that did not answer in time is not asked again."""
 
 
-class RedisStore:
+class RedisResponseStore:
     """A store in Redis. Each call runs in a thread, so any event loop may use it."""
 
     def __init__(self, url: str, *, ttl_s: float) -> None:

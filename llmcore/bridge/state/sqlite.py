@@ -73,7 +73,7 @@ _THREADS = 32
 """They may all wait for a file that another program has locked."""
 
 
-class SqliteStore:
+class SqliteResponseStore:
     """A store in one SQLite file, opened on first use. Only its owner may read the file.
 
     What is oldest goes first when a bound is reached, as does what is past its time. A record

@@ -25,7 +25,7 @@ class StateUnavailableError(Exception):
     """
 
 
-class Store(Protocol):
+class ResponseStore(Protocol):
     """Keeps records. Safe for concurrent use; every call may raise StateUnavailableError."""
 
     async def check(self) -> None:

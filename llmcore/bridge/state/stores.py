@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from llmcore.bridge.config import Settings, StateBackend
-from llmcore.bridge.state.memory import MemoryStore
-from llmcore.bridge.state.sqlite import SqliteStore
-from llmcore.bridge.state.store import Store
+from llmcore.bridge.config import GatewaySettings, StateBackend
+from llmcore.bridge.state.memory import MemoryResponseStore
+from llmcore.bridge.state.sqlite import SqliteResponseStore
+from llmcore.bridge.state.store import ResponseStore
 from llmcore.client.user_folders import data_dir
 
 _MIB: Final = 1024 * 1024
@@ -18,7 +18,7 @@ _BOUNDS: Final[Mapping[StateBackend, tuple[int, int]]] = {
 """How many responses, and how many bytes of them, a backend keeps if the settings do not say."""
 
 
-def store_for(settings: Settings) -> Store:
+def store_for(settings: GatewaySettings) -> ResponseStore:
     """Return the store; nothing is opened yet. ConfigurationError if a part is missing."""
     state = settings.state
     most, most_bytes = _BOUNDS.get(state.backend, (0, 0))
@@ -26,14 +26,14 @@ def store_for(settings: Settings) -> Store:
     match state.backend:
         case "sqlite":
             path = state.path or _default_path(settings)
-            return SqliteStore(path, ttl_s=state.ttl_s, max_entries=entries, max_bytes=size)
+            return SqliteResponseStore(path, ttl_s=state.ttl_s, max_entries=entries, max_bytes=size)
         case "memory":
-            return MemoryStore(ttl_s=state.ttl_s, max_entries=entries, max_bytes=size)
+            return MemoryResponseStore(ttl_s=state.ttl_s, max_entries=entries, max_bytes=size)
         case "redis":
-            from llmcore.bridge.state.redis import RedisStore
+            from llmcore.bridge.state.redis import RedisResponseStore
 
-            return RedisStore(state.redis_url or "", ttl_s=state.ttl_s)
+            return RedisResponseStore(state.redis_url or "", ttl_s=state.ttl_s)
 
 
-def _default_path(settings: Settings) -> Path:
+def _default_path(settings: GatewaySettings) -> Path:
     return data_dir(settings.environ, variable="OPENBRIDGE_STATE_PATH") / "openbridge.sqlite3"

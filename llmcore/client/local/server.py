@@ -15,12 +15,10 @@ class LocalServers:
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
-        self._running: dict[transport.EmbeddedServer, tuple[EmbeddedServer, HttpTransport]] = {}
+        self._running: dict[transport.Embedded, tuple[EmbeddedServer, HttpTransport]] = {}
         self._lock = threading.Lock()
 
-    async def running(
-        self, spec: transport.EmbeddedServer
-    ) -> tuple[HttpTransport, str, str | None]:
+    async def running(self, spec: transport.Embedded) -> tuple[HttpTransport, str, str | None]:
         """Return the transport to the server of *spec*, its base URL and its key.
 
         Raises ConfigurationError where the server or its model is not installed.
@@ -28,7 +26,7 @@ class LocalServers:
         server, http = await anyio.to_thread.run_sync(self._start, spec)
         return http, server.address.base_url, server.address.api_key
 
-    def _start(self, spec: transport.EmbeddedServer) -> tuple[EmbeddedServer, HttpTransport]:
+    def _start(self, spec: transport.Embedded) -> tuple[EmbeddedServer, HttpTransport]:
         with self._lock:
             if spec not in self._running:
                 options = EmbeddedOptions(

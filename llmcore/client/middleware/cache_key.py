@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from attrs import evolve
 
-from llmcore.client.middleware.target import Target
+from llmcore.client.middleware.target import ModelChoice
 from llmcore.routes.route import Route
 from llmcore.schema import json
 from llmcore.schema.codec import to_json
@@ -24,7 +24,7 @@ _OF_ONE_CALL = re.compile(
 """Headers and query fields that tell one call from another, not its content."""
 
 
-def cache_key(request: LLMRequest, target: Target, route: Route, scope: str) -> str:
+def cache_key(request: LLMRequest, target: ModelChoice, route: Route, scope: str) -> str:
     """Return the hash of *request*, whose files are in it, as *route* would send it.
 
     Provider, model, route, base URL and everything the request says are part of it, whether

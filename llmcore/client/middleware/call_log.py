@@ -5,9 +5,9 @@ import logging
 from llmcore.client.event_stream import EventStream
 from llmcore.client.middleware.chain import Next
 from llmcore.client.middleware.clock import SYSTEM_CLOCK, Clock
-from llmcore.client.middleware.outcome import Outcome
+from llmcore.client.middleware.outcome import CallOutcome
 from llmcore.client.middleware.pricing import Price, listed_price
-from llmcore.client.middleware.target import Target, target_of
+from llmcore.client.middleware.target import ModelChoice, target_of
 from llmcore.client.middleware.usage_hook import CallUsage
 from llmcore.schema.codec import to_json
 from llmcore.schema.errors import LLMError
@@ -51,7 +51,7 @@ class CallLog:
         started = self._clock.monotonic()
         target = target_of(request, next)
 
-        def end(outcome: Outcome) -> None:
+        def end(outcome: CallOutcome) -> None:
             level = self._level if outcome.error is None else self._failure_level
             if self._logger.isEnabledFor(level):
                 duration_s = self._clock.monotonic() - started
@@ -59,9 +59,11 @@ class CallLog:
                 fields |= {"llm_streaming": next.streaming, "llm_duration_s": duration_s}
                 self._logger.log(level, _line(fields), extra=fields)
 
-        return next(request).watch(end=lambda result: end(Outcome.of(result)))
+        return next(request).watch(end=lambda result: end(CallOutcome.of(result)))
 
-    def _fields(self, request: LLMRequest, target: Target, outcome: Outcome) -> dict[str, object]:
+    def _fields(
+        self, request: LLMRequest, target: ModelChoice, outcome: CallOutcome
+    ) -> dict[str, object]:
         response = outcome.response
         call = CallUsage.of(request, target, outcome, self._price)
         usage = call.usage or (response and response.usage) or Usage()
@@ -95,7 +97,7 @@ def _failure(error: LLMError | None) -> dict[str, object]:
     }
 
 
-def _words(request: LLMRequest, outcome: Outcome) -> dict[str, object]:
+def _words(request: LLMRequest, outcome: CallOutcome) -> dict[str, object]:
     response, error = outcome.response, outcome.error
     return {
         "llm_messages": [to_json(message) for message in request.messages],

@@ -8,7 +8,7 @@ from attrs import define, frozen
 from llmcore.client.event_stream import EventStream
 from llmcore.client.middleware.chain import Next
 from llmcore.client.middleware.clock import SYSTEM_CLOCK, Clock
-from llmcore.client.middleware.outcome import Outcome
+from llmcore.client.middleware.outcome import CallOutcome
 from llmcore.client.middleware.serial import Serial
 from llmcore.client.middleware.target import TargetKey, by_provider, target_of
 from llmcore.schema.errors import (
@@ -91,7 +91,7 @@ class CircuitBreaker:
 
         return next(request).watch(
             each=began if permit.probe else None,
-            end=lambda result: record(_verdict(Outcome.of(result).error)),
+            end=lambda result: record(_verdict(CallOutcome.of(result).error)),
         )
 
     def _forget_probes(self) -> None:

@@ -4,10 +4,10 @@ from typing import Literal
 
 from llmcore.client.event_stream import EventStream
 from llmcore.client.middleware.chain import Next
-from llmcore.client.middleware.outcome import Outcome
+from llmcore.client.middleware.outcome import CallOutcome
 from llmcore.client.middleware.pricing import Price, listed_price, price_of
 from llmcore.client.middleware.serial import Serial
-from llmcore.client.middleware.target import Target, target_of
+from llmcore.client.middleware.target import ModelChoice, target_of
 from llmcore.client.middleware.usage_hook import CallUsage
 from llmcore.schema.errors import ConfigurationError, QuotaExceededError
 from llmcore.schema.request import LLMRequest
@@ -71,14 +71,14 @@ class CostBudget:
         if self._refuses_unknown:
             self._check_price(target)
 
-        def count(outcome: Outcome) -> None:
+        def count(outcome: CallOutcome) -> None:
             call = CallUsage.of(request, target, outcome, self._price)
             if call.usage is not None:
                 self._serial.run(lambda: self._add(call.cost_usd))
 
-        return next(request).watch(end=lambda result: count(Outcome.of(result)))
+        return next(request).watch(end=lambda result: count(CallOutcome.of(result)))
 
-    def _check_price(self, target: Target) -> None:
+    def _check_price(self, target: ModelChoice) -> None:
         if price_of(self._price, target, _PROBE) is None:
             raise ConfigurationError(
                 f"no price is known for the model {target.model!r} of {target.provider!r}, so no "

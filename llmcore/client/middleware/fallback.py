@@ -8,7 +8,7 @@ from attrs import evolve
 
 from llmcore.client.event_stream import EventStream
 from llmcore.client.middleware.chain import Next
-from llmcore.client.middleware.target import Target, target_of
+from llmcore.client.middleware.target import ModelChoice, target_of
 from llmcore.folds.beginnings import says_something
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import (
@@ -61,7 +61,7 @@ class Fallback:
 
     async def __call__(self, request: LLMRequest, next: Next) -> EventStream:
         """Run the call with the first model that answers."""
-        failures: list[tuple[Target, LLMError]] = []
+        failures: list[tuple[ModelChoice, LLMError]] = []
         for attempt in (request, *(_asking(model, request, next) for model in self._models)):
             stream = next(attempt)
             error = await _failure_before_answer(stream)
@@ -119,12 +119,12 @@ async def _failure_before_answer(stream: EventStream) -> LLMError | None:
     return last.error if silent and isinstance(last, ErrorEvent) else None
 
 
-def _failed(target: Target, error: LLMError) -> str:
+def _failed(target: ModelChoice, error: LLMError) -> str:
     where = f"{target.provider}/{target.model}"
     return f"{where} failed, so another model was asked: {type(error).__name__}: {error}"
 
 
-def _noted(stream: EventStream, failures: Sequence[tuple[Target, LLMError]]) -> EventStream:
+def _noted(stream: EventStream, failures: Sequence[tuple[ModelChoice, LLMError]]) -> EventStream:
     """Return *stream* with a Diagnostic for each of the *failures* before it."""
     if not failures:
         return stream

@@ -28,7 +28,7 @@ _TOKENS_PER_MEDIA_PART = 1000
 
 
 @frozen(kw_only=True)
-class Outcome:
+class CallOutcome:
     """One of: a response; an error; an error and the part of a response."""
 
     response: LLMResponse | None = None

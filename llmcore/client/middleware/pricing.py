@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
-from llmcore.client.middleware.target import Target
+from llmcore.client.middleware.target import ModelChoice
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.usage import Usage
 
@@ -21,7 +21,7 @@ def listed_price(provider: str, model: str, usage: Usage) -> float | None:
 
 
 def cost_of_call(
-    price: Price, target: Target, response: LLMResponse | None, usage: Usage | None
+    price: Price, target: ModelChoice, response: LLMResponse | None, usage: Usage | None
 ) -> float | None:
     """Return what *usage* cost, by the model that answered, or else the one that was asked."""
     if usage is None:
@@ -35,7 +35,7 @@ def cost_of_call(
     return price(target.provider, target.model, usage) if cost is None else cost
 
 
-def price_of(price: Price, target: Target, usage: Usage) -> float | None:
+def price_of(price: Price, target: ModelChoice, usage: Usage) -> float | None:
     """Return what *price* says *usage* of the model of *target* costs."""
     if price is listed_price:
         return _own_price(target.models, target.provider, target.model, usage)

@@ -9,9 +9,9 @@ from attrs import define, frozen
 from llmcore.client.event_stream import EventStream
 from llmcore.client.middleware.chain import Next
 from llmcore.client.middleware.clock import SYSTEM_CLOCK, Clock
-from llmcore.client.middleware.outcome import Outcome, input_tokens_of
+from llmcore.client.middleware.outcome import CallOutcome, input_tokens_of
 from llmcore.client.middleware.serial import Serial
-from llmcore.client.middleware.target import Target, TargetKey, by_model, target_of
+from llmcore.client.middleware.target import ModelChoice, TargetKey, by_model, target_of
 from llmcore.client.middleware.token_bucket import TokenBucket, per_minute, stated
 from llmcore.schema.errors import ConfigurationError, LLMError, RateLimitError
 from llmcore.schema.events import LLMEvent, StreamStart
@@ -78,14 +78,14 @@ class RateLimiter:
         expected = self._tokens(request)
         await self._wait(lane, expected, target)
 
-        def end(outcome: Outcome) -> None:
+        def end(outcome: CallOutcome) -> None:
             usage = outcome.usage_of(request)
             used = (usage and usage.total_tokens) or 0
             now = self._clock.monotonic()
             self._serial.run(lambda: lane.settle(expected, used, outcome.error, now))
 
         each = self._learning(lane) if self._headers else None
-        return next(request).watch(each=each, end=lambda result: end(Outcome.of(result)))
+        return next(request).watch(each=each, end=lambda result: end(CallOutcome.of(result)))
 
     def _lane(self, key: Hashable) -> "_Lane":
         lane = self._lanes.get(key)
@@ -102,7 +102,7 @@ class RateLimiter:
         for lane in self._lanes.values():
             lane.waiting_requests = lane.waiting_tokens = 0
 
-    async def _wait(self, lane: "_Lane", tokens: int, target: Target) -> None:
+    async def _wait(self, lane: "_Lane", tokens: int, target: ModelChoice) -> None:
         """Return when it is the turn of a request of so many *tokens*; RateLimitError if late."""
         begun = self._clock.monotonic()
         claim = await self._serial.ask(lambda: lane.claimed(tokens, begun, self._max_wait_s))
@@ -122,7 +122,7 @@ class RateLimiter:
             raise
         self._serial.run(lambda: lane.sent(tokens))
 
-    def _refuse(self, target: Target, wait_s: float) -> NoReturn:
+    def _refuse(self, target: ModelChoice, wait_s: float) -> NoReturn:
         raise RateLimitError(
             f"the request could be sent in {wait_s:.1f} seconds, but waits at most "
             f"{self._max_wait_s:g}: nothing was sent",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # a data file is behind it
 
 
 @frozen(kw_only=True)
-class Target:
+class ModelChoice:
     """A provider's model, and the way to it."""
 
     provider: str
@@ -29,32 +29,32 @@ class Target:
     """The client's own models and prices."""
 
 
-TargetKey: TypeAlias = Callable[[Target], Hashable]
+TargetKey: TypeAlias = Callable[[ModelChoice], Hashable]
 """Names what limits or counts together."""
 
 
-def by_model(target: Target) -> Hashable:
+def by_model(target: ModelChoice) -> Hashable:
     """Count each model of each provider by itself."""
     return target.provider, target.model
 
 
-def by_provider(target: Target) -> Hashable:
+def by_provider(target: ModelChoice) -> Hashable:
     """Count all models of a provider together."""
     return target.provider
 
 
-def together(_target: Target) -> Hashable:
+def together(_target: ModelChoice) -> Hashable:
     """Count everything together."""
     return None
 
 
-def target_of(request: LLMRequest, next: Next) -> Target:
+def target_of(request: LLMRequest, next: Next) -> ModelChoice:
     """Return what *request* goes to; without a route if the client knows of none."""
     model = next.resolve(request).value_or(None)
     if model is None:
-        return Target(provider=request.provider_id, model=request.model_id, models=next.models)
+        return ModelChoice(provider=request.provider_id, model=request.model_id, models=next.models)
     route = model.route if isinstance(model.route, Route) else None
-    return Target(
+    return ModelChoice(
         provider=model.provider,
         model=model.id,
         route=route,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from llmcore.client.event_stream import EventStream
 from llmcore.client.middleware.chain import Next
 from llmcore.client.middleware.clock import SYSTEM_CLOCK, Clock
-from llmcore.client.middleware.outcome import Outcome
+from llmcore.client.middleware.outcome import CallOutcome
 from llmcore.client.middleware.target import target_of
 from llmcore.client.middleware.telemetry_attributes import (
     Attributes,
@@ -80,7 +80,7 @@ class Telemetry:
             span.set_attributes(input_content(request))
         call = _Call(span, self._meters, attributes, self._clock)
 
-        def end(outcome: Outcome) -> None:
+        def end(outcome: CallOutcome) -> None:
             if self._content and span.is_recording():
                 span.set_attributes(_said(outcome))
             call.end(outcome, outcome.usage_of(request))
@@ -90,12 +90,12 @@ class Telemetry:
             .within(lambda: use_span(span, record_exception=False, set_status_on_exception=False))
             .watch(
                 each=call.heard if next.streaming else None,
-                end=lambda result: end(Outcome.of(result)),
+                end=lambda result: end(CallOutcome.of(result)),
             )
         )
 
 
-def _said(outcome: Outcome) -> Mapping[str, str]:
+def _said(outcome: CallOutcome) -> Mapping[str, str]:
     """Return the attributes that hold what came back, in words."""
     answer = {} if outcome.response is None else output_content(outcome.response)
     error = {} if outcome.error is None else {"error.message": outcome.error.message}
@@ -146,7 +146,7 @@ class _Call:
         self._span.set_attribute("gen_ai.response.time_to_first_chunk", waited_s)
         self._meters.first_chunk.record(waited_s, self._common, self._context)
 
-    def end(self, outcome: Outcome, usage: Usage | None) -> None:
+    def end(self, outcome: CallOutcome, usage: Usage | None) -> None:
         """Measure the whole call, and end the span."""
         from opentelemetry.trace import StatusCode
 

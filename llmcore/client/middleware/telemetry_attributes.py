@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias, Union
 from urllib.parse import urlsplit
 
-from llmcore.client.middleware.outcome import Outcome
-from llmcore.client.middleware.target import Target
+from llmcore.client.middleware.outcome import CallOutcome
+from llmcore.client.middleware.target import ModelChoice
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.usage import Usage
@@ -31,12 +31,12 @@ PROVIDER_NAMES: Final = {
 _PORTS = {"https": 443, "http": 80, "wss": 443, "ws": 80}
 
 
-def operation_of(target: Target) -> str:
+def operation_of(target: ModelChoice) -> str:
     """Return the conventions' name of the operation of *target*."""
     return "chat" if target.route is None else target.route.protocol.operation
 
 
-def common_attributes(target: Target) -> Attributes:
+def common_attributes(target: ModelChoice) -> Attributes:
     """Return what spans and metrics both carry."""
     attributes: dict[str, str | int] = {
         "gen_ai.operation.name": operation_of(target),
@@ -74,7 +74,7 @@ def _output_type(request: LLMRequest) -> str | None:
     return "text" if request.response_format.type == "text" else "json"
 
 
-def outcome_attributes(outcome: Outcome, usage: Usage | None) -> Attributes:
+def outcome_attributes(outcome: CallOutcome, usage: Usage | None) -> Attributes:
     """Return what a span says of what came back, content apart."""
     stated = {
         **_response_attributes(outcome.response),

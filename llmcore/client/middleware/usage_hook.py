@@ -6,9 +6,9 @@ from attrs import frozen
 
 from llmcore.client.event_stream import EventStream
 from llmcore.client.middleware.chain import Next
-from llmcore.client.middleware.outcome import Outcome
+from llmcore.client.middleware.outcome import CallOutcome
 from llmcore.client.middleware.pricing import Price, cost_of_call, listed_price
-from llmcore.client.middleware.target import Target, target_of
+from llmcore.client.middleware.target import ModelChoice, target_of
 from llmcore.schema.errors import LLMError
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.usage import Usage
@@ -29,7 +29,9 @@ class CallUsage:
     from_cache: bool = False
 
     @classmethod
-    def of(cls, request: LLMRequest, target: Target, outcome: Outcome, price: Price) -> "CallUsage":
+    def of(
+        cls, request: LLMRequest, target: ModelChoice, outcome: CallOutcome, price: Price
+    ) -> "CallUsage":
         """Work out what a call to *target* consumed."""
         usage = outcome.usage_of(request)
         cost_usd = cost_of_call(price, target, outcome.response, usage)
@@ -59,6 +61,6 @@ class UsageHook:
         target = target_of(request, next)
         return next(request).watch(
             end=lambda result: self._hook(
-                CallUsage.of(request, target, Outcome.of(result), self._price)
+                CallUsage.of(request, target, CallOutcome.of(result), self._price)
             )
         )

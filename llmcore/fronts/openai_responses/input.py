@@ -14,7 +14,7 @@ from attrs import evolve, frozen
 
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import NewId
-from llmcore.fronts.opaque_state import AnswerReader, Echo, HostedItem
+from llmcore.fronts.opaque_state import AnswerReader, Echo, EchoedHostedItem
 from llmcore.fronts.openai_responses.calls import call_part, is_output, result_part
 from llmcore.fronts.openai_responses.compaction import ITEM as COMPACTION
 from llmcore.fronts.openai_responses.compaction import (
@@ -247,7 +247,7 @@ class InputReader:
             self._messages.append(summary_message(summary))
         elif type_ in _HOSTED or (type_ in _UNREADABLE and self._native):
             native = {"type": TRIGGER} if type_ == TRIGGER else item  # it has no id of its own
-            self._run.add(HostedItem(native=native, path=path))
+            self._run.add(EchoedHostedItem(native=native, path=path))
         elif type_ not in _NO_WORDS:
             self._read_other(item, type_, path)
 
@@ -276,7 +276,7 @@ class InputReader:
 
     def _called(self, call: ToolCallPart, item: Item, path: str) -> None:
         plain = item.get("type") in _NAMED
-        self._run.add(call if plain else HostedItem(native=item, path=path, call=call))
+        self._run.add(call if plain else EchoedHostedItem(native=item, path=path, call=call))
         self._calls[call.id] = call
         if (item_id := str_or_none(item.get("id"))) is not None:
             self._calls.setdefault(item_id, call)  # local shell outputs name the item
@@ -294,7 +294,7 @@ class InputReader:
             raise invalid(f"{path}: a call needs the name of its tool.", f"{path}.name")
         call_id = str_or_none(item.get("call_id"))
         if type_.endswith("_call") and call_id is None:
-            self._run.add(HostedItem(native=item, path=path))
+            self._run.add(EchoedHostedItem(native=item, path=path))
             return
         if call_id is None or not type_.endswith("_call"):
             raise invalid(
@@ -314,7 +314,7 @@ class InputReader:
         """Add an answer; tools that the provider ran, as calls with results, cut it in two."""
         parts: list[ContentPart] = []
         for echo in echoes:
-            if not isinstance(echo, HostedItem):
+            if not isinstance(echo, EchoedHostedItem):
                 parts.append(echo)
                 continue
             made = self._hosted(echo)
@@ -335,7 +335,7 @@ class InputReader:
             if isinstance(part, ToolCallPart) and not part.provider_executed:
                 self._calls[part.id] = part
 
-    def _hosted(self, echo: HostedItem) -> list[ContentPart]:
+    def _hosted(self, echo: EchoedHostedItem) -> list[ContentPart]:
         """Return what stands for an item of which no state came back."""
         native, type_ = echo.native, str(echo.native.get("type"))
         if echo.call is not None:

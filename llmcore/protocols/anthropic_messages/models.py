@@ -10,7 +10,7 @@ Source: https://platform.claude.com/docs/en/build-with-claude/structured-outputs
 from typing import Final
 
 from llmcore.protocols import claude
-from llmcore.protocols.answer_format import Plan, Ways, plan_answer
+from llmcore.protocols.answer_format import FormatPlan, Ways, plan_answer
 from llmcore.protocols.anthropic_messages.names import METADATA_KEY
 from llmcore.protocols.claude import ClaudeRules
 from llmcore.protocols.tool_schema import SchemaTarget
@@ -24,7 +24,7 @@ def rules_of(model_id: str) -> ClaudeRules:
     return claude.rules_of(model_id) if "claude" in model_id.lower() else _COMPATIBLE
 
 
-def plan_format(request: LLMRequest) -> Plan:
+def plan_format(request: LLMRequest) -> FormatPlan:
     """Return how the response gets its wanted shape; the same for the body and the stream.
 
     A model for which the API enforces schemas gets one in `output_config.format`. Another is made

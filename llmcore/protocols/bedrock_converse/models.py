@@ -18,7 +18,7 @@ from urllib.parse import quote
 from attrs import field, frozen
 
 from llmcore.protocols import claude
-from llmcore.protocols.answer_format import Plan, Ways, plan_answer
+from llmcore.protocols.answer_format import FormatPlan, Ways, plan_answer
 from llmcore.protocols.bedrock_converse.names import METADATA_KEY
 from llmcore.protocols.caching import Section
 from llmcore.protocols.claude import ClaudeRules
@@ -140,7 +140,7 @@ def base_model(request: LLMRequest) -> str:
     return named if isinstance(named, str) else request.model_id
 
 
-def plan_format(request: LLMRequest) -> Plan:
+def plan_format(request: LLMRequest) -> FormatPlan:
     """Return how the response gets its wanted shape; the same for the body and the stream.
 
     A model on which the service can enforce a schema gets it in `outputConfig.textFormat`. Another

@@ -13,7 +13,7 @@ from typing import Final, cast
 from llmcore.protocols.answer_format import format_in_words
 from llmcore.protocols.diagnostics import Notes, collect_diagnostics
 from llmcore.protocols.gemini.messages import lower_messages, target_of
-from llmcore.protocols.gemini.models import GeminiDialect, ModelRules, rules_of
+from llmcore.protocols.gemini.models import GeminiDialect, GeminiRules, rules_of
 from llmcore.protocols.gemini.names import METADATA_KEY, GeminiBody, NativeObject
 from llmcore.protocols.gemini.reasoning import lower_reasoning
 from llmcore.protocols.gemini.tools import lower_tools
@@ -117,7 +117,7 @@ _GENERATION_FIELDS: Final = frozenset(
 
 
 def lower_response_format(
-    request: LLMRequest, rules: ModelRules, notes: Notes
+    request: LLMRequest, rules: GeminiRules, notes: Notes
 ) -> tuple[NativeObject, list[str]]:
     """Return the fields of `generationConfig`, and words for what the model does not enforce."""
     wanted = request.response_format
@@ -134,7 +134,7 @@ def lower_response_format(
     return fields, []
 
 
-def _lower_schema(wanted: ResponseFormat, rules: ModelRules, notes: Notes) -> NativeObject:
+def _lower_schema(wanted: ResponseFormat, rules: GeminiRules, notes: Notes) -> NativeObject:
     target = SchemaTarget.GEMINI_JSON_SCHEMA if rules.json_schema else SchemaTarget.GEMINI_OPENAPI
     given = dict(wanted.schema or {})
     if wanted.description:
@@ -148,7 +148,7 @@ def _lower_schema(wanted: ResponseFormat, rules: ModelRules, notes: Notes) -> Na
 
 
 def lower_generation(
-    request: LLMRequest, rules: ModelRules, notes: Notes, wanted: NativeObject
+    request: LLMRequest, rules: GeminiRules, notes: Notes, wanted: NativeObject
 ) -> NativeObject:
     """Return `generationConfig`: sampling, limits, the answer's format, thinking."""
     options = request.generation
@@ -168,7 +168,7 @@ def lower_generation(
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def _lower_sampling(options: GenerationOptions, rules: ModelRules, notes: Notes) -> NativeObject:
+def _lower_sampling(options: GenerationOptions, rules: GeminiRules, notes: Notes) -> NativeObject:
     fields = {"temperature": "temperature", "top_p": "topP", "top_k": "topK"}
     asked = {name: getattr(options, name) for name in fields}
     given = {name: value for name, value in asked.items() if value is not None}

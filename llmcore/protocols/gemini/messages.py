@@ -15,7 +15,7 @@ from typing import Final, cast
 from attrs import frozen
 
 from llmcore.protocols.diagnostics import Notes
-from llmcore.protocols.gemini.models import ModelRules
+from llmcore.protocols.gemini.models import GeminiRules
 from llmcore.protocols.gemini.names import METADATA_KEY, PROTOCOL_ID, ROLES, NativeObject
 from llmcore.protocols.gemini.parts import (
     ToolResultLowering,
@@ -47,17 +47,17 @@ SKIP_SIGNATURE: Final = "skip_thought_signature_validator"
 
 
 @frozen(kw_only=True)
-class Target(LoweringContext):
+class GeminiTarget(LoweringContext):
     """The target that messages are lowered for."""
 
-    rules: ModelRules
+    rules: GeminiRules
 
     def replayed(self, part: ContentPart) -> NativeObject:
         """Return the native fields that *part* brought from this API."""
         return dict(object_or_empty(part.provider_metadata.get(self.metadata_key)))
 
 
-def target_of(request: LLMRequest, rules: ModelRules) -> Target:
+def target_of(request: LLMRequest, rules: GeminiRules) -> GeminiTarget:
     """Return the target of the messages of *request*."""
     policy = HistoryPolicy(
         protocol=PROTOCOL_ID,
@@ -72,11 +72,11 @@ def target_of(request: LLMRequest, rules: ModelRules) -> Target:
         empty_text="drop_empty",
     )
     keys = native_provider_ids(request, METADATA_KEY)
-    return Target(rules=rules, policy=policy, keys=keys)
+    return GeminiTarget(rules=rules, policy=policy, keys=keys)
 
 
 def lower_messages(
-    request: LLMRequest, target: Target, instructions: Sequence[str], notes: Notes
+    request: LLMRequest, target: GeminiTarget, instructions: Sequence[str], notes: Notes
 ) -> tuple[list[NativeObject], list[NativeObject]]:
     """Return the parts of `systemInstruction`, and `contents`.
 
@@ -101,7 +101,7 @@ def lower_messages(
 
 
 def _lower_message(
-    message: Message, path: str, target: Target, ids: frozenset[str], notes: Notes
+    message: Message, path: str, target: GeminiTarget, ids: frozenset[str], notes: Notes
 ) -> NativeObject:
     if message.name:
         notes.dropped("unsupported-parameter", f"{path}.name", "the API takes no names")
@@ -110,7 +110,7 @@ def _lower_message(
     return {"role": ROLES["user"], "parts": _lower_user(message, path, target, ids, notes)}
 
 
-def _may_end(last: NativeObject, rules: ModelRules) -> bool:
+def _may_end(last: NativeObject, rules: GeminiRules) -> bool:
     """Return whether a request may end with *last*.
 
     "Requests ending with a model turn are not supported unless the last part is a function
@@ -121,7 +121,7 @@ def _may_end(last: NativeObject, rules: ModelRules) -> bool:
     return not last["parts"][-1].keys().isdisjoint(("functionResponse", "toolResponse"))
 
 
-def _given_ids(messages: Sequence[Message], target: Target) -> frozenset[str]:
+def _given_ids(messages: Sequence[Message], target: GeminiTarget) -> frozenset[str]:
     """Return the call ids that the service gave: the results of those calls name them."""
     return frozenset(
         part.id
@@ -131,7 +131,7 @@ def _given_ids(messages: Sequence[Message], target: Target) -> frozenset[str]:
     )
 
 
-def _has_native_id(call: ToolCallPart, target: Target) -> bool:
+def _has_native_id(call: ToolCallPart, target: GeminiTarget) -> bool:
     return bool(object_or_empty(target.replayed(call).get("functionCall")).get("id"))
 
 
@@ -139,7 +139,7 @@ def _has_native_id(call: ToolCallPart, target: Target) -> bool:
 
 
 def _lower_user(
-    message: Message, path: str, target: Target, ids: frozenset[str], notes: Notes
+    message: Message, path: str, target: GeminiTarget, ids: frozenset[str], notes: Notes
 ) -> list[NativeObject]:
     """Return function responses, first and in the order of the calls, then all else."""
     lowering = ToolResultLowering(rules=target.rules, ids=ids, notes=notes)
@@ -154,7 +154,9 @@ def _lower_user(
     return responses + lowering.media_after_results + parts
 
 
-def _lower_part(part: ContentPart, path: str, target: Target, notes: Notes) -> list[NativeObject]:
+def _lower_part(
+    part: ContentPart, path: str, target: GeminiTarget, notes: Notes
+) -> list[NativeObject]:
     replayed = target.replayed(part)
     match part:
         case TextPart(text=text) | RefusalPart(text=text):
@@ -175,7 +177,9 @@ def _lower_part(part: ContentPart, path: str, target: Target, notes: Notes) -> l
 # -- what the model said
 
 
-def _lower_answer(message: Message, path: str, target: Target, notes: Notes) -> list[NativeObject]:
+def _lower_answer(
+    message: Message, path: str, target: GeminiTarget, notes: Notes
+) -> list[NativeObject]:
     trusted = target.policy.keeps_opaque(message.origin)
     parts: list[NativeObject] = []
     for index, part in enumerate(message.content):
@@ -211,7 +215,7 @@ def _lower_reasoning(part: ReasoningPart, replayed: NativeObject) -> NativeObjec
     return merge_native(native, replayed)
 
 
-def _lower_call(call: ToolCallPart, path: str, target: Target, notes: Notes) -> NativeObject:
+def _lower_call(call: ToolCallPart, path: str, target: GeminiTarget, notes: Notes) -> NativeObject:
     replayed = target.replayed(call)
     native: NativeObject = {"name": call.name, "args": _arguments(call, path, notes)}
     if _has_native_id(call, target):
@@ -230,7 +234,12 @@ def _arguments(call: ToolCallPart, path: str, notes: Notes) -> NativeObject:
 
 
 def _lower_executed(
-    part: ToolCallPart | ToolResultPart, path: str, target: Target, notes: Notes, *, trusted: bool
+    part: ToolCallPart | ToolResultPart,
+    path: str,
+    target: GeminiTarget,
+    notes: Notes,
+    *,
+    trusted: bool,
 ) -> list[NativeObject]:
     """Return the part of a tool that the service ran, as it came."""
     native = object_or_empty(target.replayed(part).get("part"))
@@ -248,7 +257,7 @@ def _lower_executed(
 
 
 def _signed(
-    parts: list[NativeObject], path: str, target: Target, notes: Notes
+    parts: list[NativeObject], path: str, target: GeminiTarget, notes: Notes
 ) -> list[NativeObject]:
     """Return *parts*, the first function call with a signature, real or skipping the check."""
     if not target.rules.checks_signatures:

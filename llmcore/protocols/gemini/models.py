@@ -65,7 +65,7 @@ Thinking = Literal["level", "budget", "none"]
 
 
 @frozen(kw_only=True)
-class ModelRules:
+class GeminiRules:
     """What a model takes."""
 
     thinking: Thinking
@@ -94,13 +94,13 @@ class ModelRules:
     """Whether a request may end with the model's turn, which the answer then goes on from."""
 
 
-def rules_of(model_id: str) -> ModelRules:
+def rules_of(model_id: str) -> GeminiRules:
     """Return what the model called *model_id* takes."""
     name = model_id.rsplit("/", 1)[-1].lower()
     version = _version(name)
     modern = version >= (3, 0)
     newest = version >= (3, 6) or "gemini-3.5-flash-lite" in name
-    return ModelRules(
+    return GeminiRules(
         thinking=_thinking(name, version),
         levels=_levels(name, version),
         budgets=_budgets(name),

@@ -14,7 +14,7 @@ from attrs import field, frozen
 
 from llmcore.protocols import media
 from llmcore.protocols.diagnostics import Notes
-from llmcore.protocols.gemini.models import ModelRules
+from llmcore.protocols.gemini.models import GeminiRules
 from llmcore.protocols.gemini.names import NativeObject
 from llmcore.schema.content import (
     AudioPart,
@@ -41,7 +41,7 @@ def merge_native(native: NativeObject, replayed: NativeObject) -> NativeObject:
     return merged
 
 
-def lower_media(part: MediaPart, path: str, rules: ModelRules, notes: Notes) -> list[NativeObject]:
+def lower_media(part: MediaPart, path: str, rules: GeminiRules, notes: Notes) -> list[NativeObject]:
     """Return the native parts of *part*: its title and context as text, and itself."""
     native = _lower_source(part, path, notes)
     before: list[NativeObject] = []
@@ -77,7 +77,7 @@ def _lower_source(part: MediaPart, path: str, notes: Notes) -> NativeObject:
 _RESOLUTIONS: Final = {"low": "LOW", "high": "HIGH", "original": "ULTRA_HIGH"}
 
 
-def _lower_detail(part: ImagePart, path: str, rules: ModelRules, notes: Notes) -> NativeObject:
+def _lower_detail(part: ImagePart, path: str, rules: GeminiRules, notes: Notes) -> NativeObject:
     level = _RESOLUTIONS.get(part.detail or "")
     if level is None:
         return {}
@@ -98,7 +98,7 @@ _MEANINGFUL: Final = frozenset({"output", "error"})
 class ToolResultLowering:
     """The lowering of the tool results of one message."""
 
-    rules: ModelRules
+    rules: GeminiRules
     ids: frozenset[str]
     """Call ids that the service gave; other calls match their results by name and order."""
     notes: Notes

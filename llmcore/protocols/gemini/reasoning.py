@@ -8,7 +8,7 @@ https://ai.google.dev/gemini-api/docs/openai (thinking).
 from typing import Final
 
 from llmcore.protocols.diagnostics import Notes
-from llmcore.protocols.gemini.models import LEVELS, ModelRules
+from llmcore.protocols.gemini.models import LEVELS, GeminiRules
 from llmcore.protocols.gemini.names import NativeObject
 from llmcore.schema.options import ReasoningOptions
 
@@ -19,7 +19,7 @@ _AUTOMATIC: Final = -1
 
 
 def lower_reasoning(
-    wanted: ReasoningOptions | None, rules: ModelRules, notes: Notes
+    wanted: ReasoningOptions | None, rules: GeminiRules, notes: Notes
 ) -> NativeObject:
     """Return `thinkingConfig`; empty where the request has no reasoning options."""
     if wanted is None:
@@ -37,7 +37,7 @@ def lower_reasoning(
     return config
 
 
-def _lower_level(wanted: ReasoningOptions, rules: ModelRules, notes: Notes) -> NativeObject:
+def _lower_level(wanted: ReasoningOptions, rules: GeminiRules, notes: Notes) -> NativeObject:
     if wanted.effort is None:
         if wanted.budget_tokens is None:
             return {}
@@ -56,7 +56,7 @@ def _lower_level(wanted: ReasoningOptions, rules: ModelRules, notes: Notes) -> N
     return {"thinkingLevel": level}
 
 
-def _level(effort: str, rules: ModelRules) -> str:
+def _level(effort: str, rules: GeminiRules) -> str:
     """Return the model's level for *effort*: the next above it, or its highest."""
     if effort not in _EFFORTS:
         return effort.upper()
@@ -65,7 +65,7 @@ def _level(effort: str, rules: ModelRules) -> str:
     return next(enough, rules.levels[-1])
 
 
-def _lower_budget(wanted: ReasoningOptions, rules: ModelRules, notes: Notes) -> NativeObject:
+def _lower_budget(wanted: ReasoningOptions, rules: GeminiRules, notes: Notes) -> NativeObject:
     least, most = rules.budgets
     if wanted.budget_tokens is not None:
         asked, path = wanted.budget_tokens, "reasoning.budget_tokens"

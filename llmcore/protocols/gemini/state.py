@@ -2,7 +2,7 @@
 
 `GeminiState` has three fields only, because each chunk restates the usage and a citation needs the
 text it counts in: these two change with every chunk, by one small value. All else,
-`GeminiResponseInfo`, changes on transitions:
+`GeminiInfo`, changes on transitions:
 
     mode           part                          events                        next mode
     ""             text                          TextStart, TextDelta          text
@@ -51,7 +51,7 @@ class OpenCall:
 
 
 @frozen(kw_only=True)
-class GeminiResponseInfo:
+class GeminiInfo:
     """The response so far, but for the open segment. Of a repeated field the last value counts."""
 
     context: StreamContext
@@ -86,7 +86,7 @@ class GeminiResponseInfo:
 class GeminiState(msgspec.Struct, frozen=True):
     """The state of a stream. A Struct, because there is a new one for each token."""
 
-    info: GeminiResponseInfo
+    info: GeminiInfo
     usage: NativeObject | None = None
     """The latest `usageMetadata`."""
     pieces: PersistentList | None = None

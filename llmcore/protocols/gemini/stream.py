@@ -53,7 +53,7 @@ from llmcore.protocols.gemini.finish import (
 )
 from llmcore.protocols.gemini.names import NativeObject
 from llmcore.protocols.gemini.state import (
-    GeminiResponseInfo,
+    GeminiInfo,
     GeminiState,
     change,
     close_segment,
@@ -78,7 +78,7 @@ from llmcore.schema.request import LLMRequest
 # -- the per-token path -------------------------------------------------------------------
 #
 # Most chunks only bring more of the open text or thought. They are decoded into a type of their
-# own, which has no place for anything else, and a step with one makes no new `GeminiResponseInfo`.
+# own, which has no place for anything else, and a step with one makes no new `GeminiInfo`.
 # `as_chunk` gives the chunk back, for states in which it means more than that.
 #
 # `StreamMachine.fast_delta` cannot do this: each chunk restates the usage, and citations count in
@@ -143,7 +143,7 @@ def fast_step(state: GeminiState, event: FastChunk) -> tuple[GeminiState, tuple[
     return None
 
 
-def _repeats(event: FastChunk, info: GeminiResponseInfo) -> bool:
+def _repeats(event: FastChunk, info: GeminiInfo) -> bool:
     """Return whether *event* has no new metadata of the response."""
     return event.create_time is None or event.create_time == info.metadata.get("createTime")
 
@@ -185,7 +185,7 @@ Handler: TypeAlias = Callable[[GeminiState, NativeObject, list[LLMEvent]], Gemin
 
 def initial(request: LLMRequest) -> GeminiState:
     """Return the state before the first chunk."""
-    return GeminiState(GeminiResponseInfo(context=stream_context(request)))
+    return GeminiState(GeminiInfo(context=stream_context(request)))
 
 
 # -- stepping -----------------------------------------------------------------------------

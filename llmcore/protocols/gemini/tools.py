@@ -13,7 +13,7 @@ from typing import Any, Final
 from attrs import field, frozen
 
 from llmcore.protocols.diagnostics import Notes
-from llmcore.protocols.gemini.models import GeminiDialect, ModelRules
+from llmcore.protocols.gemini.models import GeminiDialect, GeminiRules
 from llmcore.protocols.gemini.names import NativeObject
 from llmcore.protocols.native_json import object_or_empty
 from llmcore.protocols.tool_schema import SchemaTarget, project
@@ -41,7 +41,7 @@ class LoweredTools:
 
 def lower_tools(
     request: LLMRequest,
-    rules: ModelRules,
+    rules: GeminiRules,
     dialect: GeminiDialect,
     keys: frozenset[str],
     notes: Notes,
@@ -87,7 +87,7 @@ def _merge(config: NativeObject, tool: "HostedLowering | None", path: str, notes
 
 
 def _lower_own(
-    tool: ToolDefinition | CustomTool, path: str, rules: ModelRules, notes: Notes
+    tool: ToolDefinition | CustomTool, path: str, rules: GeminiRules, notes: Notes
 ) -> NativeObject:
     if isinstance(tool, CustomTool):
         return _lower_custom(tool, path, rules, notes)
@@ -100,7 +100,7 @@ def _lower_own(
 
 
 def _lower_parameters(
-    schema: JsonObject, path: str, rules: ModelRules, notes: Notes
+    schema: JsonObject, path: str, rules: GeminiRules, notes: Notes
 ) -> NativeObject:
     target = SchemaTarget.GEMINI_JSON_SCHEMA if rules.json_schema else SchemaTarget.GEMINI_OPENAPI
     projected = project(schema, target, path)
@@ -108,7 +108,7 @@ def _lower_parameters(
     return {"parametersJsonSchema" if rules.json_schema else "parameters": projected.schema}
 
 
-def _lower_custom(tool: CustomTool, path: str, rules: ModelRules, notes: Notes) -> NativeObject:
+def _lower_custom(tool: CustomTool, path: str, rules: GeminiRules, notes: Notes) -> NativeObject:
     """Return a freeform tool as a function of one string, its grammar in words."""
     note_function(path, notes)
     schema: JsonObject = freeform_schema(closed=False)

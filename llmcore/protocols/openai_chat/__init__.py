@@ -26,12 +26,12 @@ from llmcore.protocols.openai_chat.names import (
     ChatBody,
     NativeObject,
 )
-from llmcore.protocols.openai_chat.state import State
+from llmcore.protocols.openai_chat.state import ChatState
 from llmcore.protocols.openai_chat.stream import fast_delta
 from llmcore.protocols.protocol import BodyBuilder, Protocol, StreamMachine, TokenCounting
 
 
-def make(dialect: ChatDialect) -> Protocol[ChatBody, NativeObject, State]:
+def make(dialect: ChatDialect) -> Protocol[ChatBody, NativeObject, ChatState]:
     """Return the protocol as servers of *dialect* speak it."""
     return Protocol(
         id=PROTOCOL_ID,
@@ -64,7 +64,7 @@ __all__ = [
     "PROTOCOL_ID",
     "ChatBody",
     "ChatDialect",
-    "State",
+    "ChatState",
     "make",
     "protocol",
 ]

@@ -8,7 +8,7 @@ from typing import cast
 
 from llmcore.protocols.answer_format import format_in_words
 from llmcore.protocols.diagnostics import Notes, collect_diagnostics
-from llmcore.protocols.openai_chat.messages import Context, context_of, lower_messages
+from llmcore.protocols.openai_chat.messages import ChatTarget, context_of, lower_messages
 from llmcore.protocols.openai_chat.models import SAMPLING, ChatDialect, forces_call_by_schema
 from llmcore.protocols.openai_chat.names import (
     METADATA_KEY,
@@ -57,7 +57,7 @@ def _lower(request: LLMRequest, stream: bool, dialect: ChatDialect, notes: Notes
 
 
 def _lower_asked(
-    request: LLMRequest, context: Context, notes: Notes
+    request: LLMRequest, context: ChatTarget, notes: Notes
 ) -> tuple[NativeObject, list[str]]:
     """Return tools and the answer's format, and instructions that describe them."""
     dialect = context.dialect

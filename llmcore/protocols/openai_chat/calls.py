@@ -43,10 +43,10 @@ from llmcore.protocols.native_json import (
 from llmcore.protocols.openai_chat.content import announce
 from llmcore.protocols.openai_chat.names import METADATA_KEY, NativeObject
 from llmcore.protocols.openai_chat.state import (
-    Call,
     Calls,
+    ChatCall,
+    ChatState,
     Pending,
-    State,
     close_segment,
 )
 from llmcore.protocols.tools import freeform_text
@@ -110,8 +110,8 @@ def _text(arguments: Any) -> str:
 
 
 def on_tool_calls(
-    state: State, delta: NativeObject, _choice: NativeObject, events: list[LLMEvent]
-) -> State:
+    state: ChatState, delta: NativeObject, _choice: NativeObject, events: list[LLMEvent]
+) -> ChatState:
     """Emit the calls and their inputs in *delta*."""
     fragments = delta.get("tool_calls")
     legacy = delta.get("function_call")
@@ -122,7 +122,7 @@ def on_tool_calls(
     return state
 
 
-def on_whole_calls(state: State, message: NativeObject, events: list[LLMEvent]) -> State:
+def on_whole_calls(state: ChatState, message: NativeObject, events: list[LLMEvent]) -> ChatState:
     """Begin the new calls of a whole message, and keep the whole input of those that are known.
 
     A whole message after deltas repeats what they brought. Its calls are matched with those
@@ -142,14 +142,14 @@ def on_whole_calls(state: State, message: NativeObject, events: list[LLMEvent]) 
     return state
 
 
-def _match_whole(known: Sequence[Call], number: int, fragment: Fragment) -> Call | None:
+def _match_whole(known: Sequence[ChatCall], number: int, fragment: Fragment) -> ChatCall | None:
     if fragment.id is not None:
         return next((call for call in known if call.wire_id == fragment.id), None)
     same = (call for call in known if call.index == number and call.name == fragment.name)
     return next(same, None)
 
 
-def _on_fragment(state: State, fragment: Fragment, events: list[LLMEvent]) -> State:
+def _on_fragment(state: ChatState, fragment: Fragment, events: list[LLMEvent]) -> ChatState:
     pending = _find_pending(state.calls.pending, fragment)
     if pending is not None:
         return _on_pending(state, pending, fragment, events)
@@ -175,7 +175,7 @@ def _on_fragment(state: State, fragment: Fragment, events: list[LLMEvent]) -> St
     return _keep_extra(state, fragment.extra)
 
 
-def _start(state: State, fragment: Fragment, events: list[LLMEvent]) -> State:
+def _start(state: ChatState, fragment: Fragment, events: list[LLMEvent]) -> ChatState:
     state = close_segment(state, events)
     call = new_call(state, fragment.id, fragment.name or "", fragment.index)
     text = fragment.text
@@ -188,12 +188,12 @@ def _start(state: State, fragment: Fragment, events: list[LLMEvent]) -> State:
     return _continue(begin(state, call, events), call, text, events)
 
 
-def new_call(state: State, id_: str | None, name: str, index: int | None = None) -> Call:
+def new_call(state: ChatState, id_: str | None, name: str, index: int | None = None) -> ChatCall:
     """Return a call with an id that is unique in this response."""
     taken = {call.id for call in state.calls.calls}
     own = id_ if id_ is not None and id_ not in taken else None
     freeform = name in state.context.freeform
-    return Call(
+    return ChatCall(
         id=own or synthetic_call_id(state.info.response_id, state.context.turn, len(taken)),
         wire_id=id_,
         index=index,
@@ -203,19 +203,19 @@ def new_call(state: State, id_: str | None, name: str, index: int | None = None)
     )
 
 
-def begin(state: State, call: Call, events: list[LLMEvent]) -> State:
+def begin(state: ChatState, call: ChatCall, events: list[LLMEvent]) -> ChatState:
     """Emit the start of *call*; its fragments then take the per-token path."""
     events.append(ToolInputStart(call.id, call.name, kind=call.kind))
     calls = changed(state.calls, calls=(*state.calls.calls, call), current=call)
     return changed(state, calls=calls, fast_field=_fast_field(call))
 
 
-def _fast_field(call: Call) -> str:
+def _fast_field(call: ChatCall) -> str:
     """Return the field whose fragments continue *call*; empty if `step` has to read them."""
     return "tool_calls" if call.whole is None and call.kind == "function" else ""
 
 
-def _continue(state: State, call: Call, text: str, events: list[LLMEvent]) -> State:
+def _continue(state: ChatState, call: ChatCall, text: str, events: list[LLMEvent]) -> ChatState:
     if not text:
         return state
     if call.freeform:
@@ -225,7 +225,7 @@ def _continue(state: State, call: Call, text: str, events: list[LLMEvent]) -> St
     return state
 
 
-def _on_nameless(state: State, fragment: Fragment, events: list[LLMEvent]) -> State:
+def _on_nameless(state: ChatState, fragment: Fragment, events: list[LLMEvent]) -> ChatState:
     """Keep a new call, known by its id or its index, until its name comes."""
     if fragment.id is None and not fragment.text.strip():
         return state  # an empty entry
@@ -238,8 +238,8 @@ def _on_nameless(state: State, fragment: Fragment, events: list[LLMEvent]) -> St
 
 
 def _on_pending(
-    state: State, pending: Pending, fragment: Fragment, events: list[LLMEvent]
-) -> State:
+    state: ChatState, pending: Pending, fragment: Fragment, events: list[LLMEvent]
+) -> ChatState:
     """Add to a call without a name, or begin it once the name has come."""
     others = tuple(one for one in state.calls.pending if one is not pending)
     if fragment.name is None:
@@ -257,8 +257,8 @@ def _on_pending(
 
 
 def _put_pending(
-    state: State, others: tuple[Pending, ...], pending: Pending, fragment: Fragment
-) -> State:
+    state: ChatState, others: tuple[Pending, ...], pending: Pending, fragment: Fragment
+) -> ChatState:
     pending = changed(
         pending,
         id=pending.id or fragment.id,
@@ -269,7 +269,7 @@ def _put_pending(
     return changed(state, calls=changed(state.calls, pending=(*others, pending)))
 
 
-def _keep_extra(state: State, extra: JsonObject) -> State:
+def _keep_extra(state: ChatState, extra: JsonObject) -> ChatState:
     """Keep the fields that must go back with the current call, such as Gemini's thought signature.
 
     Source: https://ai.google.dev/gemini-api/docs/thought-signatures (OpenAI compatibility)
@@ -295,7 +295,7 @@ def _find_pending(pending: Sequence[Pending], fragment: Fragment) -> Pending | N
     return None
 
 
-def _find(calls: Calls, fragment: Fragment) -> Call | None:
+def _find(calls: Calls, fragment: Fragment) -> ChatCall | None:
     """Return the call that *fragment* belongs to; None if it begins a new one."""
     if fragment.id is not None:
         for call in reversed(calls.calls):
@@ -316,7 +316,7 @@ def _find(calls: Calls, fragment: Fragment) -> Call | None:
     return found  # the name comes with every fragment
 
 
-def _agrees(call: Call, fragment: Fragment) -> bool:
+def _agrees(call: ChatCall, fragment: Fragment) -> bool:
     """Return whether a fragment with the call's id can belong to it: some ids recur."""
     if fragment.name is None:
         return True
@@ -324,7 +324,7 @@ def _agrees(call: Call, fragment: Fragment) -> bool:
     return fragment.name == call.name and same_place
 
 
-def _overflows(call: Call, fragment: Fragment) -> bool:
+def _overflows(call: ChatCall, fragment: Fragment) -> bool:
     """Return whether *fragment* adds to a call that was whole; a repetition does not."""
     return call.whole is not None and bool(fragment.text.strip()) and fragment.text != call.whole
 
@@ -365,8 +365,8 @@ def _emit_freeform_inputs(calls: Calls, events: list[LLMEvent]) -> None:
 
 
 def on_executed_tools(
-    state: State, delta: NativeObject, _choice: NativeObject, events: list[LLMEvent]
-) -> State:
+    state: ChatState, delta: NativeObject, _choice: NativeObject, events: list[LLMEvent]
+) -> ChatState:
     """Emit the tools in *delta* that the provider ran, and the pages they found.
 
     A tool may come twice: when it starts, and again with its output.

@@ -22,7 +22,7 @@ from llmcore.protocols.answering import PersistentList, to_list
 from llmcore.protocols.media import decode_pieces
 from llmcore.protocols.native_json import int_or_none, object_or_empty, objects, str_or_none
 from llmcore.protocols.openai_chat.names import METADATA_KEY, REASONING_FIELDS, NativeObject
-from llmcore.protocols.openai_chat.state import State, close_segment, open_segment
+from llmcore.protocols.openai_chat.state import ChatState, close_segment, open_segment
 from llmcore.schema.changed import changed
 from llmcore.schema.content import Citation, TokenLogprob
 from llmcore.schema.events import File, LLMEvent, ProviderEvent, ReasoningDelta, Source, TextDelta
@@ -31,8 +31,8 @@ from llmcore.schema.events import File, LLMEvent, ProviderEvent, ReasoningDelta,
 
 
 def on_content(
-    state: State, delta: NativeObject, choice: NativeObject, events: list[LLMEvent]
-) -> State:
+    state: ChatState, delta: NativeObject, choice: NativeObject, events: list[LLMEvent]
+) -> ChatState:
     """Emit the delta's text, or its list of parts, and log probabilities that came alone."""
     content = delta.get("content")
     for part in objects(content):
@@ -45,7 +45,7 @@ def on_content(
     return on_text(state, text, logprobs, events)
 
 
-def _on_part(state: State, part: NativeObject, events: list[LLMEvent]) -> State:
+def _on_part(state: ChatState, part: NativeObject, events: list[LLMEvent]) -> ChatState:
     """Emit one part of a content list, as Mistral sends them."""
     match part.get("type"):
         case "text":
@@ -58,8 +58,8 @@ def _on_part(state: State, part: NativeObject, events: list[LLMEvent]) -> State:
 
 
 def on_text(
-    state: State, text: str, logprobs: tuple[TokenLogprob, ...], events: list[LLMEvent]
-) -> State:
+    state: ChatState, text: str, logprobs: tuple[TokenLogprob, ...], events: list[LLMEvent]
+) -> ChatState:
     """Emit more text, or thinking in tags; keep text that stands for a call."""
     if not text and not (logprobs and state.mode == "text"):
         return state
@@ -77,8 +77,8 @@ _CLOSING: Final = "</think>"
 
 
 def _on_tagged_text(
-    state: State, text: str, logprobs: tuple[TokenLogprob, ...], events: list[LLMEvent]
-) -> State:
+    state: ChatState, text: str, logprobs: tuple[TokenLogprob, ...], events: list[LLMEvent]
+) -> ChatState:
     """Split text at think tags, which may be cut anywhere between chunks.
 
     Thinking stands at the head of an answer: a tag inside its text is text. White space
@@ -119,7 +119,7 @@ def _beginning(text: str, tag: str) -> str:
     return ""
 
 
-def flush_partial_tag(state: State, events: list[LLMEvent]) -> State:
+def flush_partial_tag(state: ChatState, events: list[LLMEvent]) -> ChatState:
     """Emit text that looked like the beginning of a tag, at the end of the answer."""
     if not state.partial_tag:
         return state
@@ -132,8 +132,8 @@ def flush_partial_tag(state: State, events: list[LLMEvent]) -> State:
 
 
 def on_refusal(
-    state: State, delta: NativeObject, choice: NativeObject, events: list[LLMEvent]
-) -> State:
+    state: ChatState, delta: NativeObject, choice: NativeObject, events: list[LLMEvent]
+) -> ChatState:
     """Emit more of a refusal, and its log probabilities."""
     refusal, logprobs = str_or_none(delta.get("refusal")), read_logprobs(choice, "refusal")
     if refusal is None and state.mode != "refusal":
@@ -173,8 +173,8 @@ def _has_logprob(token: NativeObject) -> bool:
 
 
 def on_media(
-    state: State, delta: NativeObject, _choice: NativeObject, events: list[LLMEvent]
-) -> State:
+    state: ChatState, delta: NativeObject, _choice: NativeObject, events: list[LLMEvent]
+) -> ChatState:
     """Keep pieces of audio, and emit whole pictures."""
     audio = delta.get("audio")
     if isinstance(audio, dict) and audio:
@@ -190,7 +190,7 @@ def on_media(
     return state
 
 
-def audio_is_complete(state: State) -> bool:
+def audio_is_complete(state: ChatState) -> bool:
     """Return whether audio came to its end, for streams without a finish reason.
 
     Source: OpenAI's JavaScript SDK 7.57.0, `ChatCompletionStream`: such a stream may end with
@@ -203,7 +203,7 @@ def audio_is_complete(state: State) -> bool:
     return all(any(piece.get(name) for piece in pieces) for name in ("id", "data", "transcript"))
 
 
-def flush_audio(state: State, events: list[LLMEvent]) -> None:
+def flush_audio(state: ChatState, events: list[LLMEvent]) -> None:
     """Emit the whole audio that came in pieces."""
     pieces = [piece for piece in to_list(state.buffered) if isinstance(piece, dict)]
     if not pieces:
@@ -230,8 +230,8 @@ def flush_audio(state: State, events: list[LLMEvent]) -> None:
 
 
 def on_annotations(
-    state: State, delta: NativeObject, _choice: NativeObject, events: list[LLMEvent]
-) -> State:
+    state: ChatState, delta: NativeObject, _choice: NativeObject, events: list[LLMEvent]
+) -> ChatState:
     """Keep the citations of the text for its `TextEnd`, and announce their sources."""
     for annotation in objects(delta.get("annotations")):
         cited = object_or_empty(annotation.get("url_citation"))
@@ -250,7 +250,7 @@ def on_annotations(
     return state
 
 
-def on_sources(state: State, chunk: NativeObject, events: list[LLMEvent]) -> State:
+def on_sources(state: ChatState, chunk: NativeObject, events: list[LLMEvent]) -> ChatState:
     """Announce pages listed beside the choices: Perplexity's, and `citations` xAI's as well."""
     for result in objects(chunk.get("search_results")):
         state = announce(state, result.get("url"), result.get("title"), events)
@@ -260,7 +260,7 @@ def on_sources(state: State, chunk: NativeObject, events: list[LLMEvent]) -> Sta
     return state
 
 
-def announce(state: State, url: Any, title: Any, events: list[LLMEvent]) -> State:
+def announce(state: ChatState, url: Any, title: Any, events: list[LLMEvent]) -> ChatState:
     """Emit the `Source` of a page, once."""
     sources = state.info.sources
     if not isinstance(url, str) or not url or url in sources:
@@ -273,8 +273,8 @@ def announce(state: State, url: Any, title: Any, events: list[LLMEvent]) -> Stat
 
 
 def on_reasoning(
-    state: State, delta: NativeObject, _choice: NativeObject, events: list[LLMEvent]
-) -> State:
+    state: ChatState, delta: NativeObject, _choice: NativeObject, events: list[LLMEvent]
+) -> ChatState:
     """Emit the thinking in *delta*, and keep the fields that its replay needs."""
     name, text = _text(delta)
     details = delta.get("reasoning_details")

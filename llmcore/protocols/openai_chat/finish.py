@@ -20,7 +20,7 @@ from llmcore.protocols.openai_chat.names import (
     USAGE_FIELDS,
     NativeObject,
 )
-from llmcore.protocols.openai_chat.state import State
+from llmcore.protocols.openai_chat.state import ChatState
 from llmcore.schema.changed import changed
 from llmcore.schema.events import (
     FinishReason,
@@ -34,7 +34,7 @@ from llmcore.schema.usage import Usage
 _BEGINNINGS: Final = ("choices", "usage", "id", "citations", "search_results")
 
 
-def on_start(state: State, chunk: NativeObject, events: list[LLMEvent]) -> State:
+def on_start(state: ChatState, chunk: NativeObject, events: list[LLMEvent]) -> ChatState:
     """Emit the start of the stream at the first chunk of the response itself.
 
     Azure's first chunk holds only filter results, with an empty id and no choices.
@@ -61,7 +61,7 @@ _NO_CHOICE_METADATA: Final = frozenset(
 )
 
 
-def on_info(state: State, chunk: NativeObject) -> State:
+def on_info(state: ChatState, chunk: NativeObject) -> ChatState:
     """Keep the chunk's usage and metadata; later chunks replace earlier ones."""
     info = state.info
     usage = _usage_in(chunk)

@@ -43,13 +43,13 @@ from llmcore.schema.request import LLMRequest
 
 
 @frozen(kw_only=True)
-class Context(LoweringContext):
+class ChatTarget(LoweringContext):
     """The request's facts that lowering its messages needs."""
 
     dialect: ChatDialect
 
 
-def context_of(request: LLMRequest, dialect: ChatDialect) -> Context:
+def context_of(request: LLMRequest, dialect: ChatDialect) -> ChatTarget:
     """Return the context for the messages of *request*."""
     policy = HistoryPolicy(
         protocol=PROTOCOL_ID,
@@ -63,7 +63,7 @@ def context_of(request: LLMRequest, dialect: ChatDialect) -> Context:
         empty_text="drop_empty",
         reasoning="drop" if dialect.reasoning_replay == "forbidden" else "any",
     )
-    return Context(
+    return ChatTarget(
         dialect=dialect,
         policy=policy,
         keys=native_provider_ids(request, METADATA_KEY),
@@ -71,7 +71,7 @@ def context_of(request: LLMRequest, dialect: ChatDialect) -> Context:
 
 
 def lower_messages(
-    request: LLMRequest, context: Context, instructions: Sequence[str], notes: Notes
+    request: LLMRequest, context: ChatTarget, instructions: Sequence[str], notes: Notes
 ) -> list[NativeObject]:
     """Return the body's `messages`; *instructions* are added to the leading system message."""
     repaired = repair(request.messages, context.policy)
@@ -100,7 +100,7 @@ def lower_messages(
 
 
 def _lower_system(
-    request: LLMRequest, repaired: Repaired, context: Context, instructions: Sequence[str]
+    request: LLMRequest, repaired: Repaired, context: ChatTarget, instructions: Sequence[str]
 ) -> list[NativeObject]:
     texts = [*request.system, *repaired.system, *map(TextPart, instructions)]
     parts = [lower_text(part, context.dialect) for part in texts if part.text]
@@ -110,7 +110,7 @@ def _lower_system(
 
 
 def _lower_instructions(
-    message: Message, path: str, context: Context, notes: Notes
+    message: Message, path: str, context: ChatTarget, notes: Notes
 ) -> NativeObject:
     parts: list[NativeObject] = []
     for index, part in enumerate(message.content):
@@ -126,14 +126,14 @@ def _lower_instructions(
 # -- user messages
 
 
-def _lower_user(message: Message, path: str, context: Context, notes: Notes) -> NativeObject:
+def _lower_user(message: Message, path: str, context: ChatTarget, notes: Notes) -> NativeObject:
     parts = _lower_parts(message.content, path, context, notes)
     native: NativeObject = {"role": "user", "content": content_of(parts, context.dialect)}
     return _named(native, message, path, context, notes)
 
 
 def _lower_parts(
-    parts: Sequence[ContentPart], path: str, context: Context, notes: Notes
+    parts: Sequence[ContentPart], path: str, context: ChatTarget, notes: Notes
 ) -> list[NativeObject]:
     return [
         native
@@ -145,7 +145,7 @@ def _lower_parts(
 
 
 def _named(
-    native: NativeObject, message: Message, path: str, context: Context, notes: Notes
+    native: NativeObject, message: Message, path: str, context: ChatTarget, notes: Notes
 ) -> NativeObject:
     if message.name and not context.dialect.names:
         notes.dropped("unsupported-parameter", f"{path}.name", "the server takes no names")
@@ -156,7 +156,9 @@ def _named(
 # -- assistant messages
 
 
-def _lower_assistant(message: Message, path: str, context: Context, notes: Notes) -> NativeObject:
+def _lower_assistant(
+    message: Message, path: str, context: ChatTarget, notes: Notes
+) -> NativeObject:
     """Return an assistant message: its text, then its refusal, thinking and calls.
 
     Chat has one place for each, so text that came after a call moves before it.
@@ -184,7 +186,7 @@ _INSTEAD_OF_CONTENT: Final = frozenset({"tool_calls", "refusal", "audio"})
 
 
 def _assistant_content(
-    message: Message, path: str, context: Context, notes: Notes
+    message: Message, path: str, context: ChatTarget, notes: Notes
 ) -> str | list[NativeObject]:
     """Return the content as one string, or as parts where it is more than text."""
     parts: list[NativeObject] = []
@@ -196,7 +198,7 @@ def _assistant_content(
 
 
 def _lower_content(
-    part: ContentPart, path: str, context: Context, notes: Notes
+    part: ContentPart, path: str, context: ChatTarget, notes: Notes
 ) -> list[NativeObject]:
     dialect = context.dialect
     match part:
@@ -213,7 +215,7 @@ def _lower_content(
             return []
 
 
-def _lower_reasoning(message: Message, context: Context) -> NativeObject:
+def _lower_reasoning(message: Message, context: ChatTarget) -> NativeObject:
     dialect = context.dialect
     if dialect.reasoning_replay == "forbidden" or dialect.reasoning_field == "content":
         return {}
@@ -228,7 +230,7 @@ def _lower_reasoning(message: Message, context: Context) -> NativeObject:
     return {field: text} if text or dialect.reasoning_replay == "required" else {}
 
 
-def _details(message: Message, context: Context) -> list[JsonValue]:
+def _details(message: Message, context: ChatTarget) -> list[JsonValue]:
     """Return the reasoning blocks exactly as they came, if they are from this API."""
     if not context.policy.keeps_opaque(message.origin):
         return []
@@ -239,7 +241,7 @@ def _details(message: Message, context: Context) -> list[JsonValue]:
     return rejoin_details(run for run in runs if isinstance(run, list))
 
 
-def _lower_audio_id(message: Message, path: str, context: Context, notes: Notes) -> NativeObject:
+def _lower_audio_id(message: Message, path: str, context: ChatTarget, notes: Notes) -> NativeObject:
     """Return a reference to the model's audio, which is all of it that goes back."""
     for index, part in enumerate(message.content):
         if not isinstance(part, AudioPart):
@@ -253,12 +255,12 @@ def _lower_audio_id(message: Message, path: str, context: Context, notes: Notes)
     return {}
 
 
-def _is_of_message(part: ProviderPart, context: Context) -> bool:
+def _is_of_message(part: ProviderPart, context: ChatTarget) -> bool:
     """Return whether *part* holds fields of the message, not a part of its content."""
     return part.provider_metadata.get(METADATA_KEY, {}).get("place") == "message"
 
 
-def _lower_fields(message: Message, context: Context) -> NativeObject:
+def _lower_fields(message: Message, context: ChatTarget) -> NativeObject:
     """Return the native fields that came with the message and must go back with it."""
     if not context.policy.keeps_opaque(message.origin):
         return {}
@@ -269,7 +271,9 @@ def _lower_fields(message: Message, context: Context) -> NativeObject:
     return fields
 
 
-def _lower_calls(message: Message, path: str, context: Context, notes: Notes) -> list[NativeObject]:
+def _lower_calls(
+    message: Message, path: str, context: ChatTarget, notes: Notes
+) -> list[NativeObject]:
     calls: list[NativeObject] = []
     for index, part in enumerate(message.content):
         if not isinstance(part, ToolCallPart) or part.provider_executed:
@@ -282,7 +286,7 @@ def _lower_calls(message: Message, path: str, context: Context, notes: Notes) ->
     return calls
 
 
-def _lower_call(call: ToolCallPart, message: Message, context: Context) -> NativeObject:
+def _lower_call(call: ToolCallPart, message: Message, context: ChatTarget) -> NativeObject:
     """Return a call, with the fields that must go back with it."""
     native = _lower_bare_call(call, context)
     extra = call.provider_metadata.get(METADATA_KEY, {}).get("extra_content")
@@ -291,7 +295,7 @@ def _lower_call(call: ToolCallPart, message: Message, context: Context) -> Nativ
     return native
 
 
-def _lower_bare_call(call: ToolCallPart, context: Context) -> NativeObject:
+def _lower_bare_call(call: ToolCallPart, context: ChatTarget) -> NativeObject:
     dialect = context.dialect
     if call.kind == "custom" and dialect.custom_tools:
         custom = {"name": call.name, "input": text_or_json(call.arguments)}
@@ -324,7 +328,7 @@ def _note_losses(message: Message, path: str, notes: Notes) -> None:
 def _lower_results(
     message: Message,
     path: str,
-    context: Context,
+    context: ChatTarget,
     after_results: list[NativeObject],
     notes: Notes,
 ) -> list[NativeObject]:
@@ -347,7 +351,7 @@ def _lower_results(
 def _lower_result(
     part: ToolResultPart,
     path: str,
-    context: Context,
+    context: ChatTarget,
     after_results: list[NativeObject],
     notes: Notes,
 ) -> str | list[NativeObject]:

@@ -34,7 +34,7 @@ Mode = Literal["", "text", "refusal", "reasoning"]
 
 
 @frozen(kw_only=True)
-class Context(StreamContext):
+class ChatStreamContext(StreamContext):
     """The request's facts that reading its answer needs. Never changes."""
 
     dialect: ChatDialect
@@ -45,7 +45,7 @@ class Context(StreamContext):
 
 
 @frozen(kw_only=True)
-class Call:
+class ChatCall:
     """A tool call under way."""
 
     id: str
@@ -76,8 +76,8 @@ class Pending:
 class Calls:
     """The tool calls of the answer so far."""
 
-    calls: tuple[Call, ...] = ()
-    current: Call | None = None
+    calls: tuple[ChatCall, ...] = ()
+    current: ChatCall | None = None
     """The call that had the last fragment."""
     pending: tuple[Pending, ...] = ()
     freeform: PersistentList | None = None
@@ -91,7 +91,7 @@ class Calls:
 
 
 @frozen(kw_only=True)
-class ChatResponseInfo:
+class ChatInfo:
     """Facts of the response as a whole, as the last chunk had them."""
 
     started: bool = False
@@ -112,10 +112,10 @@ class ChatResponseInfo:
 
 
 @frozen(kw_only=True)
-class State:
+class ChatState:
     """The state of an answer that is being read."""
 
-    context: Context
+    context: ChatStreamContext
     mode: Mode = ""
     segment: str = ""
     """The open segment's id."""
@@ -139,13 +139,15 @@ class State:
     buffered: PersistentList | None = None
     """Pieces of audio, and of text that stands for a tool call."""
     calls: Calls = Calls()
-    info: ChatResponseInfo = ChatResponseInfo()
+    info: ChatInfo = ChatInfo()
 
 
 # -- segments
 
 
-def open_segment(state: State, mode: Mode, events: list[LLMEvent], fast_field: str = "") -> State:
+def open_segment(
+    state: ChatState, mode: Mode, events: list[LLMEvent], fast_field: str = ""
+) -> ChatState:
     """Return *state* inside a segment of *mode*, after closing another one.
 
     *fast_field* is the field of a delta whose text alone continues it.
@@ -169,7 +171,7 @@ def open_segment(state: State, mode: Mode, events: list[LLMEvent], fast_field: s
     )
 
 
-def close_segment(state: State, events: list[LLMEvent]) -> State:
+def close_segment(state: ChatState, events: list[LLMEvent]) -> ChatState:
     """Return *state* outside any segment."""
     if not state.mode:
         return state

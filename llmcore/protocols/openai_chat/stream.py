@@ -47,7 +47,12 @@ from llmcore.protocols.openai_chat.names import (
     REASONING_FIELDS,
     NativeObject,
 )
-from llmcore.protocols.openai_chat.state import Context, State, close_segment, open_segment
+from llmcore.protocols.openai_chat.state import (
+    ChatState,
+    ChatStreamContext,
+    close_segment,
+    open_segment,
+)
 from llmcore.protocols.protocol import Frame
 from llmcore.protocols.tools import freeform_text
 from llmcore.schema import json
@@ -107,15 +112,15 @@ def terminal(chunk: NativeObject) -> bool:
 
 # -- state --------------------------------------------------------------------------------
 
-Step: TypeAlias = tuple[State, Sequence[LLMEvent]]
-Handler: TypeAlias = Callable[[State, NativeObject, NativeObject, list[LLMEvent]], State]
+Step: TypeAlias = tuple[ChatState, Sequence[LLMEvent]]
+Handler: TypeAlias = Callable[[ChatState, NativeObject, NativeObject, list[LLMEvent]], ChatState]
 """Emits its fields of a delta, given the choice around it."""
 
 
-def initial(request: LLMRequest, dialect: ChatDialect) -> State:
+def initial(request: LLMRequest, dialect: ChatDialect) -> ChatState:
     """Return the state before the first chunk."""
-    return State(
-        context=Context(
+    return ChatState(
+        context=ChatStreamContext(
             dialect=dialect,
             provider=request.provider_id,
             model=request.model_id,
@@ -140,7 +145,7 @@ def _audio_type(request: LLMRequest) -> str:
 # -- stepping -----------------------------------------------------------------------------
 
 
-def step(state: State, chunk: NativeObject) -> Step:
+def step(state: ChatState, chunk: NativeObject) -> Step:
     """Return the state after *chunk*, and what it emits."""
     if chunk is _DONE:
         return changed(state, info=changed(state.info, done=True)), ()
@@ -180,11 +185,11 @@ def _is_error(chunk: NativeObject) -> bool:
     return chunk.get("object") == "error" or "detail" in chunk or "message" in chunk
 
 
-def _error(state: State, holder: NativeObject) -> ErrorEvent:
+def _error(state: ChatState, holder: NativeObject) -> ErrorEvent:
     return ErrorEvent(error_from_body(provider=state.context.provider or None, body=holder))
 
 
-def _on_choice(state: State, choice: NativeObject, events: list[LLMEvent]) -> State:
+def _on_choice(state: ChatState, choice: NativeObject, events: list[LLMEvent]) -> ChatState:
     message = choice.get("message")
     delta = object_or_empty(choice.get("delta"))
     if delta or not isinstance(message, dict):
@@ -199,8 +204,8 @@ def _on_choice(state: State, choice: NativeObject, events: list[LLMEvent]) -> St
 
 
 def _on_delta(
-    state: State, delta: NativeObject, choice: NativeObject, events: list[LLMEvent]
-) -> State:
+    state: ChatState, delta: NativeObject, choice: NativeObject, events: list[LLMEvent]
+) -> ChatState:
     logprobs = object_or_empty(choice.get("logprobs"))
     given = {name for name, value in delta.items() if value and name != "role"}
     given |= {name for name in ("content", "refusal") if logprobs.get(name)}
@@ -214,8 +219,8 @@ def _on_delta(
 
 
 def _on_message(
-    state: State, message: NativeObject, choice: NativeObject, events: list[LLMEvent]
-) -> State:
+    state: ChatState, message: NativeObject, choice: NativeObject, events: list[LLMEvent]
+) -> ChatState:
     """Read a whole message: all of a body that was not streamed, or a repetition after deltas.
 
     As OpenAI's JavaScript SDK takes it (`ChatCompletionStream`, fields of a choice beside
@@ -232,8 +237,8 @@ def _on_message(
 
 
 def _on_extra(
-    state: State, delta: NativeObject, _choice: NativeObject, _events: list[LLMEvent]
-) -> State:
+    state: ChatState, delta: NativeObject, _choice: NativeObject, _events: list[LLMEvent]
+) -> ChatState:
     """Keep the fields that must go back with the message, such as Gemini's thought signature.
 
     Source: https://ai.google.dev/gemini-api/docs/thought-signatures (OpenAI compatibility)
@@ -259,7 +264,7 @@ _KNOWN: Final = frozenset().union(*(names for names, _ in _HANDLERS))
 # -- the end
 
 
-def halt(state: State) -> Sequence[LLMEvent]:
+def halt(state: ChatState) -> Sequence[LLMEvent]:
     """Return the end of the answer, if the server stated that it is whole.
 
     Not every server sends `[DONE]`; a finish reason without it is an end. `[DONE]` without a
@@ -301,7 +306,7 @@ _NO_CALL: Final = Diagnostic(
 )
 
 
-def _replayed(state: State) -> ProviderEvent:
+def _replayed(state: ChatState) -> ProviderEvent:
     """Return the fields of the message that must be sent back with it."""
     return ProviderEvent(
         state.context.provider or METADATA_KEY,
@@ -311,7 +316,7 @@ def _replayed(state: State) -> ProviderEvent:
     )
 
 
-def _forced_call(state: State, events: list[LLMEvent]) -> State:
+def _forced_call(state: ChatState, events: list[LLMEvent]) -> ChatState:
     """Emit the tool call that the text of a schema-bound answer stands for; other text stays."""
     text = "".join(piece for piece in to_list(state.buffered) if isinstance(piece, str))
     try:
@@ -385,7 +390,7 @@ _FIRST: Final = (0, None)
 _read: Final = msgspec.json.Decoder(_Chunk).decode
 
 
-def fast_delta(state: State, frame: Frame) -> LLMEvent | None:
+def fast_delta(state: ChatState, frame: Frame) -> LLMEvent | None:
     """Return the delta of a chunk that only continues the open segment or call; else None."""
     fast_field = state.fast_field
     name, data = frame
@@ -418,7 +423,7 @@ def fast_delta(state: State, frame: Frame) -> LLMEvent | None:
     return kind(state.segment, value)
 
 
-def _arguments(state: State, fragments: Any) -> LLMEvent | None:
+def _arguments(state: ChatState, fragments: Any) -> LLMEvent | None:
     """Return the delta of one fragment that only continues the current call."""
     (fragment,) = fragments
     call = state.calls.current

@@ -33,12 +33,12 @@ from llmcore.protocols.openai_responses.names import (
     NativeObject,
     ResponsesBody,
 )
-from llmcore.protocols.openai_responses.state import State
+from llmcore.protocols.openai_responses.state import ResponsesState
 from llmcore.protocols.openai_responses.stream import fast_delta
 from llmcore.protocols.protocol import BodyBuilder, Protocol, StreamMachine, TokenCounting
 
 
-def make(dialect: ResponsesDialect) -> Protocol[ResponsesBody, NativeObject, State]:
+def make(dialect: ResponsesDialect) -> Protocol[ResponsesBody, NativeObject, ResponsesState]:
     """Return the protocol as servers of *dialect* speak it."""
     return Protocol(
         id=PROTOCOL_ID,
@@ -70,7 +70,7 @@ __all__ = [
     "PROTOCOL_ID",
     "ResponsesBody",
     "ResponsesDialect",
-    "State",
+    "ResponsesState",
     "cursor",
     "make",
     "protocol",

@@ -12,13 +12,13 @@ from urllib.parse import quote
 
 from llmcore.protocols.native_json import int_or_none, object_or_empty, str_or_none
 from llmcore.protocols.openai_responses.names import METADATA_KEY, NativeObject
-from llmcore.protocols.openai_responses.state import State
+from llmcore.protocols.openai_responses.state import ResponsesState
 from llmcore.protocols.protocol import ResumeRequest
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import ProviderMetadata
 
 
-def cursor(state: State, event: NativeObject) -> ProviderMetadata:
+def cursor(state: ResponsesState, event: NativeObject) -> ProviderMetadata:
     """Return the place to resume at after *event*, the last one; empty if there is none.
 
     It belongs into the metadata of a cut answer: `{"openai": {"resume": {"response_id": "resp_1",

@@ -7,7 +7,7 @@ November 2026.
 from typing import Final, cast
 
 from llmcore.protocols.diagnostics import Notes, collect_diagnostics
-from llmcore.protocols.openai_responses.messages import Context, context_of, lower_input
+from llmcore.protocols.openai_responses.messages import ResponsesTarget, context_of, lower_input
 from llmcore.protocols.openai_responses.models import SAMPLING, ResponsesDialect
 from llmcore.protocols.openai_responses.names import (
     METADATA_KEY,
@@ -108,7 +108,7 @@ def lower_memory(options: JsonObject) -> NativeObject:
     return {"store": False}
 
 
-def lower_include(request: LLMRequest, context: Context, notes: Notes) -> list[str]:
+def lower_include(request: LLMRequest, context: ResponsesTarget, notes: Notes) -> list[str]:
     """Return `include`: encrypted reasoning where nothing is stored, and log probabilities.
 
     Whether an effort is set does not matter: models that reason do so by default.

@@ -42,7 +42,7 @@ from llmcore.protocols.openai_responses.names import (
     OUTPUT_TOOLS,
     NativeObject,
 )
-from llmcore.protocols.openai_responses.state import Item, State, with_fast_path, with_item
+from llmcore.protocols.openai_responses.state import Item, ResponsesState, with_fast_path, with_item
 from llmcore.schema.changed import changed
 from llmcore.schema.content import ToolCallKind
 from llmcore.schema.errors import StreamError
@@ -79,7 +79,7 @@ def _tool_name(native: NativeObject) -> str | None:
 # -- the beginning
 
 
-def begin_call(state: State, item: Item, events: list[LLMEvent]) -> State:
+def begin_call(state: ResponsesState, item: Item, events: list[LLMEvent]) -> ResponsesState:
     """Emit the start of a call, once its name is known, and the input that it has already."""
     begun = bool(item.call_id)
     state = _start_call(state, item, events)
@@ -93,7 +93,7 @@ def begin_call(state: State, item: Item, events: list[LLMEvent]) -> State:
     return with_item(state, changed(item, native={**item.native, field: ""}))
 
 
-def _start_call(state: State, item: Item, events: list[LLMEvent]) -> State:
+def _start_call(state: ResponsesState, item: Item, events: list[LLMEvent]) -> ResponsesState:
     name = _tool_name(item.native)
     if item.call_id or name is None:
         return with_item(state, item)
@@ -105,7 +105,7 @@ def _start_call(state: State, item: Item, events: list[LLMEvent]) -> State:
     return with_item(state, changed(item, call_id=call_id))
 
 
-def _call_id(state: State, item: Item) -> str:
+def _call_id(state: ResponsesState, item: Item) -> str:
     """Return an id that is unique in this response: the server's, or a generated one."""
     for name in ("call_id", "id"):
         id_ = str_or_none(item.native.get(name))
@@ -117,7 +117,9 @@ def _call_id(state: State, item: Item) -> str:
 # -- input
 
 
-def on_input_delta(state: State, event: NativeObject, events: list[LLMEvent]) -> State:
+def on_input_delta(
+    state: ResponsesState, event: NativeObject, events: list[LLMEvent]
+) -> ResponsesState:
     """Emit more of the input of a function, a freeform or an MCP tool."""
     text = event.get("delta")
     if not isinstance(text, str) or not text:
@@ -131,7 +133,9 @@ def on_input_delta(state: State, event: NativeObject, events: list[LLMEvent]) ->
     return with_fast_path(state, event, "content_index", item.call_id, ToolInputDelta)
 
 
-def on_input_done(state: State, event: NativeObject, events: list[LLMEvent]) -> State:
+def on_input_done(
+    state: ResponsesState, event: NativeObject, events: list[LLMEvent]
+) -> ResponsesState:
     """Keep the whole input, which the end of the item may not repeat."""
     type_ = _type_of(event)
     state, item = match_or_begin(state, event, type_)
@@ -156,7 +160,9 @@ def _type_of(event: NativeObject) -> str:
 # -- input that is streamed as plain text
 
 
-def on_plain_delta(state: State, event: NativeObject, events: list[LLMEvent]) -> State:
+def on_plain_delta(
+    state: ResponsesState, event: NativeObject, events: list[LLMEvent]
+) -> ResponsesState:
     """Emit more code, more of a command, or more of a diff as JSON."""
     text = event.get("delta")
     item = match_inside(state, event, *CLOSINGS)
@@ -168,7 +174,7 @@ def on_plain_delta(state: State, event: NativeObject, events: list[LLMEvent]) ->
     return state
 
 
-def _begin_plain(state: State, item: Item, events: list[LLMEvent]) -> State:
+def _begin_plain(state: ResponsesState, item: Item, events: list[LLMEvent]) -> ResponsesState:
     """Emit the JSON before the plain text, and the text that is there already."""
     if item.closing:
         return state
@@ -178,7 +184,9 @@ def _begin_plain(state: State, item: Item, events: list[LLMEvent]) -> State:
     return with_item(state, changed(item, native=native, closing=CLOSINGS[item.type]))
 
 
-def on_command_added(state: State, event: NativeObject, events: list[LLMEvent]) -> State:
+def on_command_added(
+    state: ResponsesState, event: NativeObject, events: list[LLMEvent]
+) -> ResponsesState:
     """Emit the beginning of the next command of a shell call."""
     item = match_inside(state, event, "shell_call")
     number, text = int_or_none(event.get("command_index")), str_or_none(event.get("command"))
@@ -191,7 +199,9 @@ def on_command_added(state: State, event: NativeObject, events: list[LLMEvent]) 
     return state
 
 
-def on_plain_done(state: State, event: NativeObject, _events: list[LLMEvent]) -> State:
+def on_plain_done(
+    state: ResponsesState, event: NativeObject, _events: list[LLMEvent]
+) -> ResponsesState:
     """Keep the whole code, command or diff, which the end of the item may not repeat."""
     item = match_inside(state, event, *CLOSINGS)
     text = next((event[name] for name in ("code", "command", "diff") if name in event), None)
@@ -206,7 +216,7 @@ def on_plain_done(state: State, event: NativeObject, _events: list[LLMEvent]) ->
 # -- the end
 
 
-def settle_call(state: State, item: Item, events: list[LLMEvent]) -> State:
+def settle_call(state: ResponsesState, item: Item, events: list[LLMEvent]) -> ResponsesState:
     """End a call that the client is to run."""
     state = _start_call(state, item, events)
     item = state.items[item.position]
@@ -249,7 +259,7 @@ _SEPARATE: Final = frozenset({"program", "shell_call", "tool_search_call"})
 """Calls whose result is another item."""
 
 
-def settle_hosted(state: State, item: Item, events: list[LLMEvent]) -> State:
+def settle_hosted(state: ResponsesState, item: Item, events: list[LLMEvent]) -> ResponsesState:
     """End a call that the provider ran, with its result where the item has it."""
     native = item.native
     state = _start_call(state, item, events)
@@ -304,7 +314,9 @@ def _emit_picture(item: Item, events: list[LLMEvent]) -> None:
     )
 
 
-def _announce_found(state: State, native: NativeObject, events: list[LLMEvent]) -> State:
+def _announce_found(
+    state: ResponsesState, native: NativeObject, events: list[LLMEvent]
+) -> ResponsesState:
     for source in objects(object_or_empty(native.get("action")).get("sources")):
         state = announce_page(state, source.get("url"), source.get("title"), events)
     if native.get("type") == "file_search_call":
@@ -341,7 +353,7 @@ def _failed(native: NativeObject) -> bool:
 # -- results that are items
 
 
-def settle_output(state: State, item: Item, events: list[LLMEvent]) -> State:
+def settle_output(state: ResponsesState, item: Item, events: list[LLMEvent]) -> ResponsesState:
     """Emit the result of a call that was an item before."""
     native = item.native
     call_id = str_or_none(native.get("call_id")) or state.info.search
@@ -360,7 +372,9 @@ def settle_output(state: State, item: Item, events: list[LLMEvent]) -> State:
     return with_item(state, changed(item, done=True))
 
 
-def on_shell_output(state: State, event: NativeObject, events: list[LLMEvent]) -> State:
+def on_shell_output(
+    state: ResponsesState, event: NativeObject, events: list[LLMEvent]
+) -> ResponsesState:
     """Pass on the output of a command, and keep it: the end of its item may not repeat it."""
     item = match_inside(state, event, "shell_call_output")
     output = objects(event.get("output"))
@@ -386,7 +400,7 @@ def _output(native: NativeObject) -> JsonValue:
 # -- items of other types
 
 
-def settle_unknown(state: State, item: Item, events: list[LLMEvent]) -> State:
+def settle_unknown(state: ResponsesState, item: Item, events: list[LLMEvent]) -> ResponsesState:
     """Emit an item of another type as it is, to be sent back; compaction items are such."""
     metadata = {METADATA_KEY: item.metadata}
     events.append(ProviderEvent(state.owner, item.native, replay=True, provider_metadata=metadata))

@@ -34,7 +34,7 @@ from llmcore.protocols.openai_responses.state import (
     Item,
     Part,
     PartKey,
-    State,
+    ResponsesState,
     part_number,
     typed_parts,
     with_fast_path,
@@ -60,7 +60,7 @@ from llmcore.schema.events import (
 # -- deltas
 
 
-def on_delta(state: State, event: NativeObject, events: list[LLMEvent]) -> State:
+def on_delta(state: ResponsesState, event: NativeObject, events: list[LLMEvent]) -> ResponsesState:
     """Emit more of a text, of a refusal or of reasoning."""
     type_ = TEXT_EVENTS[str(event.get("type")).removesuffix(".delta")]
     text, logprobs = event.get("delta"), read_logprobs(event.get("logprobs"))
@@ -84,8 +84,8 @@ def _delta(
 
 
 def _opened(
-    state: State, event: NativeObject, type_: str, events: list[LLMEvent]
-) -> tuple[State, Item, PartKey]:
+    state: ResponsesState, event: NativeObject, type_: str, events: list[LLMEvent]
+) -> tuple[ResponsesState, Item, PartKey]:
     """Return *state* with the part that *event* is about open, unless its item is done."""
     state, item = match_or_begin(state, event, PART_TYPES[type_].item)
     key = type_, part_number(event, type_, item)
@@ -95,12 +95,12 @@ def _opened(
 
 
 def _open_part(
-    state: State,
+    state: ResponsesState,
     item: Item,
     key: PartKey,
     events: list[LLMEvent],
     native: NativeObject | None = None,
-) -> State:
+) -> ResponsesState:
     """Begin the segment of a part, with the text that *native*, the part, has already."""
     type_, number = key
     facts = PART_TYPES[type_]
@@ -121,7 +121,7 @@ def _open_part(
 # -- parts
 
 
-def begin_content(state: State, item: Item, events: list[LLMEvent]) -> State:
+def begin_content(state: ResponsesState, item: Item, events: list[LLMEvent]) -> ResponsesState:
     """Emit the texts that a message or reasoning has when it is announced."""
     state = with_item(state, changed(item, native=without_texts(item.native)))
     for key, native in typed_parts(item):
@@ -131,7 +131,9 @@ def begin_content(state: State, item: Item, events: list[LLMEvent]) -> State:
     return state
 
 
-def on_part_added(state: State, event: NativeObject, events: list[LLMEvent]) -> State:
+def on_part_added(
+    state: ResponsesState, event: NativeObject, events: list[LLMEvent]
+) -> ResponsesState:
     """Open a text, so that it stands where it began, and emit what it has already."""
     native = object_or_empty(event.get("part"))
     type_ = _part_type(event, native)
@@ -144,7 +146,9 @@ def on_part_added(state: State, event: NativeObject, events: list[LLMEvent]) -> 
     return _open_part(state, item, key, events, native)
 
 
-def on_part_done(state: State, event: NativeObject, events: list[LLMEvent]) -> State:
+def on_part_done(
+    state: ResponsesState, event: NativeObject, events: list[LLMEvent]
+) -> ResponsesState:
     """Keep a whole part, for servers that do not repeat it with its item."""
     native = object_or_empty(event.get("part"))
     type_ = _part_type(event, native)
@@ -162,15 +166,21 @@ def _part_type(event: NativeObject, native: NativeObject) -> str:
     return str_or_none(native.get("type")) or fallback
 
 
-def on_text_done(state: State, event: NativeObject, events: list[LLMEvent]) -> State:
+def on_text_done(
+    state: ResponsesState, event: NativeObject, events: list[LLMEvent]
+) -> ResponsesState:
     """Keep a whole text."""
     type_ = TEXT_EVENTS[str(event.get("type")).removesuffix(".done")]
     return _keep_text(state, event, type_, event, events)
 
 
 def _keep_text(
-    state: State, event: NativeObject, type_: str, whole: NativeObject, events: list[LLMEvent]
-) -> State:
+    state: ResponsesState,
+    event: NativeObject,
+    type_: str,
+    whole: NativeObject,
+    events: list[LLMEvent],
+) -> ResponsesState:
     """Keep the text, citations and log probabilities of *whole*, the event or its part."""
     text = str_or_none(whole.get(PART_TYPES[type_].text))
     citations = read_citations(whole.get("annotations"))
@@ -193,7 +203,7 @@ def _keep_text(
 # -- whole items
 
 
-def settle_message(state: State, item: Item, events: list[LLMEvent]) -> State:
+def settle_message(state: ResponsesState, item: Item, events: list[LLMEvent]) -> ResponsesState:
     """End all parts of a message with their whole texts.
 
     A server may announce the end of a message and send its content only at the end of the
@@ -216,8 +226,8 @@ def settle_message(state: State, item: Item, events: list[LLMEvent]) -> State:
 
 
 def _settle_text(
-    state: State, item: Item, key: PartKey, native: NativeObject, events: list[LLMEvent]
-) -> State:
+    state: ResponsesState, item: Item, key: PartKey, native: NativeObject, events: list[LLMEvent]
+) -> ResponsesState:
     part = item.parts[key]
     if part.ended:
         return state
@@ -231,7 +241,9 @@ def _settle_text(
     return _end_text(state, state.items[item.position], key, events)
 
 
-def _end_text(state: State, item: Item, key: PartKey, events: list[LLMEvent]) -> State:
+def _end_text(
+    state: ResponsesState, item: Item, key: PartKey, events: list[LLMEvent]
+) -> ResponsesState:
     part, metadata = item.parts[key], item.metadata
     if part.ended:
         return state
@@ -254,8 +266,8 @@ def _end_text(state: State, item: Item, key: PartKey, events: list[LLMEvent]) ->
 
 
 def _emit_other(
-    state: State, item: Item, key: PartKey, native: NativeObject, events: list[LLMEvent]
-) -> State:
+    state: ResponsesState, item: Item, key: PartKey, native: NativeObject, events: list[LLMEvent]
+) -> ResponsesState:
     """Emit a part of another type: audio, or one that is unknown."""
     if key[0] == "output_audio":
         if state.info.audio is None:
@@ -268,7 +280,7 @@ def _emit_other(
     return state
 
 
-def settle_reasoning(state: State, item: Item, events: list[LLMEvent]) -> State:
+def settle_reasoning(state: ResponsesState, item: Item, events: list[LLMEvent]) -> ResponsesState:
     """End all parts of reasoning; an item that shows no text is a segment without text."""
     state = with_item(state, item)
     for key, native in typed_parts(item):
@@ -330,7 +342,7 @@ def _has_logprob(token: NativeObject) -> bool:
 # -- audio
 
 
-def on_audio(state: State, event: NativeObject, _events: list[LLMEvent]) -> State:
+def on_audio(state: ResponsesState, event: NativeObject, _events: list[LLMEvent]) -> ResponsesState:
     """Keep a piece of audio, in base64, or of its transcript."""
     text = event.get("delta")
     if not isinstance(text, str):
@@ -340,7 +352,7 @@ def on_audio(state: State, event: NativeObject, _events: list[LLMEvent]) -> Stat
     return changed(state, info=changed(state.info, audio=pieces))
 
 
-def flush_audio(state: State, events: list[LLMEvent]) -> None:
+def flush_audio(state: ResponsesState, events: list[LLMEvent]) -> None:
     """Emit the whole audio that came in pieces."""
     pieces = to_list(state.info.audio)
     if not pieces:
@@ -365,7 +377,9 @@ def decode_base64(data: Any) -> bytes:
 # -- citations and sources
 
 
-def on_annotation(state: State, event: NativeObject, events: list[LLMEvent]) -> State:
+def on_annotation(
+    state: ResponsesState, event: NativeObject, events: list[LLMEvent]
+) -> ResponsesState:
     """Keep a citation of a text, and announce its source.
 
     Such as `{"annotation": {"type": "url_citation", "url": "https://...", "start_index": 0, ...}}`.
@@ -408,13 +422,17 @@ def read_citation(annotation: NativeObject) -> Citation:
     )
 
 
-def _announce_cited(state: State, citation: Citation, events: list[LLMEvent]) -> State:
+def _announce_cited(
+    state: ResponsesState, citation: Citation, events: list[LLMEvent]
+) -> ResponsesState:
     if citation.url is not None:
         return announce_page(state, citation.url, citation.title, events)
     return announce_file(state, citation.document_id, citation.title, events)
 
 
-def announce_page(state: State, url: Any, title: Any, events: list[LLMEvent]) -> State:
+def announce_page(
+    state: ResponsesState, url: Any, title: Any, events: list[LLMEvent]
+) -> ResponsesState:
     """Emit the `Source` of a page, once."""
     if not isinstance(url, str) or not url or url in state.info.sources:
         return state
@@ -423,7 +441,9 @@ def announce_page(state: State, url: Any, title: Any, events: list[LLMEvent]) ->
     return _announced(state, url)
 
 
-def announce_file(state: State, file_id: Any, name: Any, events: list[LLMEvent]) -> State:
+def announce_file(
+    state: ResponsesState, file_id: Any, name: Any, events: list[LLMEvent]
+) -> ResponsesState:
     """Emit the `Source` of a file, once."""
     if not isinstance(file_id, str) or not file_id or file_id in state.info.sources:
         return state
@@ -438,5 +458,5 @@ def announce_file(state: State, file_id: Any, name: Any, events: list[LLMEvent])
     return _announced(state, file_id)
 
 
-def _announced(state: State, key: str) -> State:
+def _announced(state: ResponsesState, key: str) -> ResponsesState:
     return changed(state, info=changed(state.info, sources=state.info.sources | {key}))

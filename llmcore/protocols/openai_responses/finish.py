@@ -27,7 +27,12 @@ from llmcore.protocols.openai_responses.names import (
     USAGE_FIELDS,
     NativeObject,
 )
-from llmcore.protocols.openai_responses.state import Item, ResponseInfo, State, typed_parts
+from llmcore.protocols.openai_responses.state import (
+    Item,
+    ResponsesInfo,
+    ResponsesState,
+    typed_parts,
+)
 from llmcore.schema.changed import changed
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import AbortError, LLMError
@@ -44,14 +49,16 @@ from llmcore.schema.usage import Usage
 # -- the beginning
 
 
-def on_start(state: State, event: NativeObject, events: list[LLMEvent]) -> State:
+def on_start(state: ResponsesState, event: NativeObject, events: list[LLMEvent]) -> ResponsesState:
     """Emit the start of the stream with the first event that is a part of the response."""
     if state.info.started:
         return state
     return on_response(state, object_or_empty(event.get("response")), events)
 
 
-def on_response(state: State, response: NativeObject, events: list[LLMEvent]) -> State:
+def on_response(
+    state: ResponsesState, response: NativeObject, events: list[LLMEvent]
+) -> ResponsesState:
     """Emit the start of the stream, once, and keep the response's id."""
     info = state.info
     if info.started and info.response_id is not None:
@@ -70,7 +77,9 @@ def on_response(state: State, response: NativeObject, events: list[LLMEvent]) ->
     return changed(state, info=info)
 
 
-def on_notification(state: State, event: NativeObject, events: list[LLMEvent]) -> State:
+def on_notification(
+    state: ResponsesState, event: NativeObject, events: list[LLMEvent]
+) -> ResponsesState:
     """Pass on an event that is not a part of the answer, once the answer has begun."""
     if not state.info.started:
         return changed(state, info=changed(state.info, early=(*state.info.early, event)))
@@ -92,7 +101,7 @@ _METADATA: Final = (
 """Fields of a response that are neither content nor repeat the request."""
 
 
-def finish(state: State, response: NativeObject, events: list[LLMEvent]) -> State:
+def finish(state: ResponsesState, response: NativeObject, events: list[LLMEvent]) -> ResponsesState:
     """Emit the end of the answer. In the background it ends with the place to resume at."""
     flush_audio(state, events)
     usage = response.get("usage")
@@ -109,11 +118,11 @@ def finish(state: State, response: NativeObject, events: list[LLMEvent]) -> Stat
     return _ended(state)
 
 
-def _ended(state: State) -> State:
+def _ended(state: ResponsesState) -> ResponsesState:
     return changed(state, info=changed(state.info, ended=True), fast_path=None)
 
 
-def map_reason(response: NativeObject, info: ResponseInfo) -> FinishReason:
+def map_reason(response: NativeObject, info: ResponsesInfo) -> FinishReason:
     """Return why the model stopped."""
     status = str_or_none(response.get("status")) or "completed"
     if status == "incomplete":
@@ -126,7 +135,7 @@ def map_reason(response: NativeObject, info: ResponseInfo) -> FinishReason:
     return FinishReason("content_filter" if info.refused else "stop", status)
 
 
-def note_difference(state: State, item: Item, native: NativeObject) -> State:
+def note_difference(state: ResponsesState, item: Item, native: NativeObject) -> ResponsesState:
     """Note that the final response has another text for an item that had ended.
 
     Emitted events stay; the final response is the finish event's raw document.
@@ -154,7 +163,9 @@ def _text(item: Item) -> str:
 # -- errors
 
 
-def fail_response(state: State, response: NativeObject, events: list[LLMEvent]) -> State:
+def fail_response(
+    state: ResponsesState, response: NativeObject, events: list[LLMEvent]
+) -> ResponsesState:
     """End the answer with the response's own error."""
     if response.get("status") == "cancelled":
         error: LLMError = AbortError(
@@ -166,7 +177,7 @@ def fail_response(state: State, response: NativeObject, events: list[LLMEvent]) 
     return fail(state, error, events)
 
 
-def fail(state: State, error: LLMError, events: list[LLMEvent]) -> State:
+def fail(state: ResponsesState, error: LLMError, events: list[LLMEvent]) -> ResponsesState:
     """End the answer with *error*."""
     events.append(ErrorEvent(error))
     return _ended(state)

@@ -23,13 +23,13 @@ from collections.abc import Iterable, Sequence
 
 from llmcore.protocols.native_json import int_or_none, str_or_none
 from llmcore.protocols.openai_responses.names import NativeObject
-from llmcore.protocols.openai_responses.state import Item, State
+from llmcore.protocols.openai_responses.state import Item, ResponsesState
 from llmcore.schema.changed import changed
 
 # -- finding
 
 
-def match_inside(state: State, event: NativeObject, *types: str) -> Item | None:
+def match_inside(state: ResponsesState, event: NativeObject, *types: str) -> Item | None:
     """Return the item, of one of *types*, that an event about its inside belongs to."""
     number = int_or_none(event.get("output_index"))
     item_id = str_or_none(event.get("item_id"))
@@ -45,7 +45,9 @@ def match_inside(state: State, event: NativeObject, *types: str) -> Item | None:
     return _open(state, types)
 
 
-def match_or_begin(state: State, event: NativeObject, type_: str) -> tuple[State, Item]:
+def match_or_begin(
+    state: ResponsesState, event: NativeObject, type_: str
+) -> tuple[ResponsesState, Item]:
     """Return the item of *type_* that *event* belongs to; a new one if it was not announced."""
     item = match_inside(state, event, type_)
     if item is not None:
@@ -55,7 +57,7 @@ def match_or_begin(state: State, event: NativeObject, type_: str) -> tuple[State
     return begin_item(state, native, int_or_none(event.get("output_index")))
 
 
-def match_added(state: State, native: NativeObject, number: int | None) -> Item | None:
+def match_added(state: ResponsesState, native: NativeObject, number: int | None) -> Item | None:
     """Return the item that the announcement *native* repeats; None for a new one."""
     candidate = _numbered(state, number, (str(native.get("type")),))
     if candidate is not None and candidate.native.keys() <= {"type", "id"}:
@@ -63,7 +65,7 @@ def match_added(state: State, native: NativeObject, number: int | None) -> Item 
     return _with_same_id(state, native)
 
 
-def match_done(state: State, native: NativeObject, number: int | None) -> Item | None:
+def match_done(state: ResponsesState, native: NativeObject, number: int | None) -> Item | None:
     """Return the item whose whole form is *native*; None for a new one."""
     type_ = str(native.get("type"))
     candidate = _numbered(state, number, (type_,))
@@ -75,7 +77,7 @@ def match_done(state: State, native: NativeObject, number: int | None) -> Item |
     return same if same is not None or number is not None else _open(state, (type_,))
 
 
-def match_final(state: State, output: Sequence[NativeObject]) -> list[Item | None]:
+def match_final(state: ResponsesState, output: Sequence[NativeObject]) -> list[Item | None]:
     """Return, for each item of the final *output*, the one that was streamed; None for new ones.
 
     Where as many of a type came as are in the list, they are the same, in order: numbers
@@ -98,7 +100,7 @@ def match_final(state: State, output: Sequence[NativeObject]) -> list[Item | Non
     return found
 
 
-def _with_same_id(state: State, native: NativeObject) -> Item | None:
+def _with_same_id(state: ResponsesState, native: NativeObject) -> Item | None:
     """Return the item of the same type that has the call id of *native*, or its id."""
     for name in ("call_id", "id"):
         wanted = str_or_none(native.get(name))
@@ -109,21 +111,21 @@ def _with_same_id(state: State, native: NativeObject) -> Item | None:
     return None
 
 
-def _numbered(state: State, number: int | None, types: Iterable[str]) -> Item | None:
+def _numbered(state: ResponsesState, number: int | None, types: Iterable[str]) -> Item | None:
     if number is None:
         return None
     item = state.items.get(state.positions.get(number, -1))
     return item if item is not None and item.type in types else None
 
 
-def _open(state: State, types: Iterable[str]) -> Item | None:
+def _open(state: ResponsesState, types: Iterable[str]) -> Item | None:
     for item in _latest_first(state):
         if item.type in types and not item.done:
             return item
     return None
 
 
-def _latest_first(state: State) -> Iterable[Item]:
+def _latest_first(state: ResponsesState) -> Iterable[Item]:
     return reversed(list(state.items.values()))
 
 
@@ -141,7 +143,9 @@ def _can_be(item: Item, native: NativeObject) -> bool:
 # -- beginning
 
 
-def begin_item(state: State, native: NativeObject, number: int | None) -> tuple[State, Item]:
+def begin_item(
+    state: ResponsesState, native: NativeObject, number: int | None
+) -> tuple[ResponsesState, Item]:
     """Return *state* with a new item, at the index the server gives it if that is free."""
     position = number if number is not None and number >= 0 else -1
     if position < 0 or position in state.items:

@@ -18,7 +18,7 @@ from llmcore.protocols.native_json import object_or_empty, str_or_none
 from llmcore.protocols.openai_responses.models import ResponsesDialect
 from llmcore.protocols.openai_responses.names import METADATA_KEY, PROTOCOL_ID, NativeObject
 from llmcore.protocols.openai_responses.parts import content_of, lower_part, lower_result
-from llmcore.protocols.openai_responses.replay_grouping import Rules, lower_answer
+from llmcore.protocols.openai_responses.replay_grouping import ReplayRules, lower_answer
 from llmcore.schema.content import ContentPart, ProviderPart, ToolCallPart, ToolResultPart
 from llmcore.schema.json import JsonObject
 from llmcore.schema.messages import Message
@@ -28,7 +28,7 @@ _PARAGRAPHS: Final = "\n\n"
 
 
 @frozen(kw_only=True)
-class Context(LoweringContext):
+class ResponsesTarget(LoweringContext):
     """The request's facts that lowering its messages needs."""
 
     dialect: ResponsesDialect
@@ -38,7 +38,7 @@ class Context(LoweringContext):
 
 def context_of(
     request: LLMRequest, options: JsonObject, dialect: ResponsesDialect, *, stateless: bool
-) -> Context:
+) -> ResponsesTarget:
     """Return the context for the messages of *request*.
 
     A request that continues what the provider stored never sends an item's id: the
@@ -55,7 +55,7 @@ def context_of(
         item_ids=not continues,
         continues_stored=continues,
     )
-    return Context(
+    return ResponsesTarget(
         dialect=dialect,
         policy=policy,
         keys=native_provider_ids(request, METADATA_KEY, PROTOCOL_ID),
@@ -64,7 +64,7 @@ def context_of(
 
 
 def lower_input(
-    request: LLMRequest, context: Context, notes: Notes
+    request: LLMRequest, context: ResponsesTarget, notes: Notes
 ) -> tuple[str, list[NativeObject]]:
     """Return the body's `instructions` and `input`."""
     repaired = repair(request.messages, context.policy)
@@ -82,8 +82,8 @@ def lower_input(
     return _instructions(request, repaired), items
 
 
-def _rules(message: Message, context: Context) -> Rules:
-    return Rules(
+def _rules(message: Message, context: ResponsesTarget) -> ReplayRules:
+    return ReplayRules(
         trusts=context.policy.item_ids,
         readable=context.policy.keeps_opaque(message.origin),
         stored=not context.stateless,
@@ -110,7 +110,11 @@ def _native_calls(messages: Sequence[Message]) -> Mapping[str, NativeObject]:
 
 
 def _lower_input_message(
-    message: Message, path: str, context: Context, calls: Mapping[str, NativeObject], notes: Notes
+    message: Message,
+    path: str,
+    context: ResponsesTarget,
+    calls: Mapping[str, NativeObject],
+    notes: Notes,
 ) -> list[NativeObject]:
     """Return a user's, a system's or a tool's message as items.
 
@@ -132,7 +136,11 @@ def _lower_input_message(
 
 
 def _lower_item(
-    part: ContentPart, path: str, context: Context, calls: Mapping[str, NativeObject], notes: Notes
+    part: ContentPart,
+    path: str,
+    context: ResponsesTarget,
+    calls: Mapping[str, NativeObject],
+    notes: Notes,
 ) -> NativeObject | None:
     """Return *part* as an item of its own; None for a part of a message's content."""
     match part:

@@ -44,7 +44,7 @@ _OUTPUT_ONLY: Final = frozenset({"created_by"})
 
 
 @frozen(kw_only=True)
-class Rules:
+class ReplayRules:
     """The rules for sending an answer back."""
 
     trusts: bool
@@ -82,7 +82,9 @@ class _Item:
         return self.kind, self.position, self.id if self.position is None else None
 
 
-def lower_answer(message: Message, path: str, rules: Rules, notes: Notes) -> list[NativeObject]:
+def lower_answer(
+    message: Message, path: str, rules: ReplayRules, notes: Notes
+) -> list[NativeObject]:
     """Return an assistant message as the items it was made of."""
     items: list[_Item] = []
     for index, part in enumerate(message.content):
@@ -100,7 +102,9 @@ def lower_answer(message: Message, path: str, rules: Rules, notes: Notes) -> lis
 # -- from parts to items
 
 
-def _add(items: list[_Item], part: ContentPart, path: str, rules: Rules, notes: Notes) -> None:
+def _add(
+    items: list[_Item], part: ContentPart, path: str, rules: ReplayRules, notes: Notes
+) -> None:
     """Add *part* to the item it belongs to."""
     own = object_or_empty(part.provider_metadata.get(METADATA_KEY))
     match part:
@@ -219,7 +223,7 @@ def _groups(items: Sequence[_Item]) -> Iterator[list[_Item]]:
         yield group
 
 
-def _is_intact(group: list[_Item], rules: Rules) -> bool:
+def _is_intact(group: list[_Item], rules: ReplayRules) -> bool:
     """Return whether *group* is as it came, so that its reasoning and ids can be sent."""
     first, last = group[0], group[-1]
     if not rules.trusts or last.kind == "reasoning":
@@ -239,7 +243,7 @@ def _follows(item: _Item, following: _Item) -> bool:
     return following.position == item.position + 1
 
 
-def _is_readable(item: _Item, rules: Rules) -> bool:
+def _is_readable(item: _Item, rules: ReplayRules) -> bool:
     """Return whether the provider can read a reasoning item, by its data or by its id."""
     if not item.native.keys().isdisjoint({"encrypted_content", "content"}):
         return True
@@ -249,7 +253,7 @@ def _is_readable(item: _Item, rules: Rules) -> bool:
 # -- from items to JSON
 
 
-def _lowered(item: _Item, intact: bool, rules: Rules, notes: Notes) -> list[NativeObject]:
+def _lowered(item: _Item, intact: bool, rules: ReplayRules, notes: Notes) -> list[NativeObject]:
     """Return *item*, with its id where its group is *intact*; nothing if it cannot go alone."""
     with_id = intact and item.id is not None
     match item.kind:
@@ -266,7 +270,7 @@ def _lowered(item: _Item, intact: bool, rules: Rules, notes: Notes) -> list[Nati
             return _lowered_native(item, rules, notes)
 
 
-def _may_carry(item: _Item, rules: Rules) -> bool:
+def _may_carry(item: _Item, rules: ReplayRules) -> bool:
     return rules.ids == "all" and len(item.id or "") <= _MAX_ID
 
 
@@ -306,7 +310,7 @@ def _lowered_hosted(item: _Item, intact: bool, notes: Notes) -> list[NativeObjec
     return [_with_id(item, with_id=True)]
 
 
-def _lowered_native(item: _Item, rules: Rules, notes: Notes) -> list[NativeObject]:
+def _lowered_native(item: _Item, rules: ReplayRules, notes: Notes) -> list[NativeObject]:
     """Return an item of a kind we do not read, such as a compaction, as it came."""
     if "encrypted_content" in item.native and not rules.readable:
         why = "encrypted data is good only at the model that made it"

@@ -101,7 +101,7 @@ class Item:
 
 
 @frozen(kw_only=True)
-class ResponseInfo:
+class ResponsesInfo:
     """Facts of the response as a whole."""
 
     started: bool = False
@@ -125,7 +125,7 @@ class ResponseInfo:
 
 
 @frozen(kw_only=True)
-class State:
+class ResponsesState:
     """The state of an answer that is being read."""
 
     context: StreamContext
@@ -134,7 +134,7 @@ class State:
     """By position."""
     positions: Mapping[int, int] = field(factory=dict)
     """The position of the item that last had an `output_index`; some servers number all 0."""
-    info: ResponseInfo = ResponseInfo()
+    info: ResponsesInfo = ResponsesInfo()
 
     @property
     def owner(self) -> str:
@@ -142,23 +142,23 @@ class State:
         return self.context.provider or METADATA_KEY
 
 
-def with_item(state: State, item: Item) -> State:
+def with_item(state: ResponsesState, item: Item) -> ResponsesState:
     """Return *state* with *item* at its position."""
     return changed(state, items={**state.items, item.position: item}, fast_path=None)
 
 
-def with_part(state: State, item: Item, key: PartKey, part: Part) -> State:
+def with_part(state: ResponsesState, item: Item, key: PartKey, part: Part) -> ResponsesState:
     """Return *state* with *part* in *item*."""
     return with_item(state, changed(item, parts={**item.parts, key: part}))
 
 
 def with_fast_path(
-    state: State,
+    state: ResponsesState,
     event: NativeObject,
     index_field: str,
     segment: str,
     delta: type[TextDelta] | type[ReasoningDelta] | type[ToolInputDelta],
-) -> State:
+) -> ResponsesState:
     """Return *state* in which events like *event* take the per-token path.
 
     Ids that differ from event to event must not cost a new state each.

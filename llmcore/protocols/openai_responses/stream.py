@@ -64,7 +64,7 @@ from llmcore.protocols.openai_responses.names import (
     TERMINAL_EVENTS,
     NativeObject,
 )
-from llmcore.protocols.openai_responses.state import Item, State, with_item
+from llmcore.protocols.openai_responses.state import Item, ResponsesState, with_item
 from llmcore.protocols.protocol import Frame
 from llmcore.schema import json
 from llmcore.schema.changed import changed
@@ -110,13 +110,13 @@ def terminal(event: NativeObject) -> bool:
 
 # -- state --------------------------------------------------------------------------------
 
-Step: TypeAlias = tuple[State, Sequence[LLMEvent]]
-Handler: TypeAlias = Callable[[State, NativeObject, list[LLMEvent]], State]
+Step: TypeAlias = tuple[ResponsesState, Sequence[LLMEvent]]
+Handler: TypeAlias = Callable[[ResponsesState, NativeObject, list[LLMEvent]], ResponsesState]
 
 
-def initial(request: LLMRequest) -> State:
+def initial(request: LLMRequest) -> ResponsesState:
     """Return the state before the first event."""
-    return State(
+    return ResponsesState(
         context=StreamContext(
             provider=request.provider_id, model=request.model_id, turn=len(request.messages)
         )
@@ -126,7 +126,7 @@ def initial(request: LLMRequest) -> State:
 # -- stepping -----------------------------------------------------------------------------
 
 
-def step(state: State, event: NativeObject) -> Step:
+def step(state: ResponsesState, event: NativeObject) -> Step:
     """Return the state after *event*, and what it emits."""
     try:
         return _step(state, event)
@@ -139,7 +139,7 @@ def _invalid_value(error: Exception) -> StreamError:
     return StreamError(f"the server sent a value that cannot be kept: {error}", cause=error)
 
 
-def _step(state: State, event: NativeObject) -> Step:
+def _step(state: ResponsesState, event: NativeObject) -> Step:
     if state.info.ended:
         return state, ()
     events: list[LLMEvent] = []
@@ -175,7 +175,7 @@ def _is_error(event: NativeObject) -> bool:
 # -- items
 
 
-def _on_begun(state: State, event: NativeObject, events: list[LLMEvent]) -> State:
+def _on_begun(state: ResponsesState, event: NativeObject, events: list[LLMEvent]) -> ResponsesState:
     """Emit the start of the stream, and the items that the response has already."""
     response = object_or_empty(event.get("response"))
     state = on_response(state, response, events)
@@ -186,7 +186,9 @@ def _on_begun(state: State, event: NativeObject, events: list[LLMEvent]) -> Stat
     return state
 
 
-def _on_item_added(state: State, event: NativeObject, events: list[LLMEvent]) -> State:
+def _on_item_added(
+    state: ResponsesState, event: NativeObject, events: list[LLMEvent]
+) -> ResponsesState:
     native, number = object_or_empty(event.get("item")), int_or_none(event.get("output_index"))
     if str_or_none(native.get("type")) is None:
         return state
@@ -194,12 +196,12 @@ def _on_item_added(state: State, event: NativeObject, events: list[LLMEvent]) ->
 
 
 def _announce(
-    state: State,
+    state: ResponsesState,
     item: Item | None,
     native: NativeObject,
     number: int | None,
     events: list[LLMEvent],
-) -> State:
+) -> ResponsesState:
     """Begin an item, or add to one that is known, and emit the content that it has already."""
     if item is None:
         state, item = begin_item(state, native, number)
@@ -213,7 +215,9 @@ def _announce(
     return begin_call(state, item, events) if item.type in CALL_TYPES else state
 
 
-def _on_item_done(state: State, event: NativeObject, events: list[LLMEvent]) -> State:
+def _on_item_done(
+    state: ResponsesState, event: NativeObject, events: list[LLMEvent]
+) -> ResponsesState:
     native, number = object_or_empty(event.get("item")), int_or_none(event.get("output_index"))
     if str_or_none(native.get("type")) is None:
         return state
@@ -221,12 +225,12 @@ def _on_item_done(state: State, event: NativeObject, events: list[LLMEvent]) -> 
 
 
 def _on_whole(
-    state: State,
+    state: ResponsesState,
     item: Item | None,
     native: NativeObject,
     number: int | None,
     events: list[LLMEvent],
-) -> State:
+) -> ResponsesState:
     """End an item with its whole form, unless it has ended."""
     if item is None:
         state, item = begin_item(state, native, number)
@@ -236,7 +240,7 @@ def _on_whole(
     return _settle(state, changed(item, native=native), events)
 
 
-def _settle(state: State, item: Item, events: list[LLMEvent]) -> State:
+def _settle(state: ResponsesState, item: Item, events: list[LLMEvent]) -> ResponsesState:
     """End an item by its native form."""
     match item.type:
         case "message":
@@ -255,13 +259,13 @@ def _settle(state: State, item: Item, events: list[LLMEvent]) -> State:
 # -- the end
 
 
-def _on_end(state: State, event: NativeObject, events: list[LLMEvent]) -> State:
+def _on_end(state: ResponsesState, event: NativeObject, events: list[LLMEvent]) -> ResponsesState:
     response = object_or_empty(event.get("response"))
     status = str(event.get("type")).rpartition(".")[2]
     return _end(state, {**response, "status": response.get("status") or status}, events)
 
 
-def _end(state: State, response: NativeObject, events: list[LLMEvent]) -> State:
+def _end(state: ResponsesState, response: NativeObject, events: list[LLMEvent]) -> ResponsesState:
     """End all items with the final response. Of one that failed, calls are not to be run."""
     state = on_response(state, response, events)
     broken = response.get("status") in ("failed", "cancelled")
@@ -324,7 +328,7 @@ _IGNORED: Final = frozenset(
 """Events that only repeat others. All that are not known are passed on as they are."""
 
 
-def halt(state: State) -> Sequence[LLMEvent]:
+def halt(state: ResponsesState) -> Sequence[LLMEvent]:
     """Return the error of an answer that was cut, unless it had ended."""
     if state.info.ended:
         return ()
@@ -374,7 +378,7 @@ class _Delta(msgspec.Struct):
 _read: Final = msgspec.json.Decoder(_Delta).decode
 
 
-def fast_delta(state: State, frame: Frame) -> LLMEvent | None:
+def fast_delta(state: ResponsesState, frame: Frame) -> LLMEvent | None:
     """Return the delta of an event that only continues the open segment; None for any other."""
     path = state.fast_path
     name, data = frame

@@ -8,7 +8,7 @@ from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.tool_schema.normalise import merged
 from llmcore.protocols.tool_schema.references import MAX_INLINED, Hoisted, inline, look_up, overlay
 from llmcore.protocols.tool_schema.rewrite import Rewriter
-from llmcore.protocols.tool_schema.targets import LOOSE, RULES, Rules, SchemaTarget
+from llmcore.protocols.tool_schema.targets import LOOSE, RULES, SchemaRules, SchemaTarget
 from llmcore.protocols.tool_schema.traverse import (
     MANY,
     MAX_JSON_DEPTH,
@@ -303,7 +303,7 @@ def _shallow(schema: JsonObject, path: str, notes: Notes) -> JsonObject:
     return cut if isinstance(cut, dict) else {}
 
 
-def _loose(schema: JsonObject, rules: Rules, path: str, notes: Notes) -> Schema:
+def _loose(schema: JsonObject, rules: SchemaRules, path: str, notes: Notes) -> Schema:
     root = inline(schema, path, notes) if rules.references == "inline" else dict(schema)
     result = Rewriter(rules, notes).schema(_top(root, rules, path, notes), path)
     return result if rules.root is None else only(result, rules.root, path, notes)
@@ -328,7 +328,7 @@ def _strict(
     return result, None if too_much is None else (path, too_much)
 
 
-def _top(root: Schema, rules: Rules, path: str, notes: Notes) -> Schema:
+def _top(root: Schema, rules: SchemaRules, path: str, notes: Notes) -> Schema:
     """Return *root* as what may stand at the top: a tool's is always an object."""
     if rules.root_unions and types_of(root) != ["object"] and root:
         return root

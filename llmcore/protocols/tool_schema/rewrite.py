@@ -7,7 +7,7 @@ from attrs import define
 
 from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.tool_schema import normalise
-from llmcore.protocols.tool_schema.targets import Rules
+from llmcore.protocols.tool_schema.targets import SchemaRules
 from llmcore.protocols.tool_schema.traverse import (
     MAX_DEPTH,
     Schema,
@@ -47,7 +47,7 @@ class _Visit:
 class Rewriter:
     """Rewrites one schema for one target."""
 
-    def __init__(self, rules: Rules, notes: Notes) -> None:
+    def __init__(self, rules: SchemaRules, notes: Notes) -> None:
         self._rules = rules
         self._notes = notes
         self.problems: list[tuple[str, str]] = []

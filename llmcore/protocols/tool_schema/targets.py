@@ -42,7 +42,7 @@ class SchemaTarget(Enum):
 
 
 @frozen(kw_only=True)
-class Rules:
+class SchemaRules:
     """What a target takes."""
 
     references: Literal["keep", "hoist", "inline"]
@@ -100,7 +100,7 @@ _STRICT_FORMATS = frozenset(
     {"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"}
 )
 
-_ANTHROPIC_STRICT = Rules(
+_ANTHROPIC_STRICT = SchemaRules(
     references="hoist",
     keywords=_STRUCTURE | {"const", "default", "format", "minItems", "pattern"},
     formats=_STRICT_FORMATS | {"uri"},
@@ -112,9 +112,9 @@ _ANTHROPIC_STRICT = Rules(
     root_unions=True,
 )
 
-RULES: dict[SchemaTarget, Rules] = {
-    SchemaTarget.OPENAI_LOOSE: Rules(references="keep"),
-    SchemaTarget.OPENAI_STRICT: Rules(
+RULES: dict[SchemaTarget, SchemaRules] = {
+    SchemaTarget.OPENAI_LOOSE: SchemaRules(references="keep"),
+    SchemaTarget.OPENAI_STRICT: SchemaRules(
         references="hoist",
         keywords=_STRUCTURE
         | {
@@ -134,9 +134,9 @@ RULES: dict[SchemaTarget, Rules] = {
         references_alone=True,
         simple_patterns=True,
     ),
-    SchemaTarget.ANTHROPIC: Rules(references="keep"),
+    SchemaTarget.ANTHROPIC: SchemaRules(references="keep"),
     SchemaTarget.ANTHROPIC_STRICT: _ANTHROPIC_STRICT,
-    SchemaTarget.GEMINI_OPENAPI: Rules(
+    SchemaTarget.GEMINI_OPENAPI: SchemaRules(
         references="inline",
         keywords=frozenset(
             {
@@ -171,7 +171,7 @@ RULES: dict[SchemaTarget, Rules] = {
         lone_any_of=True,
         root_unions=True,
     ),
-    SchemaTarget.GEMINI_JSON_SCHEMA: Rules(
+    SchemaTarget.GEMINI_JSON_SCHEMA: SchemaRules(
         references="inline",
         keywords=frozenset(
             {
@@ -197,8 +197,8 @@ RULES: dict[SchemaTarget, Rules] = {
         enum_types=(str, int, float),
         root_unions=True,
     ),
-    SchemaTarget.BEDROCK: Rules(references="inline"),
-    SchemaTarget.BEDROCK_NOVA: Rules(
+    SchemaTarget.BEDROCK: SchemaRules(references="inline"),
+    SchemaTarget.BEDROCK_NOVA: SchemaRules(
         references="inline", root=frozenset({"type", "properties", "required"})
     ),
     SchemaTarget.BEDROCK_STRICT: _ANTHROPIC_STRICT,

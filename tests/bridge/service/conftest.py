@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from llmcore.bridge.config import Settings
+from llmcore.bridge.config import GatewaySettings
 from tests.support.servers.bridge_service import settings_for
 from tests.support.servers.loopback import Loopback, chat_handler, serve
 
@@ -17,6 +17,6 @@ def upstream() -> Iterator[Loopback]:
 
 
 @pytest.fixture
-def settings(upstream: Loopback) -> Settings:
+def settings(upstream: Loopback) -> GatewaySettings:
     """Return those of a gateway in front of it."""
     return settings_for(upstream.url)

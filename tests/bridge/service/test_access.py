@@ -3,7 +3,7 @@
 import pytest
 
 from llmcore.bridge.http import access
-from llmcore.bridge.http.access import Keys, Rates, names_this_machine
+from llmcore.bridge.http.access import CallerRates, Keys, names_this_machine
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_which_host_names_are_answered(host: str, ours: bool) -> None:
 def test_a_minutes_requests_are_let_through_and_then_one_at_a_time() -> None:
     """The bucket fills steadily."""
     now = [0.0]
-    rates = Rates(60, clock=lambda: now[0])
+    rates = CallerRates(60, clock=lambda: now[0])
 
     assert [rates.wait_s("a") for _ in range(60)] == [0.0] * 60
     assert rates.wait_s("a") == pytest.approx(1.0)
@@ -93,7 +93,7 @@ def test_a_minutes_requests_are_let_through_and_then_one_at_a_time() -> None:
 
 def test_no_limit_counts_nobody() -> None:
     """0 switches it off."""
-    rates = Rates(0)
+    rates = CallerRates(0)
 
     assert [rates.wait_s("a") for _ in range(1000)] == [0.0] * 1000
 
@@ -101,7 +101,7 @@ def test_no_limit_counts_nobody() -> None:
 def test_the_callers_remembered_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """The one not seen for longest is forgotten, and may ask anew."""
     monkeypatch.setattr(access, "MAX_CALLERS", 2)
-    rates = Rates(1, clock=lambda: 0.0)
+    rates = CallerRates(1, clock=lambda: 0.0)
 
     assert [rates.wait_s(name) for name in ("a", "b", "c")] == [0.0, 0.0, 0.0]
     assert rates.wait_s("c") > 0

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from llmcore.bridge.config import Settings, State
+from llmcore.bridge.config import GatewaySettings, StateSettings
 from llmcore.client.local import model_files
 from llmcore.client.local.embedded import EmbeddedOptions, EmbeddedServer
 from tests.support.servers.bridge_service import events_of, listening, text_of
@@ -62,8 +62,11 @@ def server() -> Iterator[httpx.Client]:
 @pytest.fixture(scope="module")
 def gateway() -> Iterator[str]:
     """Run the gateway in front of a server of its own."""
-    settings = Settings(
-        upstream="local", state=State(backend="memory"), check_stream=True, environ=os.environ
+    settings = GatewaySettings(
+        upstream="local",
+        state=StateSettings(backend="memory"),
+        check_stream=True,
+        environ=os.environ,
     )
     with listening(settings) as url:
         yield url

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from llmcore.bridge.config import Settings, State
+from llmcore.bridge.config import GatewaySettings, StateSettings
 from llmcore.bridge.http.app import make_app
 from llmcore.bridge.service import Service
 from llmcore.fronts.openai_responses.grammar import violations
@@ -47,7 +47,9 @@ def stream(script: Sequence[bytes | float]) -> tuple[int, dict[str, str], bytes]
 async def agent(provider: str, *answers: Any) -> AsyncIterator["Agent"]:
     """Run a gateway in front of *provider*, which answers so."""
     transport = scripted(*answers)
-    settings = Settings(upstream=provider, environ=KEYS, state=State(backend="memory"), retries=0)
+    settings = GatewaySettings(
+        upstream=provider, environ=KEYS, state=StateSettings(backend="memory"), retries=0
+    )
     service = Service.from_settings(settings, transport=transport)
     to_app = httpx.ASGITransport(app=make_app(service))
     async with httpx.AsyncClient(transport=to_app, base_url="http://localhost") as client:

@@ -14,11 +14,11 @@ import pytest
 import zstandard
 from attrs import evolve
 
-from llmcore.bridge.config import Limits, Settings
+from llmcore.bridge.config import GatewaySettings, Limits
 from llmcore.bridge.http.app import make_app
 from llmcore.bridge.model_names import ModelNames
 from llmcore.bridge.service import Service
-from llmcore.bridge.state.memory import MemoryStore
+from llmcore.bridge.state.memory import MemoryResponseStore
 from llmcore.fronts.openai_responses.answer import ResponsesFold
 from llmcore.fronts.openai_responses.grammar import violations
 from llmcore.schema.events import Finish, LLMEvent, TextStart
@@ -47,7 +47,7 @@ def sent(upstream: Loopback, number: int = -1) -> Any:
 
 
 @pytest.mark.parametrize("path", ["/v1/responses", "/responses"])
-async def test_a_whole_response(settings: Settings, upstream: Loopback, path: str) -> None:
+async def test_a_whole_response(settings: GatewaySettings, upstream: Loopback, path: str) -> None:
     """Its ids go into headers, ours and (none here) the upstream's."""
     async with asked(settings) as client:
         answer = await client.post(path, json=ASK)
@@ -65,7 +65,7 @@ async def test_a_whole_response(settings: Settings, upstream: Loopback, path: st
     assert sent(upstream)["messages"] == [{"role": "user", "content": "Hi"}]
 
 
-async def test_a_stream(settings: Settings) -> None:
+async def test_a_stream(settings: GatewaySettings) -> None:
     """Events from created to completed, the last one the whole response."""
     async with asked(settings) as client:
         answer = await client.post("/v1/responses", json={**ASK, "stream": True})
@@ -82,7 +82,7 @@ async def test_a_stream(settings: Settings) -> None:
     ("encoding", "compress"),
     [("gzip", gzip.compress), ("deflate", zlib.compress), ("zstd", zstandard.compress)],
 )
-async def test_compressed_requests(settings: Settings, encoding: str, compress: Any) -> None:
+async def test_compressed_requests(settings: GatewaySettings, encoding: str, compress: Any) -> None:
     """Clients may compress what they send."""
     data = compress(json.dumps(ASK).encode())
     headers = {"content-type": "application/json", "content-encoding": encoding}
@@ -92,7 +92,7 @@ async def test_compressed_requests(settings: Settings, encoding: str, compress: 
     assert text_of(answer.json()) == "Hello"
 
 
-async def test_tools_and_their_results(upstream: Loopback, settings: Settings) -> None:
+async def test_tools_and_their_results(upstream: Loopback, settings: GatewaySettings) -> None:
     """A call comes back as an item, and its output goes up as a tool's message."""
     upstream.handler = lambda received: (
         streamed(tool_script(("call_1", "get_weather", '{"city": "Rome"}')))
@@ -118,7 +118,9 @@ async def test_tools_and_their_results(upstream: Loopback, settings: Settings) -
 # -- State
 
 
-async def test_instructions_are_not_inherited(upstream: Loopback, settings: Settings) -> None:
+async def test_instructions_are_not_inherited(
+    upstream: Loopback, settings: GatewaySettings
+) -> None:
     """Each request brings its own."""
     async with asked(settings) as client:
         first = (await client.post("/v1/responses", json={**ASK, "instructions": "One"})).json()
@@ -129,7 +131,7 @@ async def test_instructions_are_not_inherited(upstream: Loopback, settings: Sett
     assert contents == ["Two", "Hi", "Hello", "Hi"]
 
 
-async def test_a_conversation_branches(upstream: Loopback, settings: Settings) -> None:
+async def test_a_conversation_branches(upstream: Loopback, settings: GatewaySettings) -> None:
     """Two requests continue from one response, and do not see each other."""
     async with asked(settings) as client:
         root = (await client.post("/v1/responses", json=ASK)).json()["id"]
@@ -142,7 +144,9 @@ async def test_a_conversation_branches(upstream: Loopback, settings: Settings) -
 
 
 @pytest.mark.parametrize("stream", [True, False])
-async def test_what_is_not_stored_cannot_be_continued(settings: Settings, stream: bool) -> None:
+async def test_what_is_not_stored_cannot_be_continued(
+    settings: GatewaySettings, stream: bool
+) -> None:
     """400 at once, with the code that clients know; and it cannot be fetched."""
     body = {**ASK, "store": False, "stream": stream}
     async with asked(settings) as client:
@@ -162,7 +166,7 @@ async def test_what_is_not_stored_cannot_be_continued(settings: Settings, stream
     assert got.status_code == 404
 
 
-async def test_a_stored_response_is_what_the_stream_ended_with(settings: Settings) -> None:
+async def test_a_stored_response_is_what_the_stream_ended_with(settings: GatewaySettings) -> None:
     """And it is gone once it is deleted."""
     async with asked(settings) as client:
         answer = await client.post("/v1/responses", json={**ASK, "stream": True})
@@ -182,7 +186,9 @@ async def test_a_stored_response_is_what_the_stream_ended_with(settings: Setting
     assert again.json()["error"]["type"] == "invalid_request_error"
 
 
-async def test_output_items_can_be_referred_to(upstream: Loopback, settings: Settings) -> None:
+async def test_output_items_can_be_referred_to(
+    upstream: Loopback, settings: GatewaySettings
+) -> None:
     """By their ids, while the store keeps them; 404 for those it does not have."""
     async with asked(settings) as client:
         first = (await client.post("/v1/responses", json=ASK)).json()
@@ -197,7 +203,7 @@ async def test_output_items_can_be_referred_to(upstream: Loopback, settings: Set
     assert "msg_unknown" in missing.json()["error"]["message"]
 
 
-async def test_input_items_come_in_pages(settings: Settings) -> None:
+async def test_input_items_come_in_pages(settings: GatewaySettings) -> None:
     """Newest first unless asked otherwise."""
     items = [{"role": "user", "content": f"text {number}"} for number in range(5)]
     async with asked(settings) as client:
@@ -228,7 +234,7 @@ async def test_input_items_come_in_pages(settings: Settings) -> None:
     assert wrong == [400] * 5
 
 
-async def test_responses_belong_to_the_key_that_made_them(settings: Settings) -> None:
+async def test_responses_belong_to_the_key_that_made_them(settings: GatewaySettings) -> None:
     """Another key does not find them, nor continue from them."""
     keyed = evolve(settings, client_api_keys=("sk-one", "sk-two"))
     async with asked(keyed) as client:
@@ -264,7 +270,7 @@ async def test_responses_belong_to_the_key_that_made_them(settings: Settings) ->
     ],
 )
 async def test_errors_have_openais_form(
-    settings: Settings, method: str, path: str, content: bytes, status: int, says: str
+    settings: GatewaySettings, method: str, path: str, content: bytes, status: int, says: str
 ) -> None:
     """Every one of them, with our request id."""
     headers = {"content-type": "application/json"}
@@ -278,7 +284,7 @@ async def test_errors_have_openais_form(
     assert answer.headers["x-request-id"].startswith("req_")
 
 
-async def test_a_stored_response_cannot_be_cancelled(settings: Settings) -> None:
+async def test_a_stored_response_cannot_be_cancelled(settings: GatewaySettings) -> None:
     """501 says what to do instead."""
     async with asked(settings) as client:
         made = (await client.post("/v1/responses", json=ASK)).json()["id"]
@@ -288,7 +294,7 @@ async def test_a_stored_response_cannot_be_cancelled(settings: Settings) -> None
     assert "close the connection" in answer.json()["error"]["message"]
 
 
-async def test_sizes_and_types_are_checked(settings: Settings) -> None:
+async def test_sizes_and_types_are_checked(settings: GatewaySettings) -> None:
     """413 and 415."""
     small = evolve(settings, limits=Limits(max_body_bytes=50))
     async with asked(small) as client:
@@ -305,7 +311,12 @@ async def test_sizes_and_types_are_checked(settings: Settings) -> None:
     [(429, "slow down", 429), (400, "bad thing", 400), (500, "broken", 502), (401, "key?", 502)],
 )
 async def test_an_upstream_that_refuses_is_a_plain_error(
-    upstream: Loopback, settings: Settings, stream: bool, status: int, message: str, told: int
+    upstream: Loopback,
+    settings: GatewaySettings,
+    stream: bool,
+    status: int,
+    message: str,
+    told: int,
 ) -> None:
     """Also of a stream, as long as nothing was said; the upstream's id is in a header."""
     headers = {"x-request-id": "up-7", "retry-after": "7"}
@@ -319,7 +330,7 @@ async def test_an_upstream_that_refuses_is_a_plain_error(
     assert answer.headers["retry-after"] == "7"
 
 
-async def test_an_upstream_that_is_not_there_is_a_plain_error(settings: Settings) -> None:
+async def test_an_upstream_that_is_not_there_is_a_plain_error(settings: GatewaySettings) -> None:
     """502, and nothing of its address or key."""
     gone = evolve(settings, upstream_base_url="http://127.0.0.1:9/v1")
     async with asked(gone) as client:
@@ -330,7 +341,7 @@ async def test_an_upstream_that_is_not_there_is_a_plain_error(settings: Settings
 
 
 async def test_an_upstream_that_breaks_off_is_a_failed_response(
-    upstream: Loopback, settings: Settings
+    upstream: Loopback, settings: GatewaySettings
 ) -> None:
     """In a stream that began; a whole answer is an HTTP error."""
     upstream.handler = lambda _: streamed(chat_stream()[:1], cut=True)
@@ -346,7 +357,7 @@ async def test_an_upstream_that_breaks_off_is_a_failed_response(
 
 
 async def test_only_what_has_not_begun_is_tried_again(
-    upstream: Loopback, settings: Settings
+    upstream: Loopback, settings: GatewaySettings
 ) -> None:
     """One retry after an error; none after text."""
     answers = [
@@ -368,7 +379,7 @@ async def test_only_what_has_not_begun_is_tried_again(
 
 
 async def test_a_parameter_that_the_upstream_rejects_is_left_out(
-    upstream: Loopback, settings: Settings
+    upstream: Loopback, settings: GatewaySettings
 ) -> None:
     """Once, and only those that the configuration names; a header says so."""
 
@@ -410,7 +421,7 @@ def reasoned(encrypted: str) -> list[bytes | float]:
 @pytest.mark.parametrize("stream", [True, False])
 @pytest.mark.parametrize("stored", [True, False])
 async def test_a_session_goes_on_without_reasoning_that_the_upstream_refuses(
-    upstream: Loopback, settings: Settings, stream: bool, stored: bool
+    upstream: Loopback, settings: GatewaySettings, stream: bool, stored: bool
 ) -> None:
     """One more request, without it; the text stays, and a stored conversation is mended."""
 
@@ -450,7 +461,7 @@ async def test_a_session_goes_on_without_reasoning_that_the_upstream_refuses(
 
 
 async def test_reasoning_that_is_refused_is_an_error_where_nothing_is_tried_again(
-    upstream: Loopback, settings: Settings
+    upstream: Loopback, settings: GatewaySettings
 ) -> None:
     """With OPENBRIDGE_RETRIES=0."""
     upstream.handler = lambda _: refused(400, "no", code="invalid_encrypted_content")
@@ -466,7 +477,7 @@ async def test_reasoning_that_is_refused_is_an_error_where_nothing_is_tried_agai
 
 @pytest.mark.parametrize(("retry_timeouts", "status", "tries"), [(True, 200, 2), (False, 504, 1)])
 async def test_an_upstream_that_is_silent_is_asked_again_if_that_is_configured(
-    upstream: Loopback, settings: Settings, retry_timeouts: bool, status: int, tries: int
+    upstream: Loopback, settings: GatewaySettings, retry_timeouts: bool, status: int, tries: int
 ) -> None:
     """It may bill both requests, so it is not the default."""
     upstream.handler = lambda received: (
@@ -480,7 +491,9 @@ async def test_an_upstream_that_is_silent_is_asked_again_if_that_is_configured(
     assert (answer.status_code, len(upstream.received)) == (status, tries)
 
 
-async def test_all_tries_together_have_one_limit(upstream: Loopback, settings: Settings) -> None:
+async def test_all_tries_together_have_one_limit(
+    upstream: Loopback, settings: GatewaySettings
+) -> None:
     """The last one gets what the others left, and no wait goes beyond it."""
     upstream.handler = lambda _: streamed([5.0])
     limits = Limits(first_event_s=0.4, total_s=1.0)
@@ -495,7 +508,7 @@ async def test_all_tries_together_have_one_limit(upstream: Loopback, settings: S
 
 @pytest.mark.parametrize("kind", ["web_search", "mcp"])
 async def test_a_hosted_tool_can_be_a_function_that_the_client_runs(
-    upstream: Loopback, settings: Settings, kind: str
+    upstream: Loopback, settings: GatewaySettings, kind: str
 ) -> None:
     """Its call is a function's, and so is what comes back."""
     tool = {"type": "web_search"} if kind == "web_search" else {**MCP, "server_label": "docs"}
@@ -524,7 +537,7 @@ async def test_a_hosted_tool_can_be_a_function_that_the_client_runs(
 MCP = {"type": "mcp", "server_label": "docs", "server_url": "https://docs.example/mcp"}
 
 
-async def test_the_version_says_what_was_built(settings: Settings) -> None:
+async def test_the_version_says_what_was_built(settings: GatewaySettings) -> None:
     """Its libraries too; nothing of the environment."""
     async with asked(settings) as client:
         version = (await client.get("/version")).json()
@@ -535,7 +548,7 @@ async def test_the_version_says_what_was_built(settings: Settings) -> None:
     assert UPSTREAM_KEY not in json.dumps(version)
 
 
-async def test_a_schema_goes_to_the_upstream(upstream: Loopback, settings: Settings) -> None:
+async def test_a_schema_goes_to_the_upstream(upstream: Loopback, settings: GatewaySettings) -> None:
     """As its own kind of response format."""
     schema = {"type": "object", "properties": {}, "additionalProperties": False, "required": []}
     text = {"format": {"type": "json_schema", "name": "x", "strict": True, "schema": schema}}
@@ -549,7 +562,7 @@ async def test_a_schema_goes_to_the_upstream(upstream: Loopback, settings: Setti
 # -- Who may ask
 
 
-async def test_a_key_is_asked_for(settings: Settings) -> None:
+async def test_a_key_is_asked_for(settings: GatewaySettings) -> None:
     """Everywhere but for the health check."""
     async with asked(evolve(settings, client_api_keys=("sk-client",))) as client:
         refused_ = [await client.get(path) for path in ("/v1/models", "/version", "/metrics")]
@@ -576,7 +589,7 @@ PATHS = [
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE", "HEAD", "OPTIONS", "PUT", "TRACE"])
-async def test_no_path_leads_round_the_key(settings: Settings, method: str) -> None:
+async def test_no_path_leads_round_the_key(settings: GatewaySettings, method: str) -> None:
     """However it is written."""
     async with asked(evolve(settings, client_api_keys=("sk-client",))) as client:
         answers = [await client.request(method, path) for path in PATHS]
@@ -584,7 +597,9 @@ async def test_no_path_leads_round_the_key(settings: Settings, method: str) -> N
     assert {answer.status_code for answer in answers} == {401}
 
 
-async def test_nothing_of_one_key_is_another_keys(upstream: Loopback, settings: Settings) -> None:
+async def test_nothing_of_one_key_is_another_keys(
+    upstream: Loopback, settings: GatewaySettings
+) -> None:
     """By no call that takes the id of a response or of an item."""
     keyed = evolve(settings, client_api_keys=("sk-one", "sk-two"))
     async with asked(keyed) as client:
@@ -614,7 +629,9 @@ async def test_nothing_of_one_key_is_another_keys(upstream: Loopback, settings: 
     assert kept.json() == made
 
 
-async def test_other_peoples_names_are_not_answered_without_a_key(settings: Settings) -> None:
+async def test_other_peoples_names_are_not_answered_without_a_key(
+    settings: GatewaySettings,
+) -> None:
     """A web page cannot lead its own name here; a configured name is fine."""
     async with asked(evolve(settings, allowed_hosts=("bridge.lan",))) as client:
         evil = await client.get("/version", headers={"host": "evil.example"})
@@ -623,7 +640,7 @@ async def test_other_peoples_names_are_not_answered_without_a_key(settings: Sett
     assert (evil.status_code, allowed.status_code) == (403, 200)
 
 
-async def test_too_many_requests_are_told_when_to_come_back(settings: Settings) -> None:
+async def test_too_many_requests_are_told_when_to_come_back(settings: GatewaySettings) -> None:
     """429 with retry-after, counted for each key."""
     limited = evolve(settings, client_api_keys=("sk-a", "sk-b"), limits=Limits(rate_per_minute=1))
     async with asked(limited) as client:
@@ -636,7 +653,7 @@ async def test_too_many_requests_are_told_when_to_come_back(settings: Settings) 
     assert 1 <= int(statuses[1].headers["retry-after"]) <= 60
 
 
-async def test_a_full_gateway_says_so(settings: Settings) -> None:
+async def test_a_full_gateway_says_so(settings: GatewaySettings) -> None:
     """503 with retry-after; nothing is sent upstream."""
     service = Service.from_settings(evolve(settings, limits=Limits(max_running=1)))
     transport = httpx.ASGITransport(app=make_app(service))
@@ -654,7 +671,7 @@ async def test_a_full_gateway_says_so(settings: Settings) -> None:
 
 
 async def test_models_of_the_map_and_of_the_upstream(
-    upstream: Loopback, settings: Settings, tmp_path: Path
+    upstream: Loopback, settings: GatewaySettings, tmp_path: Path
 ) -> None:
     """One list; a name that nobody answers to is a 404."""
     upstream.handler = lambda _: refused(200, "", data=[])
@@ -681,7 +698,7 @@ async def test_models_of_the_map_and_of_the_upstream(
     assert [r.path for r in upstream.received] == ["/v1/models"]
 
 
-async def test_a_map_that_refuses_other_names(settings: Settings, tmp_path: Path) -> None:
+async def test_a_map_that_refuses_other_names(settings: GatewaySettings, tmp_path: Path) -> None:
     """404 in the words that clients know; the mapped name goes up as its target."""
     path = tmp_path / "map.json"
     path.write_text('{"models": {"a": "openai-compatible/m-1"}, "otherwise": "refuse"}')
@@ -694,7 +711,7 @@ async def test_a_map_that_refuses_other_names(settings: Settings, tmp_path: Path
 
 
 async def test_tokens_are_counted_where_the_upstream_can(
-    upstream: Loopback, settings: Settings
+    upstream: Loopback, settings: GatewaySettings
 ) -> None:
     """A llama.cpp server can; 501 for one that has no such path."""
     count = b'{"object": "response.input_tokens", "input_tokens": 32}'
@@ -710,7 +727,7 @@ async def test_tokens_are_counted_where_the_upstream_can(
     assert unable.status_code == 501
 
 
-async def test_health_version_and_metrics(settings: Settings) -> None:
+async def test_health_version_and_metrics(settings: GatewaySettings) -> None:
     """What those who run it look at."""
     async with asked(settings) as client:
         await client.post("/v1/responses", json=ASK)
@@ -728,7 +745,7 @@ async def test_health_version_and_metrics(settings: Settings) -> None:
     assert "openbridge_stream_violations_total 0.0" in metrics
 
 
-async def test_a_websocket_is_refused_so_that_clients_fall_back(settings: Settings) -> None:
+async def test_a_websocket_is_refused_so_that_clients_fall_back(settings: GatewaySettings) -> None:
     """426 on the upgrade, in the error form."""
     headers = {"upgrade": "websocket", "connection": "upgrade", "sec-websocket-version": "13"}
     async with asked(settings) as client:
@@ -742,7 +759,7 @@ async def test_a_websocket_is_refused_so_that_clients_fall_back(settings: Settin
 
 
 async def test_no_key_is_ever_shown(
-    upstream: Loopback, settings: Settings, caplog: pytest.LogCaptureFixture
+    upstream: Loopback, settings: GatewaySettings, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Not in an answer, a header, a log line or a metric, even if the upstream quotes it."""
     caplog.set_level(logging.DEBUG)
@@ -770,7 +787,7 @@ async def test_no_key_is_ever_shown(
 
 
 async def test_every_request_is_logged_with_its_ids(
-    settings: Settings, caplog: pytest.LogCaptureFixture
+    settings: GatewaySettings, caplog: pytest.LogCaptureFixture
 ) -> None:
     """What was asked of whom, and how it went."""
     caplog.set_level(logging.INFO, "llmcore.bridge")
@@ -790,7 +807,7 @@ async def test_every_request_is_logged_with_its_ids(
 
 
 async def test_a_fault_of_ours_is_a_500_that_tells_nothing(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    settings: GatewaySettings, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The log has the rest, under the same request id."""
 
@@ -808,14 +825,14 @@ async def test_a_fault_of_ours_is_a_500_that_tells_nothing(
 
 
 async def test_a_fault_of_the_store_fails_the_response(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
+    settings: GatewaySettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In a stream it is the last event, of a whole answer it is a 503."""
 
     async def broken(*_: object) -> None:
         raise RuntimeError("inside story")
 
-    monkeypatch.setattr(MemoryStore, "put", broken)
+    monkeypatch.setattr(MemoryResponseStore, "put", broken)
     async with asked(settings) as client:
         answer = await client.post("/v1/responses", json={**ASK, "stream": True})
         whole = await client.post("/v1/responses", json=ASK)
@@ -827,7 +844,7 @@ async def test_a_fault_of_the_store_fails_the_response(
 
 @pytest.mark.parametrize("late", [False, True])
 async def test_a_fault_in_a_stream_has_an_end(
-    upstream: Loopback, settings: Settings, monkeypatch: pytest.MonkeyPatch, late: bool
+    upstream: Loopback, settings: GatewaySettings, monkeypatch: pytest.MonkeyPatch, late: bool
 ) -> None:
     """Before the first event a 500, after it a failed response."""
     step = ResponsesFold.feed
@@ -853,7 +870,7 @@ async def test_a_fault_in_a_stream_has_an_end(
 
 
 async def test_an_answer_that_is_stopped_while_it_is_stored_has_an_end(
-    upstream: Loopback, settings: Settings, monkeypatch: pytest.MonkeyPatch
+    upstream: Loopback, settings: GatewaySettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All that was said, and that it failed."""
     upstream.handler = lambda _: streamed(chat_stream(pause=0.1))
@@ -874,7 +891,7 @@ async def test_an_answer_that_is_stopped_while_it_is_stored_has_an_end(
             return message
         return await anyio.sleep_forever()
 
-    monkeypatch.setattr(MemoryStore, "put", endless)
+    monkeypatch.setattr(MemoryResponseStore, "put", endless)
     headers = [(b"host", b"localhost"), (b"content-type", b"application/json")]
     scope = {"type": "http", "method": "POST", "path": "/v1/responses", "query_string": b""}
     service = Service.from_settings(settings)
@@ -895,7 +912,7 @@ async def test_an_answer_that_is_stopped_while_it_is_stored_has_an_end(
 
 
 async def test_a_tool_type_of_ones_own(
-    upstream: Loopback, settings: Settings, tmp_path: Path
+    upstream: Loopback, settings: GatewaySettings, tmp_path: Path
 ) -> None:
     """A file names it; the model sees a function, the client an item of that type."""
     path = tmp_path / "tools.json"

@@ -17,11 +17,11 @@ import pytest
 from attrs import evolve
 
 from llmcore.bridge.apis import responses as operations_module
-from llmcore.bridge.config import Limits, Settings
+from llmcore.bridge.config import GatewaySettings, Limits
 from llmcore.bridge.http.app import make_app
 from llmcore.bridge.http.logs import LOGGER, JsonFormatter
 from llmcore.bridge.service import Service
-from llmcore.bridge.state.memory import MemoryStore
+from llmcore.bridge.state.memory import MemoryResponseStore
 from llmcore.client.large_requests import MANY_VALUES
 from llmcore.fronts.openai_responses import request as translate_module
 from llmcore.routes.route import Route
@@ -35,7 +35,7 @@ ASK = {"model": "m-1", "input": "Hi"}
 
 
 @pytest.mark.anyio
-async def test_made_up_methods_are_counted_as_one(settings: Settings) -> None:
+async def test_made_up_methods_are_counted_as_one(settings: GatewaySettings) -> None:
     """Each name of a metric's label is kept for ever."""
     async with asked(settings) as client:
         for number in range(20):
@@ -48,7 +48,7 @@ async def test_made_up_methods_are_counted_as_one(settings: Settings) -> None:
 
 
 @pytest.mark.anyio
-async def test_a_body_of_millions_of_empty_lists_is_refused(settings: Settings) -> None:
+async def test_a_body_of_millions_of_empty_lists_is_refused(settings: GatewaySettings) -> None:
     """As values they would be twenty times as large as the body is."""
     body = b'{"model": "m-1", "input": [' + b"[]," * 1_500_000 + b"[]]}"
     async with asked(settings) as client:
@@ -60,7 +60,7 @@ async def test_a_body_of_millions_of_empty_lists_is_refused(settings: Settings) 
 
 
 @pytest.mark.anyio
-async def test_a_full_gateway_reads_no_bodies(settings: Settings) -> None:
+async def test_a_full_gateway_reads_no_bodies(settings: GatewaySettings) -> None:
     """They would all be in memory at once."""
     service = Service.from_settings(evolve(settings, limits=Limits(max_running=1)))
     read = 0
@@ -86,7 +86,7 @@ async def test_a_full_gateway_reads_no_bodies(settings: Settings) -> None:
 
 
 @pytest.mark.anyio
-async def test_a_refused_request_gives_its_place_back(settings: Settings) -> None:
+async def test_a_refused_request_gives_its_place_back(settings: GatewaySettings) -> None:
     """Whatever it is refused for."""
     async with asked(evolve(settings, limits=Limits(max_running=1))) as client:
         for body in ({}, {"model": "m-1"}, {**ASK, "previous_response_id": "resp_none"}):
@@ -95,7 +95,7 @@ async def test_a_refused_request_gives_its_place_back(settings: Settings) -> Non
 
 
 @pytest.mark.anyio
-async def test_thousands_of_tools_are_refused(settings: Settings) -> None:
+async def test_thousands_of_tools_are_refused(settings: GatewaySettings) -> None:
     """Finding the allowed ones among them would take minutes."""
     tools = [{"type": "function", "name": f"t{n}", "parameters": {}} for n in range(5000)]
     async with asked(settings) as client:
@@ -107,7 +107,7 @@ async def test_thousands_of_tools_are_refused(settings: Settings) -> None:
 @pytest.mark.anyio
 @pytest.mark.parametrize("model", ["../../files", "a/../b", ".", "m\n1", "m\x00"])
 async def test_a_model_cannot_leave_its_place_in_a_path(
-    upstream: Loopback, settings: Settings, model: str
+    upstream: Loopback, settings: GatewaySettings, model: str
 ) -> None:
     """Some upstreams have its name in their addresses, which are asked with our key."""
     async with asked(settings) as client:
@@ -146,7 +146,7 @@ ASK_ITEMS = [{"role": "user", "content": "Hi"}]
 @pytest.mark.anyio
 @pytest.mark.parametrize("where", long_inputs())
 async def test_what_is_long_anywhere_is_translated_beside_the_loop(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch, where: str
+    settings: GatewaySettings, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
     """Its size counts, not the number of input items: other streams go on meanwhile."""
     threads: dict[str, list[int]] = {"translate": [], "prepare": []}
@@ -172,7 +172,7 @@ async def test_what_is_long_anywhere_is_translated_beside_the_loop(
 
 
 @pytest.mark.anyio
-async def test_unknown_fields_are_named_up_to_a_number(settings: Settings) -> None:
+async def test_unknown_fields_are_named_up_to_a_number(settings: GatewaySettings) -> None:
     """The header stays short, however many there are."""
     body = {**ASK, **{f"unknown_{number}": 1 for number in range(5000)}}
     async with asked(settings) as client:
@@ -184,7 +184,7 @@ async def test_unknown_fields_are_named_up_to_a_number(settings: Settings) -> No
 
 @pytest.mark.anyio
 async def test_long_conversations_are_read_beside_the_loop(
-    upstream: Loopback, settings: Settings, monkeypatch: pytest.MonkeyPatch
+    upstream: Loopback, settings: GatewaySettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Their translation takes a while, in which other streams go on."""
     loop_thread, threads = threading.get_ident(), []
@@ -209,7 +209,7 @@ async def test_long_conversations_are_read_beside_the_loop(
 
 @pytest.mark.anyio
 async def test_packed_bodies_of_answers_under_way_are_bounded_in_memory(
-    upstream: Loopback, settings: Settings
+    upstream: Loopback, settings: GatewaySettings
 ) -> None:
     """Each is small on the wire; they are given back as the answers end."""
     upstream.handler = lambda _: streamed([1.0, *chat_stream()])
@@ -231,7 +231,9 @@ async def test_packed_bodies_of_answers_under_way_are_bounded_in_memory(
 
 
 @pytest.mark.anyio
-async def test_the_list_of_models_is_asked_for_once(upstream: Loopback, settings: Settings) -> None:
+async def test_the_list_of_models_is_asked_for_once(
+    upstream: Loopback, settings: GatewaySettings
+) -> None:
     """However many clients ask for it at once."""
     upstream.handler = lambda _: refused(200, "", data=[])
     async with asked(settings) as client, anyio.create_task_group() as tasks:
@@ -242,12 +244,12 @@ async def test_the_list_of_models_is_asked_for_once(upstream: Loopback, settings
 
 
 @pytest.mark.anyio
-async def test_the_store_is_not_kept_busy_by_health_checks(settings: Settings) -> None:
+async def test_the_store_is_not_kept_busy_by_health_checks(settings: GatewaySettings) -> None:
     """They need no key."""
     service = Service.from_settings(settings)
     checks = 0
 
-    class Counted(MemoryStore):
+    class Counted(MemoryResponseStore):
         async def check(self) -> None:
             nonlocal checks
             checks += 1
@@ -289,7 +291,9 @@ HEAD = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n"
 
 @pytest.mark.parametrize("before", [b"", HEAD, HEAD + b"\r\n" + HEAD])
 @pytest.mark.parametrize("drip", [b"", b"a: b\r\n"])
-def test_a_head_that_never_ends_is_given_up(settings: Settings, before: bytes, drip: bytes) -> None:
+def test_a_head_that_never_ends_is_given_up(
+    settings: GatewaySettings, before: bytes, drip: bytes
+) -> None:
     """From the first byte or later, also after an answer; others are answered meanwhile."""
     slow = evolve(settings, limits=Limits(body_s=0.5))
     with listening(slow) as url, connected(url) as client:
@@ -299,7 +303,7 @@ def test_a_head_that_never_ends_is_given_up(settings: Settings, before: bytes, d
         assert seconds_until_closed(client, drip=drip if before else b"") < 4
 
 
-def test_a_connection_that_waits_for_the_next_request_is_kept(settings: Settings) -> None:
+def test_a_connection_that_waits_for_the_next_request_is_kept(settings: GatewaySettings) -> None:
     """That it is silent between two requests is no fault of its."""
     with listening(evolve(settings, limits=Limits(body_s=0.3))) as url, httpx.Client() as client:
         address = url.removesuffix("/v1") + "/healthz"
@@ -313,7 +317,7 @@ def test_a_connection_that_waits_for_the_next_request_is_kept(settings: Settings
 
 
 def test_a_client_that_does_not_read_gives_its_place_back(
-    upstream: Loopback, settings: Settings
+    upstream: Loopback, settings: GatewaySettings
 ) -> None:
     """Its connection is open, and nothing more goes into it."""
     upstream.handler = lambda _: streamed([chat_chunk(delta={"content": "x" * 60_000})] * 400)
@@ -340,7 +344,7 @@ def running(url: str, count: int, seconds: float) -> bool:
     return False
 
 
-def test_uploads_that_never_arrive_keep_nobody_out(settings: Settings) -> None:
+def test_uploads_that_never_arrive_keep_nobody_out(settings: GatewaySettings) -> None:
     """A request counts once its body is there."""
     with listening(evolve(settings, limits=Limits(max_running=2))) as url, ExitStack() as stack:
         for _ in range(8):
@@ -355,7 +359,7 @@ def test_uploads_that_never_arrive_keep_nobody_out(settings: Settings) -> None:
     assert answer.status_code == 200
 
 
-def test_a_length_beside_a_transfer_coding_is_refused(settings: Settings) -> None:
+def test_a_length_beside_a_transfer_coding_is_refused(settings: GatewaySettings) -> None:
     """Servers disagree on where such a request ends: nothing behind it is read as another."""
     hidden = b"GET /version HTTP/1.1\r\nhost: localhost\r\n\r\n"
     with listening(settings) as url, connected(url) as client:
@@ -393,7 +397,7 @@ LIES = [
 
 
 def test_lies_about_a_bodys_length_are_refused(
-    upstream: Loopback, settings: Settings, log: io.StringIO
+    upstream: Loopback, settings: GatewaySettings, log: io.StringIO
 ) -> None:
     """With a status of the client's, and nothing behind them is read as another request."""
     statuses = []
@@ -411,7 +415,7 @@ def test_lies_about_a_bodys_length_are_refused(
     assert "Traceback" not in log.getvalue()
 
 
-def test_a_rate_is_of_the_connection_not_of_a_header(settings: Settings) -> None:
+def test_a_rate_is_of_the_connection_not_of_a_header(settings: GatewaySettings) -> None:
     """Without a key it is the address that counts, which a client cannot choose."""
     with listening(evolve(settings, limits=Limits(rate_per_minute=3))) as url:
         statuses = [
@@ -423,7 +427,7 @@ def test_a_rate_is_of_the_connection_not_of_a_header(settings: Settings) -> None
 
 
 def test_a_client_that_will_send_no_more_counts_as_gone(
-    upstream: Loopback, settings: Settings
+    upstream: Loopback, settings: GatewaySettings
 ) -> None:
     """It cannot be told from one that has left, whose upstream must not go on at its cost."""
     upstream.handler = lambda _: streamed([30.0])
@@ -459,7 +463,9 @@ NASTY = "m\r\n{}\u2028\x85\x1b[31m\x9b31m\ud800"
 
 
 @pytest.mark.anyio
-async def test_no_client_writes_lines_of_the_log(settings: Settings, log: io.StringIO) -> None:
+async def test_no_client_writes_lines_of_the_log(
+    settings: GatewaySettings, log: io.StringIO
+) -> None:
     """Line ends and the codes of terminals are escaped, what is long is cut."""
     body = json.dumps({**ASK, "model": NASTY + "x" * 100_000}).encode()
     async with asked(settings) as client:
@@ -480,7 +486,7 @@ async def test_no_client_writes_lines_of_the_log(settings: Settings, log: io.Str
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("name", ["\ud800", "resp_é", "\x00"])
-async def test_ids_that_nobody_made_are_not_found(settings: Settings, name: str) -> None:
+async def test_ids_that_nobody_made_are_not_found(settings: GatewaySettings, name: str) -> None:
     """Whatever they are made of."""
     reference = {"type": "item_reference", "id": name}
     bodies: list[dict[str, Any]] = [{"previous_response_id": name}, {"input": [reference]}]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from llmcore.bridge.config import Settings, is_loopback, read_environment, settings_from
+from llmcore.bridge.config import GatewaySettings, is_loopback, read_environment, settings_from
 from llmcore.schema.errors import ConfigurationError
 
 
@@ -125,7 +125,7 @@ def test_a_named_file_must_be_there(tmp_path: Path) -> None:
 
 def test_secrets_are_not_in_the_repr() -> None:
     """Settings can be logged."""
-    settings = Settings(
+    settings = GatewaySettings(
         client_api_keys=("sk-client",), seal_key="sk-seal", environ={"K": "sk-upstream"}
     )
 

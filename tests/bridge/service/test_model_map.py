@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from llmcore.bridge.model_map import ModelMap, Target, model_map_from, read_model_map
+from llmcore.bridge.model_map import ModelMap, UpstreamModel, model_map_from, read_model_map
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.json import JsonValue
 
@@ -26,16 +26,16 @@ MAP: JsonValue = {
 @pytest.mark.parametrize(
     ("name", "target"),
     [
-        ("gpt-5.5", Target("openrouter", "openai/gpt-5.5")),
-        ("fast", Target("groq", "llama")),
-        ("claude-opus-5", Target("anthropic", "claude-opus-5")),
-        ("claude-old-x", Target("bedrock", "claude-v2")),
-        ("gpt-4", Target("openrouter", "openai/gpt-4")),
-        ("local/tiny", Target("local", "tiny")),
-        ("other", Target("openai", "other")),
+        ("gpt-5.5", UpstreamModel("openrouter", "openai/gpt-5.5")),
+        ("fast", UpstreamModel("groq", "llama")),
+        ("claude-opus-5", UpstreamModel("anthropic", "claude-opus-5")),
+        ("claude-old-x", UpstreamModel("bedrock", "claude-v2")),
+        ("gpt-4", UpstreamModel("openrouter", "openai/gpt-4")),
+        ("local/tiny", UpstreamModel("local", "tiny")),
+        ("other", UpstreamModel("openai", "other")),
     ],
 )
-def test_who_answers(name: str, target: Target) -> None:
+def test_who_answers(name: str, target: UpstreamModel) -> None:
     """A name of its own wins, then the longest prefix, then the upstream."""
     assert model_map_from(MAP, "openai").resolve(name) == target
 
@@ -46,7 +46,7 @@ def test_other_names_can_be_refused_or_taken() -> None:
     taking = model_map_from({"otherwise": "groq/llama"}, "openai")
 
     assert refusing.resolve("x") is None
-    assert taking.resolve("x") == Target("groq", "llama")
+    assert taking.resolve("x") == UpstreamModel("groq", "llama")
     assert (refusing.providers, taking.providers) == (frozenset(), frozenset({"groq"}))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from llmcore.bridge.config import Settings
+from llmcore.bridge.config import GatewaySettings
 from llmcore.fronts.sealer import PREFIX
 from llmcore.schema import json
 from llmcore.schema.json import JsonObject
@@ -31,14 +31,14 @@ THINKING = [
 
 
 @pytest.fixture
-def settings(upstream: Loopback, tmp_path: Path) -> Settings:
+def settings(upstream: Loopback, tmp_path: Path) -> GatewaySettings:
     """Configure OpenRouter, whose encrypted thinking must come back."""
     environ = {"OPENROUTER_API_KEY": "sk-or", "OPENROUTER_BASE_URL": f"{upstream.url}/v1"}
     state = sqlite_state(tmp_path)
     return evolve(settings_for(upstream.url), upstream="openrouter", environ=environ, state=state)
 
 
-async def answered(settings: Settings, *items: Any) -> Any:
+async def answered(settings: GatewaySettings, *items: Any) -> Any:
     """Return the response of a gateway of its own to a conversation."""
     async with asked(settings) as client:
         said = [{"role": "user", "content": "Hi"}, *items]
@@ -47,7 +47,9 @@ async def answered(settings: Settings, *items: Any) -> Any:
     return answer
 
 
-async def test_a_gateway_without_a_key_has_one(upstream: Loopback, settings: Settings) -> None:
+async def test_a_gateway_without_a_key_has_one(
+    upstream: Loopback, settings: GatewaySettings
+) -> None:
     """Another gateway of the same store reads what the first one sealed."""
     upstream.handler = lambda _: streamed(THINKING)
     first = (await answered(settings)).json()
@@ -61,7 +63,7 @@ async def test_a_gateway_without_a_key_has_one(upstream: Loopback, settings: Set
 
 @pytest.mark.parametrize("key", [None, b"", b"guess"])
 async def test_nobody_can_forge_a_seal(
-    upstream: Loopback, settings: Settings, key: bytes | None
+    upstream: Loopback, settings: GatewaySettings, key: bytes | None
 ) -> None:
     """Neither without a key nor with one of their own: the words do not reach the upstream."""
     state: JsonObject = {
@@ -86,7 +88,7 @@ async def test_nobody_can_forge_a_seal(
 
 
 async def test_a_key_of_ones_own_needs_no_store(
-    upstream: Loopback, settings: Settings, tmp_path: Path
+    upstream: Loopback, settings: GatewaySettings, tmp_path: Path
 ) -> None:
     """What is not stored is answered while the store is broken; without the key it is a 503."""
     broken = evolve(settings, state=evolve(settings.state, path=tmp_path))

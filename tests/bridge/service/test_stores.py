@@ -19,15 +19,15 @@ import anyio
 import pytest
 from attrs import evolve
 
-from llmcore.bridge.config import Settings, State, StateBackend, settings_from
+from llmcore.bridge.config import GatewaySettings, StateBackend, StateSettings, settings_from
 from llmcore.bridge.state import redis as redis_store
 from llmcore.bridge.state import sqlite as sqlite_store
-from llmcore.bridge.state.memory import MemoryStore
-from llmcore.bridge.state.redis import RedisStore
-from llmcore.bridge.state.sqlite import SqliteStore
+from llmcore.bridge.state.memory import MemoryResponseStore
+from llmcore.bridge.state.redis import RedisResponseStore
+from llmcore.bridge.state.sqlite import SqliteResponseStore
 from llmcore.bridge.state.store import (
+    ResponseStore,
     StateUnavailableError,
-    Store,
     packed,
     packed_item,
     unpacked,
@@ -54,15 +54,17 @@ def redis() -> Iterator[RedisServer]:
 
 
 @pytest.fixture(params=["memory", "sqlite", "redis"])
-def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Settings:
+def settings(request: pytest.FixtureRequest, tmp_path: Path) -> GatewaySettings:
     """Configure a store of each kind."""
     kind = request.param
     url = request.getfixturevalue("redis").url if kind == "redis" else None
-    return Settings(state=State(backend=kind, path=tmp_path / "state" / "x.db", redis_url=url))
+    return GatewaySettings(
+        state=StateSettings(backend=kind, path=tmp_path / "state" / "x.db", redis_url=url)
+    )
 
 
 @asynccontextmanager
-async def opened(settings: Settings) -> AsyncIterator[Store]:
+async def opened(settings: GatewaySettings) -> AsyncIterator[ResponseStore]:
     store = store_for(settings)
     try:
         await store.delete("resp_1")
@@ -72,7 +74,7 @@ async def opened(settings: Settings) -> AsyncIterator[Store]:
 
 
 @pytest.mark.anyio
-async def test_what_is_put_can_be_got(settings: Settings) -> None:
+async def test_what_is_put_can_be_got(settings: GatewaySettings) -> None:
     """The record as it was, its items by their ids."""
     async with opened(settings) as store:
         await store.check()
@@ -88,7 +90,7 @@ async def test_what_is_put_can_be_got(settings: Settings) -> None:
 
 
 @pytest.mark.anyio
-async def test_items_are_their_owners_only(settings: Settings) -> None:
+async def test_items_are_their_owners_only(settings: GatewaySettings) -> None:
     """Who guesses an id learns nothing."""
     async with opened(settings) as store:
         await store.put(RECORD)
@@ -97,7 +99,7 @@ async def test_items_are_their_owners_only(settings: Settings) -> None:
 
 
 @pytest.mark.anyio
-async def test_what_is_deleted_is_gone(settings: Settings) -> None:
+async def test_what_is_deleted_is_gone(settings: GatewaySettings) -> None:
     """Its items too; the second time there was none."""
     async with opened(settings) as store:
         await store.put(RECORD)
@@ -109,7 +111,7 @@ async def test_what_is_deleted_is_gone(settings: Settings) -> None:
 
 
 @pytest.mark.anyio
-async def test_a_record_can_be_replaced(settings: Settings) -> None:
+async def test_a_record_can_be_replaced(settings: GatewaySettings) -> None:
     """The last one counts."""
     async with opened(settings) as store:
         await store.put(RECORD)
@@ -121,7 +123,7 @@ async def test_a_record_can_be_replaced(settings: Settings) -> None:
 
 
 @pytest.mark.anyio
-async def test_what_is_old_is_forgotten(settings: Settings) -> None:
+async def test_what_is_old_is_forgotten(settings: GatewaySettings) -> None:
     """A record and its items end together."""
     async with opened(evolve(settings, state=evolve(settings.state, ttl_s=0.05))) as store:
         await store.put(RECORD)
@@ -133,7 +135,7 @@ async def test_what_is_old_is_forgotten(settings: Settings) -> None:
 
 
 @pytest.mark.anyio
-async def test_many_at_once(settings: Settings) -> None:
+async def test_many_at_once(settings: GatewaySettings) -> None:
     """Concurrent writers lose nothing."""
     async with opened(settings) as store:
         async with anyio.create_task_group() as tasks:
@@ -145,7 +147,7 @@ async def test_many_at_once(settings: Settings) -> None:
 
 
 @pytest.mark.anyio
-async def test_all_who_share_a_store_have_one_sealing_key(settings: Settings) -> None:
+async def test_all_who_share_a_store_have_one_sealing_key(settings: GatewaySettings) -> None:
     """Whoever asks first makes it, and it is nobody else's."""
     keys: list[bytes] = []
     async with opened(settings) as store:
@@ -157,7 +159,7 @@ async def test_all_who_share_a_store_have_one_sealing_key(settings: Settings) ->
 
     assert len(set(keys)) == 1
     assert len(keys[0]) == 32
-    assert await MemoryStore(ttl_s=1, max_entries=1, max_bytes=1).sealing_key() not in keys
+    assert await MemoryResponseStore(ttl_s=1, max_entries=1, max_bytes=1).sealing_key() not in keys
 
 
 async def _add(keys: list[bytes], ask: Callable[[], Awaitable[bytes]]) -> None:
@@ -167,8 +169,8 @@ async def _add(keys: list[bytes], ask: Callable[[], Awaitable[bytes]]) -> None:
 # -- memory
 
 
-def memory(clock: Callable[[], float], entries: int = 3, size: int = 10**6) -> MemoryStore:
-    return MemoryStore(ttl_s=10, max_entries=entries, max_bytes=size, clock=clock)
+def memory(clock: Callable[[], float], entries: int = 3, size: int = 10**6) -> MemoryResponseStore:
+    return MemoryResponseStore(ttl_s=10, max_entries=entries, max_bytes=size, clock=clock)
 
 
 @pytest.mark.anyio
@@ -199,9 +201,9 @@ async def test_memory_is_bounded_in_size() -> None:
 # -- sqlite
 
 
-def sqlite_at(path: Path, **changes: Any) -> SqliteStore:
+def sqlite_at(path: Path, **changes: Any) -> SqliteResponseStore:
     bounds: dict[str, Any] = {"ttl_s": 60, "max_entries": 1000, "max_bytes": 10**6}
-    return SqliteStore(path, **{**bounds, **changes})
+    return SqliteResponseStore(path, **{**bounds, **changes})
 
 
 def row_ids(path: Path, table: str = "responses") -> set[str]:
@@ -477,7 +479,9 @@ async def test_a_full_disk_is_known_before_the_upstream_is_asked(
 
 def test_where_the_file_is(tmp_path: Path) -> None:
     """In the user's own folder for data."""
-    settings = Settings(environ={"XDG_DATA_HOME": str(tmp_path)}, state=State(backend="sqlite"))
+    settings = GatewaySettings(
+        environ={"XDG_DATA_HOME": str(tmp_path)}, state=StateSettings(backend="sqlite")
+    )
 
     assert str(tmp_path / "llmcore" / "openbridge.sqlite3") in repr(vars(store_for(settings)))
 
@@ -509,7 +513,7 @@ def test_without_a_home_the_path_must_be_given(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(Path, "home", nowhere)
     with pytest.raises(ConfigurationError, match="OPENBRIDGE_STATE_PATH"):
-        store_for(Settings(environ={}, state=State(backend="sqlite")))
+        store_for(GatewaySettings(environ={}, state=StateSettings(backend="sqlite")))
 
 
 # -- redis
@@ -519,7 +523,7 @@ def test_without_a_home_the_path_must_be_given(monkeypatch: pytest.MonkeyPatch) 
 async def test_redis_that_is_down_is_a_clear_error_and_comes_back() -> None:
     """Nothing half-written is left from the time it was away."""
     with running_redis() as server:
-        store = RedisStore(server.url, ttl_s=60)
+        store = RedisResponseStore(server.url, ttl_s=60)
         await store.put(RECORD)
         server.stop()
         for _ in range(2):
@@ -540,7 +544,7 @@ async def test_redis_that_is_down_is_a_clear_error_and_comes_back() -> None:
 async def test_redis_that_holds_something_else_or_is_full_is_a_clear_error() -> None:
     """Values of another type, and a bound that is reached."""
     with running_redis() as server, closing(server.client()) as client:
-        store = RedisStore(server.url, ttl_s=60)
+        store = RedisResponseStore(server.url, ttl_s=60)
         client.lpush("openbridge:response:resp_2", "x")
         with pytest.raises(StateUnavailableError, match="ResponseError"):
             await store.get("resp_2")
@@ -561,7 +565,7 @@ async def test_redis_that_hangs_is_not_waited_for_by_everybody(
     monkeypatch.setattr(redis_store, "_ANSWER_S", 0.5)
     monkeypatch.setattr(redis_store, "_AVOIDED_S", 1.0)
     with running_redis() as server:
-        store = RedisStore(server.url, ttl_s=60)
+        store = RedisResponseStore(server.url, ttl_s=60)
         await store.check()
         failures: list[float] = []
         with server.hung():
@@ -586,7 +590,7 @@ async def test_redis_that_hangs_is_not_waited_for_by_everybody(
 def test_a_url_that_is_none_is_refused() -> None:
     """Before anything is asked, and without showing the password in it."""
     with pytest.raises(ConfigurationError, match="OPENBRIDGE_REDIS_URL"):
-        RedisStore("http://user:secret@host", ttl_s=60)
+        RedisResponseStore("http://user:secret@host", ttl_s=60)
 
 
 # -- records

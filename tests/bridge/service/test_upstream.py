@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from llmcore.bridge.config import Settings
-from llmcore.bridge.model_map import ModelMap, Target
+from llmcore.bridge.config import GatewaySettings
+from llmcore.bridge.model_map import ModelMap, UpstreamModel
 from llmcore.bridge.upstream import Upstreams, upstreams_from
 from llmcore.schema.errors import AuthenticationError, ConfigurationError, RequestTimeoutError
 from llmcore.schema.messages import Message
@@ -29,7 +29,7 @@ KEYS = {
 
 
 def upstreams(provider: str, transport: ScriptedTransport) -> Upstreams:
-    settings = Settings(upstream=provider, environ=KEYS)
+    settings = GatewaySettings(upstream=provider, environ=KEYS)
     return upstreams_from(settings, ModelMap(upstream=provider), transport=transport)
 
 
@@ -146,7 +146,7 @@ async def test_one_embedded_server_answers_counts_and_lists(
         return transport, "http://embedded", "key"
 
     monkeypatch.setattr("llmcore.client.local.server.LocalServers.running", running)
-    settings = Settings(upstream="local", environ={})
+    settings = GatewaySettings(upstream="local", environ={})
     found = upstreams_from(settings, ModelMap(upstream="local"))
 
     assert await found.models("local") == ("a",)
@@ -158,16 +158,16 @@ async def test_one_embedded_server_answers_counts_and_lists(
 
 def test_every_provider_of_the_map_must_be_configured() -> None:
     """Not only the upstream: the first request would fail otherwise."""
-    model_map = ModelMap(upstream="openai", models={"x": Target("groq", "y")})
+    model_map = ModelMap(upstream="openai", models={"x": UpstreamModel("groq", "y")})
 
     with pytest.raises(ConfigurationError, match="GROQ_API_KEY"):
-        upstreams_from(Settings(upstream="openai", environ=KEYS), model_map)
+        upstreams_from(GatewaySettings(upstream="openai", environ=KEYS), model_map)
 
 
 def test_openrouter_takes_its_attribution() -> None:
     """The variables that name the application."""
     environ = {**KEYS, "OPENROUTER_HTTP_REFERER": "https://a", "OPENROUTER_X_TITLE": "A"}
-    settings = evolve(Settings(), environ=environ)
+    settings = evolve(GatewaySettings(), environ=environ)
     found = upstreams_from(settings, ModelMap(upstream="openrouter"), transport=scripted())
     prepared = found.client.prepare(asking(found, "openrouter")).unwrap()
 

@@ -12,12 +12,12 @@ import pytest
 from attrs import evolve
 
 from llmcore.client.local import model_files
-from llmcore.client.local.model_files import ModelFile, ModelSource
+from llmcore.client.local.model_files import InstalledModel, ModelFileSource
 from llmcore.client.user_folders import cache_dir
 from llmcore.schema.errors import ConfigurationError
 
 CONTENT = b"GGUF" + bytes(range(256)) * 20
-SOURCE = ModelSource(
+SOURCE = ModelFileSource(
     name="Tiny",
     distribution="llm-tiny",
     version="1.0",
@@ -70,7 +70,7 @@ def test_install_leaves_the_verified_model_and_nothing_else(environ: Mapping[str
     model = model_files.install(environ, lines.append, source=SOURCE, run=Pip())
 
     path = cache_dir(environ) / "models" / "tiny.gguf"
-    assert ModelFile(name="Tiny", path=path, size_bytes=len(CONTENT), verified=True) == model
+    assert InstalledModel(name="Tiny", path=path, size_bytes=len(CONTENT), verified=True) == model
     assert path.read_bytes() == CONTENT
     assert files_below(environ) == ["models/tiny.gguf"]
     assert "llm-tiny==1.0" in lines[0]
@@ -196,10 +196,12 @@ def test_a_truncated_file_is_not_found(environ: Mapping[str, str]) -> None:
 
 
 @pytest.fixture
-def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[bytes], ModelSource]:
+def installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[bytes], ModelFileSource]:
     """Install a distribution with the given model, whose code must never run."""
 
-    def install(content: bytes) -> ModelSource:
+    def install(content: bytes) -> ModelFileSource:
         package = tmp_path / "site" / "llmcore_tiny_model"
         package.mkdir(parents=True)
         (package / "__init__.py").write_text("raise AssertionError('imported')")
@@ -211,7 +213,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[byte
 
 
 def test_an_installed_distribution_serves_without_a_download(
-    environ: Mapping[str, str], installed: Callable[[bytes], ModelSource]
+    environ: Mapping[str, str], installed: Callable[[bytes], ModelFileSource]
 ) -> None:
     """It is found beside its package, and neither imported nor removed."""
     source, pip = installed(CONTENT), Pip()
@@ -228,7 +230,7 @@ def test_an_installed_distribution_serves_without_a_download(
 
 
 def test_a_good_cached_file_comes_before_an_installed_one(
-    environ: Mapping[str, str], installed: Callable[[bytes], ModelSource]
+    environ: Mapping[str, str], installed: Callable[[bytes], ModelFileSource]
 ) -> None:
     """A damaged one does not."""
     cached = model_files.install(environ, silent, source=SOURCE, run=Pip())

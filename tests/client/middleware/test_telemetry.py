@@ -32,7 +32,7 @@ from llmcore import (
 from llmcore.client.event_stream import EventStream
 from llmcore.client.middleware.chain import Middleware
 from llmcore.client.middleware.response_cache import ResponseCache
-from llmcore.client.middleware.target import Target, target_of
+from llmcore.client.middleware.target import ModelChoice, target_of
 from llmcore.client.middleware.telemetry import Telemetry
 from llmcore.client.middleware.telemetry_attributes import common_attributes
 from llmcore.client.middleware.telemetry_content import input_content
@@ -370,7 +370,7 @@ def test_providers_have_the_names_of_the_conventions() -> None:
         "server.address": "generativelanguage.googleapis.com",
         "server.port": 443,
     }
-    local = Target(provider="xai", model="m", base_url="http://127.0.0.1:8080/v1")
+    local = ModelChoice(provider="xai", model="m", base_url="http://127.0.0.1:8080/v1")
     assert common_attributes(local)["gen_ai.provider.name"] == "x_ai"
     assert common_attributes(local)["server.port"] == 8080
 

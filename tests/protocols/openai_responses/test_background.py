@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from llmcore.folds.response import collect
 from llmcore.folds.segments import SegmentFold
 from llmcore.protocols.openai_responses import cursor, resume, stream
-from llmcore.protocols.openai_responses.state import State
+from llmcore.protocols.openai_responses.state import ResponsesState
 from llmcore.protocols.protocol import ResumeRequest
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.events import LLMEvent
@@ -26,7 +26,7 @@ def after(events: list[Native], query: dict[str, str]) -> list[Native]:
     return [event for event in events if event["sequence_number"] > start]
 
 
-def stepped(state: State, events: list[Native], told: list[LLMEvent]) -> State:
+def stepped(state: ResponsesState, events: list[Native], told: list[LLMEvent]) -> ResponsesState:
     """Return the state after *events*; what they tell is added to *told*."""
     for event in events:
         state, said = stream.step(state, event)

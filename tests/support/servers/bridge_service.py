@@ -12,7 +12,7 @@ import httpx
 import uvicorn
 from attrs import evolve
 
-from llmcore.bridge.config import Settings, State
+from llmcore.bridge.config import GatewaySettings, StateSettings
 from llmcore.bridge.http import server
 from llmcore.bridge.http.app import make_app
 from llmcore.bridge.service import Service
@@ -23,13 +23,13 @@ SSE = {"content-type": "text/event-stream"}
 JSON = {"content-type": "application/json"}
 
 
-def settings_for(url: str, **changes: Any) -> Settings:
+def settings_for(url: str, **changes: Any) -> GatewaySettings:
     """Return settings with the Chat server at *url* as the upstream."""
-    base = Settings(
+    base = GatewaySettings(
         upstream="openai-compatible",
         upstream_base_url=f"{url}/v1",
         upstream_api_key=UPSTREAM_KEY,
-        state=State(backend="memory"),
+        state=StateSettings(backend="memory"),
         retries=0,
         check_stream=True,
     )
@@ -37,7 +37,7 @@ def settings_for(url: str, **changes: Any) -> Settings:
 
 
 @asynccontextmanager
-async def asked(settings: Settings, **headers: str) -> AsyncIterator[httpx.AsyncClient]:
+async def asked(settings: GatewaySettings, **headers: str) -> AsyncIterator[httpx.AsyncClient]:
     """Ask a gateway in this process."""
     service = Service.from_settings(settings)
     transport = httpx.ASGITransport(app=make_app(service), client=("127.0.0.1", 1))
@@ -51,7 +51,7 @@ async def asked(settings: Settings, **headers: str) -> AsyncIterator[httpx.Async
 
 
 @contextmanager
-def listening(settings: Settings) -> Iterator[str]:
+def listening(settings: GatewaySettings) -> Iterator[str]:
     """Run a gateway on loopback for the block; its base URL, `/v1` included."""
     service = Service.from_settings(settings)
     listener = server.listening("127.0.0.1", 0)
@@ -126,6 +126,6 @@ def refused(status: int, message: str, **fields: Any) -> Answer:
     return Answer([data], status, headers, length=len(data))
 
 
-def sqlite_state(folder: Path) -> State:
+def sqlite_state(folder: Path) -> StateSettings:
     """Return the settings of a store in *folder*."""
-    return State(backend="sqlite", path=folder / "state.db")
+    return StateSettings(backend="sqlite", path=folder / "state.db")
