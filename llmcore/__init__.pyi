@@ -31,18 +31,18 @@ from llmcore.folds.response import Accumulator as Accumulator
 from llmcore.folds.response import collect as collect
 from llmcore.generation.abort import AbortController as AbortController
 from llmcore.generation.abort import AbortSignal as AbortSignal
-from llmcore.generation.conditions import has_tool_call as has_tool_call
-from llmcore.generation.conditions import step_count_is as step_count_is
-from llmcore.generation.default_client import set_default_client as set_default_client
 from llmcore.generation.generate import generate as generate
 from llmcore.generation.objects import StreamObjectResult as StreamObjectResult
 from llmcore.generation.objects import generate_object as generate_object
 from llmcore.generation.objects import stream_object as stream_object
 from llmcore.generation.results import GenerateResult as GenerateResult
 from llmcore.generation.results import StepResult as StepResult
+from llmcore.generation.results import has_tool_call as has_tool_call
+from llmcore.generation.results import step_count_is as step_count_is
 from llmcore.generation.retry import RetryPolicy as RetryPolicy
 from llmcore.generation.retry import retry as retry
 from llmcore.generation.settings import NextStep as NextStep
+from llmcore.generation.settings import set_default_client as set_default_client
 from llmcore.generation.stream import StreamResult as StreamResult
 from llmcore.generation.stream import stream as stream
 from llmcore.generation.tool import Tool as Tool
@@ -86,7 +86,7 @@ from llmcore.routes.route import ModelLimits as ModelLimits
 from llmcore.routes.route import PreparedRequest as PreparedRequest
 from llmcore.routes.route import Route as Route
 from llmcore.routes.route import RouteDefaults as RouteDefaults
-from llmcore.routes.timeouts import Timeouts as Timeouts
+from llmcore.routes.transport import Timeouts as Timeouts
 from llmcore.routes.vertex import Vertex as Vertex
 from llmcore.routes.xai import XAI as XAI
 from llmcore.schema.codec import from_json as from_json
@@ -157,7 +157,6 @@ from llmcore.schema.options import GenerationOptions as GenerationOptions
 from llmcore.schema.options import HttpOverlay as HttpOverlay
 from llmcore.schema.options import ReasoningOptions as ReasoningOptions
 from llmcore.schema.options import ResponseFormat as ResponseFormat
-from llmcore.schema.rate_limit import RateLimitInfo as RateLimitInfo
 from llmcore.schema.request import LLMRequest as LLMRequest
 from llmcore.schema.request import request as request
 from llmcore.schema.response import LLMResponse as LLMResponse
@@ -169,6 +168,7 @@ from llmcore.schema.tools import Grammar as Grammar
 from llmcore.schema.tools import HostedTool as HostedTool
 from llmcore.schema.tools import ToolChoice as ToolChoice
 from llmcore.schema.tools import ToolDefinition as ToolDefinition
+from llmcore.schema.usage import RateLimitInfo as RateLimitInfo
 from llmcore.schema.usage import Usage as Usage
 from llmcore.sessions.contract.assembly import Assembler as Assembler
 from llmcore.sessions.contract.assembly import assemble as assemble

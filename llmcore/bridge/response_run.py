@@ -22,7 +22,7 @@ from llmcore.bridge.state.store import ResponseStore, StateUnavailableError
 from llmcore.client.client import Client
 from llmcore.client.event_stream import EventStream
 from llmcore.client.large_requests import is_large, off_the_loop
-from llmcore.folds.beginnings import says_something
+from llmcore.folds.grammar import says_something
 from llmcore.fronts.errors import FrontError, from_llm_error, state_unavailable
 from llmcore.fronts.front import AnswerWriter, Event
 from llmcore.fronts.openai_responses.state import Record
@@ -30,7 +30,7 @@ from llmcore.fronts.policy import TranslationPolicy
 from llmcore.generation.model_call import ModelCall
 from llmcore.generation.rejected_reasoning import without_opaque_reasoning
 from llmcore.generation.retry import RetryPolicy
-from llmcore.routes.timeouts import Timeouts
+from llmcore.routes.transport import Timeouts
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import LLMError
 from llmcore.schema.events import (

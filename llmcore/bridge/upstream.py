@@ -16,7 +16,7 @@ from llmcore.client.transport import Exchange, Transport
 from llmcore.protocols.failures.errors import error_from_response
 from llmcore.routes.http_request import HttpRequest, redact
 from llmcore.routes.route import PreparedRequest, Route
-from llmcore.routes.timeouts import Timeouts
+from llmcore.routes.transport import Timeouts
 from llmcore.schema import json
 from llmcore.schema.errors import ConfigurationError, LLMError, RequestTimeoutError, StreamError
 from llmcore.schema.json import JsonObject, JsonValue

@@ -1,11 +1,10 @@
 """The only I/O: sending prepared requests and reading what comes back.
 
-In reading order: `client` (what callers use), `event_stream` (what a call gives), `call` (one
-call over a transport), `transport` (the interface), `transports` (which transport runs which
-route), `http/` (HTTP: the engines and their options), `websocket/` (Responses over sockets that
-stay open), `pool` (one connection pool for each event loop), `loop_task`, `middleware/`,
-`credentials` (tokens that are fetched), `github/` (the login, and Copilot's tokens), `cost`,
-`environment` (providers by their variables), `media_files` (local paths), `large_requests`
-(prepared in a thread), `user_folders`, `local/` (the built-in local model), and `loop_calls`
-(calling a function on a loop from any thread).
+In reading order: `client` (what callers use), `event_stream` (what a call gives), `call` (one call
+over a transport), `transport` (the interface), `transports` (which transport runs which route),
+`http/` (HTTP: the engines and their options), `websocket/` (Responses over sockets that stay
+open), `pool` (one connection pool for each event loop), `loop_task` (tasks and calls on an event
+loop), `middleware/`, `credentials` (tokens that are fetched), `github/` (the login, and Copilot's
+tokens), `cost`, `environment` (providers by their variables), `media_files` (local paths),
+`large_requests` (prepared in a thread), `user_folders`, `local/` (the built-in local model).
 """

@@ -24,12 +24,11 @@ from llmcore.client.media_files import load_files, names_files
 from llmcore.client.middleware.chain import ClientCheck, Middleware, Next, compose
 from llmcore.client.transport import Exchange, Transport
 from llmcore.client.transports import Transports
-from llmcore.protocols.failures.rejected_fields import rejected_field
+from llmcore.protocols.failures.errors import rejected_field
 from llmcore.routes.auth import TOKEN_TO_COME, AuthContext
 from llmcore.routes.endpoint import BaseUrlOf
 from llmcore.routes.route import PreparedRequest, Route, ToolChoiceMode
-from llmcore.routes.timeouts import Timeouts
-from llmcore.routes.transport import Http, WebSocket
+from llmcore.routes.transport import Http, Timeouts, WebSocket
 from llmcore.schema.changed import changed
 from llmcore.schema.errors import ConfigurationError, LLMError
 from llmcore.schema.json import ProviderMetadata

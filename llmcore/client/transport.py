@@ -7,8 +7,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 from llmcore.routes.http_request import HttpRequest
-from llmcore.routes.timeouts import Timeouts
-from llmcore.routes.transport import WebSocket
+from llmcore.routes.transport import Timeouts, WebSocket
 
 
 class Exchange(Protocol):

@@ -2,5 +2,5 @@
 
 `segments` completes what protocols emit (joined text, parsed tool calls, everything
 closed), `response` collects events into a response, and `grammar` checks an event list
-against the rules of `llmcore.schema.events`. `beginnings` says whether an answer has begun.
+against the rules of `llmcore.schema.events`.
 """

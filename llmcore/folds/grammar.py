@@ -1,4 +1,4 @@
-"""The event grammar, executable: what every event list must obey.
+"""The event grammar, executable: the rules of every event list, and where an answer begins.
 
 See `llmcore.schema.events` for the grammar in words.
 """
@@ -203,3 +203,11 @@ def _fits(call: ToolCall, start: ToolInputStart, end: ToolInputEnd) -> bool:
         and call.provider_executed == start.provider_executed
         and call.arguments in (spelled, end.text)
     )
+
+
+# -- beginnings
+
+
+def says_something(events: Iterable[LLMEvent]) -> bool:
+    """Return whether *events* say more than that there is an answer, or none."""
+    return not all(isinstance(event, StreamStart | StepStart | ErrorEvent) for event in events)

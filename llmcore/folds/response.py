@@ -21,7 +21,6 @@ from llmcore.schema.content import (
 )
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import LLMError, StreamError
-from llmcore.schema.estimate import estimated_tokens
 from llmcore.schema.events import (
     ErrorEvent,
     File,
@@ -48,7 +47,7 @@ from llmcore.schema.json import ProviderMetadata
 from llmcore.schema.messages import Message, Origin
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.result import Failure, Result, Success
-from llmcore.schema.usage import Usage
+from llmcore.schema.usage import Usage, estimated_tokens
 
 
 def collect(events: Iterable[LLMEvent]) -> Result[LLMResponse, LLMError]:

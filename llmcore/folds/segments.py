@@ -25,7 +25,6 @@ from llmcore.schema.changed import changed
 from llmcore.schema.content import TokenLogprob, ToolCallKind, parse_arguments
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import StreamError
-from llmcore.schema.estimate import estimated_tokens
 from llmcore.schema.events import (
     ErrorEvent,
     Finish,
@@ -44,7 +43,7 @@ from llmcore.schema.events import (
     ToolInputStart,
 )
 from llmcore.schema.json import JsonValue
-from llmcore.schema.usage import Usage
+from llmcore.schema.usage import Usage, estimated_tokens
 
 SEGMENT_TEXT_CHANGED: Final = "segment-text-changed"
 """The code of the Diagnostic for an end event whose text is not what the deltas said."""

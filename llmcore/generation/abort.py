@@ -5,7 +5,7 @@ from contextlib import ExitStack, contextmanager, suppress
 
 import anyio
 
-from llmcore.client.loop_calls import loop_caller
+from llmcore.client.loop_task import loop_caller
 from llmcore.schema.errors import AbortError
 
 

@@ -26,13 +26,12 @@ from attrs import evolve
 
 from llmcore.client.event_stream import EventStream
 from llmcore.generation.abort import AbortController, cancelling
-from llmcore.generation.conditions import any_met
 from llmcore.generation.execution import StepTools, ToolContext, unanswered
 from llmcore.generation.model_call import ModelCall
 from llmcore.generation.rejected_reasoning import without_opaque_reasoning
-from llmcore.generation.results import GenerateResult, StepResult, total_usage
+from llmcore.generation.results import GenerateResult, StepResult, any_met, total_usage
 from llmcore.generation.settings import NextStep, RunPlan, definitions_of
-from llmcore.routes.timeouts import Timeouts
+from llmcore.routes.transport import Timeouts
 from llmcore.schema.content import ToolCallPart
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import AbortError, InvalidRequestError, LLMError, RequestTimeoutError

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 import anyio
 
 from llmcore.client.event_stream import EventStream
-from llmcore.folds.beginnings import says_something
+from llmcore.folds.grammar import says_something
 from llmcore.generation.rejected_reasoning import is_rejected_reasoning
 from llmcore.generation.retry import RetryPolicy, next_delay
 from llmcore.schema.errors import LLMError, StreamError

@@ -1,4 +1,4 @@
-"""What a run gives: a result for each step, and one for the whole."""
+"""The results of a run: one for each step, one for the whole; conditions on them that end it."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Generic
@@ -20,6 +20,9 @@ else:
     from typing import TypeVar
 
     _T_co = TypeVar("_T_co", covariant=True)
+from collections.abc import Awaitable, Callable
+from inspect import isawaitable
+from typing import TypeAlias, Union
 
 
 @frozen(kw_only=True)
@@ -159,3 +162,28 @@ def total_usage(steps: Sequence[StepResult]) -> Usage:
     for usage in rest:
         first += usage
     return first
+
+
+# -- conditions that end a run
+
+StopCondition: TypeAlias = Callable[[Sequence[StepResult]], Union[bool, Awaitable[bool]]]
+"""Asked after a step's tools have run, with all steps so far."""
+
+
+def step_count_is(count: int) -> StopCondition:
+    """Stop once there are *count* steps."""
+    return lambda steps: len(steps) >= count
+
+
+def has_tool_call(name: str) -> StopCondition:
+    """Stop once the last step has called the tool *name*; its result is kept."""
+    return lambda steps: any(call.name == name for call in steps[-1].tool_calls)
+
+
+async def any_met(conditions: Sequence[StopCondition], steps: Sequence[StepResult]) -> bool:
+    """Return whether one of *conditions* says stop."""
+    for condition in conditions:
+        answer = condition(tuple(steps))
+        if await answer if isawaitable(answer) else answer:
+            return True
+    return False

@@ -1,23 +1,22 @@
 """The settings of `generate` and `stream`, once for both.
 
 `Settings` is what type checkers and editors see; `RunPlan` is the same as a value, with the
-defaults, checked.
+defaults, checked. Calls without a client share one, made from the environment on first use.
 """
 
 import difflib
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import TypeAlias, TypedDict, TypeVar, Union, get_args
+from typing import Final, TypeAlias, TypedDict, TypeVar, Union, get_args
 
 from attrs import NOTHING, evolve, field, fields_dict, frozen
 
 from llmcore.client.client import Client
+from llmcore.forking import ForkSafeLock
 from llmcore.generation.abort import AbortSignal
 from llmcore.generation.arguments import RepairToolCall
-from llmcore.generation.conditions import StopCondition
-from llmcore.generation.default_client import default_client
 from llmcore.generation.execution import AnyTool, ToolErrors
-from llmcore.generation.results import StepResult
+from llmcore.generation.results import StepResult, StopCondition
 from llmcore.generation.retry import RetryPolicy
 from llmcore.generation.setting_checks import (
     are_functions,
@@ -27,7 +26,7 @@ from llmcore.generation.setting_checks import (
     sequence_of,
 )
 from llmcore.generation.tool import Tool, tool
-from llmcore.routes.timeouts import Timeouts
+from llmcore.routes.transport import Timeouts
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import JsonObject
 from llmcore.schema.messages import Message
@@ -355,3 +354,28 @@ def _default(default: object) -> object:
 
 def _retries(count: int | None) -> RetryPolicy:
     return RetryPolicy() if count is None else RetryPolicy(max_retries=count)
+
+
+# -- the default client
+
+_lock: Final = ForkSafeLock()
+_client: Client | None = None
+
+
+def set_default_client(client: Client | None) -> None:
+    """Let calls that name no client use *client*; None makes a new one when it is needed.
+
+    The one before stays its owner's to close.
+    """
+    global _client  # noqa: PLW0603  (the one thing here that is meant to be global)
+    with _lock.held():
+        _client = client
+
+
+def default_client() -> Client:
+    """Return the client that was set, or else one of the environment's providers."""
+    global _client  # noqa: PLW0603
+    with _lock.held():
+        if _client is None:
+            _client = Client.from_env()
+        return _client

@@ -9,8 +9,8 @@ per protocol, all of the same modules (`openai_chat`, `openai_responses`, `anthr
   `call_ids`, `tool_names`, `media`, `tool_schema` (schemas as each provider takes them), `tools`
   (freeform tools as functions, the tool choice), `caching` (where breakpoints go), `answer_format`
   (a format that the API does not enforce);
-* for responses: `answering` (what every stream machine needs), `blocks` (streams of numbered content
-  blocks), `native_json` (readers of JSON whose types no server guarantees), `failures` (errors of
-  every API, limits that headers state);
+* for responses: `answering` (what every stream machine needs), `blocks` (streams of numbered
+  content blocks), `native_json` (readers of JSON whose types no server guarantees), `failures`
+  (errors of every API, limits that headers state);
 * for both: `claude` and `claude_tools` (rules of Claude's models, whoever serves them).
 """

@@ -33,9 +33,9 @@ from llmcore.schema.events import (
     attach_native,
 )
 from llmcore.schema.json import JsonValue, ProviderMetadata
-from llmcore.schema.rate_limit import RateLimitInfo
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
+from llmcore.schema.usage import RateLimitInfo
 
 _DELTAS = frozenset({TextDelta, ReasoningDelta, ToolInputDelta})
 _STARTS: dict[type, str] = {TextStart: "text", ReasoningStart: "reasoning", ToolInputStart: "tool"}

@@ -31,8 +31,7 @@ from llmcore.routes.auth import NO_KEY, Auth, AuthContext
 from llmcore.routes.endpoint import Endpoint, EndpointContext
 from llmcore.routes.framing import Framing
 from llmcore.routes.http_request import HttpRequest, sendable, with_query
-from llmcore.routes.timeouts import Timeouts
-from llmcore.routes.transport import Http, TransportSpec
+from llmcore.routes.transport import Http, Timeouts, TransportSpec
 from llmcore.schema import json
 from llmcore.schema.changed import changed
 from llmcore.schema.diagnostics import Diagnostic

@@ -1,7 +1,7 @@
 """Frozen values, and nothing else: no I/O, no vendor, no imports from the rest of the library.
 
 In reading order: `json` (JSON as Python values), `errors` (one tree), `result`, `diagnostics`,
-`usage`, `estimate` (of tokens that were not counted), `rate_limit`, `content` (parts),
+`usage` (tokens, counted and estimated; rate limits), `content` (parts),
 `messages`, `tools`, `options`, `model`, `request`, `events`, `response`; `codec` converts all of
 them to JSON and back, `changed` copies them with other fields, without checks, and `secret_names`
 recognizes credentials by the names of headers and parameters.

@@ -34,8 +34,7 @@ from llmcore.schema.content import (
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import LLMError
 from llmcore.schema.json import JsonValue, ProviderMetadata, plain, plain_metadata
-from llmcore.schema.rate_limit import RateLimitInfo
-from llmcore.schema.usage import Usage
+from llmcore.schema.usage import RateLimitInfo, Usage
 
 if TYPE_CHECKING:  # it is made of events
     from llmcore.schema.response import LLMResponse

@@ -7,8 +7,7 @@ from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.events import FinishReason, Source
 from llmcore.schema.json import JsonValue, ProviderMetadata, plain_metadata
 from llmcore.schema.messages import Message
-from llmcore.schema.rate_limit import RateLimitInfo
-from llmcore.schema.usage import Usage
+from llmcore.schema.usage import RateLimitInfo, Usage
 
 
 @frozen(kw_only=True)

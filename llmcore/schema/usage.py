@@ -1,5 +1,6 @@
-"""Tokens and money, counted one way for every provider."""
+"""Tokens and money, counted one way for every provider; estimates; the limits of an account."""
 
+from datetime import datetime
 from typing import Self, TypeVar
 
 from attrs import field, frozen
@@ -107,3 +108,32 @@ def _sum(left: _Number | None, right: _Number | None) -> _Number | None:
     if left is None:
         return right
     return left if right is None else left + right
+
+
+# -- estimates
+
+CHARACTERS_PER_TOKEN = 4
+"""The usual rule of thumb for English text."""
+
+
+def estimated_tokens(characters: int) -> int:
+    """Return about how many tokens a text of so many characters has."""
+    return -(-characters // CHARACTERS_PER_TOKEN)
+
+
+# -- limits
+
+
+@frozen(kw_only=True)
+class RateLimitInfo:
+    """Limits and what is left of them, as response headers said; None where they did not.
+
+    The reset times are aware datetimes, in UTC.
+    """
+
+    requests_limit: int | None = None
+    requests_remaining: int | None = None
+    requests_reset_at: datetime | None = None
+    tokens_limit: int | None = None
+    tokens_remaining: int | None = None
+    tokens_reset_at: datetime | None = None

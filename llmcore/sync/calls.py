@@ -7,7 +7,8 @@ from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar, Unpack, cast, overload
 
 from llmcore.client.client import Client as AsyncClient
-from llmcore.generation import default_client, objects
+from llmcore.generation import objects
+from llmcore.generation import settings as call_settings
 from llmcore.generation.generate import generate as asynchronous_generate
 from llmcore.generation.results import GenerateResult
 from llmcore.generation.retry import RetryPolicy
@@ -184,7 +185,7 @@ def set_default_client(client: Client | AsyncClient | None) -> None:
 
     None makes a new one when it is needed. The one before stays its owner's to close.
     """
-    default_client.set_default_client(client.asynchronous if isinstance(client, Client) else client)
+    call_settings.set_default_client(client.asynchronous if isinstance(client, Client) else client)
 
 
 def retry(

@@ -9,7 +9,7 @@ from llmcore.client.http.transport import HttpClient
 from llmcore.client.middleware.chain import Middleware
 from llmcore.client.transport import Transport
 from llmcore.routes.route import PreparedRequest, ToolChoiceMode
-from llmcore.routes.timeouts import Timeouts
+from llmcore.routes.transport import Timeouts
 from llmcore.schema.errors import LLMError
 from llmcore.schema.model import Body_co, Model
 from llmcore.schema.request import LLMRequest

@@ -8,8 +8,7 @@ import anyio
 import anyio.lowlevel
 
 from llmcore.routes.http_request import HttpRequest, redact
-from llmcore.routes.timeouts import Timeouts
-from llmcore.routes.transport import WebSocket
+from llmcore.routes.transport import Timeouts, WebSocket
 from llmcore.testing.cassette import (
     AnyInteraction,
     Cassette,

@@ -19,8 +19,7 @@ from attrs import define, evolve, field
 from llmcore.client.transport import Exchange, OpensSockets, Transport
 from llmcore.client.websocket.connection import WebSocketDialer
 from llmcore.routes.http_request import HttpRequest
-from llmcore.routes.timeouts import Timeouts
-from llmcore.routes.transport import WebSocket
+from llmcore.routes.transport import Timeouts, WebSocket
 from llmcore.schema.errors import LLMError
 from llmcore.schema.json import loads
 from llmcore.testing.cassette import (

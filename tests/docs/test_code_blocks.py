@@ -9,7 +9,7 @@ import pytest
 
 from llmcore.client import client as client_module
 from llmcore.client.transports import Transports
-from llmcore.generation import default_client
+from llmcore.generation import settings
 from tests.docs.stand_in import StandIn
 from tests.support.servers.loopback import chat_handler, serve
 
@@ -51,7 +51,7 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
         return Transports(**given)  # type: ignore[arg-type]
 
     monkeypatch.setattr(client_module, "Transports", transports)
-    monkeypatch.setattr(default_client, "_client", None)
+    monkeypatch.setattr(settings, "_client", None)
 
 
 @pytest.mark.parametrize(("code", "needs", "output"), BLOCKS)

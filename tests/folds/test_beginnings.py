@@ -2,7 +2,7 @@
 
 import pytest
 
-from llmcore.folds.beginnings import says_something
+from llmcore.folds.grammar import says_something
 from llmcore.schema.errors import ServerError
 from llmcore.schema.events import ErrorEvent, LLMEvent, StepStart, StreamStart, TextStart
 

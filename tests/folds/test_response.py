@@ -43,10 +43,9 @@ from llmcore.schema.events import (
     ToolResult,
 )
 from llmcore.schema.messages import Message, Origin
-from llmcore.schema.rate_limit import RateLimitInfo
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.result import Failure, Success
-from llmcore.schema.usage import Usage
+from llmcore.schema.usage import RateLimitInfo, Usage
 from tests.support.strategies.values import bare_streams, framed, streams
 
 STOP = FinishReason("stop", "end_turn")

@@ -13,9 +13,14 @@ from llmcore.client.event_stream import EventStream
 from llmcore.client.middleware import Next
 from llmcore.folds.grammar import violations
 from llmcore.folds.segments import complete_segments
-from llmcore.generation.conditions import has_tool_call, step_count_is
 from llmcore.generation.generate import generate
-from llmcore.generation.results import GenerateResult, StepResult, total_usage
+from llmcore.generation.results import (
+    GenerateResult,
+    StepResult,
+    has_tool_call,
+    step_count_is,
+    total_usage,
+)
 from llmcore.generation.retry import RetryPolicy
 from llmcore.generation.settings import NextStep
 from llmcore.generation.stream import stream

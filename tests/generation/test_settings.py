@@ -16,7 +16,7 @@ from llmcore.generation.retry import RetryPolicy
 from llmcore.generation.settings import RunPlan, Settings
 from llmcore.generation.stream import stream
 from llmcore.generation.tool import Tool
-from llmcore.routes.timeouts import Timeouts
+from llmcore.routes.transport import Timeouts
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.messages import Message
 from llmcore.schema.options import CachePolicy, GenerationOptions, ReasoningOptions, ResponseFormat

@@ -11,8 +11,7 @@ from llmcore.client.local.server import LocalServers
 from llmcore.client.transport import Exchange
 from llmcore.client.transports import addressed
 from llmcore.routes.http_request import HttpRequest
-from llmcore.routes.timeouts import Timeouts
-from llmcore.routes.transport import Embedded
+from llmcore.routes.transport import Embedded, Timeouts
 from llmcore.testing import Recorded
 
 

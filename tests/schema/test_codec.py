@@ -14,10 +14,9 @@ from llmcore.schema.codec import from_json, to_json
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.messages import Message, Origin
 from llmcore.schema.model import Model
-from llmcore.schema.rate_limit import RateLimitInfo
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
-from llmcore.schema.usage import Usage
+from llmcore.schema.usage import RateLimitInfo, Usage
 from tests.support.strategies import values
 from tests.support.strategies.examples import costly
 

@@ -17,7 +17,7 @@ from llmcore.client.http.transport import HttpTransport
 from llmcore.protocols.failures.errors import error_from_response
 from llmcore.routes.github_credentials import PROVIDER
 from llmcore.routes.http_request import HttpRequest
-from llmcore.routes.timeouts import Timeouts
+from llmcore.routes.transport import Timeouts
 from llmcore.schema import json
 from llmcore.schema.errors import LLMError, NetworkError, RequestTimeoutError
 from llmcore.schema.json import JsonObject

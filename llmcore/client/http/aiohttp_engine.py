@@ -22,7 +22,7 @@ from llmcore.client.http.decompression import Inflated
 from llmcore.client.http.errors import translate
 from llmcore.client.http.wire import joined_headers, wire_headers, wire_url
 from llmcore.routes.http_request import HttpRequest
-from llmcore.routes.timeouts import Timeouts
+from llmcore.routes.transport import Timeouts
 from llmcore.schema.errors import NetworkError, RequestTimeoutError
 
 if TYPE_CHECKING:

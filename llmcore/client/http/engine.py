@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Final, Protocol
 
 from llmcore.routes.http_request import HttpRequest
-from llmcore.routes.timeouts import Timeouts
+from llmcore.routes.transport import Timeouts
 
 MAX_IDLE_CONNECTIONS: Final = 100
 """How many idle connections are kept for the next request."""

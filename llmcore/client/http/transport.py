@@ -11,7 +11,7 @@ from llmcore.client.http.engine import HttpEngine, HttpResponse
 from llmcore.client.http.options import HttpOptions
 from llmcore.client.pool import PerLoop
 from llmcore.routes.http_request import HttpRequest
-from llmcore.routes.timeouts import Timeouts
+from llmcore.routes.transport import Timeouts
 from llmcore.schema.errors import ConfigurationError, NetworkError
 
 if TYPE_CHECKING:

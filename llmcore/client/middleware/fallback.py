@@ -9,7 +9,7 @@ from attrs import evolve
 from llmcore.client.event_stream import EventStream
 from llmcore.client.middleware.chain import Next
 from llmcore.client.middleware.target import ModelChoice, target_of
-from llmcore.folds.beginnings import says_something
+from llmcore.folds.grammar import says_something
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import (
     AbortError,

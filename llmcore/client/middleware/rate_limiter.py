@@ -15,8 +15,8 @@ from llmcore.client.middleware.target import ModelChoice, TargetKey, by_model, t
 from llmcore.client.middleware.token_bucket import TokenBucket, per_minute, stated
 from llmcore.schema.errors import ConfigurationError, LLMError, RateLimitError
 from llmcore.schema.events import LLMEvent, StreamStart
-from llmcore.schema.rate_limit import RateLimitInfo
 from llmcore.schema.request import LLMRequest
+from llmcore.schema.usage import RateLimitInfo
 
 TokenEstimate: TypeAlias = Callable[[LLMRequest], int]
 """Returns about how many tokens a request will use, its answer included."""

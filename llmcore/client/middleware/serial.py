@@ -16,7 +16,7 @@ from typing import TypeVar
 import anyio
 import anyio.lowlevel
 
-from llmcore.client.loop_calls import loop_caller
+from llmcore.client.loop_task import loop_caller
 from llmcore.forking import start_anew_after_fork
 
 _T = TypeVar("_T")

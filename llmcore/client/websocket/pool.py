@@ -16,8 +16,7 @@ from llmcore.protocols.openai_responses.websocket_history import (
     terminal_event,
 )
 from llmcore.routes.http_request import HttpRequest
-from llmcore.routes.timeouts import Timeouts
-from llmcore.routes.transport import WebSocket
+from llmcore.routes.transport import Timeouts, WebSocket
 from llmcore.schema.errors import NetworkError
 
 Key = tuple[str, frozenset[tuple[str, str]]]

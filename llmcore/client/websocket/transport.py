@@ -23,8 +23,7 @@ from llmcore.protocols.openai_responses.websocket_history import (
     terminal_event,
 )
 from llmcore.routes.http_request import HttpRequest, redact
-from llmcore.routes.timeouts import Timeouts
-from llmcore.routes.transport import WebSocket
+from llmcore.routes.transport import Timeouts, WebSocket
 from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import LLMError, NetworkError, RequestTimeoutError, StreamError

@@ -15,18 +15,20 @@ https://api-docs.deepseek.com/quick_start/error_codes, https://console.groq.com/
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from html import unescape
 from types import MappingProxyType
+from typing import Final
 
 from attrs import evolve, frozen
 
 from llmcore.protocols.failures.context_length import is_context_overflow, token_counts
 from llmcore.protocols.failures.error_body import ErrorFacts, folded, read_error
 from llmcore.protocols.failures.rate_limit import lowered, retry_after
+from llmcore.protocols.native_json import text_or_json
 from llmcore.schema import errors, json
-from llmcore.schema.errors import LLMError
-from llmcore.schema.json import JsonValue
+from llmcore.schema.errors import InvalidRequestError, LLMError
+from llmcore.schema.json import JsonObject, JsonValue
 
 __all__ = ["error_from_body", "error_from_response", "retry_after"]
 
@@ -337,3 +339,25 @@ def _text_message(text: str, status: int | None) -> str:
     if text:
         return text
     return "the provider gave no message" if status is None else f"HTTP {status} without a message"
+
+
+# -- fields that a server rejects by name
+
+_SEARCHED: Final = 10_000
+"""Characters of an error body that are searched for a name."""
+
+
+def rejected_field(error: LLMError, body: JsonObject, optional: Iterable[str]) -> str | None:
+    """Return which of the *optional* fields of *body* the server rejects; None for another error.
+
+    The request can be sent again without that field. Example of such an error (vLLM, 400):
+    `{"message": "Stream options can only be defined when stream=True", "param": "stream_options"}`.
+    """
+    if not isinstance(error, InvalidRequestError):
+        return None
+    text = f"{error.message} {error.error_code or ''} {text_or_json(error.raw)[:_SEARCHED]}"
+    for name in optional:
+        words = re.escape(name).replace("_", "[_ ]")
+        if name in body and re.search(rf"(?<!\w){words}(?!\w)", text, re.IGNORECASE):
+            return name
+    return None

@@ -25,7 +25,7 @@ from email.utils import parsedate_to_datetime
 from attrs import define
 
 from llmcore.schema.json import JsonValue
-from llmcore.schema.rate_limit import RateLimitInfo
+from llmcore.schema.usage import RateLimitInfo
 
 # -- Waiting ----------------------------------------------------------------------------
 

@@ -24,8 +24,7 @@ from llmcore.client.http.transport import HttpTransport
 from llmcore.routes.http_request import HttpRequest
 from llmcore.routes.openai_compatible import OpenAICompatible
 from llmcore.routes.route import RouteDefaults
-from llmcore.routes.timeouts import Timeouts
-from llmcore.routes.transport import Http
+from llmcore.routes.transport import Http, Timeouts
 from llmcore.schema.errors import (
     ConfigurationError,
     InvalidRequestError,

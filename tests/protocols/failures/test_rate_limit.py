@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from llmcore.protocols.failures.errors import error_from_body
 from llmcore.protocols.failures.rate_limit import duration_s, rate_limit_from, retry_after
 from llmcore.schema.json import JsonValue
-from llmcore.schema.rate_limit import RateLimitInfo
+from llmcore.schema.usage import RateLimitInfo
 
 DATE = "Wed, 21 Oct 2015 07:28:00 GMT"
 

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from llmcore.protocols import openai_chat
-from llmcore.protocols.failures.errors import error_from_response
-from llmcore.protocols.failures.rejected_fields import rejected_field
+from llmcore.protocols.failures.errors import error_from_response, rejected_field
 from llmcore.schema import json
 from llmcore.schema.errors import LLMError
 from tests.support.wire.chat import ASKED, body

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from llmcore.schema import errors, events
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.events import LLMEvent
-from llmcore.schema.rate_limit import RateLimitInfo
 from llmcore.schema.response import LLMResponse
-from llmcore.schema.usage import Usage
+from llmcore.schema.usage import RateLimitInfo, Usage
 from tests.support.strategies.requests import (
     assistant_messages,
     call_kinds,
