@@ -33,13 +33,20 @@ test-all: $(STAMP)-dev ## the tests on every supported Python of this machine
 fuzz: $(STAMP)-dev ## the property tests with other examples each time; make test has the same ones always
 	$(BIN)/python -m pytest $(PARALLEL) -m hypothesis --hypothesis-profile=many
 
-test-clients: $(STAMP)-dev $(CLIENTS)/node_modules/.package-lock.json ## npm's openai, the AI SDK and Codex against the gateway
+test-clients: $(STAMP)-dev $(CLIENTS)/node_modules/.package-lock.json $(STAMP)-aider $(STAMP)-langchain ## clients of others against the gateway: SDKs, the AI SDK, LangChain, coding agents
 	@$(BIN)/llmcore local install
-	$(BIN)/python -m pytest tests/clients
+	AIDER_BIN=$(abspath $(VENV)-aider/bin) LANGCHAIN_PYTHON=$(abspath $(VENV)-langchain/bin/python) \
+	  $(BIN)/python -m pytest tests/clients
 
 $(CLIENTS)/node_modules/.package-lock.json: $(CLIENTS)/package-lock.json
 	@command -v npm > /dev/null || { echo "npm is missing: install Node.js 20 or newer" >&2; exit 1; }
 	npm ci --prefix $(CLIENTS) --ignore-scripts --no-audit --no-fund --loglevel=error
+	npm rebuild --prefix $(CLIENTS) --loglevel=error @anthropic-ai/claude-code opencode-ai
+	@touch $@
+
+$(STAMP)-aider $(STAMP)-langchain: $(STAMP)-%: tests/clients/py/%.txt
+	@test -d $(VENV)-$* || $(PYTHON) -m venv $(VENV)-$*
+	@$(VENV)-$*/bin/python -m pip install --quiet --disable-pip-version-check -r $<
 	@touch $@
 
 lint: $(STAMP)-dev

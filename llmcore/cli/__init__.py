@@ -4,8 +4,8 @@
 order: `commands` (all commands of `llmcore`), each a module with `add_parser(commands)` and
 `run(args)`, which returns the exit code: `ask`, `prepare`, `providers`, `models`, `login`, `local`
 and `sessions`; `request_options` (what `ask` and `prepare` are told), `conversation` (where
-`ask --session` goes on); `openbridge` and `gateway` (the other program); `program` (what all share:
-streams, exit codes, and how a program ends).
+`ask --session` goes on); `openbridge`, `gateway` and `gateway_clients` (the other program);
+`program` (what all share: streams, exit codes, and how a program ends).
 """
 
 from collections.abc import Sequence

@@ -1,11 +1,16 @@
-"""The command line `openbridge`: `serve` runs the gateway, `replay` runs recorded requests.
+"""The command line `openbridge`.
 
-Both are configured by `OPENBRIDGE_` variables and a `.env` file; options win over them.
+`serve` runs the gateway, `run` runs it for one program, and `replay` runs recorded requests. All
+are configured by `OPENBRIDGE_` variables and a `.env` file; options win over them.
 """
 
 import argparse
 import json
 import os
+import secrets
+import signal
+import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +19,14 @@ import anyio
 from attrs import evolve
 
 from llmcore.bridge.config import GatewaySettings, StateSettings, read_environment, settings_from
+from llmcore.cli.gateway_clients import (
+    ANY_KEY,
+    OTHERS_KEYS,
+    Address,
+    command,
+    instructions,
+    variables,
+)
 from llmcore.cli.program import json_output, json_text
 from llmcore.client.transport import Transport
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError
@@ -31,7 +44,7 @@ _RECORDED_URL = "http://recorded.invalid/v1"
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     made = argparse.ArgumentParser(
-        prog="openbridge", description="The Responses API in front of any provider."
+        prog="openbridge", description="Any client of an LLM API in front of any provider."
     )
     made.add_argument("--version", action="version", version=f"openbridge {VERSION}")
     commands = made.add_subparsers(required=True, metavar="COMMAND")
@@ -40,6 +53,13 @@ def parser() -> argparse.ArgumentParser:
     serve.add_argument("--port", help="the port; 0 takes a free one (OPENBRIDGE_PORT)")
     _add_common(serve)
     serve.set_defaults(run=_serve)
+    run = commands.add_parser(
+        "run", help="run a program, such as claude or codex, with a gateway of its own"
+    )
+    run.add_argument("--model", help="the model that the program is to ask for")
+    _add_common(run)
+    run.add_argument("words", nargs=argparse.REMAINDER, metavar="-- PROGRAM ...")
+    run.set_defaults(run=_run_program)
     replay = commands.add_parser("replay", help="run recorded requests and print their events")
     replay.add_argument("file", type=Path, help="a request's JSON body, or a cassette of requests")
     replay.add_argument(
@@ -76,8 +96,68 @@ def _settings(args: argparse.Namespace, **more: str) -> GatewaySettings:
 def _serve(args: argparse.Namespace) -> int:
     from llmcore.bridge.http.server import run
 
-    run(_settings(args))
+    settings = _settings(args)
+
+    def announce(url: str) -> None:
+        print(_welcome(settings, url))
+
+    run(settings, announce=announce if sys.stdout.isatty() else None)
     return 0
+
+
+def _welcome(settings: GatewaySettings, url: str) -> str:
+    """Return what people read when the gateway starts."""
+    key = "YOUR_KEY" if settings.client_api_keys else ANY_KEY
+    curl = f"curl {url}/v1/models" + (
+        f" -H 'authorization: Bearer {key}'" if settings.client_api_keys else ""
+    )
+    return (
+        f"OpenBridge {VERSION} at {url}, in front of {settings.upstream}\n"
+        "Responses, Chat Completions, Messages and generateContent, for any client:\n\n"
+        f"{instructions(Address(root=url, key=key))}\n\n"
+        f"Models: {curl}"
+    )
+
+
+# -- run
+
+
+def _run_program(args: argparse.Namespace) -> int:
+    """Run a program with a gateway on a free port; the exit code is the program's."""
+    from llmcore.bridge.http.server import running_beside
+
+    words = args.words[1:] if args.words[:1] == ["--"] else args.words
+    if not words:
+        raise InvalidRequestError("name the program: openbridge run -- claude")
+    key = f"ob-{secrets.token_hex(16)}"
+    settings = _settings(
+        args,
+        OPENBRIDGE_HOST="127.0.0.1",
+        OPENBRIDGE_PORT="0",
+        OPENBRIDGE_CLIENT_API_KEY=key,
+        OPENBRIDGE_LOG_LEVEL=os.environ.get("OPENBRIDGE_LOG_LEVEL", "error"),
+    )
+    with running_beside(settings) as url:
+        address = Address(root=url, key=key, model=args.model)
+        environ = {name: value for name, value in os.environ.items() if name not in OTHERS_KEYS}
+        return _child(command(words, address), {**environ, **variables(address)})
+
+
+def _child(words: Sequence[str], environ: Mapping[str, str]) -> int:
+    """Run *words* to its end. Ctrl-C is the program's to handle; SIGTERM is passed on to it."""
+    try:
+        child = subprocess.Popen(words, env=environ)  # noqa: S603  (the user names the program)
+    except OSError as error:
+        message = f"{words[0]} cannot be run: {error.strerror or error}"
+        raise ConfigurationError(message, cause=error) from error
+    interrupts = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    terminations = signal.signal(signal.SIGTERM, lambda *_: child.terminate())
+    try:
+        code = child.wait()
+    finally:
+        signal.signal(signal.SIGINT, interrupts)
+        signal.signal(signal.SIGTERM, terminations)
+    return code if code >= 0 else 128 - code
 
 
 # -- replay

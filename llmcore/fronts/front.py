@@ -82,7 +82,7 @@ class ReadRequest(Generic[Context]):
     context: Context
     streaming: bool
     diagnostics: tuple[Diagnostic, ...] = ()
-    """What reading it lost, changed or invented."""
+    """Everything that reading it lost, changed or invented."""
 
 
 # -- answers
@@ -90,7 +90,7 @@ class ReadRequest(Generic[Context]):
 
 @frozen(kw_only=True)
 class AnswerInfo:
-    """What an answer says of itself that no event brings."""
+    """The fields of an answer that no event brings."""
 
     id: str
     created_at: int

@@ -1,4 +1,4 @@
-"""npm's `ai` with `@ai-sdk/openai` and `@ai-sdk/open-responses` against `openbridge serve`."""
+"""npm's `ai` with each of its providers against `openbridge serve`."""
 
 from typing import Any
 
@@ -10,9 +10,12 @@ from tests.support.servers.client_gateway import Bridge
 from tests.support.servers.client_upstream import CITIES, SIGNATURES
 
 PROVIDERS = ["openai", "open-responses"]
+"""Those that speak Responses."""
+OTHERS = ["openai-chat", "openai-compatible", "anthropic", "google"]
 TEXT = 'That is: {"weather":"Oslo: sunny"}{"weather":"Rome: sunny"}'
 
 both = pytest.mark.parametrize("provider", PROVIDERS)
+every = pytest.mark.parametrize("provider", [*PROVIDERS, *OTHERS])
 
 
 def ask(bridge: Bridge, name: str, provider: str = "openai") -> Any:
@@ -33,7 +36,7 @@ def signatures(bridge: Bridge) -> list[str]:
     ]
 
 
-@both
+@every
 def test_create(bridge: Bridge, provider: str) -> None:
     """`generateText`, instructions included."""
     made = ask(bridge, "create", provider)
@@ -43,7 +46,7 @@ def test_create(bridge: Bridge, provider: str) -> None:
     assert [one["role"] for one in sent(bridge)["messages"]] == ["system", "user"]
 
 
-@both
+@every
 def test_stream(bridge: Bridge, provider: str) -> None:
     """`streamText`; its checks of every event pass."""
     made = ask(bridge, "stream", provider)
@@ -52,7 +55,7 @@ def test_stream(bridge: Bridge, provider: str) -> None:
     assert made["types"].count("text-delta") == 2
 
 
-@both
+@every
 def test_object(bridge: Bridge, provider: str) -> None:
     """`Output.object` becomes a schema that the upstream holds to."""
     assert ask(bridge, "object", provider) == {"object": {"yes": True}}
@@ -81,6 +84,15 @@ def test_tools_without_store(bridge: Bridge) -> None:
 def test_tools_of_open_responses(bridge: Bridge) -> None:
     """It sends everything again, and asks for nothing encrypted."""
     made = ask(bridge, "tools", "open-responses")
+
+    assert (made["called"], made["text"]) == (list(CITIES), TEXT)
+
+
+@pytest.mark.parametrize("provider", OTHERS)
+@pytest.mark.parametrize("name", ["tools", "tools_streamed"])
+def test_tools_of_other_apis(bridge: Bridge, provider: str, name: str) -> None:
+    """Chat, Messages and generateContent, whole and streamed."""
+    made = ask(bridge, name, provider)
 
     assert (made["called"], made["text"]) == (list(CITIES), TEXT)
 

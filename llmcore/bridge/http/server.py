@@ -4,6 +4,9 @@ import asyncio
 import logging
 import os
 import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from llmcore.bridge.config import GatewaySettings
@@ -14,17 +17,51 @@ from llmcore.version import VERSION
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
-    from uvicorn import Config
+    from uvicorn import Config, Server
 
 _BACKLOG = 2048
 _IDLE_CONNECTION_S = 75
 
 
-def run(settings: GatewaySettings, *, registered_tools: tuple[RegisteredTool, ...] = ()) -> None:
+def run(
+    settings: GatewaySettings,
+    *,
+    registered_tools: tuple[RegisteredTool, ...] = (),
+    announce: Callable[[str], None] | None = None,
+) -> None:
     """Serve until SIGINT or SIGTERM; running answers are finished first.
+
+    *announce* is called with the gateway's URL, without a path, once the address is taken.
+    Raises ConfigurationError if the settings cannot work or the address is taken.
+    """
+    with _bound(settings, registered_tools) as (uvicorn_server, listener, url):
+        log(logging.INFO, "listening", url=f"{url}/v1", version=VERSION)
+        if announce is not None:
+            announce(url)
+        uvicorn_server.run(sockets=[listener])
+
+
+@contextmanager
+def running_beside(settings: GatewaySettings) -> Iterator[str]:
+    """Serve in a thread for the block, and yield the gateway's URL, without a path.
 
     Raises ConfigurationError if the settings cannot work or the address is taken.
     """
+    with _bound(settings, ()) as (uvicorn_server, listener, url):
+        thread = threading.Thread(target=uvicorn_server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        try:
+            yield url
+        finally:
+            uvicorn_server.should_exit = True
+            thread.join()
+
+
+@contextmanager
+def _bound(
+    settings: GatewaySettings, registered_tools: tuple[RegisteredTool, ...]
+) -> Iterator[tuple["Server", socket.socket, str]]:
+    """Return the server, the socket that it is to listen on, and its URL."""
     try:
         import uvicorn
 
@@ -36,11 +73,10 @@ def run(settings: GatewaySettings, *, registered_tools: tuple[RegisteredTool, ..
     set_up(settings.log_level)
     service = Service.from_settings(settings, registered_tools=registered_tools)
     with listening(settings.host, settings.port) as listener:
-        port = listener.getsockname()[1]
         bare = settings.host.strip("[]")
         host = f"[{bare}]" if ":" in bare else bare
-        log(logging.INFO, "listening", url=f"http://{host}:{port}/v1", version=VERSION)
-        uvicorn.Server(uvicorn_config(make_app(service), settings)).run(sockets=[listener])
+        url = f"http://{host}:{listener.getsockname()[1]}"
+        yield uvicorn.Server(uvicorn_config(make_app(service), settings)), listener, url
 
 
 def uvicorn_config(app: "ASGIApp", settings: GatewaySettings) -> "Config":

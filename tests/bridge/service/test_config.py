@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from llmcore.bridge import config
 from llmcore.bridge.config import GatewaySettings, is_loopback, read_environment, settings_from
 from llmcore.schema.errors import ConfigurationError
 
@@ -12,12 +13,38 @@ def test_nothing_set_is_a_gateway_for_this_machine() -> None:
     """The defaults listen on loopback and keep responses in SQLite."""
     settings = settings_from({})
 
-    assert (settings.host, settings.upstream, settings.is_public) == (
-        "127.0.0.1",
-        "openrouter",
-        False,
-    )
+    assert (settings.host, settings.upstream, settings.is_public) == ("127.0.0.1", "local", False)
     assert settings.state.backend == "sqlite"
+
+
+@pytest.mark.parametrize(
+    ("environ", "upstream"),
+    [
+        ({"ANTHROPIC_API_KEY": "k"}, "anthropic"),
+        ({"OPENROUTER_API_KEY": "k"}, "openrouter"),
+        ({"GROQ_API_KEY": "k", "OPENAI_API_KEY": "k"}, "openai"),
+        ({"OPENAI_API_KEY": "k", "OPENBRIDGE_UPSTREAM": "local"}, "local"),
+        (
+            {"OPENAI_API_KEY": "k", "OPENBRIDGE_UPSTREAM_BASE_URL": "http://127.0.0.1:1/v1"},
+            "openai-compatible",
+        ),
+    ],
+)
+def test_the_upstream_is_the_first_provider_with_a_key(
+    environ: dict[str, str], upstream: str
+) -> None:
+    """Unless one is named."""
+    assert settings_from(environ).upstream == upstream
+
+
+def test_nothing_to_serve_is_an_error_that_says_what_to_set(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Neither a key nor the local model's package."""
+    monkeypatch.setattr(config, "find_spec", lambda _name: None)
+
+    with pytest.raises(ConfigurationError, match="no upstream is configured"):
+        settings_from({})
 
 
 REDIS = {"OPENBRIDGE_STATE_BACKEND": "redis", "OPENBRIDGE_REDIS_URL": "redis://x"}

@@ -1,20 +1,32 @@
-// The AI SDK with its OpenAI provider, and with its provider for Open Responses.
+// The AI SDK with its providers for OpenAI, Open Responses, Chat servers, Anthropic and Google.
+import { createAnthropic } from "@ai-sdk/anthropic";
+import { createGoogleGenerativeAI } from "@ai-sdk/google";
 import { createOpenAI } from "@ai-sdk/openai";
+import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { createOpenResponses } from "@ai-sdk/open-responses";
 import { generateText, isStepCount, Output, streamText, tool } from "ai";
 import { z } from "zod";
 import { run } from "./scene.mjs";
 
-const openai = createOpenAI({ baseURL: process.env.BASE_URL, apiKey: process.env.API_KEY });
-const openResponses = createOpenResponses({
-  name: "gateway",
-  url: `${process.env.BASE_URL}/responses`,
-  apiKey: process.env.API_KEY,
-});
-const model =
-  process.env.PROVIDER === "open-responses"
-    ? openResponses(process.env.MODEL)
-    : openai.responses(process.env.MODEL);
+const { BASE_URL: baseURL, API_KEY: apiKey, MODEL, PROVIDER } = process.env;
+const models = {
+  openai: () => createOpenAI({ baseURL, apiKey }).responses(MODEL),
+  "open-responses": () =>
+    createOpenResponses({ name: "gateway", url: `${baseURL}/responses`, apiKey })(MODEL),
+  "openai-chat": () => createOpenAI({ baseURL, apiKey }).chat(MODEL),
+  "openai-compatible": () =>
+    createOpenAICompatible({
+      name: "gateway",
+      baseURL,
+      apiKey,
+      includeUsage: true,
+      supportsStructuredOutputs: true,
+    })(MODEL),
+  anthropic: () => createAnthropic({ baseURL, apiKey })(MODEL),
+  google: () =>
+    createGoogleGenerativeAI({ baseURL: baseURL.replace(/\/v1$/, "/v1beta"), apiKey })(MODEL),
+};
+const model = models[PROVIDER ?? "openai"]();
 
 const tools = {
   get_weather: tool({

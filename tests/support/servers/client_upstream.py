@@ -1,6 +1,7 @@
 """A Chat server for clients of the gateway: it answers by what the request asks and offers."""
 
 import json
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -44,9 +45,13 @@ def answer(received: Received) -> Answer:
         return streamed([chat_chunk(delta={"content": "Hel"})], cut=True)
     if "Write a summary" in asked:
         return streamed([*_thought(0), *chat_stream(["They said ", "hello."])])
+    if "in one block" in asked:
+        return streamed(chat_stream(["made.txt\n```\nfrom ", "text alone\n```\n"]))
     if "response_format" in body:
         return streamed(chat_stream(['{"yes":', " true}"]))
     results = results_since_question(body)
+    if _task(body):
+        results = [text_of(one) for one in body["messages"] if one["role"] == "tool"]
     if call := _call(body, asked, len(results)):
         return streamed(call)
     return streamed(chat_stream(["That is: ", *results] if results else ["Hel", "lo"]))
@@ -88,6 +93,8 @@ def _call(body: Any, asked: str, results: int) -> list[bytes | float] | None:
     if "weather" in asked and offered(body, "get_weather") and results < len(CITIES):
         arguments = json.dumps({"city": CITIES[results]})
         return [*_thought(results), *tool_script((f"call_{results}", "get_weather", arguments))]
+    if task := _task(body):
+        return _next_step(body, task)
     if results:
         return None
     for word, tool, given in _CALLS:
@@ -103,6 +110,52 @@ _CALLS: tuple[tuple[str, str, dict[str, str]], ...] = (
     ("patch", "apply_patch", {"input": PATCH}),
 )
 """What a question asks for, the tool that does it, and the arguments."""
+
+
+# -- a task of several steps, for agents with tools of their own
+
+
+def _task(body: Any) -> str | None:
+    """Return the words `Read A, write B and run the command.` of the user, if there are any.
+
+    Agents send reminders as words of the user too, so the last ones need not be these.
+    """
+    users = [text_of(one) for one in body["messages"] if one["role"] == "user"]
+    tasks = (text for text in users if "write " in text and "run the command" in text)
+    return next(tasks, None)
+
+
+_STEPS: tuple[frozenset[str], ...] = (
+    frozenset({"Read", "read_file", "read"}),
+    frozenset({"Write", "write_file", "write"}),
+    frozenset({"Bash", "run_shell_command", "bash"}),
+)
+"""The tools of one step each, by the names that agents give them."""
+
+
+def _next_step(body: Any, task: str) -> list[bytes | float] | None:
+    """Return the call of the next step, with arguments by the names in the tool's schema."""
+    results = sum(one["role"] == "tool" for one in body["messages"])
+    if results >= len(_STEPS):
+        return None
+    tools = {tool["function"]["name"]: tool["function"] for tool in body.get("tools", ())}
+    name = next((name for name in tools if name in _STEPS[results]), None)
+    if name is None:
+        return None
+    read, written = re.findall(r"/[^\s,]+\.txt", task)[:2]
+    path = read if results == 0 else written
+    values = {
+        "file_path": path,
+        "filePath": path,
+        "absolute_path": path,
+        "path": path,
+        "content": "from an agent",
+        "command": f"cat {written}",
+        "description": "Show the file",
+    }
+    fields = tools[name]["parameters"].get("properties", {})
+    given = {field: values[field] for field in fields if field in values}
+    return tool_script((f"call_{results}", name, json.dumps(given)))
 
 
 def _thought(turn: int) -> list[bytes | float]:

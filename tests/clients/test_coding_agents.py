@@ -1,0 +1,65 @@
+"""Coding agents against `openbridge serve`: a task of three tools, each over its own API."""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.programs.coding_agents import AgentRun, aider, claude_code, gemini_cli, opencode
+from tests.support.servers.client_gateway import Bridge
+from tests.support.servers.client_upstream import text_of
+
+AGENTS: dict[str, Callable[[Path, str, str], AgentRun]] = {
+    "claude-code": claude_code,
+    "gemini-cli": gemini_cli,
+    "opencode-chat": partial(opencode, package="@ai-sdk/openai-compatible"),
+    "opencode-messages": partial(opencode, package="@ai-sdk/anthropic"),
+    "opencode-gemini": partial(opencode, package="@ai-sdk/google"),
+}
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_an_agent_reads_writes_and_runs_a_command(
+    bridge: Bridge, tmp_path: Path, name: str
+) -> None:
+    """Each result reaches the upstream, the file is there, and the last text is shown."""
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "old.txt").write_text("before the agent")
+    task = f"Read {project}/old.txt, write {project}/made.txt and run the command."
+
+    run = AGENTS[name](tmp_path, bridge.url, task)
+
+    results = _results(bridge)
+    assert run.code == 0, run
+    assert (project / "made.txt").read_text() == "from an agent", run
+    assert "before the agent" in results[0]
+    assert "from an agent" in results[-1]
+    assert "That is:" in run.output
+    assert _failed_requests(bridge) == []
+
+
+def test_aider_writes_a_file_from_text_alone(bridge: Bridge, tmp_path: Path) -> None:
+    """It sends no tools; the file is in the answer."""
+    run = aider(tmp_path, bridge.url, "Make the file in one block.")
+
+    assert run.code == 0, run
+    assert (run.project / "made.txt").read_text() == "from text alone\n", run
+    assert _failed_requests(bridge) == []
+
+
+def _results(bridge: Bridge) -> list[str]:
+    """Return the results of tools that the upstream got with the request that has most."""
+    bodies: list[Any] = [one.json for one in bridge.upstream.received if one.json]
+    found = [
+        [text_of(one) for one in body.get("messages", ()) if one["role"] == "tool"]
+        for body in bodies
+    ]
+    return max(found, key=len, default=[])
+
+
+def _failed_requests(bridge: Bridge) -> list[Any]:
+    asked = [line for line in bridge.lines() if line["event"] == "request"]
+    return [line for line in asked if line["status"] >= 400]
