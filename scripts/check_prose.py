@@ -17,13 +17,9 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[1]
 
 NOT_YET = {
-    "llmcore/cli",
     "llmcore/client",
-    "llmcore/folds",
     "llmcore/generation",
     "llmcore/protocols",
-    "llmcore/schema",
-    "llmcore/sync",
 }
 
 ANYWHERE = {

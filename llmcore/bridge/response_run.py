@@ -22,7 +22,7 @@ from llmcore.bridge.state.store import ResponseStore, StateUnavailableError
 from llmcore.client.client import Client
 from llmcore.client.event_stream import EventStream
 from llmcore.client.large_requests import is_large, off_the_loop
-from llmcore.folds.grammar import says_something
+from llmcore.folds.grammar import has_content
 from llmcore.fronts.errors import FrontError, from_llm_error, state_unavailable
 from llmcore.fronts.front import AnswerWriter, Event
 from llmcore.fronts.openai_responses.state import Record
@@ -331,4 +331,4 @@ def _plain_failure(batch: Sequence[LLMEvent]) -> LLMError | None:
     """Return the error of a call that failed before it said anything."""
     if not batch or not isinstance(last := batch[-1], ErrorEvent):
         return None
-    return None if says_something(batch) else last.error
+    return None if has_content(batch) else last.error

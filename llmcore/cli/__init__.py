@@ -1,11 +1,11 @@
 """The command lines `llmcore` (and `python -m llmcore.cli`: `__main__`) and `openbridge`.
 
-`main` is what `llmcore` runs. It imports nothing else before it can handle Ctrl-C. In reading
+`main` is the entry point of `llmcore`; it imports nothing before it can handle Ctrl-C. In reading
 order: `commands` (all commands of `llmcore`), each a module with `add_parser(commands)` and
 `run(args)`, which returns the exit code: `ask`, `prepare`, `providers`, `models`, `login`, `local`
-and `sessions`; `request_options` (what `ask` and `prepare` are told), `conversation` (where
-`ask --session` goes on); `openbridge`, `gateway` and `gateway_clients` (the other program);
-`program` (what all share: streams, exit codes, and how a program ends).
+and `sessions`; `request_options` (the options of `ask` and `prepare`), `conversation` (the history
+of `ask --session`); `openbridge`, `gateway` and `gateway_clients` (the other program); `program` (shared by all:
+streams, exit codes, and how a program ends).
 """
 
 from collections.abc import Sequence

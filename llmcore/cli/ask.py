@@ -1,4 +1,4 @@
-"""`llmcore ask`: one question, the answer as it comes."""
+"""`llmcore ask`: send a prompt and print the answer while it is streamed."""
 
 import argparse
 import json
@@ -37,24 +37,24 @@ _DIM, _PLAIN = "\x1b[2m", "\x1b[0m"
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the command."""
-    parser = commands.add_parser("ask", help="ask a model and show the answer as it comes")
+    """Add the `ask` command."""
+    parser = commands.add_parser("ask", help="ask a model and print its answer as it arrives")
     add_request_options(parser)
     parser.add_argument("--json", action="store_true", help="print events as JSON lines")
     parser.add_argument(
-        "--session", metavar="NAME", help="go on with this conversation, and keep the answer"
+        "--session", metavar="NAME", help="continue this conversation and store the answer"
     )
     parser.add_argument("-q", "--quiet", action="store_true", help="print the answer only")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Ask, and return the exit code."""
+    """Send the prompt, print the answer, and return the exit code."""
     client = make_client()
     request = read_request(args, client)
     if args.session is None:
         return anyio.run(_ask, client, request, args)
-    return anyio.run(_ask_on, client, self_contained(request), args)
+    return anyio.run(_ask_in_session, client, self_contained(request), args)
 
 
 async def _ask(client: Client, request: LLMRequest, args: argparse.Namespace) -> int:
@@ -62,8 +62,8 @@ async def _ask(client: Client, request: LLMRequest, args: argparse.Namespace) ->
     return code
 
 
-async def _ask_on(client: Client, question: LLMRequest, args: argparse.Namespace) -> int:
-    """Ask within a stored conversation; only a whole answer is kept, with its question."""
+async def _ask_in_session(client: Client, question: LLMRequest, args: argparse.Namespace) -> int:
+    """Ask within a stored conversation; only a complete answer is stored, with its question."""
     async with open_store(os.environ) as store:
         conversation = await StoredConversation.read(store, args.session)
         code, result = await _answer(client, conversation.asking(question), args)
@@ -75,7 +75,7 @@ async def _ask_on(client: Client, question: LLMRequest, args: argparse.Namespace
 async def _answer(
     client: Client, request: LLMRequest, args: argparse.Namespace
 ) -> tuple[int, Result[LLMResponse, LLMError]]:
-    """Print the answer as it comes, and return the exit code and the whole of it."""
+    """Print the answer as it arrives; return the exit code and the complete result."""
     printer = (
         _JsonPrinter(json_output())
         if args.json
@@ -112,7 +112,7 @@ def _mapping(value: object) -> dict[str, object]:
 
 
 class _TextPrinter:
-    """Prints the answer's text; reasoning dimmed, diagnostics and the cost on stderr."""
+    """Prints the answer's text, reasoning dimmed; diagnostics, usage and cost go to stderr."""
 
     def __init__(self, out: TextIO, *, quiet: bool, streamed: bool) -> None:
         self._out = out
@@ -163,7 +163,7 @@ class _TextPrinter:
             self._first = time.monotonic()
 
     def _aside(self, text: str) -> None:
-        """Write what is not the answer itself: dimmed in a terminal, to stderr if piped."""
+        """Write reasoning: dimmed in a terminal, to stderr if stdout is piped."""
         if self._quiet:
             return
         if self._colour:
@@ -188,8 +188,8 @@ class _TextPrinter:
 def describe(usage: Usage, cost: float | None, started: float, first: float | None) -> str:
     """Return tokens, cost, speed and time of an answer that ends now.
 
-    *first* is the time of its first text; None leaves the speed out, since an answer that comes
-    in one piece has none.
+    *first* is the time of its first text. None omits the speed, as for an answer that was not
+    streamed.
     """
     now = time.monotonic()
     facts = [f"{usage.input_tokens or 0} tokens in", f"{usage.output_tokens or 0} out"]

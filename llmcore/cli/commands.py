@@ -7,12 +7,12 @@ from llmcore.version import VERSION
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the parser of the command line."""
-    made = argparse.ArgumentParser(
+    """Return the argument parser of `llmcore`."""
+    parser_ = argparse.ArgumentParser(
         prog="llmcore", description="Ask any LLM provider through one functional core."
     )
-    made.add_argument("--version", action="version", version=f"llmcore {VERSION}")
-    commands = made.add_subparsers(required=True, metavar="COMMAND")
+    parser_.add_argument("--version", action="version", version=f"llmcore {VERSION}")
+    commands = parser_.add_subparsers(required=True, metavar="COMMAND")
     for command in (ask, prepare, providers, models, login, local, sessions):
         command.add_parser(commands)
-    return made
+    return parser_

@@ -1,4 +1,4 @@
-"""Stored conversations: where they are kept, and how `ask --session` continues one."""
+"""The stored conversations of `ask --session`: which store, reading and appending."""
 
 from collections.abc import Mapping
 from typing import Self
@@ -20,10 +20,10 @@ _VARIABLE = "LLMCORE_SESSIONS"
 
 
 def open_store(environ: Mapping[str, str]) -> SessionStore:
-    """Return the store that `LLMCORE_SESSIONS` names, or the user's own file.
+    """Return the store that `LLMCORE_SESSIONS` names, or the file in the user's data directory.
 
     The variable holds the path of an SQLite file, or the URL of a Redis server.
-    ConfigurationError for what is neither.
+    Raises ConfigurationError for anything else.
     """
     place = environ.get(_VARIABLE, "").strip()
     scheme, is_url, _ = place.partition("://")
@@ -32,7 +32,7 @@ def open_store(environ: Mapping[str, str]) -> SessionStore:
 
         return RedisStore(place)
     if is_url:
-        message = f"{_VARIABLE} is no file and no URL of a Redis server, such as redis://localhost"
+        message = f"{_VARIABLE} must be a file path or the URL of a Redis server, such as redis://localhost"
         raise ConfigurationError(message)
     from llmcore.sessions.sqlite_store import SQLiteStore
 
@@ -43,7 +43,7 @@ def open_store(environ: Mapping[str, str]) -> SessionStore:
 
 @frozen
 class StoredConversation:
-    """One run of a store, as it was when it was read."""
+    """A stored run, as it was when it was read."""
 
     store: SessionStore
     run_id: str
@@ -51,15 +51,15 @@ class StoredConversation:
 
     @classmethod
     async def read(cls, store: SessionStore, run_id: str) -> Self:
-        """Read run *run_id*; a new conversation if there is none."""
+        """Read run *run_id*; without stored entries, it is a new conversation."""
         check_run_id(run_id)
         stored = await store.read(run_id)
-        return cls(store, run_id, tuple(one.entry for one in stored))
+        return cls(store, run_id, tuple(item.entry for item in stored))
 
     def asking(self, question: LLMRequest) -> LLMRequest:
-        """Return *question* after all that was said before, under the same instructions.
+        """Return *question* with the conversation's messages before it and its instructions.
 
-        Raises InvalidRequestError if it brings other instructions than the conversation has.
+        Raises InvalidRequestError if its instructions differ from the conversation's.
         """
         before = to_messages(self.entries)
         system: tuple[TextPart, ...] = ()
@@ -68,8 +68,8 @@ class StoredConversation:
             system = tuple(part for part in content if isinstance(part, TextPart))
         if self.entries and question.system and question.system != system:
             raise InvalidRequestError(
-                f"session {self.run_id!r} has its instructions already: leave --system out, "
-                "or take another session"
+                f"session {self.run_id!r} already has other instructions: omit --system, "
+                "or choose another session"
             )
         return evolve(
             question,
@@ -78,23 +78,24 @@ class StoredConversation:
         )
 
     async def keep(self, question: LLMRequest, response: LLMResponse) -> None:
-        """Append what *question* and *response* say, together or not at all.
+        """Append the messages of *question* and *response*, in one transaction.
 
-        Raises SessionStoreError, also if somebody else went on with the conversation meanwhile.
+                Raises SessionStoreError, also if another process has appended to the conversation
+        meanwhile.
         """
         now = utc_now()
         instructions = [Message.system(question.system)] if question.system else []
-        said = [*([] if self.entries else instructions), *question.messages]
-        asked = to_entries(said, run_id=self.run_id, timestamp=now, after=self.entries)
+        messages = [*([] if self.entries else instructions), *question.messages]
+        asked = to_entries(messages, run_id=self.run_id, timestamp=now, after=self.entries)
         before = (*self.entries, *asked)
         answer = answer_entries(response, run_id=self.run_id, timestamp=now, after=before)
         try:
             await self.store.append(self.run_id, (*asked, *answer), expected_seq=len(self.entries))
         except SessionStoreError as error:
-            error.message = f"the answer was not kept: {error.message}"
+            error.message = f"the answer could not be stored: {error.message}"
             raise
 
 
 def self_contained(question: LLMRequest) -> LLMRequest:
-    """Return *question* with its files' bytes in it: a conversation outlives its files."""
+    """Return *question* with the bytes of its files, which may be gone when it is read again."""
     return load_files(question)

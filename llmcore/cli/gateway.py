@@ -38,17 +38,17 @@ if TYPE_CHECKING:
     from llmcore.bridge.apis.responses import Responses
 
 _RECORDED_URL = "http://recorded.invalid/v1"
-"""Where recorded answers seem to come from; nothing connects to it."""
+"""The base URL of the upstream whose answers are recorded; nothing connects to it."""
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the parser of the command line."""
-    made = argparse.ArgumentParser(
+    """Return the argument parser of `openbridge`."""
+    parser_ = argparse.ArgumentParser(
         prog="openbridge", description="Any client of an LLM API in front of any provider."
     )
-    made.add_argument("--version", action="version", version=f"openbridge {VERSION}")
-    commands = made.add_subparsers(required=True, metavar="COMMAND")
-    serve = commands.add_parser("serve", help="run the gateway until it is told to stop")
+    parser_.add_argument("--version", action="version", version=f"openbridge {VERSION}")
+    commands = parser_.add_subparsers(required=True, metavar="COMMAND")
+    serve = commands.add_parser("serve", help="run the gateway until a signal stops it")
     serve.add_argument("--host", help="the address to listen on (OPENBRIDGE_HOST)")
     serve.add_argument("--port", help="the port; 0 takes a free one (OPENBRIDGE_PORT)")
     _add_common(serve)
@@ -63,11 +63,14 @@ def parser() -> argparse.ArgumentParser:
     replay = commands.add_parser("replay", help="run recorded requests and print their events")
     replay.add_argument("file", type=Path, help="a request's JSON body, or a cassette of requests")
     replay.add_argument(
-        "--answers", type=Path, metavar="CASSETTE", help="recorded answers instead of an upstream"
+        "--answers",
+        type=Path,
+        metavar="CASSETTE",
+        help="answer from this cassette instead of an upstream",
     )
     _add_common(replay)
     replay.set_defaults(run=_replay)
-    return made
+    return parser_
 
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
@@ -222,28 +225,28 @@ def _print(value: JsonObject) -> None:
 
 
 def _requests(path: Path) -> list[JsonObject]:
-    """Return the request bodies in *path*: itself, or those a cassette holds."""
+    """Return the request bodies in *path*, which is a request body or a cassette."""
     try:
         data = json.loads(path.read_bytes())
     except (OSError, ValueError) as error:
         raise InvalidRequestError(f"{path} cannot be read: {error}", cause=error) from error
     if not isinstance(data, Mapping):
-        raise InvalidRequestError(f"{path} holds no JSON object")
+        raise InvalidRequestError(f"{path} does not hold a JSON object")
     if "interactions" not in data:
         return [data]
     from llmcore.testing import cassette_file
     from llmcore.testing.cassette import Interaction
 
     interactions = cassette_file.load(path).interactions
-    requests = [one.request for one in interactions if isinstance(one, Interaction)]
-    asked = [one for one in requests if one.url.partition("?")[0].endswith("/responses")]
-    if not asked:
+    requests = [item.request for item in interactions if isinstance(item, Interaction)]
+    creations = [item for item in requests if item.url.partition("?")[0].endswith("/responses")]
+    if not creations:
         raise InvalidRequestError(f"the cassette {path} has no request to /responses")
-    return [json.loads(one.body) for one in asked]
+    return [json.loads(item.body) for item in creations]
 
 
 def _answers(path: Path) -> Transport:
-    """Return a transport that gives the responses of a cassette, in order."""
+    """Return a transport that answers with the responses of a cassette, in order."""
     from llmcore.testing import cassette_file
     from llmcore.testing.cassette import CassetteError, Interaction, RecordedResponse
     from llmcore.testing.script import scripted
@@ -252,6 +255,6 @@ def _answers(path: Path) -> Transport:
         interactions = cassette_file.load(path).interactions
     except CassetteError as error:
         raise ConfigurationError(str(error), cause=error) from error
-    responses = [one.response for one in interactions if isinstance(one, Interaction)]
-    there = [one for one in responses if isinstance(one, RecordedResponse)]
-    return scripted(*((one.status, one.headers, one.body) for one in there))
+    responses = [item.response for item in interactions if isinstance(item, Interaction)]
+    recorded = [item for item in responses if isinstance(item, RecordedResponse)]
+    return scripted(*((item.status, item.headers, item.body) for item in recorded))

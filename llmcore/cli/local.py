@@ -1,4 +1,4 @@
-"""`llmcore local`: the embedded model's file."""
+"""`llmcore local`: installs, checks and removes the embedded model's file."""
 
 import argparse
 import os
@@ -8,14 +8,14 @@ from llmcore.client.local import model_files
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the command."""
+    """Add the `local` command."""
     parser = commands.add_parser("local", help="install, check or remove the embedded model")
     parser.add_argument("action", choices=("install", "status", "remove"))
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Do what *args* say; the exit code of `status` is 1 if there is no model."""
+    """Run the action; the exit code of `status` is 1 without an intact model."""
     actions = {"install": _install, "status": _status, "remove": _remove}
     return actions[args.action]()
 
@@ -39,5 +39,5 @@ def _status() -> int:
 
 def _remove() -> int:
     removed = model_files.remove(os.environ)
-    say("removed" if removed else "there was no model")
+    say("removed" if removed else "no model was installed")
     return 0

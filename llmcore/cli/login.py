@@ -1,4 +1,4 @@
-"""`llmcore login` and `llmcore logout`: the accounts that are used by a login and not by a key."""
+"""`llmcore login` and `llmcore logout`, for accounts that use a login instead of a key."""
 
 import argparse
 import os
@@ -25,26 +25,28 @@ from llmcore.schema.errors import ConfigurationError
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the two commands."""
+    """Add the `login` and `logout` commands."""
     login = commands.add_parser("login", help="log in to GitHub Copilot, by a code in a browser")
     login.add_argument("provider", choices=(PROVIDER,))
     login.add_argument(
         "--github-url", default=GITHUB_URL, metavar="URL", help="such as https://acme.ghe.com"
     )
-    login.add_argument("--api-url", metavar="URL", help="GitHub's API, if not `api.` of that")
-    login.add_argument("--client-id", default=CLIENT_ID, metavar="ID", help="the application")
+    login.add_argument(
+        "--api-url", metavar="URL", help="GitHub's API, if not at `api.` before the host"
+    )
+    login.add_argument("--client-id", default=CLIENT_ID, metavar="ID", help="the OAuth application")
     login.set_defaults(run=run_login)
-    logout = commands.add_parser("logout", help="forget a login")
+    logout = commands.add_parser("logout", help="remove a stored login")
     logout.add_argument("provider", choices=(PROVIDER,))
     logout.set_defaults(run=run_logout)
 
 
 def run_login(args: argparse.Namespace) -> int:
-    """Show a code, wait until it is entered, and keep the login if the account has Copilot."""
+    """Show a code, wait until it is entered, and store the login if the account has Copilot."""
     github_url = checked_base_url(args.github_url)
     api_url = checked_base_url(args.api_url or _api_of(github_url))
     login = anyio.run(_login, github_url, api_url, args.client_id)
-    say(f"logged in; the login is kept in {_kept(login)}")
+    say(f"logged in; the login is stored in {_store(login)}")
     return 0
 
 
@@ -68,16 +70,16 @@ def _api_of(github_url: str) -> str:
     return f"{parts.scheme}://api.{parts.netloc}"
 
 
-def _kept(login: StoredLogin) -> Path:
+def _store(login: StoredLogin) -> Path:
     try:
         return write_login(os.environ, login)
     except OSError as error:
-        message = f"the login cannot be kept in {login_file(os.environ)}: {error}"
+        message = f"the login cannot be stored in {login_file(os.environ)}: {error}"
         raise ConfigurationError(message, cause=error) from error
 
 
 def run_logout(_args: argparse.Namespace) -> int:
-    """Remove the login from this machine; at GitHub the application stays allowed."""
+    """Remove the login from this machine; at GitHub the application stays authorized."""
     try:
         removed = remove_login(os.environ)
     except OSError as error:
@@ -86,5 +88,5 @@ def run_logout(_args: argparse.Namespace) -> int:
     if removed:
         say("logged out; to revoke it at GitHub: https://github.com/settings/applications")
     else:
-        say("there was no login")
+        say("no login was stored")
     return 0

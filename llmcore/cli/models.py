@@ -1,4 +1,4 @@
-"""`llmcore models`: what the catalog knows."""
+"""`llmcore models`: lists the models of the catalog."""
 
 import argparse
 from typing import get_args
@@ -12,30 +12,32 @@ _HEADS = ("MODEL", "RELEASED", "CONTEXT", "OUTPUT", "IN $/M", "OUT $/M", "CAN")
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the command."""
-    parser = commands.add_parser("models", help="list known models, what they can do and cost")
-    parser.add_argument("--provider", metavar="ID", help="of this provider only")
+    """Add the `models` command."""
+    parser = commands.add_parser(
+        "models", help="list known models with their capabilities and prices"
+    )
+    parser.add_argument("--provider", metavar="ID", help="only models of this provider")
     parser.add_argument(
         "--capability",
         action="append",
         default=[],
         choices=get_args(Capability),
-        help="that are known to have it; repeatable",
+        help="only models with this capability; repeatable",
     )
-    parser.add_argument("--json", action="store_true", help="one JSON object a line")
+    parser.add_argument("--json", action="store_true", help="print one JSON object per line")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print a line for each model; the exit code is 1 if there is none."""
+    """Print a line for each matching model; the exit code is 1 if none matches."""
     records = [
         record
         for record in catalog().records
         if args.provider in (None, record["provider"])
-        and all(record.get(f"supports_{one}") for one in args.capability)
+        and all(record.get(f"supports_{name}") for name in args.capability)
     ]
     if not records:
-        note("no model in the catalog is like that")
+        note("no model in the catalog matches")
         return 1
     if args.json:
         for record in records:
@@ -46,7 +48,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _row(model: ModelInfo) -> tuple[str, ...]:
-    able = [name for name in get_args(Capability) if getattr(model, f"supports_{name}") is True]
+    capabilities = [
+        name for name in get_args(Capability) if getattr(model, f"supports_{name}") is True
+    ]
     return (
         f"{model.provider}:{model.id}",
         str(model.release_date or "?"),
@@ -54,7 +58,7 @@ def _row(model: ModelInfo) -> tuple[str, ...]:
         _tokens(model.max_output),
         _dollars(model.input_price),
         _dollars(model.output_price),
-        ", ".join(able) + (" (deprecated)" if model.deprecated else ""),
+        ", ".join(capabilities) + (" (deprecated)" if model.deprecated else ""),
     )
 
 

@@ -1,4 +1,4 @@
-"""`llmcore prepare`: the native request, printed and not sent."""
+"""`llmcore prepare`: prints the native request without sending it."""
 
 import argparse
 import os
@@ -14,15 +14,15 @@ from llmcore.schema.result import Failure
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the command."""
+    """Add the `prepare` command."""
     parser = commands.add_parser("prepare", help="print the native request without sending it")
     add_request_options(parser)
-    parser.add_argument("--curl", action="store_true", help="as a curl command that can be run")
+    parser.add_argument("--curl", action="store_true", help="print it as a curl command")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the request; keys are redacted, and need not be there."""
+    """Print the request. Keys are redacted, and not required."""
     model = model_of(args, Client.from_env(), keyless=True)
     names = _key_names(model) if args.curl else {}
     client = Client.from_env(environ={**os.environ, **names})
@@ -37,10 +37,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _key_names(model: Model) -> dict[str, str]:
-    """Return the variables that may hold the key, each with the shell's name for its value."""
+    """Return the variables that may hold the key, each with the shell's reference to it."""
     variables = model.route.auth.variables if isinstance(model.route, Route) else ()
-    there = [name for name in variables if os.environ.get(name, "").strip()]
-    return {name: f"${name}" for name in there or variables[:1]}
+    set_names = [name for name in variables if os.environ.get(name, "").strip()]
+    return {name: f"${name}" for name in set_names or variables[:1]}
 
 
 def as_json(request: PreparedRequest) -> str:
@@ -58,8 +58,8 @@ def as_curl(request: PreparedRequest, names: Mapping[str, str]) -> str:
     """Return *request* as a command for a POSIX shell, which reads the keys from variables."""
     lines = [f"curl -X {request.method} {shlex.quote(request.url)}"]
     for name, value in request.headers.items():
-        real = request.http.headers[name]
-        prefix, dollar, variable = real.rpartition("$")
+        sent = request.http.headers[name]
+        prefix, dollar, variable = sent.rpartition("$")
         if f"{dollar}{variable}" in names.values():
             lines.append(f'-H {shlex.quote(f"{name}: {prefix}")}"${variable}"')
         else:

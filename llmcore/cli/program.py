@@ -1,9 +1,8 @@
-"""What all commands share: standard streams, exit codes, and how a program runs and ends.
+"""Shared by all commands: standard streams, exit codes, running a command and ending.
 
-Text that comes from a model or a server is written by `say` and `note`, without control
-characters: in a terminal they could move the cursor, set the clipboard or hide what was said.
-That holds for pipes too, since many of them end in a terminal. JSON has all characters, those of
-control as escapes.
+Text from a model or a server is written by `say` and `note`, which remove control characters: in a
+terminal these could move the cursor, set the clipboard or hide text. They are removed for pipes
+too, since many pipes end in a terminal. JSON keeps all characters, control characters as escapes.
 """
 
 import argparse
@@ -20,7 +19,7 @@ from llmcore.schema import errors
 from llmcore.sessions.contract.errors import ContractError
 
 INTERRUPTED: Final = 130
-"""What shells report for a program that Ctrl-C ended."""
+"""The exit code that shells report for a program ended by Ctrl-C."""
 
 EXIT_CODES: Final[tuple[tuple[type[errors.LLMError], int], ...]] = (
     (errors.AuthenticationError, 3),
@@ -39,7 +38,7 @@ EXIT_CODES: Final[tuple[tuple[type[errors.LLMError], int], ...]] = (
     (errors.ConfigurationError, 9),
     (ContractError, 5),
 )
-"""The first class that fits decides; anything else is 1. 2 is wrong usage, 130 is Ctrl-C."""
+"""The first matching class decides; other errors are 1. 2 is wrong usage, 130 is Ctrl-C."""
 
 
 def exit_code(error: errors.LLMError) -> int:
@@ -48,7 +47,7 @@ def exit_code(error: errors.LLMError) -> int:
 
 
 def explain(error: errors.LLMError) -> str:
-    """Return *error* for a person, with what could be done about it."""
+    """Return *error* as text, with the time until a retry and the request's id if known."""
     text = f"{type(error).__name__}: {error}"
     if error.retry_after is not None:
         text += f" — try again in {error.retry_after:g} s"
@@ -90,17 +89,17 @@ def _dispatch(parser: argparse.ArgumentParser, argv: Sequence[str] | None) -> in
 
 
 def _open_streams() -> None:
-    """Make the standard streams usable: closed ones are empty, and no character is too much."""
+    """Replace closed standard streams, and escape characters that a terminal lacks."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:  # closed by the shell or a supervisor
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):  # a terminal that lacks a character shows its number
+        if isinstance(stream, TextIOWrapper):  # prints \\x.. for such a character
             stream.reconfigure(errors="backslashreplace")
 
 
 def _discard_output() -> None:
-    """Let nothing that is still buffered be written when the interpreter ends."""
+    """Redirect stdout to the null device, so that buffered output is not written at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -111,7 +110,7 @@ _BEYOND_ASCII_CONTROLS = re.compile("[\x7f-\x9f]")  # json.dumps escapes the oth
 
 
 def printable(text: str) -> str:
-    """Return *text* without control characters, but for line ends and tabs."""
+    """Return *text* without control characters, except line ends and tabs."""
     return _CONTROLS.sub("", text)
 
 
@@ -122,7 +121,7 @@ def say(text: str) -> None:
 
 def note(text: str) -> None:
     """Print *text* to standard error, without control characters."""
-    with suppress(OSError):  # it cannot be written, and this could not be either
+    with suppress(OSError):  # stderr is closed: this cannot be reported
         print(printable(text), file=sys.stderr)
 
 
@@ -130,22 +129,22 @@ def note(text: str) -> None:
 
 
 def json_text(value: object, *, indent: int | None = None) -> str:
-    """Return *value* as JSON, every control character escaped."""
+    """Return *value* as JSON with all control characters escaped."""
     return escaped(json.dumps(value, ensure_ascii=False, indent=indent))
 
 
 def escaped(text: str) -> str:
-    """Return the JSON document *text* with escapes for the control characters it may hold."""
+    """Return the JSON document *text* with its remaining control characters escaped."""
     return _BEYOND_ASCII_CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def json_output() -> TextIO:
-    """Return stdout, in UTF-8; half a surrogate pair becomes the escape that JSON has for it."""
+    """Return stdout set to UTF-8. A lone surrogate is written as a JSON escape."""
     return _as_utf8(sys.stdout, errors="backslashreplace")
 
 
 def json_input() -> TextIO:
-    """Return stdin, in UTF-8; reading raises UnicodeDecodeError for anything else."""
+    """Return stdin set to UTF-8. Reading other encodings raises UnicodeDecodeError."""
     return _as_utf8(sys.stdin, errors="strict")
 
 

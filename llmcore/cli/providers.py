@@ -1,4 +1,4 @@
-"""`llmcore providers`: whom one could ask, and who is configured."""
+"""`llmcore providers`: lists all providers, and whether each is configured."""
 
 import argparse
 import os
@@ -13,7 +13,7 @@ from llmcore.routes.providers import ProviderEntry
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the command."""
+    """Add the `providers` command."""
     parser = commands.add_parser("providers", help="list providers and whether they are configured")
     parser.set_defaults(run=run)
 
@@ -29,7 +29,7 @@ def run(_args: argparse.Namespace) -> int:
 
 
 def login_of(entry: ProviderEntry, environ: Mapping[str, str]) -> Path | None:
-    """Return the file of the login that is kept for *entry*; None if there is none."""
+    """Return the file of the stored login for *entry*; None without a login."""
     if entry.id != PROVIDER:
         return None
     path = login_file(environ)
@@ -37,7 +37,7 @@ def login_of(entry: ProviderEntry, environ: Mapping[str, str]) -> Path | None:
 
 
 def describe(entry: ProviderEntry, environ: Mapping[str, str]) -> str:
-    """Return what configures *entry*, or what would."""
+    """Return the text that states what configures *entry*, or what would configure it."""
     found = [name for name in entry.switches if environ.get(name, "").strip()]
     if found:
         return f"configured by {found[0]}"
@@ -46,5 +46,5 @@ def describe(entry: ProviderEntry, environ: Mapping[str, str]) -> str:
         return f"configured by the login in {login}"
     if not entry.switches:
         return "needs nothing: --local" if entry.id == "local" else "needs no key"
-    usual = f"set {' or '.join(entry.switches)}"
-    return usual if entry.login is None else f"{usual}, or run `{entry.login}`"
+    advice = f"set {' or '.join(entry.switches)}"
+    return advice if entry.login is None else f"{advice}, or run `{entry.login}`"

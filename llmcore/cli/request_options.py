@@ -1,4 +1,4 @@
-"""The options that say what to ask and whom, for the commands that build a request."""
+"""The options for the prompt, the model and generation, and the request built from them."""
 
 import argparse
 import difflib
@@ -23,30 +23,37 @@ _NO_PROVIDER = """no provider is configured. Either
 
 def add_request_options(parser: argparse.ArgumentParser) -> None:
     """Add the options to *parser*."""
-    parser.add_argument("prompt", nargs="*", help="what to ask; text on stdin is added to it")
+    parser.add_argument("prompt", nargs="*", help="the user message; text on stdin is appended")
     parser.add_argument("-m", "--model", metavar="PROVIDER:ID", help="such as openai:gpt-5.2")
     parser.add_argument("--local", action="store_true", help="ask the embedded local model")
-    parser.add_argument("-s", "--system", help="instructions to the model")
+    parser.add_argument("-s", "--system", help="the system prompt")
     parser.add_argument(
-        "--image", action="append", default=[], metavar="FILE|URL", help="a picture; repeatable"
+        "--image",
+        action="append",
+        default=[],
+        metavar="FILE|URL",
+        help="an image to attach; repeatable",
     )
     parser.add_argument("--max-tokens", type=int, metavar="N")
     parser.add_argument("--temperature", type=float, metavar="T")
     parser.add_argument("--reasoning-effort", metavar="LEVEL")
     parser.add_argument(
-        "--no-stream", dest="stream", action="store_false", help="wait for the whole answer"
+        "--no-stream",
+        dest="stream",
+        action="store_false",
+        help="print the answer when it is complete",
     )
 
 
 def make_client() -> Client:
-    """Return a client of everything the environment configures."""
+    """Return a client of all providers that the environment configures."""
     return Client.from_env()
 
 
 def read_request(args: argparse.Namespace, client: Client) -> LLMRequest:
     """Return the request that *args* describe.
 
-    Raises InvalidRequestError without a question, ConfigurationError without a model to ask.
+    Raises InvalidRequestError without a prompt, ConfigurationError without a usable model.
     """
     return question_of(args, model_of(args, client))
 
@@ -56,11 +63,11 @@ def question_of(args: argparse.Namespace, model: Model) -> LLMRequest:
     text = "\n\n".join(part for part in (" ".join(args.prompt), _stdin()) if part)
     if not text and not args.image:
         raise InvalidRequestError("there is nothing to ask: give a prompt, or text on stdin")
-    pictures = [_picture(source) for source in args.image]
+    images = [_image(source) for source in args.image]
     return request(
         model=model,
         system=args.system,
-        messages=[Message.user(text, pictures) if text else Message.user(pictures)],
+        messages=[Message.user(text, images) if text else Message.user(images)],
         max_tokens=args.max_tokens,
         temperature=args.temperature,
         reasoning_effort=args.reasoning_effort,
@@ -68,19 +75,21 @@ def question_of(args: argparse.Namespace, model: Model) -> LLMRequest:
 
 
 def _stdin() -> str:
-    """Return the text on stdin; none of a terminal's."""
+    """Return the text on stdin; empty if it is a terminal."""
     if sys.stdin.isatty():
         return ""
     try:
         text = sys.stdin.read()
-        text.encode()  # half a surrogate pair stands for a byte that is not text
+        text.encode()  # a lone surrogate stands for an undecodable byte
     except UnicodeError as error:
-        message = f"stdin is not {sys.stdin.encoding} text: convert it first, such as by iconv"
+        message = (
+            f"stdin is not {sys.stdin.encoding} text: convert it first, for example with iconv"
+        )
         raise InvalidRequestError(message, cause=error) from error
     return text.strip()
 
 
-def _picture(source: str) -> ImagePart:
+def _image(source: str) -> ImagePart:
     remote = source.startswith(("http://", "https://", "data:"))
     return ImagePart(url=source) if remote else ImagePart(path=source)
 
@@ -88,7 +97,7 @@ def _picture(source: str) -> ImagePart:
 def model_of(args: argparse.Namespace, client: Client, *, keyless: bool = False) -> Model:
     """Return the model that *args* name.
 
-    ConfigurationError if its provider is not configured, unless *keyless* does without.
+    Raises ConfigurationError if its provider is not configured, unless *keyless* is set.
     """
     if args.local:
         from llmcore.routes.local import Local
@@ -99,7 +108,7 @@ def model_of(args: argparse.Namespace, client: Client, *, keyless: bool = False)
     named, colon, model_id = (args.model or "").partition(":")
     if colon and not (named.strip() and model_id.strip()):
         raise InvalidRequestError(
-            f"--model is PROVIDER:ID, such as openai:gpt-5.2, not {args.model!r}"
+            f"--model must be PROVIDER:ID, such as openai:gpt-5.2, not {args.model!r}"
         )
     named = PROVIDER_ALIASES.get(named, named)
     if colon and named not in client.providers:
@@ -108,13 +117,13 @@ def model_of(args: argparse.Namespace, client: Client, *, keyless: bool = False)
         raise ConfigurationError(_NO_PROVIDER)
     if not args.model:
         known = ", ".join(client.providers)
-        raise ConfigurationError(f"which model? Give --model PROVIDER:ID (configured: {known})")
+        raise ConfigurationError(f"no model given: set --model PROVIDER:ID (configured: {known})")
     model, provider = (model_id, named) if colon else (args.model, None)
     return client.resolve(request(model=model, provider=provider, prompt="")).unwrap()
 
 
 def _unconfigured(named: str, client: Client, *, keyless: bool) -> Facade:
-    """Return a provider that needs no key or gets it otherwise, such as by a login."""
+    """Return the provider *named* if it needs no key or a login; else raise ConfigurationError."""
     entries = {entry.id: entry for entry in provider_entries()}
     if named not in entries:
         near = difflib.get_close_matches(named, entries, 1)
@@ -125,5 +134,5 @@ def _unconfigured(named: str, client: Client, *, keyless: bool) -> Facade:
         return entry.from_environ(client.environ)
     raise ConfigurationError(
         f"the provider {named!r} is not configured: set {' or '.join(entry.switches)}"
-        ", or ask the small local model by --local"
+        ", or use the small local model with --local"
     )

@@ -1,4 +1,4 @@
-"""`llmcore sessions`: the conversations that `ask --session` keeps."""
+"""`llmcore sessions`: lists, shows, exports, imports and deletes stored conversations."""
 
 import argparse
 import json
@@ -29,8 +29,10 @@ _Action: TypeAlias = Callable[[SessionStore, argparse.Namespace], Awaitable[int]
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the command and its actions."""
-    parser = commands.add_parser("sessions", help="list, show, export, import stored conversations")
+    """Add the `sessions` command and its actions."""
+    parser = commands.add_parser(
+        "sessions", help="list, show, export and import stored conversations"
+    )
     actions = parser.add_subparsers(required=True, metavar="ACTION")
 
     def add(name: str, action: _Action, about: str) -> argparse.ArgumentParser:
@@ -39,21 +41,25 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         return added
 
     add("list", _list, "print every session")
-    show = add("show", _show, "print a session for a person to read")
+    show = add("show", _show, "print a session as readable text")
     show.add_argument("name")
     export = add("export", _export, "print sessions as JSON lines")
     export.add_argument("names", nargs="*", metavar="NAME", help="all sessions if none is given")
-    export.add_argument("-o", "--output", metavar="FILE", help="write to a file, for you only")
-    bring = add("import", _import, "read sessions from JSON lines")
-    bring.add_argument("file", metavar="FILE", help="what export wrote; - for stdin")
-    bring.add_argument("--as", dest="name", metavar="NAME", help="as one session of this name")
-    add("delete", _delete, "forget a session").add_argument("name")
-    schema = actions.add_parser("schema", help="print the JSON Schema of what is exported")
+    export.add_argument(
+        "-o", "--output", metavar="FILE", help="write to a file that only you can read"
+    )
+    importing = add("import", _import, "read sessions from JSON lines")
+    importing.add_argument("file", metavar="FILE", help="a file that export wrote; - for stdin")
+    importing.add_argument(
+        "--as", dest="name", metavar="NAME", help="import as one session with this name"
+    )
+    add("delete", _delete, "delete a session").add_argument("name")
+    schema = actions.add_parser("schema", help="print the JSON Schema of exported lines")
     schema.set_defaults(run=_schema)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Do what *args* say; the exit code is 1 if there is no such session."""
+    """Run the action; the exit code is 1 for an unknown session."""
     return anyio.run(_run, args)
 
 
@@ -73,9 +79,9 @@ async def _list(store: SessionStore, _args: argparse.Namespace) -> int:
 
 async def _show(store: SessionStore, args: argparse.Namespace) -> int:
     stored = await store.read(args.name)
-    for one in stored:
-        parts = " ".join(filter(None, map(describe, one.entry.parts)))
-        say(f"{one.entry.role}: {parts}")
+    for item in stored:
+        parts = " ".join(filter(None, map(describe, item.entry.parts)))
+        say(f"{item.entry.role}: {parts}")
     return 0 if stored else _unknown(args.name)
 
 
@@ -83,7 +89,7 @@ async def _export(store: SessionStore, args: argparse.Namespace) -> int:
     names = args.names or [found.run_id for found in await store.runs()]
     exported = {name: await export_lines(store, name) for name in names}
     missing = [name for name, lines in exported.items() if not lines]
-    if missing:  # before an older export is overwritten
+    if missing:  # checked before an older export is overwritten
         return _unknown(*missing)
     _write([line for lines in exported.values() for line in lines], args.output)
     return 0
@@ -119,7 +125,7 @@ def _write(lines: Iterable[str], path: str | None) -> None:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with open(descriptor, "w", encoding="utf-8") as file:
             if stat.S_ISREG(os.fstat(descriptor).st_mode):
-                os.chmod(path, 0o600)  # it may have been there, for others too
+                os.chmod(path, 0o600)  # an existing file may be readable by others
             file.write(text)
     except OSError as error:
         raise InvalidRequestError(f"cannot write {path}: {error.strerror}", cause=error) from error
@@ -132,12 +138,12 @@ def _lines(path: str) -> list[str]:
         with open(path, encoding="utf-8") as file:
             return list(file)
     except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is no UTF-8 text"
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise InvalidRequestError(f"cannot read {path}: {reason}", cause=error) from error
 
 
 def describe(part: EntryPart) -> str:
-    """Return *part* as a person reads it."""
+    """Return *part* as readable text."""
     match part:
         case EntryText(text=text):
             return text

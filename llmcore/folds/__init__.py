@@ -1,6 +1,6 @@
-"""Pure functions over events; they know no vendor and do no I/O.
+"""Pure functions over events, without I/O and independent of providers.
 
-`segments` completes what protocols emit (joined text, parsed tool calls, everything
+`segments` completes the events of protocols (joined text, parsed tool calls, all segments
 closed), `response` collects events into a response, and `grammar` checks an event list
 against the rules of `llmcore.schema.events`.
 """

@@ -1,4 +1,4 @@
-"""The event grammar, executable: the rules of every event list, and where an answer begins.
+"""The event grammar as an executable check of event lists; the first events with content.
 
 See `llmcore.schema.events` for the grammar in words.
 """
@@ -39,9 +39,9 @@ _Problem: TypeAlias = Callable[[str], None]
 
 
 def violations(events: Iterable[LLMEvent], *, complete: bool = True) -> list[str]:
-    """Return what breaks the grammar, in order; empty for a good list.
+    """Return the violations of the grammar, in order; empty for a valid list.
 
-    With `complete=False` the list may stop anywhere, as a stream that is still running does.
+    With `complete=False` the list may end anywhere, such as that of a stream still running.
     """
     checker = _Checker()
     for index, event in enumerate(events):
@@ -65,7 +65,7 @@ class _Checker:
         self._changed = 0
 
     def check(self, index: int, event: LLMEvent) -> None:
-        """Check one event against what came before it."""
+        """Check one event against the events before it."""
 
         def problem(text: str) -> None:
             self.problems.append(f"event {index} ({event.type}): {text}")
@@ -82,19 +82,19 @@ class _Checker:
         awaited, self._awaited_call = self._awaited_call, None
         if awaited is None:
             if isinstance(event, ToolCall):
-                problem(f"{event.id!r} comes without the end of its input")
+                problem(f"{event.id!r} has no ToolInputEnd before it")
             return
         start, end = awaited
         if not isinstance(event, ToolCall) or event.id != end.id:
             problem(f"expected the ToolCall of {end.id!r}")
-        elif start is not None and not _fits(event, start, end):
-            problem(f"{event.id!r} is not the call that its input spells")
+        elif start is not None and not _matches_input(event, start, end):
+            problem(f"{event.id!r} differs from the call that its input encodes")
 
     def _frame(self, event: LLMEvent, problem: _Problem) -> None:
         match event:
             case StreamStart():
                 if self._started:
-                    problem("the stream had started")
+                    problem("the stream has already started")
                 self._started = True
             case StepStart(step=step):
                 self._start_step(step, problem)
@@ -109,7 +109,7 @@ class _Checker:
             case ToolResult():
                 self._unfinished_errors.discard(event.tool_call_id)
             case ProviderEvent():
-                pass  # servers send events of their own, whenever they like
+                pass  # allowed anywhere
             case _ if self._step is None:
                 problem("outside a step")
             case _:
@@ -119,7 +119,7 @@ class _Checker:
         if self._step is not None:
             problem(f"step {self._step} has not finished")
         if step != self._steps_done:
-            problem(f"step {step} where step {self._steps_done} was due")
+            problem(f"step {step} where step {self._steps_done} was expected")
         self._step = step
         self._seen.clear()
 
@@ -138,7 +138,7 @@ class _Checker:
         if kind in _STARTS:
             key = _STARTS[kind], id_
             if key in self._seen:
-                problem(f"{key} had started before")
+                problem(f"{key} has already started")
             self._seen.add(key)
             self._open[key] = _Segment(event)
         elif kind in _DELTAS:
@@ -160,9 +160,9 @@ class _Checker:
         if joined and not event.text:
             problem(f"{key} ends without the text of its deltas")
         elif event.text.startswith(joined) and event.text != joined:
-            problem(f"{key} ends with text that no delta said: {event.text[len(joined) :]!r}")
+            problem(f"{key} ends with text that was in no delta: {event.text[len(joined) :]!r}")
         elif event.text != joined:
-            self._changed += 1  # allowed if a Diagnostic says so in the end
+            self._changed += 1  # allowed if `Finish` has a Diagnostic for it
         if isinstance(event, TextEnd) and not event.refusal and _is_refusal(segment.start):
             problem(f"{key} began as a refusal")
         if isinstance(event, ToolInputEnd):
@@ -177,13 +177,13 @@ class _Checker:
             problem("no step was run")
         if self._unfinished_errors:
             problem(f"no ToolResult followed the ToolError of {sorted(self._unfinished_errors)}")
-        told = [d for d in event.diagnostics if d.code == SEGMENT_TEXT_CHANGED]
-        if self._changed > len(told):
-            problem("segments ended with other texts than their deltas, and no Diagnostic says so")
+        reported = [d for d in event.diagnostics if d.code == SEGMENT_TEXT_CHANGED]
+        if self._changed > len(reported):
+            problem("segments ended with texts other than their deltas, without a Diagnostic")
 
 
 class _Segment:
-    """A segment that has started: its start event, None if there was none, and its deltas."""
+    """An open segment: its start event (None if it was missing) and the texts of its deltas."""
 
     def __init__(self, start: LLMEvent | None) -> None:
         self.start = start
@@ -194,20 +194,20 @@ def _is_refusal(start: LLMEvent | None) -> bool:
     return isinstance(start, TextStart) and start.refusal
 
 
-def _fits(call: ToolCall, start: ToolInputStart, end: ToolInputEnd) -> bool:
-    """Return whether *call* is what the input between *start* and *end* makes."""
-    spelled = end.text if start.kind == "custom" else parse_arguments(end.text)[0]
+def _matches_input(call: ToolCall, start: ToolInputStart, end: ToolInputEnd) -> bool:
+    """Return whether *call* is the call that the input between *start* and *end* encodes."""
+    arguments = end.text if start.kind == "custom" else parse_arguments(end.text)[0]
     return (
         call.name == start.name
         and call.kind == start.kind
         and call.provider_executed == start.provider_executed
-        and call.arguments in (spelled, end.text)
+        and call.arguments in (arguments, end.text)
     )
 
 
-# -- beginnings
+# -- the first events with content
 
 
-def says_something(events: Iterable[LLMEvent]) -> bool:
-    """Return whether *events* say more than that there is an answer, or none."""
+def has_content(events: Iterable[LLMEvent]) -> bool:
+    """Return whether any of *events* is more than a start or an error."""
     return not all(isinstance(event, StreamStart | StepStart | ErrorEvent) for event in events)

@@ -1,4 +1,4 @@
-"""From events to a response."""
+"""Collects events into a response."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar
@@ -53,7 +53,7 @@ from llmcore.schema.usage import Usage, estimated_tokens
 def collect(events: Iterable[LLMEvent]) -> Result[LLMResponse, LLMError]:
     """Fold the events of one step into its response.
 
-    An `ErrorEvent` gives its error, and so does a list without a terminal event.
+    A list with an `ErrorEvent` returns its error, a list without a terminal event a StreamError.
     """
     accumulator = Accumulator()
     for event in events:
@@ -62,7 +62,7 @@ def collect(events: Iterable[LLMEvent]) -> Result[LLMResponse, LLMError]:
 
 
 class Accumulator:
-    """Collects events as they come; equal to `collect` over the same events."""
+    """Collects events one at a time, with the same result as `collect`."""
 
     def __init__(self) -> None:
         self._slots: dict[tuple[str, str | int], ContentPart | list[str] | None] = {}
@@ -76,34 +76,34 @@ class Accumulator:
         self._diagnostics: list[Diagnostic] = []
 
     def process(self, event: LLMEvent) -> None:
-        """Take the next event."""
+        """Add the next event."""
         handler = self._HANDLERS.get(type(event))
         if handler is not None:
             handler(self, event)
 
     def share(self, key: tuple[str, str], chunks: list[str]) -> None:
-        """Let the open segment *key* have its text in *chunks*, which somebody else fills.
+        """Use *chunks*, which the caller fills, as the text of the open segment *key*.
 
-        Its deltas need not be processed here then: joined once instead of twice.
+        Its deltas need not be processed here, so that their text is stored once.
         """
         self._slots[key] = chunks
 
     def go_on(self) -> None:
-        """Forget the error that cut the stream: what follows continues it."""
+        """Forget the error that cut the stream, which the following events continue."""
         self._error = None
 
     @property
     def finished(self) -> bool:
-        """Whether the end event has come, and no error."""
+        """Whether `Finish` was processed and no error."""
         return self._finish is not None and self._error is None
 
     @property
     def partial(self) -> LLMResponse:
-        """What has arrived so far. Tool calls are in it once they are whole."""
+        """The response made of the events so far. It contains complete tool calls only."""
         return self._build(finish=None)
 
     def response(self) -> Result[LLMResponse, LLMError]:
-        """Return the response once the stream has finished; else the error, with `partial`."""
+        """Return the response of a finished stream; otherwise the error, with `partial` set."""
         if self._error is not None:
             return Failure(self._error)
         if self._finish is None or self._fault:
@@ -141,9 +141,9 @@ class Accumulator:
 
     def _misplaced(self, event: LLMEvent) -> None:
         id_ = getattr(event, "id", "")
-        self._fault = self._fault or f"{event.type} of {id_!r} is out of place in the stream"
+        self._fault = self._fault or f"{event.type} of {id_!r} is out of order in the stream"
 
-    # -- segments keep the place where they started
+    # -- segments; each keeps the position of its start
 
     def _text_start(self, event: TextStart) -> None:
         self._slots["text", event.id] = []
@@ -180,28 +180,30 @@ class Accumulator:
                 "file-without-content",
                 f"files[{event.id}]",
                 action="dropped",
-                message="a generated file with neither data, an absolute url nor a file id",
+                message="a generated file has neither data nor an absolute URL nor a file id",
             )
         )
 
     def _append(self, part: ContentPart) -> None:
         self._slots["part", len(self._slots)] = part
 
-    # -- the frame around them
+    # -- stream and steps
 
     def _stream_start(self, event: StreamStart) -> None:
         self._start = event
 
     def _step_start(self, event: StepStart) -> None:
-        if event.step:  # a response is one step's; the tool loop keeps the earlier ones
+        if event.step:  # a response covers one step; the tool loop keeps earlier ones
             self._slots.clear()
             self._starts.clear()
             self._sources.clear()
             self._diagnostics.clear()
             self._usage = None
             if event.answer is not None:
-                told = self._start.diagnostics if self._start is not None else ()
-                self._start = evolve(event.answer, diagnostics=(*told, *event.answer.diagnostics))
+                earlier = self._start.diagnostics if self._start is not None else ()
+                self._start = evolve(
+                    event.answer, diagnostics=(*earlier, *event.answer.diagnostics)
+                )
 
     def _step_finish(self, event: StepFinish) -> None:
         self._usage = event.usage
@@ -272,9 +274,9 @@ class Accumulator:
         )
 
     def _estimate(self, start: StreamStart) -> Usage | None:
-        """Return what a stream that did not finish has consumed, as far as one can tell.
+        """Return an estimate of the tokens that an unfinished stream has consumed.
 
-        Providers bill for it, but count only at the end.
+        Providers bill for them, but report counts only at the end.
         """
         if self._start is None:
             return None
@@ -296,7 +298,7 @@ class Accumulator:
         parts: list[ContentPart],
         diagnostics: list[Diagnostic],
     ) -> None:
-        """Add what has arrived of an open segment; half a tool call is only noted."""
+        """Add the text of an open segment; an incomplete tool call is only reported."""
         kind, id_ = key
         if kind == "reasoning":
             parts.append(ReasoningPart(text))
@@ -310,13 +312,13 @@ class Accumulator:
                 "incomplete-tool-call",
                 f"tool_calls[{id_}]",
                 action="dropped",
-                message=f"the stream ended inside a call of {start.name}: {text}",
+                message=f"the stream ended within a call of {start.name}: {text}",
             )
         )
 
 
 def _merged(first: ProviderMetadata, second: ProviderMetadata) -> ProviderMetadata:
-    """Return both, provider by provider; of one field the second says it."""
+    """Return both merged by provider; fields of *second* replace those of *first*."""
     return {
         provider: {**first.get(provider, {}), **second.get(provider, {})}
         for provider in (*first, *second)
@@ -324,7 +326,7 @@ def _merged(first: ProviderMetadata, second: ProviderMetadata) -> ProviderMetada
 
 
 def _characters(slot: ContentPart | list[str] | None) -> int:
-    """Return how much text a slot holds, finished or not."""
+    """Return the number of characters in a slot, complete or not."""
     if isinstance(slot, list):
         return sum(map(len, slot))
     if isinstance(slot, TextPart | ReasoningPart | RefusalPart):
@@ -335,10 +337,10 @@ def _characters(slot: ContentPart | list[str] | None) -> int:
 
 
 def part_of(event: LLMEvent, provider: str | None = None) -> ContentPart | None:
-    """Return the part of an answer that *event* is on its own; None for other events.
+    """Return the content part that *event* makes on its own; None for other events.
 
-    It is one for the ends of segments, calls, results of hosted tools, files and native items. The
-    ids of files belong to *provider*.
+    Ends of segments, calls, results of hosted tools, files and native items make a part. *provider*
+    is set as the owner of file ids.
     """
     match event:
         case TextEnd() if event.refusal:
@@ -367,7 +369,7 @@ def part_of(event: LLMEvent, provider: str | None = None) -> ContentPart | None:
                 provider_metadata=event.provider_metadata,
                 raw_arguments=event.raw_arguments,
             )
-        case ToolResult() if event.provider_executed:  # others are the next message's
+        case ToolResult() if event.provider_executed:  # other results belong to the next message
             return ToolResultPart(
                 event.tool_call_id,
                 event.content,
@@ -388,21 +390,21 @@ def part_of(event: LLMEvent, provider: str | None = None) -> ContentPart | None:
 
 
 def _file_part(event: File, provider: str | None) -> ContentPart | None:
-    """Return a generated file as the part that a later request can send back; None if none can.
+    """Return a generated file as a part that can be sent back; None if it has no source.
 
-    A relative url is no source: parts take it for a local path, and what a server names must
-    never be read from the caller's disk.
+    A relative URL is not used: a part would treat it as a local path, and a path that a server
+    names must never be read from the caller's disk.
     """
     url = None if event.url is None or is_local(event.url) else event.url
     source = {"url": url, "data": event.data, "file_id": event.file_id}
     given = {name: value for name, value in source.items() if value is not None}
     if not given:
         return None
-    first = dict(list(given.items())[:1])  # a part has one source; bytes and ids rarely both come
+    first = dict(list(given.items())[:1])  # a part has one source
     media_type = event.media_type
     major = (media_type or "").partition("/")[0]
     if provider is not None and "file_id" in first and major != "audio":
-        first["file_owner"] = provider  # speech goes elsewhere as its transcript
+        first["file_owner"] = provider  # other providers get the transcript of speech
     if major == "image":
         return ImagePart(**first, media_type=media_type, provider_metadata=event.provider_metadata)  # type: ignore[arg-type]
     if major == "audio":

@@ -1,18 +1,25 @@
-"""The one fold that completes segments, for all protocols.
+"""Completes the segments of all protocols' event streams.
 
-Protocols pass deltas through and say when a segment ends. This fold joins the deltas,
-puts the whole value on the end event, parses tool input and emits the `ToolCall`, and
-closes what is still open when a step finishes. It also makes servers that send only
-deltas, only whole values, or both look alike: where an end event brings a text of its
-own, what the deltas have not said of it yet is delivered as one more delta, and a
-`ToolCall` that comes by itself gets the input it was made from. Reasoning that the provider
-shows and does not count is estimated (`Usage.reasoning_estimated`).
+Protocols pass deltas through and emit the ends of segments. This fold joins the deltas, sets the
+complete value on the end event, parses tool input and emits the `ToolCall`, and closes open
+segments when a step finishes. Servers that send only deltas, only complete values, or both give
+the same events: text of an end event that was in no delta is emitted as one more delta, and a
+`ToolCall` without preceding `ToolInput...` events is preceded by a synthesised start, delta and
+end. Reasoning tokens are estimated where the provider shows reasoning and does not count it
+(`Usage.reasoning_estimated`).
 
-Text that is delivered can always be encoded: halves of a surrogate pair that a server
-cut in two wait for each other, and one that stays alone becomes U+FFFD.
+from a protocol                          from this fold
+TextStart("0")                           TextStart("0")
+TextDelta("0", "Hel")                    TextDelta("0", "Hel")
+TextEnd("0", "Hello")                    TextDelta("0", "lo"), TextEnd("0", "Hello")
+ToolCall("c", "f", {"a": 1})             ToolInputStart("c", "f"), ToolInputDelta("c", '{"a":1}'),
+ToolInputEnd("c", '{"a":1}'), ToolCall("c", "f", {"a": 1})
+StepFinish(...)                          StepFinish(...)
 
-The state is a private builder that lives as long as one response; style over purity
-here, since it runs once per token.
+All emitted text can be encoded: the first half of a surrogate pair that a server cut in two is
+held until the second arrives, and a half without the other becomes U+FFFD.
+
+The state is mutable, since it is updated once per token. It is private to one response.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -46,7 +53,7 @@ from llmcore.schema.json import JsonValue
 from llmcore.schema.usage import Usage, estimated_tokens
 
 SEGMENT_TEXT_CHANGED: Final = "segment-text-changed"
-"""The code of the Diagnostic for an end event whose text is not what the deltas said."""
+"""The code of the Diagnostic for an end event whose text differs from its deltas."""
 
 _Start: TypeAlias = TextStart | ReasoningStart | ToolInputStart
 _Delta: TypeAlias = TextDelta | ReasoningDelta | ToolInputDelta
@@ -61,7 +68,7 @@ _KIND_OF: Final[Mapping[type, str]] = {delta: kind for kind, delta in _DELTA_OF.
 
 
 def complete_segments(events: Iterable[LLMEvent]) -> list[LLMEvent]:
-    """Return *events*, as a protocol emits them, with every segment whole."""
+    """Return the *events* of a protocol with all segments completed."""
     fold = SegmentFold()
     return [done for event in events for done in fold.process(event)]
 
@@ -72,18 +79,18 @@ class _Open:
 
     start: _Start
     place: str
-    """Where it stands in the response, for diagnostics."""
+    """Its path in the response, for diagnostics."""
     chunks: list[str] = field(factory=list)
     half: str = ""
-    """The first half of a surrogate pair, not delivered yet."""
+    """The first half of a surrogate pair, not emitted yet."""
     logprobs: list[TokenLogprob] = field(factory=list)
 
 
 class SegmentFold:
     """Completes the segments of one response, event by event.
 
-    A delta or an end outside its segment, and a segment that starts twice in a step, end
-    the stream with an `ErrorEvent`; nothing comes after it.
+    A delta or an end outside its segment, or a segment that starts twice in a step, ends the
+    stream with an `ErrorEvent`; later events are discarded.
     """
 
     def __init__(self) -> None:
@@ -93,7 +100,7 @@ class SegmentFold:
         self._calls = 0
         self._last_call: ToolCall | None = None
         self._reasoning = 0
-        """Characters of reasoning in this step."""
+        """The number of characters of reasoning in this step."""
         self._step_usage: Usage | None = None
         self._handlers = self._HANDLERS
         self._plain: dict[type, dict[str, Callable[[str], None]]] = {
@@ -101,12 +108,12 @@ class SegmentFold:
             ReasoningDelta: {},
             ToolInputDelta: {},
         }
-        """How to append to each open segment that holds no half a character."""
+        """The `append` of each open segment's chunks, unless it holds half a surrogate pair."""
 
     def append(self, delta: _Delta) -> bool:
-        """Take *delta* if it goes through unchanged, as nearly all do: the per-token path.
+        """Add *delta* if it needs no change, as nearly all deltas: the per-token path.
 
-        False for one that `process` has to look at.
+        Returns False, without adding it, for a delta that must go through `process`.
         """
         add = self._plain[type(delta)].get(delta.id)
         text = delta.text
@@ -116,12 +123,12 @@ class SegmentFold:
         return True
 
     def process(self, event: LLMEvent) -> Sequence[LLMEvent]:
-        """Return what *event* amounts to: itself, completed, and what goes with it."""
+        """Return the events to emit for *event*: itself, completed, and those it implies."""
         handler = self._handlers.get(type(event))
         return (event,) if handler is None else handler(self, event)
 
     def chunks(self, key: tuple[str, str]) -> list[str] | None:
-        """Return the growing text of segment *key* (kind, id); None once it is closed."""
+        """Return the list of texts of the open segment *key* (kind, id); None once it is closed."""
         opened = self._open.get(key)
         return None if opened is None else opened.chunks
 
@@ -136,8 +143,8 @@ class SegmentFold:
             return self._misplaced(event)
         if isinstance(event, TextDelta) and event.logprobs:
             opened.logprobs.extend(event.logprobs)
-        done = _mended_delta(opened, event)
-        if opened.half:  # what comes next is the other half, whatever it looks like
+        done = _with_whole_characters(opened, event)
+        if opened.half:  # the next delta must be joined with it, even an ASCII one
             self._plain[type(event)].pop(event.id, None)
         else:
             self._plain[type(event)][event.id] = opened.chunks.append
@@ -183,13 +190,13 @@ class SegmentFold:
         if opened is None:
             return self._misplaced(event)
         text, rest = self._join(opened, event.text)
-        whole = changed(
+        completed = changed(
             event,
             text=text,
             logprobs=event.logprobs or tuple(opened.logprobs),
             refusal=event.refusal or (isinstance(opened.start, TextStart) and opened.start.refusal),
         )
-        return (TextDelta(event.id, rest), whole) if rest else (whole,)
+        return (TextDelta(event.id, rest), completed) if rest else (completed,)
 
     def _end_reasoning(self, event: ReasoningEnd) -> Sequence[LLMEvent]:
         opened = self._close("reasoning", event.id)
@@ -197,11 +204,11 @@ class SegmentFold:
             return self._misplaced(event)
         text, rest = self._join(opened, event.text)
         self._reasoning += len(text)
-        whole = changed(event, text=text)
-        return (ReasoningDelta(event.id, rest), whole) if rest else (whole,)
+        completed = changed(event, text=text)
+        return (ReasoningDelta(event.id, rest), completed) if rest else (completed,)
 
     def _end_tool(self, event: ToolInputEnd, *, written: bool = True) -> Sequence[LLMEvent]:
-        """Complete a tool's input; *written* says that its text is the model's own."""
+        """Complete a tool's input; *written* is True if the model wrote its text."""
         opened = self._close("tool", event.id)
         if opened is None or not isinstance(opened.start, ToolInputStart):
             return self._misplaced(event)
@@ -221,9 +228,9 @@ class SegmentFold:
         return (ToolInputDelta(event.id, rest), end, call) if rest else (end, call)
 
     def _call(self, event: ToolCall) -> Sequence[LLMEvent]:
-        """Give a call that comes by itself the input that it was made from."""
+        """Emit the input events of a call that arrived without them, then the call."""
         if event == self._last_call:
-            return ()  # it has been delivered, at the end of its input
+            return ()  # already emitted at the end of its input
         if ("tool", event.id) in self._started:
             return self._misplaced(event)
         start = ToolInputStart(
@@ -243,14 +250,14 @@ class SegmentFold:
         return (*closed, event if usage is event.usage else changed(event, usage=usage))
 
     def _finish(self, event: Finish) -> Sequence[LLMEvent]:
-        if event.usage == self._step_usage:  # of several steps, each was estimated already
+        if event.usage == self._step_usage:  # the usage of several steps is estimated already
             event = changed(event, usage=self._with_reasoning(event.usage))
         if not self._diagnostics:
             return (event,)
         return (changed(event, diagnostics=(*event.diagnostics, *self._diagnostics)),)
 
     def _with_reasoning(self, usage: Usage | None) -> Usage | None:
-        """Return *usage* with an estimate of the reasoning, if it was shown and not counted."""
+        """Return *usage* with an estimate of reasoning tokens, if they were not counted."""
         if usage is None or usage.reasoning_tokens is not None or not self._reasoning:
             return usage
         tokens = estimated_tokens(self._reasoning)
@@ -258,26 +265,28 @@ class SegmentFold:
             tokens = min(tokens, usage.output_tokens)
         return changed(usage, reasoning_tokens=tokens, reasoning_estimated=True)
 
-    # -- what segments are made of
+    # -- values of segments
 
     def _join(self, opened: _Open, given: str) -> tuple[str, str]:
-        """Return the whole text of a segment, and what of it no delta has said.
+        """Return the complete text of a segment, and the end of it that was in no delta.
 
-        The text that its end brought, if any, is the provider's last word.
+        *given* is the text of its end event, which takes precedence if not empty.
         """
-        said = "".join(opened.chunks)
-        whole = _mend(given) or said + _mend(opened.half)
-        if whole.startswith(said):
-            return whole, whole[len(said) :]
+        streamed = "".join(opened.chunks)
+        complete = _replace_lone_surrogates(given) or streamed + _replace_lone_surrogates(
+            opened.half
+        )
+        if complete.startswith(streamed):
+            return complete, complete[len(streamed) :]
         self._diagnostics.append(
             Diagnostic(
                 SEGMENT_TEXT_CHANGED,
                 opened.place,
                 action="changed",
-                message="the segment ended with another text than its deltas said; it is kept",
+                message="the segment's final text differs from its deltas; the final text is kept",
             )
         )
-        return whole, ""
+        return complete, ""
 
     def _arguments(self, place: str, name: str, text: str, kind: ToolCallKind) -> JsonValue:
         if kind == "custom":
@@ -295,12 +304,12 @@ class SegmentFold:
         return arguments
 
     def _misplaced(self, event: LLMEvent) -> Sequence[LLMEvent]:
-        """End the stream: going on would lose text, or give it to another segment."""
-        self._handlers = _SILENCE
+        """End the stream: continuing would lose text, or add it to another segment."""
+        self._handlers = _DISCARD_ALL
         for appends in self._plain.values():
             appends.clear()
         id_ = getattr(event, "id", "")
-        return (ErrorEvent(StreamError(f"{event.type} of {id_!r} is out of place in the stream")),)
+        return (ErrorEvent(StreamError(f"{event.type} of {id_!r} is out of order in the stream")),)
 
     _HANDLERS: ClassVar[Mapping[type, _Handler]] = {
         TextDelta: _delta,
@@ -319,23 +328,23 @@ class SegmentFold:
     }
 
 
-def _silent(_fold: SegmentFold, _event: LLMEvent) -> Sequence[LLMEvent]:
+def _discard(_fold: SegmentFold, _event: LLMEvent) -> Sequence[LLMEvent]:
     return ()
 
 
-_SILENCE: Mapping[type, _Handler] = dict.fromkeys(get_args(LLMEvent), _silent)
+_DISCARD_ALL: Mapping[type, _Handler] = dict.fromkeys(get_args(LLMEvent), _discard)
 
 
 def _input_text(arguments: JsonValue) -> str:
-    """Return the text that a model would have written to give *arguments*."""
+    """Return *arguments* as the text that a model would have written."""
     return arguments if isinstance(arguments, str) else json.dumps(arguments).decode()
 
 
-def _mended_delta(opened: _Open, event: _Delta) -> Sequence[LLMEvent]:
-    """Take a delta that may hold half a surrogate pair, and deliver whole characters."""
+def _with_whole_characters(opened: _Open, event: _Delta) -> Sequence[LLMEvent]:
+    """Return *event* with complete characters only; a trailing half is held in *opened*."""
     text = opened.half + event.text
     opened.half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
-    text = _mend(text.removesuffix(opened.half))
+    text = _replace_lone_surrogates(text.removesuffix(opened.half))
     opened.chunks.append(text)
     if text == event.text:
         return (event,)
@@ -343,8 +352,8 @@ def _mended_delta(opened: _Open, event: _Delta) -> Sequence[LLMEvent]:
     return (changed(event, text=text),) if kept else ()
 
 
-def _mend(text: str) -> str:
-    """Join the halves of surrogate pairs; one that stands alone becomes U+FFFD."""
+def _replace_lone_surrogates(text: str) -> str:
+    """Return *text* with surrogate pairs joined and lone surrogates replaced by U+FFFD."""
     try:
         text.encode()
     except UnicodeEncodeError:

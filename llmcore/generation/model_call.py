@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 import anyio
 
 from llmcore.client.event_stream import EventStream
-from llmcore.folds.grammar import says_something
+from llmcore.folds.grammar import has_content
 from llmcore.generation.rejected_reasoning import is_rejected_reasoning
 from llmcore.generation.retry import RetryPolicy, next_delay
 from llmcore.schema.errors import LLMError, StreamError
@@ -55,7 +55,7 @@ class ModelCall:
         while True:
             batch = await self._read()
             last = batch[-1]
-            self._delivered = self._delivered or (self._live and says_something(batch))
+            self._delivered = self._delivered or (self._live and has_content(batch))
             if isinstance(last, ErrorEvent) and await self._repeats(last.error):
                 continue
             if self._delivered or isinstance(last, Finish | ErrorEvent):

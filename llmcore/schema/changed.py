@@ -1,8 +1,8 @@
-"""A changed copy of a frozen value, for values that are made many times a call.
+"""Unchecked copies of frozen values, for values that are made many times in one call.
 
-`attrs.evolve` runs the constructor again, with every converter and check. `changed` copies the
-fields as they are: for state that a protocol keeps to itself, and for values whose new fields
-are known to be right. What users give goes through `evolve`.
+`attrs.evolve` runs the constructor again, with all converters and checks. `changed` copies the
+fields as they are: for the private state of protocols, and for values whose new fields are known
+to be valid. Values from users go through `evolve`.
 """
 
 from operator import attrgetter
@@ -31,7 +31,7 @@ else:
 
 
 _SHAPES: dict[type, Any] = {}
-"""For each class: what reads all fields at once, and what sets each of them."""
+"""For each class: a getter of all fields, their setters in order, and their setters by name."""
 
 
 def _shape(kind: type) -> Any:

@@ -1,8 +1,13 @@
-"""JSON in and out for every public value, through one converter.
+"""Converts every public value to JSON and back, with one converter.
 
 `from_json(type(value), to_json(value)) == value` holds for each of them. Fields at their
-default are left out; members of a union carry `type`. What the codec reads, it checks:
-a wrong type, a missing or an unknown field is an InvalidRequestError that names the path.
+default are omitted; members of a union carry `type`:
+
+    >>> to_json(TextPart("Hi"))
+    {'text': 'Hi', 'type': 'text'}
+
+Input is checked: a wrong type, a missing or an unknown field raises an InvalidRequestError that
+names its path.
 """
 
 import base64
@@ -45,9 +50,9 @@ def to_json(value: object, as_type: Any = None) -> JsonValue:
 
 
 def from_json(type_: type[_T], data: JsonValue) -> _T:
-    """Return the value of *type_* that *data* spells.
+    """Return the value of *type_* that the JSON *data* represents.
 
-    Raises InvalidRequestError, naming each path, where it spells none.
+    Raises InvalidRequestError, naming the path of each fault.
     """
     declared: Any = _union_of(type_) or type_
     if open_ := getattr(declared, "__parameters__", ()):  # a generic class without its arguments
@@ -66,16 +71,16 @@ def from_json(type_: type[_T], data: JsonValue) -> _T:
 
 
 READING_ERRORS: Final = (cattrs.BaseValidationError, errors.LLMError, TypeError, ValueError)
-"""What a converter raises for data that it cannot read."""
+"""The exceptions that a converter raises for invalid data."""
 
 
 def faults_of(error: BaseException) -> str:
-    """Return what is wrong with the data that a converter refused, at each path."""
+    """Return the faults in data that a converter rejected, each with its path."""
     return "; ".join(cattrs.transform_error(error, format_exception=_fault))
 
 
 def _fault(error: BaseException, _type: type | None) -> str:
-    """Say what is wrong at one path."""
+    """Return the fault at one path as text."""
     match error:
         case cattrs.ForbiddenExtraKeysError():
             return f"unknown fields: {', '.join(sorted(map(str, error.extra_fields)))}"
@@ -126,7 +131,7 @@ def _union_of(kind: Any) -> Any:
 
 @cache
 def _converter() -> cattrs.Converter:
-    """Build the converter, on first use."""
+    """Return the converter, built on first use."""
     resolve_types(events.Finish, localns={"LLMResponse": LLMResponse})
     converter = strict_converter(forbid_extra_keys=True)
     _models(converter)
@@ -149,7 +154,7 @@ def strict_converter(*, forbid_extra_keys: bool) -> cattrs.Converter:
 
 
 def _objects(converter: cattrs.Converter) -> None:
-    """Write values as objects without their defaults; read objects only."""
+    """Write values as objects without fields at their default; read objects only."""
 
     def unstructure(kind: type) -> Any:
         return make_dict_unstructure_fn(kind, converter, _cattrs_omit_if_default=True)
@@ -163,7 +168,7 @@ def _objects(converter: cattrs.Converter) -> None:
 
 
 def _tagged(converter: cattrs.Converter, union: Any, tag: Callable[[type], str]) -> None:
-    """Tell the members of *union* apart by `type`."""
+    """Read and write the members of *union* with the tag `type`."""
     configure_tagged_union(union, converter, tag_generator=tag, tag_name="type")
     read = converter.get_structure_hook(union)
     known = [tag(member) for member in get_args(union)]
@@ -183,7 +188,7 @@ def is_tuple(kind: Any) -> bool:
 
 
 def _tuples(converter: cattrs.Converter) -> None:
-    """Read lists only: a string is no list of its characters."""
+    """Read tuples from lists only: a string must not become a list of its characters."""
 
     def structure(kind: Any) -> Any:
         read = list_structure_factory(kind, converter)
@@ -212,7 +217,7 @@ def kind_of(data: object) -> str:
 
 
 def _models(converter: cattrs.Converter) -> None:
-    """Write a model as its ids: its route holds credentials."""
+    """Write a model as its ids, without its route, which holds credentials."""
 
     def unstructure(model: Model | str) -> object:
         return model if isinstance(model, str) else {"id": model.id, "provider": model.provider}
@@ -222,7 +227,7 @@ def _models(converter: cattrs.Converter) -> None:
         if given.keys() != {"id", "provider"} or not all(
             isinstance(item, str) for item in given.values()
         ):
-            raise ValueError("a model is an id, or an object with the texts id and provider")
+            raise ValueError("expected a model id, or an object with the strings id and provider")
         return Model(given["id"], given["provider"])
 
     def structure_either(data: object, _: object) -> Model | str:
@@ -235,7 +240,7 @@ def _models(converter: cattrs.Converter) -> None:
 
 
 def _is_model(kind: Any) -> bool:
-    """Return whether *kind* is `Model`, with or without its parameter."""
+    """Return whether *kind* is `Model`, with or without a type argument."""
     return kind is Model or get_origin(kind) is Model
 
 
@@ -261,7 +266,7 @@ def _exactly(kind: type) -> Any:
         if type(value) is not kind:
             raise TypeError(f"expected {kind.__name__}, got {kind_of(data)}")
         if isinstance(value, float) and not isfinite(value):
-            raise ValueError(f"{value} is no number that JSON can say")
+            raise ValueError(f"{value} is not a JSON number")
         return value
 
     return check
@@ -298,7 +303,7 @@ def _moment(data: object) -> datetime:
 
 
 def _json(converter: cattrs.Converter) -> None:
-    """Copy JSON both ways, so that nobody changes a value through what it was read from."""
+    """Copy JSON both ways, so that changing the input does not change the value."""
 
     def register(marker: Any, copy: Callable[[object], object]) -> None:
         converter.register_structure_hook(marker, lambda data, _: copy(data))
@@ -310,7 +315,7 @@ def _json(converter: cattrs.Converter) -> None:
 
 
 def _tool_output(converter: cattrs.Converter) -> None:
-    """Tell a tuple of parts from JSON: parts are written as `{"parts": [...]}`."""
+    """Write a tuple of parts as `{"parts": [...]}` and JSON as `{"json": ...}`; read both."""
     declared = JsonValue | tuple[content.ToolOutputPart, ...]
     parts = tuple[content.ToolOutputPart, ...]
 
@@ -331,7 +336,7 @@ def _tool_output(converter: cattrs.Converter) -> None:
 
 
 def _errors(converter: cattrs.Converter) -> None:
-    """Write an error as its class name and fields, without its cause."""
+    """Read and write an error as its class name and its fields, without its cause."""
 
     def unstructure(error: errors.LLMError) -> dict[str, object]:
         data: dict[str, object] = {"type": type(error).__name__}
@@ -348,7 +353,7 @@ def _errors(converter: cattrs.Converter) -> None:
         given = object_of(data)
         kind = errors.error_types().get(str(given.pop("type", None)))
         if kind is None:
-            raise ValueError("type names none of the error classes")
+            raise ValueError("type is not the name of an error class")
         if kind not in readers:
             readers[kind] = reader(kind)
         error: errors.LLMError = readers[kind](given, kind)

@@ -1,4 +1,4 @@
-"""Content parts: what a message is made of, in the order it was said."""
+"""Content parts: the pieces of a message, in order."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, TypeAlias, Union, cast
@@ -16,7 +16,7 @@ CacheTtl = Literal["5m", "1h"]
 
 
 def _metadata() -> ProviderMetadata:
-    """Declare the field for opaque provider data; a part carries it home unchanged."""
+    """Declare the field for opaque provider data, which is sent back unchanged."""
     return field(factory=dict, converter=plain_metadata, kw_only=True)
 
 
@@ -44,12 +44,12 @@ class TokenLogprob:
     token: str
     logprob: float
     top: "tuple[TokenLogprob, ...]" = ()
-    """The most likely tokens at this place, if asked for."""
+    """The most likely tokens at this position, if `top_logprobs` was set."""
 
 
 @frozen
 class TextPart:
-    """Words."""
+    """A piece of text."""
 
     text: str
     citations: tuple[Citation, ...] = field(default=(), kw_only=True)
@@ -59,10 +59,10 @@ class TextPart:
 
 @frozen
 class ReasoningPart:
-    """The model's thinking, and what must be sent back so that it can go on.
+    """The model's reasoning, with the data that must be sent back for it to continue.
 
-    `text` is empty where the provider shows none. `signature` proves the text,
-    `encrypted` is data only the provider can read (redacted or encrypted reasoning).
+    `text` is empty where the provider does not show it. `signature` proves the text,
+    `encrypted` is data that only the provider can read (redacted or encrypted reasoning).
     """
 
     text: str
@@ -72,16 +72,16 @@ class ReasoningPart:
 
 
 def size_of(data: bytes | None) -> str:
-    """Return what a repr says of bytes: how many."""
+    """Return the repr of a field of bytes: their number."""
     return f"<{len(data or b'')} bytes>"
 
 
 @frozen(kw_only=True)
 class _Media:
-    """Exactly one of a URL (`data:` included), bytes, a local path, a provider's file id.
+    """Base of media parts: exactly one of a URL (also `data:`), bytes, a local path, a file id.
 
-    A `url` that looks like a local path (`/`, `./`, `../`, `~`) is taken as one. Paths are read by
-    the client when the request is prepared; nothing is ever downloaded.
+    A `url` that begins like a local path (`/`, `./`, `../`, `~`) is treated as one. The client
+    reads paths when the request is prepared. URLs are never downloaded.
     """
 
     url: str | None = None
@@ -89,9 +89,9 @@ class _Media:
     path: str | None = None
     file_id: str | None = None
     file_owner: str | None = None
-    """The provider that `file_id` is of, where that is known: requests to others refuse it."""
+    """The provider that issued `file_id`, if known; requests to other providers reject it."""
     media_type: str | None = None
-    """MIME type, such as `image/png`; found from the bytes or the name where missing."""
+    """MIME type, such as `image/png`; if missing, it is detected from the bytes or the name."""
     provider_metadata: ProviderMetadata = _metadata()
 
     def __attrs_post_init__(self) -> None:
@@ -105,7 +105,7 @@ class _Media:
                 f"{type(self).__name__} needs exactly one of url, data, path or file_id; got {have}"
             )
         if self.file_owner is not None and self.file_id is None:
-            raise InvalidRequestError("file_owner goes with file_id, and only with it")
+            raise InvalidRequestError("file_owner can only be set together with file_id")
 
 
 _SOURCES = ("url", "data", "path", "file_id")
@@ -118,42 +118,42 @@ def is_local(url: str) -> bool:
 
 @frozen(kw_only=True)
 class ImagePart(_Media):
-    """A picture."""
+    """An image."""
 
     detail: Literal["auto", "low", "high", "original"] | None = None
-    """How closely to look, where the provider can choose."""
+    """The resolution at which the model sees it, where the provider has this setting."""
 
 
 @frozen(kw_only=True)
 class AudioPart(_Media):
-    """Sound."""
+    """An audio recording."""
 
     transcript: str | None = None
-    """The words in it, where a model spoke them."""
+    """The spoken text, if a model generated the audio."""
 
 
 @frozen(kw_only=True)
 class DocumentPart(_Media):
-    """A document, such as a PDF or a text file; video goes here too."""
+    """A document, such as a PDF or a text file, or a video."""
 
     name: str | None = None
     title: str | None = None
     context: str | None = None
-    """What the reader should know about it, where the provider takes that."""
+    """Background on the document for the model, where the provider has such a field."""
     citations: bool = False
-    """Whether answers should cite it, where the provider can."""
+    """Whether answers should cite it, where the provider supports citations."""
 
 
 def tool_arguments(value: JsonValue) -> JsonValue:
-    """Return a copy of *value*; None, which is how some say that there are none, is `{}`."""
+    """Return a copy of *value*; None, which some servers send for no arguments, becomes `{}`."""
     return {} if value is None else plain(value, "arguments")
 
 
 def parse_arguments(text: str) -> tuple[JsonValue, str | None]:
-    """Return tool arguments as JSON, and what is wrong with them (None: nothing).
+    """Return tool arguments as JSON, and a description of the fault or None.
 
     Empty text and `null` mean no arguments: `{}`. Text that is not a JSON object is returned
-    unchanged, so that nothing is lost and half an object is never taken for a whole one.
+    unchanged, so that nothing is lost and a truncated object is not mistaken for a complete one.
     """
     if not text.strip():
         return {}, None
@@ -172,26 +172,26 @@ def parse_arguments(text: str) -> tuple[JsonValue, str | None]:
     return text, f"a JSON {type(value).__name__}, not an object"
 
 
-def _spells(raw: str, arguments: JsonValue) -> bool:
-    """Return whether *raw* is a text of *arguments*, to the type of each number."""
+def _encodes(raw: str, arguments: JsonValue) -> bool:
+    """Return whether *raw* is JSON text of *arguments*; 1 and 1.0 differ."""
     return json.canonical(parse_arguments(raw)[0]) == json.canonical(arguments)
 
 
 @frozen
 class ToolCallPart:
-    """The model wants a tool run (or, if `provider_executed`, the provider ran it)."""
+    """A tool call by the model; the caller runs it unless `provider_executed` is set."""
 
     id: str
     name: str
     arguments: JsonValue = field(default=None, converter=tool_arguments)
-    """The parsed JSON; the raw string of a `custom` tool, or of JSON that does not parse."""
+    """The parsed JSON; a string for a `custom` tool and for invalid JSON."""
     kind: ToolCallKind = field(default="function", kw_only=True)
     provider_executed: bool = field(default=False, kw_only=True)
     provider_metadata: ProviderMetadata = _metadata()
     raw_arguments: str | None = field(default=None, eq=False, repr=False, kw_only=True)
-    """The text that `arguments` were parsed from, for APIs that send arguments as text: it goes
-    back unchanged. None where no text came, and where `arguments` are no longer what it says.
-    Not compared: the same arguments can be written in many ways."""
+    """The text that `arguments` were parsed from, which APIs that send arguments as text get back
+    unchanged. None if the provider sent no text, or if it does not match `arguments`.
+    Not compared, since the same arguments can be written in many ways."""
 
     def __attrs_post_init__(self) -> None:
         if (
@@ -200,12 +200,12 @@ class ToolCallPart:
             and not self.arguments.strip()
         ):
             object.__setattr__(self, "arguments", {})  # no arguments, as some servers write them
-        if self.raw_arguments is not None and not _spells(self.raw_arguments, self.arguments):
+        if self.raw_arguments is not None and not _encodes(self.raw_arguments, self.arguments):
             object.__setattr__(self, "raw_arguments", None)
 
     @property
     def arguments_text(self) -> str:
-        """The arguments as text: as the model wrote them, else as compact JSON."""
+        """The arguments as the model wrote them, or as compact JSON if that text is missing."""
         raw = self.raw_arguments
         if raw is not None and raw.lstrip().startswith("{"):
             return raw
@@ -214,7 +214,7 @@ class ToolCallPart:
 
     @property
     def is_valid(self) -> bool:
-        """Whether the arguments are what the tool's kind takes: an object, or a string."""
+        """Whether the arguments have the type of the tool's kind: an object, or a string."""
         if self.kind == "custom":
             return isinstance(self.arguments, str)
         return isinstance(self.arguments, Mapping)
@@ -222,7 +222,7 @@ class ToolCallPart:
 
 @frozen
 class RefusalPart:
-    """The model's words for why it does not answer."""
+    """The text with which the model declines to answer."""
 
     text: str
     provider_metadata: ProviderMetadata = _metadata()
@@ -230,7 +230,7 @@ class RefusalPart:
 
 @frozen
 class ProviderPart:
-    """Anything native that has no neutral form and must be replayed unchanged."""
+    """Native data without a neutral form that must be replayed unchanged."""
 
     provider: str
     data: JsonValue = field(converter=plain)
@@ -238,11 +238,11 @@ class ProviderPart:
 
 
 ToolOutputPart: TypeAlias = Union[TextPart, ImagePart, AudioPart, DocumentPart, ProviderPart]
-"""What a tool result can hold besides text and JSON."""
+"""The parts that a tool result can contain, apart from text and JSON."""
 
 
 def tool_output(value: object) -> "JsonValue | tuple[ToolOutputPart, ...]":
-    """Keep parts as a tuple and everything else as plain JSON, so that the two never mix."""
+    """Return parts as a tuple, anything else as plain JSON; InvalidRequestError for a mixture."""
     if isinstance(value, _OUTPUT_PARTS):
         return (value,)
     if isinstance(value, list | tuple) and any(isinstance(item, _OUTPUT_PARTS) for item in value):
@@ -256,13 +256,13 @@ def _output_part(item: object) -> "ToolOutputPart":
     if isinstance(item, str):
         return TextPart(item)
     raise InvalidRequestError(
-        f"a tool result is text, JSON or parts, not parts and a {type(item).__name__}"
+        f"a tool result must be text, JSON or parts; got parts and a {type(item).__name__}"
     )
 
 
 @frozen
 class ToolResultPart:
-    """What a tool returned: text, JSON, or (a tuple of) parts such as images."""
+    """The result of a tool call: text, JSON, or a tuple of parts such as images."""
 
     tool_call_id: str
     content: JsonValue | tuple[ToolOutputPart, ...] = field(default="", converter=tool_output)
@@ -295,7 +295,7 @@ ContentPart: TypeAlias = Union[
 """One piece of a message."""
 
 PartInput: TypeAlias = Union[str, ContentPart, Sequence[Union[str, ContentPart]]]
-"""What constructors take where parts are wanted: text, a part, or a sequence of them."""
+"""The input of constructors of messages: text, a part, or a sequence of them."""
 
 
 PARTS = (
@@ -327,13 +327,13 @@ def parts_of(values: Iterable[PartInput]) -> tuple[ContentPart, ...]:
             parts.extend(parts_of(value))
         else:
             raise InvalidRequestError(
-                f"content is made of text and content parts, not of a {type(value).__name__}"
+                f"content must be text or content parts; got a {type(value).__name__}"
             )
     return tuple(parts)
 
 
 def text_of(parts: Iterable[object]) -> str:
-    """Return the text of all text parts among *parts*, joined with nothing between."""
+    """Return the texts of all text parts among *parts*, joined without a separator."""
     return "".join(part.text for part in parts if isinstance(part, TextPart))
 
 
@@ -343,13 +343,13 @@ _CACHE_KEY = "cache"
 def cached(part: ContentPart, *, ttl: CacheTtl = "5m") -> ContentPart:
     """Return *part* marked as the end of a prefix worth caching for *ttl*.
 
-    Providers that cache by themselves need no mark and get none.
+    Providers that cache automatically are sent no mark.
     """
     return evolve(part, provider_metadata={**part.provider_metadata, _CACHE_KEY: {"ttl": ttl}})
 
 
 def cache_ttl(part: object) -> CacheTtl | None:
-    """Return how long the prefix that ends with *part* is to be cached; None if unmarked.
+    """Return how long to cache the prefix that ends with *part*; None if it is not marked.
 
     A native mark (a provider's `cache_control`) counts too.
     """

@@ -1,4 +1,4 @@
-"""What a conversion lost, changed or invented, said out loud."""
+"""Diagnostics: reports of what a conversion lost, changed or added."""
 
 from typing import Literal
 
@@ -9,10 +9,10 @@ DiagnosticAction = Literal["dropped", "changed", "added", "noted"]
 
 @frozen
 class Diagnostic:
-    """One loss, change or invention.
+    """One loss, change, addition or note.
 
-    `code` is stable and machine-readable (`"unsupported-parameter"`), `path` says where
-    in the request or response (`"messages[2].content[0].signature"`).
+    `code` is stable and machine-readable (`"unsupported-parameter"`), `path` is the position in
+    the request or response (`"messages[2].content[0].signature"`).
     """
 
     code: str

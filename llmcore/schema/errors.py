@@ -1,28 +1,28 @@
-"""Everything that can go wrong, as one tree.
+"""The error hierarchy.
 
     LLMError
-    ├── ProviderError            a provider said no
+    ├── ProviderError            the provider answered with an error
     │   ├── AuthenticationError    401, or no key to send
     │   ├── AccessDeniedError      403
     │   ├── NotFoundError          404: no such model or endpoint
-    │   ├── InvalidRequestError    400, 422, or a value nobody could send
-    │   ├── ContextLengthError     413: more tokens than the model takes
-    │   ├── ContentFilterError     refused for its content
-    │   ├── QuotaExceededError     no credit left
+    │   ├── InvalidRequestError    400, 422, or a request that cannot be sent
+    │   ├── ContextLengthError     413: more tokens than the context window
+    │   ├── ContentFilterError     rejected for its content
+    │   ├── QuotaExceededError     no credit or quota left
     │   ├── RateLimitError         429 (retryable)
     │   └── ServerError            5xx (retryable)
-    │       └── OverloadedError      529, or so in words
-    ├── RequestTimeoutError      a time limit ran out (retryable)
+    │       └── OverloadedError      529, or a message to that effect
+    ├── RequestTimeoutError      a time limit expired (retryable)
     ├── AbortError               the caller's abort signal
     ├── NetworkError             no connection, or it broke (retryable)
-    ├── StreamError              bytes that do not add up to an answer (retryable)
-    ├── InvalidToolCallError     arguments that do not fit the tool
-    ├── NoObjectGeneratedError   no object of the wanted shape came back
+    ├── StreamError              an incomplete or invalid response (retryable)
+    ├── InvalidToolCallError     arguments that do not match the tool's schema
+    ├── NoObjectGeneratedError   the response has no object of the requested shape
     ├── UnsupportedToolChoiceError
-    └── ConfigurationError       something is missing or contradicts itself
+    └── ConfigurationError       a setting is missing or contradicts another
 
-The same values are the `Failure` of the Result-typed client and what the raising API
-raises. They pickle, compare by value, and never hold a secret.
+Results carry these errors in `Failure`; the raising API raises them. They can be pickled, compare
+by value, and never contain a secret.
 """
 
 from typing import TYPE_CHECKING, ClassVar
@@ -42,7 +42,7 @@ _RAW_LEVELS = 100
 
 
 def _shallow(value: "JsonValue", levels: int = _RAW_LEVELS) -> "JsonValue":
-    """Return *value*, cut where a server nested it so deeply that nothing else could read it."""
+    """Return *value* cut at *levels*, since deeper JSON cannot be written or compared safely."""
     if not isinstance(value, dict | list):
         return value
     if not levels:
@@ -54,29 +54,29 @@ def _shallow(value: "JsonValue", levels: int = _RAW_LEVELS) -> "JsonValue":
 
 @define(auto_exc=False, eq=False, repr=False, kw_only=True)
 class LLMError(Exception):
-    """Base of all errors; catches every one of them."""
+    """Base class of all errors."""
 
     retryable_by_default: ClassVar[bool] = False
 
     message: str = field(kw_only=False)
     provider: str | None = None
-    """Which provider, by id."""
+    """The provider's id."""
     status_code: int | None = None
-    """The HTTP status, where there was one."""
+    """The HTTP status, if there was a response."""
     error_code: str | None = None
-    """The provider's own code or type for it."""
+    """The provider's own code or type of the error."""
     retryable: bool = field(default=Factory(_class_default, takes_self=True))
     """Whether the same request may succeed later."""
     retry_after: float | None = None
-    """Seconds the server asks us to wait."""
+    """Seconds to wait before a retry, as the server asked."""
     request_id: str | None = None
-    """The provider's id for this request; quote it to their support."""
+    """The provider's id of this request, for its support."""
     partial: "LLMResponse | None" = None
-    """What had arrived before the error."""
+    """The part of the response that arrived before the error."""
     raw: "JsonValue" = field(default=None, converter=_shallow)
-    """The error body as it came, down to 100 levels."""
+    """The error body as the provider sent it, cut below 100 levels."""
     cause: BaseException | None = None
-    """The foreign exception this one was made from."""
+    """The exception of another library that caused this one."""
 
     def __attrs_post_init__(self) -> None:
         if self.cause is not None:
@@ -100,12 +100,12 @@ class LLMError(Exception):
         return _restore, (type(self), state, list(getattr(self, "__notes__", ())))
 
     def _values(self) -> dict[str, object]:
-        """Return every field but the cause, which is for debugging and has no value equality."""
+        """Return all fields except the cause, which cannot be compared by value."""
         return {name: getattr(self, name) for name in fields_dict(type(self)) if name != "cause"}
 
 
 def _portable(cause: BaseException | None) -> BaseException | None:
-    """Return *cause* in a form that pickles: foreign exceptions keep their text only."""
+    """Return *cause* in a form that can be pickled: other exceptions keep only their text."""
     if cause is None or isinstance(cause, LLMError):
         return cause
     return Exception(f"{type(cause).__name__}: {cause}")
@@ -123,7 +123,7 @@ class ProviderError(LLMError):
     """The provider answered with an error."""
 
     retryable_by_default = True
-    """An error of an unknown kind may be a passing one: one retry too many costs less."""
+    """Errors of unknown kind are retried: they may be temporary."""
 
 
 class AuthenticationError(ProviderError):
@@ -133,19 +133,19 @@ class AuthenticationError(ProviderError):
 
 
 class AccessDeniedError(ProviderError):
-    """The key is good, but not for this."""
+    """The key is valid, but lacks permission."""
 
     retryable_by_default = False
 
 
 class NotFoundError(ProviderError):
-    """No such model, deployment or endpoint."""
+    """The model, deployment or endpoint does not exist."""
 
     retryable_by_default = False
 
 
 class InvalidRequestError(ProviderError):
-    """The request makes no sense to the provider, or to us before it was sent."""
+    """The request is invalid: rejected by the provider, or by this library before sending."""
 
     retryable_by_default = False
 
@@ -155,7 +155,7 @@ class RateLimitError(ProviderError):
 
 
 class ServerError(ProviderError):
-    """The provider broke."""
+    """The provider failed (status 5xx)."""
 
 
 class OverloadedError(ServerError):
@@ -170,24 +170,24 @@ class ContentFilterError(ProviderError):
 
 @define(auto_exc=False, eq=False, repr=False, kw_only=True)
 class ContextLengthError(ProviderError):
-    """Input and output do not fit the model's context window."""
+    """Input and output exceed the model's context window."""
 
     retryable_by_default = False
 
     limit_tokens: int | None = None
-    """The window, where the provider said it."""
+    """The size of the context window, if the provider stated it."""
     actual_tokens: int | None = None
-    """What was asked for, where the provider said it."""
+    """The number of tokens requested, if the provider stated it."""
 
 
 class QuotaExceededError(ProviderError):
-    """The account has no credit or quota left: waiting does not help."""
+    """The account has no credit or quota left; waiting does not help."""
 
     retryable_by_default = False
 
 
 class RequestTimeoutError(LLMError):
-    """A time limit ran out, ours or (status 408) the server's."""
+    """A time limit expired: the client's, or the server's (status 408)."""
 
     retryable_by_default = True
 
@@ -197,40 +197,40 @@ class AbortError(LLMError):
 
 
 class NetworkError(LLMError):
-    """No connection, or it broke."""
+    """The connection failed or broke."""
 
     retryable_by_default = True
 
 
 class StreamError(LLMError):
-    """The bytes that came are not a whole, valid answer."""
+    """The response is incomplete or invalid."""
 
     retryable_by_default = True
 
 
 class InvalidToolCallError(LLMError):
-    """The model's arguments do not fit the tool's parameters."""
+    """The model's arguments do not match the tool's parameters."""
 
 
 class NoObjectGeneratedError(LLMError):
-    """No object of the wanted shape came back; `partial` is the paid response."""
+    """The response has no object of the requested shape; `partial` is that response."""
 
     @property
     def response(self) -> "LLMResponse | None":
-        """The whole response that held no such object."""
+        """The complete response, which has no such object."""
         return self.partial
 
 
 class UnsupportedToolChoiceError(LLMError):
-    """The provider cannot do the wanted tool choice."""
+    """The provider does not support the requested tool choice."""
 
 
 class ConfigurationError(LLMError):
-    """Something is missing from the configuration, or contradicts itself."""
+    """A setting is missing or invalid, or contradicts another."""
 
 
 def error_types() -> dict[str, type[LLMError]]:
-    """Return every error class by its name, `LLMError` included."""
+    """Return all error classes by name, including `LLMError`."""
     found: dict[str, type[LLMError]] = {}
     queue: list[type[LLMError]] = [LLMError]
     while queue:

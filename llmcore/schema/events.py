@@ -1,4 +1,4 @@
-"""Events: what a stream says, in the order it says it.
+"""The events of a stream, and their order.
 
     StreamStart
       StepStart                         one call of the model
@@ -9,10 +9,10 @@
       StepFinish
     Finish | ErrorEvent                 exactly one, and nothing after it
 
-Ids tie deltas to their segment; the end event carries the segment's whole value, which is
-what its deltas add up to. A segment's id is its own for the length of a step. After a
-`ToolError` comes a `ToolResult`. A run with tools has several steps and one `StreamStart`:
-who answers a later step, its `StepStart` says.
+A delta has the id of its segment; the end event carries the segment's complete value, which is
+the text of its deltas joined. Ids of segments are unique within a step. A `ToolError` is followed
+by a `ToolResult`. A run with tools has several steps and one `StreamStart`; the `StepStart` of a
+later step has the ids of its response.
 `llmcore.folds.grammar` checks these rules.
 """
 
@@ -70,7 +70,7 @@ FinishReasonKind = Literal["stop", "length", "tool_calls", "content_filter", "er
 
 @frozen
 class FinishReason:
-    """Why the model stopped: the common word, and the provider's own in `raw`."""
+    """Why the model stopped: the neutral reason, and the provider's own word in `raw`."""
 
     reason: FinishReasonKind
     raw: str | None = None
@@ -81,16 +81,16 @@ def _metadata() -> ProviderMetadata:
 
 
 class _Event:
-    """Base of all events. Its slot is not an attrs field, so that it costs nothing per event."""
+    """Base of all events. Its slot is not an attrs field, so that constructors ignore it."""
 
     __slots__ = ("_native",)
 
     @property
     def native(self) -> JsonValue:
-        """The native frame that the event was read from, where `raw=True` asked for it.
+        """The native frame that the event was read from; None unless `raw=True` was set.
 
-        A frame can give several events, or none. A body that was not streamed is the frame of all
-        its events. Not compared, and not part of the JSON.
+        A frame can produce several events, or none. A body that was not streamed is the frame of
+        all its events. Not compared, and not part of the JSON.
         """
         frame: JsonValue = getattr(self, "_native", None)
         return frame
@@ -109,16 +109,16 @@ class StreamStart(_Event):
     type: ClassVar[EventType] = EventType.STREAM_START
     provider: str
     model: str
-    """The model that answers, which may not be the one that was asked for."""
+    """The model that answers, which may differ from the requested one."""
     id: str | None = None
     """The provider's id of the response."""
     protocol: str | None = None
     diagnostics: tuple[Diagnostic, ...] = ()
-    """What building the request lost or changed."""
+    """Reports of what preparing the request lost or changed."""
     rate_limit: RateLimitInfo | None = None
     request_id: str | None = None
     usage: Usage | None = None
-    """What the provider had counted before the answer began, such as the input."""
+    """Token counts that the provider sent before the answer, such as the input's."""
     provider_metadata: ProviderMetadata = _metadata()
 
 
@@ -129,8 +129,8 @@ class StepStart(_Event):
     type: ClassVar[EventType] = EventType.STEP_START
     step: int = 0
     answer: StreamStart | None = field(default=None, kw_only=True)
-    """What `StreamStart` says of the first step, said of a later one: which model answers, and
-    its ids. Its diagnostics come with `Finish`."""
+    """The model and ids of this step's response, set for later steps; those of the first step are
+    in the stream's `StreamStart`. Its diagnostics are in `Finish`."""
 
 
 @frozen
@@ -140,7 +140,7 @@ class TextStart(_Event):
     type: ClassVar[EventType] = EventType.TEXT_START
     id: str
     refusal: bool = field(default=False, kw_only=True)
-    """True if the text says why the model does not answer."""
+    """True if the text is a refusal to answer."""
 
 
 @frozen
@@ -155,7 +155,7 @@ class TextDelta(_Event):
 
 @frozen
 class TextEnd(_Event):
-    """A text segment is whole."""
+    """A text segment is complete."""
 
     type: ClassVar[EventType] = EventType.TEXT_END
     id: str
@@ -168,7 +168,7 @@ class TextEnd(_Event):
 
 @frozen
 class ReasoningStart(_Event):
-    """A segment of thinking begins."""
+    """A reasoning segment begins."""
 
     type: ClassVar[EventType] = EventType.REASONING_START
     id: str
@@ -176,7 +176,7 @@ class ReasoningStart(_Event):
 
 @frozen
 class ReasoningDelta(_Event):
-    """More thinking of segment `id`."""
+    """More reasoning of segment `id`."""
 
     type: ClassVar[EventType] = EventType.REASONING_DELTA
     id: str
@@ -185,7 +185,7 @@ class ReasoningDelta(_Event):
 
 @frozen
 class ReasoningEnd(_Event):
-    """A segment of thinking is whole, with what its replay needs."""
+    """A reasoning segment is complete, with the data that its replay needs."""
 
     type: ClassVar[EventType] = EventType.REASONING_END
     id: str
@@ -217,7 +217,7 @@ class ToolInputDelta(_Event):
 
 @frozen
 class ToolInputEnd(_Event):
-    """The input's text is whole."""
+    """The input's text is complete."""
 
     type: ClassVar[EventType] = EventType.TOOL_INPUT_END
     id: str
@@ -227,9 +227,9 @@ class ToolInputEnd(_Event):
 
 @frozen
 class ToolCall(_Event):
-    """A whole tool call, its arguments parsed.
+    """A complete tool call with parsed arguments.
 
-    `arguments` is a string for a `custom` tool, and for JSON that does not parse.
+    `arguments` is a string for a `custom` tool and for invalid JSON.
     """
 
     type: ClassVar[EventType] = EventType.TOOL_CALL
@@ -245,7 +245,7 @@ class ToolCall(_Event):
 
 @frozen
 class ToolResult(_Event):
-    """A tool's result: the provider's own tool, or one that the tool loop ran."""
+    """A tool's result, run by the provider or by the tool loop."""
 
     type: ClassVar[EventType] = EventType.TOOL_RESULT
     tool_call_id: str
@@ -269,7 +269,7 @@ class ToolError(_Event):
 
 @frozen(kw_only=True)
 class Source(_Event):
-    """Something the answer rests on."""
+    """A source that the answer is based on."""
 
     type: ClassVar[EventType] = EventType.SOURCE
     id: str
@@ -281,7 +281,7 @@ class Source(_Event):
 
 @frozen(kw_only=True)
 class File(_Event):
-    """A file the model made: a picture, sound, a document."""
+    """A file that the model generated: an image, audio, a document."""
 
     type: ClassVar[EventType] = EventType.FILE
     id: str
@@ -291,7 +291,7 @@ class File(_Event):
     file_id: str | None = None
     name: str | None = None
     transcript: str | None = None
-    """The words in it, where it is speech."""
+    """The spoken text, if it is speech."""
     provider_metadata: ProviderMetadata = _metadata()
 
 
@@ -307,27 +307,27 @@ class StepFinish(_Event):
 
 @frozen(kw_only=True)
 class Finish(_Event):
-    """The answer is whole."""
+    """The answer is complete."""
 
     type: ClassVar[EventType] = EventType.FINISH
     finish_reason: FinishReason
     usage: Usage | None = None
     """Of all steps together."""
     model: str | None = None
-    """The model that answered in the end, where another than `StreamStart` names took over."""
+    """The model that completed the answer, if it is not the one in `StreamStart`."""
     diagnostics: tuple[Diagnostic, ...] = ()
     provider_metadata: ProviderMetadata = _metadata()
     """Of the response as a whole: service tier, fingerprint, grounding, safety ratings."""
     raw: JsonValue = field(default=None, eq=False, repr=False)
-    """The native response, where it came as one document; the list of a stream's native frames
-    where `raw=True` asked for them."""
+    """The native response if it was not streamed; with `raw=True`, the list of a stream's native
+    frames."""
     response: "LLMResponse | None" = field(default=None, eq=False, repr=False)
-    """The whole response of the last step; set by `llmcore.stream`, not by a client's streams."""
+    """The response of the last step; set by `llmcore.stream`, not by a client's streams."""
 
 
 @frozen
 class ErrorEvent(_Event):
-    """The answer failed; `error.partial` is what had arrived."""
+    """The answer failed; `error.partial` is the part that arrived."""
 
     type: ClassVar[EventType] = EventType.ERROR
     error: LLMError
@@ -335,7 +335,7 @@ class ErrorEvent(_Event):
 
 @frozen
 class ProviderEvent(_Event):
-    """A native event or item with no neutral form.
+    """A native event or item without a neutral form.
 
     With `replay`, its data must be sent back in later requests, so the response's
     message keeps it as a `ProviderPart` in its place.

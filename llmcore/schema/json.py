@@ -1,10 +1,10 @@
-"""JSON as Python values: the types, the one reader and the one writer.
+"""JSON as Python values: types, reading and writing.
 
-Every module reads and writes JSON through here, so the libraries that do it are one
-file's decision. msgspec reads a stream's frames about five times as fast as the standard
-library, as orjson does, and integers to the last digit, as orjson does not; orjson writes, and
-refuses what is no JSON. The standard library stays the fallback for what they refuse: half a
-surrogate pair (servers cut emoji in two), NaN, and writing integers of more than 64 bits.
+All modules read and write JSON with these functions. msgspec reads the frames of a stream about
+five times as fast as the standard library, as orjson does, and unlike orjson it keeps all digits
+of integers; orjson writes, and rejects values that are not JSON. The standard library is the
+fallback for what they reject: lone surrogates (servers cut emoji in two), NaN, and writing
+integers of more than 64 bits.
 """
 
 import json
@@ -24,35 +24,35 @@ if TYPE_CHECKING:
 else:
 
     class JsonValue:
-        """Anything JSON can say. At run time a marker, which the codec knows by sight."""
+        """Any JSON value. At run time a marker class that the codec has hooks for."""
 
     class JsonObject:
-        """A JSON object. At run time a marker."""
+        """A JSON object. At run time a marker class."""
 
     class ProviderMetadata:
-        """Opaque provider data, keyed by provider, that must come back unchanged."""
+        """Opaque provider data, keyed by provider, that must be sent back unchanged."""
 
 
 MAX_DIGITS = 4300
-"""Digits of an integer that a value may hold, which is as many as Python writes and reads."""
+"""The most digits of an integer in a value: Python's own limit for reading and writing."""
 _LARGEST = 10**MAX_DIGITS
 
 MAX_DEPTH = 128
-"""Objects and lists inside one another that a value may hold."""
+"""The most levels of nested objects and lists in a value."""
 
 
 def loads(data: bytes | str) -> JsonValue:
-    """Return the JSON value *data* spells; ValueError if it spells none.
+    """Return the JSON value in *data*; ValueError if it is not JSON.
 
-    Integers keep every digit. NaN and numbers beyond a double, which some servers write, are
-    None, as JavaScript writes them; so are integers that Python refuses to read (4300 digits).
+    Integers keep all digits. NaN and numbers beyond a double, which some servers write, become
+    None, as in JavaScript; so do integers that Python rejects (more than 4300 digits).
     """
     try:
         value: JsonValue = _fast_loads(data)
     except (ValueError, RecursionError):
         value = _standard_loads(
             data,
-            parse_constant=_no_number,
+            parse_constant=_none_for_constant,
             parse_float=_finite_or_none,
             parse_int=_readable_or_none,
         )
@@ -63,12 +63,12 @@ _fast_loads: Final = msgspec.json.Decoder().decode
 
 
 def loads_exact(text: str) -> JsonValue:
-    """Return the JSON value *text* spells, if it is one to the letter.
+    """Return the JSON value in *text*, read strictly.
 
-    Raises ValueError for anything that is not JSON, NaN included, and for what is nested
-    deeper than MAX_DEPTH, so that `plain` takes whatever this returns.
+    Raises ValueError for anything that is not JSON, including NaN, and for nesting deeper than
+    MAX_DEPTH, so that `plain` accepts the result.
     """
-    value = _standard_loads(text, parse_constant=_refuse, parse_float=_finite)
+    value = _standard_loads(text, parse_constant=_reject_constant, parse_float=_finite)
     if text.count("{") + text.count("[") > MAX_DEPTH and _too_deep(value):
         raise ValueError(f"nested more than {MAX_DEPTH} levels deep")
     return value
@@ -82,7 +82,7 @@ def _standard_loads(data: bytes | str, **hooks: Callable[[str], object]) -> Json
     return value
 
 
-def _no_number(_name: str) -> None:
+def _none_for_constant(_name: str) -> None:
     return None
 
 
@@ -98,14 +98,14 @@ def _readable_or_none(digits: str) -> int | None:
         return None
 
 
-def _refuse(name: str) -> None:
+def _reject_constant(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
 
 
 def _finite(digits: str) -> float:
     number = float(digits)
     if not math.isfinite(number):
-        raise ValueError(f"{digits} is too large a number")
+        raise ValueError(f"the number {digits} is too large")
     return number
 
 
@@ -123,9 +123,10 @@ def _too_deep(value: JsonValue) -> bool:
 
 
 def dumps(value: JsonValue) -> bytes:
-    """Return *value* as compact UTF-8 JSON, keys in the order they were given.
+    """Return *value* as compact UTF-8 JSON, with keys in their order.
 
-    Raises InvalidRequestError for what JSON cannot say, such as an integer of too many digits.
+    Raises InvalidRequestError for values that JSON cannot represent, such as an integer of too
+    many digits.
     """
     try:
         return orjson.dumps(value)
@@ -136,7 +137,7 @@ def dumps(value: JsonValue) -> bytes:
 def canonical(value: JsonValue) -> str:
     """Return *value* as compact JSON with sorted keys: equal values give equal text.
 
-    Raises InvalidRequestError for what JSON cannot say.
+    Raises InvalidRequestError for values that JSON cannot represent.
     """
     return _standard_dumps(value, ensure_ascii=False, sort_keys=True)
 
@@ -153,9 +154,9 @@ def _standard_dumps(value: JsonValue, *, ensure_ascii: bool, sort_keys: bool = F
 def plain(value: object, where: str = "value") -> JsonValue:
     """Return a copy of *value* made of dicts, lists and scalars only.
 
-    The copy is what a frozen value keeps, so that nobody changes it from outside.
-    Raises InvalidRequestError, naming the path, for what JSON cannot say, and for what is
-    nested deeper than MAX_DEPTH.
+    Frozen values keep such a copy, so that changes to the original do not reach them.
+    Raises InvalidRequestError, naming the path, for values that JSON cannot represent and for
+    nesting deeper than MAX_DEPTH.
     """
     return _plain(value, where, MAX_DEPTH)
 
@@ -170,7 +171,7 @@ def _plain(value: object, where: str, levels: int) -> JsonValue:
         return value
     if isinstance(value, float):
         if not math.isfinite(value):
-            raise InvalidRequestError(f"{where} is {value}, which JSON cannot say")
+            raise InvalidRequestError(f"{where} is {value}, which JSON cannot represent")
         return value
     if isinstance(value, Mapping):
         below = _below(where, levels)
@@ -182,7 +183,7 @@ def _plain(value: object, where: str, levels: int) -> JsonValue:
         return [_plain(item, f"{where}[{index}]", below) for index, item in enumerate(value)]
     if isinstance(value, str):
         return value
-    raise InvalidRequestError(f"{where} is a {kind.__name__}, which JSON cannot say")
+    raise InvalidRequestError(f"{where} is a {kind.__name__}, which JSON cannot represent")
 
 
 def _below(where: str, levels: int) -> int:

@@ -1,4 +1,4 @@
-"""Messages: who said what, in order."""
+"""Messages: a role and its content."""
 
 from typing import Literal, Self, get_args
 
@@ -28,8 +28,8 @@ _ASSISTANT_ONLY = (ToolCallPart, ReasoningPart, RefusalPart)
 class Origin:
     """Which model produced a message.
 
-    Signatures and encrypted reasoning are good only where they came from; history
-    repair reads this to know what to keep.
+    Signatures and encrypted reasoning are valid only for the model that made them; history repair
+    drops them for others.
     """
 
     provider: str
@@ -45,11 +45,11 @@ def _content(value: PartInput) -> tuple[ContentPart, ...]:
 
 @frozen
 class Message:
-    """One turn: a role and one ordered tuple of parts. Order is meaning.
+    """A role and an ordered tuple of parts.
 
-    Raises InvalidRequestError for a part its role cannot hold: tool calls, reasoning and
-    refusals are the assistant's, tool results the tool's (or, executed by the provider,
-    the assistant's).
+    Raises InvalidRequestError for a part that the role cannot have: tool calls, reasoning and
+    refusals need the role `assistant`, tool results the role `tool` (or `assistant`, if the
+    provider ran the tool).
     """
 
     role: Role
@@ -67,27 +67,27 @@ class Message:
         for part in self.content:
             if not _allowed(self.role, part):
                 raise InvalidRequestError(
-                    f"a {self.role} message cannot hold a {type(part).__name__}"
+                    f"a {self.role} message cannot contain a {type(part).__name__}"
                 )
 
     @classmethod
     def system(cls, *content: PartInput) -> Self:
-        """Build instructions from the application."""
+        """Build a message with the application's instructions."""
         return cls("system", parts_of(content))
 
     @classmethod
     def developer(cls, *content: PartInput) -> Self:
-        """Build instructions from the application that rank below the system's."""
+        """Build a message with instructions that rank below the system's."""
         return cls("developer", parts_of(content))
 
     @classmethod
     def user(cls, *content: PartInput, name: str | None = None) -> Self:
-        """Build what a person says: text, pictures, sound, documents."""
+        """Build the user's message: text, images, audio, documents."""
         return cls("user", parts_of(content), name=name)
 
     @classmethod
     def assistant(cls, *content: PartInput, origin: Origin | None = None) -> Self:
-        """Build what the model said: text, reasoning, tool calls."""
+        """Build the model's message: text, reasoning, tool calls."""
         return cls("assistant", parts_of(content), origin=origin)
 
     @classmethod
@@ -99,24 +99,24 @@ class Message:
         name: str | None = None,
         is_error: bool = False,
     ) -> Self:
-        """Build one tool result: text, JSON, or parts such as images."""
+        """Build a message with one tool result: text, JSON, or parts such as images."""
         part = ToolResultPart(tool_call_id, content, name=name, is_error=is_error)
         return cls("tool", (part,))
 
     @property
     def text(self) -> str:
-        """All text of the message, joined with nothing between; empty if there is none."""
+        """The message's texts, joined without a separator; empty if it has none."""
         return text_of(self.content)
 
     @property
     def reasoning(self) -> str | None:
-        """All reasoning text, joined; None if there is no reasoning part."""
+        """The reasoning texts, joined; None without a reasoning part."""
         parts = [part.text for part in self.content if isinstance(part, ReasoningPart)]
         return "".join(parts) if parts else None
 
     @property
     def tool_calls(self) -> tuple[ToolCallPart, ...]:
-        """The calls the caller is to run; those the provider ran itself are left out."""
+        """The tool calls that the caller must run, without those that the provider ran."""
         return tuple(
             part
             for part in self.content

@@ -1,4 +1,4 @@
-"""Which model, and the way to it."""
+"""A model and the route that reaches it."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
@@ -12,17 +12,17 @@ if TYPE_CHECKING:
         "Body_co", covariant=True, bound=Mapping[str, Any], default=Mapping[str, Any]
     )
     """The type of a native request body. A `Model` whose API is not known to the type checker
-    has a mapping for it, so that nobody has to write the parameter."""
+    has a mapping for it, so that the type argument can be omitted."""
 else:
     Body_co = TypeVar("Body_co", covariant=True)
 
 
 class ConfiguredRoute(Protocol[Body_co]):
-    """What the schema needs to know of a route; `llmcore.routes.Route` is one."""
+    """The attributes of a route that the schema uses; `llmcore.routes.Route` has them."""
 
     @property
     def id(self) -> str:
-        """The route's own id, such as `openai-chat`."""
+        """The route's id, such as `openai-chat`."""
         ...
 
     @property
@@ -38,7 +38,7 @@ class Model(Generic[Body_co]):
     Its parameter is the type of the native body that its route sends: a `Model[MessagesBody]`
     prepares a `PreparedRequest[MessagesBody]`.
 
-    The route holds credentials, so it is no part of the value's JSON, repr or equality;
+    The route holds credentials, so it is not part of the value's JSON, repr or equality;
     a model read back from JSON is resolved by the client's configured providers.
     """
 

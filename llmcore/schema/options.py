@@ -1,4 +1,4 @@
-"""How an answer is to be generated, apart from what is said."""
+"""The options of generation, apart from messages and tools."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -16,15 +16,15 @@ def _strings(value: str | Sequence[str]) -> tuple[str, ...]:
 
 @frozen(kw_only=True)
 class GenerationOptions:
-    """Sampling and limits. None leaves a choice to the provider."""
+    """Sampling parameters and limits. None uses the provider's default."""
 
     temperature: float | None = None
     top_p: float | None = None
     top_k: int | None = None
     max_tokens: int | None = None
-    """Output tokens at most, reasoning included."""
+    """The most output tokens, including reasoning."""
     stop: tuple[str, ...] = field(default=(), converter=_strings)
-    """Texts that end the answer when the model writes them."""
+    """Stop sequences: the answer ends before the first one."""
     seed: int | None = None
     presence_penalty: float | None = None
     frequency_penalty: float | None = None
@@ -35,7 +35,7 @@ class GenerationOptions:
         for name in ("temperature", "top_p", "presence_penalty", "frequency_penalty"):
             value = getattr(self, name)
             if isinstance(value, float) and not math.isfinite(value):
-                raise InvalidRequestError(f"{name} is {value}, which JSON cannot say")
+                raise InvalidRequestError(f"{name} is {value}, which JSON cannot represent")
 
 
 def _optional_schema(value: JsonObject | None) -> JsonObject | None:
@@ -44,10 +44,10 @@ def _optional_schema(value: JsonObject | None) -> JsonObject | None:
 
 @frozen
 class ResponseFormat:
-    """The shape of the answer's text.
+    """The format of the answer's text.
 
-    `strict` asks the provider to hold the model to the schema exactly; None takes the
-    strictest mode the provider has for this schema.
+    `strict` makes the provider enforce the schema; None selects the strictest mode that the
+    provider has for this schema.
     """
 
     type: Literal["text", "json", "json_schema"] = "text"
@@ -58,16 +58,18 @@ class ResponseFormat:
 
     def __attrs_post_init__(self) -> None:
         if (self.type == "json_schema") != (self.schema is not None):
-            raise InvalidRequestError("schema goes with the type 'json_schema', and only with it")
+            raise InvalidRequestError(
+                "schema must be set for the type 'json_schema', and only for it"
+            )
 
     @classmethod
     def text(cls) -> Self:
-        """Build the format of free text."""
+        """Return the format of free text."""
         return cls("text")
 
     @classmethod
     def json(cls) -> Self:
-        """Build the format of any one JSON document."""
+        """Return the format of any JSON document."""
         return cls("json")
 
     @classmethod
@@ -79,7 +81,7 @@ class ResponseFormat:
         description: str | None = None,
         strict: bool | None = None,
     ) -> Self:
-        """Build the format of a JSON document of *schema*."""
+        """Return the format of JSON documents that match *schema*."""
         return cls("json_schema", schema, name=name, description=description, strict=strict)
 
 
@@ -88,31 +90,30 @@ ReasoningEffort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "
 
 @frozen(kw_only=True)
 class ReasoningOptions:
-    """How much the model thinks, and how much of it is shown."""
+    """How much the model reasons, and how much of the reasoning is shown."""
 
     effort: str | None = None
-    """One of ReasoningEffort, or a provider's own word."""
+    """One of ReasoningEffort, or a provider's own value."""
     budget_tokens: int | None = None
-    """Tokens of thinking at most, where the provider counts them."""
+    """The most reasoning tokens, where the provider has such a limit."""
     summary: Literal["auto", "concise", "detailed", "none"] | None = None
-    """Whether to show the thinking, where it is shown as a summary."""
+    """The length of the summary of the reasoning, where the provider shows one."""
 
 
 @frozen(kw_only=True)
 class CachePolicy:
     """Prompt caching.
 
-    `auto` places breakpoints where the provider needs them (tools, system, tail of the
-    conversation); `manual` leaves only the caller's own marks (`cached(part)`); `off`
-    sends none.
+    `auto` places breakpoints where the provider needs them (after the tools, the system prompt and
+    the last messages); `manual` sends only the caller's marks (`cached(part)`); `off` sends none.
     """
 
     mode: Literal["auto", "manual", "off"] = "auto"
     ttl: Literal["5m", "1h"] | None = None
     key: str | None = None
-    """Requests of one key share a cache, where the provider routes by it."""
+    """Requests with the same key share a cache, where the provider routes by it."""
     retention: str | None = None
-    """How long the provider keeps it, by its own word (`"in_memory"`, `"24h"`)."""
+    """How long the provider keeps the cache, in its own words (`"in_memory"`, `"24h"`)."""
 
 
 def _string_map(value: Mapping[str, str] | None) -> Mapping[str, str]:
@@ -120,20 +121,23 @@ def _string_map(value: Mapping[str, str] | None) -> Mapping[str, str]:
     given = value or {}
     for name, item in given.items():
         if not isinstance(name, str) or isinstance(item, bool):
-            raise InvalidRequestError(f"header or query field {name!r} is not text")
+            raise InvalidRequestError(
+                f"the value of the header or query field {name!r} must be text"
+            )
         if not isinstance(item, str | int | float):
             raise InvalidRequestError(
-                f"header or query field {name!r} is a {type(item).__name__}, not text"
+                f"the value of the header or query field {name!r} must be text,"
+                f" not {type(item).__name__}"
             )
     return {name: str(item) for name, item in given.items()}
 
 
 @frozen(kw_only=True)
 class HttpOverlay:
-    """Last word on the HTTP request: laid over what the route built.
+    """Headers, query parameters and body fields that override those of the built request.
 
-    In `body`, objects merge with what is there, anything else replaces it, and None
-    removes the field.
+    In `body`, objects are merged with existing objects, other values replace existing ones, and
+    None removes the field.
     """
 
     headers: Mapping[str, str] = field(factory=dict, converter=_string_map, repr=False)
@@ -141,7 +145,7 @@ class HttpOverlay:
     body: JsonObject = field(factory=dict, converter=plain_object)
 
     def over(self, below: "HttpOverlay") -> "HttpOverlay":
-        """Return *below* with this one laid over it."""
+        """Return *below* overridden by this overlay."""
         if not (below.headers or below.query or below.body):
             return self
         return HttpOverlay(
@@ -152,7 +156,7 @@ class HttpOverlay:
 
 
 def merge_json(below: JsonObject, above: JsonObject, *, keep_none: bool = False) -> JsonObject:
-    """Lay *above* over *below*: objects merge, None removes, all else replaces."""
+    """Return *below* overridden by *above*: objects merge, None removes, other values replace."""
     merged: dict[str, JsonValue] = dict(below)
     for key, value in above.items():
         if value is None and not keep_none:

@@ -1,4 +1,4 @@
-"""The one request that every protocol builds its body from."""
+"""The neutral request, from which each protocol builds its native body."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Generic, TypeAlias, TypeVar, Union, get_args
@@ -30,29 +30,31 @@ def _system(value: SystemInput | None) -> tuple[TextPart, ...]:
     if isinstance(value, str | TextPart):
         value = (value,)
     texts = tuple(TextPart(item) if isinstance(item, str) else item for item in value)
-    return _only(texts, (TextPart,), "system is text")
+    return _only(texts, (TextPart,), "system must be text")
 
 
 def _messages(value: Iterable[Message]) -> tuple[Message, ...]:
     if isinstance(value, Message):
         value = (value,)
-    return _only(tuple(value), (Message,), "messages are Message values")
+    return _only(tuple(value), (Message,), "messages must be Message values")
 
 
 _TOOLS: tuple[type, ...] = get_args(ToolSpec)
 
 
 def _tools(value: Iterable[ToolSpec]) -> tuple[ToolSpec, ...]:
-    return _only(tuple(value), _TOOLS, "tools are ToolDefinition, CustomTool or HostedTool values")
+    return _only(
+        tuple(value), _TOOLS, "tools must be ToolDefinition, CustomTool or HostedTool values"
+    )
 
 
 def _metadata(value: Mapping[str, str]) -> Mapping[str, str]:
-    _only((*value.keys(), *value.values()), (str,), "metadata is text by text keys")
+    _only((*value.keys(), *value.values()), (str,), "metadata must map strings to strings")
     return dict(value)
 
 
 def _only(items: tuple[_Item, ...], kinds: tuple[type, ...], rule: str) -> tuple[_Item, ...]:
-    """Return *items* if each is one of *kinds*; InvalidRequestError, stating *rule*, if not."""
+    """Return *items* if all are instances of *kinds*; else InvalidRequestError with *rule*."""
     for item in items:
         if not isinstance(item, kinds):
             raise InvalidRequestError(f"{rule}; got a {type(item).__name__}")
@@ -61,17 +63,17 @@ def _only(items: tuple[_Item, ...], kinds: tuple[type, ...], rule: str) -> tuple
 
 @frozen(kw_only=True)
 class LLMRequest(Generic[Body_co]):
-    """Everything one call says. Change it with `evolve(request, ...)`.
+    """One request to a model. Change it with `evolve(request, ...)`.
 
     `model` is a configured `Model`, or a model id that the client resolves with
-    `provider`. `provider_options` is the escape hatch: per provider id, fields that go
-    into the native body by their native names.
+    `provider`. `provider_options` sets native fields without a neutral form: by provider id, the
+    fields that are added to the native body.
     """
 
     model: Model[Body_co] | str
     messages: tuple[Message, ...] = field(converter=_messages)
     provider: str | None = None
-    """Which configured provider, where `model` is a string."""
+    """The id of the configured provider, if `model` is a string."""
     system: tuple[TextPart, ...] = field(default=(), converter=_system)
     tools: tuple[ToolSpec, ...] = field(default=(), converter=_tools)
     tool_choice: ToolChoice | None = None
@@ -84,7 +86,7 @@ class LLMRequest(Generic[Body_co]):
     provider_options: ProviderMetadata = field(factory=dict, converter=plain_metadata)
     http: HttpOverlay = HttpOverlay()
     strict: bool = False
-    """Fail before anything is sent rather than lose or change something."""
+    """Raise before sending if anything would be lost or changed."""
 
     def __attrs_post_init__(self) -> None:
         names = [name for tool in self.tools if (name := getattr(tool, "name", None))]
@@ -94,7 +96,7 @@ class LLMRequest(Generic[Body_co]):
 
     @property
     def model_id(self) -> str:
-        """The model's id, configured or not."""
+        """The model's id."""
         return self.model if isinstance(self.model, str) else self.model.id
 
     @property
@@ -103,7 +105,7 @@ class LLMRequest(Generic[Body_co]):
         return (self.provider or "") if isinstance(self.model, str) else self.model.provider
 
     def options_for(self, *providers: str) -> JsonObject:
-        """Return the provider options of all *providers*, later ones winning."""
+        """Return the merged provider options of *providers*; later ones take precedence."""
         merged: dict[str, object] = {}
         for provider in dict.fromkeys(providers):
             merged.update(self.provider_options.get(provider, {}))
@@ -134,25 +136,25 @@ def request(
     http: HttpOverlay | None = None,
     strict: bool = False,
 ) -> LLMRequest[Body_co]:
-    """Build an `LLMRequest` from what is convenient to write.
+    """Build an `LLMRequest` from convenient arguments.
 
-    Give `prompt` (one user message) or `messages`, not both. Without a model, it goes to the newest
-    one of the client's default provider. The common generation options
-    stand alone; the rest, and these too, can come as `generation=GenerationOptions(...)`.
-    Raises InvalidRequestError for contradictions.
+    Give `prompt` (one user message) or `messages`, not both. Without a model, the client uses the
+    newest model of its default provider. The common generation options are arguments of their
+    own; alternatively give all options as `generation=GenerationOptions(...)`.
+    Raises InvalidRequestError for contradictory arguments.
     """
     if (prompt is None) == (messages is None):
         raise InvalidRequestError("give either prompt or messages, and not both")
-    loose = {
+    single = {
         "temperature": temperature,
         "top_p": top_p,
         "max_tokens": max_tokens,
         "stop": stop or None,
     }
-    given = {name: value for name, value in loose.items() if value is not None}
+    given = {name: value for name, value in single.items() if value is not None}
     if generation is not None and given:
         raise InvalidRequestError(
-            f"{', '.join(given)} and generation=... both given: put all into generation"
+            f"{', '.join(given)} and generation=... are both given: put all options into generation"
         )
     if reasoning is not None and reasoning_effort is not None:
         raise InvalidRequestError("give either reasoning_effort or reasoning, and not both")

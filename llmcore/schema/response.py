@@ -1,4 +1,4 @@
-"""A whole answer."""
+"""The neutral response."""
 
 from attrs import field, frozen
 
@@ -12,9 +12,9 @@ from llmcore.schema.usage import RateLimitInfo, Usage
 
 @frozen(kw_only=True)
 class LLMResponse:
-    """What came back: the assistant's message, why it ended, and what it cost.
+    """The assistant's message, with its finish reason, usage and cost.
 
-    In a partial response, whose end never came, the finish reason is `other` with no `raw`.
+    In a partial response, which has no end, the finish reason is `other` without `raw`.
     """
 
     message: Message
@@ -24,27 +24,27 @@ class LLMResponse:
     id: str | None = None
     usage: Usage | None = None
     cost: float | None = field(default=None, eq=False)
-    """US dollars: what the provider states, or else the list price of the tokens; None if neither
-    is known. A client puts it down; what is folded without one has none."""
+    """US dollars, as the provider states them or from the list price of the tokens; None if neither
+    is known. Set by clients; responses folded without a client have None."""
     diagnostics: tuple[Diagnostic, ...] = ()
     sources: tuple[Source, ...] = ()
     rate_limit: RateLimitInfo | None = None
     request_id: str | None = None
     provider_metadata: ProviderMetadata = field(factory=dict, converter=plain_metadata)
     raw: JsonValue = field(default=None, eq=False, repr=False)
-    """The native response document; None for streams that have none."""
+    """The native response if it was not streamed; for streams see `Finish.raw`."""
 
     @property
     def text(self) -> str:
-        """All text, joined with nothing between; empty if there is none."""
+        """The texts of the message, joined without a separator; empty if it has none."""
         return self.message.text
 
     @property
     def reasoning(self) -> str | None:
-        """All reasoning text, joined; None if no reasoning came."""
+        """The reasoning texts, joined; None without reasoning."""
         return self.message.reasoning
 
     @property
     def tool_calls(self) -> tuple[ToolCallPart, ...]:
-        """The calls the caller is to run, in order."""
+        """The tool calls that the caller must run, in order."""
         return self.message.tool_calls

@@ -1,4 +1,4 @@
-"""Result: the outcome of what may fail, as a value. Either a `Success` or a `Failure`.
+"""The result of an operation that can fail: either a `Success` or a `Failure`.
 
     match await client.generate(request):
         case Success(response):
@@ -6,9 +6,9 @@
         case Failure(error):
             print(error)
 
-A closed union of two frozen classes, so that type checkers know that such a match is exhaustive and
-what `response` and `error` are. Inside the library results are composed (`map`, `bind`, `alt`) or
-matched on; `unwrap` is for code that prefers exceptions.
+A closed union of two frozen classes, so that type checkers prove such a match exhaustive and infer
+the types of `response` and `error`. Inside the library, results are composed (`map`, `bind`, `alt`)
+or matched on; `unwrap` is for code that prefers exceptions.
 """
 
 from collections.abc import Callable
@@ -25,16 +25,16 @@ _U = TypeVar("_U")
 
 @frozen(repr=False)
 class Success(Generic[_T_co]):
-    """What succeeded, with its value."""
+    """A success and its value."""
 
     value: _T_co
 
     def map(self, change: Callable[[_T_co], _U]) -> "Success[_U]":
-        """Return the success of what *change* makes of the value."""
+        """Return a success with `change(value)`."""
         return Success(change(self.value))
 
     def bind(self, step: Callable[[_T_co], _U]) -> _U:
-        """Return the result of *step*, which takes the value and may fail itself."""
+        """Return `step(value)`, which is a result itself."""
         return step(self.value)
 
     def alt(self, change: Callable[..., object]) -> Self:
@@ -59,7 +59,7 @@ class Success(Generic[_T_co]):
 
 @frozen(repr=False)
 class Failure(Generic[_E_co]):
-    """What failed, with its error."""
+    """A failure and its error."""
 
     error: _E_co
 
@@ -72,7 +72,7 @@ class Failure(Generic[_E_co]):
         return self
 
     def alt(self, change: Callable[[_E_co], _U]) -> "Failure[_U]":
-        """Return the failure with what *change* makes of the error."""
+        """Return a failure with `change(error)`."""
         return Failure(change(self.error))
 
     def value_or(self, default: _U) -> _U:

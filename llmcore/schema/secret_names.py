@@ -1,10 +1,10 @@
-"""Which headers, query parameters and variables hold credentials: by their names.
+"""Recognises headers, query parameters and variables that hold credentials by their names.
 
-One rule for everything that shows, stores or forwards requests: reprs, logs, errors, cassettes and
+The one rule of all code that shows, stores or forwards requests: reprs, logs, errors, cassettes and
 redirects. A name is split into words (at separators and at changes of case), and holds a
-credential if one of them is a word for one: `X-Portkey-Api-Key`, `Helicone-Auth`,
-`CF-Access-Client-Secret`, `subscription-key`, `apiToken`, `client_secret`. Words that are also used
-for other things count only as the whole name (`code`, `sas`), and a few compounds are exempt
+credential if one of them is a word for credentials: `X-Portkey-Api-Key`, `Helicone-Auth`,
+`CF-Access-Client-Secret`, `subscription-key`, `apiToken`, `client_secret`. Words with other
+meanings count only as the complete name (`code`, `sas`), and some compounds are exempt
 (`idempotency-key`, `page_token`, `max_tokens`).
 """
 
@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Final
 
 REDACTED: Final = "[redacted]"
-"""Stands in place of a credential wherever a request is shown."""
+"""The replacement for credentials wherever a request is shown."""
 
 _WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _CREDENTIAL: Final = re.compile(
@@ -35,7 +35,7 @@ _NOT_SECRET: Final = re.compile(
 
 @lru_cache(maxsize=1024)
 def holds_credential(name: str) -> bool:
-    """Return whether what is called *name* usually holds a credential."""
+    """Return whether a field named *name* usually holds a credential."""
     words = [word.lower() for word in _WORDS.findall(name)]
     if len(words) == 1 and words[0] in _WHOLE:
         return True
@@ -45,7 +45,7 @@ def holds_credential(name: str) -> bool:
 
 
 def redacted(values: Mapping[str, str], also: Iterable[str] = ()) -> dict[str, str]:
-    """Return *values* with the credentials among them replaced, and those named in *also*."""
+    """Return *values* with credentials, and those named in *also*, replaced by `REDACTED`."""
     known = frozenset(also)
     return {
         name: REDACTED if name in known or holds_credential(name) else value

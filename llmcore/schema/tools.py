@@ -1,4 +1,4 @@
-"""Tools as the model sees them, and the choice it is given."""
+"""Definitions of tools, and tool choice."""
 
 from collections.abc import Mapping
 from typing import Literal, Self, TypeAlias, Union
@@ -9,11 +9,11 @@ from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import JsonObject, JsonValue, plain_object
 
 MAX_TOOL_NAME_LENGTH = 512
-"""Characters. Each API takes fewer: what it does not take is replaced in its requests."""
+"""In characters. APIs allow fewer; names that an API rejects are replaced in its requests."""
 
 
 def check_tool_name(name: str) -> str:
-    """Return *name*; InvalidRequestError unless it is text of 1 to 512 characters."""
+    """Return *name*. Raises InvalidRequestError unless it is text of 1 to 512 characters."""
     if not isinstance(name, str) or not name.strip() or len(name) > MAX_TOOL_NAME_LENGTH:
         raise InvalidRequestError(
             f"tool name {name!r} must be text of 1 to {MAX_TOOL_NAME_LENGTH} characters"
@@ -22,7 +22,7 @@ def check_tool_name(name: str) -> str:
 
 
 def _parameters(schema: object) -> JsonObject:
-    """Return *schema* with an object at its root; nothing given means no parameters."""
+    """Return a copy of *schema*, checked to have an object at its root; None: no parameters."""
     copy = plain_object(schema)
     if not copy:
         return {"type": "object", "properties": {}}
@@ -32,7 +32,9 @@ def _parameters(schema: object) -> JsonObject:
         seen.add(reference)
         target = _resolve(copy, reference)
         if target is None:
-            raise InvalidRequestError(f"parameters refer to {reference!r}, which is not in them")
+            raise InvalidRequestError(
+                f"parameters contain a reference to {reference!r}, which they do not define"
+            )
         root = target
     if root.get("type") != "object":
         raise InvalidRequestError(
@@ -42,7 +44,7 @@ def _parameters(schema: object) -> JsonObject:
 
 
 def _resolve(schema: JsonObject, reference: str) -> JsonObject | None:
-    """Return what a local reference (`#/$defs/Name`) points to."""
+    """Return the schema that a local reference (`#/$defs/Name`) points to; None if missing."""
     target: JsonValue = schema
     for step in reference.removeprefix("#").strip("/").split("/"):
         if not isinstance(target, Mapping):
@@ -55,9 +57,8 @@ def _resolve(schema: JsonObject, reference: str) -> JsonObject | None:
 class ToolDefinition:
     """A function the model may call with JSON arguments.
 
-    `parameters` is a JSON Schema whose root is an object; None or `{}` means no
-    parameters. `strict` asks the provider to hold the model to it; None leaves that to
-    the provider's default.
+    `parameters` is a JSON Schema whose root is an object; None or `{}` means no parameters.
+    `strict` makes the provider enforce the schema; None uses the provider's default.
     """
 
     name: str = field(converter=check_tool_name)
@@ -65,12 +66,12 @@ class ToolDefinition:
     parameters: JsonObject = field(default=None, converter=_parameters)
     strict: bool | None = field(default=None, kw_only=True)
     cache: Literal["5m", "1h"] | None = field(default=None, kw_only=True)
-    """Marks the end of a prefix of tools worth caching that long."""
+    """Marks the end of a prefix of tools to be cached for this time."""
 
 
 @frozen(kw_only=True)
 class Grammar:
-    """What a freeform tool's input must match."""
+    """A grammar that a freeform tool's input must match."""
 
     syntax: Literal["lark", "regex"]
     definition: str
@@ -78,7 +79,7 @@ class Grammar:
 
 @frozen
 class CustomTool:
-    """A tool whose input is one freeform string, held to a grammar if one is given."""
+    """A tool whose input is one freeform string, constrained by *grammar* if given."""
 
     name: str = field(converter=check_tool_name)
     description: str = ""
@@ -104,17 +105,17 @@ HostedToolKind = Literal[
 
 @frozen(kw_only=True)
 class HostedTool:
-    """A tool the provider defines, and in most cases runs itself.
+    """A tool that the provider defines and usually runs.
 
-    Each kind has a constructor with the options that providers share; `options` takes
-    the rest by the provider's own names. A protocol that has no such tool reports a
-    Diagnostic. `raw` passes a native definition through as it is.
+    Each kind has a constructor with the options that providers share; `options` has the
+    others by their native names. A protocol without such a tool reports a Diagnostic. `raw` sends
+    a native definition unchanged.
     """
 
     kind: HostedToolKind
     options: JsonObject = field(factory=dict, converter=plain_object)
     provider: str | None = None
-    """For `raw`: whose definition it is; other providers leave it out."""
+    """For `raw`: the provider of the definition; it is omitted for other providers."""
 
     @classmethod
     def web_search(
@@ -138,7 +139,7 @@ class HostedTool:
 
     @classmethod
     def web_fetch(cls, *, max_uses: int | None = None, **options: JsonValue) -> Self:
-        """Read pages by their address."""
+        """Read web pages by URL."""
         return cls._of("web_fetch", options, max_uses=max_uses)
 
     @classmethod
@@ -171,7 +172,7 @@ class HostedTool:
         environment: str | None = None,
         **options: JsonValue,
     ) -> Self:
-        """Look at a screen and move its mouse; the caller runs the actions."""
+        """Operate a computer by screenshots, mouse and keyboard; the caller runs the actions."""
         return cls._of(
             "computer_use",
             options,
@@ -190,7 +191,7 @@ class HostedTool:
         allowed_tools: tuple[str, ...] = (),
         **options: JsonValue,
     ) -> Self:
-        """Use the tools of a remote MCP server, called by the provider."""
+        """Use the tools of a remote MCP server, which the provider calls."""
         return cls._of(
             "mcp",
             options,
@@ -202,7 +203,7 @@ class HostedTool:
 
     @classmethod
     def shell(cls, **options: JsonValue) -> Self:
-        """Run shell commands; the caller runs them where the provider does not."""
+        """Run shell commands; the caller runs them if the provider does not."""
         return cls._of("shell", options)
 
     @classmethod
@@ -212,12 +213,12 @@ class HostedTool:
 
     @classmethod
     def image_generation(cls, **options: JsonValue) -> Self:
-        """Draw pictures."""
+        """Generate images."""
         return cls._of("image_generation", options)
 
     @classmethod
     def tool_search(cls, **options: JsonValue) -> Self:
-        """Find tools among many that are not all shown to the model."""
+        """Search among many tools, of which the model sees only those found."""
         return cls._of("tool_search", options)
 
     @classmethod
@@ -232,7 +233,7 @@ class HostedTool:
 
     @classmethod
     def raw(cls, provider: str, definition: JsonObject) -> Self:
-        """Pass *definition* to *provider* as it is."""
+        """Send the native *definition* to *provider* unchanged."""
         return cls(kind="raw", options=definition, provider=provider)
 
     @classmethod
@@ -247,7 +248,7 @@ ToolSpec: TypeAlias = Union[ToolDefinition, CustomTool, HostedTool]
 
 @frozen
 class ToolChoice:
-    """Whether the model may, must or must not call tools, or which one it must call."""
+    """Whether the model may, must or must not call tools, or which tool it must call."""
 
     mode: Literal["auto", "none", "required", "named"]
     tool_name: str | None = None
@@ -255,26 +256,28 @@ class ToolChoice:
     def __attrs_post_init__(self) -> None:
         if self.mode not in ("auto", "none", "required", "named"):
             modes = "'auto', 'none', 'required' or 'named'"
-            raise InvalidRequestError(f"the mode of a tool choice is {modes}, not {self.mode!r}")
+            raise InvalidRequestError(
+                f"the mode of a tool choice must be {modes}, not {self.mode!r}"
+            )
         if (self.mode == "named") != (self.tool_name is not None):
-            raise InvalidRequestError("tool_name goes with the mode 'named', and only with it")
+            raise InvalidRequestError("tool_name must be set for the mode 'named', and only for it")
 
     @classmethod
     def auto(cls) -> Self:
-        """Leave it to the model."""
+        """Let the model decide."""
         return cls("auto")
 
     @classmethod
     def none(cls) -> Self:
-        """Forbid tool calls, though tools stay visible."""
+        """Forbid tool calls; the model still sees the tools."""
         return cls("none")
 
     @classmethod
     def required(cls) -> Self:
-        """Demand at least one call."""
+        """Require at least one call."""
         return cls("required")
 
     @classmethod
     def named(cls, tool_name: str) -> Self:
-        """Demand a call of this tool."""
+        """Require a call of this tool."""
         return cls("named", tool_name)

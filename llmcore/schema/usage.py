@@ -1,4 +1,4 @@
-"""Tokens and money, counted one way for every provider; estimates; the limits of an account."""
+"""Counts of tokens, their cost and estimates, defined alike for all providers; rate limits."""
 
 from datetime import datetime
 from typing import Self, TypeVar
@@ -12,12 +12,12 @@ _Number = TypeVar("_Number", int, float)
 
 @frozen(kw_only=True)
 class Usage:
-    """What one response, or several added up, consumed.
+    """The tokens and cost of one response, or of several added up.
 
     `input_tokens` and `output_tokens` are inclusive: cached tokens are part of the
     input, reasoning tokens part of the output. The disjoint breakdown of the input is
     `uncached_input_tokens + cache_read_tokens + cache_write_tokens == input_tokens`.
-    None means that the provider did not say, which is not 0.
+    None means that the provider did not report it, which differs from 0.
     """
 
     input_tokens: int | None = None
@@ -27,15 +27,15 @@ class Usage:
     cache_read_tokens: int | None = None
     cache_write_tokens: int | None = None
     cache_write_1h_tokens: int | None = None
-    """The part of `cache_write_tokens` that is kept for an hour, which costs more."""
+    """The part of `cache_write_tokens` that is cached for an hour, at a higher price."""
     reasoning_tokens: int | None = None
     reasoning_estimated: bool = False
-    """True where `reasoning_tokens` is a guess from the text of the reasoning, because the
-    provider does not count it. Reasoning that is only summarized is then underestimated."""
+    """True if `reasoning_tokens` is an estimate from the text of the reasoning, because the
+    provider does not count it. For summarized reasoning the estimate is too low."""
     cost_usd: float | None = None
-    """US dollars, as the provider stated them; never computed here."""
+    """US dollars, as the provider stated them; never computed."""
     estimated: bool = False
-    """True where tokens were counted by us because the stream ended before they came."""
+    """True if the counts are estimates because the stream ended before the provider sent them."""
     raw: JsonValue = field(default=None, eq=False)
     """The provider's own usage object."""
 
@@ -53,11 +53,10 @@ class Usage:
         cost_usd: float | None = None,
         raw: JsonValue = None,
     ) -> Self:
-        """Build a usage whose totals and breakdown hold, from inclusive numbers.
+        """Build a usage with consistent totals and breakdown from inclusive counts.
 
-        Nothing goes negative: a provider whose cache counts exceed its input (they are
-        then beside, not inside it) gets the larger input and total, and a count below 0
-        says nothing.
+        No count becomes negative: if the cached tokens exceed the input (some providers count them
+        separately), they are added to input and total. Counts below 0 are treated as missing.
         """
         input_tokens, output_tokens = _count(input_tokens), _count(output_tokens)
         total_tokens, reasoning_tokens = _count(total_tokens), _count(reasoning_tokens)
@@ -82,7 +81,7 @@ class Usage:
         )
 
     def __add__(self, other: "Usage") -> "Usage":
-        """Add field by field. None counts as 0 beside a number; None + None stays None."""
+        """Add each field. None counts as 0 beside a number; None + None is None."""
         if not isinstance(other, Usage):
             return NotImplemented
         return Usage(
@@ -117,7 +116,7 @@ CHARACTERS_PER_TOKEN = 4
 
 
 def estimated_tokens(characters: int) -> int:
-    """Return about how many tokens a text of so many characters has."""
+    """Return the approximate number of tokens in a text of *characters* characters."""
     return -(-characters // CHARACTERS_PER_TOKEN)
 
 
@@ -126,9 +125,9 @@ def estimated_tokens(characters: int) -> int:
 
 @frozen(kw_only=True)
 class RateLimitInfo:
-    """Limits and what is left of them, as response headers said; None where they did not.
+    """The limits and their remainders from the response's headers; None if not reported.
 
-    The reset times are aware datetimes, in UTC.
+    The reset times are aware datetimes in UTC.
     """
 
     requests_limit: int | None = None

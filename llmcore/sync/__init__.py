@@ -8,7 +8,7 @@
 
 They may be used inside of a running event loop, such as a notebook's, from any thread, and after
 a fork. In reading order: `calls` and `client` (what callers use), `streams` (what they get),
-`pulling` (reading a stream from outside), `background` (the event loop).
+`iterate` (reading a stream from outside), `background` (the event loop).
 """
 
 from llmcore.sync.background import shutdown as shutdown

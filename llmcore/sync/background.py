@@ -1,7 +1,7 @@
 """The event loop that blocking calls run on: one for the process, in a thread of its own.
 
 It is made by the first call, and again by the first call after a fork or a `shutdown`. Work runs
-in a copy of the context of whoever waits for it. Closing the loop, at the latest when the
+in a copy of the context of the thread that waits for it. Closing the loop, at the latest when the
 interpreter ends, closes every connection that was opened on it.
 
 asyncio's own calls are used instead of a blocking portal: a portal waits for a call to have
@@ -25,7 +25,7 @@ _ENDED = "the event loop of llmcore.sync was shut down"
 
 
 class _Job(Generic[_T]):
-    """A call: a task over there, and somebody who waits for it here."""
+    """A call: a task on the loop's thread, and a future that the calling thread waits for."""
 
     def __init__(self, work: Callable[[], Awaitable[_T]]) -> None:
         self.outcome: Future[_T] = Future()
@@ -33,12 +33,12 @@ class _Job(Generic[_T]):
         self._task: asyncio.Task[_T] | None = None
 
     def start(self) -> None:
-        """Begin, on the loop."""
+        """Create the task. Runs on the loop."""
         self._task = asyncio.get_running_loop().create_task(self._run())
         self._task.add_done_callback(self._finish)
 
     def cancel(self) -> None:
-        """Give up, on the loop."""
+        """Cancel the task. Runs on the loop."""
         if self._task is not None:
             self._task.cancel()
 
@@ -54,7 +54,7 @@ class _Job(Generic[_T]):
             self.outcome.set_result(task.result())
 
     def fail(self, error: BaseException) -> None:
-        """End with *error*, if it has not ended."""
+        """Set *error* as the outcome, unless there is one already."""
         if not self.outcome.done():
             self.outcome.set_exception(error)
 
@@ -64,13 +64,13 @@ class Background:
 
     def __init__(self) -> None:
         self._jobs: set[_Job[Any]] = set()
-        self._kept: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
         self._ready = threading.Event()
         self._open = True
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: asyncio.Event | None = None
-        # A daemon, as are the threads that it starts, since nothing else ends it if the
-        # interpreter waits for threads before it tells anyone that it is going to end.
+        # A daemon, as are the threads that it starts: the interpreter joins all other threads
+        # before it runs `atexit` handlers, so that `shutdown` would never be called.
         self._thread = threading.Thread(target=self._serve, name="llmcore.sync", daemon=True)
         self._thread.start()
         self._ready.wait()
@@ -81,10 +81,10 @@ class Background:
         return self._open and self._thread.is_alive()
 
     def run(self, work: Callable[[], Awaitable[_T]]) -> _T:
-        """Await *work* over there and return its result, or raise its error.
+        """Await *work* on the loop and return its result, or raise its error.
 
-        Whatever interrupts the waiting, such as Ctrl-C, cancels the work and is raised once it
-        has ended.
+        An exception that interrupts the waiting, such as Ctrl-C, cancels the work and is raised
+        once the work has ended.
         """
         if threading.get_ident() == self._thread.ident:
             raise ConfigurationError(
@@ -97,7 +97,7 @@ class Background:
             self._call_soon(job.start)
             return job.outcome.result()
         except BaseException:
-            if not job.outcome.done():  # it was raised here, not over there
+            if not job.outcome.done():  # raised in this thread, not by the work
                 self._call_soon(job.cancel)
                 job.outcome.exception()
             raise
@@ -105,12 +105,12 @@ class Background:
             self._jobs.discard(job)
 
     def run_later(self, work: Callable[[], Awaitable[None]]) -> None:
-        """Have *work* done without waiting for it, from whatever thread this is."""
+        """Start *work* on the loop without waiting for it. Can be called in any thread."""
         if self.alive:
-            self._call_soon(lambda: self._keep(work))
+            self._call_soon(lambda: self._spawn(work))
 
     def stop(self) -> None:
-        """Cancel what runs, close what is open, and end the thread. Idempotent."""
+        """Cancel running calls, close all connections, and end the thread. Idempotent."""
         if self._stop is not None and self.alive:
             self._call_soon(self._stop.set)
         self._thread.join()
@@ -122,25 +122,25 @@ class Background:
         except RuntimeError as error:  # it has been closed in the meantime
             raise AbortError(_ENDED) from error
 
-    def _keep(self, work: Callable[[], Awaitable[None]]) -> None:
-        """Run *work* on the loop, which by itself would not hold on to its tasks."""
+    def _spawn(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Run *work* as a task. A reference is kept, since the loop holds its tasks only weakly."""
 
         async def run() -> None:
             await work()
 
         task = asyncio.get_running_loop().create_task(run())
-        self._kept.add(task)
-        task.add_done_callback(self._kept.discard)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     def _serve(self) -> None:
-        # A tool that raises SystemExit ends the loop, as it is with asyncio: its caller gets it.
+        # A tool that raises SystemExit ends the loop, as in asyncio; the caller's job gets it.
         with suppress(SystemExit, KeyboardInterrupt):
             try:
                 with asyncio.Runner() as runner:
                     self._run(runner)
             except RuntimeError:
-                # Closing its executor takes a thread, which Python 3.12 no longer starts when
-                # it is about to end. Everything else is closed by then.
+                # Closing the loop's executor needs a new thread, which Python 3.12 refuses to
+                # start while the interpreter is ending. Everything else is closed by then.
                 if self._stop is None or not self._stop.is_set():
                     raise
             finally:
@@ -161,7 +161,7 @@ class Background:
         await self._stop.wait()
 
 
-# -- the one of this process
+# -- the loop of this process
 
 _lock = threading.Lock()
 _current: Background | None = None
@@ -169,7 +169,7 @@ _current: Background | None = None
 
 def background() -> Background:
     """Return this process's event loop; start it if there is none."""
-    global _current  # noqa: PLW0603  (one for the process is the point)
+    global _current  # noqa: PLW0603  (one loop for each process)
     with _lock:
         if _current is None or not _current.alive:
             _current = Background()
@@ -189,17 +189,17 @@ def shutdown() -> None:
 
 
 def _forget() -> None:
-    """Start afresh in a forked child: threads stay behind, and so does whoever held the lock."""
+    """Reset the state in a forked child, which has neither the thread nor the lock's holder."""
     global _current, _lock, _parents  # noqa: PLW0603
     _lock = threading.Lock()
     _parents, _current = (*_parents, _current), None
 
 
 _parents: tuple[Background | None, ...] = ()
-"""Loops of the processes above. Their connections are not this one's to close."""
+"""Loops of parent processes, referenced so that the child does not close their connections."""
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget)
 
-# After all threads that are no daemons: until then there may be calls.
+# Runs after all non-daemon threads have ended: until then they may make calls.
 atexit.register(shutdown)

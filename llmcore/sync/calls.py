@@ -25,10 +25,10 @@ _F = TypeVar("_F", bound=Callable[..., object])
 
 
 class SyncSettings(RunSettings, total=False):
-    """Everything the blocking `generate` and `stream` take besides the model and the prompt."""
+    """The keyword arguments of the blocking `generate` and `stream`, apart from the prompt."""
 
     client: Client | AsyncClient | None
-    """None takes the default client, which is that of the asynchronous functions too."""
+    """None uses the default client, which the asynchronous functions share."""
 
 
 def _settings(given: SyncSettings) -> Settings:
@@ -37,30 +37,30 @@ def _settings(given: SyncSettings) -> Settings:
     return cast("Settings", plain)
 
 
-def _signed_as(twin: Callable[..., object]) -> Callable[[_F], _F]:
-    """Give a function the signature of its asynchronous *twin*, with its own client and result."""
+def _with_signature_of(twin: Callable[..., object]) -> Callable[[_F], _F]:
+    """Return a decorator that sets the signature of *twin*, but for `client` and the result."""
 
-    def sign(function: _F) -> _F:
-        own = inspect.signature(function).return_annotation
-        known = SyncSettings.__annotations__["client"]
-        spelled = inspect.signature(twin)
+    def decorate(function: _F) -> _F:
+        returned = inspect.signature(function).return_annotation
+        client = SyncSettings.__annotations__["client"]
+        signature = inspect.signature(twin)
         parameters = [
-            one.replace(annotation=known) if one.name == "client" else one
-            for one in spelled.parameters.values()
+            parameter.replace(annotation=client) if parameter.name == "client" else parameter
+            for parameter in signature.parameters.values()
         ]
-        function.__signature__ = spelled.replace(  # type: ignore[attr-defined]
-            parameters=parameters, return_annotation=own
+        function.__signature__ = signature.replace(  # type: ignore[attr-defined]
+            parameters=parameters, return_annotation=returned
         )
         return function
 
-    return sign
+    return decorate
 
 
-@_signed_as(asynchronous_generate)
+@_with_signature_of(asynchronous_generate)
 def generate(
     model: Model | str | None = None, prompt: str | None = None, **settings: Unpack[SyncSettings]
 ) -> GenerateResult[None]:
-    """Ask *model*, run the tools it calls, tell it their results, and return its answer.
+    """Call *model*, run the tools it calls, send their results, and return the final response.
 
     `llmcore.generate`, blocking: the same arguments, the same errors. Ctrl-C cancels the call.
     """
@@ -68,14 +68,14 @@ def generate(
     return background().run(lambda: asynchronous_generate(model, prompt, **given))
 
 
-@_signed_as(asynchronous_stream)
+@_with_signature_of(asynchronous_stream)
 def stream(
     model: Model | str | None = None, prompt: str | None = None, **settings: Unpack[SyncSettings]
 ) -> StreamResult:
     """Return the events of what `generate` would do with the same arguments.
 
-    `llmcore.stream`, blocking. What is wrong with the arguments is raised here; everything else
-    while reading.
+    `llmcore.stream`, blocking. Invalid arguments raise here; all other errors are raised while
+    reading.
     """
     return StreamResult(asynchronous_stream(model, prompt, **_settings(settings)))
 
@@ -104,7 +104,7 @@ def generate_object(
 ) -> GenerateResult[Any]: ...
 
 
-@_signed_as(objects.generate_object)
+@_with_signature_of(objects.generate_object)
 def generate_object(
     model: Model | str | None = None,
     prompt: str | None = None,
@@ -114,7 +114,7 @@ def generate_object(
     schema_description: str | None = None,
     **settings: Unpack[SyncSettings],
 ) -> GenerateResult[Any]:
-    """Do what `generate` does, and return the answer as an object, in `output`.
+    """Do what `generate` does, and return the response parsed and validated in `output`.
 
     `llmcore.generate_object`, blocking.
     """
@@ -155,7 +155,7 @@ def stream_object(
 ) -> StreamObjectResult[Any]: ...
 
 
-@_signed_as(objects.stream_object)
+@_with_signature_of(objects.stream_object)
 def stream_object(
     model: Model | str | None = None,
     prompt: str | None = None,
@@ -165,11 +165,11 @@ def stream_object(
     schema_description: str | None = None,
     **settings: Unpack[SyncSettings],
 ) -> StreamObjectResult[Any]:
-    """Return the object that `generate_object` would, while it arrives.
+    """Stream the object that `generate_object` would return.
 
     `llmcore.stream_object`, blocking.
     """
-    made = objects.stream_object(
+    result = objects.stream_object(
         model,
         prompt,
         schema=schema,
@@ -177,13 +177,13 @@ def stream_object(
         schema_description=schema_description,
         **_settings(settings),
     )
-    return StreamObjectResult(made)
+    return StreamObjectResult(result)
 
 
 def set_default_client(client: Client | AsyncClient | None) -> None:
-    """Let calls that name no client use *client*, blocking and asynchronous ones alike.
+    """Set the client of calls that name none, blocking and asynchronous ones alike.
 
-    None makes a new one when it is needed. The one before stays its owner's to close.
+    None makes a new client when it is needed. The previous client is not closed.
     """
     call_settings.set_default_client(client.asynchronous if isinstance(client, Client) else client)
 
@@ -195,7 +195,7 @@ def retry(
     rng: random.Random | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> _T:
-    """Run *call* again while its failure may pass; return, or raise, what came last.
+    """Repeat *call* while it raises retryable errors; return its value or raise the last error.
 
     `llmcore.retry` for a blocking call, in this thread.
     """
@@ -210,7 +210,7 @@ def retry(
 
 
 def _result_of(steps: Coroutine[Any, Any, _T]) -> _T:
-    """Run a coroutine that waits for nothing."""
+    """Return the result of a coroutine that never suspends."""
     try:
         steps.send(None)
     except StopIteration as end:

@@ -1,4 +1,4 @@
-"""The client, blocking."""
+"""The blocking client."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Self
@@ -51,7 +51,10 @@ class Client:
             models=models,
             environ=environ,
         )
-        """The client that does the work; whatever else uses it shares its settings."""
+        """The asynchronous client behind this one.
+
+        It can be used directly, with the same settings.
+        """
 
     @classmethod
     def of(cls, client: asynchronous.Client) -> Self:
@@ -108,7 +111,7 @@ class Client:
     def supports_tool_choice(
         self, mode: ToolChoiceMode, model: Model | str, *, provider: str | None = None
     ) -> bool:
-        """Return whether *model* can be told the tool choice *mode*."""
+        """Return whether *model* accepts the tool choice *mode*."""
         return self.asynchronous.supports_tool_choice(mode, model, provider=provider)
 
     def generate(
@@ -130,11 +133,11 @@ class Client:
     def stream(
         self, request: LLMRequest, *, timeouts: Timeouts | None = None, raw: bool = False
     ) -> EventStream:
-        """Return the events of *request*; it is sent when the first one is asked for."""
+        """Return the events of *request*, which is sent when the first event is read."""
         return EventStream(self.asynchronous.stream(request, timeouts=timeouts, raw=raw))
 
     def events(
         self, request: LLMRequest, *, timeouts: Timeouts | None = None, raw: bool = False
     ) -> EventStream:
-        """Return the events of *request*, which is answered in one piece: not streamed."""
+        """Return the events of *request*, sent without streaming: all come with the response."""
         return EventStream(self.asynchronous.events(request, timeouts=timeouts, raw=raw))

@@ -13,17 +13,17 @@ from llmcore.schema.json import JsonValue
 from llmcore.schema.messages import Message
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.result import Result
-from llmcore.sync.pulling import Connection, Pulled, one_by_one
+from llmcore.sync.iterate import Connection, PulledIterator, single_items
 
 _T = TypeVar("_T")
 _T_co = TypeVar("_T_co", covariant=True)
 _Element = TypeVar("_Element")
 
 
-class Reading(Generic[_T]):
-    """What all streams are: a context, an iterator, and something to close."""
+class StreamView(Generic[_T]):
+    """Base of all streams: a context manager and an iterator that can be closed."""
 
-    def __init__(self, connection: Connection, items: Pulled[_T]) -> None:
+    def __init__(self, connection: Connection, items: PulledIterator[_T]) -> None:
         self._connection = connection
         self._items = items
 
@@ -38,11 +38,11 @@ class Reading(Generic[_T]):
         return iter(self._items)
 
     def close(self) -> None:
-        """Close the connection, wherever the stream is, and end tools that run. Idempotent."""
+        """Close the connection at any point of the stream, and cancel running tools. Idempotent."""
         self._connection.close()
 
 
-class EventStream(Reading[LLMEvent]):
+class EventStream(StreamView[LLMEvent]):
     """The events of one call: `llmcore.EventStream`, blocking.
 
     It ends with exactly one terminal event and does not raise; `result()` is the outcome.
@@ -51,17 +51,17 @@ class EventStream(Reading[LLMEvent]):
 
     def __init__(self, stream: events.EventStream) -> None:
         connection = Connection(stream)
-        super().__init__(connection, Pulled(connection, stream.next_batch))
+        super().__init__(connection, PulledIterator(connection, stream.next_batch))
         self._stream = stream
 
     @property
     def text_stream(self) -> Iterator[str]:
-        """The text alone, as it comes; look at `result()` for how it ended."""
+        """The text deltas alone; `result()` tells a complete response from an error."""
         return _texts_of(self)
 
     @property
     def partial_response(self) -> LLMResponse:
-        """What has arrived so far."""
+        """The response made of the events so far."""
         return self._stream.partial_response
 
     def result(self) -> Result[LLMResponse, LLMError]:
@@ -70,42 +70,45 @@ class EventStream(Reading[LLMEvent]):
         return self._connection.run(self._stream.result)
 
     def resumed(self) -> "EventStream":
-        """Return a stream of the rest of this one, which was cut; see `llmcore.EventStream`."""
+        """Return a stream of the rest of this one after it was cut; see `llmcore.EventStream`."""
         return EventStream(self._stream.resumed())
 
 
-class StreamResult(Reading[LLMEvent]):
+class StreamResult(StreamView[LLMEvent]):
     """The events of a run, over all of its steps: `llmcore.StreamResult`, blocking.
 
-    A run that fails has an `ErrorEvent` as its last event, and then raises its error. In a
-    `with` block, the results of a step's tools come as each is ready, and leaving it closes the
-    connection and ends the tools. Without it they come together, and leaving the loop closes the
-    connection. Nothing is sent before the first event is asked for.
+    The last event of a run that fails is an `ErrorEvent`, after which iteration raises the error.
+    Inside a `with` block, the results of a step's tools are yielded as each is ready, and leaving
+    the block closes the connection and cancels the tools. Without one they are yielded together,
+    and leaving the loop closes the connection. Nothing is sent before the first event is read.
     """
 
     def __init__(self, stream: runs.StreamResult, connection: Connection | None = None) -> None:
         connection = connection or Connection(stream)
-        super().__init__(connection, Pulled(connection, _those_that_came(stream)))
+        super().__init__(connection, PulledIterator(connection, _arrived_events(stream)))
         self._stream = stream
 
     @property
     def text_stream(self) -> Iterator[str]:
-        """The text alone, of all steps, as it comes. It raises as the events do."""
+        """The text deltas alone, of all steps.
+
+        Raises the run's error, as iterating over events does.
+        """
         return _texts_of(self)
 
     @property
     def partial_response(self) -> LLMResponse | None:
-        """What has arrived of the current step's answer; None before the first."""
+        """The current step's response made of the events so far; None before the first step."""
         return self._stream.partial_response
 
     @property
     def steps(self) -> tuple[StepResult, ...]:
-        """The steps that are done; also those of a run that failed later."""
+        """The completed steps, also of a run that failed later."""
         return self._stream.steps
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """The conversation so far, without a step that is not done."""
+        """The conversation so far, without an unfinished step."""
         return self._stream.messages
 
     def result(self) -> GenerateResult[None]:
@@ -118,33 +121,35 @@ class StreamResult(Reading[LLMEvent]):
         return self.result().response
 
 
-class StreamObjectResult(Reading[JsonValue], Generic[_T_co]):
-    """An object that arrives: `llmcore.StreamObjectResult`, blocking.
+class StreamObjectResult(StreamView[JsonValue], Generic[_T_co]):
+    """An object while it is streamed: `llmcore.StreamObjectResult`, blocking.
 
-    Iterate over it for partial objects, as plain JSON, each of which contains the one before.
+    Iterating yields partial objects as plain JSON; each contains the one before.
     After the last of them, iteration raises what `object` raises.
     """
 
     def __init__(self, stream: objects.StreamObjectResult[_T_co]) -> None:
         connection = Connection(stream)
-        super().__init__(connection, Pulled(connection, one_by_one(stream)))
+        super().__init__(connection, PulledIterator(connection, single_items(stream)))
         self._stream = stream
-        self._elements: Pulled[Any] | None = None
+        self._elements: PulledIterator[Any] | None = None
         self.stream = StreamResult(stream.stream, connection)
-        """The events. What is read here is not missed by the other views."""
+        """The events. Reading them here takes nothing from the other views."""
 
     @property
     def element_stream(self: "StreamObjectResult[Collection[_Element]]") -> Iterator[_Element]:
-        """The elements of an array, each once, when it is complete and validated.
+        """The elements of an array, each yielded once it is complete and validated.
 
-        Raises as that of `llmcore.StreamObjectResult` does.
+        Raises what `llmcore.StreamObjectResult.element_stream` raises.
         """
         if self._elements is None:
-            self._elements = Pulled(self._connection, one_by_one(self._stream.element_stream))
+            self._elements = PulledIterator(
+                self._connection, single_items(self._stream.element_stream)
+            )
         return iter(self._elements)
 
     def object(self) -> _T_co:
-        """Read what is left and return the validated object; raises as `generate_object`."""
+        """Read the rest and return the validated object; raises what `generate_object` raises."""
         return self._connection.run(self._stream.object)
 
     def result(self) -> GenerateResult[_T_co]:
@@ -156,15 +161,15 @@ def _texts_of(events: Iterable[LLMEvent]) -> Iterator[str]:
     return (event.text for event in events if isinstance(event, TextDelta))
 
 
-def _those_that_came(stream: runs.StreamResult) -> Callable[[], Awaitable[Sequence[LLMEvent]]]:
-    """Return what pulls all events that came together: a thread switch for each would be slow."""
+def _arrived_events(stream: runs.StreamResult) -> Callable[[], Awaitable[Sequence[LLMEvent]]]:
+    """Return a function that awaits all arrived events: one thread switch for all of them."""
 
     async def pull() -> Sequence[LLMEvent]:
-        found: list[LLMEvent] = []
+        arrived: list[LLMEvent] = []
         async for event in stream:
-            found.append(event)
+            arrived.append(event)
             if not stream.buffered:
                 break
-        return found
+        return arrived
 
     return pull

@@ -45,7 +45,7 @@ def test_logging_in_and_out(stand_in: Github, capsys: pytest.CaptureFixture[str]
     assert main(["logout", "github-copilot"]) == 0
     assert read_login(os.environ) is None
     assert main(["logout", "github-copilot"]) == 0
-    assert "there was no login" in capsys.readouterr().out
+    assert "no login was stored" in capsys.readouterr().out
 
 
 def test_a_login_is_seen_among_the_providers(

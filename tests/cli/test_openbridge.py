@@ -93,7 +93,9 @@ def test_a_request_that_fails_is_an_exit_code(
     assert printed(capsys)[0]["error"]["code"] == "previous_response_not_found"
 
 
-@pytest.mark.parametrize(("text", "says"), [("[]", "no JSON object"), ("{", "cannot be read")])
+@pytest.mark.parametrize(
+    ("text", "says"), [("[]", "not hold a JSON object"), ("{", "cannot be read")]
+)
 def test_files_that_hold_no_request(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, says: str
 ) -> None:

@@ -155,7 +155,7 @@ def test_whoever_was_slower_is_told(
 
     out, err = capsys.readouterr()
     assert out == "Hello\n"
-    assert "not kept" in err
+    assert "not be stored" in err
     assert len(kept(capsys)) == 1
 
 

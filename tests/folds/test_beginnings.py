@@ -2,7 +2,7 @@
 
 import pytest
 
-from llmcore.folds.grammar import says_something
+from llmcore.folds.grammar import has_content
 from llmcore.schema.errors import ServerError
 from llmcore.schema.events import ErrorEvent, LLMEvent, StepStart, StreamStart, TextStart
 
@@ -20,4 +20,4 @@ START = StreamStart(provider="acme", model="m")
 )
 def test_a_start_and_an_error_say_nothing(events: list[LLMEvent], says: bool) -> None:
     """Another attempt may still be made as long as there is nothing else."""
-    assert says_something(events) is says
+    assert has_content(events) is says

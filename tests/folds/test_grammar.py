@@ -127,7 +127,7 @@ def test_good_lists(stream: list[LLMEvent]) -> None:
         ([], ["no terminal event"]),
         ([START, *step(0)], ["no terminal event"]),
         ([*step(0), END], ["comes before StreamStart"]),
-        ([START, START, *step(0), END], ["event 1 (stream-start): the stream had started"]),
+        ([START, START, *step(0), END], ["event 1 (stream-start): the stream has already started"]),
         ([START, END], ["no step was run"]),
         ([START, *step(0), END, END], ["event 4 (finish): comes after the terminal event"]),
         ([START, *step(0), END, ERROR], ["event 4 (error): comes after the terminal event"]),
@@ -135,8 +135,8 @@ def test_good_lists(stream: list[LLMEvent]) -> None:
         ([START, StepStart(), END], ["step 0 has not finished"]),
         ([START, StepStart(), *step(0), END], ["step 0 has not finished"]),
         ([START, *step(0)[1:], END], ["step 0 is not open"]),
-        ([START, *step(1), END], ["step 1 where step 0 was due"]),
-        ([START, *step(0), *step(2), END], ["step 2 where step 1 was due"]),
+        ([START, *step(1), END], ["step 1 where step 0 was expected"]),
+        ([START, *step(0), *step(2), END], ["step 2 where step 1 was expected"]),
         (
             [START, StepStart(), StepFinish(finish_reason=STOP, step=1), END],
             ["step 1 is not open"],
@@ -151,19 +151,19 @@ def test_good_lists(stream: list[LLMEvent]) -> None:
         ([START, *step(0, ToolInputDelta("c", "x")), END], ["('tool', 'c') is not open"]),
         ([START, *step(0, *TEXT[:2]), END], ["segments still open: [('text', '0')]"]),
         ([START, *step(0, *TEXT, TextDelta("0", "x")), END], ["('text', '0') is not open"]),
-        ([START, *step(0, TextStart("0"), *TEXT), END], ["had started before"]),
-        ([START, *step(0, *TEXT, *TEXT), END], ["had started before"]),
+        ([START, *step(0, TextStart("0"), *TEXT), END], ["has already started"]),
+        ([START, *step(0, *TEXT, *TEXT), END], ["has already started"]),
         (
             [START, *step(0, *TEXT[:2], TextEnd("0")), END],
             ["ends without the text of its deltas"],
         ),
         (
             [START, *step(0, TextStart("0"), TextEnd("0", "hi")), END],
-            ["ends with text that no delta said: 'hi'"],
+            ["ends with text that was in no delta: 'hi'"],
         ),
         (
             [START, *step(0, *TEXT[:2], TextEnd("0", "ho")), END],
-            ["segments ended with other texts than their deltas"],
+            ["segments ended with texts other than their deltas"],
         ),
         (
             [START, *step(0, TextStart("0", refusal=True), *TEXT[1:]), END],
@@ -172,16 +172,19 @@ def test_good_lists(stream: list[LLMEvent]) -> None:
         ([START, *step(0, *CALL[:-1]), END], ["expected the ToolCall of 'c1'"]),
         (
             [START, *step(0, *CALL[:-1], Source(id="s"), CALL[-1]), END],
-            ["expected the ToolCall of 'c1'", "comes without the end of its input"],
+            ["expected the ToolCall of 'c1'", "has no ToolInputEnd before it"],
         ),
-        ([START, *step(0, CALL[-1]), END], ["'c1' comes without the end of its input"]),
-        ([START, *step(0, *CALL, CALL[-1]), END], ["comes without the end of its input"]),
+        ([START, *step(0, CALL[-1]), END], ["'c1' has no ToolInputEnd before it"]),
+        ([START, *step(0, *CALL, CALL[-1]), END], ["has no ToolInputEnd before it"]),
         (
             [START, *step(0, *CALL[:-1], ToolCall("c2", "f", {"q": 1})), END],
             ["expected the ToolCall of 'c1'"],
         ),
         *(
-            ([START, *step(0, *CALL[:-1], call), END], ["is not the call that its input spells"])
+            (
+                [START, *step(0, *CALL[:-1], call), END],
+                ["differs from the call that its input encodes"],
+            )
             for call in (
                 ToolCall("c1", "g", {"q": 1}),
                 ToolCall("c1", "f", {"q": 2}),

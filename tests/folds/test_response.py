@@ -387,7 +387,7 @@ def test_half_a_call_is_told_and_left_out() -> None:
             "incomplete-tool-call",
             "tool_calls[c1]",
             action="dropped",
-            message='the stream ended inside a call of f: {"q": ',
+            message='the stream ended within a call of f: {"q": ',
         ),
     )
 

@@ -209,7 +209,7 @@ def test_a_file_without_content_is_told(file: File) -> None:
             "file-without-content",
             "files[f1]",
             action="dropped",
-            message="a generated file with neither data, an absolute url nor a file id",
+            message="a generated file has neither data nor an absolute URL nor a file id",
         ),
     )
 

@@ -62,5 +62,7 @@ def test_files_that_a_model_made_are_its_provider_s() -> None:
 
 def test_an_owner_goes_with_a_file_id() -> None:
     """Bytes and URLs have none."""
-    with pytest.raises(InvalidRequestError, match="file_owner goes with file_id"):
+    with pytest.raises(
+        InvalidRequestError, match="file_owner can only be set together with file_id"
+    ):
         ImagePart(data=b"x", file_owner="openai")

@@ -286,7 +286,7 @@ REQUEST: dict[str, Any] = {"model": "m", "messages": []}
         (options.GenerationOptions, {"stop": "abc"}, r"expected a list, got str @ \$\.stop"),
         (options.GenerationOptions, {"temperature": True}, r"got bool @ \$\.temperature"),
         (options.GenerationOptions, {"seed": 1.5}, r"expected int, got float @ \$\.seed"),
-        (options.GenerationOptions, {"top_p": float("nan")}, r"nan is no number"),
+        (options.GenerationOptions, {"top_p": float("nan")}, r"nan is not a JSON number"),
         (content.ImagePart, {"type": "image", "data": 1234}, r"expected base64, got int"),
         (content.ImagePart, {"type": "image", "data": "%%"}, r"not base64.* @ \$\.data"),
         (RateLimitInfo, {"tokens_reset_at": 5}, r"expected an ISO 8601 .* @ \$\.tokens_reset_at"),
@@ -321,7 +321,7 @@ REQUEST: dict[str, Any] = {"model": "m", "messages": []}
         (content.TextPart, {"type": "txt", "text": "x"}, r"type is 'txt', not one of text, "),
         (content.TextPart, {"text": "x"}, r"type is None, not one of"),
         (content.TextPart, {"type": ["text"], "text": "x"}, r"type is \['text'\], not one of"),
-        (errors.LLMError, {"type": "Oops", "message": "x"}, r"none of the error classes @ \$"),
+        (errors.LLMError, {"type": "Oops", "message": "x"}, r"not the name of an error class @ \$"),
         (Message, {"role": "robot", "content": []}, r"'robot' is not one of system, .* @ \$\.role"),
         (
             events.FinishReason,
@@ -341,7 +341,11 @@ REQUEST: dict[str, Any] = {"model": "m", "messages": []}
         (LLMRequest, {**REQUEST, "tool_choice": {"mode": "named"}}, r"@ \$\.tool_choice"),
         # models
         (LLMRequest, {"model": 5, "messages": []}, r"expected an object, got int @ \$\.model"),
-        (LLMRequest, {"model": {"id": "m"}, "messages": []}, r"a model is an id, .* @ \$\.model"),
+        (
+            LLMRequest,
+            {"model": {"id": "m"}, "messages": []},
+            r"expected a model id, .* @ \$\.model",
+        ),
         (LLMRequest, {"model": {"id": "m", "provider": 5}, "messages": []}, r"@ \$\.model"),
         (Model, "m", r"expected an object, got str @ \$"),
     ],

@@ -50,7 +50,7 @@ def test_a_role_holds_its_parts_only(role: Any, name: str) -> None:
         assert Message(role, part).content == (part,)
         return
     with pytest.raises(
-        InvalidRequestError, match=f"a {role} message cannot hold a {type(part).__name__}"
+        InvalidRequestError, match=f"a {role} message cannot contain a {type(part).__name__}"
     ):
         Message(role, part)
 

@@ -51,7 +51,7 @@ def test_formats() -> None:
 )
 def test_a_schema_goes_with_the_schema_format(build: Any) -> None:
     """A format that contradicts itself is refused."""
-    with pytest.raises(InvalidRequestError, match="schema goes with the type 'json_schema'"):
+    with pytest.raises(InvalidRequestError, match="schema must be set for the type 'json_schema'"):
         build()
 
 
@@ -149,5 +149,5 @@ def test_what_is_no_text_is_refused_in_headers(bad: Any) -> None:
 
 def test_header_names_are_text() -> None:
     """A name of another type is a mistake."""
-    with pytest.raises(InvalidRequestError, match="field 5 is not text"):
+    with pytest.raises(InvalidRequestError, match="field 5 must be text"):
         HttpOverlay(headers={5: "x"})  # type: ignore[dict-item]

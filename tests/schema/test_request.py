@@ -96,13 +96,13 @@ def test_contradictions_are_refused(arguments: dict[str, Any], message: str) -> 
 @pytest.mark.parametrize(
     ("field", "value", "message"),
     [
-        ("messages", ["hi"], "messages are Message values; got a str"),
+        ("messages", ["hi"], "messages must be Message values; got a str"),
         ("messages", [{"role": "user", "content": "hi"}], "Message values; got a dict"),
-        ("system", [ImagePart(path="a.png")], "system is text; got a ImagePart"),
-        ("tools", [{"name": "f"}], "tools are ToolDefinition, .* got a dict"),
+        ("system", [ImagePart(path="a.png")], "system must be text; got a ImagePart"),
+        ("tools", [{"name": "f"}], "tools must be ToolDefinition, .* got a dict"),
         ("tools", [print], "got a builtin_function_or_method"),
-        ("metadata", {"a": 1}, "metadata is text by text keys; got a int"),
-        ("metadata", {1: "a"}, "metadata is text by text keys; got a int"),
+        ("metadata", {"a": 1}, "metadata must map strings to strings; got a int"),
+        ("metadata", {1: "a"}, "metadata must map strings to strings; got a int"),
         ("provider_options", {"acme": 5}, r"provider_metadata\['acme'\] must be an object"),
         ("provider_options", {"acme": {"x": float("inf")}}, "x is inf"),
     ],

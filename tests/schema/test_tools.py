@@ -96,11 +96,11 @@ def test_a_root_may_be_a_reference_to_an_object(schema: Any) -> None:
         ({"type": "array", "items": {}}, "not 'array'"),
         ({"properties": {}}, "not None"),
         ({"type": ["object", "null"]}, "not"),
-        ({"$ref": "#/$defs/Gone"}, "refer to '#/\\$defs/Gone'"),
-        ({"$ref": "https://acme.test/schema.json"}, "which is not in them"),
+        ({"$ref": "#/$defs/Gone"}, "reference to '#/\\$defs/Gone'"),
+        ({"$ref": "https://acme.test/schema.json"}, "which they do not define"),
         ({"$ref": "#/$defs/A", "$defs": {"A": {"type": "string"}}}, "not 'string'"),
         ({"$ref": "#/$defs/A", "$defs": {"A": {"$ref": "#/$defs/A"}}}, "not None"),
-        ({"$ref": "#/$defs/A/type", "$defs": {"A": {"type": "object"}}}, "not in them"),
+        ({"$ref": "#/$defs/A/type", "$defs": {"A": {"type": "object"}}}, "they do not define"),
         ([], "expected a JSON object, got a list"),
         ("object", "expected a JSON object, got a str"),
         (True, "expected a JSON object, got a bool"),
@@ -193,7 +193,7 @@ def test_choices() -> None:
 )
 def test_a_name_goes_with_the_named_choice(build: Any) -> None:
     """A choice that contradicts itself is refused."""
-    with pytest.raises(InvalidRequestError, match="tool_name goes with the mode 'named'"):
+    with pytest.raises(InvalidRequestError, match="tool_name must be set for the mode 'named'"):
         build()
 
 

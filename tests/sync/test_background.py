@@ -19,7 +19,7 @@ from llmcore import AbortError, Model, request, sync
 from llmcore import Client as AsyncClient
 from llmcore.generation.settings import default_client
 from llmcore.sync.background import background
-from llmcore.sync.pulling import Connection
+from llmcore.sync.iterate import Connection
 from tests.support.programs.forked_child import in_child
 from tests.support.servers.loopback import Answer, Loopback, chat_chunk, chat_handler, serve
 from tests.support.wire.generation import SSE, calls_of, model_at, text_of

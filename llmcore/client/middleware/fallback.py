@@ -9,7 +9,7 @@ from attrs import evolve
 from llmcore.client.event_stream import EventStream
 from llmcore.client.middleware.chain import Next
 from llmcore.client.middleware.target import ModelChoice, target_of
-from llmcore.folds.grammar import says_something
+from llmcore.folds.grammar import has_content
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import (
     AbortError,
@@ -107,7 +107,7 @@ async def _failure_before_answer(stream: EventStream) -> LLMError | None:
         while not read or isinstance(read[-1], StreamStart | StepStart):
             batch = await stream.next_batch()
             read.extend(batch)
-            if not batch or says_something(batch):
+            if not batch or has_content(batch):
                 break
     except BaseException:
         with anyio.CancelScope(shield=True):
@@ -115,7 +115,7 @@ async def _failure_before_answer(stream: EventStream) -> LLMError | None:
         raise
     stream.unread(read)
     last = read[-1] if read else None
-    silent = not says_something(read)
+    silent = not has_content(read)
     return last.error if silent and isinstance(last, ErrorEvent) else None
 
 

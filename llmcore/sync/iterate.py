@@ -1,4 +1,4 @@
-"""Reading an asynchronous stream from outside of its event loop."""
+"""Iterate over an asynchronous stream from outside of its event loop."""
 
 import asyncio
 from collections import deque
@@ -10,8 +10,8 @@ from llmcore.sync.background import Background, background
 _T = TypeVar("_T")
 
 
-class Opened(Protocol):
-    """What streams have in common."""
+class AsyncStream(Protocol):
+    """An asynchronous stream: a context manager that can also be closed directly."""
 
     async def __aenter__(self) -> object: ...
 
@@ -25,10 +25,10 @@ class Opened(Protocol):
 class Connection:
     """A stream, and the event loop that its connection belongs to."""
 
-    def __init__(self, stream: Opened) -> None:
+    def __init__(self, stream: AsyncStream) -> None:
         self._stream = stream
         self._loop: Background | None = None
-        self._held: _Held | None = None
+        self._context: _ContextTask | None = None
 
     def run(self, work: Callable[[], Awaitable[_T]]) -> _T:
         """Await *work* on that loop, and return its result."""
@@ -37,35 +37,35 @@ class Connection:
         return self._loop.run(work)
 
     def enter(self) -> None:
-        """Enter the stream's context: whoever stops reading in it may go on later."""
-        held = _Held(self._stream)
-        self.run(held.enter)
-        self._held = held
+        """Enter the stream's context; inside it, reading can stop and continue later."""
+        context = _ContextTask(self._stream)
+        self.run(context.enter)
+        self._context = context
 
     def leave(self) -> None:
         """Leave the stream's context, which closes the connection."""
-        held, self._held = self._held, None
-        if held is not None and self._loop is not None and self._loop.alive:
-            self._loop.run(held.leave)
+        context, self._context = self._context, None
+        if context is not None and self._loop is not None and self._loop.alive:
+            self._loop.run(context.leave)
 
     def close(self) -> None:
-        """Close the connection, if one may have been opened. Idempotent."""
+        """Close the connection, if there is one. Idempotent."""
         if self._loop is not None and self._loop.alive:
             self._loop.run(self._stream.aclose)
 
     def abandon(self) -> None:
-        """Have the connection closed, unless its context is still to be left.
+        """Schedule closing the connection, unless a context is open that will close it.
 
-        Without waiting: it may be the garbage collector that drops an iterator, in any thread.
+        Does not wait: the garbage collector may call this, in any thread, by dropping an iterator.
         """
-        if self._held is None and self._loop is not None:
+        if self._context is None and self._loop is not None:
             self._loop.run_later(self._stream.aclose)
 
 
-class _Held:
-    """A context that one task enters and leaves, as task groups want it."""
+class _ContextTask:
+    """Enters and leaves a context in one task, as anyio's task groups require."""
 
-    def __init__(self, stream: Opened) -> None:
+    def __init__(self, stream: AsyncStream) -> None:
         self._stream = stream
         self._leave = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -76,7 +76,7 @@ class _Held:
         entered = asyncio.create_task(inside.wait())
         try:
             await asyncio.wait({entered, self._task}, return_when=asyncio.FIRST_COMPLETED)
-        except asyncio.CancelledError:  # Ctrl-C: nobody would leave what is entered now
+        except asyncio.CancelledError:  # Ctrl-C: `leave` will not be called
             self._task.cancel()
             raise
         finally:
@@ -95,8 +95,8 @@ class _Held:
             await self._task
 
 
-class Pulled(Generic[_T]):
-    """The items of a stream. What has come and was not read stays for whoever goes on.
+class PulledIterator(Generic[_T]):
+    """Iterates over the items of a stream. Items that arrived unread stay for the next iterator.
 
     Leaving an iterator in the middle closes the connection, unless the stream's context was
     entered.
@@ -122,12 +122,12 @@ class Pulled(Generic[_T]):
         return bool(self._waiting)
 
     def drop(self) -> None:
-        """Forget what has come and was not read."""
+        """Discard items that have arrived and were not read."""
         self._waiting.clear()
 
 
-def one_by_one(items: AsyncIterator[_T]) -> Callable[[], Awaitable[Sequence[_T]]]:
-    """Return what pulls the next of *items*."""
+def single_items(items: AsyncIterator[_T]) -> Callable[[], Awaitable[Sequence[_T]]]:
+    """Return a function that awaits the next of *items*; it returns () at the end."""
 
     async def pull() -> Sequence[_T]:
         try:
