@@ -4,8 +4,8 @@
 order: `commands` (all commands of `llmcore`), each a module with `add_parser(commands)` and
 `run(args)`, which returns the exit code: `ask`, `prepare`, `providers`, `models`, `login`, `local`
 and `sessions`; `request_options` (the options of `ask` and `prepare`), `conversation` (the history
-of `ask --session`); `openbridge`, `gateway` and `gateway_clients` (the other program); `program` (shared by all:
-streams, exit codes, and how a program ends).
+of `ask --session`); `openbridge`, `gateway` and `gateway_clients` (the other program); `program`
+(shared by all: streams, exit codes, and how a program ends).
 """
 
 from collections.abc import Sequence
