@@ -38,7 +38,7 @@ class _Program:
 
     title: str
     lines: tuple[str, ...]
-    """What to type, with {root}, {key} and {model} to be filled in."""
+    """The command to type, with {root}, {key} and {model} as placeholders."""
 
 
 _PROGRAMS: Final = (

@@ -35,7 +35,7 @@ NewId: TypeAlias = Callable[[str], str]
 """Returns a new identifier that begins with the given prefix and an underscore."""
 
 Context = TypeVar("Context")
-"""What of a request its answer is written with, such as the fields that the answer repeats."""
+"""The data of a request that writing its answer needs, such as fields that the answer repeats."""
 
 # -- requests
 
@@ -54,7 +54,7 @@ class ClientRequest:
 
 @frozen(kw_only=True)
 class Wanted:
-    """What is known of a request before it is read: which model it is for, and how it is sent."""
+    """The facts of a request known before it is read: its model, and whether it streams."""
 
     model: str
     """The model's name as the client writes it."""
@@ -68,7 +68,7 @@ class Upstream:
     model: Model | str
     provider: str | None = None
     protocol_id: str | None = None
-    """What the upstream speaks: it decides which native tools and parameters have a place there."""
+    """The upstream's protocol, which decides the native tools and parameters that can be sent."""
     policy: TranslationPolicy
     sealer: Sealer
     new_id: NewId
