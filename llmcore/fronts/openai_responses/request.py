@@ -26,7 +26,6 @@ from llmcore.fronts.openai_responses.input import (
 from llmcore.fronts.openai_responses.parameters import (
     check_types,
     provider_options,
-    read,
     read_cache,
     read_format,
     read_generation,
@@ -36,6 +35,7 @@ from llmcore.fronts.openai_responses.parameters import (
 from llmcore.fronts.openai_responses.state import Conversation
 from llmcore.fronts.openai_responses.tools import ToolCollector, ToolOffer, read_tool_choice
 from llmcore.fronts.policy import TranslationPolicy
+from llmcore.fronts.reading import read
 from llmcore.fronts.sealer import Sealer
 from llmcore.fronts.tool_registry import ToolRegistry
 from llmcore.protocols.anthropic_messages.names import PROTOCOL_ID as MESSAGES
