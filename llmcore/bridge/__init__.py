@@ -5,9 +5,9 @@ a route reaches. In reading order:
 
 - `config`, `tools_file`: what is configured
 - `model_map`, `upstream`, `model_names`: which provider answers to a model's name
-- `drop_rejected_parameters`, `response_run`: one answer under way
+- `upstream_call`, `drop_rejected_parameters`, `answer_run`: one answer under way
 - `api`: one API that clients speak: operations that return JSON, or an answer to run
-- `apis/`: those that there are, on the fronts of `llmcore.fronts`
+- `generation`: the operations that all fronts have; `apis/`: the APIs that there are
 - `state/`: where responses are kept
 - `service`, `build`: what all APIs are built on
 - `http/`: the APIs over HTTP

@@ -1,21 +1,17 @@
 """One API that clients speak, as the gateway serves it.
 
 It has operations and a form for errors, and knows no HTTP. An operation returns a JSON object,
-or a `ResponseRun` for an answer that a model is yet to give. Admission, bodies, streams and logs
+or an `AnswerRun` for an answer that a model is yet to give. Admission, bodies, streams and logs
 are the gateway's, the same for all operations.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TypeAlias
 
 from attrs import field, frozen
 
-from llmcore.bridge.response_run import ResponseRun
-from llmcore.fronts.errors import FrontError
+from llmcore.bridge.answer_run import AnswerRun, ErrorForm
+from llmcore.fronts.front import ClientRequest
 from llmcore.schema.json import JsonObject
-
-ErrorForm: TypeAlias = Callable[[FrontError], JsonObject]
-"""Returns the body of an error response."""
 
 
 @frozen(kw_only=True)
@@ -33,11 +29,33 @@ class OperationRequest:
     """One request for an operation."""
 
     caller: Caller
-    body: JsonObject = field(factory=dict)
-    """Empty for operations that take none."""
+    asked: ClientRequest
+    """As the client sent it, without its credentials; the body is empty for operations that take
+    none."""
     path: Mapping[str, str] = field(factory=dict)
     """The parameters that the path holds."""
-    query: Mapping[str, str] = field(factory=dict)
+
+    @property
+    def body(self) -> JsonObject:
+        """The request's body."""
+        return self.asked.body
+
+    @property
+    def query(self) -> Mapping[str, str]:
+        """The parameters of the URL."""
+        return self.asked.query
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """The headers by their names in lower case."""
+        return self.asked.headers
+
+
+@frozen(kw_only=True)
+class Outcome:
+    """A JSON object as an operation's answer, with headers of its own."""
+
+    body: JsonObject
     headers: Mapping[str, str] = field(factory=dict)
 
 
@@ -50,7 +68,7 @@ class Operation:
     method: str
     path: str
     """As Starlette writes paths, such as `/responses/{response_id}`."""
-    answer: Callable[[OperationRequest], Awaitable[JsonObject | ResponseRun]]
+    answer: Callable[[OperationRequest], Awaitable[JsonObject | Outcome | AnswerRun]]
     """Raises FrontError."""
     takes_body: bool = False
     """Whether a JSON object is read, and the request counts as one under way."""

@@ -10,17 +10,18 @@ from typing import TypeVar
 
 import anyio
 
+from llmcore.bridge.answer_run import AnswerPlan, AnswerRun, TranslatedRun
 from llmcore.bridge.build import build_information
 from llmcore.bridge.config import GatewaySettings
 from llmcore.bridge.http.logs import log
 from llmcore.bridge.http.metrics import Metrics
 from llmcore.bridge.model_map import ModelMap, UpstreamModel, read_model_map
 from llmcore.bridge.model_names import ModelNames
-from llmcore.bridge.response_run import AnswerPlan, ResponseRun, RunContext
 from llmcore.bridge.state.store import ResponseStore, StateUnavailableError
 from llmcore.bridge.state.stores import store_for
 from llmcore.bridge.tools_file import read_tools
 from llmcore.bridge.upstream import Upstreams, upstreams_from
+from llmcore.bridge.upstream_call import RunContext
 from llmcore.client.large_requests import is_large, off_the_loop
 from llmcore.client.transport import Transport
 from llmcore.fronts.errors import (
@@ -29,7 +30,6 @@ from llmcore.fronts.errors import (
     overloaded,
     state_unavailable,
 )
-from llmcore.fronts.openai_responses.state import Record
 from llmcore.fronts.policy import RegisteredTool, TranslationPolicy
 from llmcore.fronts.sealer import Sealer
 from llmcore.routes.route import PreparedRequest
@@ -76,7 +76,6 @@ class Service:
         self._context = RunContext(
             settings=settings,
             client=upstreams.client,
-            store=store,
             metrics=self.metrics,
             policy=self.policy,
         )
@@ -142,9 +141,9 @@ class Service:
         except LLMError as error:
             raise from_llm_error(error) from error
 
-    def run(self, plan: AnswerPlan) -> ResponseRun:
+    def run(self, plan: AnswerPlan) -> AnswerRun:
         """Return the answer of *plan*, to be run; nothing is sent yet."""
-        return ResponseRun(self._context, plan)
+        return TranslatedRun(self._context, plan)
 
     async def prepared(self, request: LLMRequest) -> PreparedRequest:
         """Return what the upstream would be sent for *request*."""
@@ -173,13 +172,6 @@ class Service:
         return await off_the_loop(step, large=large, limiter=self._threads)
 
     # -- The store
-
-    async def record(self, response_id: str, owner: str) -> Record | None:
-        """Return a stored response of *owner*; None if there is none."""
-        if not response_id.isascii():  # not one of ours
-            return None
-        record = await self.from_store(self.store.get(response_id))
-        return record if record is not None and record.owner == owner else None
 
     async def sealer(self) -> Sealer:
         """Return what signs clients' state: with the configured key, or with the store's."""

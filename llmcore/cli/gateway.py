@@ -204,20 +204,26 @@ async def _run(
 async def _run_one(responses: "Responses", body: JsonObject, caller: "Caller") -> bool:
     from llmcore.bridge.api import OperationRequest
     from llmcore.fronts.errors import FrontError
+    from llmcore.fronts.front import ClientRequest
     from llmcore.fronts.openai_forms import envelope
 
     try:
-        run = await responses.create(OperationRequest(body=body, caller=caller))
+        asked = ClientRequest(body={**body, "stream": True}, path="/v1/responses")
+        run = await responses.generate(OperationRequest(asked=asked, caller=caller))
         try:
-            while events := await run.next_events():
-                for event in events:
-                    _print(event)
+            while data := await run.next_bytes():
+                for line in data.splitlines():
+                    if line.startswith(_DATA):
+                        _print(json.loads(line.removeprefix(_DATA)))
         finally:
             await run.aclose()
     except FrontError as error:
         _print({"status": error.status, **envelope(error)})
         return False
     return run.error is None
+
+
+_DATA = b"data: "
 
 
 def _print(value: JsonObject) -> None:

@@ -29,6 +29,8 @@ class FrontError(Exception):
     """The field of the request that is at fault."""
     retry_after: float | None = None
     """Seconds to wait, where waiting helps."""
+    request_id: str | None = None
+    """The server's own id of the request, for APIs whose errors name it."""
     upstream_request_id: str | None = None
     """The upstream provider's id of the request, for a response header."""
     headers: tuple[tuple[str, str], ...] = ()

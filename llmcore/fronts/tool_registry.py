@@ -9,10 +9,9 @@ from typing import Final, Literal
 
 from attrs import evolve, field, frozen
 
-from llmcore.protocols.openai_responses.names import TOOL_NAMES
-from llmcore.protocols.tool_names import STRICTEST
+from llmcore.protocols.tool_names import OPENAI, STRICTEST
 
-_RULE: Final = evolve(STRICTEST, reserved=TOOL_NAMES.reserved)
+_RULE: Final = evolve(STRICTEST, reserved=OPENAI.reserved)
 _DIGITS: Final = 8
 
 ToolKind = Literal[

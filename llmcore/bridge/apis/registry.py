@@ -1,16 +1,171 @@
-"""The fronts that the gateway serves; the only place that names each of them."""
+"""The APIs that the gateway serves; the only place that names each of them.
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+Paths say which API a request speaks, and headers where APIs share a path (`/v1/models`) or the
+path is unknown.
+"""
 
-from llmcore.bridge.api import Api
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from attrs import frozen
+
+from llmcore.bridge.answer_run import AnswerRun
+from llmcore.bridge.api import Api, Operation, OperationRequest, Outcome
+from llmcore.fronts.errors import FrontError
+from llmcore.fronts.front import Front, front_by_id
+from llmcore.schema.json import JsonObject
 
 if TYPE_CHECKING:
+    from llmcore.bridge.generation import Generation
     from llmcore.bridge.service import Service
 
+RESPONSES: Final = "openai-responses"
+CHAT: Final = "openai-chat"
+MESSAGES: Final = "anthropic-messages"
+GEMINI: Final = "gemini"
 
-def fronts(service: "Service") -> Sequence[Api]:
-    """Return every front, over *service*. Errors of unknown paths are in the form of the first."""
-    from llmcore.bridge.apis.responses import responses_front
+_VERSIONS: Final = ("/v1", "")
+_GEMINI_VERSIONS: Final = ("/v1beta", "/v1", "/v1alpha", "")
+_FORMAT_FIELDS: Final[Mapping[str, str]] = {
+    CHAT: "response_format",
+    MESSAGES: "output_config.format",
+    GEMINI: "generationConfig",
+}
+"""Where requests ask for structured output."""
 
-    return (responses_front(service),)
+
+@frozen
+class Apis:
+    """The APIs that are served."""
+
+    all: Sequence[Api]
+
+    def of(self, path: str, headers: Mapping[str, str]) -> Api:
+        """Return the API that a request speaks, as far as its path and headers show."""
+        spoken = spoken_api(path, headers)
+        return next((api for api in self.all if api.id == spoken), self.all[0])
+
+    def is_free(self, path: str) -> bool:
+        """Return whether requests of *path* do not count against the rate: they count tokens."""
+        return path.rstrip("/").endswith(_COUNTING)
+
+
+_COUNTING: Final = ("/count_tokens", ":countTokens", "/input_tokens")
+_MESSAGES_PATH: Final = re.compile(r"/(messages|complete|skills)(/|$)")
+_GEMINI_PATH: Final = re.compile(
+    r"^/v1(beta|alpha)|/(cachedContents|tunedModels)(/|$)"
+    r"|:((stream)?[gG]enerate|count|embed|batch|predict)[A-Za-z]*$"
+)
+
+
+def spoken_api(path: str, headers: Mapping[str, str]) -> str:
+    """Return the id of the API that a request speaks; OpenAI's where nothing shows it."""
+    if "/responses" in path:
+        return RESPONSES
+    if "/chat/completions" in path:
+        return CHAT
+    if _MESSAGES_PATH.search(path):
+        return MESSAGES
+    if _GEMINI_PATH.search(path) or not headers.keys().isdisjoint(_GEMINI_HEADERS):
+        return GEMINI
+    return MESSAGES if "anthropic-version" in headers else RESPONSES
+
+
+_GEMINI_HEADERS: Final = frozenset({"x-goog-api-key", "x-goog-api-client"})
+
+
+def apis(service: "Service") -> Apis:
+    """Return every API, over *service*."""
+    from llmcore.bridge.apis.responses import responses_api
+    from llmcore.bridge.generation import Generation
+
+    def generation(api_id: str) -> "Generation[Any]":
+        field = _FORMAT_FIELDS[api_id]
+        return Generation(front_by_id(api_id), service, format_field=field)
+
+    responses = Generation(front_by_id(RESPONSES), service, format_field="text.format")
+    askers: dict[str, Generation[Any]] = dict.fromkeys((CHAT, MESSAGES, GEMINI), responses)
+    askers[RESPONSES] = responses
+    served = [responses_api(service)]
+    if CHAT in _SERVED:
+        chat = generation(CHAT)
+        one = _posted("chat_completions", "/chat/completions", chat.generate)
+        served.append(_api(chat.front, ("/v1", "", "/openai/v1"), one))
+    if MESSAGES in _SERVED:
+        messages = askers[MESSAGES] = generation(MESSAGES)
+        served.append(
+            _api(
+                messages.front,
+                _VERSIONS,
+                _posted("messages", "/messages", messages.generate),
+                _posted("count_tokens", "/messages/count_tokens", messages.count),
+            )
+        )
+    if GEMINI in _SERVED:
+        gemini = askers[GEMINI] = generation(GEMINI)
+        served.append(_api(gemini.front, _GEMINI_VERSIONS, *_gemini_operations(gemini)))
+    served.append(_api(responses.front, _GEMINI_VERSIONS, *_model_operations(askers)))
+    return Apis(served)
+
+
+_SERVED: Final[frozenset[str]] = frozenset()
+
+
+def _api(front: Front[Any], prefixes: tuple[str, ...], *operations: Operation) -> Api:
+    return Api(id=front.id, prefixes=prefixes, operations=operations, error_form=front.error)
+
+
+def _posted(
+    name: str,
+    path: str,
+    answer: Callable[[OperationRequest], Awaitable[JsonObject | Outcome | AnswerRun]],
+) -> Operation:
+    return Operation(name=name, method="POST", path=path, answer=answer, takes_body=True)
+
+
+def _model_operations(askers: "Mapping[str, Generation[Any]]") -> tuple[Operation, ...]:
+    """Return the operations that list models, in the form of the API that asks."""
+
+    def asker(call: OperationRequest) -> "Generation[Any]":
+        return askers[spoken_api(call.asked.path, call.headers)]
+
+    async def models(call: OperationRequest) -> JsonObject:
+        return await asker(call).models(call)
+
+    async def model(call: OperationRequest) -> JsonObject:
+        return await asker(call).model(call)
+
+    return (
+        Operation(name="models", method="GET", path="/models", answer=models),
+        Operation(name="model", method="GET", path="/models/{model_id:path}", answer=model),
+    )
+
+
+def _gemini_operations(calls: "Generation[Any]") -> tuple[Operation, ...]:
+    """Return the operations whose path names the model and the method.
+
+    `POST /v1beta/models/gemini-3-pro:streamGenerateContent?alt=sse`, as
+    https://ai.google.dev/api/generate-content documents it, read November 2026. Client libraries
+    in Vertex AI's mode send `/v1/projects/{project}/locations/{location}/publishers/google/...`.
+    """
+
+    async def answer(call: OperationRequest) -> JsonObject | Outcome | AnswerRun:
+        method = call.asked.path.rstrip("/").rpartition(":")[2]
+        if method in ("generateContent", "streamGenerateContent"):
+            return await calls.generate(call)
+        if method == "countTokens":
+            return await calls.count(call)
+        raise FrontError(
+            status=501 if ":" in call.asked.path else 404,
+            message=f"there is no {method[:80]!r} here: generateContent, streamGenerateContent and "
+            "countTokens are served",
+            code="not_implemented",
+        )
+
+    def posted(path: str) -> Operation:
+        return Operation(
+            name="generate_content", method="POST", path=path, answer=answer, takes_body=True
+        )
+
+    return posted("/models/{rest:path}"), posted("/projects/{rest:path}")

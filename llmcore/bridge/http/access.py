@@ -6,11 +6,14 @@ import re
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from urllib.parse import parse_qsl
 
 from attrs import define
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from llmcore.bridge.api import Caller, ErrorForm
+from llmcore.bridge.answer_run import ErrorForm
+from llmcore.bridge.api import Caller
+from llmcore.bridge.apis.registry import Apis
 from llmcore.bridge.config import GatewaySettings, is_loopback
 from llmcore.bridge.http.observability import log_fields
 from llmcore.bridge.http.responses import error_response
@@ -21,7 +24,7 @@ MAX_CALLERS = 10_000
 
 ANYBODY = "anybody"
 """The owner of all responses of a gateway without keys."""
-_OPEN_PATHS = frozenset({"/healthz"})
+_OPEN_PATHS = frozenset({"/", "/api/hello", "/healthz"})
 _CALLER = "openbridge.caller"
 
 _HOST = re.compile(r"(?P<name>[a-zA-Z0-9._-]+|\[[0-9a-fA-F:.]+\])(:[0-9]{1,5})?")
@@ -39,27 +42,33 @@ class Keys:
         """Whether there are any."""
         return bool(self._keys)
 
-    def caller(self, headers: Mapping[str, str], address: str) -> Caller | None:
-        """Return the caller; None if the key is missing or wrong.
+    def caller(
+        self, headers: Mapping[str, str], address: str, query: Mapping[str, str] | None = None
+    ) -> Caller | None:
+        """Return the caller; None if no right key is shown, wherever clients of any API put it.
 
-        `authorization: Bearer`, `x-api-key` and `api-key` are looked at. Every comparison
-        takes the same time for every key that is shown.
+        Every comparison takes the same time for every key that is shown.
         """
         if not self._keys:
             return Caller(owner=ANYBODY, counted_as=address)
         found: str | None = None
-        for shown in _shown(headers):
+        for text in _shown(headers, query or {}):
+            data = text.encode("latin-1", "replace")  # the bytes that came
             for key, digest in self._keys:
-                if hmac.compare_digest(shown, key):
+                if hmac.compare_digest(data, key):
                     found = digest
         return None if found is None else Caller(owner=found, counted_as=found)
 
 
-def _shown(headers: Mapping[str, str]) -> list[bytes]:
+_KEY_HEADERS = ("x-api-key", "api-key", "x-goog-api-key")
+
+
+def _shown(headers: Mapping[str, str], query: Mapping[str, str]) -> list[str]:
+    """Return `authorization: Bearer`, the headers of three vendors, and Google's `?key=`."""
     scheme, _, token = headers.get("authorization", "").partition(" ")
     bearer = token.strip() if scheme.lower() == "bearer" else ""
-    given = (bearer, headers.get("x-api-key", ""), headers.get("api-key", ""))
-    return [text.encode("latin-1", "replace") for text in given if text]  # the bytes that came
+    given = (bearer, *(headers.get(name, "") for name in _KEY_HEADERS), query.get("key", ""))
+    return [text for text in given if text]
 
 
 def _digest(key: str) -> str:
@@ -111,6 +120,15 @@ class CallerRates:
         return 0.0
 
 
+def error_form(served: Apis, scope: Scope) -> ErrorForm:
+    """Return the form of errors of the API that a request speaks."""
+    return served.of(scope["path"], _headers(scope)).error_form
+
+
+def _headers(scope: Scope) -> dict[str, str]:
+    return {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+
+
 def caller_of(scope: Scope) -> Caller:
     """Return the caller of an admitted request."""
     caller: Caller = scope[_CALLER]
@@ -120,9 +138,9 @@ def caller_of(scope: Scope) -> Caller:
 class AccessMiddleware:
     """Refuses requests without a key, for other hosts, above the rate, or of unsafe framing."""
 
-    def __init__(self, app: ASGIApp, settings: GatewaySettings, form: ErrorForm) -> None:
+    def __init__(self, app: ASGIApp, settings: GatewaySettings, served: Apis) -> None:
         self._app = app
-        self._form = form
+        self._served = served
         self._keys = Keys(settings.client_api_keys)
         self._rates = CallerRates(settings.limits.rate_per_minute)
         self._allowed_hosts = settings.allowed_hosts
@@ -136,7 +154,7 @@ class AccessMiddleware:
                 scope[_CALLER] = self._caller(scope)
             except FrontError as error:
                 log_fields(scope)["error"] = str(error)
-                await error_response(error, self._form).send(send)
+                await error_response(error, error_form(self._served, scope)).send(send)
                 return
         await self._app(scope, receive, send)
 
@@ -147,17 +165,23 @@ class AccessMiddleware:
         if size > self._max_header_bytes:
             message = f"the headers are larger than {self._max_header_bytes} bytes"
             raise FrontError(status=431, message=message, code="headers_too_large")
-        headers = {n.decode("latin-1"): v.decode("latin-1") for n, v in scope["headers"]}
+        headers = _headers(scope)
         if not self._keys.required and not names_this_machine(
             headers.get("host", ""), self._allowed_hosts
         ):
             message = "this gateway has no client key, so it answers to names of this machine only"
             raise FrontError(status=403, message=message, code="host_not_allowed")
         address = (scope.get("client") or ("unknown", 0))[0]
-        caller = self._keys.caller(headers, address)
+        query = dict(parse_qsl(scope["query_string"].decode("latin-1")))
+        caller = self._keys.caller(headers, address, query)
         if caller is None:
-            message = "the key is missing or wrong: send Authorization: Bearer <key>"
+            message = (
+                "the key is missing or wrong: send it as Authorization: Bearer, x-api-key or "
+                "x-goog-api-key"
+            )
             raise FrontError(status=401, message=message, code="invalid_api_key")
+        if self._served.is_free(scope["path"]):
+            return caller
         if wait_s := self._rates.wait_s(caller.counted_as):
             raise FrontError(
                 status=429,

@@ -4,7 +4,8 @@ An operation that takes a body is admitted in one place: while there is room for
 read within limits, and its answer counts as under way until its last byte.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import ExitStack, asynccontextmanager
 
 import anyio
@@ -15,9 +16,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from llmcore.bridge.api import Api, ErrorForm, Operation, OperationRequest
-from llmcore.bridge.apis.registry import fronts
-from llmcore.bridge.http.access import AccessMiddleware, caller_of
+from llmcore.bridge.answer_run import AnswerRun
+from llmcore.bridge.api import Api, Operation, OperationRequest, Outcome
+from llmcore.bridge.apis.registry import Apis, apis
+from llmcore.bridge.http.access import AccessMiddleware, caller_of, error_form
 from llmcore.bridge.http.metrics import CONTENT_TYPE
 from llmcore.bridge.http.observability import ObservabilityMiddleware, log_fields, name_operation
 from llmcore.bridge.http.request_body import BodyBytes, read_object
@@ -26,13 +28,14 @@ from llmcore.bridge.http.responses import (
     StreamedAnswer,
     WholeAnswer,
     diagnostic_codes,
+    encoded_headers,
     error_response,
     gateway_failed,
     json_response,
 )
-from llmcore.bridge.response_run import ResponseRun
 from llmcore.bridge.service import Service
 from llmcore.fronts.errors import FrontError
+from llmcore.fronts.front import ClientRequest
 from llmcore.schema.json import JsonObject
 
 _LARGE_AT_ONCE = 4
@@ -49,35 +52,49 @@ def make_app(service: Service) -> ASGIApp:
         finally:
             await service.aclose()
 
-    served = fronts(service)
-    form = served[0].error_form
+    served = apis(service)
     bodies = _Bodies(service)
     app = Starlette(
         routes=[
-            *(route for front in served for route in _routes(front, service, bodies)),
-            *_own_routes(service, form),
+            *(route for api in served.all for route in _routes(api, served, service, bodies)),
+            *_own_routes(served, service, bodies),
         ],
-        exception_handlers=_handlers(form),
+        exception_handlers=_handlers(served),
         lifespan=lifespan,
     )
     app.router.redirect_slashes = False
-    return ObservabilityMiddleware(AccessMiddleware(app, service.settings, form), service.metrics)
+    admitted = AccessMiddleware(_without_last_slash(app), service.settings, served)
+    return ObservabilityMiddleware(admitted, service.metrics)
 
 
-def _routes(front: Api, service: Service, bodies: "_Bodies") -> list[Route]:
+def _without_last_slash(app: ASGIApp) -> ASGIApp:
+    """Return *app* for paths with and without a slash at their end."""
+
+    async def run(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and len(scope["path"]) > 1 and scope["path"].endswith("/"):
+            scope["path"] = scope["path"].rstrip("/") or "/"
+        await app(scope, receive, send)
+
+    return run
+
+
+def _routes(api: Api, served: Apis, service: Service, bodies: "_Bodies") -> list[Route]:
     return [
         Route(
             prefix + operation.path,
-            _Answering(operation, front.error_form, service, bodies),
+            _Answering(operation, served, service, bodies),
             methods=[operation.method],
         )
-        for prefix in front.prefixes
-        for operation in front.operations
+        for prefix in api.prefixes
+        for operation in api.operations
     ]
 
 
-def _own_routes(service: Service, form: ErrorForm) -> list[Route]:
-    """Return the operations for operators of the gateway."""
+def _own_routes(served: Apis, service: Service, bodies: "_Bodies") -> list[Route]:
+    """Return the operations for operators of the gateway, and for clients that only connect."""
+
+    async def root(_call: OperationRequest) -> JsonObject:
+        return {"name": "openbridge"}
 
     async def version(_call: OperationRequest) -> JsonObject:
         return service.version()
@@ -90,14 +107,17 @@ def _own_routes(service: Service, form: ErrorForm) -> list[Route]:
         headers = [(b"content-type", CONTENT_TYPE.encode())]
         await BytesResponse(200, service.metrics.exposition(), headers)(scope, receive, send)
 
-    bodies = _Bodies(service)
-    named = {"health": ("/healthz", health), "version": ("/version", version)}
     own = [
-        Operation(name=operation, method="GET", path=path, answer=answer)
-        for operation, (path, answer) in named.items()
+        Operation(name=name, method="GET", path=path, answer=answer)
+        for name, path, answer in (
+            ("health", "/healthz", health),
+            ("version", "/version", version),
+            ("root", "/", root),
+            ("root", "/api/hello", root),
+        )
     ]
     routes = [
-        Route(one.path, _Answering(one, form, service, bodies), methods=["GET"]) for one in own
+        Route(one.path, _Answering(one, served, service, bodies), methods=["GET"]) for one in own
     ]
     return [*routes, Route("/metrics", _Raw(metrics), methods=["GET"])]
 
@@ -137,10 +157,10 @@ class _Answering:
     """Answers the requests for one operation."""
 
     def __init__(
-        self, operation: Operation, form: ErrorForm, service: Service, bodies: _Bodies
+        self, operation: Operation, served: Apis, service: Service, bodies: _Bodies
     ) -> None:
         self._operation = operation
-        self._form = form
+        self._served = served
         self._service = service
         self._bodies = bodies
 
@@ -150,7 +170,7 @@ class _Answering:
             answer = await self._answer(Request(scope, receive))
         except FrontError as error:
             log_fields(scope)["error"] = str(error)
-            answer = error_response(error, self._form)
+            answer = error_response(error, error_form(self._served, scope))
         await answer(scope, receive, send)
 
     async def _answer(self, request: Request) -> ASGIApp:
@@ -165,20 +185,22 @@ class _Answering:
             made = await self._operation.answer(
                 OperationRequest(
                     caller=caller_of(request.scope),
-                    body=body,
+                    asked=_asked(request, body),
                     path=request.path_params,
-                    query=dict(request.query_params),
-                    headers=request.headers,
                 )
             )
-            if isinstance(made, ResponseRun):
-                return self._run(request.scope, made, place.pop_all().close)
-        return await json_response(made)
+            match made:
+                case Outcome(body=shown, headers=headers):
+                    return await json_response(shown, encoded_headers(headers))
+                case Mapping():
+                    return await json_response(made)
+                case run:
+                    return self._run(request.scope, run, place.pop_all().close)
 
-    def _run(self, scope: Scope, run: ResponseRun, release: Callable[[], None]) -> ASGIApp:
+    def _run(self, scope: Scope, run: AnswerRun, release: Callable[[], None]) -> ASGIApp:
         """Return the answer of *run*, which releases its place at its end."""
-        plan, fields = run.plan, log_fields(scope)
-        fields.update(model=plan.model, provider=plan.provider, response_id=plan.id)
+        info, fields = run.info, log_fields(scope)
+        fields.update(model=info.model, provider=info.provider, response_id=info.id)
 
         def done() -> None:
             release()
@@ -187,7 +209,7 @@ class _Answering:
             if run.error is not None:
                 fields["error"] = str(run.error)
 
-        if not plan.streamed:
+        if not info.streamed:
             return WholeAnswer(run, done)
         settings = self._service.settings
         return StreamedAnswer(
@@ -195,29 +217,58 @@ class _Answering:
         )
 
 
+_CREDENTIALS = frozenset(
+    {"authorization", "proxy-authorization", "cookie", "x-api-key", "api-key", "x-goog-api-key"}
+)
+
+
+def _asked(request: Request, body: JsonObject) -> ClientRequest:
+    """Return the request as its client sent it, without its credentials."""
+    headers: dict[str, str] = {}
+    for name, value in request.headers.items():
+        if name not in _CREDENTIALS:
+            headers[name] = f"{headers[name]},{value}" if name in headers else value
+    query = {name: value for name, value in request.query_params.items() if name != "key"}
+    return ClientRequest(body=body, path=request.scope["path"], query=query, headers=headers)
+
+
 # -- errors outside of operations
 
 
 def _handlers(
-    form: ErrorForm,
+    served: Apis,
 ) -> dict[type[Exception], Callable[[Request, Exception], Awaitable[Response]]]:
     async def http_error(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)  # noqa: S101  (registered for it)
         method, path = request.method, request.url.path[:200]
         if error.status_code == 404:
-            message, code = f"there is no {method} {path} here", "unknown_url"
+            message, code = f"there is no {method} {path} here{_hint(path)}", "unknown_url"
         elif error.status_code == 405:
             message, code = f"{path} does not take {method}", "method_not_allowed"
         else:
             message, code = error.detail, "http_error"
         headers = tuple((error.headers or {}).items())
         told = FrontError(status=error.status_code, message=message, code=code, headers=headers)
-        return _starlette(error_response(told, form))
+        return _starlette(error_response(told, error_form(served, request.scope)))
 
-    async def unexpected(_request: Request, _error: Exception) -> Response:
-        return _starlette(error_response(gateway_failed(), form))
+    async def unexpected(request: Request, _error: Exception) -> Response:
+        return _starlette(error_response(gateway_failed(), error_form(served, request.scope)))
 
     return {HTTPException: http_error, Exception: unexpected}
+
+
+_TWO_VERSIONS = re.compile(r"^/(v1(?:beta|alpha)?)/+(v1(?:beta|alpha)?)/")
+
+
+def _hint(path: str) -> str:
+    """Return what is wrong with a path that names the version twice."""
+    twice = _TWO_VERSIONS.match(path)
+    if twice is None:
+        return ""
+    return (
+        f": the path has a version twice; the client adds /{twice[2]} itself, so leave "
+        f"/{twice[1]} out of its base URL"
+    )
 
 
 def _starlette(response: BytesResponse) -> Response:

@@ -11,6 +11,8 @@ from llmcore.bridge.http.logs import LOGGER, REQUEST_ID, log
 from llmcore.bridge.http.metrics import Metrics
 
 _METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})
+_ID_HEADERS = (b"x-request-id", b"request-id")
+"""As OpenAI and as Anthropic call the id of a request."""
 _FIELDS = "openbridge.log_fields"
 _OPERATION = "openbridge.operation"
 
@@ -54,7 +56,7 @@ class ObservabilityMiddleware:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"].append((b"x-request-id", request_id.encode()))
+                message["headers"] += [(name, request_id.encode()) for name in _ID_HEADERS]
             await send(message)
 
         try:

@@ -1,20 +1,19 @@
 """ASGI responses: an SSE stream, or one JSON object. Both watch for the client's disconnect."""
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 
 import anyio
-from attrs import frozen
+from attrs import evolve, frozen
 from starlette.types import Receive, Scope, Send
 
-from llmcore.bridge.api import ErrorForm
-from llmcore.bridge.http.logs import LOGGER, log
+from llmcore.bridge.answer_run import AnswerRun, ErrorForm, WholeBody
+from llmcore.bridge.http.logs import LOGGER, REQUEST_ID, log
 from llmcore.bridge.http.stream_writer import Headers, StreamWriter
-from llmcore.bridge.response_run import ResponseRun
 from llmcore.client.large_requests import holds_much, off_the_loop
 from llmcore.fronts.errors import SERVER_ERROR, FrontError
-from llmcore.fronts.front import Event
+from llmcore.fronts.front import FailureResponse
 from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import ServerError
@@ -59,14 +58,28 @@ def error_response(
     error: FrontError, form: ErrorForm, headers: Headers | None = None
 ) -> BytesResponse:
     """Return the response of *error*; its own headers win over *headers*."""
-    fields = dict([*(headers or []), *_error_headers(error)])  # both may name the upstream's id
-    return BytesResponse(error.status, json.dumps(form(error)), [*JSON, *fields.items()])
+    told = form(evolve(error, request_id=REQUEST_ID.get()))
+    return _failure(told, error, headers)
+
+
+def _failure(
+    told: FailureResponse, error: FrontError, headers: Headers | None = None
+) -> BytesResponse:
+    fields = dict([*(headers or []), *encoded_headers(told.headers), *_error_headers(error)])
+    return BytesResponse(told.status, json.dumps(told.body), [*JSON, *fields.items()])
+
+
+def _whole(whole: WholeBody, headers: Headers) -> BytesResponse:
+    kind = (b"content-type", whole.content_type.encode())
+    return BytesResponse(
+        whole.status, whole.body, [kind, *encoded_headers(whole.headers), *headers]
+    )
 
 
 class WholeAnswer:
     """Runs an answer and sends it as one object, or an error."""
 
-    def __init__(self, run: ResponseRun, done: Callable[[], None]) -> None:
+    def __init__(self, run: AnswerRun, done: Callable[[], None]) -> None:
         self._run = run
         self._done = done
         self._ended = False
@@ -88,7 +101,7 @@ class WholeAnswer:
 
     async def _answer(self, send: Send) -> None:
         try:
-            response = await json_response(await self._run.collect(), run_headers(self._run))
+            response = _whole(await self._run.whole(), run_headers(self._run))
         except FrontError as error:
             response = _run_error(self._run, error)
         self._ended = True
@@ -103,7 +116,7 @@ class StreamedAnswer:
     """
 
     def __init__(
-        self, run: ResponseRun, done: Callable[[], None], *, keep_alive_s: float, send_s: float
+        self, run: AnswerRun, done: Callable[[], None], *, keep_alive_s: float, send_s: float
     ) -> None:
         self._run = run
         self._done = done
@@ -144,8 +157,8 @@ class StreamedAnswer:
             tasks.cancel_scope.cancel()
 
     async def _pump(self, writer: StreamWriter) -> None:
-        while events := await self._run.next_events():
-            writer.send(await self._encoded(events))
+        while data := await self._run.next_bytes():
+            writer.send(data)
             if writer.is_full:
                 await writer.flush()
         await writer.end()
@@ -155,9 +168,11 @@ class StreamedAnswer:
         while not writer.ended:
             await anyio.sleep_until(writer.wrote_at + self._keep_alive_s)
             if anyio.current_time() >= writer.wrote_at + self._keep_alive_s:
-                opening = b"" if writer.begun else await self._encoded(self._run.open_stream())
-                writer.send(opening or self._run.plan.heartbeat)
-                await writer.flush()
+                if data := await self._run.keep_alive():
+                    writer.send(data)
+                    await writer.flush()
+                else:
+                    await anyio.sleep(self._keep_alive_s)
 
     async def _fail(self, writer: StreamWriter, send: Send, error: FrontError) -> None:
         """End the stream with the event of a failure, or the request with an error."""
@@ -166,22 +181,16 @@ class StreamedAnswer:
                 writer.begun = writer.ended = True
                 await _run_error(self._run, error).send(send)
                 return
-            if events := self._run.failed_events(ServerError(error.message)):
-                writer.send(await self._encoded(events))
+            if data := await self._run.failed_bytes(ServerError(error.message)):
+                writer.send(data)
             await writer.end()
-
-    async def _encoded(self, events: Iterable[Event]) -> bytes:
-        plan = self._run.plan
-        if not plan.is_large:
-            return b"".join(map(plan.encode, events))
-        step = partial(b"".join, map(plan.encode, events))
-        return await off_the_loop(step, large=True)
 
     def _headers(self) -> Headers:
         return [
-            (b"content-type", b"text/event-stream; charset=utf-8"),
+            (b"content-type", self._run.content_type.encode()),
             (b"cache-control", b"no-cache"),
             (b"x-accel-buffering", b"no"),
+            *encoded_headers(self._run.headers),
             *run_headers(self._run),
         ]
 
@@ -211,7 +220,7 @@ async def _while_connected(
 # -- headers and errors
 
 
-def run_headers(run: ResponseRun) -> Headers:
+def run_headers(run: AnswerRun) -> Headers:
     """Return headers about the upstream, and about what was changed on the way there."""
     fields = {
         UPSTREAM_ID: run.upstream_request_id,
@@ -235,14 +244,15 @@ def gateway_failed() -> FrontError:
     return FrontError(status=500, message=message, type=SERVER_ERROR)
 
 
-def _run_error(run: ResponseRun, error: FrontError) -> BytesResponse:
-    return error_response(error, run.plan.error_form, run_headers(run))
+def _run_error(run: AnswerRun, error: FrontError) -> BytesResponse:
+    told = run.error_response(evolve(error, request_id=REQUEST_ID.get()))
+    if isinstance(told, WholeBody):
+        return _whole(told, run_headers(run))
+    return _failure(told, error, run_headers(run))
 
 
 def _error_headers(error: FrontError) -> Headers:
     headers: Headers = [(name.encode(), value.encode()) for name, value in error.headers]
-    if error.retry_after is not None:
-        headers.append((b"retry-after", str(max(1, round(error.retry_after))).encode()))
     if error.upstream_request_id:
         headers.append((UPSTREAM_ID, _header(error.upstream_request_id)))
     return headers
@@ -251,6 +261,11 @@ def _error_headers(error: FrontError) -> Headers:
 def _stopping() -> FrontError:
     message = "the gateway is shutting down"
     return FrontError(status=503, message=message, type=SERVER_ERROR, retry_after=1)
+
+
+def encoded_headers(headers: Mapping[str, str]) -> Headers:
+    """Return *headers* as they are sent."""
+    return [(name.lower().encode(), _header(value)) for name, value in headers.items()]
 
 
 def _header(value: str) -> bytes:

@@ -1,7 +1,44 @@
-"""OpenAI's Responses API, as a server speaks it.
+"""OpenAI's Responses API, as a server speaks it: `front`.
 
 - the request: `parameters`; its tools in `native_tools`, `tools`; its input in `content`, `calls`,
-  `compaction`, `input`; all of it in `request`
+  `compaction`, `messages`; all of it in `request`
 - the answer: `events`, `items`, `output_calls`, `state` (what is kept of it), `answer`
-- `errors`: their form; `grammar`: what every stream must obey
+- `errors`: of references, and of responses; `grammar`: what every stream must obey
+
+A server that keeps responses reads with `request.read` and a `Memory`, and stores the `record` of
+each `ResponsesWriter`.
 """
+
+from typing import Final
+
+from llmcore.fronts.encoding import COMMENT, EVENT_STREAM, named_event
+from llmcore.fronts.front import Front, StreamEncoding
+from llmcore.fronts.openai_forms import failure_response, listed_model, model_list
+from llmcore.fronts.openai_responses.answer import ResponsesWriter
+from llmcore.fronts.openai_responses.grammar import Checker
+from llmcore.fronts.openai_responses.request import (
+    Translation,
+    no_request,
+    read,
+    token_count,
+    wanted,
+)
+from llmcore.protocols.openai_responses.names import PROTOCOL_ID
+
+_ENCODING: Final = StreamEncoding(content_type=EVENT_STREAM, encode=named_event, heartbeat=COMMENT)
+
+front: Final[Front[Translation]] = Front(
+    id=PROTOCOL_ID,
+    id_prefix="resp",
+    wanted=wanted,
+    read=read,
+    no_request=no_request,
+    writer=ResponsesWriter,
+    encoding=lambda _asked: _ENCODING,
+    error=failure_response,
+    checker=Checker,
+    models=model_list,
+    model=listed_model,
+    token_count=token_count,
+)
+"""The front of the Responses API."""

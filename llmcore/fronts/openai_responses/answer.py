@@ -14,7 +14,7 @@ from attrs import evolve
 
 from llmcore.fronts.answer_record import AnswerRecord, shown_part
 from llmcore.fronts.errors import SERVER_ERROR
-from llmcore.fronts.front import Event, NewId
+from llmcore.fronts.front import AnswerInfo, Event, Upstream
 from llmcore.fronts.openai_responses.compaction import Summary, compaction_item, summary_message
 from llmcore.fronts.openai_responses.errors import response_error
 from llmcore.fronts.openai_responses.events import EventWriter, ResponseFrame, Sources
@@ -67,35 +67,32 @@ _KINDS: Final[Mapping[type, str]] = {
 _INCOMPLETE: Final = {"length": "max_output_tokens", "content_filter": "content_filter"}
 
 
-class ResponsesFold:
+class ResponsesWriter:
     """Writes one response, event by event.
 
-    *created_at* is in seconds since 1970; *new_id* makes a whole id from a prefix. The record
-    belongs to *owner*; *form* makes a whole answer into another object than the response.
+    *form* makes a whole answer into another object than the response.
     """
 
     def __init__(
         self,
+        info: AnswerInfo,
         translation: Translation,
-        response_id: str,
-        created_at: int,
-        new_id: NewId,
+        upstream: Upstream,
         *,
-        owner: str = "",
         form: Callable[[JsonObject], JsonObject] | None = None,
     ) -> None:
         self._translation = translation
-        self._id = response_id
-        self._owner = owner
+        self._id = info.id
         self._form = form
-        self._policy = translation.policy
-        self._new_id = new_id
+        self._policy = upstream.policy
+        self._sealer = upstream.sealer
+        self._new_id = upstream.new_id
         self._writer = EventWriter()
         self._notes = Notes()
         self._order = SegmentOrder()
         self._show_state = translation.shows_state
         self._record = AnswerRecord(
-            response_id, translation.seal, sealing=self._show_state or translation.store
+            info.id, upstream.sealer, sealing=self._show_state or translation.store
         )
         self._summary = Summary() if translation.compacts else None
         self._item: OpenItem | None = None
@@ -103,8 +100,9 @@ class ResponsesFold:
         self._input_text = ""
         self._refused = False
         self._provider = ""
-        self._frame = ResponseFrame(response_id, created_at, translation.echo)
+        self._frame = ResponseFrame(info, translation.echo)
         self._sources = Sources()
+        self._begun = False
         self._told: list[Diagnostic] = list(translation.diagnostics)
         self._reason: FinishReason | None = None
         self.error: LLMError | None = None
@@ -114,12 +112,12 @@ class ResponsesFold:
         self.ended = False
         """Whether the terminal event was written: nothing comes after it."""
 
-    # -- what the service calls
+    # -- what a server calls
 
     def start(self) -> list[Event]:
-        """Return the events that say that the response begins."""
-        self._writer.write("response.created", response=self.response)
-        self._writer.write("response.in_progress", response=self.response)
+        """Return the events that say that the response begins, once its model is known."""
+        if self._frame.model:
+            self._begin()
         return self._writer.take()
 
     def feed(self, event: LLMEvent) -> list[Event]:
@@ -150,13 +148,12 @@ class ResponsesFold:
 
     def conversation(self) -> Conversation:
         """Return the conversation up to this response, to be kept under its id."""
-        translation = self._translation
+        translation, model = self._translation, self._frame.model
         if self._summary is not None:
-            only = summary_message(self._summary.text)
-            return Conversation(model=str(translation.echo.get("model") or ""), messages=(only,))
+            return Conversation(model=model, messages=(summary_message(self._summary.text),))
         message = self._record.message
         return Conversation(
-            model=str(translation.echo.get("model") or ""),
+            model=model,
             messages=(*translation.messages, *([message] if message.content else ())),
             tools=translation.registry.entries,
         )
@@ -180,12 +177,12 @@ class ResponsesFold:
         """Return the response object, or what is made of it, once the answer has ended."""
         return self.response if self._form is None else self._form(self.response)
 
-    def record(self) -> Record:
-        """Return what is to be stored of the response, once it has ended."""
+    def record(self, owner: str) -> Record:
+        """Return what is to be stored of the response for *owner*, once it has ended."""
         failed = self.error is not None
         return Record(
             id=self._id,
-            owner=self._owner,
+            owner=owner,
             response=self.response,
             input_items=self._translation.input_items,
             conversation=None if failed else self.conversation().to_json(),
@@ -369,7 +366,7 @@ class ResponsesFold:
 
     def _show_summary(self, summary: str) -> None:
         if summary:
-            item = compaction_item(self._new_id("cmp"), summary, self._translation.seal)
+            item = compaction_item(self._new_id("cmp"), summary, self._sealer)
             show_item(item, self._writer)
         else:
             self._failed(ErrorEvent(StreamError("the upstream wrote no summary")))
@@ -379,12 +376,21 @@ class ResponsesFold:
 
     # -- the frame
 
+    def _begin(self) -> None:
+        self._begun = True
+        self.response = self._frame.response("in_progress", ())
+        self._writer.write("response.created", response=self.response)
+        self._writer.write("response.in_progress", response=self.response)
+
     def _stream_start(self, event: StreamStart) -> None:
         self._provider = event.provider
         self._record.origin = Origin(
             provider=event.provider, model=event.model, protocol=event.protocol
         )
         self._told += event.diagnostics
+        if not self._begun:
+            self._frame.model = event.model
+            self._begin()
 
     def _step_finish(self, event: StepFinish) -> None:
         for one in self._order.end():
@@ -425,6 +431,8 @@ class ResponsesFold:
         self._end("failed", error=response_error(event.error))
 
     def _end(self, status: str, **fields: Any) -> None:
+        if not self._begun:
+            self._begin()
         self.response = self._frame.response(status, self._writer.output, **fields)
         self._writer.write(f"response.{status}", response=self.response)
         self.ended = True

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from llmcore.fronts.finishing import token_counts
-from llmcore.fronts.front import Event
+from llmcore.fronts.front import AnswerInfo, Event
 from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.native_json import object_or_empty, str_or_none
 from llmcore.protocols.openai_responses.names import METADATA_KEY
@@ -84,10 +84,11 @@ _TIERS: Final = frozenset({"auto", "default", "flex", "scale", "priority"})
 class ResponseFrame:
     """The fields of a response besides its output."""
 
-    def __init__(self, response_id: str, created_at: int, echo: JsonObject) -> None:
-        self._id = response_id
-        self._created_at = created_at
+    def __init__(self, info: AnswerInfo, echo: JsonObject) -> None:
+        self._info = info
         self._echo = echo
+        self.model = info.model
+        """The model's name in the response."""
         self._tier: str | None = None
         self.usage: Usage | None = None
         """Tokens, as far as the upstream has counted them."""
@@ -103,13 +104,14 @@ class ResponseFrame:
     def response(self, status: str, output: Sequence[Any], **fields: Any) -> JsonObject:
         """Return the response object as it is now."""
         return {
-            "id": self._id,
+            "id": self._info.id,
             "object": "response",
-            "created_at": self._created_at,
+            "created_at": self._info.created_at,
             "status": status,
             "error": None,
             "incomplete_details": None,
             **self._echo,
+            "model": self.model,
             **({"service_tier": self._tier} if self._tier else {}),
             "output": list(output),
             "usage": usage_of(self.usage),

@@ -69,10 +69,8 @@ def violations(events: Iterable[Mapping[str, Any]], *, complete: bool = True) ->
     With `complete=False` the stream may stop anywhere, as one that is still running does.
     """
     checker = Checker()
-    problems = [problem for event in events for problem in checker.check(event)]
-    if complete and not checker.ended:
-        problems.append("no terminal event")
-    return problems
+    problems = [problem for event in events for problem in checker.feed(event)]
+    return [*problems, *(checker.finish() if complete else ())]
 
 
 class Checker:
@@ -93,8 +91,8 @@ class Checker:
         self._said: str | None = None
         self._problems: list[str] = []
 
-    def check(self, event: Mapping[str, Any]) -> list[str]:
-        """Return what is wrong with the next event."""
+    def feed(self, event: Mapping[str, Any]) -> list[str]:
+        """Return what of the next event breaks the grammar."""
         self._problems = []
         number, kind = self._sequence, str(event.get("type"))
         if event.get("sequence_number") != number:
@@ -104,6 +102,10 @@ class Checker:
         self._frame(kind, event)
         self._sequence += 1
         return [f"event {number} ({kind}): {problem}" for problem in self._problems]
+
+    def finish(self) -> list[str]:
+        """Return what is missing at the end of the stream."""
+        return [] if self.ended else ["no terminal event"]
 
     def _problem(self, text: str) -> None:
         self._problems.append(text)

@@ -6,10 +6,9 @@ upstreams whose API has it, and is named in a Diagnostic for others.
 """
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from llmcore.fronts.errors import invalid
-from llmcore.fronts.reading import read
 from llmcore.protocols.anthropic_messages.names import PROTOCOL_ID as MESSAGES
 from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.native_json import object_or_empty, str_or_none
@@ -22,6 +21,8 @@ from llmcore.schema.options import (
     ReasoningOptions,
     ResponseFormat,
 )
+
+_T = TypeVar("_T")
 
 Body = Mapping[str, Any]
 
@@ -47,6 +48,29 @@ def refuse_unsupported(body: Body) -> None:
 # -- typed reading
 
 
+def read_field(body: Body, name: str, kind: type[_T], path: str = "") -> _T | None:
+    """Return a field of *body*; None if it is missing or null, FrontError for another type."""
+    value = body.get(name)
+    if value is None:
+        return None
+    if kind is float and type(value) is int:
+        value = float(value)
+    if type(value) is not kind:
+        place = f"{path}{name}"
+        raise invalid(f"{place} must be a {_WORDS[kind]}.", place, "invalid_type")
+    return value
+
+
+_WORDS: Final[Mapping[type, str]] = {
+    bool: "boolean",
+    dict: "JSON object",
+    float: "number",
+    int: "whole number",
+    list: "list",
+    str: "text",
+}
+
+
 _TYPES: Final[Mapping[str, type]] = {
     "background": bool,
     "max_tool_calls": int,
@@ -63,7 +87,7 @@ _TYPES: Final[Mapping[str, type]] = {
 def check_types(body: Body) -> None:
     """Raise FrontError for a field that a response could not repeat."""
     for name, kind in _TYPES.items():
-        read(body, name, kind)
+        read_field(body, name, kind)
     for name, value in object_or_empty(body.get("metadata")).items():
         if not isinstance(value, str):
             place = f"metadata.{name[:100]}"
@@ -75,15 +99,15 @@ def check_types(body: Body) -> None:
 
 def read_generation(body: Body) -> GenerationOptions:
     """Return sampling and limits."""
-    included = read(body, "include", list) or []
-    top_logprobs = read(body, "top_logprobs", int)
+    included = read_field(body, "include", list) or []
+    top_logprobs = read_field(body, "top_logprobs", int)
     wants_logprobs = "message.output_text.logprobs" in included or bool(top_logprobs)
     return GenerationOptions(
-        temperature=read(body, "temperature", float),
-        top_p=read(body, "top_p", float),
-        max_tokens=read(body, "max_output_tokens", int),
-        presence_penalty=read(body, "presence_penalty", float),
-        frequency_penalty=read(body, "frequency_penalty", float),
+        temperature=read_field(body, "temperature", float),
+        top_p=read_field(body, "top_p", float),
+        max_tokens=read_field(body, "max_output_tokens", int),
+        presence_penalty=read_field(body, "presence_penalty", float),
+        frequency_penalty=read_field(body, "frequency_penalty", float),
         logprobs=True if wants_logprobs else None,
         top_logprobs=top_logprobs or None,
     )
@@ -94,10 +118,10 @@ _SUMMARIES: Final = ("auto", "concise", "detailed", "none")
 
 def read_reasoning(body: Body) -> ReasoningOptions | None:
     """Return how much the model is to think; None if the request does not say."""
-    wanted = read(body, "reasoning", dict)
+    wanted = read_field(body, "reasoning", dict)
     if not wanted:
         return None
-    effort = read(wanted, "effort", str, "reasoning.")
+    effort = read_field(wanted, "effort", str, "reasoning.")
     summary: Any = wanted.get("summary") or wanted.get("generate_summary")
     if summary not in (None, *_SUMMARIES):
         raise invalid(
@@ -110,7 +134,7 @@ def read_reasoning(body: Body) -> ReasoningOptions | None:
 
 def read_format(body: Body) -> ResponseFormat | None:
     """Return the shape that the answer's text is to have; None for free text."""
-    form = read(read(body, "text", dict) or {}, "format", dict, "text.")
+    form = read_field(read_field(body, "text", dict) or {}, "format", dict, "text.")
     if form is None or form.get("type") == "text":
         return None
     if form.get("type") == "json_object":
@@ -119,22 +143,22 @@ def read_format(body: Body) -> ResponseFormat | None:
         raise invalid(
             "text.format.type must be text, json_object or json_schema.", "text.format.type"
         )
-    schema = read(form, "schema", dict, "text.format.")
+    schema = read_field(form, "schema", dict, "text.format.")
     if schema is None:
         raise invalid("text.format needs a schema.", "text.format.schema")
     return ResponseFormat.json_schema(
         schema,
         name=str_or_none(form.get("name")) or "response",
         description=str_or_none(form.get("description")),
-        strict=read(form, "strict", bool, "text.format."),
+        strict=read_field(form, "strict", bool, "text.format."),
     )
 
 
 def read_cache(body: Body) -> CachePolicy:
     """Return what steers the prompt cache."""
-    options = read(body, "prompt_cache_options", dict) or {}
-    retention = read(body, "prompt_cache_retention", str) or str_or_none(options.get("ttl"))
-    return CachePolicy(key=read(body, "prompt_cache_key", str), retention=retention)
+    options = read_field(body, "prompt_cache_options", dict) or {}
+    retention = read_field(body, "prompt_cache_retention", str) or str_or_none(options.get("ttl"))
+    return CachePolicy(key=read_field(body, "prompt_cache_key", str), retention=retention)
 
 
 # -- native fields
@@ -227,7 +251,7 @@ def _quiet(name: str) -> frozenset[object]:
 
 
 def _verbosity(body: Body, protocol_id: str | None, notes: Notes) -> dict[str, Any]:
-    verbosity = read(read(body, "text", dict) or {}, "verbosity", str, "text.")
+    verbosity = read_field(read_field(body, "text", dict) or {}, "verbosity", str, "text.")
     if verbosity is None:
         return {}
     if protocol_id == RESPONSES:

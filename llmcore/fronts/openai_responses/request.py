@@ -5,38 +5,33 @@ https://developers.openai.com/api/reference/resources/responses/methods/create, 
 that a response repeats of its request, https://developers.openai.com/api/reference/resources/responses.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from attrs import evolve, frozen
 
 from llmcore.fronts.billing_line import without_billing_line
 from llmcore.fronts.errors import FrontError, invalid
-from llmcore.fronts.front import NewId
+from llmcore.fronts.front import ClientRequest, ReadRequest, Upstream, Wanted
 from llmcore.fronts.openai_responses.compaction import wants_compaction
 from llmcore.fronts.openai_responses.errors import previous_response_not_found
-from llmcore.fronts.openai_responses.input import (
-    FindItem,
+from llmcore.fronts.openai_responses.messages import (
     InputReader,
-    References,
     read_items,
-    required_references,
     shown_items,
 )
 from llmcore.fronts.openai_responses.parameters import (
     check_types,
     provider_options,
     read_cache,
+    read_field,
     read_format,
     read_generation,
     read_reasoning,
     refuse_unsupported,
 )
-from llmcore.fronts.openai_responses.state import Conversation
+from llmcore.fronts.openai_responses.state import NO_MEMORY, Conversation, Memory
 from llmcore.fronts.openai_responses.tools import ToolCollector, ToolOffer, read_tool_choice
-from llmcore.fronts.policy import TranslationPolicy
-from llmcore.fronts.reading import read
-from llmcore.fronts.sealer import Sealer
 from llmcore.fronts.tool_registry import ToolRegistry
 from llmcore.protocols.anthropic_messages.names import PROTOCOL_ID as MESSAGES
 from llmcore.protocols.diagnostics import Notes
@@ -46,11 +41,8 @@ from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import JsonObject
 from llmcore.schema.messages import Message
-from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Failure, Result, Success
-
-__all__ = ["References", "Translation", "required_references", "translate"]
 
 _ENCRYPTED_REASONING: Final = "reasoning.encrypted_content"
 _ITEMS: Final = frozenset(
@@ -69,7 +61,7 @@ _ITEMS: Final = frozenset(
 
 @frozen(kw_only=True)
 class Translation:
-    """A request for the upstream, and all that its answer is written with."""
+    """A request for the upstream, and everything that its answer is written with."""
 
     request: LLMRequest
     registry: ToolRegistry
@@ -82,10 +74,7 @@ class Translation:
     """The whole conversation, without instructions: what is kept if the answer is."""
     before: tuple[Message, ...] = ()
     """Of these, what `previous_response_id` brought."""
-    policy: TranslationPolicy
-    seal: Sealer
     diagnostics: tuple[Diagnostic, ...] = ()
-    stream: bool = False
     store: bool = True
     include: frozenset[str] = frozenset()
     """Further fields that the client asks for."""
@@ -103,74 +92,80 @@ class Translation:
         return self.request.response_format is not None
 
 
-def translate(
-    body: JsonObject,
-    *,
-    previous: Conversation | None,
-    find_item: FindItem,
-    model: Model | str,
-    provider: str | None = None,
-    policy: TranslationPolicy,
-    seal: Sealer,
-    protocol_id: str | None,
-    new_id: NewId,
-) -> Result[Translation, FrontError]:
-    """Return what *body* asks for.
+def wanted(asked: ClientRequest) -> Wanted:
+    """Return the model that a request names, and whether its answer is to be streamed."""
+    name = asked.body.get("model")
+    if not isinstance(name, str) or not name:
+        raise invalid("model must name a model", "model", "missing_required_parameter")
+    return Wanted(model=name, streaming=read_field(asked.body, "stream", bool) or False)
 
-    *previous* is the conversation up to `previous_response_id`, None if there is none, and
-    *find_item* knows the items that `required_references` names. *protocol_id* says what the
-    upstream speaks: it decides which native tools and parameters have a place. *new_id* makes
-    a whole id from a prefix.
+
+def read(
+    asked: ClientRequest, upstream: Upstream, memory: Memory = NO_MEMORY
+) -> Result[ReadRequest[Translation], FrontError]:
+    """Return the request that *asked* amounts to.
+
+    *memory* holds what `required_references` names: the conversation up to
+    `previous_response_id`, and items. Without it, a request that refers to either is a Failure.
     """
     try:
-        _check(body, previous)
-        items = read_items(body.get("input"), find_item, new_id, policy.max_items)
-        made = _translation(
-            body,
-            items,
-            previous or Conversation(model="", messages=()),
-            model=model,
-            provider=provider,
-            policy=policy,
-            seal=seal,
-            protocol_id=protocol_id,
-        )
-        return Success(made)
+        made = _translation(asked.body, upstream, memory)
+        streaming = read_field(asked.body, "stream", bool) or False
     except FrontError as error:
         return Failure(error)
     except InvalidRequestError as error:
         return Failure(invalid(error.message))
     except RecursionError:
         return Failure(invalid("The request is nested too deeply."))
+    return Success(
+        ReadRequest(
+            request=made.request,
+            context=made,
+            streaming=streaming,
+            diagnostics=made.diagnostics,
+        )
+    )
+
+
+def no_request(upstream: Upstream) -> Translation:
+    """Return the context of an answer to no request in particular; its reasoning is sealed."""
+    return Translation(
+        request=LLMRequest(model=upstream.model, provider=upstream.provider, messages=()),
+        registry=ToolRegistry(),
+        input_items=(),
+        echo=echoed({}),
+        messages=(),
+        store=False,
+        include=frozenset({_ENCRYPTED_REASONING}),
+    )
+
+
+def token_count(count: int) -> JsonObject:
+    """Return the answer to a request that counts tokens."""
+    return {"object": "response.input_tokens", "input_tokens": count}
 
 
 def _check(body: JsonObject, previous: Conversation | None) -> None:
     check_types(body)
-    wanted = str_or_none(body.get("previous_response_id"))
-    if wanted and previous is None:
-        raise previous_response_not_found(wanted)
+    wanted_id = str_or_none(body.get("previous_response_id"))
+    if wanted_id and previous is None:
+        raise previous_response_not_found(wanted_id)
     refuse_unsupported(body)
 
 
-def _translation(
-    body: Mapping[str, Any],
-    items: Sequence[dict[str, Any]],
-    previous: Conversation,
-    *,
-    model: Model | str,
-    provider: str | None,
-    policy: TranslationPolicy,
-    seal: Sealer,
-    protocol_id: str | None,
-) -> Translation:
+def _translation(asked: JsonObject, upstream: Upstream, memory: Memory) -> Translation:
+    _check(asked, memory.previous)
+    policy, protocol_id = upstream.policy, upstream.protocol_id
+    items = read_items(asked.get("input"), memory.find_item, upstream.new_id, policy.max_items)
+    previous = memory.previous or Conversation(model="", messages=())
     notes = Notes()
-    body = _configured(body, items)
+    body = _configured(asked, items)
     offer = _offer(body, items, ToolCollector(protocol_id, policy, notes))
     registry = offer.registry.over(previous.tools)
     reader = InputReader(
         registry=registry,
         policy=policy,
-        sealer=seal,
+        sealer=upstream.sealer,
         protocol_id=protocol_id,
         notes=notes,
         before=previous.messages,
@@ -180,17 +175,14 @@ def _translation(
     include = _include(body, notes)
     request = _request(body, offer, messages, protocol_id, notes, compacts=compacts)
     return Translation(
-        request=evolve(request, model=model, provider=provider),
+        request=evolve(request, model=upstream.model, provider=upstream.provider),
         registry=registry,
         input_items=shown_items(tuple(items)),
         echo=echoed(body),
         messages=messages,
         before=previous.messages,
-        policy=policy,
-        seal=seal,
         diagnostics=tuple(notes.entries),
-        stream=read(body, "stream", bool) or False,
-        store=read(body, "store", bool) is not False,
+        store=read_field(body, "store", bool) is not False,
         include=include,
         compacts=compacts,
     )
@@ -207,7 +199,7 @@ def _request(
 ) -> LLMRequest:
     """Return the request, but for its model."""
     choice, allowed = read_tool_choice("none" if compacts else body.get("tool_choice"), offer)
-    instructions = read(body, "instructions", str)
+    instructions = read_field(body, "instructions", str)
     empty = len(messages) == compacts  # the wish for a summary does not count
     if empty and (compacts or not instructions):
         raise invalid("The request is empty: input has no items.", "input")
@@ -217,7 +209,9 @@ def _request(
         system=instructions or None,
         tools=allowed.specs,
         tool_choice=choice,
-        parallel_tool_calls=read(body, "parallel_tool_calls", bool) if allowed.tools else None,
+        parallel_tool_calls=read_field(body, "parallel_tool_calls", bool)
+        if allowed.tools
+        else None,
         generation=read_generation(body),
         response_format=None if compacts else read_format(body),
         reasoning=read_reasoning(body),
@@ -239,7 +233,7 @@ def _offer(
 
 
 def _include(body: Mapping[str, Any], notes: Notes) -> frozenset[str]:
-    wanted = frozenset(map(str, read(body, "include", list) or ()))
+    wanted = frozenset(map(str, read_field(body, "include", list) or ()))
     for name in sorted(wanted - _ITEMS):
         notes.dropped("unsupported-parameter", "include", f"there is no {name[:100]}")
     return wanted
@@ -293,7 +287,6 @@ def echoed(body: Mapping[str, Any]) -> JsonObject:
     return {
         **fields,
         **given,
-        "model": body.get("model"),
         "reasoning": _reasoning(object_or_empty(body.get("reasoning"))),
         "text": _text(object_or_empty(body.get("text"))),
         "tools": [_tool(tool) for tool in objects(body.get("tools"))],
@@ -322,31 +315,3 @@ def _tool(tool: Mapping[str, Any]) -> JsonObject:
     function = {**object_or_empty(tool.get("function")), **tool}
     function.pop("function", None)
     return {"description": None, "parameters": {}, "strict": True, **function}
-
-
-# -- structured output that the upstream does not enforce
-
-
-_LOST: Final = frozenset({"response-format-in-words"})
-_PATH: Final = "response_format"
-
-
-def structured_output_lost(diagnostics: Iterable[Diagnostic]) -> Diagnostic | None:
-    """Return what a prepared request says of a shape that the upstream does not enforce."""
-    for diagnostic in diagnostics:
-        if diagnostic.code in _LOST or (
-            diagnostic.path == _PATH and diagnostic.action == "dropped"
-        ):
-            return diagnostic
-    return None
-
-
-def structured_output_error(diagnostic: Diagnostic) -> FrontError:
-    """Return the error of a request whose shape the upstream does not enforce."""
-    return invalid(
-        "The upstream does not hold the model to a schema "
-        f"({diagnostic.message}). Leave text.format out, or let the bridge ask in words "
-        "(structured_output: degrade).",
-        "text.format",
-        "structured_output_unsupported",
-    )

@@ -1,7 +1,8 @@
 """The kept parts of a response: its conversation, its answer, and its input in pages."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, TypeAlias
 
 from attrs import field, frozen
 
@@ -32,6 +33,30 @@ class Conversation:
     def from_json(cls, data: JsonValue) -> "Conversation":
         """Return the conversation that *data* spells; InvalidRequestError if it spells none."""
         return from_json(cls, data)
+
+
+# -- what a server keeps
+
+
+FindItem: TypeAlias = Callable[[str], JsonObject | None]
+"""Returns the item of an id, with its sealed state; None if it is not kept."""
+
+
+def _no_item(_name: str) -> None:
+    return None
+
+
+@frozen(kw_only=True)
+class Memory:
+    """The kept things that one request refers to."""
+
+    previous: Conversation | None = None
+    """The conversation up to `previous_response_id`."""
+    find_item: FindItem = _no_item
+
+
+NO_MEMORY: Final = Memory()
+"""The memory of a server that keeps nothing."""
 
 
 # -- pages

@@ -13,13 +13,9 @@ itself reads and writes plain JSON.
 
 from functools import partial
 
+from llmcore.protocols import tool_names
 from llmcore.protocols.anthropic_messages import body, stream
-from llmcore.protocols.anthropic_messages.names import (
-    METADATA_KEY,
-    PROTOCOL_ID,
-    TOOL_NAMES,
-    MessagesBody,
-)
+from llmcore.protocols.anthropic_messages.names import METADATA_KEY, PROTOCOL_ID, MessagesBody
 from llmcore.protocols.anthropic_messages.state import Event, MessagesState
 from llmcore.protocols.protocol import BodyBuilder, Protocol, StreamMachine, TokenCounting
 
@@ -29,7 +25,7 @@ def make(*, system_messages: bool = True) -> Protocol[MessagesBody, Event, Messa
     return Protocol(
         id=PROTOCOL_ID,
         metadata_key=METADATA_KEY,
-        tool_names=TOOL_NAMES,
+        tool_names=tool_names.ANTHROPIC,
         count_tokens=TokenCounting(
             endpoint="/messages", target="/messages/count_tokens", fields=body.COUNTED
         ),

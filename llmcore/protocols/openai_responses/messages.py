@@ -10,17 +10,13 @@ from typing import Final
 
 from attrs import frozen
 
+from llmcore.protocols.call_ids import OPENAI_RESPONSES
 from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.history import HistoryPolicy, Repaired, repair
 from llmcore.protocols.history.policy import LoweringContext, native_provider_ids
 from llmcore.protocols.native_json import object_or_empty, str_or_none
 from llmcore.protocols.openai_responses.models import ResponsesDialect
-from llmcore.protocols.openai_responses.names import (
-    CALL_IDS,
-    METADATA_KEY,
-    PROTOCOL_ID,
-    NativeObject,
-)
+from llmcore.protocols.openai_responses.names import METADATA_KEY, PROTOCOL_ID, NativeObject
 from llmcore.protocols.openai_responses.parts import content_of, lower_part, lower_result
 from llmcore.protocols.openai_responses.replay_grouping import ReplayRules, lower_answer
 from llmcore.schema.content import ContentPart, ProviderPart, ToolCallPart, ToolResultPart
@@ -54,7 +50,7 @@ def context_of(
         provider=request.provider_id,
         model=request.model_id,
         metadata_key=METADATA_KEY,
-        call_ids=CALL_IDS,
+        call_ids=OPENAI_RESPONSES,
         empty_text="drop_empty",
         item_ids=not continues,
         continues_stored=continues,

@@ -19,7 +19,7 @@ from llmcore.bridge.http.app import make_app
 from llmcore.bridge.model_names import ModelNames
 from llmcore.bridge.service import Service
 from llmcore.bridge.state.memory import MemoryResponseStore
-from llmcore.fronts.openai_responses.answer import ResponsesFold
+from llmcore.fronts.openai_responses.answer import ResponsesWriter
 from llmcore.fronts.openai_responses.grammar import violations
 from llmcore.schema.events import Finish, LLMEvent, TextStart
 from llmcore.version import VERSION
@@ -263,7 +263,7 @@ async def test_responses_belong_to_the_key_that_made_them(settings: GatewaySetti
         ("POST", "/v1/responses", b"{", 400, "byte 1"),
         ("POST", "/v1/responses", b"{}", 400, "model"),
         ("POST", "/v1/responses", b'{"model": "m"}', 400, "input"),
-        ("POST", "/v1/responses/", b"{}", 404, "POST"),
+        ("POST", "/v1/other", b"{}", 404, "POST"),
         ("POST", "/v1/responses/resp_x/cancel", b"", 404, "resp_x"),
         ("GET", "/v1/responses/resp_x", b"", 404, "resp_x"),
         ("GET", "/v1/responses/resp_x?stream=true", b"", 501, "stream"),
@@ -847,15 +847,15 @@ async def test_a_fault_in_a_stream_has_an_end(
     upstream: Loopback, settings: GatewaySettings, monkeypatch: pytest.MonkeyPatch, late: bool
 ) -> None:
     """Before the first event a 500, after it a failed response."""
-    step = ResponsesFold.feed
+    step = ResponsesWriter.feed
 
-    def broken(self: ResponsesFold, event: LLMEvent) -> Any:
+    def broken(self: ResponsesWriter, event: LLMEvent) -> Any:
         now = isinstance(event, Finish if late else TextStart)
         if now:
             raise RuntimeError("inside story")
         return step(self, event)
 
-    monkeypatch.setattr(ResponsesFold, "feed", broken)
+    monkeypatch.setattr(ResponsesWriter, "feed", broken)
     upstream.handler = lambda _: streamed(chat_stream(["a", "b"], pause=0.1))
     async with asked(settings) as client:
         answer = await client.post("/v1/responses", json={**ASK, "stream": True})

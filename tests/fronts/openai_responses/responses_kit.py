@@ -7,10 +7,11 @@ from typing import Any
 from llmcore.folds.segments import complete_segments
 from llmcore.fronts.encoding import named_event
 from llmcore.fronts.errors import FrontError
+from llmcore.fronts.front import AnswerInfo, ClientRequest, Upstream
 from llmcore.fronts.openai_responses import grammar
-from llmcore.fronts.openai_responses.answer import ResponsesFold
-from llmcore.fronts.openai_responses.request import Translation, translate
-from llmcore.fronts.openai_responses.state import Conversation
+from llmcore.fronts.openai_responses.answer import ResponsesWriter
+from llmcore.fronts.openai_responses.request import Translation, read
+from llmcore.fronts.openai_responses.state import Conversation, Memory
 from llmcore.fronts.policy import TranslationPolicy
 from llmcore.fronts.sealer import Sealer
 from llmcore.schema.content import ReasoningPart
@@ -58,32 +59,36 @@ def translated(
     sealer: Sealer = SEALER,
 ) -> Translation:
     """Return what *body* asks for; the test fails if it is refused."""
-    result = translate(
-        {"model": "client-model", **body},
-        previous=previous,
-        find_item=(items or {}).get,
-        model=MODEL,
-        policy=policy or TranslationPolicy(),
-        seal=sealer,
-        protocol_id=protocol_id,
-        new_id=ids(),
+    result = read(
+        ClientRequest(body={"model": "client-model", **body}),
+        upstream_of(protocol_id, policy, sealer),
+        Memory(previous=previous, find_item=(items or {}).get),
     )
     assert isinstance(result, Success), result
-    made: Translation = result.unwrap()
-    return made
+    return result.unwrap().context
+
+
+def upstream_of(
+    protocol_id: str | None = "openai-chat",
+    policy: TranslationPolicy | None = None,
+    sealer: Sealer = SEALER,
+) -> Upstream:
+    """Return an upstream that speaks a protocol."""
+    return Upstream(
+        model=MODEL,
+        protocol_id=protocol_id,
+        policy=policy or TranslationPolicy(),
+        sealer=sealer,
+        new_id=ids(),
+    )
 
 
 def refused(body: Mapping[str, Any], **options: Any) -> FrontError:
     """Return why *body* is refused."""
-    result = translate(
-        {"model": "client-model", **body},
-        previous=options.pop("previous", None),
-        find_item=lambda _: None,
-        model=MODEL,
-        policy=options.pop("policy", TranslationPolicy()),
-        seal=SEALER,
-        protocol_id=options.pop("protocol_id", "openai-chat"),
-        new_id=ids(),
+    result = read(
+        ClientRequest(body={"model": "client-model", **body}),
+        upstream_of(options.pop("protocol_id", "openai-chat"), options.pop("policy", None)),
+        Memory(previous=options.pop("previous", None)),
     )
     assert isinstance(result, Failure), result
     error: FrontError = result.failure()
@@ -155,8 +160,14 @@ def call(
 class Folded:
     """A fold that has ended, and all it wrote."""
 
-    def __init__(self, translation: Translation, events: Iterable[LLMEvent]) -> None:
-        self.fold = ResponsesFold(translation, "resp_1", 1_700_000_000, ids())
+    def __init__(
+        self,
+        translation: Translation,
+        events: Iterable[LLMEvent],
+        policy: TranslationPolicy | None = None,
+    ) -> None:
+        info = AnswerInfo(id="resp_1", created_at=1_700_000_000, model="client-model")
+        self.fold = ResponsesWriter(info, translation, upstream_of(policy=policy))
         self.events: list[dict[str, Any]] = list(self.fold.start())
         for event in events:
             self.events += self.fold.feed(event)
@@ -181,10 +192,14 @@ class Folded:
 
 
 def folded(
-    events: Iterable[LLMEvent], translation: Translation | None = None, *, strict: bool = True
+    events: Iterable[LLMEvent],
+    translation: Translation | None = None,
+    *,
+    strict: bool = True,
+    policy: TranslationPolicy | None = None,
 ) -> Folded:
     """Return the Responses stream of *events*, checked against grammar and official types."""
-    made = Folded(translation or translated(ASK), list(events))
+    made = Folded(translation or translated(ASK), list(events), policy)
     assert grammar.violations(made.events) == []
     if strict:
         for event in made.events:

@@ -7,11 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmcore.fronts.openai_responses.request import required_references, translate
+from llmcore.fronts.front import ClientRequest
+from llmcore.fronts.openai_responses.messages import required_references
+from llmcore.fronts.openai_responses.request import read
 from llmcore.fronts.policy import HostedToolPolicy, TranslationPolicy
 from llmcore.schema import json
 from llmcore.schema.result import Success
-from tests.fronts.openai_responses.responses_kit import MODEL, SEALER, ids
+from tests.fronts.openai_responses.responses_kit import upstream_of
 from tests.support.strategies.requests import json_values
 
 TYPES = [
@@ -192,16 +194,7 @@ def test_odd_values_in_any_place_are_understood_or_refused(
 def check(body: Any, protocol_id: str, policy: TranslationPolicy) -> None:
     try:
         required_references(body)
-        result = translate(
-            body,
-            previous=None,
-            find_item=lambda _: None,
-            model=MODEL,
-            policy=policy,
-            seal=SEALER,
-            protocol_id=protocol_id,
-            new_id=ids(),
-        )
+        result = read(ClientRequest(body=body), upstream_of(protocol_id, policy))
     except Exception as error:
         raise AssertionError(f"{body} breaks the translation") from error
     if not isinstance(result, Success):
@@ -212,19 +205,10 @@ def check(body: Any, protocol_id: str, policy: TranslationPolicy) -> None:
 def test_any_body_is_understood_or_refused(body: dict[str, Any], protocol_id: str | None) -> None:
     """Never an exception, whatever stands where."""
     required_references(body)
-    result = translate(
-        body,
-        previous=None,
-        find_item=lambda _: None,
-        model=MODEL,
-        policy=TranslationPolicy(),
-        seal=SEALER,
-        protocol_id=protocol_id,
-        new_id=ids(),
-    )
+    result = read(ClientRequest(body=body), upstream_of(protocol_id))
 
     if isinstance(result, Success):
-        made = result.unwrap()
+        made = result.unwrap().context
         json.dumps([made.echo, *made.input_items])
     else:
         assert result.failure().status in (400, 404)

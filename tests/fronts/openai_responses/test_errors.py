@@ -8,12 +8,7 @@ from llmcore.bridge.drop_rejected_parameters import rejected_parameter, without_
 from llmcore.fronts.errors import FrontError, from_llm_error
 from llmcore.fronts.openai_forms import envelope
 from llmcore.fronts.openai_responses.errors import response_error
-from llmcore.fronts.openai_responses.request import (
-    structured_output_error,
-    structured_output_lost,
-)
 from llmcore.fronts.policy import TranslationPolicy
-from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import InvalidRequestError, RateLimitError, ServerError, error_types
 from tests.fronts.openai_responses.responses_kit import asked, translated
 
@@ -100,16 +95,3 @@ def test_other_errors_are_not_tried_again() -> None:
     made = asked("x", temperature=0.5)
 
     assert rejected_parameter(ServerError("temperature too high"), POLICY, made.request) is None
-
-
-# -- structured output
-
-
-def test_a_shape_that_nobody_enforces() -> None:
-    """The protocols say so; the policy decides."""
-    lost = Diagnostic("response-format-in-words", "response_format", action="changed", message="m")
-    other = Diagnostic("x", "y", action="dropped", message="m")
-
-    assert structured_output_lost([other, lost]) is lost
-    assert structured_output_lost([other]) is None
-    assert structured_output_error(lost).param == "text.format"

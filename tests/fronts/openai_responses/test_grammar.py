@@ -168,7 +168,7 @@ def test_one_event_at_a_time() -> None:
     """For streams that are checked while they run."""
     checker = Checker()
 
-    assert [checker.check(event) for event in good()] == [[]] * len(good())
+    assert [checker.feed(event) for event in good()] == [[]] * len(good())
     assert checker.ended
 
 

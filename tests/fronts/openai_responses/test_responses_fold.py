@@ -362,7 +362,7 @@ def test_tool_search_and_registered_tools() -> None:
     search = {"type": "tool_search", "execution": "client", "parameters": {"type": "object"}}
     translation = translated({**ASK, "tools": [search, {"type": "wiki"}]}, policy=policy)
     events = stream(call("tool_search", '{"query":"x"}', id="a"), call("wiki", "{}", id="b"))
-    made = folded(events, translation, strict=False)
+    made = folded(events, translation, strict=False, policy=policy)
 
     assert made.output[0]["arguments"] == {"query": "x"}
     assert made.output[1]["type"] == "wiki_call"

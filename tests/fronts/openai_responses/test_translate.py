@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from llmcore.fronts.openai_responses.request import required_references
+from llmcore.fronts.openai_responses.messages import required_references
 from llmcore.fronts.openai_responses.state import Conversation
 from llmcore.fronts.policy import TranslationPolicy
 from llmcore.fronts.tool_registry import ToolEntry
@@ -93,7 +93,7 @@ def test_codex_settings() -> None:
     assert request.provider_options == {"openai": {"verbosity": "low"}}
     assert request.parallel_tool_calls is True
     assert "start: begin_patch" in request.tools[1].description  # type: ignore[union-attr]
-    assert (made.stream, made.store) == (True, False)
+    assert made.store is False
 
 
 def test_pictures_in_outputs_stay_pictures() -> None:

@@ -7,7 +7,7 @@ https://developers.openai.com/api/reference/resources/responses/methods/create (
 November 2026.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from attrs import evolve, frozen
@@ -26,6 +26,7 @@ from llmcore.fronts.openai_responses.compaction import (
 )
 from llmcore.fronts.openai_responses.content import read_content
 from llmcore.fronts.openai_responses.errors import item_not_found
+from llmcore.fronts.openai_responses.state import FindItem
 from llmcore.fronts.policy import TranslationPolicy
 from llmcore.fronts.sealer import Sealer
 from llmcore.fronts.tool_registry import ToolRegistry, function_name
@@ -48,10 +49,6 @@ from llmcore.schema.messages import Message, Origin, Role
 
 # -- items
 
-
-FindItem = Callable[[str], JsonObject | None]
-"""Returns the item of an id, with its sealed state; None if it is not kept."""
-"""Returns a new id that begins with the prefix and `_`."""
 
 _PREFIXES: Final[Mapping[str, str]] = {
     "message": "msg",

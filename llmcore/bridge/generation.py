@@ -1,0 +1,190 @@
+"""Answers, counts and lists of models in the form of any front."""
+
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final, Generic, TypeAlias, TypeVar
+
+from attrs import frozen
+
+from llmcore.bridge.answer_run import AnswerPlan, AnswerRun, RunLabels, StoredAnswer
+from llmcore.bridge.api import OperationRequest
+from llmcore.bridge.model_map import UpstreamModel
+from llmcore.bridge.service import Service, new_id
+from llmcore.client.large_requests import holds_much
+from llmcore.fronts.errors import FrontError, invalid
+from llmcore.fronts.front import (
+    AnswerInfo,
+    AnswerWriter,
+    ClientRequest,
+    Front,
+    ListedModel,
+    ReadRequest,
+    Upstream,
+)
+from llmcore.routes.route import Route
+from llmcore.schema.diagnostics import Diagnostic
+from llmcore.schema.json import JsonObject
+from llmcore.schema.model import Model
+from llmcore.schema.request import LLMRequest
+from llmcore.schema.result import Result, Success
+
+Context = TypeVar("Context")
+
+Reading: TypeAlias = Callable[[ClientRequest, Upstream], Result[ReadRequest[Context], FrontError]]
+"""Reads a request, as `Front.read` does."""
+
+_FORMAT_LOST: Final = frozenset({"response-format-in-words"})
+_FORMAT_PATH: Final = "response_format"
+
+
+@frozen(kw_only=True)
+class Chosen:
+    """The model that a request is for, and who answers for it."""
+
+    name: str
+    """By which the client calls the model."""
+    streaming: bool
+    target: UpstreamModel
+    model: Model
+    upstream: Upstream
+
+
+class Generation(Generic[Context]):
+    """The operations that all fronts have, for one of them. Raises FrontError."""
+
+    def __init__(self, front: Front[Context], service: Service, *, format_field: str) -> None:
+        """Serve *front*; *format_field* is where its requests ask for structured output."""
+        self.front = front
+        self._service = service
+        self._format_field = format_field
+
+    async def generate(self, call: OperationRequest) -> AnswerRun:
+        """Return the answer of a model, to be run."""
+        chosen = await self.chosen(call.asked)
+        read = await self.read(call.asked, chosen)
+        await self.check_format(read.request)
+        info = self.answer_info(chosen)
+        writer = self.front.writer(info, read.context, chosen.upstream)
+        return self.run(call.asked, chosen, read, info, writer)
+
+    async def chosen(self, asked: ClientRequest) -> Chosen:
+        """Return the model that *asked* is for; 404 if no provider has it."""
+        service, wanted = self._service, self.front.wanted(asked)
+        target, model = service.model(wanted.model)
+        route = model.route
+        upstream = Upstream(
+            model=model,
+            provider=target.provider,
+            protocol_id=route.protocol.id if isinstance(route, Route) else None,
+            policy=service.policy,
+            sealer=await service.sealer(),
+            new_id=new_id,
+        )
+        return Chosen(
+            name=wanted.model,
+            streaming=wanted.streaming,
+            target=target,
+            model=model,
+            upstream=upstream,
+        )
+
+    async def read(
+        self,
+        asked: ClientRequest,
+        chosen: Chosen,
+        reading: Reading[Context] | None = None,
+        *,
+        large: bool = False,
+    ) -> ReadRequest[Context]:
+        """Return the request that *asked* amounts to; *large* ones are read in a thread."""
+        step = partial(reading or self.front.read, asked, chosen.upstream)
+        large = large or holds_much(asked.body)
+        result = await self._service.off_the_loop(step, large=large)
+        if isinstance(result, Success):
+            return result.unwrap()
+        raise result.failure()
+
+    def answer_info(self, chosen: Chosen) -> AnswerInfo:
+        """Return what an answer states of itself."""
+        return AnswerInfo(
+            id=new_id(self.front.id_prefix), created_at=int(time.time()), model=chosen.name
+        )
+
+    def run(
+        self,
+        asked: ClientRequest,
+        chosen: Chosen,
+        read: ReadRequest[Any],
+        info: AnswerInfo,
+        writer: AnswerWriter,
+        *,
+        stored: StoredAnswer | None = None,
+        is_large: bool = False,
+    ) -> AnswerRun:
+        """Return the answer that *writer* writes, to be run."""
+        front = self.front
+        checks = self._service.settings.check_stream
+        plan = AnswerPlan(
+            info=RunLabels(
+                id=info.id,
+                model=chosen.name,
+                provider=chosen.target.provider,
+                streamed=read.streaming,
+            ),
+            request=read.request,
+            writer=writer,
+            encoding=front.encoding(asked),
+            error=front.error,
+            checker=front.checker() if checks else None,
+            stored=stored,
+            is_large=is_large,
+        )
+        return self._service.run(plan)
+
+    async def check_format(self, request: LLMRequest) -> None:
+        """Refuse a schema that the upstream would not enforce, if that is the policy."""
+        if self._service.policy.structured_output != "error" or request.response_format is None:
+            return
+        prepared = await self._service.prepared(request)
+        for diagnostic in prepared.diagnostics:
+            if _loses_format(diagnostic):
+                raise invalid(
+                    f"The upstream does not hold the model to a schema ({diagnostic.message}). "
+                    f"Leave {self._format_field} out, or let the bridge ask in words "
+                    "(structured_output: degrade).",
+                    self._format_field,
+                    "structured_output_unsupported",
+                )
+
+    async def count(self, call: OperationRequest) -> JsonObject:
+        """Return how many tokens a request has."""
+        chosen = await self.chosen(call.asked)
+        read = await self.read(call.asked, chosen)
+        return await self.counted(read.request, chosen)
+
+    async def counted(self, request: LLMRequest, chosen: Chosen) -> JsonObject:
+        """Return the number of tokens of *request* in the form of the API."""
+        count = await self._service.count_tokens(request, chosen.target.provider)
+        assert self.front.token_count is not None  # noqa: S101  (it has an operation that counts)
+        return self.front.token_count(count)
+
+    async def models(self, call: OperationRequest) -> JsonObject:
+        """Return the list of models: the names of the map, and the upstream's own."""
+        listed = [self._listed(name) for name in await self._service.names.all()]
+        return self.front.models(listed, call.query)
+
+    async def model(self, call: OperationRequest) -> JsonObject:
+        """Return one model; 404 if no provider has it."""
+        name = call.path["model_id"]
+        self._service.names.target(name)
+        return self.front.model(self._listed(name))
+
+    def _listed(self, name: str) -> ListedModel:
+        return ListedModel(id=name, owner=self._service.names.owner(name))
+
+
+def _loses_format(diagnostic: Diagnostic) -> bool:
+    """Return whether a prepared request gives up the wanted shape of the answer."""
+    dropped = diagnostic.path == _FORMAT_PATH and diagnostic.action == "dropped"
+    return diagnostic.code in _FORMAT_LOST or dropped

@@ -1,0 +1,126 @@
+"""One call of an upstream for a run: tried again until it begins, within its time limits."""
+
+import logging
+import math
+import time
+from collections.abc import Callable, Sequence
+
+import anyio
+from attrs import evolve, frozen
+
+from llmcore.bridge.config import GatewaySettings
+from llmcore.bridge.http.logs import log
+from llmcore.bridge.http.metrics import Metrics
+from llmcore.client.client import Client
+from llmcore.client.event_stream import EventStream
+from llmcore.fronts.policy import TranslationPolicy
+from llmcore.generation.model_call import ModelCall
+from llmcore.generation.retry import RetryPolicy
+from llmcore.routes.transport import Timeouts
+from llmcore.schema.errors import LLMError
+from llmcore.schema.events import ErrorEvent, LLMEvent, StreamStart
+
+_FIRST_DELAY_S = 0.5
+_MAX_DELAY_S = 20.0
+_LEAST_S = 0.001
+"""The shortest time limit of a try: 0 would mean unlimited."""
+
+
+@frozen(kw_only=True)
+class RunContext:
+    """Shared by all runs."""
+
+    settings: GatewaySettings
+    client: Client
+    metrics: Metrics
+    policy: TranslationPolicy
+
+
+class UpstreamCall:
+    """The events of one answer. Nothing is sent before the first batch is requested.
+
+    *attempt* makes the stream of one try; *without_reasoning*, if there is one, that of a try
+    without the encrypted reasoning that the upstream could not read.
+    """
+
+    def __init__(
+        self,
+        context: RunContext,
+        provider: str,
+        attempt: Callable[[Timeouts], EventStream],
+        without_reasoning: Callable[[Timeouts], EventStream] | None = None,
+    ) -> None:
+        self.request_id: str | None = None
+        """The upstream's id of the request."""
+        self._context = context
+        self._provider = provider
+        self._attempt = attempt
+        self._without_reasoning = without_reasoning
+        total_s = context.settings.limits.total_s
+        self._deadline = math.inf if total_s is None else anyio.current_time() + total_s
+        self._asked_at: float | None = None
+        self._call = self._new_call()
+
+    async def next_batch(self) -> Sequence[LLMEvent]:
+        """Return the next events, at least one; the last batch ends with a terminal event."""
+        if self._asked_at is None:
+            self._asked_at = time.monotonic()
+        batch = await self._call.next_batch()
+        for event in batch:
+            match event:
+                case StreamStart(request_id=request_id):
+                    waited = time.monotonic() - self._asked_at
+                    seconds = self._context.metrics.first_event_seconds
+                    seconds.labels(self._provider).observe(waited)
+                    self.request_id = request_id or self.request_id
+                case ErrorEvent(error):
+                    self.request_id = error.request_id or self.request_id
+                case _:
+                    pass
+        return batch
+
+    async def renew(self) -> None:
+        """Begin again, with what the attempt is by now; as many tries are left as at first."""
+        await self._call.aclose()
+        self._call = self._new_call()
+
+    async def aclose(self) -> None:
+        """Hang up on the upstream, if it is still at work."""
+        with anyio.CancelScope(shield=True):
+            await self._call.aclose()
+
+    def _new_call(self) -> ModelCall:
+        settings, without = self._context.settings, self._without_reasoning
+        policy = RetryPolicy(
+            max_retries=settings.retries,
+            retry_timeouts=settings.retry_timeouts,
+            base_delay=_FIRST_DELAY_S,
+            max_delay=_MAX_DELAY_S,
+            on_retry=self._on_retry,
+        )
+        return ModelCall(
+            lambda: self._attempt(self._timeouts()),
+            policy,
+            live=True,
+            deadline=self._deadline,
+            without_opaque=None if without is None else lambda: without(self._timeouts()),
+        )
+
+    def _timeouts(self) -> Timeouts:
+        """Return the time limits of the next try: of the whole, what the tries before left."""
+        limits = self._context.client.timeouts
+        if self._deadline == math.inf:
+            return limits
+        return evolve(limits, total=max(self._deadline - anyio.current_time(), _LEAST_S))
+
+    def _on_retry(self, error: LLMError, attempt: int, delay: float) -> None:
+        self._context.metrics.retries.labels(self._provider).inc()
+        log(
+            logging.WARNING,
+            "upstream_retry",
+            provider=self._provider,
+            attempt=attempt + 1,
+            delay_s=round(delay, 3),
+            error=str(error),
+            upstream_request_id=error.request_id,
+        )
