@@ -1,4 +1,4 @@
-"""Aborting a call from anywhere: another task, another thread, a signal handler."""
+"""Aborts calls from other tasks, threads or signal handlers."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -10,10 +10,10 @@ from llmcore.schema.errors import AbortError
 
 
 class AbortSignal:
-    """Says whether to stop. Made by an `AbortController`."""
+    """States whether a call is to be aborted. Made by an `AbortController`."""
 
-    # There is no lock: a signal handler may abort in the middle of any of this, in the same
-    # thread. A listener is called by whoever takes it out, which is a single step.
+    # Without a lock, since a signal handler can interrupt these methods in the same thread.
+    # Removing a listener is atomic, and only the thread that removed it calls it.
 
     def __init__(self) -> None:
         self._reason: str | None = None
@@ -21,28 +21,28 @@ class AbortSignal:
 
     @property
     def aborted(self) -> bool:
-        """Whether to stop."""
+        """Whether the signal was aborted."""
         return self._reason is not None
 
     @property
     def reason(self) -> str:
-        """Why to stop; empty while there is no reason to."""
+        """The reason given to `abort`; empty before."""
         return self._reason or ""
 
     def throw_if_aborted(self) -> None:
-        """Raise AbortError if aborted; for long-running tools."""
+        """Raise AbortError if the signal was aborted; long-running tools can call it."""
         if self._reason is not None:
             raise AbortError(self._reason)
 
     def add_listener(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Call *listener* on abort, from the thread that aborts; return how to take it back.
+        """Call *listener* on abort, in the thread that aborts. Returns a function to remove it.
 
-        If the signal was aborted before, it is called at once.
+        If the signal is already aborted, it is called at once.
         """
         ticket = object()
         self._listeners[ticket] = listener
         if self.aborted:
-            self._tell()
+            self._notify()
         return lambda: self._remove(ticket)
 
     def _remove(self, ticket: object) -> None:
@@ -51,36 +51,39 @@ class AbortSignal:
     def _abort(self, reason: str) -> None:
         if self._reason is None:
             self._reason = reason
-        self._tell()
+        self._notify()
 
-    def _tell(self) -> None:
-        """Call all listeners, also after one that raises, in the order they came."""
-        with ExitStack() as calls, suppress(KeyError):  # the last one to be taken goes first
+    def _notify(self) -> None:
+        """Call all listeners in the order of their addition, also if one of them raises."""
+        with (
+            ExitStack() as calls,
+            suppress(KeyError),
+        ):  # ExitStack calls in reverse order of `callback`
             while True:
                 calls.callback(self._listeners.popitem()[1])
 
 
 class AbortController:
-    """Holds the switch of an `AbortSignal`."""
+    """Makes an `AbortSignal` and aborts it."""
 
     def __init__(self) -> None:
         self.signal = AbortSignal()
 
     def abort(self, reason: str = "the call was aborted") -> None:
-        """Stop every call that was given the signal. From any thread, more than once if need be."""
-        self.signal._abort(reason)  # noqa: SLF001  (the two are one)
+        """Abort all calls that use the signal. Can be called in any thread, and repeatedly."""
+        self.signal._abort(reason)  # noqa: SLF001  (one unit in two classes)
 
 
 @contextmanager
 def cancelling(scope: anyio.CancelScope, signal: AbortSignal | None) -> Iterator[None]:
-    """Cancel *scope*, from whatever thread *signal* is aborted in, as long as the block runs."""
+    """Cancel *scope* if *signal* is aborted, in any thread, while the block runs."""
     if signal is None:
         yield
         return
     call_soon = loop_caller()
 
     def cancel() -> None:
-        with suppress(RuntimeError):  # the loop ended in the same moment: nothing to cancel
+        with suppress(RuntimeError):  # the loop has just ended
             call_soon(scope.cancel)
 
     forget = signal.add_listener(cancel)

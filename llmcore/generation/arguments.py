@@ -1,4 +1,4 @@
-"""A call's arguments: parsed, validated against the tool's schema, and repaired once."""
+"""Parses, validates and repairs the arguments of tool calls."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from inspect import isawaitable
@@ -17,14 +17,14 @@ RepairToolCall: TypeAlias = Callable[
     [ToolCallPart, InvalidToolCallError],
     Union[ToolCallPart, Awaitable[Union[ToolCallPart, None]], None],
 ]
-"""Gets a call that cannot be run and the reason; returns a better one, or None to give up."""
+"""Called with an invalid call and its error; returns a corrected call, or None."""
 
 
 def checked_arguments(tool: Tool, call: ToolCallPart) -> JsonObject:
-    """Return the arguments of *call*; InvalidToolCallError if *tool* does not take them.
+    """Return the arguments of *call*. Raises InvalidToolCallError if they do not match *tool*.
 
-    Null for an optional parameter that does not take null is how strict function calling says
-    that there is none: it is left out, so that the function's default holds.
+    In strict function calling, null for an optional parameter means that it is absent. Such a
+    null is removed if the parameter does not accept null, so that the function's default is used.
     """
     arguments = call.arguments
     if isinstance(arguments, str):
@@ -33,17 +33,20 @@ def checked_arguments(tool: Tool, call: ToolCallPart) -> JsonObject:
             raise _invalid(call, problem)
     if not isinstance(arguments, Mapping):
         raise _invalid(call, f"a {type(arguments).__name__}, not an object")
-    misfits = _problems(tool, arguments)
-    if not misfits:
+    faults = _problems(tool, arguments)
+    if not faults:
         return arguments
     pruned, absent = without_null_options(arguments, tool.parameters)
     if absent and isinstance(pruned, Mapping) and not _problems(tool, pruned):
         return pruned
-    raise _invalid(call, "; ".join(misfits))
+    raise _invalid(call, "; ".join(faults))
 
 
 def keywords_for(tool: Tool, call: ToolCallPart, arguments: JsonObject) -> dict[str, object]:
-    """Return *arguments* converted for the tool's handler; InvalidToolCallError if they defy it."""
+    """Return *arguments* converted to the types of the tool's function.
+
+    Raises InvalidToolCallError if they cannot be converted.
+    """
     if tool.handler is None:
         return dict(arguments)
     try:
@@ -55,12 +58,12 @@ def keywords_for(tool: Tool, call: ToolCallPart, arguments: JsonObject) -> dict[
 async def repaired(
     repair: RepairToolCall | None, call: ToolCallPart, error: InvalidToolCallError
 ) -> ToolCallPart:
-    """Return what *repair* makes of *call*, under the same id; *error* again if it gives up."""
-    made = repair(call, error) if repair is not None else None
-    better = await made if isawaitable(made) else made
-    if better is None:
+    """Return the call that *repair* returns, with the same id; raise *error* if it returns None."""
+    returned = repair(call, error) if repair is not None else None
+    corrected = await returned if isawaitable(returned) else returned
+    if corrected is None:
         raise error
-    return evolve(better, id=call.id)
+    return evolve(corrected, id=call.id)
 
 
 def _invalid(call: ToolCallPart, problem: str) -> InvalidToolCallError:
@@ -72,5 +75,5 @@ def _problems(tool: Tool, arguments: JsonObject) -> list[str]:
     try:
         return problems(tool.parameters, arguments)
     except ValueError as error:
-        message = f"the parameters of the tool {tool.name!r} are no valid JSON Schema: {error}"
+        message = f"the parameters of the tool {tool.name!r} are not a valid JSON Schema: {error}"
         raise ConfigurationError(message, cause=error) from error

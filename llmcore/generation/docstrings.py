@@ -1,4 +1,4 @@
-"""What a docstring says about a function and its parameters, Google style."""
+"""Reads the descriptions of functions and parameters from Google-style docstrings."""
 
 import inspect
 import re
@@ -10,7 +10,7 @@ _ENTRY = re.compile(r"\*{0,2}(?P<name>\w+)\s*(?:\([^)]*\))?\s*:\s*(?P<text>.*)")
 
 
 def summary_of(docstring: str | None) -> str:
-    """Return the first paragraph, its lines joined; empty if there is none."""
+    """Return the first paragraph as one line; empty if there is none."""
     first, _, _ = inspect.cleandoc(docstring or "").partition("\n\n")
     if _SECTION.fullmatch(first.partition("\n")[0].strip()):
         return ""
@@ -20,8 +20,7 @@ def summary_of(docstring: str | None) -> str:
 def arguments_of(docstring: str | None) -> dict[str, str]:
     """Return the description of each parameter that an `Args:` section describes.
 
-    An entry is `name: text` or `name (type): text`; lines that are indented deeper go on
-    with it.
+    An entry is `name: text` or `name (type): text`; deeper indented lines continue it.
     """
     found: dict[str, list[str]] = {}
     current: list[str] = []
@@ -39,7 +38,7 @@ def arguments_of(docstring: str | None) -> dict[str, str]:
 
 
 def _section(lines: list[str]) -> Iterator[str]:
-    """Yield the lines below `Args:`, up to what is not indented."""
+    """Yield the indented lines below `Args:`."""
     inside = False
     for line in lines:
         if not line.strip():

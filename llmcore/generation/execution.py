@@ -1,4 +1,4 @@
-"""Running the tools of one step: all at once, each on its own terms, results in call order."""
+"""Runs the tool calls of one step concurrently; results are in the order of the calls."""
 
 from collections.abc import Mapping, Sequence
 from inspect import isawaitable
@@ -28,18 +28,18 @@ from llmcore.schema.messages import Message
 from llmcore.schema.tools import HostedTool, ToolSpec
 
 AnyTool: TypeAlias = Union[Tool, ToolSpec]
-"""What a call may offer: tools with a function, definitions without, and hosted ones."""
+"""A tool of a run: with a function, as a definition only, or hosted."""
 
 ToolErrors: TypeAlias = Literal["send", "raise"]
-"""What becomes of a tool's exception: the model is told, or the run fails."""
+"""Whether a tool's exception is sent to the model as its result, or raised."""
 
 _RUN_BY_CALLERS = {"computer_use", "shell", "text_editor", "memory", "raw"}
-"""Hosted tools whose calls, under names of the provider's own, come back to the caller."""
+"""Hosted tools that the caller runs; their calls have names that the provider defines."""
 
 
 @frozen(kw_only=True)
 class ToolContext:
-    """What all calls of a step have in common."""
+    """The settings shared by all calls of a step."""
 
     tools: tuple[AnyTool, ...] = ()
     messages: tuple[Message, ...] = ()
@@ -50,14 +50,14 @@ class ToolContext:
     repair: RepairToolCall | None = None
     errors: ToolErrors = "send"
     approvals: Mapping[str, bool] = field(factory=dict)
-    """By call id: what somebody decided about calls that needed approval."""
+    """By call id, whether a call that needed approval was approved."""
 
     def find(self, name: str) -> AnyTool | None:
         """Return the tool called *name*."""
         return next((tool for tool in self.tools if getattr(tool, "name", None) == name), None)
 
     def is_passive(self, call: ToolCallPart) -> bool:
-        """Return whether *call* is the caller's to run."""
+        """Return whether the caller must run *call*."""
         tool = self.find(call.name)
         if isinstance(tool, Tool):
             return tool.handler is None
@@ -65,13 +65,13 @@ class ToolContext:
 
     @property
     def _callers_run_some(self) -> bool:
-        """Whether calls of unknown names may be those of a hosted tool the caller runs."""
+        """Whether a call of an unknown name may be of a hosted tool that the caller runs."""
         return any(isinstance(t, HostedTool) and t.kind in _RUN_BY_CALLERS for t in self.tools)
 
 
 @frozen
 class ToolOutcome:
-    """What became of a call: a result, or None if it is pending; and what went wrong."""
+    """The outcome of a call: its result (None if pending) and an error message, if any."""
 
     call: ToolCallPart
     result: ToolResultPart | None = None
@@ -79,11 +79,11 @@ class ToolOutcome:
 
     @property
     def events(self) -> Sequence[LLMEvent]:
-        """The outcome as a stream says it."""
+        """The events of the outcome."""
         result, call = self.result, self.call
         if result is None:
             return ()
-        told = ToolResult(
+        event = ToolResult(
             result.tool_call_id,
             result.content,
             name=result.name,
@@ -91,12 +91,12 @@ class ToolOutcome:
             kind=result.kind,
         )
         if self.problem is None:
-            return (told,)
-        return ToolError(tool_call_id=call.id, name=call.name, message=self.problem), told
+            return (event,)
+        return ToolError(tool_call_id=call.id, name=call.name, message=self.problem), event
 
 
 class StepTools:
-    """The calls of one step while their tools run."""
+    """Runs the calls of one step and collects their outcomes."""
 
     def __init__(self, calls: Sequence[ToolCallPart], setting: ToolContext) -> None:
         self.error: LLMError | None = None
@@ -104,31 +104,31 @@ class StepTools:
         self._setting = setting
         self._outcomes: list[ToolOutcome | None] = [None] * len(calls)
         self._finished: list[LLMEvent] = []
-        self._news = anyio.Event()
-        self._begun = False
+        self._progress = anyio.Event()
+        self._started = False
         self._done = anyio.Event()
         self._scope = anyio.CancelScope()
 
     @property
     def results(self) -> tuple[ToolResultPart, ...]:
-        """The results there are, in the order of the calls."""
-        made = (one.result for one in self._outcomes if one is not None)
-        return tuple(result for result in made if result is not None)
+        """The results so far, in the order of the calls."""
+        results = (outcome.result for outcome in self._outcomes if outcome is not None)
+        return tuple(result for result in results if result is not None)
 
     @property
     def pending(self) -> tuple[ToolCallPart, ...]:
-        """The calls that got no result, in order."""
+        """The calls without a result, in order."""
         pairs = zip(self._calls, self._outcomes, strict=True)
-        return tuple(call for call, one in pairs if one is None or one.result is None)
+        return tuple(call for call, outcome in pairs if outcome is None or outcome.result is None)
 
     def raise_error(self) -> None:
-        """Raise the error for which the run cannot go on, if there is one."""
+        """Raise the error that ends the run, if there is one."""
         if self.error is not None:
             raise self.error
 
     async def run(self) -> None:
-        """Run all, and return once every one is done."""
-        self._begun = True
+        """Run all calls; returns when all are done."""
+        self._started = True
         threads = anyio.CapacityLimiter(max(1, len(self._calls)))
         try:
             with self._scope:
@@ -137,44 +137,47 @@ class StepTools:
                         group.start_soon(self._settle, index, threads)
         finally:
             self._done.set()
-            self._news.set()
+            self._progress.set()
 
     async def next_events(self) -> Sequence[LLMEvent]:
-        """Return the events of what has finished since; wait for some; empty at the end."""
+        """Return the events of calls finished since the last time.
+
+        Waits until there are some; empty when all are done.
+        """
         while not self._finished and not self._done.is_set():
-            await self._news.wait()
-            self._news = anyio.Event()
+            await self._progress.wait()
+            self._progress = anyio.Event()
         events, self._finished = self._finished, []
         return events
 
     async def aclose(self) -> None:
-        """End what still runs, and wait until it has ended."""
+        """Cancel running tools, and wait until they have ended."""
         self._scope.cancel()
-        if self._begun:
+        if self._started:
             with anyio.CancelScope(shield=True):
                 await self._done.wait()
 
     async def _settle(self, index: int, threads: anyio.CapacityLimiter) -> None:
         try:
             outcome = await _Run(self._setting, threads).outcome(self._calls[index])
-        except Exception as error:  # noqa: BLE001  (ours, or of the caller's functions: it ends all)
+        except Exception as error:  # noqa: BLE001  (also of the caller's functions)
             self.error = self.error or _fatal(self._calls[index].name, error)
             self._scope.cancel()
             return
         self._outcomes[index] = outcome
         self._finished.extend(outcome.events)
-        self._news.set()
+        self._progress.set()
 
 
 @frozen
 class _Run:
-    """One call on its way to an outcome. Raises the LLMError that ends everything."""
+    """Runs one call. Its methods raise an LLMError that ends the whole step."""
 
     setting: ToolContext
     threads: anyio.CapacityLimiter
 
     async def outcome(self, call: ToolCallPart) -> ToolOutcome:
-        """Return what becomes of *call*."""
+        """Check and run *call*, and return its outcome."""
         setting = self.setting
         if setting.approvals.get(call.id) is False:
             return _failed(call, "the user did not approve this call")
@@ -184,31 +187,33 @@ class _Run:
             tool, ready, arguments = await self._checked(call)
         except InvalidToolCallError as error:
             return _failed(call, error.message)
-        if call.id not in setting.approvals and await _asks(tool.needs_approval, arguments):
+        if call.id not in setting.approvals and await _needs_approval(
+            tool.needs_approval, arguments
+        ):
             return ToolOutcome(call)
         return await self._executed(tool, call, keywords_for(tool, ready, arguments))
 
     async def _checked(self, call: ToolCallPart) -> tuple[Tool, ToolCallPart, JsonObject]:
-        """Return the tool and its arguments, after one repair if need be."""
+        """Return the tool, the call and its arguments, after one repair if they are invalid."""
         try:
-            return self._fitting(call)
+            return self._valid(call)
         except InvalidToolCallError as error:
             problem = error
         try:
-            better = await repaired(self.setting.repair, call, problem)
+            corrected = await repaired(self.setting.repair, call, problem)
         except InvalidToolCallError:
             raise problem from None
         except Exception as error:
             if self.setting.errors == "raise":
                 raise _fatal(call.name, error) from error
             raise problem from error
-        return self._fitting(better)
+        return self._valid(corrected)
 
-    def _fitting(self, call: ToolCallPart) -> tuple[Tool, ToolCallPart, JsonObject]:
+    def _valid(self, call: ToolCallPart) -> tuple[Tool, ToolCallPart, JsonObject]:
         tool = self.setting.find(call.name)
         if not isinstance(tool, Tool) or tool.handler is None:
             names = ", ".join(sorted(_names(self.setting.tools))) or "none"
-            message = f"there is no tool {call.name!r} (there are: {names})"
+            message = f"there is no tool {call.name!r} (available: {names})"
             raise InvalidToolCallError(message, raw=call.arguments)
         arguments = checked_arguments(tool, call)
         keywords_for(tool, call, arguments)
@@ -224,13 +229,13 @@ class _Run:
                 return _succeeded(tool, call, value)
         except ToolFailure as failure:
             return _failed(call, _message_of(failure))
-        except Exception as error:  # noqa: BLE001  (whatever it is, the model is told, or the caller)
+        except Exception as error:  # noqa: BLE001  (sent to the model, or raised)
             return self._raised(call, error)
         except anyio.get_cancelled_exc_class() as error:
             if _is_cancelled_here():
                 raise
             return self._raised(call, error)
-        assert scope.cancelled_caught  # noqa: S101  (nothing else leaves the block)
+        assert scope.cancelled_caught  # noqa: S101  (the block returns or raises otherwise)
         return _failed(call, f"the tool took longer than {limit:g} seconds")
 
     def _raised(self, call: ToolCallPart, error: BaseException) -> ToolOutcome:
@@ -242,13 +247,14 @@ class _Run:
     async def _called(self, tool: Tool, call: ToolCallPart, keywords: dict[str, object]) -> object:
         assert tool.handler is not None  # noqa: S101  (passive tools are not run)
         handler = tool.handler
-        own = AbortController()  # ends with this run of the tool, or with everything
-        forget = self.setting.signal.add_listener(lambda: own.abort(self.setting.signal.reason))
-        given = {**keywords, **self._injected(handler, call, own.signal)}
+        controller = AbortController()  # aborted with this call, or with the run
+        signal = self.setting.signal
+        forget = signal.add_listener(lambda: controller.abort(signal.reason))
+        given = {**keywords, **self._injected(handler, call, controller.signal)}
         try:
             return await self._awaited(handler, given)
         except anyio.get_cancelled_exc_class():
-            own.abort("the tool was cancelled")
+            controller.abort("the tool was cancelled")
             raise
         finally:
             forget()
@@ -265,16 +271,16 @@ class _Run:
     def _injected(
         self, handler: Handler, call: ToolCallPart, signal: AbortSignal
     ) -> dict[str, object]:
-        there = {
+        values = {
             "messages": self.setting.messages,
             "abort_signal": signal,
             "tool_call_id": call.id,
             "context": self.setting.context,
         }
-        return {name: there[name] for name in handler.injected}
+        return {name: values[name] for name in handler.injected}
 
 
-async def _asks(needs: NeedsApproval, arguments: JsonObject) -> bool:
+async def _needs_approval(needs: NeedsApproval, arguments: JsonObject) -> bool:
     answer = needs(arguments) if callable(needs) else needs
     return await answer if isawaitable(answer) else answer
 
@@ -284,7 +290,7 @@ def _names(tools: Sequence[AnyTool]) -> set[str]:
 
 
 def _succeeded(tool: Tool, call: ToolCallPart, value: object) -> ToolOutcome:
-    """Return *value* as a result; ValueError or TypeError if it is not one, or does not fit."""
+    """Return *value* as a result; ValueError or TypeError if it is not valid for the tool."""
     try:
         content = tool_output(value)
     except InvalidRequestError:
@@ -303,7 +309,7 @@ def _failed(call: ToolCallPart, problem: str) -> ToolOutcome:
 
 
 def _is_cancelled_here() -> bool:
-    """Return whether it is this task that ends, and not one of its own that a tool awaited."""
+    """Return whether this task is cancelled, and not another task that the tool awaited."""
     if sniffio.current_async_library() == "trio":
         return True
     import asyncio
@@ -320,15 +326,15 @@ def _fatal(name: str, error: BaseException) -> LLMError:
 
 
 def _message_of(error: BaseException) -> str:
-    """Return the message of an exception that somebody else wrote: reading it may fail too."""
+    """Return the message of a foreign exception, whose `__str__` may itself raise."""
     try:
         return str(error)
-    except Exception:  # noqa: BLE001  (whatever its __str__ raises)
-        return "(its message cannot be read)"
+    except Exception:  # noqa: BLE001  (`__str__` may raise anything)
+        return "(no readable message)"
 
 
 def unanswered(messages: Sequence[Message]) -> tuple[ToolCallPart, ...]:
-    """Return the calls of the last assistant message that no result follows."""
+    """Return the calls of the last assistant message that have no result after it."""
     answered: set[str] = set()
     for message in reversed(messages):
         if message.role == "assistant":

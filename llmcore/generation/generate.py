@@ -1,28 +1,28 @@
-"""`generate`: one answer, after as many rounds of tools as it takes."""
+"""`generate`: a response, after rounds of tool calls."""
 
 from typing import Unpack
 
 from llmcore.generation.loop import Run
 from llmcore.generation.results import GenerateResult
-from llmcore.generation.settings import RunPlan, Settings, plan_of, signed
+from llmcore.generation.settings import RunPlan, Settings, plan_of, with_expanded_signature
 from llmcore.schema.model import Model
 
 
-@signed
+@with_expanded_signature
 async def generate(
     model: Model | str | None = None, prompt: str | None = None, **settings: Unpack[Settings]
 ) -> GenerateResult[None]:
-    """Ask *model*, run the tools it calls, send their results, and return its answer.
+    """Call *model*, run the tools it calls, send their results, and return the result.
 
-    Give a `prompt`, `messages` or a whole `request`; `Settings` lists everything else. Answers
-    are streamed inside, so that no proxy takes a long one for a dead connection. Raises
-    LLMError.
+    Give a `prompt`, `messages` or a complete `request`; `Settings` lists the other arguments.
+    Responses are streamed internally, so that proxies do not close the connection during a long
+    one. Raises LLMError.
     """
     return await completed(plan_of("generate", model, prompt, settings))
 
 
 async def completed(plan: RunPlan) -> GenerateResult[None]:
-    """Return the result of *plan*, run to its end."""
+    """Run *plan* to its end and return the result."""
     run = Run(plan, live=False)
     try:
         while await run.next_batch():

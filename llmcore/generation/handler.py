@@ -1,4 +1,4 @@
-"""How to call a tool's function: what it is given, and what its annotations say."""
+"""Calls tools' functions by their signatures and annotations."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -17,24 +17,24 @@ Function: TypeAlias = Callable[..., object]
 """A tool's function, plain or asynchronous."""
 
 INJECTED = ("messages", "abort_signal", "tool_call_id", "context")
-"""Parameters that the tool loop fills, if a handler has them."""
+"""The parameters that the tool loop fills, if the function has them."""
 
 _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
 @frozen(kw_only=True)
 class Handler:
-    """A function and how its parameters get their values."""
+    """A tool's function, and the values of its parameters."""
 
     function: Function
     injected: frozenset[str] = frozenset()
-    """Which of INJECTED it asks for."""
+    """The parameters among INJECTED that it has."""
     takes_all: str | None = None
-    """The parameter that gets all arguments as one dict, if there is one."""
+    """The name of the parameter that receives all arguments as one dict, if there is one."""
     types: type | None = None
-    """A struct of the annotated types, which the arguments are converted to."""
+    """A struct of the annotated types, to which the arguments are converted."""
     output: ObjectSchema | None = None
-    """What the results must fit; None takes anything that JSON has."""
+    """The schema that results must match; None accepts any JSON."""
 
     @property
     def is_async(self) -> bool:
@@ -43,9 +43,9 @@ class Handler:
         return inspect.iscoroutinefunction(self.function) or inspect.iscoroutinefunction(call)
 
     def keywords(self, arguments: JsonObject) -> dict[str, object]:
-        """Return *arguments* as the function takes them; ValueError if they do not fit.
+        """Return *arguments* converted for the function; ValueError if they do not match its types.
 
-        What the model left out is left to the function's defaults.
+        Arguments that the model omitted are left to the function's defaults.
         """
         if self.takes_all is not None:
             return {self.takes_all: dict(arguments)}
@@ -56,12 +56,12 @@ class Handler:
 
 
 def handler_of(function: Function, parameters: JsonObject) -> Handler:
-    """Return how to call *function* with arguments of the JSON Schema *parameters*.
+    """Return the handler of *function* for arguments of the JSON Schema *parameters*.
 
-    A name that the schema declares is an argument, never injected. A function whose only
-    other parameter has a name that no argument has gets them all as one dict.
+    Names that the schema declares are arguments and never injected. If the only other parameter
+    is not an argument's name, it receives all arguments as one dict.
     """
-    _refuse_generators(function)
+    _reject_generators(function)
     declared = parameters.get("properties")
     names = set(declared) if isinstance(declared, Mapping) else set[str]()
     asked = _parameters(function)
@@ -78,22 +78,22 @@ def handler_of(function: Function, parameters: JsonObject) -> Handler:
 def _parameters(function: Function) -> list[str]:
     try:
         signature = inspect.signature(function)
-    except (ValueError, TypeError):  # written in C, without a signature: it checks by itself
+    except (ValueError, TypeError):  # written in C without a signature
         return []
-    return [name for name, one in signature.parameters.items() if one.kind in _NAMED]
+    return [name for name, item in signature.parameters.items() if item.kind in _NAMED]
 
 
-def _refuse_generators(function: Function) -> None:
-    code = [function, getattr(function, "__call__", None)]  # noqa: B004  (its code, not whether)
-    if any(inspect.isasyncgenfunction(one) or inspect.isgeneratorfunction(one) for one in code):
+def _reject_generators(function: Function) -> None:
+    code = [function, getattr(function, "__call__", None)]  # noqa: B004  (the function itself)
+    if any(inspect.isasyncgenfunction(item) or inspect.isgeneratorfunction(item) for item in code):
         raise ConfigurationError(
-            f"{name_of(function)} is a generator function, and a tool returns one result: "
+            f"{name_of(function)} is a generator function, but a tool returns one result: "
             "return a list instead of yielding"
         )
 
 
 def _annotated_output(hints: Mapping[str, Any]) -> ObjectSchema | None:
-    """Return the shape that the return annotation describes; None if JSON has no such type."""
+    """Return the schema of the return annotation; None if JSON cannot represent the type."""
     if hints.get("return", Any) is Any:
         return None
     try:
@@ -103,11 +103,11 @@ def _annotated_output(hints: Mapping[str, Any]) -> ObjectSchema | None:
 
 
 def typed_handler(function: Function) -> tuple[Handler, JsonObject]:
-    """Return how to call *function*, and the JSON Schema of its parameters.
+    """Return the handler of *function* and the JSON Schema of its parameters.
 
-    ConfigurationError for parameters that a model cannot fill.
+    Raises ConfigurationError for parameters that a model cannot fill.
     """
-    _refuse_generators(function)
+    _reject_generators(function)
     hints = _hints(function)
     described = arguments_of(function.__doc__)
     fields: list[Any] = []
@@ -115,13 +115,13 @@ def typed_handler(function: Function) -> tuple[Handler, JsonObject]:
     for name, parameter in _signature(function).parameters.items():
         if parameter.kind not in _NAMED:
             raise ConfigurationError(
-                f"{parameter} of {name_of(function)} cannot be filled by name: a model gives "
+                f"{parameter} of {name_of(function)} cannot be passed by name, and a model gives "
                 "named arguments"
             )
         if name == "self" and not fields:
             raise ConfigurationError(
-                f"{name_of(function)} is a method without its object: make a tool of the bound "
-                "method, tool(thing.method)"
+                f"{name_of(function)} is an unbound method: make a tool of the bound "
+                "method, such as tool(object.method)"
             )
         if name in INJECTED:
             injected.add(name)
@@ -129,7 +129,7 @@ def typed_handler(function: Function) -> tuple[Handler, JsonObject]:
         type_ = _described(hints.get(name, Any), described.get(name))
         default = parameter.default
         fields.append(
-            (name, type_) if default is parameter.empty else (name, type_, _kept(default))
+            (name, type_) if default is parameter.empty else (name, type_, _default_of(default))
         )
     types = msgspec.defstruct("Arguments", fields, kw_only=True, forbid_unknown_fields=True)
     schema = {key: item for key, item in schema_of(types).items() if key != "title"}
@@ -145,7 +145,7 @@ def _signature(function: Function) -> inspect.Signature:
     except (ValueError, TypeError) as error:
         message = (
             f"the parameters of {name_of(function)} cannot be read: "
-            "give Tool(name, description, parameters, execute) their JSON Schema"
+            "use Tool(name, description, parameters, execute) with a JSON Schema"
         )
         raise ConfigurationError(message, cause=error) from error
 
@@ -160,19 +160,19 @@ def _hints(function: Function) -> dict[str, Any]:
 
 
 def _described(type_: Any, text: str | None) -> Any:
-    """Return *type_* with its description, of which the annotation's own goes first."""
+    """Return *type_* with a description: the annotation's own, or else *text*."""
     if get_origin(type_) is Annotated:
         text = next((note for note in get_args(type_)[1:] if isinstance(note, str)), text)
     return Annotated[type_, msgspec.Meta(description=text)] if text else type_
 
 
-def _kept(default: object) -> object:
-    """Return *default* as a struct takes it: what could be changed is made anew."""
+def _default_of(default: object) -> object:
+    """Return *default* for a struct field; mutable values need a factory."""
     if isinstance(default, list | dict | set | bytearray) and default:
         return msgspec.field(default_factory=lambda: default)
     return default
 
 
 def name_of(function: Function) -> str:
-    """Return what *function* is called."""
+    """Return the name of *function*."""
     return str(getattr(function, "__name__", type(function).__name__))

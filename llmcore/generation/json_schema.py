@@ -1,7 +1,7 @@
-"""JSON Schemas, compiled, and what of a value does not fit one.
+"""Validates values against JSON Schemas.
 
-By jsonschema-rs: it knows JSON Schema 2020-12, which type annotations and most providers'
-schemas are written in, runs no generated code, and is compiled.
+Uses jsonschema-rs, which is compiled, generates no code, and supports JSON Schema 2020-12, the
+draft of type annotations and of most providers' schemas.
 """
 
 from functools import lru_cache
@@ -14,20 +14,20 @@ if TYPE_CHECKING:
     import jsonschema_rs
 
 MAX_PROBLEMS: Final = 5
-"""More of them are not told."""
+"""The most faults that are reported."""
 MAX_TEXT: Final = 300
-"""Characters of a problem: it may quote the whole value."""
+"""The most characters of a reported fault, which may quote the whole value."""
 
 
 def check_schema(schema: JsonObject) -> None:
-    """Raise ValueError if *schema* is no JSON Schema."""
+    """Raise ValueError if *schema* is not a JSON Schema."""
     _validator(json.canonical(schema))
 
 
 def problems(schema: JsonObject, value: JsonValue) -> list[str]:
-    """Return where *value* does not fit *schema*, and why; empty if it does.
+    """Return the faults of *value* against *schema*, each with its path; empty if it is valid.
 
-    Paths begin with `$`, the value itself. ValueError if *schema* is no JSON Schema.
+    Paths begin with `$`, the value itself. Raises ValueError if *schema* is not a JSON Schema.
     """
     found: list[str] = []
     for error in _validator(json.canonical(schema)).iter_errors(value):
@@ -42,9 +42,9 @@ def problems(schema: JsonObject, value: JsonValue) -> list[str]:
 def _validator(schema: str) -> "jsonschema_rs.Validator":
     import jsonschema_rs  # a large library, needed once there is something to check
 
-    return jsonschema_rs.validator_for(schema, retriever=_refuse)
+    return jsonschema_rs.validator_for(schema, retriever=_reject_remote)
 
 
-def _refuse(uri: str) -> NoReturn:
-    """Fetch nothing: a schema that a stranger wrote must not send us anywhere."""
-    raise ValueError(f"references to other documents are not followed: {uri}")
+def _reject_remote(uri: str) -> NoReturn:
+    """Raise: schemas may come from untrusted servers, so references are never fetched."""
+    raise ValueError(f"references to other documents are not supported: {uri}")

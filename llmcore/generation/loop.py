@@ -1,17 +1,16 @@
-"""The loop that `generate` and `stream` share: ask the model, run its tools, ask again.
+"""The loop of `generate` and `stream`: call the model, run its tools, call it again.
 
-A run is a source of events, read a batch at a time; between two batches it holds nothing
-but an open connection, so that its reader may stop anywhere. Each phase returns the events
-it has and sets the phase that comes next:
+A run is read in batches of events. Between two batches it holds only an open connection, so that
+the reader can stop anywhere. Each phase returns its events and sets the next phase:
 
-    begin ─▶ ask ─▶ read ─▶ ... ─▶ read ─┬─▶ end                  no calls, or no round left
+    begin ─▶ ask ─▶ read ─▶ ... ─▶ read ─┬─▶ end                  no calls, or rounds used up
               ▲                          └─▶ run tools ─▶ tools done ─┬─▶ end
               │                                                       │   pending, stop_when
               └───────────────────────────────────────────────────────┘
 
 `begin` runs the calls that were approved.
-One step is one way from `ask` to `tools done`. With a task group (`background`), tools run
-while their results are read, so that `run tools` is followed by reading them one by one.
+A step is one pass from `ask` to `tools done`. With a task group (`background`), tools run while
+their results are read one by one.
 """
 
 import math
@@ -53,16 +52,16 @@ _Phase: TypeAlias = Callable[[], Awaitable[Sequence[LLMEvent]]]
 
 
 class Run:
-    """A run of a plan. With `live`, all of its events are delivered; without, only the last."""
+    """A run of a plan. With `live`, it delivers all events; otherwise only the last."""
 
     def __init__(self, plan: RunPlan, *, live: bool) -> None:
         self.steps: list[StepResult] = []
-        """The steps that are done."""
+        """The completed steps."""
         self.error: LLMError | None = None
-        """Why it failed, once it did."""
+        """The error of a failed run."""
         self.ended = False
         self.background: TaskGroup | None = None
-        """Where tools run while their results are read one by one; None runs them in one go."""
+        """The task group in which tools run while results are read; None runs them in one phase."""
         self._plan = plan
         self._live = live
         self._request = plan.first_request()
@@ -74,23 +73,23 @@ class Run:
         self._deadline = math.inf
         self._phase: _Phase = self._begin
         self._step = self._next_step()
-        self._active: ModelCall | StepTools | None = None  # what aclose() has to end
-        self._early: list[LLMEvent] = []  # events before StreamStart, delivered after it
+        self._active: ModelCall | StepTools | None = None  # to be closed by aclose()
+        self._early: list[LLMEvent] = []  # events of approved calls, delivered after StreamStart
         self._started = False
-        self._answer: StreamStart | None = None  # of a later step, until its StepStart has it
+        self._answer: StreamStart | None = None  # of a later step, for its StepStart
         self._complete = False
         self._diagnostics: list[Diagnostic] = []
 
-    # -- what there is to see
+    # -- state
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """The conversation so far, without a step that is not done."""
+        """The conversation so far, without an unfinished step."""
         return self._messages
 
     @property
     def partial(self) -> LLMResponse | None:
-        """What has arrived of the current answer, or else the last one; None before any."""
+        """The current response so far, or the last response; None before the first."""
         if isinstance(self._active, ModelCall):
             return self._active.partial
         return self.steps[-1].response if self.steps else None
@@ -106,19 +105,22 @@ class Run:
     # -- reading
 
     async def next_batch(self) -> Sequence[LLMEvent]:
-        """Return the next events; empty once it has ended. Only cancellation is raised."""
+        """Return the next events; empty after the end.
+
+        Errors are events, only cancellation raises.
+        """
         if self.ended:
             return ()
         try:
             return await self._within_limits()
         except LLMError as error:
             return await self._fail(error)
-        except BaseException:  # cancelled, or a fault in the caller's functions: cannot go on
+        except BaseException:  # cancelled, or an error of the caller's functions
             self.ended = True
             raise
 
     async def aclose(self) -> None:
-        """Close the connection and end the tools that run. Idempotent."""
+        """Close the connection and cancel running tools. Idempotent."""
         self.ended = True
         if self._active is not None:
             with anyio.CancelScope(shield=True):
@@ -136,7 +138,7 @@ class Run:
             return await self._advance()
         if signal is not None:
             signal.throw_if_aborted()
-        message = f"the time limit 'total' of {total:g} seconds ran out"
+        message = f"the time limit 'total' of {total:g} seconds expired"
         raise RequestTimeoutError(message, error_code="total")
 
     async def _advance(self) -> Sequence[LLMEvent]:
@@ -156,7 +158,7 @@ class Run:
     # -- phases
 
     async def _begin(self) -> Sequence[LLMEvent]:
-        """Run what `approvals` decides of the calls that the messages end with."""
+        """Run the approved calls among those that the messages end with."""
         self._phase = self._ask
         approvals = self._plan.approvals
         if approvals is None:
@@ -166,9 +168,9 @@ class Run:
         if unknown:
             raise InvalidRequestError(
                 f"approvals decides about {', '.join(sorted(unknown))}, "
-                "which is not a pending call of the last assistant message"
+                "which are not pending calls of the last assistant message"
             )
-        _refuse_pending(call for call in calls if call.id not in approvals)
+        _reject_pending(call for call in calls if call.id not in approvals)
         self._active = tools = StepTools(calls, evolve(self._context(), approvals=approvals))
         await tools.run()
         tools.raise_error()
@@ -176,15 +178,15 @@ class Run:
         self._early = list(await tools.next_events())
         if tools.results:
             self._messages += (Message("tool", tools.results),)
-        _refuse_pending(tools.pending)
+        _reject_pending(tools.pending)
         return ()
 
     async def _ask(self) -> Sequence[LLMEvent]:
-        """Begin a step."""
+        """Start a step by calling the model."""
         step = self._next_step()
         if self._plan.prepare_step is not None:
-            changed = self._plan.prepare_step(step)
-            step = _checked_step(await changed if isawaitable(changed) else changed, step)
+            returned = self._plan.prepare_step(step)
+            step = _checked_step(await returned if isawaitable(returned) else returned, step)
         self._step = step
         request = self._request_of(step)
         limits = evolve(self._timeouts, total=None)
@@ -199,7 +201,7 @@ class Run:
         return ()
 
     async def _read(self, call: ModelCall) -> Sequence[LLMEvent]:
-        """Return what the model sends; after its answer, go on with the tools or end."""
+        """Return the next events of the response. After its end, run the tools or end the run."""
         batch = await call.next_batch()
         last = batch[-1]
         if isinstance(last, ErrorEvent):
@@ -212,7 +214,7 @@ class Run:
         return self._renumbered(batch)
 
     async def _answered(self, call: ModelCall, finish: Finish) -> Sequence[LLMEvent]:
-        """Keep a whole answer. Return the terminal event if no tools are to run."""
+        """Store a complete response. Return the terminal event if there are no tools to run."""
         match await call.result():
             case Failure(error):
                 raise error
@@ -229,7 +231,7 @@ class Run:
         if len(self.steps) >= self._plan.max_tool_rounds:
             self._keep(self._with_rounds_used_up(step, context))
             return self._end(finish)
-        self.steps.append(step)  # as yet without results
+        self.steps.append(step)  # without results yet
         self._start_tools(StepTools(calls, context), finish)
         return ()
 
@@ -242,20 +244,20 @@ class Run:
             self.background.start_soon(tools.run)
 
     async def _run_tools(self, tools: StepTools, finish: Finish) -> Sequence[LLMEvent]:
-        """Run the tools of a step to the end."""
+        """Run the tools of a step to their end, and return their events."""
         await tools.run()
         self._phase = partial(self._tools_done, tools, finish)
         return await tools.next_events()
 
     async def _watch_tools(self, tools: StepTools, finish: Finish) -> Sequence[LLMEvent]:
-        """Return the results of a step's tools as they come."""
+        """Return the events of a step's tools as each finishes."""
         events = await tools.next_events()
         if not events:
             self._phase = partial(self._tools_done, tools, finish)
         return events
 
     async def _tools_done(self, tools: StepTools, finish: Finish) -> Sequence[LLMEvent]:
-        """Keep the results. Return the terminal event, or ask again."""
+        """Store the results. Return the terminal event, or call the model again."""
         tools.raise_error()
         self._active = None
         step = self.steps.pop()
@@ -270,14 +272,14 @@ class Run:
         self._messages += step.messages
 
     def _end(self, finish: Finish) -> Sequence[LLMEvent]:
-        """Return the one `Finish` of the run."""
+        """End the run and return its `Finish`."""
         self.ended = self._complete = True
         usage = total_usage(self.steps) if len(self.steps) > 1 else finish.usage
         response, notes = self.steps[-1].response, tuple(self._diagnostics)
         return (_changed(finish, usage=usage, diagnostics=notes, response=response),)
 
     def _with_rounds_used_up(self, step: StepResult, context: ToolContext) -> StepResult:
-        """Return *step* with a Diagnostic if its calls would have run in one more round."""
+        """Return *step* with a Diagnostic if calls were not run because rounds are used up."""
         rounds = self._plan.max_tool_rounds
         if rounds == 0 or all(map(context.is_passive, step.pending_calls)):
             return step
@@ -328,26 +330,26 @@ class Run:
         )
 
     def _renumbered(self, events: Iterable[LLMEvent]) -> list[LLMEvent]:
-        """Return a step's *events* as events of the run: numbered, and begun once.
+        """Return a step's *events* with the numbers of the run, and with one `StreamStart`.
 
         The `StreamStart` of a later step becomes a field of its `StepStart`.
         """
         number = len(self.steps)
-        found: list[LLMEvent] = []
+        renumbered: list[LLMEvent] = []
         for event in events:
-            if type(event) not in _FRAME:  # nearly all of them: asked first, and quickly
-                found.append(event)
+            if type(event) not in _FRAME:  # nearly all events: checked first
+                renumbered.append(event)
             elif isinstance(event, StepStart):
-                found.append(_changed(event, step=number, answer=self._answer))
+                renumbered.append(_changed(event, step=number, answer=self._answer))
             elif isinstance(event, StepFinish):
-                found.append(_changed(event, step=number))
+                renumbered.append(_changed(event, step=number))
             elif isinstance(event, StreamStart) and self._started:
                 self._diagnostics.extend(event.diagnostics)
                 self._answer = evolve(event, diagnostics=())
             else:
                 self._started = True
-                found += [event, *self._early]
-        return found
+                renumbered += [event, *self._early]
+        return renumbered
 
 
 _FRAME = {StreamStart, StepStart, StepFinish}
@@ -356,22 +358,24 @@ _Event = TypeVar("_Event", StepStart, StepFinish, Finish)
 
 
 def _changed(event: _Event, **changes: Any) -> _Event:
-    """Return *event* with other values, and with its native frame."""
-    made = evolve(event, **changes)
-    attach_native([made], event.native)
-    return made
+    """Return *event* with *changes* and the same native frame."""
+    copy = evolve(event, **changes)
+    attach_native([copy], event.native)
+    return copy
 
 
 def _checked_step(changed: NextStep | None, step: NextStep) -> NextStep:
     if changed is None:
         return step
     if not isinstance(changed, NextStep):
-        message = f"prepare_step returns a NextStep or None, not a {type(changed).__name__}"
-        raise InvalidRequestError(f"{message}: change it by evolve(step, ...)")
+        message = f"prepare_step must return a NextStep or None, not a {type(changed).__name__}"
+        raise InvalidRequestError(f"{message}: change it with evolve(step, ...)")
     return changed
 
 
-def _refuse_pending(calls: Iterable[ToolCallPart]) -> None:
+def _reject_pending(calls: Iterable[ToolCallPart]) -> None:
     names = ", ".join(f"{call.name} ({call.id})" for call in calls)
     if names:
-        raise InvalidRequestError(f"calls are still pending: {names}; approve or answer them")
+        raise InvalidRequestError(
+            f"calls are still pending: {names}; add them to approvals, or their results to messages"
+        )

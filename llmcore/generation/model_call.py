@@ -1,4 +1,4 @@
-"""One call of the model: attempts, until one of them gets somewhere."""
+"""One call of the model, with retries."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -16,11 +16,11 @@ from llmcore.schema.result import Failure, Result
 
 
 class ModelCall:
-    """The events of one call. A failed attempt is repeated as long as none of it was delivered.
+    """The events of one call. A failed attempt is repeated if none of its content was delivered.
 
-    With `live`, events are delivered as they come; the first of them that holds content makes
-    the attempt the last one. Otherwise only the terminal event is, and an attempt may fail at
-    any point.
+    With `live`, events are delivered as they arrive; after the first event with content there is
+    no other attempt. Otherwise only the terminal event is delivered, and an attempt can be repeated
+    after a failure at any point.
     """
 
     def __init__(
@@ -33,21 +33,21 @@ class ModelCall:
         without_opaque: Callable[[], EventStream] | None = None,
     ) -> None:
         self.requests = 1
-        """How many attempts were made."""
+        """The number of attempts."""
         self._attempt = attempt
         self._policy = policy
         self._live = live
         self._deadline = deadline
         self._without_opaque = without_opaque if policy.drop_rejected_reasoning else None
-        """Makes the same attempt without encrypted reasoning; None once it was made."""
+        """Makes the same attempt without encrypted reasoning; None after it was used."""
         self._stream = attempt()  # nothing is sent before the first read
-        self._held: list[LLMEvent] = []
+        self._buffered: list[LLMEvent] = []
         self._delivered = False
         self._closed = False
 
     @property
     def partial(self) -> LLMResponse:
-        """What has arrived so far."""
+        """The response made of the events so far."""
         return self._stream.partial_response
 
     async def next_batch(self) -> Sequence[LLMEvent]:
@@ -59,16 +59,16 @@ class ModelCall:
             if isinstance(last, ErrorEvent) and await self._repeats(last.error):
                 continue
             if self._delivered or isinstance(last, Finish | ErrorEvent):
-                return self._released(batch)
+                return self._with_buffered(batch)
             if self._live:
-                self._held.extend(batch)
+                self._buffered.extend(batch)
 
     async def result(self) -> Result[LLMResponse, LLMError]:
-        """Return the outcome, once the terminal event was there."""
+        """Return the response or the error, after the terminal event."""
         return await self._stream.result()
 
     async def aclose(self) -> None:
-        """Close the connection, and make no other attempt."""
+        """Close the connection; no other attempt is made."""
         self._closed = True
         await self._stream.aclose()
 
@@ -87,7 +87,7 @@ class ModelCall:
                 return (ErrorEvent(StreamError("the stream ended without its end event")),)
 
     async def _repeats(self, error: LLMError) -> bool:
-        """Wait and begin another attempt, if there is to be one."""
+        """Wait and start another attempt if the policy has one; return whether it did."""
         if self._delivered:
             return False
         if not self._drops_reasoning(error):
@@ -100,11 +100,11 @@ class ModelCall:
         await self._stream.aclose()
         self._stream = self._attempt()
         self.requests += 1
-        self._held.clear()
+        self._buffered.clear()
         return True
 
     def _drops_reasoning(self, error: LLMError) -> bool:
-        """Let the next attempt be without encrypted reasoning, if that is what was rejected."""
+        """Make the next attempt without encrypted reasoning, if *error* rejects it."""
         attempt = self.requests - 1
         if self._without_opaque is None or attempt >= self._policy.max_retries:
             return False
@@ -115,8 +115,8 @@ class ModelCall:
             self._policy.on_retry(error, attempt, 0.0)
         return True
 
-    def _released(self, batch: Sequence[LLMEvent]) -> Sequence[LLMEvent]:
-        if not self._held:
+    def _with_buffered(self, batch: Sequence[LLMEvent]) -> Sequence[LLMEvent]:
+        if not self._buffered:
             return batch
-        held, self._held = self._held, []
-        return [*held, *batch]
+        buffered, self._buffered = self._buffered, []
+        return [*buffered, *batch]

@@ -1,7 +1,9 @@
-"""Nulls that stand for absent properties.
+"""Removes nulls that stand for absent properties.
 
-Strict structured output wants every property written, so that an optional one goes out as
-one that may be null. Where the caller's schema knows no null, it comes back as absent.
+Strict structured output requires all properties, so optional ones are sent as nullable. Where the
+caller's schema does not allow null, a null in the response is removed:
+
+    schema {"properties": {"a": {"type": "string"}}}, response {"a": null}: the object {}
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,7 +15,7 @@ _Schemas: TypeAlias = Sequence[JsonObject]
 
 
 def without_null_options(value: JsonValue, schema: JsonObject) -> tuple[JsonValue, list[str]]:
-    """Return *value* without nulls where *schema* has an optional property, and their paths."""
+    """Return *value* without nulls for optional properties of *schema*, and their paths."""
     pruner = _Pruner(schema)
     return pruner.pruned(value, [schema], "$"), pruner.dropped
 
@@ -24,7 +26,7 @@ class _Pruner:
         self._root = root
 
     def pruned(self, value: JsonValue, schemas: Iterable[JsonObject], path: str) -> JsonValue:
-        """Return *value*, which one of *schemas* describes, without such nulls."""
+        """Return *value*, which matches one of *schemas*, without such nulls."""
         if isinstance(value, Mapping):
             return self._pruned_object(value, self._flat(schemas), path)
         if isinstance(value, list):
@@ -33,7 +35,7 @@ class _Pruner:
         return value
 
     def _pruned_object(self, value: JsonObject, schemas: _Schemas, path: str) -> JsonObject:
-        kept: dict[str, JsonValue] = {}
+        remaining: dict[str, JsonValue] = {}
         for name, item in value.items():
             below = f"{path}.{name}"
             declared = _objects(_members(schema, "properties").get(name) for schema in schemas)
@@ -41,18 +43,18 @@ class _Pruner:
                 self.dropped.append(below)
                 continue
             others = _objects(schema.get("additionalProperties") for schema in schemas)
-            kept[name] = self.pruned(item, declared or others, below)
-        return kept
+            remaining[name] = self.pruned(item, declared or others, below)
+        return remaining
 
     def _stands_for_absence(self, name: str, declared: _Schemas, schemas: _Schemas) -> bool:
         required = any(name in _sequence(schema.get("required")) for schema in schemas)
-        return bool(declared) and not required and not any(map(self._takes_null, declared))
+        return bool(declared) and not required and not any(map(self._accepts_null, declared))
 
-    def _takes_null(self, schema: JsonObject) -> bool:
-        return any(_admits_null(one) for one in self._flat([schema]))
+    def _accepts_null(self, schema: JsonObject) -> bool:
+        return any(_allows_null(item) for item in self._flat([schema]))
 
     def _flat(self, schemas: Iterable[JsonObject]) -> list[JsonObject]:
-        """Return *schemas* and all that they refer to or are put together from."""
+        """Return *schemas* with all schemas that they reference or combine."""
         found: list[JsonObject] = []
         seen: set[int] = set()
         queue = list(schemas)
@@ -73,7 +75,7 @@ class _Pruner:
 
 
 def referred(root: JsonObject, reference: str) -> JsonValue:
-    """Return what *reference* points to in *root*; None if that is nothing."""
+    """Return the value at *reference* in *root*; None if there is none."""
     if not reference.startswith("#"):
         return None
     found: JsonValue = root
@@ -83,11 +85,11 @@ def referred(root: JsonObject, reference: str) -> JsonValue:
     return found
 
 
-_SAYS_TYPE = ("type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref")
+_TYPE_KEYWORDS = ("type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref")
 
 
-def _admits_null(schema: JsonObject) -> bool:
-    if not any(keyword in schema for keyword in _SAYS_TYPE):
+def _allows_null(schema: JsonObject) -> bool:
+    if not any(keyword in schema for keyword in _TYPE_KEYWORDS):
         return True
     if "const" in schema:
         return schema["const"] is None

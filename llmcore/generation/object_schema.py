@@ -1,9 +1,11 @@
-"""What object is wanted: its schema as the provider gets it, and the check of what came back.
+"""The schema of a requested object, as sent to the provider, and validation of the response.
 
-A schema is a JSON Schema or a Python type, to which the object is
-converted. Providers demand an object at the root; anything else is asked for as the one
-property `value` of an object, and taken from there (or as it is, from a model that left
-the wrapper out).
+A schema is a JSON Schema or a Python type, to which the object is converted. Providers require an
+object at the root; other schemas are sent as the property `value` of an object, and unwrapped from
+the response (unless the model omitted the wrapper):
+
+    list[int]  →  {"type": "object", "properties": {"value": {"type": "array", ...}}, ...}
+    {"value": [1, 2]}  →  [1, 2]
 """
 
 import collections.abc
@@ -21,7 +23,7 @@ from llmcore.schema.json import JsonObject, JsonValue, plain_object
 from llmcore.schema.options import ResponseFormat
 
 WRAPPER: Final = "value"
-"""The property that holds what is no object."""
+"""The property that wraps a value that is not an object."""
 
 _MAX_REFERENCES = 16
 _PATH = re.compile(r" - at `(\$[^`]*)`$")
@@ -32,16 +34,16 @@ _COLLECTIONS = (list, set, frozenset, collections.abc.Sequence, collections.abc.
 
 @frozen
 class Accepted:
-    """An object as the caller gets it."""
+    """An accepted object, in the caller's type."""
 
     value: Any
     absent: tuple[str, ...] = ()
-    """Paths of nulls that were taken for absent properties."""
+    """Paths of nulls that were removed as absent properties."""
 
 
 @frozen(kw_only=True)
 class ObjectSchema:
-    """The shape of an object, and the type it is returned as."""
+    """The schema of an object, and the type it is returned as."""
 
     schema: JsonObject
     type: Any = None
@@ -50,33 +52,33 @@ class ObjectSchema:
 
     @classmethod
     def of(cls, given: object) -> "ObjectSchema":
-        """Return the shape that a JSON Schema or a type describes.
+        """Return the schema for a JSON Schema or a type.
 
-        InvalidRequestError for what is no JSON Schema, ConfigurationError for a type that
-        JSON does not have.
+        Raises InvalidRequestError for an invalid JSON Schema, ConfigurationError for a type that
+        JSON cannot represent.
         """
         if given is None:
-            raise InvalidRequestError("schema is a JSON Schema or a type, not None")
+            raise InvalidRequestError("schema must be a JSON Schema or a type, not None")
         if not isinstance(given, Mapping):
             return cls.of_type(given)
         schema = plain_object(given)
         try:
             check_schema(schema)
         except ValueError as error:
-            message = f"schema is no valid JSON Schema: {error}"
+            message = f"schema is not a valid JSON Schema: {error}"
             raise InvalidRequestError(message, cause=error) from error
         return cls(schema=schema)
 
     @classmethod
     def of_type(cls, type_: Any) -> "ObjectSchema":
-        """Return the shape of *type_*; ConfigurationError if JSON has no such type."""
+        """Return the schema of *type_*; ConfigurationError if JSON cannot represent it."""
         return cls(schema=schema_of(type_), type=type_, name=_name_of(type_))
 
     @property
     def wrapped(self) -> bool:
         """Whether the schema's root is something other than an object."""
         root = self.schema
-        for _ in range(_MAX_REFERENCES):  # they may lead in a circle
+        for _ in range(_MAX_REFERENCES):  # references may be circular
             target = referred(self.schema, str(root.get("$ref", "")))
             if not isinstance(target, Mapping):
                 break
@@ -89,18 +91,18 @@ class ObjectSchema:
         return self.schema.get("type") == "array"
 
     def response_format(self, name: str | None, description: str | None) -> ResponseFormat:
-        """Return what to ask the provider for."""
+        """Return the response format to send."""
         schema = _wrapper_of(self.schema) if self.wrapped else self.schema
         return ResponseFormat.json_schema(schema, name=name or self.name, description=description)
 
     def unwrapped(self, document: JsonValue) -> JsonValue:
-        """Return the value that *document* holds."""
+        """Return the value in *document*, without its wrapper."""
         if self.wrapped and isinstance(document, Mapping) and set(document) == {WRAPPER}:
             return document[WRAPPER]
         return document
 
     def accept(self, value: JsonValue) -> Accepted:
-        """Return *value* as the wanted type; ValueError, naming paths, if it does not fit."""
+        """Return *value* in the caller's type; ValueError with paths if it is not valid."""
         try:
             return Accepted(self._checked(value))
         except ValueError as error:
@@ -110,41 +112,44 @@ class ObjectSchema:
             try:
                 return Accepted(self._checked(pruned), tuple(absent))
             except ValueError:
-                raise error from None  # about what the model wrote
+                raise error from None  # the fault of the original value
 
     def check(self, value: object, plain: JsonValue) -> None:
-        """Raise ValueError unless *value*, which is *plain* as JSON, is of the wanted shape.
+        """Raise ValueError unless *value*, or its JSON form *plain*, matches the schema.
 
-        A value of the wanted type fits, also one that cannot be made again from its JSON.
+        A value of the schema's type is valid, even if its JSON form cannot be read back.
         """
         try:
             self._checked(plain)
         except ValueError as error:
             if self.type is None or not is_instance(value, self.type):
-                raise ValueError(f"the result does not fit its type: {error}") from error
+                raise ValueError(f"the result does not match its type: {error}") from error
 
     def elements(self) -> Callable[[JsonValue], Any]:
-        """Return what checks and converts one element; InvalidRequestError unless an array."""
+        """Return a function that checks and converts one element of the array.
+
+        Raises InvalidRequestError if the schema is not an array.
+        """
         if not self.is_array:
-            raise InvalidRequestError("element_stream needs a schema whose root is an array")
+            raise InvalidRequestError("element_stream requires a schema whose root is an array")
         loose = {name: item for name, item in self.schema.items() if name not in _COUNTS}
-        of_one = evolve(self, schema=loose, type=_collection_in(self.type))
+        single = evolve(self, schema=loose, type=_collection_in(self.type))
 
         def element(item: JsonValue) -> Any:
-            return next(iter(of_one.accept([item]).value))
+            return next(iter(single.accept([item]).value))
 
         return element
 
     def _checked(self, value: JsonValue) -> Any:
         if self.type is None:
-            misfits = problems(self.schema, value)
-            if misfits:
-                raise ValueError("; ".join(misfits))
+            faults = problems(self.schema, value)
+            if faults:
+                raise ValueError("; ".join(faults))
             return value
         try:
             return converted(value, self.type)
         except (ValueError, TypeError) as error:
-            raise ValueError(_said(error)) from error
+            raise ValueError(_message_of(error)) from error
 
 
 # -- types
@@ -157,7 +162,7 @@ def _name_of(type_: object) -> str:
 
 
 def _collection_in(type_: Any) -> Any:
-    """Return *type_*, without limits on its length, if it can hold a single element."""
+    """Return *type_* without annotations if it can hold a single element; else None."""
     while get_origin(type_) is Annotated:
         type_ = get_args(type_)[0]
     kind = get_origin(type_) or type_
@@ -166,25 +171,25 @@ def _collection_in(type_: Any) -> Any:
     return type_ if kind in _COLLECTIONS else None
 
 
-def _said(error: BaseException) -> str:
-    """Return what is wrong, in a line; a pydantic error lists it better than it prints it."""
+def _message_of(error: BaseException) -> str:
+    """Return the message of *error* in one line. Errors of pydantic are read from their list."""
     cause: Any = error.__cause__ or error
     if not type(cause).__module__.startswith("pydantic"):
         return " ".join(str(error).split())[:MAX_TEXT]
     where = _PATH.search(str(error))
     root = where[1] if where else "$"
-    told = [
-        f"{'.'.join([root, *map(str, one['loc'])])}: {one['msg'][:MAX_TEXT]}"
-        for one in cause.errors(include_url=False)
+    faults = [
+        f"{'.'.join([root, *map(str, item['loc'])])}: {item['msg'][:MAX_TEXT]}"
+        for item in cause.errors(include_url=False)
     ]
-    return "; ".join(told[:MAX_PROBLEMS])
+    return "; ".join(faults[:MAX_PROBLEMS])
 
 
 # -- JSON Schemas
 
 
 def _wrapper_of(schema: JsonObject) -> JsonObject:
-    """Return an object with *schema* as its one property; references go on to lead there."""
+    """Return an object schema with *schema* as its property, and references adjusted."""
     at_root = {name: item for name, item in schema.items() if name in _AT_ROOT}
     inner = {name: item for name, item in schema.items() if name not in _AT_ROOT}
     whole: dict[str, JsonValue] = {
@@ -196,7 +201,7 @@ def _wrapper_of(schema: JsonObject) -> JsonObject:
 
 
 def _moved(schema: JsonValue) -> JsonValue:
-    """Return *schema* with references to the root, or into it, following where it went."""
+    """Return *schema* with references to the root changed to its new position."""
     if isinstance(schema, list):
         return [_moved(item) for item in schema]
     if not isinstance(schema, Mapping):

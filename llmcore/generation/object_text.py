@@ -1,11 +1,10 @@
-"""Finding the JSON document in an answer that was to be nothing else.
+"""Finds the JSON document in the text of a response.
 
-Models that are only told to answer in JSON put it into a code fence, or say a sentence
-before it. That is taken: the first of the following that can be read is the document.
-
+Models that are only instructed to answer in JSON put it into a code fence, or write a sentence
+before it. The first of the following that is valid JSON is the document:
 1. The whole text.
-2. What stands in a code fence.
-3. What stands between the first opening bracket and the last closing one.
+2. The content of a code fence.
+3. The text from the first opening bracket to the last closing one.
 """
 
 import re
@@ -24,23 +23,23 @@ _NEAR = 20
 
 @frozen
 class Document:
-    """A JSON document, and whether something else stood around it."""
+    """A JSON document, and whether it was the whole text (`bare`)."""
 
     value: JsonValue
     bare: bool = True
 
 
 def document_in(text: str) -> Document:
-    """Return the JSON document in *text*; ValueError, saying where, if there is none.
+    """Return the JSON document in *text*; ValueError with the position of the fault if none.
 
-    NaN and infinities are no JSON. Integers are kept to the last digit.
+    NaN and infinities are not JSON. Integers keep all digits.
     """
     problem = ValueError("there is no text")
     for number, candidate in enumerate(_candidates(text)):
         try:
             return Document(json.loads_exact(candidate), bare=number == 0)
         except ValueError as error:
-            problem = _placed(error, candidate)
+            problem = _with_context(error, candidate)
     raise problem
 
 
@@ -56,8 +55,8 @@ def _candidates(text: str) -> Iterator[str]:
         yield whole[opening.start() : end + 1 if end > 0 else len(whole)]
 
 
-def _placed(error: ValueError, text: str) -> ValueError:
-    """Return *error* with what stands where it happened."""
+def _with_context(error: ValueError, text: str) -> ValueError:
+    """Return *error* with the text near its position."""
     position = getattr(error, "pos", None)
     if not isinstance(position, int):
         return error

@@ -1,4 +1,4 @@
-"""`generate_object` and `stream_object`: answers that are objects of a wanted shape."""
+"""`generate_object` and `stream_object`: structured output of a given schema."""
 
 import inspect
 from collections import deque
@@ -17,7 +17,7 @@ from llmcore.generation.partial_objects import (
     contains,
 )
 from llmcore.generation.results import GenerateResult
-from llmcore.generation.settings import RunPlan, Settings, plan_of, signed
+from llmcore.generation.settings import RunPlan, Settings, plan_of, with_expanded_signature
 from llmcore.generation.stream import StreamResult
 from llmcore.schema import json
 from llmcore.schema.content import RefusalPart
@@ -35,25 +35,25 @@ _Element = TypeVar("_Element")
 _F = TypeVar("_F", bound=Callable[..., object])
 
 _STOPPED = {
-    "length": "the answer was cut off at the limit of output tokens; raise max_tokens",
+    "length": "the answer was cut off at the limit of output tokens; increase max_tokens",
     "content_filter": "the answer was withheld by a content filter",
-    "tool_calls": "the run ended with calls of tools that have no answer",
+    "tool_calls": "the run ended with tool calls that have no result",
     "error": "the answer ended with an error",
 }
-"""Finish reasons after which there is no whole object."""
+"""Messages for finish reasons that leave the object incomplete."""
 
 
 def _with_schema(function: _F) -> _F:
-    """Return *function* with its settings spelled out in its signature."""
-    own = [
-        one
-        for one in inspect.signature(function).parameters.values()
-        if one.name.startswith("schema")
+    """Return *function* with all its settings in its signature."""
+    schema_parameters = [
+        parameter
+        for parameter in inspect.signature(function).parameters.values()
+        if parameter.name.startswith("schema")
     ]
-    spelled = inspect.signature(signed(function))
-    parameters = [one for name, one in spelled.parameters.items() if name != "response_format"]
-    whole = spelled.replace(parameters=[*parameters[:2], *own, *parameters[2:]])
-    function.__signature__ = whole  # type: ignore[attr-defined]
+    signature = inspect.signature(with_expanded_signature(function))
+    parameters = [item for name, item in signature.parameters.items() if name != "response_format"]
+    extended = signature.replace(parameters=[*parameters[:2], *schema_parameters, *parameters[2:]])
+    function.__signature__ = extended  # type: ignore[attr-defined]
     return function
 
 
@@ -91,12 +91,12 @@ async def generate_object(
     schema_description: str | None = None,
     **settings: Unpack[Settings],
 ) -> GenerateResult[Any]:
-    """Do what `generate` does, and return the answer as an object, in `output`.
+    """Do what `generate` does, and return the response parsed and validated in `output`.
 
-    *schema* is a JSON Schema, which gives plain JSON, or a type: an attrs class, dataclass,
-    TypedDict, msgspec struct, pydantic model, or a list of them. Raises
-    NoObjectGeneratedError, with the whole response as `partial`, if the answer is no such
-    object; it is not asked for again.
+    *schema* is a JSON Schema, for which the object is plain JSON, or a type: an attrs class,
+    dataclass, TypedDict, msgspec struct, pydantic model, or a list of them. Raises
+    NoObjectGeneratedError, with the response as `partial`, if the answer does not match it; the
+    call is not repeated.
     """
     wanted = ObjectSchema.of(schema)
     plan = plan_of("generate_object", model, prompt, settings)
@@ -105,20 +105,20 @@ async def generate_object(
 
 
 def _with_format(plan: RunPlan, made: ResponseFormat) -> RunPlan:
-    """Return *plan* with the response format that its schema makes."""
+    """Return *plan* with *made* as its response format."""
     request = plan.request
     if plan.response_format is not None or (request and request.response_format is not None):
-        raise InvalidRequestError("give schema alone: response_format is made from it")
+        raise InvalidRequestError("give schema without response_format, which is made from it")
     if request is not None:
         return evolve(plan, request=evolve(request, response_format=made))
     return evolve(plan, response_format=made)
 
 
-# -- from an answer to an object
+# -- from a response to an object
 
 
 def _with_output(result: GenerateResult, wanted: ObjectSchema) -> GenerateResult:
-    """Return *result* with the object that its answer spells; NoObjectGeneratedError if none."""
+    """Return *result* with the object in its response; NoObjectGeneratedError if there is none."""
     document, accepted = _object_in(result.response, wanted)
     notes = (*_text_around(document), *_absences(accepted))
     if not notes:
@@ -140,18 +140,18 @@ def _object_in(response: LLMResponse, wanted: ObjectSchema) -> tuple[Document, A
         document = document_in(response.text)
     except ValueError as error:
         so_far = _best_effort(response, wanted)
-        message = f"the answer is no JSON: {error}"
+        message = f"the answer is not JSON: {error}"
         raise _no_object(response, "not_json", message, so_far) from error
     value = wanted.unwrapped(document.value)
     try:
         return document, wanted.accept(value)
     except ValueError as error:
-        message = f"the answer does not fit the schema: {error}"
+        message = f"the answer does not match the schema: {error}"
         raise _no_object(response, "invalid", message, value) from error
 
 
 def _best_effort(response: LLMResponse, wanted: ObjectSchema) -> JsonValue:
-    """Return what an answer that is no whole document says."""
+    """Return the partial value of an incomplete document."""
     return _Partials(wanted, response.text).read()
 
 
@@ -183,11 +183,11 @@ def _absences(accepted: Accepted) -> tuple[Diagnostic, ...]:
     )
 
 
-# -- while it arrives
+# -- streaming
 
 
 class _Partials:
-    """The values of an answer's text as it grows."""
+    """Partial values of a response's growing text."""
 
     def __init__(self, wanted: ObjectSchema, text: str = "") -> None:
         self._wanted = wanted
@@ -195,11 +195,11 @@ class _Partials:
         self.feed(text)
 
     def feed(self, text: str) -> JsonValue:
-        """Take in more text; return the value so far, or None."""
+        """Add text; return the value so far, or None."""
         return self._inner(self._value.feed(text))
 
     def read(self) -> JsonValue:
-        """Return what all of the text says, or None."""
+        """Return the value of the whole text, or None."""
         return self._inner(self._value.read())
 
     def _inner(self, document: JsonValue) -> JsonValue:
@@ -209,7 +209,7 @@ class _Partials:
 
 
 class _ObservedStream(StreamResult):
-    """A stream that shows each event to somebody before whoever reads it."""
+    """A stream that calls *observe* with each event before returning it."""
 
     def __init__(self, run: Run, observe: Callable[[LLMEvent], None]) -> None:
         super().__init__(run)
@@ -222,22 +222,22 @@ class _ObservedStream(StreamResult):
 
 
 class StreamObjectResult(Generic[_T_co]):
-    """An object that arrives: iterate over it for partial objects, as plain JSON.
+    """An object while it is streamed. Iterating yields partial objects as plain JSON.
 
-    Each of them contains the one before. They are not validated, and in long answers not
-    every delta makes one. After the last of them, iteration raises what `object` raises.
+    Each contains the one before. They are not validated, and in long responses not every delta
+    yields one. After the last, iteration raises what `object` raises.
     """
 
     def __init__(self, run: Run, wanted: ObjectSchema) -> None:
         self.stream: StreamResult = _ObservedStream(run, self._observe)
-        """The events. What is read here is not missed by the other views."""
+        """The events. Reading them here takes nothing from the other views."""
         self._wanted = wanted
         self._partials = _Partials(wanted)
         self._scanner = ElementScanner()
         self._latest: JsonValue = None
-        self._fresh = False
+        self._has_new = False
         self._restarted = False
-        self._flushed = False
+        self._read_to_end = False
         self._elements: _Elements[Any] | None = None
         self._result: GenerateResult[_T_co] | None = None
 
@@ -252,13 +252,13 @@ class StreamObjectResult(Generic[_T_co]):
         return self
 
     async def __anext__(self) -> JsonValue:
-        while not self._fresh and await self._advance():
+        while not self._has_new and await self._advance():
             pass
-        if not self._fresh and not self._flushed:
-            self._flushed = True
-            self._offer(self._partials.read())
-        if self._fresh:
-            self._fresh = False
+        if not self._has_new and not self._read_to_end:
+            self._read_to_end = True
+            self._publish(self._partials.read())
+        if self._has_new:
+            self._has_new = False
             return self._latest
         await self.result()
         raise StopAsyncIteration
@@ -267,21 +267,21 @@ class StreamObjectResult(Generic[_T_co]):
     def element_stream(
         self: "StreamObjectResult[Collection[_Element]]",
     ) -> AsyncIterator[_Element]:
-        """The elements of an array, each once, when it is complete and validated.
+        """The elements of an array, each yielded once it is complete and validated.
 
-        InvalidRequestError if the schema's root is no array. An element that is not valid
-        ends it; what is left is read, and NoObjectGeneratedError raised.
+        Raises InvalidRequestError if the schema's root is not an array. After an invalid element
+        the rest is read, and NoObjectGeneratedError raised.
         """
         if self._elements is None:
             self._elements = _Elements(self, self._wanted.elements())
         return self._elements
 
     async def object(self) -> _T_co:
-        """Read what is left and return the validated object; raises as `generate_object`."""
+        """Read the rest and return the validated object; raises what `generate_object` raises."""
         return (await self.result()).output
 
     async def result(self) -> GenerateResult[_T_co]:
-        """Read what is left and return what `generate_object` would."""
+        """Read the rest and return what `generate_object` would return."""
         if self._result is None:
             self._result = _with_output(await self.stream.result(), self._wanted)
         return self._result
@@ -302,22 +302,27 @@ class StreamObjectResult(Generic[_T_co]):
         if isinstance(event, TextDelta):
             if self._wanted.is_array:
                 self._scanner.feed(event.text)
-            self._offer(self._partials.feed(event.text))
-        elif isinstance(event, StepStart) and event.step:  # what was said before a tool's call
+            self._publish(self._partials.feed(event.text))
+        elif (
+            isinstance(event, StepStart) and event.step
+        ):  # text before a tool call is not the object
             self._restarted = True
             self._partials, self._scanner = _Partials(self._wanted), ElementScanner()
 
-    def _offer(self, value: JsonValue) -> None:
-        """Keep *value* for whoever iterates, if it is more than they have."""
+    def _publish(self, value: JsonValue) -> None:
+        """Make a newer partial value available to iterators, unless it equals the last one."""
         if value is None or value == self._latest:
             return
         if self._restarted and self._latest is not None and not contains(value, self._latest):
             return
-        self._latest, self._fresh = value, True
+        self._latest, self._has_new = value, True
 
 
 class _Elements(Generic[_Element]):
-    """An array's elements. An object, since a generator left in the middle is nobody's to close."""
+    """Iterates over an array's elements.
+
+    A class and not an async generator: a generator that a caller leaves early is not closed.
+    """
 
     def __init__(
         self, source: "StreamObjectResult[Any]", convert: Callable[[JsonValue], _Element]
@@ -333,10 +338,10 @@ class _Elements(Generic[_Element]):
 
     async def __anext__(self) -> _Element:
         while self._rest is None:
-            found = self._source._scanner.found  # noqa: SLF001  (the two are one)
+            found = self._source._scanner.found  # noqa: SLF001  (one unit in two classes)
             if found and not self._misread:
                 try:
-                    return self._taken(json.loads_exact(found.popleft()))
+                    return self._delivered_element(json.loads_exact(found.popleft()))
                 except ValueError:
                     self._misread = True
             elif not await self._source._advance():  # noqa: SLF001
@@ -345,20 +350,20 @@ class _Elements(Generic[_Element]):
             raise StopAsyncIteration
         return self._convert(self._rest.popleft())
 
-    def _taken(self, element: JsonValue) -> _Element:
+    def _delivered_element(self, element: JsonValue) -> _Element:
         value = self._convert(element)
         self._delivered.append(element)
         return value
 
     async def _left(self) -> deque[JsonValue]:
-        """Return the elements that were not delivered, of an array that is valid as a whole."""
+        """Return the elements not delivered yet, after validating the whole array."""
         response = (await self._source.result()).response
         document = document_in(response.text).value
-        whole = self._source._wanted.unwrapped(document)  # noqa: SLF001
-        elements = list(whole) if isinstance(whole, list) else []
+        array = self._source._wanted.unwrapped(document)  # noqa: SLF001
+        elements = list(array) if isinstance(array, list) else []
         count = len(self._delivered)
         if elements[:count] != self._delivered:
-            message = "the elements that came first are not those of the final answer"
+            message = "the streamed elements differ from those of the final answer"
             raise _no_object(response, "invalid", message, elements)
         return deque(elements[count:])
 
@@ -397,9 +402,9 @@ def stream_object(
     schema_description: str | None = None,
     **settings: Unpack[Settings],
 ) -> StreamObjectResult[Any]:
-    """Return the object that `generate_object` would, while it arrives.
+    """Stream the object that `generate_object` would return.
 
-    What is wrong with the arguments is raised here; everything else while reading.
+    Invalid arguments raise here; all other errors are raised while reading.
     """
     wanted = ObjectSchema.of(schema)
     plan = plan_of("stream_object", model, prompt, settings)

@@ -1,10 +1,12 @@
-"""What can be read of a JSON document while it arrives.
+"""Reads partial values of a JSON document while it is streamed.
 
-Reading all of a growing text at every delta takes quadratic time. Partial values are
-therefore read from a text of up to `EAGER` characters at every delta, and from a longer one
-whenever it has grown by a sixteenth, and at its end: all readings together cost at most some
-17 times the last one. Elements of an array are found by a scanner that looks at each
-character once.
+Parsing the whole text again at every delta takes quadratic time. A text of up to `EAGER`
+characters is therefore parsed at every delta, a longer one whenever it has grown by a sixteenth,
+and at its end: together at most some 17 times the cost of the last parse. A scanner that reads
+each character once finds the elements of an array.
+
+    text so far           value                 elements
+    [{"a": 1}, {"b        [{"a": 1}, {}]        {"a": 1}
 """
 
 import re
@@ -17,7 +19,7 @@ import jiter
 from llmcore.schema.json import JsonValue
 
 EAGER: Final = 1024
-"""Characters up to which every delta is read."""
+"""The length in characters up to which the text is parsed at every delta."""
 
 _GROWTH = 16
 _UNFINISHED_NUMBER = "0123456789+-.eE"
@@ -27,9 +29,9 @@ _STRING = re.compile(r'["\\]')
 
 
 class PartialValue:
-    """A text that becomes a JSON document, and what it says so far.
+    """The growing text of a JSON document, and its value so far.
 
-    It begins at the first of the characters *opening*; what stands before, such as a code
+    The document begins at the first of the characters *opening*; text before it, such as a code
     fence, is skipped.
     """
 
@@ -40,7 +42,7 @@ class PartialValue:
         self._due = 0
 
     def feed(self, text: str) -> JsonValue:
-        """Take in more text; return the value so far, None where it is not read or not there."""
+        """Add text. Returns the value so far, or None if it was not parsed or there is none."""
         if not self._chunks:
             text = self._from_opening(text)
         if not text:
@@ -50,10 +52,10 @@ class PartialValue:
         return self.read() if self._length >= self._due else None
 
     def read(self) -> JsonValue:
-        """Return what all of the text says so far; None if that is nothing, or no JSON.
+        """Return the value of the whole text so far; None if there is none, or if it is not JSON.
 
-        A number, or a name like `true`, counts once it is complete; a string as far as it
-        goes; a property once there is something of its value.
+        Numbers and names such as `true` are included once they are complete, strings as far as they
+        have arrived, properties once their value has begun.
         """
         text = "".join(self._chunks)
         self._chunks = [text] if text else []
@@ -69,8 +71,8 @@ class PartialValue:
 
 
 def _partial(text: str) -> JsonValue:
-    # What may be the beginning of a longer number is left out: 12 must not become 123. In a
-    # string, where the same characters are harmless, this only delays a few of them.
+    # The possible beginning of a longer number is omitted: 12 must not become 123. In a
+    # string this only delays a few characters.
     data = text.rstrip(_UNFINISHED_NUMBER).encode("utf-8", "replace")
     value: JsonValue = jiter.from_json(
         data, partial_mode="trailing-strings", allow_inf_nan=False, catch_duplicate_keys=True
@@ -79,7 +81,7 @@ def _partial(text: str) -> JsonValue:
 
 
 def contains(larger: JsonValue, smaller: JsonValue) -> bool:
-    """Return whether *larger* is *smaller*, grown: more properties, elements or characters."""
+    """Return whether *larger* extends *smaller* by properties, elements or characters."""
     if isinstance(smaller, str):
         return isinstance(larger, str) and larger.startswith(smaller)
     if isinstance(smaller, Mapping):
@@ -96,18 +98,18 @@ def contains(larger: JsonValue, smaller: JsonValue) -> bool:
 
 
 class ElementScanner:
-    """Cuts the first array of a text into its elements, each once it is complete."""
+    """Splits the first array of a text into its elements as they become complete."""
 
     def __init__(self) -> None:
         self.found: deque[str] = deque()
-        """The elements, as text, that nobody has taken yet."""
+        """The texts of the elements that were not consumed yet."""
         self._chunks: list[str] = []
         self._depth = -1  # of brackets inside the array; -1 before it and -2 after it
         self._in_string = False
         self._escaped = False
 
     def feed(self, text: str) -> None:
-        """Take in more text."""
+        """Add text."""
         at = self._opening(text) if self._depth == -1 else 0
         while self._depth >= 0 and at < len(text):
             at = self._scan_string(text, at) if self._in_string else self._scan(text, at)
@@ -119,7 +121,7 @@ class ElementScanner:
         return at
 
     def _scan_string(self, text: str, at: int) -> int:
-        """Go on to the end of a string."""
+        """Scan to the end of a string; return the position after it."""
         begin, length = at, len(text)
         while self._in_string and at < length:
             if self._escaped:
@@ -133,7 +135,7 @@ class ElementScanner:
         return at
 
     def _scan(self, text: str, at: int) -> int:
-        """Go on past the next character that means something outside of strings."""
+        """Scan past the next structural character; return the position after it."""
         match = (_INSIDE if self._depth else _BETWEEN).search(text, at)
         if match is None:
             self._chunks.append(text[at:])

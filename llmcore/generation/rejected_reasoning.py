@@ -1,7 +1,8 @@
-"""Encrypted reasoning that the provider cannot read, taken out of a conversation.
+"""Removes encrypted reasoning that the provider cannot decrypt from a conversation.
 
-It is good only for the account, organisation and deployment it came from. After a change of
-those the provider refuses the whole conversation (OpenAI: 400 `invalid_encrypted_content`).
+Encrypted reasoning is valid only for the account, organisation and deployment that made it. After
+a change of these the provider rejects the whole conversation (OpenAI: 400
+`invalid_encrypted_content`).
 """
 
 from attrs import evolve
@@ -14,17 +15,17 @@ from llmcore.schema.request import LLMRequest
 
 
 def is_rejected_reasoning(error: LLMError) -> bool:
-    """Return whether *error* says that encrypted reasoning cannot be read."""
+    """Return whether *error* states that encrypted reasoning cannot be decrypted."""
     if not isinstance(error, ProviderError):
         return False
     return REJECTED_REASONING.search(f"{error.error_code} {error.message}") is not None
 
 
 def without_opaque_reasoning(request: LLMRequest) -> LLMRequest:
-    """Return *request*, its reasoning without encrypted data, signatures and item ids.
+    """Return *request* with its reasoning stripped of encrypted data, signatures and item ids.
 
-    The text of it stays; what of that the provider does not take back, history repair drops,
-    and says so in a Diagnostic.
+    The text stays; if the provider does not accept it without a signature, history repair drops
+    it and reports a Diagnostic.
     """
     return evolve(request, messages=tuple(map(_readable, request.messages)))
 

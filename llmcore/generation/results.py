@@ -31,11 +31,11 @@ class StepResult:
 
     response: LLMResponse
     tool_results: tuple[ToolResultPart, ...] = ()
-    """Of the tools that were run here, in the order of their calls."""
+    """Results of the tools that were run, in the order of their calls."""
     pending_calls: tuple[ToolCallPart, ...] = ()
-    """Calls without a result: of passive tools, waiting for approval, or beyond the last round."""
+    """Calls without a result: of passive tools, not approved yet, or after the last round."""
     requests: int = 1
-    """How many requests the call took, retries included."""
+    """The number of requests of the call, including retries."""
 
     @property
     def text(self) -> str:
@@ -49,7 +49,7 @@ class StepResult:
 
     @property
     def tool_calls(self) -> tuple[ToolCallPart, ...]:
-        """What the model called, without what its provider ran itself."""
+        """The model's tool calls, without those that the provider ran."""
         return self.response.tool_calls
 
     @property
@@ -59,22 +59,22 @@ class StepResult:
 
     @property
     def usage(self) -> Usage:
-        """What the call consumed; its numbers are None where the provider did not say."""
+        """The call's usage; counts that the provider did not report are None."""
         return self.response.usage or Usage()
 
     @property
     def cost(self) -> float | None:
-        """What the call cost, in US dollars; None if that is unknown."""
+        """The call's cost in US dollars; None if unknown."""
         return self.response.cost
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """What was lost, changed or invented on the way."""
+        """Reports of what was lost, changed or added."""
         return self.response.diagnostics
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """What the step adds to the conversation: the answer, and the results of its tools."""
+        """The messages that the step adds to the conversation: the response and tool results."""
         if not self.tool_results:
             return (self.response.message,)
         return (self.response.message, Message("tool", self.tool_results))
@@ -82,14 +82,14 @@ class StepResult:
 
 @frozen(kw_only=True)
 class GenerateResult(Generic[_T_co]):
-    """A whole run. What is not said to be of all steps is the last one's."""
+    """The result of a run. Attributes are those of the last step unless stated otherwise."""
 
     steps: tuple[StepResult, ...]
-    """At least one."""
+    """All steps, at least one."""
     messages: tuple[Message, ...]
-    """The conversation so far, to go on from; the system prompt is not in it."""
-    output: _T_co = None  # type: ignore[assignment]  # as it is where no object was asked for
-    """The structured output, where one was asked for."""
+    """The conversation to continue from, without the system prompt."""
+    output: _T_co = None  # type: ignore[assignment]  # None without a schema
+    """The validated object of `generate_object`; None for `generate`."""
 
     @property
     def last(self) -> StepResult:
@@ -113,17 +113,17 @@ class GenerateResult(Generic[_T_co]):
 
     @property
     def tool_calls(self) -> tuple[ToolCallPart, ...]:
-        """What the model called last."""
+        """The tool calls of the last step."""
         return self.last.tool_calls
 
     @property
     def tool_results(self) -> tuple[ToolResultPart, ...]:
-        """Results of those calls, in their order."""
+        """The tool results of the last step, in the order of the calls."""
         return self.last.tool_results
 
     @property
     def pending_calls(self) -> tuple[ToolCallPart, ...]:
-        """Calls that have no result yet. Answer them, or approve them, to go on."""
+        """The calls without a result. To continue, send their results or approve them."""
         return self.last.pending_calls
 
     @property
@@ -133,31 +133,31 @@ class GenerateResult(Generic[_T_co]):
 
     @property
     def usage(self) -> Usage:
-        """What the last call consumed."""
+        """The usage of the last step."""
         return self.last.usage
 
     @property
     def total_usage(self) -> Usage:
-        """What all steps consumed together."""
+        """The usage of all steps together."""
         return total_usage(self.steps)
 
     @property
     def cost(self) -> float | None:
-        """What all steps cost together, in US dollars; None if the cost of any is unknown.
+        """The cost of all steps in US dollars; None if the cost of any step is unknown.
 
-        Attempts that failed are not in it, though some providers bill them.
+        Failed attempts are not included, though some providers bill them.
         """
         costs = [step.cost for step in self.steps]
         return None if None in costs else sum(cost for cost in costs if cost is not None)
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """Those of all steps."""
-        return tuple(one for step in self.steps for one in step.diagnostics)
+        """The diagnostics of all steps."""
+        return tuple(item for step in self.steps for item in step.diagnostics)
 
 
 def total_usage(steps: Sequence[StepResult]) -> Usage:
-    """Return the usage of *steps* added up; that of a single step as it is."""
+    """Return the sum of the usages of *steps*; that of a single step unchanged."""
     first, *rest = [step.usage for step in steps] or [Usage()]
     for usage in rest:
         first += usage
@@ -171,17 +171,17 @@ StopCondition: TypeAlias = Callable[[Sequence[StepResult]], Union[bool, Awaitabl
 
 
 def step_count_is(count: int) -> StopCondition:
-    """Stop once there are *count* steps."""
+    """Stop after *count* steps."""
     return lambda steps: len(steps) >= count
 
 
 def has_tool_call(name: str) -> StopCondition:
-    """Stop once the last step has called the tool *name*; its result is kept."""
+    """Stop after a step that has called the tool *name*; its result is included."""
     return lambda steps: any(call.name == name for call in steps[-1].tool_calls)
 
 
 async def any_met(conditions: Sequence[StopCondition], steps: Sequence[StepResult]) -> bool:
-    """Return whether one of *conditions* says stop."""
+    """Return whether any of *conditions* returns True."""
     for condition in conditions:
         answer = condition(tuple(steps))
         if await answer if isawaitable(answer) else answer:

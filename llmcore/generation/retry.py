@@ -1,8 +1,8 @@
-"""Retrying: one knob, in one layer.
+"""Retries of failed calls, in one layer.
 
-The client never retries; the functions of this package do, by a `RetryPolicy`, and so may
-you: `await retry(call, policy)`. `max_retries=n` means at most n + 1 requests, of one
-call of the model; a run with tools retries each of its calls by itself.
+The client never retries. The functions of this package do, by a `RetryPolicy`; other code can use
+`await retry(call, policy)`. `max_retries=n` allows n + 1 requests for each call of the model; a run
+with tools has several calls.
 """
 
 import math
@@ -22,7 +22,7 @@ OnRetry: TypeAlias = Callable[[LLMError, int, float], None]
 """Called before a retry: with the error, the attempt that failed (from 0), and the delay (s)."""
 
 Sleep: TypeAlias = Callable[[float], Awaitable[None]]
-"""Waits so many seconds."""
+"""Waits for the given seconds."""
 
 
 def _at_least(least: float) -> "Callable[[object, Attribute[Any], float], None]":
@@ -35,11 +35,11 @@ def _at_least(least: float) -> "Callable[[object, Attribute[Any], float], None]"
 
 @frozen(kw_only=True)
 class RetryPolicy:
-    """When to try again, and after how long.
+    """Which errors are retried, how often, and after which delay.
 
     The delay before retry n (from 0) is `min(base_delay * backoff_multiplier ** n, max_delay)`
-    seconds, times a random 0.5 to 1.5 with `jitter`. A `retry_after` of the error replaces
-    it if it is at most `max_delay`; if it is more, the error is final.
+    seconds, times a random factor of 0.5 to 1.5 with `jitter`. A `retry_after` of the error
+    replaces it if it is at most `max_delay`; otherwise the error is final.
     """
 
     max_retries: int = field(default=2, validator=_at_least(0))
@@ -48,11 +48,11 @@ class RetryPolicy:
     backoff_multiplier: float = field(default=2.0, validator=_at_least(1))
     jitter: bool = True
     retry_timeouts: bool = False
-    """Whether to send again what ran into one of our own time limits: the first request may
-    have been answered, and billed, all the same."""
+    """Whether to retry after the client's own time limits. The first request may have been
+    answered and billed nevertheless."""
     drop_rejected_reasoning: bool = True
-    """Whether to ask once more, at once, without encrypted reasoning that the provider says it
-    cannot read, as after a change of account or deployment; counted as a retry."""
+    """Whether to retry once, without delay and without encrypted reasoning, if the provider
+    cannot decrypt it, as after a change of account or deployment. Counts as a retry."""
     on_retry: OnRetry | None = None
 
     def delay(self, error: LLMError, attempt: int, chance: float = 0.5) -> float | None:
@@ -74,9 +74,9 @@ class RetryPolicy:
             return math.inf
 
     def applies_to(self, error: LLMError) -> bool:
-        """Return whether *error* is of a kind that may pass."""
-        ours = isinstance(error, RequestTimeoutError) and error.status_code is None
-        if ours and error.error_code != "connect":
+        """Return whether *error* is of a kind that is retried."""
+        of_client = isinstance(error, RequestTimeoutError) and error.status_code is None
+        if of_client and error.error_code != "connect":
             return self.retry_timeouts and error.error_code != "total"
         return error.retryable
 
@@ -91,10 +91,10 @@ async def retry(
     rng: random.Random | None = None,
     sleep: Sleep = anyio.sleep,
 ) -> _T:
-    """Await *call* again while its failure may pass; return, or raise, what came last.
+    """Repeat *call* while it fails with retryable errors; return or raise its last outcome.
 
-    *call* makes a new attempt each time. It fails by raising an LLMError or by returning
-    a `Failure` of one. Waiting ends at once when it is cancelled.
+    *call* makes a new attempt each time. It fails by raising an LLMError or by returning a
+    `Failure` with one. The delay can be cancelled.
     """
     policy = policy or RetryPolicy()
     attempt = 0
@@ -130,9 +130,9 @@ async def next_delay(
     rng: random.Random | None = None,
     sleep: Sleep = anyio.sleep,
 ) -> float | None:
-    """Wait as *policy* says, and return the seconds; None at once if *error* is final.
+    """Wait for the policy's delay and return its seconds; None without waiting if final.
 
-    So it is if the wait would not end *within* so many seconds.
+    An error is also final if the delay is not shorter than *within* seconds.
     """
     chance = (rng or random).random()
     delay = policy.delay(error, attempt, chance)

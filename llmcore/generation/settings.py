@@ -1,4 +1,4 @@
-"""The settings of `generate` and `stream`, once for both.
+"""The settings of `generate` and `stream`.
 
 `Settings` is what type checkers and editors see; `RunPlan` is the same as a value, with the
 defaults, checked. Calls without a client share one, made from the environment on first use.
@@ -42,22 +42,22 @@ from llmcore.schema.request import LLMRequest, SystemInput, request
 from llmcore.schema.tools import HostedTool, ToolChoice, ToolSpec
 
 ToolInput: TypeAlias = Union[AnyTool, Callable[..., object]]
-"""A tool, or a function to make one of."""
+"""A tool, or a function that is made into one."""
 
 
 def tools_of(given: Sequence[ToolInput] | None) -> tuple[AnyTool, ...]:
-    """Return *given* with functions made tools; InvalidRequestError if two share a name."""
-    made = tuple(_tool(one) for one in sequence_of("tools", given))
-    names = [name for name in (getattr(one, "name", None) for one in made) if name]
+    """Return *given* with functions as tools; InvalidRequestError if two have the same name."""
+    tools = tuple(_tool(item) for item in sequence_of("tools", given))
+    names = [name for name in (getattr(item, "name", None) for item in tools) if name]
     twice = {name for name in names if names.count(name) > 1}
     if twice:
-        raise InvalidRequestError(f"two tools are called {', '.join(sorted(twice))}")
-    return made
+        raise InvalidRequestError(f"two tools have the same name: {', '.join(sorted(twice))}")
+    return tools
 
 
 def _tool(given: ToolInput) -> AnyTool:
     if isinstance(given, Tool) or not callable(given) or isinstance(given, type):
-        return given  # type: ignore[return-value]  # the request checks what it is
+        return given  # type: ignore[return-value]  # checked by the request
     return tool(given)
 
 
@@ -67,12 +67,12 @@ def _messages(given: Iterable[Message]) -> tuple[Message, ...]:
 
 @frozen(kw_only=True)
 class NextStep:
-    """A step before it is taken. `prepare_step` returns it changed: `evolve(step, ...)`."""
+    """The next step of a run. `prepare_step` can change it with `evolve(step, ...)`."""
 
     number: int
-    """From 0."""
+    """The step's number, from 0."""
     steps: tuple[StepResult, ...]
-    """What has been."""
+    """The completed steps."""
     model: Model | str
     messages: tuple[Message, ...] = field(converter=_messages)
     tools: tuple[AnyTool, ...] = field(converter=tools_of)
@@ -80,7 +80,7 @@ class NextStep:
 
 
 PrepareStep: TypeAlias = Callable[[NextStep], Union[NextStep, Awaitable[NextStep | None], None]]
-"""Changes one step, not those after it; None leaves it as it is."""
+"""Returns the next step with changes for this step alone, or None for no change."""
 
 
 class RunSettings(TypedDict, total=False):
@@ -161,8 +161,8 @@ class Settings(RunSettings, total=False):
 
 
 def definitions_of(tools: Sequence[AnyTool]) -> tuple[ToolSpec, ...]:
-    """Return *tools* as a request has them."""
-    return tuple(one.definition if isinstance(one, Tool) else one for one in tools)
+    """Return the definitions of *tools* for a request."""
+    return tuple(item.definition if isinstance(item, Tool) else item for item in tools)
 
 
 def _conditions(
@@ -183,12 +183,12 @@ _A_CLIENT = is_a(Client, instead="an llmcore.Client")
 
 def _send_or_raise(_plan: object, _attribute: object, value: str) -> None:
     if value not in get_args(ToolErrors):
-        raise InvalidRequestError(f'tool_errors is "send" or "raise", not {value!r}')
+        raise InvalidRequestError(f'tool_errors must be "send" or "raise", not {value!r}')
 
 
 @frozen(kw_only=True)
 class RunPlan:
-    """A run that has not begun. Contradictions are InvalidRequestErrors."""
+    """The settings of a run, checked. Contradictions raise InvalidRequestError."""
 
     model: Model | str | None = field(default=None, validator=_A_MODEL)
     prompt: str | None = None
@@ -231,12 +231,12 @@ class RunPlan:
     def first_request(self) -> LLMRequest:
         """Return the request of the first step."""
         if self.request is not None:
-            self._refuse_descriptions()
+            self._reject_descriptions()
             return evolve(self.request, tools=definitions_of(self.offered_tools()))
         if self.prompt is None and self.messages is None:
-            raise InvalidRequestError("there is nothing to ask: give a prompt or messages")
+            raise InvalidRequestError("there is no input: give a prompt or messages")
         return request(
-            model=self.model or "",  # the newest of the provider
+            model=self.model or "",  # empty: the provider's newest model
             prompt=self.prompt,
             messages=self.messages,
             provider=self.provider,
@@ -260,19 +260,19 @@ class RunPlan:
         )
 
     def offered_tools(self) -> tuple[AnyTool, ...]:
-        """Return the tools of the first step: the request's, and those to run."""
+        """Return the tools of the first step: the request's, and those of the settings."""
         if self.request is None:
             return self.tools
-        runs = {tool.name: tool for tool in self.tools if not isinstance(tool, HostedTool)}
+        by_name = {tool.name: tool for tool in self.tools if not isinstance(tool, HostedTool)}
         named = (
-            one if isinstance(one, HostedTool) else runs.pop(one.name, one)
-            for one in self.request.tools
+            item if isinstance(item, HostedTool) else by_name.pop(item.name, item)
+            for item in self.request.tools
         )
-        there = tuple(named)
-        return (*there, *(tool for tool in self.tools if tool not in there))
+        of_request = tuple(named)
+        return (*of_request, *(tool for tool in self.tools if tool not in of_request))
 
-    def _refuse_descriptions(self) -> None:
-        """Raise InvalidRequestError for settings that the request has already."""
+    def _reject_descriptions(self) -> None:
+        """Raise InvalidRequestError for settings that belong to the given request."""
         given = [
             name
             for name, attribute in fields_dict(RunPlan).items()
@@ -281,11 +281,11 @@ class RunPlan:
         if given:
             raise InvalidRequestError(
                 f"give either request or {', '.join(given)}, and not both: "
-                "change the request by evolve(request, ...)"
+                "change the request with evolve(request, ...)"
             )
 
     def policy(self) -> RetryPolicy:
-        """Return how to retry."""
+        """Return the retry policy."""
         if self.retry_policy is None:
             return _retries(self.max_retries)
         if self.max_retries is not None:
@@ -293,7 +293,7 @@ class RunPlan:
         return self.retry_policy
 
     def ready_client(self) -> Client:
-        """Return the client to run by."""
+        """Return the client of the run."""
         return self.client or default_client()
 
     def timeouts(self, client: Client, request: LLMRequest) -> Timeouts:
@@ -309,7 +309,7 @@ _DESCRIPTIONS = {
     *("response_format", "temperature", "top_p", "max_tokens", "stop_sequences", "generation"),
     *("reasoning_effort", "reasoning", "cache", "metadata", "provider_options", "http", "strict"),
 }
-"""Settings that describe the request, and not the run."""
+"""The settings that belong to a request, as opposed to those of a run."""
 
 
 def plan_of(
@@ -327,18 +327,18 @@ def plan_of(
 _F = TypeVar("_F", bound=Callable[..., object])
 
 
-def signed(function: _F) -> _F:
-    """Return *function*, which takes `Settings`, with a signature that spells them out."""
+def with_expanded_signature(function: _F) -> _F:
+    """Return *function*, which takes `Settings`, with a signature that lists them all."""
     hints = {name: RunPlan.__annotations__[name] for name in ("model", "prompt")}
     hints.update(Settings.__annotations__)
     parameters = [
         inspect.Parameter(
             name,
             inspect.Parameter.KEYWORD_ONLY if name in Settings.__annotations__ else _POSITIONAL,
-            default=_default(one.default),
+            default=_default(attribute.default),
             annotation=hints[name],
         )
-        for name, one in fields_dict(RunPlan).items()
+        for name, attribute in fields_dict(RunPlan).items()
     ]
     returns = inspect.signature(function).return_annotation
     function.__signature__ = inspect.Signature(parameters, return_annotation=returns)  # type: ignore[attr-defined]
@@ -363,9 +363,9 @@ _client: Client | None = None
 
 
 def set_default_client(client: Client | None) -> None:
-    """Let calls that name no client use *client*; None makes a new one when it is needed.
+    """Set the client of calls that name none; None makes a new one when it is needed.
 
-    The one before stays its owner's to close.
+    The previous client is not closed.
     """
     global _client  # noqa: PLW0603  (the one thing here that is meant to be global)
     with _lock.held():
@@ -373,7 +373,7 @@ def set_default_client(client: Client | None) -> None:
 
 
 def default_client() -> Client:
-    """Return the client that was set, or else one of the environment's providers."""
+    """Return the client that was set, or one made from the environment."""
     global _client  # noqa: PLW0603
     with _lock.held():
         if _client is None:

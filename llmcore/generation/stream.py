@@ -1,4 +1,4 @@
-"""`stream`: the events of a whole run, tools included."""
+"""`stream`: the events of a run, including tools."""
 
 from collections.abc import AsyncIterator, Sequence
 from typing import Self, Unpack
@@ -8,7 +8,7 @@ from anyio.abc import TaskGroup
 
 from llmcore.generation.loop import Run
 from llmcore.generation.results import GenerateResult, StepResult
-from llmcore.generation.settings import Settings, plan_of, signed
+from llmcore.generation.settings import Settings, plan_of, with_expanded_signature
 from llmcore.schema.events import LLMEvent, TextDelta
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
@@ -16,12 +16,12 @@ from llmcore.schema.response import LLMResponse
 
 
 class StreamResult:
-    """The events of a run, over all of its steps: iterate over it.
+    """The events of a run, over all of its steps. Iterate over it.
 
-    A run that fails has an `ErrorEvent` as its last event, and then raises its error.
-    Inside `async with`, the results of a step's tools come as each is ready, and leaving
-    the block closes the connection and ends the tools; without it, they come together.
-    Nothing is sent before the first event is asked for.
+    The last event of a run that fails is an `ErrorEvent`, after which iteration raises the error.
+    Inside `async with`, the results of a step's tools are yielded as each is ready, and leaving
+    the block closes the connection and cancels the tools; without it, they are yielded together.
+    Nothing is sent before the first event is read.
     """
 
     def __init__(self, run: Run) -> None:
@@ -41,7 +41,7 @@ class StreamResult:
         try:
             await self.aclose()
         finally:
-            # What the block raised goes on by itself; given to the group, it would be wrapped.
+            # The block's exception is not passed to the group, which would wrap it in a group.
             group, self._group, self._run.background = self._group, None, None
             group.cancel_scope.cancel()
             await group.__aexit__(None, None, None)
@@ -61,47 +61,50 @@ class StreamResult:
 
     @property
     def text_stream(self) -> AsyncIterator[str]:
-        """The text alone, of all steps, as it comes. It raises as the events do."""
+        """The text deltas alone, of all steps. Raises the run's error, as iterating does."""
         return _Texts(self)
 
     @property
     def partial_response(self) -> LLMResponse | None:
-        """What has arrived of the current step's answer; None before the first."""
+        """The current step's response made of the events so far; None before the first step."""
         return self._run.partial
 
     @property
     def buffered(self) -> int:
-        """How many events have come that were not read yet: they can be had without waiting."""
+        """The number of events that have arrived and can be read without waiting."""
         return len(self._batch) - self._next
 
     @property
     def steps(self) -> tuple[StepResult, ...]:
-        """The steps that are done; also those of a run that failed later."""
+        """The completed steps, also of a run that failed later."""
         return tuple(self._run.steps)
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """The conversation so far, without a step that is not done."""
+        """The conversation so far, without an unfinished step."""
         return self._run.messages
 
     async def result(self) -> GenerateResult[None]:
-        """Read what is left and return the result of the run; raises its error."""
+        """Read the rest and return the result of the run; raises its error."""
         self._batch, self._next = (), 0
         while await self._run.next_batch():
             pass
         return self._run.result()
 
     async def response(self) -> LLMResponse:
-        """Read what is left and return the last response; raises the run's error."""
+        """Read the rest and return the last response; raises the run's error."""
         return (await self.result()).response
 
     async def aclose(self) -> None:
-        """Close the connection and end the tools that run. Idempotent."""
+        """Close the connection and cancel running tools. Idempotent."""
         await self._run.aclose()
 
 
 class _Texts:
-    """A run's text. An object, since a generator left in the middle is nobody's to close."""
+    """Iterates over a run's text.
+
+    A class and not an async generator: a generator that a caller leaves early is not closed.
+    """
 
     def __init__(self, stream: StreamResult) -> None:
         self._stream = stream
@@ -116,13 +119,13 @@ class _Texts:
         raise StopAsyncIteration
 
 
-@signed
+@with_expanded_signature
 def stream(
     model: Model | str | None = None, prompt: str | None = None, **settings: Unpack[Settings]
 ) -> StreamResult:
     """Return the events of what `generate` would do with the same arguments.
 
-    Contradictory arguments raise InvalidRequestError here; everything else that can go
-    wrong is raised while reading.
+    Contradictory arguments raise InvalidRequestError here; all other errors are raised while
+    reading.
     """
     return StreamResult(Run(plan_of("stream", model, prompt, settings), live=True))

@@ -1,11 +1,11 @@
-"""Tools: what the model may call, and what runs when it does.
+"""Tools that the model can call, and the functions that run for them.
 
     @tool
     async def get_weather(city: Annotated[str, "such as Paris"]) -> str:
         "The current weather in a city."
         ...
 
-A tool without `execute` is passive: its calls come back to the caller.
+A tool without `execute` is passive: its calls are returned to the caller.
 """
 
 from collections.abc import Awaitable, Callable
@@ -43,11 +43,11 @@ _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
 
 NeedsApproval: TypeAlias = Union[bool, Callable[[JsonObject], Union[bool, Awaitable[bool]]]]
-"""Whether a call must be approved before its tool runs; a function decides by the arguments."""
+"""Whether a call must be approved before it is run; a function of the arguments can decide."""
 
 
-class ToolFailure(Exception):  # noqa: N818  (a tool's outcome, which ends no call)
-    """What a tool raises to tell the model that it failed, and why."""
+class ToolFailure(Exception):  # noqa: N818  (a result for the model)
+    """Raised by a tool to send an error message to the model as its result."""
 
 
 def _parameters(schema: JsonObject | None) -> JsonObject:
@@ -56,19 +56,19 @@ def _parameters(schema: JsonObject | None) -> JsonObject:
 
 def _more_than_0(_tool: object, _attribute: object, seconds: float | None) -> None:
     if seconds is not None and not seconds > 0:
-        raise ConfigurationError(f"a tool's timeout must be more than 0 seconds, not {seconds}")
+        raise ConfigurationError(f"a tool's timeout must be greater than 0 seconds, not {seconds}")
 
 
 @frozen
 class Tool(Generic[_P, _R_co]):
-    """A function the model may call. Your own code calls it as before: `get_weather("Paris")`.
+    """A function that the model may call. Code can still call it: `get_weather("Paris")`.
 
     `parameters` is a JSON Schema whose root is an object; None means no parameters.
-    `execute` gets the arguments by keyword, or as one dict if it has a single parameter of
-    another name, and, by name, whatever it asks for of `messages`, `abort_signal`,
-    `tool_call_id` and `context`. It returns text, anything that can be written as JSON
-    (dataclasses, attrs classes, pydantic models, dates, decimals, ...), or content parts;
-    it raises ToolFailure to tell the model what went wrong. Plain functions run in threads.
+    `execute` receives the arguments by keyword, or as one dict if it has a single parameter of
+    another name. Parameters named `messages`, `abort_signal`, `tool_call_id` and `context` are
+    filled by the tool loop. It returns text, a value that can be written as JSON (dataclasses,
+    attrs classes, pydantic models, dates, decimals, ...), or content parts, and raises ToolFailure
+    to send an error message to the model. Functions that are not async run in threads.
     """
 
     name: str = field(converter=check_tool_name)
@@ -76,16 +76,16 @@ class Tool(Generic[_P, _R_co]):
     parameters: JsonObject = field(default=None, converter=_parameters)
     execute: Callable[_P, _R_co] | None = None
     timeout: float | None = field(default=None, kw_only=True, validator=_more_than_0)
-    """Seconds that one run may take; None leaves it to `Timeouts.tool`."""
+    """The time limit of one call in seconds; None uses `Timeouts.tool`."""
     needs_approval: NeedsApproval = field(default=False, kw_only=True)
-    """Whether a call waits for `approvals`; the run ends with it pending."""
+    """Whether a call must be approved: the run ends with it pending, until `approvals` has it."""
     strict: bool | None = field(default=None, kw_only=True)
-    """Whether the provider is to hold the model to the schema."""
+    """Whether the provider enforces the schema; None uses its default."""
     output: object = field(default=None, kw_only=True)
-    """The type or JSON Schema of its results, which they are checked against; None takes the
-    function's return annotation, if it has one that JSON can express."""
+    """The type or JSON Schema that results must match; None uses the function's return annotation,
+    if JSON can represent it."""
     handler: Handler | None = field(default=None, kw_only=True, repr=False, eq=False)
-    """How `execute` is called; found from its signature."""
+    """How `execute` is called, by its signature."""
 
     def __attrs_post_init__(self) -> None:
         if self.execute is None:
@@ -93,7 +93,7 @@ class Tool(Generic[_P, _R_co]):
             return
         if not callable(self.execute):
             kind = type(self.execute).__name__
-            message = f"execute of the tool {self.name!r} is a {kind}, not a function"
+            message = f"execute of the tool {self.name!r} must be a function, not a {kind}"
             raise ConfigurationError(message)
         handler = self.handler
         if handler is None or handler.function is not self.execute:
@@ -103,14 +103,14 @@ class Tool(Generic[_P, _R_co]):
         object.__setattr__(self, "handler", handler)
 
     def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R_co:
-        """Call the function itself: nothing is validated or converted."""
+        """Call the function without validation or conversion."""
         if self.execute is None:
             raise ConfigurationError(f"the tool {self.name!r} has no function to call")
         return self.execute(*args, **kwargs)
 
     @property
     def definition(self) -> ToolDefinition:
-        """The tool as a request has it."""
+        """The tool's definition for a request."""
         return ToolDefinition(self.name, self.description, self.parameters, strict=self.strict)
 
 
@@ -141,19 +141,19 @@ def tool(
     strict: bool | None = None,
     output: object = None,
 ) -> Tool[..., Any] | Callable[[Callable[_Arguments, _Result]], Tool[_Arguments, _Result]]:
-    """Make a function a `Tool`, with its name, docstring, annotations and defaults.
+    """Make a `Tool` of a function, from its name, docstring, annotations and defaults.
 
     The docstring's first paragraph is the description; `Annotated[type, "text"]` describes
     a parameter, and so does a Google-style `Args:` section. Arguments are converted to the
     annotated types: dataclasses, attrs classes, enums, typed dicts, pydantic models. Results
-    are checked against the return annotation, or *output*. ConfigurationError for a signature
-    that a model cannot fill.
+    are checked against the return annotation, or *output*. Raises ConfigurationError for
+    parameters that a model cannot fill.
     """
 
-    def made(function: Callable[..., Any]) -> Tool[..., Any]:
+    def make(function: Callable[..., Any]) -> Tool[..., Any]:
         handler, parameters = typed_handler(function)
         if name is None and name_of(function) == "<lambda>":
-            raise ConfigurationError("a lambda has no name: give it one by tool(name=...)")
+            raise ConfigurationError("a lambda has no name: set one with tool(name=...)")
         return Tool(
             name or name_of(function),
             summary_of(function.__doc__) if description is None else description,
@@ -167,5 +167,5 @@ def tool(
         )
 
     if function is not None:
-        return made(function)
-    return cast("Callable[[Callable[_Arguments, _Result]], Tool[_Arguments, _Result]]", made)
+        return make(function)
+    return cast("Callable[[Callable[_Arguments, _Result]], Tool[_Arguments, _Result]]", make)

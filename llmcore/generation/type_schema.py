@@ -1,8 +1,8 @@
-"""From Python types to JSON Schema, and from JSON to values of those types.
+"""Converts Python types to JSON Schema, and JSON to values of those types.
 
-By msgspec, which knows the built-in types, `Literal`, enums, `TypedDict`, dataclasses, attrs
-classes and its own structs in one pass each way. Pydantic models are taken by their own
-methods; pydantic itself is never imported.
+Uses msgspec, which supports the built-in types, `Literal`, enums, `TypedDict`, dataclasses, attrs
+classes and its own structs. Pydantic models are converted by their own methods; pydantic is never
+imported.
 """
 
 from collections.abc import Mapping
@@ -20,9 +20,9 @@ _REFERENCE = "#/$defs/{name}"
 
 
 def schema_of(type_: Any) -> JsonObject:
-    """Return the JSON Schema of *type_*, whatever it refers to in `$defs`.
+    """Return the JSON Schema of *type_*, with the schemas that it references in `$defs`.
 
-    The root is written out, not referred to. ConfigurationError if JSON has no such type.
+    The root is not a reference. Raises ConfigurationError if JSON cannot represent the type.
     """
     definitions: dict[str, Any] = {}
 
@@ -38,13 +38,13 @@ def schema_of(type_: Any) -> JsonObject:
             [type_], schema_hook=hook, ref_template=_REFERENCE
         )
     except (TypeError, RecursionError) as error:
-        message = f"no JSON Schema can be made of {type_!r}: {error}"
+        message = f"{type_!r} has no JSON Schema: {error}"
         raise ConfigurationError(message, cause=error) from error
     return _rooted(root, {**definitions, **components})
 
 
 def _rooted(root: dict[str, Any], definitions: dict[str, Any]) -> JsonObject:
-    """Return *root* as an object of its own, with those of *definitions* that it needs."""
+    """Return *root* without a reference at its root, with the *definitions* that it needs."""
     name = root.get("$ref", "").removeprefix("#/$defs/")
     if name in definitions:
         root = dict(definitions[name])
@@ -54,10 +54,10 @@ def _rooted(root: dict[str, Any], definitions: dict[str, Any]) -> JsonObject:
 
 
 def converted(value: JsonValue, type_: type[_T]) -> _T:
-    """Return the value of *type_* that *value* spells; ValueError, naming the path, if none.
+    """Return the JSON *value* converted to *type_*; ValueError with the path if impossible.
 
-    A whole number may be written with a decimal point, as JSON Schema has it; the keys of
-    objects, which JSON writes as text, are converted to the annotated type.
+    Integers may be written with a decimal point, as in JSON Schema. Keys of objects are converted
+    from text to the annotated type.
     """
     try:
         return msgspec.convert(value, type_, str_keys=True, dec_hook=_from_json)
@@ -66,7 +66,7 @@ def converted(value: JsonValue, type_: type[_T]) -> _T:
 
 
 def is_instance(value: object, type_: Any) -> bool:
-    """Return whether *value* is of *type_* already, as far as type arguments and fields go."""
+    """Return whether *value* is already of *type_*, including type arguments and fields."""
     try:
         if isinstance(type_, type) and isinstance(value, type_):
             return True
@@ -77,7 +77,7 @@ def is_instance(value: object, type_: Any) -> bool:
 
 
 def to_plain(value: object) -> object:
-    """Return *value* as dicts, lists and scalars; TypeError for what has no such form."""
+    """Return *value* as dicts, lists and scalars; TypeError if it has no such form."""
     return msgspec.to_builtins(value, str_keys=True, enc_hook=_to_json)
 
 

@@ -124,7 +124,7 @@ def test_a_schema_that_cannot_be_used_says_so(property_: dict[str, Any]) -> None
     """Nothing is fetched."""
     made = Tool("t", "", {"type": "object", "properties": {"a": property_}})
 
-    with pytest.raises(ConfigurationError, match="no valid JSON Schema"):
+    with pytest.raises(ConfigurationError, match="not a valid JSON Schema"):
         checked_arguments(made, call({}))
 
 

@@ -127,8 +127,8 @@ async def test_a_conversation_goes_on() -> None:
         ({}, "prompt or messages"),
         ({"prompt": "Hi", "max_tool_rounds": -1}, "max_tool_rounds"),
         ({"prompt": "Hi", "tool_errors": "ignore"}, "tool_errors"),
-        ({"prompt": "Hi", "tools": [look, look]}, "two tools are called look"),
-        ({"prompt": "Hi", "tools": ["look"]}, "tools are"),
+        ({"prompt": "Hi", "tools": [look, look]}, "two tools have the same name: look"),
+        ({"prompt": "Hi", "tools": ["look"]}, "tools must be"),
         ({"prompt": "Hi", "max_retries": 1, "retry_policy": RetryPolicy()}, "max_retries"),
         ({"prompt": "Hi", "max_retries": -1}, "max_retries"),
         ({"prompt": "Hi", "timeout": 0}, "total"),
@@ -457,7 +457,7 @@ async def test_a_function_of_ones_own_may_raise() -> None:
     with pytest.raises(KeyError, match="mine"):
         await generate(MODEL, "Hi", prepare_step=break_, client=client)
     changes: Any = lambda _: {"model": "m-2"}  # noqa: E731  (no NextStep)
-    with pytest.raises(InvalidRequestError, match=r"change it by evolve\(step"):
+    with pytest.raises(InvalidRequestError, match=r"change it with evolve\(step"):
         await generate(MODEL, "Hi", prepare_step=changes, client=client)
 
 
@@ -600,7 +600,7 @@ async def test_events_that_make_no_response_are_an_error() -> None:
     """A stream may finish and still not add up."""
     begun, ended = step(reason="stop", note="1")[:2], step(reason="stop", note="1")[2:]
     client, _ = answered([*begun, TextDelta("t", "x"), *ended])
-    with pytest.raises(StreamError, match="out of place"):
+    with pytest.raises(StreamError, match="out of order"):
         await generate(MODEL, "Hi", client=client)
 
 

@@ -163,7 +163,7 @@ def test_a_timeout_is_more_than_nothing(timeout: float) -> None:
 
 def test_execute_is_a_function() -> None:
     """A result instead of a function is a mistake."""
-    with pytest.raises(ConfigurationError, match="not a function"):
+    with pytest.raises(ConfigurationError, match="must be a function"):
         Tool("a", "", None, "sunny")  # type: ignore[arg-type]
 
 

@@ -165,7 +165,7 @@ async def test_a_result_that_does_not_fit_the_annotation_is_an_error_result(
     result = await result_of(returning(value, annotation))
 
     assert result.is_error
-    assert "does not fit its type" in str(result.content)
+    assert "does not match its type" in str(result.content)
     assert problem in str(result.content)
 
 
@@ -174,7 +174,7 @@ async def test_a_misfit_ends_the_run_where_errors_are_raised() -> None:
     tools = await run(returning("5", int), errors="raise")
 
     assert isinstance(tools.error, LLMError)
-    assert "does not fit its type" in tools.error.message
+    assert "does not match its type" in tools.error.message
 
 
 async def test_output_replaces_the_annotation() -> None:
@@ -261,7 +261,7 @@ async def test_an_exception_without_a_readable_message_is_an_error_result(
 
     result = await result_of(tool(fail))
     assert result.is_error
-    assert "cannot be read" in str(result.content)
+    assert "no readable message" in str(result.content)
 
     tools = await run(tool(fail), errors="raise")
     if isinstance(error, MuteError):
