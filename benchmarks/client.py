@@ -1,189 +1,191 @@
-"""The whole client over loopback against raw httpx and `json.loads` on the same bytes."""
+"""The client over both engines, beside raw httpx and raw aiohttp on the same bytes.
+
+Each row is one kind of answer in one protocol. The columns are ratios of the CPU time of this
+process to that of raw httpx with the standard library's JSON, the least of several interleaved
+rounds; `again` is that same raw client a second time, which shows how far noise goes. The last
+column is llmcore over aiohttp against raw aiohttp with orjson. The row `first delta` is time on the
+clock, the median.
+"""
 
 import asyncio
 import gc
-import json
-import resource
+import statistics
 import time
-import warnings
 from collections.abc import Awaitable, Callable, Mapping
-from functools import cache
-from importlib import import_module
+from contextlib import AsyncExitStack
+from functools import cache, partial
+from typing import Final
 
+import aiohttp
 import httpx
 
+from benchmarks import raw
 from benchmarks.server import running
+from benchmarks.wire import PROTOCOLS
 from llmcore import Client, Endpoint, Framing, Model, OpenAICompatible, Route, request
-from llmcore.protocols import bedrock_converse
+from llmcore.client.http.options import HttpOptions
+from llmcore.protocols.registry import protocol_by_id
+from llmcore.schema.events import TextDelta
 
-ROUNDS = 5
+_PROTOCOL_IDS: Final = {
+    "responses": "openai-responses",
+    "messages": "anthropic-messages",
+    "gemini": "gemini",
+    "converse": "bedrock-converse",
+}
+GROWTH: Final = (1_000, 10_000, 50_000)
+STREAMS: Final = 200
 
-SHAPES = (
-    (8, "8/write", (1_000, 10_000, 50_000)),
-    (1, "1/write", (1_000, 10_000)),
-    (0, "one a read", (1_000,)),
-)
-"""How streams are written: the server's number, its name, and of how many events."""
-
-Variant = Callable[[str], Awaitable[int]]
-"""Reads one stream at a URL and returns how many events it saw."""
-
-
-async def raw_frames(url: str, http: httpx.AsyncClient) -> int:
-    """Read AWS frames with httpx, slices and the standard library's JSON; no CRC is checked."""
-    seen = 0
-    async with http.stream("POST", url + "/raw", json={"stream": True}) as response:
-        rest = b""
-        async for data in response.aiter_raw():
-            rest += data
-            while len(rest) >= 12 and len(rest) >= (total := int.from_bytes(rest[:4])):
-                headers = int.from_bytes(rest[4:8])
-                json.loads(rest[12 + headers : total - 4])
-                rest = rest[total:]
-                seen += 1
-    return seen
-
-
-async def raw_httpx(url: str, http: httpx.AsyncClient) -> int:
-    """Read with httpx, a hand-written split and the standard library's JSON."""
-    if "/converse/" in url:
-        return await raw_frames(url, http)
-    seen = 0
-    end = b"\r\n\r\n" if "/gemini/" in url else b"\n\n"
-    async with http.stream("POST", url + "/raw", json={"stream": True}) as response:
-        rest = b""
-        async for data in response.aiter_raw():
-            *blocks, rest = (rest + data).split(end)
-            for block in blocks:
-                payload = block.partition(b"data: ")[2]
-                if payload != b"[DONE]":
-                    json.loads(payload)
-                    seen += 1
-    return seen
+Measure = Callable[[raw.Reader, str], Awaitable[float]]
+"""Reads answers at a URL and returns the seconds of one."""
 
 
 @cache
 def model_at(url: str) -> Model:
-    """Return a model at *url*, by the protocol that its path names."""
-    if "/converse/" in url:
-        return Route.make(
-            id="bedrock",
-            provider="x",
-            protocol=bedrock_converse.protocol,
-            endpoint=Endpoint.path("/stream", base_url=url),
-            framing=Framing.aws_event_stream(),
-        ).model("m")
-    for name in ("openai_responses", "anthropic_messages", "gemini"):
-        if f"/{name.rpartition('_')[2]}/" in url:
-            protocol = import_module(f"llmcore.protocols.{name}").protocol
-            endpoint = Endpoint.path("/stream", base_url=url)
-            return Route.make(id=name, provider="x", protocol=protocol, endpoint=endpoint).model(
-                "m"
-            )
-    return OpenAICompatible.configure(name="bench", base_url=url, api_key="k").model("m")
+    """Return a model at *url*, whose path names the protocol."""
+    name = url.split("/")[3]
+    if name == "chat":
+        return OpenAICompatible.configure(name="bench", base_url=url, api_key="k").model("m")
+    framing = Framing.aws_event_stream() if name == "converse" else Framing.sse()
+    return Route.make(
+        id=name,
+        provider="x",
+        protocol=protocol_by_id(_PROTOCOL_IDS[name]),
+        endpoint=Endpoint.path("/answer", base_url=url),
+        framing=framing,
+    ).model("m")
 
 
-async def ours(url: str, client: Client) -> int:
-    """Read typed events with our client. A program configures its models once."""
-    seen = 0
-    async with client.stream(request(model=model_at(url), prompt="x")) as stream:
-        async for _event in stream:
-            seen += 1
-    return seen
+def over_llmcore(client: Client) -> raw.Reader:
+    """Return a reader of typed events. A program configures its models once."""
+
+    async def read(url: str, first: Callable[[], object] | None = None) -> int:
+        seen = 0
+        question = request(model=model_at(url), prompt="x")
+        if "/plain/" in url:
+            (await client.generate(question)).unwrap()
+            return 1
+        async with client.stream(question) as stream:
+            async for event in stream:
+                seen += 1
+                if first is not None and type(event) is TextDelta:
+                    first()
+                    first = None
+        return seen
+
+    return read
 
 
-async def measure(
-    variants: Mapping[str, Variant], url: str, rounds: int, *, in_a_row: int = 1
+async def cpu_time(read: raw.Reader, url: str, *, in_a_row: int) -> float:
+    """Return the CPU seconds of one answer; several are read in a row."""
+    started = time.thread_time()
+    for _ in range(in_a_row):
+        await read(url)
+    return (time.thread_time() - started) / in_a_row
+
+
+async def first_delta(read: raw.Reader, url: str) -> float:
+    """Return the median of the seconds from the request to the first delta."""
+    waited = []
+    for _ in range(40):
+        started = time.perf_counter()
+        await read(url, lambda: waited.append(time.perf_counter() - started))  # noqa: B023
+    return statistics.median(waited)
+
+
+async def at_once(read: raw.Reader, url: str) -> float:
+    """Return the CPU seconds of one of many streams at once."""
+    started = time.thread_time()
+    await asyncio.gather(*(read(url) for _ in range(STREAMS)))
+    return (time.thread_time() - started) / STREAMS
+
+
+ROWS: Final[Mapping[str, tuple[str, Measure, int]]] = {
+    "bulk, 8 a write": ("text/1000/8", partial(cpu_time, in_a_row=3), 7),
+    "reasoning, 8 a write": ("reasoning/1000/8", partial(cpu_time, in_a_row=3), 5),
+    "all in one write": ("text/1000/all", partial(cpu_time, in_a_row=3), 7),
+    "tools, 5 x 200": ("tools/1000/8", partial(cpu_time, in_a_row=3), 7),
+    "paced, one a read": ("text/300/0", partial(cpu_time, in_a_row=1), 3),
+    "plain, 2 kB": ("plain/2000", partial(cpu_time, in_a_row=50), 7),
+    "first delta (wall)": ("text/10/all", first_delta, 5),
+    f"{STREAMS} at once": ("text/100/8", at_once, 3),
+}
+"""The path of the answer, how it is measured, in how many rounds."""
+
+
+async def measured(
+    readers: Mapping[str, raw.Reader], url: str, measure: Measure, rounds: int
 ) -> dict[str, float]:
-    """Return the least CPU seconds of each variant; of short streams, several are read in a row."""
-    best = dict.fromkeys(variants, float("inf"))
+    """Return the least seconds of each reader, measured in turn."""
+    best = dict.fromkeys(readers, float("inf"))
     for _ in range(rounds):
-        for name, variant in variants.items():
+        for name, read in readers.items():
             gc.collect()
             gc.disable()
-            started = time.thread_time()
-            for _ in range(in_a_row):
-                await variant(url)
-            best[name] = min(best[name], (time.thread_time() - started) / in_a_row)
+            best[name] = min(best[name], await measure(read, url))
             gc.enable()
     return best
 
 
-async def plain_raw(url: str, http: httpx.AsyncClient) -> int:
-    """Make 50 plain requests with httpx."""
-    for _ in range(50):
-        response = await http.post(url + "/chat/completions", json={"model": "m"})
-        json.loads(response.content)
-    return 50
+async def all_readers(stack: AsyncExitStack) -> dict[str, raw.Reader]:
+    """Return the raw clients and llmcore over both engines, by name."""
+    http = await stack.enter_async_context(httpx.AsyncClient())
+    session = await stack.enter_async_context(aiohttp.ClientSession())
+    readers = dict(raw.readers(http, session))
+    for engine in ("httpx", "aiohttp"):
+        client = Client(http=HttpOptions(engine=engine))
+        readers[f"llmcore {engine}"] = over_llmcore(await stack.enter_async_context(client))
+    return readers
 
 
-async def plain_ours(url: str, client: Client) -> int:
-    """Make 50 plain requests with our client."""
-    model = OpenAICompatible.configure(name="bench", base_url=url, api_key="k").model("m")
-    for _ in range(50):
-        (await client.generate(request(model=model, prompt="x"))).unwrap()
-    return 50
+async def rows(readers: Mapping[str, raw.Reader], url: str, names: list[str]) -> None:
+    """Print the table."""
+    heads = "".join(f"{name:>16}" for name in list(readers)[1:])
+    print(f"{'ratios to raw httpx + json':34}{'us':>8}{heads}{'to raw aiohttp':>16}")
+    for row, (path, measure, rounds) in ROWS.items():
+        if names and not any(row.startswith(name) for name in names):
+            continue
+        for protocol in PROTOCOLS:
+            where = f"{url}/{protocol}/{path}"
+            for read in readers.values():
+                await read(where)
+            best = await measured(readers, where, measure, rounds)
+            base, *others = best.values()
+            cells = "".join(f"{other / base:16.2f}" for other in others)
+            fast = best["llmcore aiohttp"] / best["aiohttp orjson"]
+            print(f"{row:23}{protocol:11}{base * 1e6:8.0f}{cells}{fast:16.2f}", flush=True)
 
 
-async def many(url: str, variant: Variant, count: int) -> float:
-    """Run *count* streams at once; return the CPU seconds."""
-    started = time.thread_time()
-    await asyncio.gather(*(variant(url) for _ in range(count)))
-    return time.thread_time() - started
+async def growth(readers: Mapping[str, raw.Reader], url: str) -> None:
+    """Print the microseconds per event of longer and longer streams."""
+    print(f"\n{'us per event, of events:':34}" + "".join(f"{count:>10}" for count in GROWTH))
+    for name in ("llmcore httpx", "llmcore aiohttp"):
+        for protocol in PROTOCOLS:
+            cells = []
+            for count in GROWTH:
+                where = f"{url}/{protocol}/text/{count}/8"
+                measure = partial(cpu_time, in_a_row=1)
+                best = await measured({name: readers[name]}, where, measure, 3)
+                cells.append(best[name] / count * 1e6)
+            print(f"{name:23}{protocol:11}" + "".join(f"{cell:10.2f}" for cell in cells))
 
 
-async def run(url: str) -> None:
-    """Print the tables."""
-    from httpx_aiohttp import AiohttpTransport
-
-    warnings.simplefilter("ignore", DeprecationWarning)
-    async with (
-        httpx.AsyncClient() as http,
-        Client() as client,
-        httpx.AsyncClient(transport=AiohttpTransport()) as aio,
-        Client(http=aio) as over_aiohttp,
-    ):
-        variants: dict[str, Variant] = {
-            "raw httpx": lambda where: raw_httpx(where, http),
-            "llmcore": lambda where: ours(where, client),
-            "llmcore over aiohttp": lambda where: ours(where, over_aiohttp),
-        }
-        await measure(variants, f"{url}/text/1000/8", 1)
-        columns = f"{'raw httpx':>12} {'llmcore':>9} {'ratio':>6} {'aiohttp':>9} {'ratio':>6}"
-        print(f"{'stream':34} {columns}   (microseconds of CPU per event)")
-        for kind in ("text", "tools", "responses", "messages", "gemini", "converse"):
-            for per_write, how, counts in SHAPES:
-                for count in counts:
-                    if count == 50_000 and kind not in ("text", "tools"):
-                        continue
-                    best = await measure(
-                        variants,
-                        f"{url}/{kind}/{count}/{per_write}",
-                        ROUNDS if count < 50_000 else 2,
-                        in_a_row=5 if count == 1_000 and per_write else 1,
-                    )
-                    row = [best[name] / count * 1e6 for name in variants]
-                    name = f"{kind}, {count} events, {how}"
-                    print(
-                        f"{name:34} {row[0]:12.1f} {row[1]:9.1f} {row[1] / row[0]:6.2f}"
-                        f" {row[2]:9.1f} {row[2] / row[0]:6.2f}"
-                    )
-        plain = {
-            "raw": lambda where: plain_raw(where, http),
-            "ours": lambda where: plain_ours(where, client),
-        }
-        best = await measure(plain, f"{url}/plain/2000", ROUNDS)
-        print(f"\nplain request: {best['ours'] / best['raw']:.2f} of raw httpx")
-        streams = f"{url}/text/100/8"
-        theirs = min([await many(streams, variants["raw httpx"], 200) for _ in range(3)])
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        mine = min([await many(streams, variants["llmcore"], 200) for _ in range(3)])
-        after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        memory = f"{after / 1024:.0f} MB (+{(after - before) / 1024:.0f} MB)"
-        print(f"200 streams at once: {mine / theirs:.2f} of raw httpx, peak memory {memory}")
+async def run(url: str, names: list[str]) -> None:
+    """Print the tables; with *names*, only those rows."""
+    async with AsyncExitStack() as stack:
+        readers = await all_readers(stack)
+        await rows(readers, url, names)
+        if not names:
+            await growth(readers, url)
 
 
-def main() -> None:
+def main(names: list[str] | None = None) -> None:
     """Run the benchmark."""
     with running() as url:
-        asyncio.run(run(url))
+        asyncio.run(run(url, names or []))
+
+
+if __name__ == "__main__":
+    import sys
+
+    main(sys.argv[1:])

@@ -23,7 +23,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "storage": {"schema", "storage"},
     "sessions": {"schema", "folds", "storage", "sessions"},
     "fronts": {"schema", "folds", "protocols", "fronts"},
-    "testing": {*LAYERS[: LAYERS.index("client") + 1], "fronts", "testing"},
+    "testing": {*LAYERS[: LAYERS.index("client") + 1], "fronts", "sync", "testing"},
     "bridge": {*LAYERS, "catalog", "sessions", "storage", "fronts", "bridge"},
     "cli": {*LAYERS, "catalog", "sessions", "fronts", "bridge", "testing", "cli"},
 }

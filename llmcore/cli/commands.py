@@ -3,7 +3,7 @@
 import argparse
 
 from llmcore.cli import ask, local, login, models, prepare, providers, sessions
-from llmcore.version import VERSION
+from llmcore.cli.program import ShowVersion
 
 
 def parser() -> argparse.ArgumentParser:
@@ -11,7 +11,7 @@ def parser() -> argparse.ArgumentParser:
     parser_ = argparse.ArgumentParser(
         prog="llmcore", description="Ask any LLM provider through one functional core."
     )
-    parser_.add_argument("--version", action="version", version=f"llmcore {VERSION}")
+    parser_.add_argument("--version", action=ShowVersion)
     commands = parser_.add_subparsers(required=True, metavar="COMMAND")
     for command in (ask, prepare, providers, models, login, local, sessions):
         command.add_parser(commands)

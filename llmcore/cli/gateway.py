@@ -27,11 +27,10 @@ from llmcore.cli.gateway_clients import (
     instructions,
     variables,
 )
-from llmcore.cli.program import json_output, json_text
+from llmcore.cli.program import ShowVersion, json_output, json_text
 from llmcore.client.transport import Transport
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError
 from llmcore.schema.json import JsonObject
-from llmcore.version import VERSION
 
 if TYPE_CHECKING:
     from llmcore.bridge.api import Caller
@@ -46,7 +45,7 @@ def parser() -> argparse.ArgumentParser:
     parser_ = argparse.ArgumentParser(
         prog="openbridge", description="Any client of an LLM API in front of any provider."
     )
-    parser_.add_argument("--version", action="version", version=f"openbridge {VERSION}")
+    parser_.add_argument("--version", action=ShowVersion)
     commands = parser_.add_subparsers(required=True, metavar="COMMAND")
     serve = commands.add_parser("serve", help="run the gateway until a signal stops it")
     serve.add_argument("--host", help="the address to listen on (OPENBRIDGE_HOST)")

@@ -17,6 +17,7 @@ from typing import Final, TextIO
 
 from llmcore.schema import errors
 from llmcore.sessions.contract.errors import ContractError
+from llmcore.version import VERSION
 
 INTERRUPTED: Final = 130
 """The exit code that shells report for a program ended by Ctrl-C."""
@@ -101,6 +102,22 @@ def _open_streams() -> None:
 def _discard_output() -> None:
     """Redirect stdout to the null device, so that buffered output is not written at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+class ShowVersion(argparse.Action):
+    """The option `--version`: print the program's version and its HTTP engine, and exit."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str) -> None:
+        text = "show the program's version and its HTTP engine, and exit"
+        super().__init__(option_strings, dest, nargs=0, default=argparse.SUPPRESS, help=text)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_parsed: object) -> None:
+        """Print, and exit."""
+        from llmcore.client.http.options import HttpOptions, with_version  # loads ssl
+
+        engine = with_version(HttpOptions().engine_on("asyncio"))
+        say(f"{parser.prog} {VERSION} (HTTP by {engine})")
+        parser.exit()
 
 
 # -- text

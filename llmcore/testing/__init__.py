@@ -9,6 +9,7 @@ In reading order:
   out of them
 - `player` serves them (WebSockets by `socket_player`), `request_diff` says how a request differs
   from the recorded one
+- `httpx_transport`: all three as transports of httpx and httpx2, for other SDKs
 - `recorded`: from the bytes of a response to its events or an LLMResponse, without a client
 - `fronts`: native requests read, and answers written, in the form of an API that clients speak
 - `prefix`: the proof that each turn's request begins with the one before it

@@ -17,6 +17,7 @@ from llmcore.testing.cassette import (
     RecordedResponse,
     WebSocketInteraction,
 )
+from llmcore.testing.httpx_transport import HttpxCompatible
 from llmcore.testing.request_diff import difference, same, similarity
 from llmcore.testing.socket_player import PlayedSocket
 
@@ -33,8 +34,10 @@ class CassetteMismatchError(AssertionError):
     """
 
 
-class Player:
+class Player(HttpxCompatible):
     """A transport over a cassette: the Nth request gets the Nth response.
+
+    Of llmcore's own client, and of those of httpx and httpx2.
 
     - `realtime`: wait as long as the provider took; otherwise everything comes at once. In
       both cases in the pieces it was delivered in.

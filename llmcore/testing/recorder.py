@@ -33,12 +33,15 @@ from llmcore.testing.cassette import (
     RecordedResponse,
 )
 from llmcore.testing.cassette_file import save
+from llmcore.testing.httpx_transport import HttpxCompatible
 from llmcore.testing.recorded_headers import response_headers
 from llmcore.testing.socket_recorder import RecordedSocket, SocketTrack
 
 
-class Recorder:
+class Recorder(HttpxCompatible):
     """A transport that passes everything on to *inner* and keeps what went by.
+
+    Of llmcore's own client, and of those of httpx and httpx2.
 
     Callers see each piece as soon as it comes. Requests stand in the order in which they
     were sent, also if they overlap. Headers that identify the sender are left out.

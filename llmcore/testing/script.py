@@ -15,6 +15,7 @@ from llmcore.routes.http_request import HttpRequest
 from llmcore.routes.transport import Timeouts
 from llmcore.schema import json
 from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.testing.httpx_transport import HttpxCompatible
 
 Piece: TypeAlias = Union[bytes, str, BaseException, tuple[Union[bytes, str], float]]
 """A chunk; one with the milliseconds to wait before it; or what breaks the body off."""
@@ -43,8 +44,8 @@ def scripted(*responses: Response) -> "ScriptedTransport":
     return ScriptedTransport(responses)
 
 
-class ScriptedTransport:
-    """Gives its responses to whatever requests come."""
+class ScriptedTransport(HttpxCompatible):
+    """Gives its responses to whatever requests come, of llmcore, httpx and httpx2."""
 
     def __init__(self, responses: Iterable[Response]) -> None:
         self._responses = list(responses)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,8 @@ from llmcore.cli.program import EXIT_CODES, exit_code, explain
 from llmcore.client.client import Client
 from llmcore.routes.openai_compatible import OpenAICompatible
 from llmcore.schema.errors import AbortError, RateLimitError, error_types
+from llmcore.version import VERSION
+from tests.support.programs.packages import without
 from tests.support.servers.loopback import (
     Answer,
     Loopback,
@@ -413,10 +416,16 @@ def test_explanations_say_when_to_come_back() -> None:
     assert "r-1" in text
 
 
-def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    """`--version` names the program and its version."""
+@pytest.mark.parametrize("engine", ["aiohttp", "httpx"])
+def test_version_names_program_version_and_http_engine(
+    engine: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The engine is the one that requests go over by default."""
+    if engine == "httpx":
+        without(monkeypatch, "aiohttp")
     with pytest.raises(SystemExit) as ended:
         main(["--version"])
 
     assert ended.value.code == 0
-    assert capsys.readouterr().out.startswith("llmcore ")
+    shown = f"llmcore {VERSION} (HTTP by {engine} {version(engine)})\n"
+    assert capsys.readouterr().out == shown

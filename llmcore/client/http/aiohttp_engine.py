@@ -23,6 +23,7 @@ from llmcore.client.http.errors import translate
 from llmcore.client.http.wire import joined_headers, wire_headers, wire_url
 from llmcore.routes.http_request import HttpRequest
 from llmcore.routes.transport import Timeouts
+from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import NetworkError, RequestTimeoutError
 
 if TYPE_CHECKING:
@@ -90,6 +91,8 @@ class AiohttpEngine:
 
 class AiohttpResponse:
     """A response of aiohttp."""
+
+    diagnostics: tuple[Diagnostic, ...] = ()
 
     def __init__(self, native: aiohttp.ClientResponse, request: HttpRequest) -> None:
         self._native = native

@@ -9,6 +9,7 @@ from typing import Final, Protocol
 
 from llmcore.routes.http_request import HttpRequest
 from llmcore.routes.transport import Timeouts
+from llmcore.schema.diagnostics import Diagnostic
 
 MAX_IDLE_CONNECTIONS: Final = 100
 """How many idle connections are kept for the next request."""
@@ -18,6 +19,9 @@ IDLE_SECONDS: Final = 5.0
 
 class HttpResponse(Protocol):
     """A response whose headers have come and whose body is still to be read."""
+
+    diagnostics: tuple[Diagnostic, ...]
+    """How it came, where that is asked for (`HttpOptions.debug`)."""
 
     @property
     def status(self) -> int:

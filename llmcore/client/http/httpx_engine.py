@@ -23,6 +23,7 @@ from llmcore.client.http.wire import joined_headers, wire_headers, wire_url
 from llmcore.client.loop_task import LoopTask
 from llmcore.routes.http_request import HttpRequest
 from llmcore.routes.transport import Timeouts
+from llmcore.schema.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
     import ssl
@@ -236,6 +237,8 @@ class GivenClient:
 
 class HttpxResponse:
     """A response of httpx, or of what has its interface."""
+
+    diagnostics: tuple[Diagnostic, ...] = ()
 
     def __init__(
         self, native: Any, request: HttpRequest, transport: PooledTransport | None = None

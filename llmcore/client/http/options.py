@@ -1,6 +1,7 @@
 """How the client's own HTTP connections are made: HTTP/2, proxies, certificates."""
 
 import functools
+import importlib.metadata
 import importlib.util
 import os
 import ssl
@@ -36,6 +37,8 @@ class HttpOptions:
     """Certificates of the authorities to trust (PEM), instead of the usual ones."""
     ssl_context: ssl.SSLContext | None = field(default=None, repr=False)
     """For all else, such as certificates of the client's own; instead of `ca_file`."""
+    debug: bool = False
+    """Whether each response has a Diagnostic, `http-engine`, that names the library it came by."""
 
     def __attrs_post_init__(self) -> None:
         if self.engine not in (None, "httpx", "aiohttp"):
@@ -73,6 +76,10 @@ class HttpOptions:
             return self.engine == "aiohttp" and not self.http2
         return not self.http2 and _installed("aiohttp")
 
+    def engine_on(self, library: str) -> Literal["httpx", "aiohttp"]:
+        """Return the engine for requests on *library*, asyncio or trio, that need no other one."""
+        return "aiohttp" if self.uses_aiohttp and library == "asyncio" else "httpx"
+
     def tls_context(self) -> ssl.SSLContext:
         """Return what TLS connections are made with. SSL_CERT_FILE and SSL_CERT_DIR count.
 
@@ -84,6 +91,11 @@ class HttpOptions:
             return shared_tls_context(self.ca_file, None, "ca_file", http2=self.http2)
         file, folder = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
         return shared_tls_context(file, folder, http2=self.http2)
+
+
+def with_version(package: str) -> str:
+    """Return the name of an installed package, with its version."""
+    return f"{package} {importlib.metadata.version(package)}"
 
 
 def _installed(package: str) -> bool:

@@ -5,13 +5,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Union
 from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit, urlunsplit
 
 import sniffio
-from attrs import evolve
+from attrs import evolve, frozen
 
 from llmcore.client.http.engine import HttpEngine, HttpResponse
-from llmcore.client.http.options import HttpOptions
+from llmcore.client.http.options import HttpOptions, with_version
 from llmcore.client.pool import PerLoop
 from llmcore.routes.http_request import HttpRequest
 from llmcore.routes.transport import Timeouts
+from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import ConfigurationError, NetworkError
 
 if TYPE_CHECKING:
@@ -66,6 +67,20 @@ class HttpTransport:
         return Engines(self._options, self._socket)
 
 
+@frozen
+class _Way:
+    """How requests to one server are sent."""
+
+    engine: HttpEngine
+    proxy: str | None
+    diagnostics: tuple[Diagnostic, ...]
+
+
+def _engine_note(name: str, proxied: bool) -> Diagnostic:
+    message = f"HTTP by {with_version(name)}{', through a proxy' if proxied else ''}"
+    return Diagnostic("http-engine", "http", action="noted", message=message)
+
+
 class Engines:
     """The engines of one event loop, made when a request needs them."""
 
@@ -73,31 +88,35 @@ class Engines:
         options.check_extras()
         self._options = options
         self._socket = socket
-        self._fast = options.uses_aiohttp and sniffio.current_async_library() == "asyncio"
+        self._engine_name = options.engine_on(sniffio.current_async_library())
         self._made: dict[str, HttpEngine] = {}
-        self._routes: dict[tuple[str, str], tuple[HttpEngine, str | None]] = {}
-        """By scheme and authority of a URL: the engine, and the proxy or None."""
+        self._routes: dict[tuple[str, str], _Way] = {}
+        """By scheme and authority of a URL."""
 
     async def send(
         self, request: HttpRequest, timeouts: Timeouts, _proxy: str | None = None
     ) -> HttpResponse:
         """Send *request* over the engine for its server."""
         place = urlsplit(request.url)[:2]
-        route = self._routes.get(place)
-        if route is None:
-            route = self._routes[place] = self._route(request.url)
-        engine, proxy = route
-        return await engine.send(request, timeouts, proxy)
+        way = self._routes.get(place)
+        if way is None:
+            way = self._routes[place] = self._way(request.url)
+        response = await way.engine.send(request, timeouts, way.proxy)
+        if way.diagnostics:
+            response.diagnostics = way.diagnostics
+        return response
 
     async def aclose(self) -> None:
         """Close every connection."""
         for engine in self._made.values():
             await engine.aclose()
 
-    def _route(self, url: str) -> tuple[HttpEngine, str | None]:
+    def _way(self, url: str) -> "_Way":
         proxy = None if self._socket is not None else self._options.proxy_for(url)
-        fast = self._fast and (proxy is None or proxy.startswith("http:"))
-        return self._engine("aiohttp" if fast else "httpx"), proxy
+        direct = proxy is None or proxy.startswith("http:")
+        name = self._engine_name if direct else "httpx"
+        notes = (_engine_note(name, proxy is not None),) if self._options.debug else ()
+        return _Way(self._engine(name), proxy, notes)
 
     def _engine(self, name: str) -> HttpEngine:
         if name not in self._made:
@@ -118,15 +137,13 @@ class Engines:
 
 def checked_client(client: Any) -> HttpClient:
     """Return *client* if requests can be sent over it; ConfigurationError if not."""
-    methods = {
-        name: getattr(client, name, None)
-        for name in ("handle_async_request", "build_request", "send", "request")
-    }
-    if methods["handle_async_request"] is not None or _is_session(client):
-        return client  # type: ignore[no-any-return]
-    if methods["build_request"] is not None and inspect.iscoroutinefunction(methods["send"]):
-        return client  # type: ignore[no-any-return]
-    kind = type(client).__name__
+    if not isinstance(client, type):  # a class has the methods, too
+        if hasattr(client, "handle_async_request") or _is_session(client):
+            return client  # type: ignore[no-any-return]
+        send = getattr(client, "send", None)
+        if hasattr(client, "build_request") and inspect.iscoroutinefunction(send):
+            return client  # type: ignore[no-any-return]
+    kind = client.__name__ if isinstance(client, type) else type(client).__name__
     message = (
         f"http= takes HttpOptions, an httpx.AsyncClient, an asynchronous transport of httpx or an "
         f"aiohttp.ClientSession, not {kind}"

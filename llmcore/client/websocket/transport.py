@@ -227,7 +227,7 @@ class FallbackExchange:
 
     def __init__(self, inner: Exchange, diagnostics: tuple[Diagnostic, ...]) -> None:
         self._inner = inner
-        self.diagnostics = diagnostics
+        self.diagnostics = (*diagnostics, *getattr(inner, "diagnostics", ()))
         self.status = inner.status
         self.headers = inner.headers
 

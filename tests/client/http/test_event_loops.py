@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import warnings
+from collections.abc import Callable
 
 import anyio
 import pytest
@@ -13,6 +14,8 @@ import pytest
 from llmcore import Client, Finish, Model, OpenAICompatible, Success, request
 from llmcore.client.http.options import shared_tls_context
 from llmcore.client.pool import PerLoop
+from tests.client.http.conftest import Run
+from tests.support.programs.forked_child import in_child, needs_fork
 from tests.support.servers.loopback import Loopback, chat_handler, serve
 
 
@@ -24,13 +27,13 @@ async def ask(client: Client, model: Model) -> bool:
     return isinstance(await client.generate(request(model=model, prompt="Hi")), Success)
 
 
-def test_one_client_in_five_loops_one_after_the_other() -> None:
+def test_one_client_in_five_loops_one_after_the_other(run: Run) -> None:
     """A client outlives the loops it is used from; no socket is left open, no warning given."""
     with serve(chat_handler) as server, warnings.catch_warnings():
         warnings.simplefilter("error")
         client, model = Client(), model_at(server)
         for _ in range(5):
-            assert asyncio.run(ask(client, model))
+            assert run(ask(client, model))
             gc.collect()
         assert anyio.run(ask, client, model, backend="trio")
         gc.collect()
@@ -38,7 +41,7 @@ def test_one_client_in_five_loops_one_after_the_other() -> None:
         assert len(server.received) == 6
 
 
-def test_one_client_in_eight_threads_at_once() -> None:
+def test_one_client_in_eight_threads_at_once(run: Run) -> None:
     """Each thread's loop has a pool of its own; every request is sent exactly once."""
     with serve(chat_handler) as server:
         client, model = Client(), model_at(server)
@@ -47,7 +50,7 @@ def test_one_client_in_eight_threads_at_once() -> None:
         async def several() -> None:
             done.extend([await ask(client, model) for _ in range(5)])
 
-        threads = [threading.Thread(target=lambda: asyncio.run(several())) for _ in range(8)]
+        threads = [threading.Thread(target=lambda: run(several())) for _ in range(8)]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -78,22 +81,44 @@ def test_closed_loops_are_forgotten() -> None:
     assert len(pool) == 0
 
 
-@pytest.mark.parametrize("backend", ["asyncio", "trio"])
-def test_connections_are_reused_within_a_loop(backend: str) -> None:
+@pytest.mark.anyio
+async def test_connections_are_reused_within_a_loop() -> None:
     """Calls in a row need one connection, streamed or not."""
-
-    async def many(client: Client, model: Model) -> None:
-        async with client:
+    with serve(chat_handler) as server:
+        model = model_at(server)
+        async with Client() as client:
             for _ in range(3):
                 assert await ask(client, model)
                 async with client.stream(request(model=model, prompt="Hi")) as stream:
                     assert isinstance([event async for event in stream][-1], Finish)
 
-    with serve(chat_handler) as server:
-        anyio.run(many, Client(), model_at(server), backend=backend)
-
         assert server.connections == 1
         assert len(server.received) == 6
+
+
+@needs_fork
+def test_a_forked_child_has_connections_of_its_own(run: Run) -> None:
+    """The parent's stay the parent's, which goes on using them."""
+    with serve(chat_handler) as server:
+        client, model = Client(), model_at(server)
+
+        async def around_a_fork() -> tuple[bool, int, bool]:
+            before = await ask(client, model)
+            child = in_child(lambda: _in_a_thread(lambda: run(ask(client, model))))
+            return before, child, await ask(client, model)
+
+        assert run(around_a_fork()) == (True, 0, True)
+        assert len(server.received) == 3
+        assert server.connections == 2
+
+
+def _in_a_thread(work: Callable[[], bool]) -> bool:
+    """Return what *work* returns in a thread where no event loop runs."""
+    done: list[bool] = []
+    thread = threading.Thread(target=lambda: done.append(work()))
+    thread.start()
+    thread.join()
+    return done == [True]
 
 
 def test_all_clients_share_one_tls_context() -> None:
@@ -101,7 +126,7 @@ def test_all_clients_share_one_tls_context() -> None:
     assert shared_tls_context(None, None) is shared_tls_context(None, None)
 
 
-def test_a_client_can_be_closed_twice_and_used_again() -> None:
+def test_a_client_can_be_closed_twice_and_used_again(run: Run) -> None:
     """Closing frees the connections; the client itself stays usable."""
 
     async def use(client: Client, model: Model) -> None:
@@ -111,7 +136,7 @@ def test_a_client_can_be_closed_twice_and_used_again() -> None:
             await client.aclose()
 
     with serve(chat_handler) as server:
-        asyncio.run(use(Client(), model_at(server)))
+        run(use(Client(), model_at(server)))
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """One client used from event loops, threads and blocking code at the same time."""
 
-import asyncio
 import gc
 import logging
 import threading
@@ -9,13 +8,14 @@ import warnings
 import pytest
 
 from llmcore import Client, Model, OpenAICompatible, request, sync
+from tests.client.http.conftest import Run
 from tests.support.servers.loopback import chat_handler, serve
 
 CALLS = 4
 
 
 def test_loops_threads_and_blocking_code_share_a_client(
-    caplog: pytest.LogCaptureFixture,
+    caplog: pytest.LogCaptureFixture, run: Run
 ) -> None:
     """Every call is answered and sent exactly once; no warning is given, and nothing is logged."""
     with serve(chat_handler) as server, warnings.catch_warnings():
@@ -36,15 +36,15 @@ def test_loops_threads_and_blocking_code_share_a_client(
             blocking()
 
         work = [
-            *[lambda: asyncio.run(several(model))] * 4,
+            *[lambda: run(several(model))] * 4,
             *[blocking] * 2,
-            lambda: asyncio.run(from_inside_a_loop()),
+            lambda: run(from_inside_a_loop()),
         ]
         threads = [threading.Thread(target=one) for one in work]
         for thread in threads:
             thread.start()
         for _ in range(5):
-            asyncio.run(several(model))
+            run(several(model))
         for thread in threads:
             thread.join()
         sync.Client.of(client).close()

@@ -21,6 +21,7 @@ from tests.support.servers.tls_loopback import (
     Authority,
     Http2Loopback,
     Proxy,
+    SocksProxy,
     TlsLoopback,
     new_authority,
     proxy,
@@ -144,6 +145,30 @@ async def test_a_name_that_is_not_in_the_certificate(
     assert secure.received == []
 
 
+@pytest.mark.parametrize("given", [True, False])
+async def test_a_client_certificate_is_shown_to_a_server_that_asks_for_one(
+    authority: Authority, given: bool
+) -> None:
+    """From the caller's own context; without one, the server refuses."""
+    demanding = authority.server_context("http/1.1")
+    demanding.verify_mode = ssl.CERT_REQUIRED
+    demanding.load_verify_locations(str(authority.file))
+    own = authority.client_context()
+    if given:
+        authority.ca.issue_cert("client.example").configure_cert(own)
+    server = TlsLoopback(chat_handler, demanding)
+    try:
+        if given:
+            await both(HttpOptions(ssl_context=own), server.url)
+        else:
+            error = await refused(HttpOptions(ssl_context=own), server.url)
+            assert isinstance(error, NetworkError)
+    finally:
+        server.close()
+
+    assert len(server.received) == (2 if given else 0)
+
+
 @pytest.mark.parametrize("source", ["ca_file", "SSL_CERT_FILE"])
 async def test_certificates_that_are_not_there(
     source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -246,6 +271,46 @@ async def test_a_proxy_that_refuses(
     assert "407" in error.message
     assert "hidden" not in repr(error)
     assert secure.received == []
+
+
+@pytest.mark.parametrize("credentials", [None, ("ada", "s3cret")])
+@pytest.mark.parametrize("way", ["option", "ALL_PROXY"])
+async def test_requests_through_a_socks_proxy(
+    secure: TlsLoopback,
+    plain: Loopback,
+    authority: Authority,
+    way: str,
+    credentials: tuple[str, str] | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whichever engine is installed: what aiohttp cannot do goes over httpx."""
+    relay = SocksProxy(credentials)
+    ca = str(authority.file)
+    options = HttpOptions(ca_file=ca, proxy=relay.url if way == "option" else None)
+    if way != "option":
+        monkeypatch.setenv(way, relay.url)
+    try:
+        await both(options, secure.url)
+        await both(options, plain.url)
+    finally:
+        relay.close()
+
+    servers = [url.partition("://")[2] for url in (secure.url, plain.url)]
+    assert list(dict.fromkeys(relay.targets)) == [f"SOCKS {server}" for server in servers]
+    assert "s3cret" not in repr(options)
+
+
+async def test_a_socks_proxy_that_refuses_is_an_error_of_the_network(plain: Loopback) -> None:
+    """Its password is not in the error."""
+    relay = SocksProxy(("ada", "right"))
+    try:
+        error = await refused(HttpOptions(proxy=relay.url.replace("right", "hidden")), plain.url)
+    finally:
+        relay.close()
+
+    assert isinstance(error, NetworkError)
+    assert "hidden" not in repr(error)
+    assert plain.received == []
 
 
 @pytest.mark.parametrize("way", ["NO_PROXY", "option"])

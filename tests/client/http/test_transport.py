@@ -1,11 +1,8 @@
 """The HTTP transport: other clients, redirects, compression, certificates, proxies."""
 
 import gzip
-import warnings
 from collections.abc import Iterator
 
-import httpx
-import httpx2
 import pytest
 
 from llmcore import Client, Model, NetworkError, OpenAICompatible, Success, request
@@ -37,47 +34,6 @@ async def both(client: Client, url: str) -> None:
     wanted = request(model=model_at(url), prompt="Hi")
     assert (await client.generate(wanted)).unwrap().text == "Hello"
     assert (await client.stream(wanted).result()).unwrap().text == "Hello"
-
-
-@pytest.mark.parametrize("make", [httpx.AsyncClient, httpx2.AsyncClient])
-async def test_any_client_with_that_interface_will_do(server: Loopback, make: type) -> None:
-    """httpx and httpx2 carry whole and streamed calls; the client stays the caller's."""
-    async with make() as http:
-        async with Client(http=http) as client:
-            await both(client, server.url)
-        assert not http.is_closed
-
-
-async def test_an_aiohttp_transport_will_do(server: Loopback, anyio_backend_name: str) -> None:
-    """httpx over aiohttp costs a fraction of httpx's own transport."""
-    if anyio_backend_name == "trio":
-        pytest.skip("aiohttp runs on asyncio only")
-    from httpx_aiohttp import AiohttpTransport
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        async with (
-            httpx.AsyncClient(transport=AiohttpTransport()) as http,
-            Client(http=http) as client,
-        ):
-            await both(client, server.url)
-            error = (
-                await client.generate(request(model=model_at("http://127.0.0.1:9"), prompt="x"))
-            ).failure()
-
-    assert isinstance(error, NetworkError)
-
-
-@pytest.mark.parametrize("make", [httpx.AsyncClient, httpx2.AsyncClient])
-async def test_errors_of_any_client_are_translated(make: type) -> None:
-    """A refused connection is our NetworkError, whichever library met it."""
-    async with make() as http, Client(http=http) as client:
-        error = (
-            await client.generate(request(model=model_at("http://127.0.0.1:9"), prompt="x"))
-        ).failure()
-
-    assert isinstance(error, NetworkError)
-    assert error.cause is not None
 
 
 def redirecting(target: str, status: int = 307) -> Answer:

@@ -233,6 +233,54 @@ class Proxy:
             _both_ways(connection, upstream)
 
 
+class SocksProxy(Proxy):
+    """A real SOCKS proxy on loopback (RFC 1928), with a password if one is given (RFC 1929)."""
+
+    def __init__(self, credentials: tuple[str, str] | None = None) -> None:
+        super().__init__()
+        self._credentials = credentials
+
+    @property
+    def url(self) -> str:
+        given = "" if self._credentials is None else ":".join(self._credentials) + "@"
+        return f"socks5h://{given}{self.address}"
+
+    def _relay(self, connection: socket.socket) -> None:
+        methods = _exactly(connection, _exactly(connection, 2)[1])
+        if self._credentials is None:
+            connection.sendall(b"\x05\x00")
+        elif 2 not in methods or not self._lets_in(connection):
+            return
+        kind = _exactly(connection, 4)[3]
+        host = _socks_text(connection) if kind == 3 else socket.inet_ntoa(_exactly(connection, 4))
+        port = int.from_bytes(_exactly(connection, 2), "big")
+        self.heads.append(f"SOCKS {host}:{port} 5")
+        with socket.create_connection((host, port)) as upstream:
+            connection.sendall(b"\x05\x00\x00\x01" + bytes(6))
+            _both_ways(connection, upstream)
+
+    def _lets_in(self, connection: socket.socket) -> bool:
+        connection.sendall(b"\x05\x02")
+        _exactly(connection, 1)
+        good = (_socks_text(connection), _socks_text(connection)) == self._credentials
+        connection.sendall(b"\x01\x00" if good else b"\x01\x01")
+        return good
+
+
+def _exactly(connection: socket.socket, size: int) -> bytes:
+    data = b""
+    while len(data) < size:
+        piece = connection.recv(size - len(data))
+        if not piece:
+            raise OSError("the client left")
+        data += piece
+    return data
+
+
+def _socks_text(connection: socket.socket) -> str:
+    return _exactly(connection, _exactly(connection, 1)[0]).decode()
+
+
 def _both_ways(one: socket.socket, other: socket.socket) -> None:
     back = threading.Thread(target=_copy, args=(other, one), daemon=True)
     back.start()
