@@ -31,6 +31,7 @@ from llmcore.cli.program import ShowVersion, json_output, json_text
 from llmcore.client.transport import Transport
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError
 from llmcore.schema.json import JsonObject
+from llmcore.version import VERSION
 
 if TYPE_CHECKING:
     from llmcore.bridge.api import Caller
