@@ -92,49 +92,6 @@ def terminal(event: Event) -> bool:
     return event.get("type") == "message_stop"
 
 
-# -- the per-token path -------------------------------------------------------------------
-
-
-class _Delta(msgspec.Struct):
-    type: str
-    text: str = ""
-    thinking: str = ""
-    partial_json: str = ""
-
-
-class _DeltaEvent(msgspec.Struct):
-    type: str
-    index: int
-    delta: _Delta
-
-
-_read_delta: Final = msgspec.json.Decoder(_DeltaEvent).decode
-
-
-def fast_delta(state: MessagesState, frame: Frame) -> LLMEvent | None:
-    """Return the delta of an event that only continues an open block; None for any other.
-
-    Most events do. They are read without building the whole event; `step` would give the same
-    delta, at several times the cost.
-    """
-    name, data = frame
-    if not state.open or name not in ("content_block_delta", ""):
-        return None
-    try:
-        event = _read_delta(data)
-    except (msgspec.MsgspecError, ValueError, RecursionError):
-        return None
-    block = state.open.get(event.index)
-    if block is None:
-        return None
-    kind, field = block.fast_path
-    delta = event.delta
-    if not kind or delta.type != kind or event.type != "content_block_delta":
-        return None
-    text = getattr(delta, field)
-    return block.emits(block.segment, text) if text else None
-
-
 # -- state --------------------------------------------------------------------------------
 
 Step: TypeAlias = tuple[MessagesState, Sequence[LLMEvent]]
@@ -318,6 +275,7 @@ _HANDLERS: Final[dict[str, Callable[[MessagesState, Event, list[LLMEvent]], Mess
     "message_stop": _on_message_stop,
 }
 
+
 # -- the end ------------------------------------------------------------------------------
 
 
@@ -331,7 +289,7 @@ def halt(state: MessagesState) -> Sequence[LLMEvent]:
     return (*events, *finish_events(state))
 
 
-# -- a body that was not streamed ---------------------------------------------------------
+# -- a whole body -------------------------------------------------------------------------
 
 
 def whole(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent]:
@@ -348,3 +306,46 @@ def whole(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent]:
     for index, block in enumerate(objects(document["content"])):
         state = _close(_open(state, index, block, events), index, events)
     return (*events, *halt(changed(state, stopped=True)))
+
+
+# -- the per-token path -------------------------------------------------------------------
+
+
+class _Delta(msgspec.Struct):
+    type: str
+    text: str = ""
+    thinking: str = ""
+    partial_json: str = ""
+
+
+class _DeltaEvent(msgspec.Struct):
+    type: str
+    index: int
+    delta: _Delta
+
+
+_read_delta: Final = msgspec.json.Decoder(_DeltaEvent).decode
+
+
+def fast_delta(state: MessagesState, frame: Frame) -> LLMEvent | None:
+    """Return the delta of an event that only continues an open block; None for any other.
+
+    Most events do. They are read without building the whole event; `step` would give the same
+    delta, at several times the cost.
+    """
+    name, data = frame
+    if not state.open or name not in ("content_block_delta", ""):
+        return None
+    try:
+        event = _read_delta(data)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return None
+    block = state.open.get(event.index)
+    if block is None:
+        return None
+    kind, field = block.fast_path
+    delta = event.delta
+    if not kind or delta.type != kind or event.type != "content_block_delta":
+        return None
+    text = getattr(delta, field)
+    return block.emits(block.segment, text) if text else None

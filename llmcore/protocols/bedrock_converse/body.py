@@ -65,7 +65,7 @@ def _lower(request: LLMRequest, stream: bool, notes: Notes) -> dict[str, Any]:
     tools = lower_tools(
         request, rules, native_provider_ids(request, METADATA_KEY, PROTOCOL_ID), notes
     )
-    reasoning = lower_reasoning(request.reasoning, request.generation.max_tokens, rules, notes)
+    reasoning = lower_reasoning(request, rules, notes)
     forced = tools.choice is not None
     reasoning = reasoning.without_excluded(forced_call=forced, messages=(), notes=notes)
     answer = lower_format(

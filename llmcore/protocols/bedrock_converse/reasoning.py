@@ -26,6 +26,7 @@ from llmcore.protocols.native_json import object_or_empty
 from llmcore.schema.content import ReasoningPart
 from llmcore.schema.json import JsonObject
 from llmcore.schema.options import ReasoningOptions
+from llmcore.schema.request import LLMRequest
 
 _LEVELS: Final = ("low", "medium", "high")
 _NEAREST: Final = {"minimal": "low", "xhigh": "high", "max": "high"}
@@ -86,10 +87,9 @@ def _continues_without_thinking(messages: Sequence[ConverseMessage]) -> bool:
     return results and "reasoningContent" not in messages[-2]["content"][0]
 
 
-def lower_reasoning(
-    wanted: ReasoningOptions | None, max_tokens: int | None, rules: ConverseRules, notes: Notes
-) -> ConverseReasoning:
-    """Return how much to think; *max_tokens* is the request's limit, thinking included."""
+def lower_reasoning(request: LLMRequest, rules: ConverseRules, notes: Notes) -> ConverseReasoning:
+    """Return how much to think."""
+    wanted, max_tokens = request.reasoning, request.generation.max_tokens
     if wanted is None:
         return ConverseReasoning()
     if rules.family == "claude":

@@ -98,43 +98,6 @@ def terminal(_event: Event) -> bool:
     return False
 
 
-# -- the per-token path -------------------------------------------------------------------
-
-
-class _DeltaEvent(msgspec.Struct, rename="camel"):
-    content_block_index: int
-    delta: dict[str, Any]
-
-
-_read_delta: Final = msgspec.json.Decoder(_DeltaEvent).decode
-
-
-def fast_delta(state: ConverseState, frame: Frame) -> LLMEvent | None:
-    """Return the delta of an event that only continues an open block; None for any other.
-
-    Most events do. They are read without building the whole event; `step` would give the same
-    delta, at several times the cost.
-    """
-    name, data = frame
-    if name != "contentBlockDelta" or not state.open:
-        return None
-    try:
-        event = _read_delta(data)
-        block = state.open[event.content_block_index]
-        outer, inner = block.fast_path
-        delta = event.delta
-        if not outer or len(delta) != 1:
-            return None
-        text = delta[outer]
-        if inner:
-            if len(text) != 1:
-                return None
-            text = text[inner]
-    except (msgspec.MsgspecError, LookupError, TypeError, ValueError, RecursionError):
-        return None
-    return block.emits(block.segment, text) if type(text) is str and text else None
-
-
 # -- state --------------------------------------------------------------------------------
 
 Step: TypeAlias = tuple[ConverseState, Sequence[LLMEvent]]
@@ -275,6 +238,7 @@ _HANDLERS: Final[dict[str, Callable[[ConverseState, Native, list[LLMEvent]], Con
     "metadata": _on_metadata,
 }
 
+
 # -- the end ------------------------------------------------------------------------------
 
 
@@ -291,7 +255,7 @@ def halt(state: ConverseState) -> Sequence[LLMEvent]:
         return (invalid_value_error(error, None),)
 
 
-# -- a body that was not streamed ---------------------------------------------------------
+# -- a whole body -------------------------------------------------------------------------
 
 
 def whole(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent]:
@@ -326,3 +290,40 @@ def _whole(state: ConverseState, document: Native, message: Native) -> Iterable[
     state = with_usage(state, document)
     info = changed(state.info, reason=str_or_none(document.get("stopReason")), stopped=True)
     return (*events, *halt(changed(state, info=info)))
+
+
+# -- the per-token path -------------------------------------------------------------------
+
+
+class _DeltaEvent(msgspec.Struct, rename="camel"):
+    content_block_index: int
+    delta: dict[str, Any]
+
+
+_read_delta: Final = msgspec.json.Decoder(_DeltaEvent).decode
+
+
+def fast_delta(state: ConverseState, frame: Frame) -> LLMEvent | None:
+    """Return the delta of an event that only continues an open block; None for any other.
+
+    Most events do. They are read without building the whole event; `step` would give the same
+    delta, at several times the cost.
+    """
+    name, data = frame
+    if name != "contentBlockDelta" or not state.open:
+        return None
+    try:
+        event = _read_delta(data)
+        block = state.open[event.content_block_index]
+        outer, inner = block.fast_path
+        delta = event.delta
+        if not outer or len(delta) != 1:
+            return None
+        text = delta[outer]
+        if inner:
+            if len(text) != 1:
+                return None
+            text = text[inner]
+    except (msgspec.MsgspecError, LookupError, TypeError, ValueError, RecursionError):
+        return None
+    return block.emits(block.segment, text) if type(text) is str and text else None

@@ -163,7 +163,7 @@ def lower_generation(
         "responseLogprobs": True if asked else options.logprobs,
         "logprobs": options.top_logprobs if asked else None,
         **wanted,
-        "thinkingConfig": lower_reasoning(request.reasoning, rules, notes) or None,
+        "thinkingConfig": lower_reasoning(request, rules, notes) or None,
     }
     return {name: value for name, value in fields.items() if value is not None}
 

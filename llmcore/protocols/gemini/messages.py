@@ -10,51 +10,30 @@ call has none; for calls that another model made, its FAQ names a value that ski
 
 import re
 from collections.abc import Sequence
-from typing import Final, cast
-
-from attrs import frozen
+from typing import Final
 
 from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.gemini.models import GeminiRules
 from llmcore.protocols.gemini.names import METADATA_KEY, PROTOCOL_ID, ROLES, NativeObject
 from llmcore.protocols.gemini.parts import (
+    SKIP_SIGNATURE,
+    GeminiTarget,
     ToolResultLowering,
-    lower_media,
+    has_native_id,
+    lower_call,
+    lower_executed,
+    lower_part,
     lower_result,
-    merge_native,
 )
-from llmcore.protocols.history import HistoryPolicy, LoweringContext, native_provider_ids, repair
+from llmcore.protocols.history import HistoryPolicy, native_provider_ids, repair
 from llmcore.protocols.lowering import CONTINUE_TEXT, note_continue_message
-from llmcore.protocols.native_json import object_or_empty, text_or_json
-from llmcore.protocols.tools import freeform_arguments
 from llmcore.schema.content import (
-    AudioPart,
-    ContentPart,
-    DocumentPart,
-    ImagePart,
-    ProviderPart,
-    ReasoningPart,
-    RefusalPart,
     TextPart,
     ToolCallPart,
     ToolResultPart,
 )
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
-
-SKIP_SIGNATURE: Final = "skip_thought_signature_validator"
-"""Stands for the signature of a call that the target did not make."""
-
-
-@frozen(kw_only=True)
-class GeminiTarget(LoweringContext):
-    """The target that messages are lowered for."""
-
-    rules: GeminiRules
-
-    def replayed(self, part: ContentPart) -> NativeObject:
-        """Return the native fields that *part* brought from this API."""
-        return dict(object_or_empty(part.provider_metadata.get(self.metadata_key)))
 
 
 def target_of(request: LLMRequest, rules: GeminiRules) -> GeminiTarget:
@@ -127,12 +106,8 @@ def _given_ids(messages: Sequence[Message], target: GeminiTarget) -> frozenset[s
         part.id
         for message in messages
         for part in message.content
-        if isinstance(part, ToolCallPart) and _has_native_id(part, target)
+        if isinstance(part, ToolCallPart) and has_native_id(part, target)
     )
-
-
-def _has_native_id(call: ToolCallPart, target: GeminiTarget) -> bool:
-    return bool(object_or_empty(target.replayed(call).get("functionCall")).get("id"))
 
 
 # -- what the user says, and what tools returned
@@ -150,28 +125,8 @@ def _lower_user(
         if isinstance(part, ToolResultPart):
             responses.append(lower_result(part, where, lowering))
         else:
-            parts += _lower_part(part, where, target, notes)
+            parts += lower_part(part, where, target, notes)
     return responses + lowering.media_after_results + parts
-
-
-def _lower_part(
-    part: ContentPart, path: str, target: GeminiTarget, notes: Notes
-) -> list[NativeObject]:
-    replayed = target.replayed(part)
-    match part:
-        case TextPart(text=text) | RefusalPart(text=text):
-            return [merge_native({"text": text}, replayed)]
-        case ReasoningPart():
-            return [_lower_reasoning(part, replayed)]
-        case ImagePart() | AudioPart() | DocumentPart():
-            *before, native = lower_media(part, path, target.rules, notes)
-            return [*before, merge_native(native, replayed)]
-        case ProviderPart(provider=provider, data=data) if provider in target.keys:
-            return [cast("NativeObject", data)] if isinstance(data, dict) else []
-        case _:
-            name = type(part).__name__
-            notes.dropped("unsupported-content", path, f"Gemini has no place for a {name} here")
-            return []
 
 
 # -- what the model said
@@ -186,11 +141,11 @@ def _lower_answer(
         where = f"{path}.content[{index}]"
         match part:
             case ToolCallPart(provider_executed=True) | ToolResultPart():
-                parts += _lower_executed(part, where, target, notes, trusted=trusted)
+                parts += lower_executed(part, where, target, notes, trusted=trusted)
             case ToolCallPart():
-                parts.append(_lower_call(part, where, target, notes))
+                parts.append(lower_call(part, where, target, notes))
             case _:
-                parts += _lower_part(part, where, target, notes)
+                parts += lower_part(part, where, target, notes)
     return _signed([_readable(part, path, notes) for part in parts], path, target, notes)
 
 
@@ -206,54 +161,6 @@ def _readable(part: NativeObject, path: str, notes: Notes) -> NativeObject:
         "opaque-data-dropped", path, "its signature is not one of Gemini's: it is not base64"
     )
     return {name: item for name, item in part.items() if name != "thoughtSignature"}
-
-
-def _lower_reasoning(part: ReasoningPart, replayed: NativeObject) -> NativeObject:
-    native: NativeObject = {"text": part.text, "thought": True}
-    if part.signature is not None:
-        native["thoughtSignature"] = part.signature
-    return merge_native(native, replayed)
-
-
-def _lower_call(call: ToolCallPart, path: str, target: GeminiTarget, notes: Notes) -> NativeObject:
-    replayed = target.replayed(call)
-    native: NativeObject = {"name": call.name, "args": _arguments(call, path, notes)}
-    if _has_native_id(call, target):
-        replayed["functionCall"] = {**object_or_empty(replayed.get("functionCall")), "id": call.id}
-    return merge_native({"functionCall": native}, replayed)
-
-
-def _arguments(call: ToolCallPart, path: str, notes: Notes) -> NativeObject:
-    """Return the arguments as an object, which is all that can be sent."""
-    if isinstance(call.arguments, dict):
-        return call.arguments
-    if call.kind != "custom":
-        why = "arguments are an object: these are wrapped in one"
-        notes.changed("invalid-tool-arguments", f"{path}.arguments", why)
-    return freeform_arguments(text_or_json(call.arguments))
-
-
-def _lower_executed(
-    part: ToolCallPart | ToolResultPart,
-    path: str,
-    target: GeminiTarget,
-    notes: Notes,
-    *,
-    trusted: bool,
-) -> list[NativeObject]:
-    """Return the part of a tool that the service ran, as it came."""
-    native = object_or_empty(target.replayed(part).get("part"))
-    if not native:
-        why = "a tool run by the provider can only be shown again as it came"
-        notes.dropped("unsupported-content", path, why)
-        return []
-    if trusted or "thoughtSignature" not in native:
-        return [native]
-    why = "its signature is good only at the model that made it"
-    notes.dropped("opaque-data-dropped", path, why)
-    rest = {name: item for name, item in native.items() if name != "thoughtSignature"}
-    skipped = {"thoughtSignature": SKIP_SIGNATURE} if target.rules.checks_signatures else {}
-    return [rest | skipped]
 
 
 def _signed(

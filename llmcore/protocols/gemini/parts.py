@@ -16,11 +16,19 @@ from llmcore.protocols import media
 from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.gemini.models import GeminiRules
 from llmcore.protocols.gemini.names import NativeObject
+from llmcore.protocols.history import LoweringContext
+from llmcore.protocols.native_json import object_or_empty, text_or_json
+from llmcore.protocols.tools import freeform_arguments
 from llmcore.schema.content import (
     AudioPart,
+    ContentPart,
     DocumentPart,
     ImagePart,
+    ProviderPart,
+    ReasoningPart,
+    RefusalPart,
     TextPart,
+    ToolCallPart,
     ToolOutputPart,
     ToolResultPart,
 )
@@ -28,6 +36,9 @@ from llmcore.schema.json import JsonValue
 
 # -- text and media
 
+
+SKIP_SIGNATURE: Final = "skip_thought_signature_validator"
+"""Stands for the signature of a call that the target did not make."""
 
 MediaPart: TypeAlias = ImagePart | AudioPart | DocumentPart
 
@@ -86,6 +97,95 @@ def _lower_detail(part: ImagePart, path: str, rules: GeminiRules, notes: Notes) 
         notes.dropped("unsupported-parameter", f"{path}.detail", why)
         return {}
     return {"mediaResolution": {"level": f"MEDIA_RESOLUTION_{level}"}}
+
+
+@frozen(kw_only=True)
+class GeminiTarget(LoweringContext):
+    """The target that messages are lowered for."""
+
+    rules: GeminiRules
+
+    def replayed(self, part: ContentPart) -> NativeObject:
+        """Return the native fields that *part* brought from this API."""
+        return dict(object_or_empty(part.provider_metadata.get(self.metadata_key)))
+
+
+def lower_part(
+    part: ContentPart, path: str, target: GeminiTarget, notes: Notes
+) -> list[NativeObject]:
+    """Return *part* as native parts: content that user and model can have alike."""
+    replayed = target.replayed(part)
+    match part:
+        case TextPart(text=text) | RefusalPart(text=text):
+            return [merge_native({"text": text}, replayed)]
+        case ReasoningPart():
+            return [_lower_reasoning(part, replayed)]
+        case ImagePart() | AudioPart() | DocumentPart():
+            *before, native = lower_media(part, path, target.rules, notes)
+            return [*before, merge_native(native, replayed)]
+        case ProviderPart(provider=provider, data=data) if provider in target.keys:
+            return [cast("NativeObject", data)] if isinstance(data, dict) else []
+        case _:
+            name = type(part).__name__
+            notes.dropped("unsupported-content", path, f"Gemini has no place for a {name} here")
+            return []
+
+
+def _lower_reasoning(part: ReasoningPart, replayed: NativeObject) -> NativeObject:
+    native: NativeObject = {"text": part.text, "thought": True}
+    if part.signature is not None:
+        native["thoughtSignature"] = part.signature
+    return merge_native(native, replayed)
+
+
+# -- calls of tools
+
+
+def lower_call(call: ToolCallPart, path: str, target: GeminiTarget, notes: Notes) -> NativeObject:
+    """Return a `functionCall`."""
+    replayed = target.replayed(call)
+    native: NativeObject = {"name": call.name, "args": _arguments(call, path, notes)}
+    if has_native_id(call, target):
+        replayed["functionCall"] = {**object_or_empty(replayed.get("functionCall")), "id": call.id}
+    return merge_native({"functionCall": native}, replayed)
+
+
+def _arguments(call: ToolCallPart, path: str, notes: Notes) -> NativeObject:
+    """Return the arguments as an object, which is all that can be sent."""
+    if isinstance(call.arguments, dict):
+        return call.arguments
+    if call.kind != "custom":
+        why = "arguments are an object: these are wrapped in one"
+        notes.changed("invalid-tool-arguments", f"{path}.arguments", why)
+    return freeform_arguments(text_or_json(call.arguments))
+
+
+def has_native_id(call: ToolCallPart, target: GeminiTarget) -> bool:
+    """Return whether the service itself gave the id of *call*."""
+    return bool(object_or_empty(target.replayed(call).get("functionCall")).get("id"))
+
+
+def lower_executed(
+    part: ToolCallPart | ToolResultPart,
+    path: str,
+    target: GeminiTarget,
+    notes: Notes,
+    *,
+    trusted: bool,
+) -> list[NativeObject]:
+    """Return the part of a tool that the service ran, as it came."""
+    native = object_or_empty(target.replayed(part).get("part"))
+    if not native:
+        why = "a tool run by the provider can only be shown again as it came"
+        notes.dropped("unsupported-content", path, why)
+        return []
+    if trusted or "thoughtSignature" not in native:
+        return [native]
+    why = "its signature is good only at the model that made it"
+    notes.dropped("opaque-data-dropped", path, why)
+    rest = {name: item for name, item in native.items() if name != "thoughtSignature"}
+    skipped = {"thoughtSignature": SKIP_SIGNATURE} if target.rules.checks_signatures else {}
+    return [rest | skipped]
 
 
 # -- what tools returned

@@ -11,6 +11,7 @@ from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.gemini.models import LEVELS, GeminiRules
 from llmcore.protocols.gemini.names import NativeObject
 from llmcore.schema.options import ReasoningOptions
+from llmcore.schema.request import LLMRequest
 
 _EFFORTS: Final = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 _TOKENS: Final = {"minimal": 1_024, "low": 1_024, "medium": 8_192, "high": 24_576}
@@ -18,10 +19,9 @@ _AUTOMATIC: Final = -1
 """The budget by which the model decides itself."""
 
 
-def lower_reasoning(
-    wanted: ReasoningOptions | None, rules: GeminiRules, notes: Notes
-) -> NativeObject:
+def lower_reasoning(request: LLMRequest, rules: GeminiRules, notes: Notes) -> NativeObject:
     """Return `thinkingConfig`; empty where the request has no reasoning options."""
+    wanted = request.reasoning
     if wanted is None:
         return {}
     if rules.thinking == "none":

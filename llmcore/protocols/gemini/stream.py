@@ -75,14 +75,7 @@ from llmcore.schema.events import (
 from llmcore.schema.json import JsonValue
 from llmcore.schema.request import LLMRequest
 
-# -- the per-token path -------------------------------------------------------------------
-#
-# Most chunks only bring more of the open text or thought. They are decoded into a type of their
-# own, which has no place for anything else, and a step with one makes no new `GeminiInfo`.
-# `as_chunk` gives the chunk back, for states in which it means more than that.
-#
-# `StreamMachine.fast_delta` cannot do this: each chunk restates the usage, and citations count in
-# the text so far, so that the state changes with every chunk.
+# -- frames -------------------------------------------------------------------------------
 
 
 class _Part(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -109,46 +102,6 @@ class FastChunk(msgspec.Struct, rename="camel", forbid_unknown_fields=True, omit
     response_id: str | None = None
     create_time: str | None = None
 
-
-_read: Final = msgspec.json.Decoder(FastChunk).decode
-
-
-def read_fast_chunk(data: bytes) -> FastChunk | None:
-    """Return the chunk in *data*; None if it has other fields, or is not JSON."""
-    try:
-        return _read(data)
-    except (msgspec.MsgspecError, ValueError, RecursionError):
-        return None
-
-
-def as_chunk(event: FastChunk) -> NativeObject:
-    """Return *event* as the native chunk that it was decoded from."""
-    chunk: NativeObject = msgspec.to_builtins(event)
-    return chunk
-
-
-def fast_step(state: GeminiState, event: FastChunk) -> tuple[GeminiState, tuple[LLMEvent]] | None:
-    """Return the step of a chunk that only continues the open segment; None for any other."""
-    info, usage = state.info, event.usage_metadata
-    candidates = event.candidates
-    parts = candidates[0].content.parts if len(candidates) == 1 else ()
-    if len(parts) != 1 or not parts[0].text or not _repeats(event, info):
-        return None
-    text, usage = parts[0].text, state.usage if usage is None else latest(state.usage, usage)
-    if not parts[0].thought and info.mode == "text":
-        state = GeminiState(info, usage, PersistentList(text, state.pieces))
-        return state, (TextDelta(info.segment, text),)
-    if parts[0].thought and info.mode == "reasoning":
-        return GeminiState(info, usage, state.pieces), (ReasoningDelta(info.segment, text),)
-    return None
-
-
-def _repeats(event: FastChunk, info: GeminiInfo) -> bool:
-    """Return whether *event* has no new metadata of the response."""
-    return event.create_time is None or event.create_time == info.metadata.get("createTime")
-
-
-# -- frames -------------------------------------------------------------------------------
 
 Event: TypeAlias = FastChunk | NativeObject | list[NativeObject]
 """A chunk; or several in one frame, which is how errors come before a stream of JSON."""
@@ -335,3 +288,51 @@ def whole(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent]:
             state, reason=""
         )  # a body that was not streamed is complete without a finish reason
     return (*events, *halt(state))
+
+
+# -- the per-token path -------------------------------------------------------------------
+#
+# Most chunks only bring more of the open text or thought. They are decoded into a type of their
+# own, which has no place for anything else, and a step with one makes no new `GeminiInfo`.
+# `as_chunk` gives the chunk back, for states in which it means more than that.
+#
+# `StreamMachine.fast_delta` cannot do this: each chunk restates the usage, and citations count in
+# the text so far, so that the state changes with every chunk.
+
+
+_read: Final = msgspec.json.Decoder(FastChunk).decode
+
+
+def read_fast_chunk(data: bytes) -> FastChunk | None:
+    """Return the chunk in *data*; None if it has other fields, or is not JSON."""
+    try:
+        return _read(data)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return None
+
+
+def as_chunk(event: FastChunk) -> NativeObject:
+    """Return *event* as the native chunk that it was decoded from."""
+    chunk: NativeObject = msgspec.to_builtins(event)
+    return chunk
+
+
+def fast_step(state: GeminiState, event: FastChunk) -> tuple[GeminiState, tuple[LLMEvent]] | None:
+    """Return the step of a chunk that only continues the open segment; None for any other."""
+    info, usage = state.info, event.usage_metadata
+    candidates = event.candidates
+    parts = candidates[0].content.parts if len(candidates) == 1 else ()
+    if len(parts) != 1 or not parts[0].text or not _repeats(event, info):
+        return None
+    text, usage = parts[0].text, state.usage if usage is None else latest(state.usage, usage)
+    if not parts[0].thought and info.mode == "text":
+        state = GeminiState(info, usage, PersistentList(text, state.pieces))
+        return state, (TextDelta(info.segment, text),)
+    if parts[0].thought and info.mode == "reasoning":
+        return GeminiState(info, usage, state.pieces), (ReasoningDelta(info.segment, text),)
+    return None
+
+
+def _repeats(event: FastChunk, info: GeminiInfo) -> bool:
+    """Return whether *event* has no new metadata of the response."""
+    return event.create_time is None or event.create_time == info.metadata.get("createTime")

@@ -8,7 +8,7 @@ from typing import cast
 
 from llmcore.protocols.answer_format import format_in_words
 from llmcore.protocols.diagnostics import Notes, collect_diagnostics
-from llmcore.protocols.openai_chat.messages import ChatTarget, context_of, lower_messages
+from llmcore.protocols.openai_chat.messages import ChatTarget, lower_messages, target_of
 from llmcore.protocols.openai_chat.models import SAMPLING, ChatDialect, forces_call_by_schema
 from llmcore.protocols.openai_chat.names import (
     METADATA_KEY,
@@ -38,7 +38,7 @@ def from_request(
 
 
 def _lower(request: LLMRequest, stream: bool, dialect: ChatDialect, notes: Notes) -> NativeObject:
-    context = context_of(request, dialect)
+    context = target_of(request, dialect)
     asked, words = _lower_asked(request, context, notes)
     body: NativeObject = {
         "model": request.model_id,

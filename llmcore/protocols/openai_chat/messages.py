@@ -49,7 +49,7 @@ class ChatTarget(LoweringContext):
     dialect: ChatDialect
 
 
-def context_of(request: LLMRequest, dialect: ChatDialect) -> ChatTarget:
+def target_of(request: LLMRequest, dialect: ChatDialect) -> ChatTarget:
     """Return the context for the messages of *request*."""
     policy = HistoryPolicy(
         protocol=PROTOCOL_ID,

@@ -7,7 +7,7 @@ November 2026.
 from typing import Final, cast
 
 from llmcore.protocols.diagnostics import Notes, collect_diagnostics
-from llmcore.protocols.openai_responses.messages import ResponsesTarget, context_of, lower_input
+from llmcore.protocols.openai_responses.messages import ResponsesTarget, lower_messages, target_of
 from llmcore.protocols.openai_responses.models import SAMPLING, ResponsesDialect
 from llmcore.protocols.openai_responses.names import (
     METADATA_KEY,
@@ -56,8 +56,8 @@ def _lower(
 ) -> NativeObject:
     options = request.options_for(METADATA_KEY, request.provider_id)
     memory = lower_memory(options)
-    context = context_of(request, options, dialect, stateless=memory.get("store") is False)
-    words, items = lower_input(request, context, notes)
+    context = target_of(request, options, dialect, stateless=memory.get("store") is False)
+    words, items = lower_messages(request, context, notes)
     body: NativeObject = {
         "model": request.model_id,
         **({"instructions": words} if words else {}),

@@ -36,7 +36,7 @@ class ResponsesTarget(LoweringContext):
     """Whether the provider does not store anything, so that items must bring all they need."""
 
 
-def context_of(
+def target_of(
     request: LLMRequest, options: JsonObject, dialect: ResponsesDialect, *, stateless: bool
 ) -> ResponsesTarget:
     """Return the context for the messages of *request*.
@@ -63,7 +63,7 @@ def context_of(
     )
 
 
-def lower_input(
+def lower_messages(
     request: LLMRequest, context: ResponsesTarget, notes: Notes
 ) -> tuple[str, list[NativeObject]]:
     """Return the body's `instructions` and `input`."""

@@ -7,7 +7,14 @@ import pytest
 from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.gemini.models import rules_of
 from llmcore.protocols.gemini.reasoning import lower_reasoning
+from llmcore.schema.messages import Message
 from llmcore.schema.options import ReasoningOptions
+from llmcore.schema.request import LLMRequest
+
+
+def asking(reasoning: ReasoningOptions | None) -> LLMRequest:
+    """Return a request with *reasoning*."""
+    return LLMRequest(model="m", messages=(Message.user("Hi"),), reasoning=reasoning)
 
 
 @pytest.mark.parametrize(
@@ -63,10 +70,10 @@ def test_thinking(model: str, asked: dict[str, Any], expected: dict[str, Any], n
     """A level from Gemini 3 on, a budget for 2.5, and a note of each change."""
     said = Notes()
 
-    assert lower_reasoning(ReasoningOptions(**asked), rules_of(model), said) == expected
+    assert lower_reasoning(asking(ReasoningOptions(**asked)), rules_of(model), said) == expected
     assert len(said.entries) == notes
 
 
 def test_nothing_asked_is_nothing_said() -> None:
     """The provider's default stands."""
-    assert lower_reasoning(None, rules_of("gemini-2.0-flash"), Notes()) == {}
+    assert lower_reasoning(asking(None), rules_of("gemini-2.0-flash"), Notes()) == {}
