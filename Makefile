@@ -7,7 +7,7 @@ STAMP := $(VENV)/.stamp
 CLIENTS := tests/clients/js
 PARALLEL = -n $(or $(WORKERS),2) --dist worksteal
 
-.PHONY: demo test test-fast test-all test-clients fuzz lint format bench soak docs docs-table catalog stubs record clean
+.PHONY: clients demo test test-fast test-all test-clients fuzz lint format bench soak docs docs-table catalog stubs record clean
 
 demo: $(STAMP)-local
 	@$(BIN)/llmcore local install
@@ -33,10 +33,12 @@ test-all: $(STAMP)-dev ## the tests on every supported Python of this machine
 fuzz: $(STAMP)-dev ## the property tests with other examples each time; make test has the same ones always
 	$(BIN)/python -m pytest $(PARALLEL) -m hypothesis --hypothesis-profile=many
 
-test-clients: $(STAMP)-dev $(CLIENTS)/node_modules/.package-lock.json $(STAMP)-aider $(STAMP)-langchain ## clients of others against the gateway: SDKs, the AI SDK, LangChain, coding agents
+test-clients: $(STAMP)-dev clients ## clients of others against the gateway: SDKs, the AI SDK, LangChain, coding agents
 	@$(BIN)/llmcore local install
 	AIDER_BIN=$(abspath $(VENV)-aider/bin) LANGCHAIN_PYTHON=$(abspath $(VENV)-langchain/bin/python) \
 	  $(BIN)/python -m pytest tests/clients
+
+clients: $(CLIENTS)/node_modules/.package-lock.json $(STAMP)-aider $(STAMP)-langchain ## install them
 
 $(CLIENTS)/node_modules/.package-lock.json: $(CLIENTS)/package-lock.json
 	@command -v npm > /dev/null || { echo "npm is missing: install Node.js 20 or newer" >&2; exit 1; }

@@ -58,6 +58,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "llmcore.folds.response": "Accumulator collect",
         "llmcore.generation.abort": "AbortController AbortSignal",
         "llmcore.generation.generate": "generate",
+        "llmcore.generation.many": "generate_many",
         "llmcore.generation.objects": "StreamObjectResult generate_object stream_object",
         "llmcore.generation.results": "GenerateResult StepResult has_tool_call step_count_is",
         "llmcore.generation.retry": "RetryPolicy retry",

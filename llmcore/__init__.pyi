@@ -32,6 +32,7 @@ from llmcore.folds.response import collect as collect
 from llmcore.generation.abort import AbortController as AbortController
 from llmcore.generation.abort import AbortSignal as AbortSignal
 from llmcore.generation.generate import generate as generate
+from llmcore.generation.many import generate_many as generate_many
 from llmcore.generation.objects import StreamObjectResult as StreamObjectResult
 from llmcore.generation.objects import generate_object as generate_object
 from llmcore.generation.objects import stream_object as stream_object
@@ -378,6 +379,7 @@ __all__ = [
     "evolve",
     "from_json",
     "generate",
+    "generate_many",
     "generate_object",
     "get_latest_model",
     "get_model_info",

@@ -12,7 +12,7 @@ from attrs import define, frozen
 from llmcore.client.transport import Exchange, Transport
 from llmcore.folds.response import Accumulator
 from llmcore.protocols.failures.errors import error_from_response
-from llmcore.protocols.failures.rate_limit import rate_limit_from
+from llmcore.protocols.failures.limits import rate_limit_from
 from llmcore.routes.decoding import ResponseContext, ResponseDecoder, is_streamed
 from llmcore.routes.http_request import HttpRequest, redact
 from llmcore.routes.route import PreparedRequest, Route

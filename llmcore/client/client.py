@@ -59,8 +59,9 @@ class Client:
     asynchronous context manager.
 
     - `providers`: by id, where string models are looked up.
-    - `default_provider`: for requests that name no provider; without it they fail. Those that name
-      no model either go to the provider's newest.
+    - `default_provider`: for requests that name no provider, neither by `provider=` nor as in
+      `openai:gpt-5.2`. Without it, one of those configured whose model the catalog lists is taken,
+      or else the request fails. Requests that name no model go to the provider's newest.
     - `models`: models of your own and their prices, before those of the catalog.
     - `http`: `HttpOptions` for HTTP/2, proxies and certificates; or an `httpx.AsyncClient`, or
       anything with its interface, which the caller closes.
@@ -88,6 +89,7 @@ class Client:
             )
             raise ConfigurationError(message)
         self.default_provider = default_provider
+        self._default_was_chosen = default_provider is not None
         self.timeouts = timeouts or Timeouts()
         """For calls that bring none of their own, to providers whose routes have none."""
         self.models = tuple(models)
@@ -121,7 +123,7 @@ class Client:
         from llmcore.client.environment import providers_from_env  # loads importlib.metadata
 
         found = providers_from_env(os.environ if environ is None else environ)
-        return cls(
+        made = cls(
             providers=found,
             default_provider=default_provider or next(iter(found), None),
             middleware=middleware,
@@ -131,6 +133,8 @@ class Client:
             models=models,
             environ=environ,
         )
+        made._default_was_chosen = default_provider is not None
+        return made
 
     @property
     def environ(self) -> Mapping[str, str]:
@@ -271,21 +275,41 @@ class Client:
         model = request.model
         if isinstance(model, Model) and model.route is not None:
             return Success(model)
-        provider = self._own_name(request.provider_id or self.default_provider)
+        provider, model_id = self._place_of(request)
         known = ", ".join(self.providers) or "none"
         if provider is None:
             message = (
-                f"which provider has the model {request.model_id!r}? Name one with provider=..., "
-                f"or give the client a default_provider (configured: {known})"
+                f"which provider has the model {model_id!r}? Write 'PROVIDER:{model_id}' or "
+                f"provider=..., or give the client a default_provider (configured: {known})"
             )
             return Failure(ConfigurationError(message))
         if provider not in self.providers:
             message = f"the provider {provider!r} is not configured (configured: {known})"
             return Failure(ConfigurationError(message))
         try:
-            return Success(self.providers[provider].model(self._named(request.model_id, provider)))
+            return Success(self.providers[provider].model(self._named(model_id, provider)))
         except LLMError as error:
             return Failure(error)
+
+    def _place_of(self, request: LLMRequest) -> tuple[str | None, str]:
+        """Return the provider and the id of the model that *request* names.
+
+        `openai:gpt-5.2` names both. An id alone is one of the default provider's; where nobody
+        chose that one, it is looked for in the catalog among the providers that are configured.
+        """
+        model_id = request.model_id
+        if request.provider_id:
+            return self._own_name(request.provider_id), model_id
+        before, _, after = model_id.partition(":")
+        if after and (own := self._own_name(before)) in self.providers:
+            return own, after
+        if model_id and not self._default_was_chosen:
+            from llmcore.catalog.lookup import get_model_info  # reads a data file
+
+            for provider in self.providers:
+                if get_model_info(model_id, provider, models=self.models) is not None:
+                    return provider, model_id
+        return self.default_provider, model_id
 
     def _named(self, model_id: str, provider: str) -> str:
         """Return the id that *provider* knows *model_id* by: that of an alias, or of its newest."""

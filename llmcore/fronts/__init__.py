@@ -2,6 +2,7 @@
 
 - `front`: the type, the values that its functions take and return, and the fronts by their ids
 - `errors`: why a request has no answer; `policy`: decisions where the two sides differ
+- `reading`: fields of requests by their type, addresses and data of media
 - `encoding`: events as bytes; `finishing`: finish reasons and token counts
 - `tool_registry`: functions in place of the client's tools, and their names
 - `billing_line`: a volatile line of instructions, left out

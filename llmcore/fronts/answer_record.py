@@ -8,7 +8,8 @@ from attrs import evolve
 from llmcore.folds import response
 from llmcore.fronts.opaque_state import ShownPart, needs_state, sealed_state
 from llmcore.fronts.sealer import Sealer
-from llmcore.protocols.call_ids import OPENAI_RESPONSES, fit
+from llmcore.protocols.openai_responses.names import CALL_IDS
+from llmcore.protocols.tools import fit
 from llmcore.schema.content import ContentPart, TextPart, ToolCallPart, ToolResultPart
 from llmcore.schema.events import LLMEvent
 from llmcore.schema.messages import Message, Origin
@@ -33,7 +34,7 @@ def shown_part(event: LLMEvent) -> ContentPart | None:
 
 def shown_call_id(call_id: str) -> str:
     """Return *call_id* in a length that every client takes."""
-    return fit(call_id, OPENAI_RESPONSES)
+    return fit(call_id, CALL_IDS)
 
 
 class AnswerRecord:

@@ -9,9 +9,10 @@ from typing import Final, Literal
 
 from attrs import evolve, field, frozen
 
-from llmcore.protocols.tool_names import OPENAI, STRICTEST
+from llmcore.protocols.openai_responses.names import TOOL_NAMES
+from llmcore.protocols.tool_names import STRICTEST
 
-_RULE: Final = evolve(STRICTEST, reserved=OPENAI.reserved)
+_RULE: Final = evolve(STRICTEST, reserved=TOOL_NAMES.reserved)
 _DIGITS: Final = 8
 
 ToolKind = Literal[

@@ -5,11 +5,11 @@ per protocol, all of the same modules (`openai_chat`, `openai_responses`, `anthr
 `gemini`, `bedrock_converse`), and what they share:
 
 * for requests: `diagnostics` (collected while a body is built), `lowering` (placeholders, results
-  as text), `sampling` (parameters that a model rejects), `history` (conversations made acceptable),
-  `call_ids`, `tool_names`, `media`, `tool_schema` (schemas as each provider takes them), `tools`
-  (freeform tools as functions, the tool choice), `caching` (where breakpoints go), `answer_format`
-  (a format that the API does not enforce);
-* for responses: `answering` (what every stream machine needs), `blocks` (streams of numbered
+  as text, parameters that a model rejects), `history` (conversations made acceptable),
+  `tool_names`, `media`, `tool_schema` (schemas as each provider takes them), `tools`
+  (freeform tools as functions, the tool choice, ids of calls), `caching` (where breakpoints go),
+  `answer_format` (a format that the API does not enforce);
+* for responses: `answering` (what every stream machine needs; streams of numbered
   content blocks), `native_json` (readers of JSON whose types no server guarantees), `failures`
   (errors of every API, limits that headers state);
 * for both: `claude` and `claude_tools` (rules of Claude's models, whoever serves them).

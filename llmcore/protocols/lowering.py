@@ -2,11 +2,15 @@
 
 Parts that an API cannot carry are replaced by a short text (`omitted_text`), documents and
 instructions by text in a tag (`tagged_text`), which the text itself cannot close.
+`FixedSampling` holds which models reject sampling parameters (temperature, top_p, penalties, log
+probabilities); its patterns are for a whole model id, and the empty one fits none.
 """
 
 import re
 from collections.abc import Iterable, Iterator
 from typing import Final
+
+from attrs import frozen
 
 from llmcore.protocols import media
 from llmcore.protocols.diagnostics import Notes
@@ -94,3 +98,42 @@ def note_continue_message(path: str, notes: Notes) -> None:
     """Record that a user message was appended after the answer at *path*."""
     why = "the model does not go on from a beginning of its answer"
     notes.added("last-message-added", path, f"{why}: {CONTINUE_TEXT!r} is sent after it")
+
+
+# -- sampling parameters
+
+
+@frozen(kw_only=True)
+class FixedSampling:
+    """The models of one provider that choose for themselves."""
+
+    always: str = ""
+    unless_off: str = ""
+    """Models that reject the parameters unless the reasoning effort is `none`."""
+    with_effort: str = ""
+    """Models that reject them unless the reasoning effort is `none` or left unset."""
+
+    def rejects(self, model: str, effort: str | None) -> bool:
+        """Return whether *model* rejects sampling parameters while it thinks with *effort*."""
+        if matches_model(self.always, model):
+            return True
+        if effort == "none":
+            return False
+        if matches_model(self.unless_off, model):
+            return True
+        return effort is not None and matches_model(self.with_effort, model)
+
+
+def matches_model(pattern: str, model: str) -> bool:
+    """Return whether *pattern* is for *model*."""
+    return bool(pattern) and re.fullmatch(pattern, model) is not None
+
+
+OPENAI_FIXED_SAMPLING: Final = FixedSampling(
+    # https://developers.openai.com/api/docs/guides/deployment-checklist ("when reasoning effort is
+    # not none, remove temperature"; from GPT-5.5 on it is not unless it is asked to be),
+    # https://learn.microsoft.com/azure/ai-foundry/openai/how-to/reasoning ("not supported")
+    always=r"o[134](-.*)?|gpt-5(-(mini|nano|pro|codex).*|-\d.*)?",
+    unless_off=r"gpt-5\.(\d-(pro|codex)|[5-9]).*|gpt-([6-9]|[12]\d).*",
+    with_effort=r"gpt-5\.[1-4].*",
+)

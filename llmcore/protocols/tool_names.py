@@ -66,17 +66,6 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 STRICTEST: Final = ToolNameRule(rest="a-zA-Z0-9_")
 """Names that every API takes."""
-OPENAI: Final = ToolNameRule(reserved=frozenset({"functions", "multi_tool_use"}))
-"""`FunctionDefinition.name`: "Must be a-z, A-Z, 0-9, or contain underscores and dashes, with a
-maximum length of 64." Compatible servers want a letter first. Models call the whole of their
-functions by the reserved names."""
-ANTHROPIC: Final = ToolNameRule(first="a-zA-Z0-9_-")
-"""`^[a-zA-Z0-9_-]{1,64}$`, which all platforms take; the Claude API itself takes 128 characters."""
-GEMINI: Final = ToolNameRule(first="a-zA-Z_", rest="a-zA-Z0-9_.-")
-"""`FunctionDeclaration.name`: "Must start with a letter or an underscore. Must be a-z, A-Z, 0-9, or
-contain underscores, dots, colons and dashes". Vertex AI takes no colons and 64 characters."""
-BEDROCK: Final = ToolNameRule()
-"""`ToolName` is `[a-zA-Z0-9_-]+` of at most 64; some models want a letter first."""
 
 
 @frozen

@@ -1,16 +1,30 @@
-"""Tools of every API: freeform tools as functions, and the choice among tools.
+"""Tools of every API: freeform tools as functions, the choice among tools, and the ids of calls.
 
 Freeform tools at APIs that know only functions are a function with one string parameter. The
 grammar of its input goes into the description, since nothing holds the model to it.
+
+A call and its result are tied by an id. Providers differ in what they accept, so an id
+born at one of them may be refused by the next. `fit` maps such an id to a legal one: the
+same input gives the same output in every process (prompt caches depend on it), and two
+ids stay two ids, because what is cut off lives on in a hash.
 """
 
+import hashlib
+import re
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, Final, TypeVar
+
+from attrs import frozen
 
 from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.native_json import text_or_json
 from llmcore.schema.content import ToolCallPart
-from llmcore.schema.errors import InvalidRequestError, UnsupportedToolChoiceError
+from llmcore.schema.errors import (
+    ConfigurationError,
+    InvalidRequestError,
+    UnsupportedToolChoiceError,
+)
 from llmcore.schema.json import JsonValue
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import CustomTool, HostedTool, ToolChoice
@@ -144,3 +158,76 @@ def unknown_tool(choice: ToolChoice, among: str = "tools") -> InvalidRequestErro
 def no_tools() -> InvalidRequestError:
     """Return the error for a call that is required where there is nothing to call."""
     return InvalidRequestError("tool_choice is 'required', but the request has no tools")
+
+
+# -- ids of calls
+
+_ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_HASH_LENGTH = 16
+"""Characters of base 62: 95 bits, so that ids of one conversation never meet."""
+_LONGEST = 64
+"""What an invented id is held to where its rule states no length."""
+
+
+@lru_cache(maxsize=64)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern)
+
+
+@frozen
+class CallIdRule:
+    """What a provider takes as the id of a tool call."""
+
+    pattern: str = r"(?s:.+)"
+    """A regular expression for the whole id."""
+    max_length: int | None = None
+    """Characters; None if there is no limit."""
+
+    def allows(self, call_id: str) -> bool:
+        """Whether *call_id* can be sent as it is."""
+        if self.max_length is not None and len(call_id) > self.max_length:
+            return False
+        return _compiled(self.pattern).fullmatch(call_id) is not None
+
+
+ANY_CALL_ID: Final = CallIdRule()
+"""Gemini, and servers that state no rule: any text but the empty one."""
+
+
+def fit(call_id: str, rule: CallIdRule) -> str:
+    """Return *call_id* if *rule* allows it, else a legal id made from it.
+
+    Deterministic, and injective as far as a hash is. ConfigurationError for a rule that
+    allows none of the forms we can make.
+    """
+    if rule.allows(call_id):
+        return call_id
+    limit = rule.max_length or _LONGEST
+    digest = _digest(call_id, min(limit, _HASH_LENGTH))
+    readable = re.sub(r"[^a-zA-Z0-9_-]", "_", call_id)[: max(limit - len(digest) - 1, 0)]
+    for candidate in (f"{readable}_{digest}", _digest(call_id, limit), digest):
+        if rule.allows(candidate):
+            return candidate
+    raise ConfigurationError(f"no tool call id can be made that matches {rule.pattern!r}")
+
+
+def synthetic_call_id(response_id: str | None, turn: int, index: int) -> str:
+    """Return the id of a call whose server sent none.
+
+    The same response, turn (which answer of the conversation) and index (which call of the
+    answer) always give the same id: letters, digits and `_`, at most 32 characters.
+    """
+    if response_id is None:
+        return f"call_{turn}_{index}"
+    return f"call_{_digest(f'{response_id}/{turn}/{index}', _HASH_LENGTH)}"
+
+
+def _digest(text: str, length: int) -> str:
+    """Return *length* letters and digits that depend on all of *text*."""
+    data = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=min(length, 64))
+    number = int.from_bytes(data.digest(), "big")  # a byte holds more than a base-62 character
+    characters = []
+    for _ in range(length):
+        number, rest = divmod(number, len(_ALPHABET))
+        characters.append(_ALPHABET[rest])
+    return "".join(characters)

@@ -3,12 +3,17 @@
 Each class names the documents that its profile follows; all were read in November 2026.
 """
 
+from typing import Final
+
 from attrs import evolve, frozen
 
-from llmcore.protocols.call_ids import MISTRAL
+from llmcore.protocols.lowering import FixedSampling
 from llmcore.protocols.openai_chat.models import COMPATIBLE
-from llmcore.protocols.sampling import FixedSampling
+from llmcore.protocols.tools import CallIdRule
 from llmcore.routes.chat_provider import ChatProvider, Profile
+
+MISTRAL_CALL_IDS: Final = CallIdRule(r"[a-zA-Z0-9]{9}", 9)
+"""The API's own words: `must be a-z, A-Z, 0-9, with a length of 9`."""
 
 
 @frozen
@@ -212,7 +217,7 @@ class Mistral(ChatProvider):
             COMPATIBLE,
             system_messages="demote",  # none may follow an assistant or tool message
             names=False,
-            call_ids=MISTRAL,
+            call_ids=MISTRAL_CALL_IDS,
             tool_result_images=True,
             strict_schemas=True,
             seed_field="random_seed",

@@ -3,19 +3,24 @@
 import inspect
 import random
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
+from pathlib import Path
 from typing import Any, TypeVar, Unpack, cast, overload
 
 from llmcore.client.client import Client as AsyncClient
 from llmcore.generation import objects
 from llmcore.generation import settings as call_settings
 from llmcore.generation.generate import generate as asynchronous_generate
+from llmcore.generation.many import Prompt
+from llmcore.generation.many import generate_many as asynchronous_generate_many
 from llmcore.generation.results import GenerateResult
 from llmcore.generation.retry import RetryPolicy
 from llmcore.generation.retry import retry as asynchronous_retry
 from llmcore.generation.settings import RunSettings, Settings
 from llmcore.generation.stream import stream as asynchronous_stream
+from llmcore.schema.errors import LLMError
 from llmcore.schema.model import Model
+from llmcore.schema.result import Result
 from llmcore.sync.background import background
 from llmcore.sync.client import Client
 from llmcore.sync.streams import StreamObjectResult, StreamResult
@@ -66,6 +71,32 @@ def generate(
     """
     given = _settings(settings)
     return background().run(lambda: asynchronous_generate(model, prompt, **given))
+
+
+def generate_many(
+    model: Model | str | None,
+    prompts: Iterable[Prompt],
+    *,
+    concurrency: int = 20,
+    progress: bool = False,
+    resume_from: str | Path | None = None,
+    **settings: Unpack[SyncSettings],
+) -> list[Result[GenerateResult[None], LLMError]]:
+    """Return what `generate` returns for each of *prompts*, in their order.
+
+    `llmcore.generate_many`, blocking: the same arguments, the same errors.
+    """
+    given = _settings(settings)
+    return background().run(
+        lambda: asynchronous_generate_many(
+            model,
+            prompts,
+            concurrency=concurrency,
+            progress=progress,
+            resume_from=resume_from,
+            **given,
+        )
+    )
 
 
 @_with_signature_of(asynchronous_stream)

@@ -246,6 +246,39 @@ async def test_a_string_model_is_resolved_by_its_provider(server: Loopback) -> N
     assert "loop" in unknown.message
 
 
+KEYS = {"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k", "GEMINI_API_KEY": "k"}
+
+
+@pytest.mark.parametrize(
+    ("name", "provider", "model"),
+    [
+        ("openai:gpt-5.2", "openai", "gpt-5.2"),
+        ("anthropic:claude-of-tomorrow", "anthropic", "claude-of-tomorrow"),
+        ("gemini:gemini-3-flash-preview", "google", "gemini-3-flash-preview"),
+        ("claude-sonnet-4-5", "anthropic", "claude-sonnet-4-5"),
+        ("gemini-2.5-flash", "google", "gemini-2.5-flash"),
+        ("a-model-that-nobody-lists", "openai", "a-model-that-nobody-lists"),
+        ("ft:gpt-4o:me", "openai", "ft:gpt-4o:me"),
+    ],
+)
+async def test_a_model_is_found_by_its_prefix_or_by_the_catalog(
+    name: str, provider: str, model: str
+) -> None:
+    """A prefix counts where it is a configured provider; unknown ids go to the first provider."""
+    found = Client.from_env(environ=KEYS).resolve(request(model=name, prompt="Hi")).unwrap()
+
+    assert (found.provider, found.id) == (provider, model)
+
+
+async def test_a_default_provider_that_was_chosen_gets_every_id_without_a_provider() -> None:
+    """Compatible servers have models by the names of others."""
+    client = Client.from_env(environ=KEYS, default_provider="openai")
+
+    assert client.resolve(request(model="claude-sonnet-4-5", prompt="Hi")).unwrap().provider == (
+        "openai"
+    )
+
+
 async def test_gemini_is_a_name_of_google() -> None:
     """As the catalog has it too; a provider that is configured as `gemini` comes first."""
     asked = request(model="gemini-3-flash-preview", provider="gemini", prompt="Hi")

@@ -8,22 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmcore.protocols.call_ids import (
-    ANTHROPIC,
-    ANY,
-    BEDROCK,
-    MISTRAL,
-    OPENAI_CHAT,
-    OPENAI_RESPONSES,
-    CallIdRule,
-    fit,
-    synthetic_call_id,
-)
+from llmcore.protocols.anthropic_messages.names import CALL_IDS as ANTHROPIC
+from llmcore.protocols.bedrock_converse.names import CALL_IDS as BEDROCK
+from llmcore.protocols.openai_chat.names import CALL_IDS as OPENAI_CHAT
+from llmcore.protocols.openai_responses.names import CALL_IDS as OPENAI_RESPONSES
+from llmcore.protocols.tools import ANY_CALL_ID, CallIdRule, fit, synthetic_call_id
+from llmcore.routes.chat_providers import MISTRAL_CALL_IDS as MISTRAL
 from llmcore.schema.errors import ConfigurationError
 
 # The providers' rules once more, written as one expression each.
 LEGAL = {
-    "any": (ANY, r"(?s).+"),
+    "any": (ANY_CALL_ID, r"(?s).+"),
     "openai-chat": (OPENAI_CHAT, r"(?s).{1,40}"),
     "openai-responses": (OPENAI_RESPONSES, r"(?s).{1,64}"),
     "anthropic": (ANTHROPIC, r"[a-zA-Z0-9_-]{1,64}"),
@@ -51,7 +46,7 @@ def test_an_odd_id_becomes_legal_everywhere(target: str, call_id: str) -> None:
         ("x" * 64, OPENAI_RESPONSES),
         ("D681PevKs", MISTRAL),
         ("functions.get_weather:0", OPENAI_CHAT),
-        ("anything | at all", ANY),
+        ("anything | at all", ANY_CALL_ID),
     ],
 )
 def test_a_legal_id_stays_as_it_is(call_id: str, rule: CallIdRule) -> None:
@@ -95,8 +90,9 @@ def test_different_ids_stay_different(ids: list[str], target: str) -> None:
 def test_the_same_id_fits_alike_in_every_process() -> None:
     """Python's own hash differs between processes; ids do not."""
     program = (
-        "from llmcore.protocols.call_ids import *; print(fit('ä|' * 90, ANTHROPIC),"
-        " fit('x', MISTRAL), synthetic_call_id('resp', 1, 2))"
+        "from llmcore.protocols.tools import CallIdRule, fit, synthetic_call_id\n"
+        "print(fit('ä|' * 90, CallIdRule(r'[a-zA-Z0-9_-]+', 64)),"
+        " fit('x', CallIdRule(r'[a-zA-Z0-9]{9}', 9)), synthetic_call_id('resp', 1, 2))"
     )
     runs = {
         subprocess.run(

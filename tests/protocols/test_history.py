@@ -11,8 +11,12 @@ from attrs import evolve
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from llmcore.protocols import call_ids
+from llmcore.protocols.anthropic_messages.names import CALL_IDS as ANTHROPIC
 from llmcore.protocols.history import HistoryPolicy, Repaired, model_family, repair
+from llmcore.protocols.openai_chat.names import CALL_IDS as OPENAI_CHAT
+from llmcore.protocols.openai_responses.names import CALL_IDS as OPENAI_RESPONSES
+from llmcore.protocols.tools import fit
+from llmcore.routes.chat_providers import MISTRAL_CALL_IDS as MISTRAL
 from llmcore.schema.content import (
     ContentPart,
     ImagePart,
@@ -33,13 +37,13 @@ CHAT = HistoryPolicy(
     provider="alpha",
     model="alpha-2",
     metadata_key="alpha",
-    call_ids=call_ids.OPENAI_CHAT,
+    call_ids=OPENAI_CHAT,
     reasoning="drop",
 )
 RESPONSES = evolve(
     CHAT,
     protocol="responses",
-    call_ids=call_ids.OPENAI_RESPONSES,
+    call_ids=OPENAI_RESPONSES,
     reasoning="signed",
     reasoning_may_end_turn=False,
 )
@@ -48,7 +52,7 @@ MESSAGES = HistoryPolicy(
     provider="alpha",
     model="alpha-2",
     metadata_key="alpha",
-    call_ids=call_ids.ANTHROPIC,
+    call_ids=ANTHROPIC,
     alternate=True,
     starts_with_user=True,
     system_messages="demote",
@@ -67,7 +71,7 @@ CONTENTS = HistoryPolicy(
     system_messages="lift",
     empty_text="drop_empty",
 )
-PLAIN = evolve(CHAT, call_ids=call_ids.MISTRAL, developer_role=False, reasoning="any")
+PLAIN = evolve(CHAT, call_ids=MISTRAL, developer_role=False, reasoning="any")
 POLICIES = {
     "chat": CHAT,
     "responses": RESPONSES,
@@ -459,7 +463,7 @@ def test_an_illegal_id_changes_in_the_call_and_its_result() -> None:
     repaired = repair(history, MESSAGES)
     new_id = repaired.messages[1].tool_calls[0].id
 
-    assert new_id == call_ids.fit("call_1|fc_2", call_ids.ANTHROPIC)
+    assert new_id == fit("call_1|fc_2", ANTHROPIC)
     assert shape(repaired.messages)[2] == ("tool", [f"result {new_id}=A"])
     assert said(repaired) == {("tool-call-id-changed", "messages[1].content[0]", "changed")}
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from llmcore import AmazonBedrock, Anthropic, Google, OpenAI
 from llmcore.folds.response import collect
 from llmcore.protocols import tool_names
+from llmcore.protocols.registry import PROTOCOL_IDS, protocol_by_id
 from llmcore.protocols.tool_names import ToolNameRule, fit_tool_names
 from llmcore.routes.auth import Auth
 from llmcore.routes.decoding import decode_response
@@ -24,11 +25,13 @@ from llmcore.schema.tools import ToolChoice, ToolDefinition
 from tests.support.wire import chat, gemini
 from tests.support.wire.prepared import prepare
 
+TOOL_NAMES = {id_: protocol_by_id(id_).tool_names for id_ in PROTOCOL_IDS}
+
 RULES = {
-    "openai": (tool_names.OPENAI, r"[a-zA-Z0-9_-]{1,64}"),
-    "anthropic": (tool_names.ANTHROPIC, r"[a-zA-Z0-9_-]{1,64}"),
-    "gemini": (tool_names.GEMINI, r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}"),
-    "bedrock": (tool_names.BEDROCK, r"[a-zA-Z0-9_-]{1,64}"),
+    "openai": (TOOL_NAMES["openai-chat"], r"[a-zA-Z0-9_-]{1,64}"),
+    "anthropic": (TOOL_NAMES["anthropic-messages"], r"[a-zA-Z0-9_-]{1,64}"),
+    "gemini": (TOOL_NAMES["gemini"], r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}"),
+    "bedrock": (TOOL_NAMES["bedrock-converse"], r"[a-zA-Z0-9_-]{1,64}"),
     "any": (tool_names.STRICTEST, r"[a-zA-Z][a-zA-Z0-9_]{0,63}"),
 }
 """Our rules, and the expressions that the documents state."""
@@ -101,9 +104,9 @@ def test_good_names_leave_the_request_as_it_is() -> None:
 
 def test_a_replacement_depends_on_the_name_alone_unless_two_would_become_one() -> None:
     """So that another tool does not change what caches hold."""
-    assert sent_names(asking("a.b"), tool_names.OPENAI) == ["a_b"]
-    assert sent_names(asking("a.b", "c"), tool_names.OPENAI) == ["a_b", "c"]
-    one, other = sent_names(asking("a.b", "a_b"), tool_names.OPENAI)
+    assert sent_names(asking("a.b"), TOOL_NAMES["openai-chat"]) == ["a_b"]
+    assert sent_names(asking("a.b", "c"), TOOL_NAMES["openai-chat"]) == ["a_b", "c"]
+    one, other = sent_names(asking("a.b", "a_b"), TOOL_NAMES["openai-chat"])
     assert one.startswith("a_b_")
     assert other == "a_b"
 
@@ -122,7 +125,7 @@ def test_choice_and_history_name_tools_alike() -> None:
         tools=[ToolDefinition("a.b")],
         tool_choice=ToolChoice.named("a.b"),
     )
-    fitted = fit_tool_names(asked, tool_names.OPENAI)
+    fitted = fit_tool_names(asked, TOOL_NAMES["openai-chat"])
     names = [getattr(part, "name", "") for m in fitted.request.messages for part in m.content]
 
     assert names == ["", "a_b", "old_one", "a_b", "old_one", "web.search"]

@@ -204,6 +204,14 @@ def test_a_client_from_the_environment() -> None:
     assert list(client.asynchronous.providers) == ["openai"]
 
 
+def test_many_prompts_at_once_have_their_answers_in_order() -> None:
+    """Blocking, like everything here."""
+    with serve(chat_handler) as server:
+        made = sync.generate_many(model_at(server.url), ["a", "b", "c"], concurrency=2)
+
+    assert [one.unwrap().text for one in made] == ["Hello"] * 3
+
+
 @pytest.mark.parametrize("name", ["generate", "stream", "generate_object", "stream_object"])
 def test_signatures_are_those_of_the_asynchronous_functions(name: str) -> None:
     """Parameter by parameter, but for the client, which may be a blocking one."""

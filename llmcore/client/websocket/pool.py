@@ -10,7 +10,7 @@ import anyio
 from attrs import define, field
 
 from llmcore.client.transport import OpensSockets, Socket
-from llmcore.protocols.openai_responses.websocket_history import (
+from llmcore.protocols.openai_responses.continuation import (
     RemoteHistory,
     SocketRequest,
     terminal_event,

@@ -15,13 +15,13 @@ from attrs import evolve
 from llmcore.client.pool import PerLoop
 from llmcore.client.transport import Exchange, OpensSockets, Transport
 from llmcore.client.websocket.pool import PooledSocket, SocketPool
-from llmcore.protocols.openai_responses.names import PREVIOUS_NOT_FOUND, SOCKET_TOO_OLD
-from llmcore.protocols.openai_responses.websocket_history import (
+from llmcore.protocols.openai_responses.continuation import (
     RemoteHistory,
     SocketRequest,
     error_code,
     terminal_event,
 )
+from llmcore.protocols.openai_responses.names import PREVIOUS_NOT_FOUND, SOCKET_TOO_OLD
 from llmcore.routes.http_request import HttpRequest, redact
 from llmcore.routes.transport import Timeouts, WebSocket
 from llmcore.schema import json

@@ -6,13 +6,11 @@ Source: https://developers.openai.com/api/reference/resources/responses/methods/
 read November 2026.
 """
 
-import base64
-import binascii
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, cast
 
 from llmcore.fronts.errors import invalid
+from llmcore.fronts.reading import decoded, remote
 from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
 from llmcore.protocols.openai_responses.names import METADATA_KEY
@@ -32,7 +30,6 @@ from llmcore.schema.json import JsonValue
 # -- reading
 
 
-_SCHEME: Final = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
 _DETAILS: Final = ("auto", "low", "high", "original")
 _TEXTS: Final = frozenset({"input_text", "output_text", "text", "summary_text", "reasoning_text"})
 _AUDIO_TYPES: Final = {"mp3": "audio/mpeg", "wav": "audio/wav"}
@@ -118,7 +115,7 @@ def _file(native: Mapping[str, Any], path: str) -> DocumentPart:
     if sum(source is not None for source in (url, data, file_id)) != 1:
         raise invalid(f"{path}: a file has a file_data, a file_url or a file_id.", path)
     if data is not None and not data.startswith("data:"):
-        return DocumentPart(data=_decoded(data, f"{path}.file_data"), name=name)
+        return DocumentPart(data=decoded(data, f"{path}.file_data"), name=name)
     address = url or data
     if address is None:
         return DocumentPart(file_id=file_id, name=name)
@@ -130,27 +127,9 @@ def _audio(native: Mapping[str, Any], path: str) -> AudioPart:
     if not isinstance(data, str):
         raise invalid(f"{path}: sound has base64 data and a format.", path)
     return AudioPart(
-        data=_decoded(data, f"{path}.data"),
+        data=decoded(data, f"{path}.data"),
         media_type=_AUDIO_TYPES.get(str(form), f"audio/{form}" if form else None),
     )
-
-
-def remote(address: str, path: str) -> str:
-    """Return *address* if it is a web address or a data URL; FrontError for a local path."""
-    if _SCHEME.match(address) is None or address[:5].lower() == "file:":
-        raise invalid(
-            f"{path} must be a web address or a data URL; files of this machine are not read.",
-            path,
-            "invalid_url",
-        )
-    return address
-
-
-def _decoded(data: str, path: str) -> bytes:
-    try:
-        return base64.b64decode(data, validate=True)
-    except (binascii.Error, ValueError) as error:
-        raise invalid(f"{path} is not base64.", path) from error
 
 
 # -- writing

@@ -6,9 +6,10 @@ upstreams whose API has it, and is named in a Diagnostic for others.
 """
 
 from collections.abc import Mapping
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from llmcore.fronts.errors import invalid
+from llmcore.fronts.reading import read as read_field
 from llmcore.protocols.anthropic_messages.names import PROTOCOL_ID as MESSAGES
 from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.native_json import object_or_empty, str_or_none
@@ -21,8 +22,6 @@ from llmcore.schema.options import (
     ReasoningOptions,
     ResponseFormat,
 )
-
-_T = TypeVar("_T")
 
 Body = Mapping[str, Any]
 
@@ -46,29 +45,6 @@ def refuse_unsupported(body: Body) -> None:
 
 
 # -- typed reading
-
-
-def read_field(body: Body, name: str, kind: type[_T], path: str = "") -> _T | None:
-    """Return a field of *body*; None if it is missing or null, FrontError for another type."""
-    value = body.get(name)
-    if value is None:
-        return None
-    if kind is float and type(value) is int:
-        value = float(value)
-    if type(value) is not kind:
-        place = f"{path}{name}"
-        raise invalid(f"{place} must be a {_WORDS[kind]}.", place, "invalid_type")
-    return value
-
-
-_WORDS: Final[Mapping[type, str]] = {
-    bool: "boolean",
-    dict: "JSON object",
-    float: "number",
-    int: "whole number",
-    list: "list",
-    str: "text",
-}
 
 
 _TYPES: Final[Mapping[str, type]] = {

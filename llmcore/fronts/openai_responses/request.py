@@ -24,7 +24,6 @@ from llmcore.fronts.openai_responses.parameters import (
     check_types,
     provider_options,
     read_cache,
-    read_field,
     read_format,
     read_generation,
     read_reasoning,
@@ -32,6 +31,7 @@ from llmcore.fronts.openai_responses.parameters import (
 )
 from llmcore.fronts.openai_responses.state import NO_MEMORY, Conversation, Memory
 from llmcore.fronts.openai_responses.tools import ToolCollector, ToolOffer, read_tool_choice
+from llmcore.fronts.reading import read as read_field
 from llmcore.fronts.tool_registry import ToolRegistry
 from llmcore.protocols.anthropic_messages.names import PROTOCOL_ID as MESSAGES
 from llmcore.protocols.diagnostics import Notes

@@ -13,9 +13,13 @@ itself reads and writes plain JSON.
 
 from functools import partial
 
-from llmcore.protocols import tool_names
 from llmcore.protocols.anthropic_messages import body, stream
-from llmcore.protocols.anthropic_messages.names import METADATA_KEY, PROTOCOL_ID, MessagesBody
+from llmcore.protocols.anthropic_messages.names import (
+    METADATA_KEY,
+    PROTOCOL_ID,
+    TOOL_NAMES,
+    MessagesBody,
+)
 from llmcore.protocols.anthropic_messages.state import Event, MessagesState
 from llmcore.protocols.protocol import BodyBuilder, Protocol, StreamMachine, TokenCounting
 
@@ -25,7 +29,7 @@ def make(*, system_messages: bool = True) -> Protocol[MessagesBody, Event, Messa
     return Protocol(
         id=PROTOCOL_ID,
         metadata_key=METADATA_KEY,
-        tool_names=tool_names.ANTHROPIC,
+        tool_names=TOOL_NAMES,
         count_tokens=TokenCounting(
             endpoint="/messages", target="/messages/count_tokens", fields=body.COUNTED
         ),

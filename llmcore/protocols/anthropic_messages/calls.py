@@ -12,18 +12,18 @@ November 2026.
 
 from typing import Final
 
-from llmcore.protocols.answering import to_list
-from llmcore.protocols.anthropic_messages.content import apply_deltas, keep_delta
-from llmcore.protocols.anthropic_messages.names import METADATA_KEY, TOOL_CALL_TYPES
-from llmcore.protocols.anthropic_messages.state import Event, MessagesState
-from llmcore.protocols.blocks import (
+from llmcore.protocols.answering import (
     Block,
     FastPath,
     continue_call,
     end_call,
     open_block,
     start_call,
+    to_list,
 )
+from llmcore.protocols.anthropic_messages.content import apply_deltas, keep_delta
+from llmcore.protocols.anthropic_messages.names import METADATA_KEY, TOOL_CALL_TYPES
+from llmcore.protocols.anthropic_messages.state import Event, MessagesState
 from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
 from llmcore.schema.changed import changed
 from llmcore.schema.events import LLMEvent, Source, ToolResult

@@ -11,10 +11,9 @@ Source: https://platform.claude.com/docs/en/api/messages/create (`ContentBlock`)
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from llmcore.protocols.answering import PersistentList, to_list
+from llmcore.protocols.answering import Block, FastPath, PersistentList, open_block, to_list
 from llmcore.protocols.anthropic_messages.names import METADATA_KEY
 from llmcore.protocols.anthropic_messages.state import Event, MessagesState
-from llmcore.protocols.blocks import Block, FastPath, open_block
 from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
 from llmcore.schema import json
 from llmcore.schema.changed import changed

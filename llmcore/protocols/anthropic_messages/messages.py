@@ -15,6 +15,7 @@ from attrs import evolve, frozen
 
 from llmcore.protocols.anthropic_messages.caching import cache_mark
 from llmcore.protocols.anthropic_messages.names import (
+    CALL_IDS,
     METADATA_KEY,
     PROTOCOL_ID,
     RESULT_SUFFIX,
@@ -31,7 +32,6 @@ from llmcore.protocols.anthropic_messages.parts import (
     marked,
 )
 from llmcore.protocols.anthropic_messages.reasoning import lower_reasoning_part
-from llmcore.protocols.call_ids import ANTHROPIC
 from llmcore.protocols.claude import ClaudeRules, fix_trailing_text
 from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.history import HistoryPolicy, native_provider_ids, repair
@@ -68,7 +68,7 @@ def target_of(request: LLMRequest, rules: ClaudeRules, *, citations: bool) -> Me
         provider=request.provider_id,
         model=request.model_id,
         metadata_key=METADATA_KEY,
-        call_ids=ANTHROPIC,
+        call_ids=CALL_IDS,
         alternate=True,
         starts_with_user=True,
         system_messages="keep" if rules.system_messages else "demote",

@@ -8,11 +8,17 @@ read November 2026.
 from collections.abc import Mapping
 from typing import Any, Final, Required, TypeAlias, TypedDict
 
+from llmcore.protocols.tool_names import ToolNameRule
+from llmcore.protocols.tools import CallIdRule
 from llmcore.schema.events import FinishReasonKind
 from llmcore.schema.json import JsonObject
 
 PROTOCOL_ID: Final = "anthropic-messages"
 METADATA_KEY: Final = "anthropic"
+CALL_IDS: Final = CallIdRule(r"[a-zA-Z0-9_-]+", 64)
+"""`tool_use.id` must match `^[a-zA-Z0-9_-]+$`."""
+TOOL_NAMES: Final = ToolNameRule(first="a-zA-Z0-9_-")
+"""`^[a-zA-Z0-9_-]{1,64}$`, which all platforms take; the Claude API itself takes 128 characters."""
 
 Block: TypeAlias = dict[str, Any]
 """A native content block, such as `{"type": "text", "text": "Hello"}`."""

@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 
 from attrs import field, frozen
 
-from llmcore.protocols.blocks import BlockState
+from llmcore.protocols.answering import BlockState
 from llmcore.schema.events import LLMEvent
 from llmcore.schema.json import JsonObject, JsonValue
 

@@ -14,7 +14,15 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from llmcore.protocols.answering import empty_response, stream_context, truncated
+from llmcore.protocols.answering import (
+    Block,
+    close_block,
+    empty_response,
+    end_answer,
+    replace_block,
+    stream_context,
+    truncated,
+)
 from llmcore.protocols.anthropic_messages.calls import (
     end_result,
     end_tool,
@@ -49,7 +57,6 @@ from llmcore.protocols.anthropic_messages.names import (
     TOOL_CALL_TYPES,
 )
 from llmcore.protocols.anthropic_messages.state import Event, MessagesState
-from llmcore.protocols.blocks import Block, close_block, end_answer, replace_block
 from llmcore.protocols.failures.errors import error_from_body
 from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
 from llmcore.protocols.protocol import Frame

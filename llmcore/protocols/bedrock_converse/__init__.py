@@ -11,17 +11,21 @@ and the path of a call, which names the model); building the request: `body`, `r
 `finish`, `stream`.
 """
 
-from llmcore.protocols import tool_names
 from llmcore.protocols.bedrock_converse import body, stream
 from llmcore.protocols.bedrock_converse.models import converse_path
-from llmcore.protocols.bedrock_converse.names import METADATA_KEY, PROTOCOL_ID, ConverseBody
+from llmcore.protocols.bedrock_converse.names import (
+    METADATA_KEY,
+    PROTOCOL_ID,
+    TOOL_NAMES,
+    ConverseBody,
+)
 from llmcore.protocols.bedrock_converse.state import ConverseState, Event
 from llmcore.protocols.protocol import BodyBuilder, Protocol, StreamMachine
 
 protocol: Protocol[ConverseBody, Event, ConverseState] = Protocol(
     id=PROTOCOL_ID,
     metadata_key=METADATA_KEY,
-    tool_names=tool_names.BEDROCK,
+    tool_names=TOOL_NAMES,
     framings=("aws-event-stream", "sse", "ndjson"),
     body=BodyBuilder(build=body.from_request),
     stream=StreamMachine(

@@ -12,18 +12,19 @@ read November 2026.
 from collections.abc import Iterable
 from typing import Final
 
-from llmcore.protocols.answering import PersistentList, to_list
-from llmcore.protocols.bedrock_converse.names import METADATA_KEY
-from llmcore.protocols.bedrock_converse.state import ConverseState, Native, keep_delta
-from llmcore.protocols.blocks import (
+from llmcore.protocols.answering import (
     Block,
     FastPath,
+    PersistentList,
     continue_call,
     end_call,
     open_block,
     replace_block,
     start_call,
+    to_list,
 )
+from llmcore.protocols.bedrock_converse.names import METADATA_KEY
+from llmcore.protocols.bedrock_converse.state import ConverseState, Native, keep_delta
 from llmcore.protocols.native_json import object_or_empty, objects, str_or_none, text_or_json
 from llmcore.schema.changed import changed
 from llmcore.schema.errors import StreamError

@@ -15,11 +15,7 @@ import binascii
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from llmcore.protocols.answering import to_list
-from llmcore.protocols.bedrock_converse.calls import end_result, end_tool
-from llmcore.protocols.bedrock_converse.names import METADATA_KEY
-from llmcore.protocols.bedrock_converse.state import ConverseState, Native, keep_delta
-from llmcore.protocols.blocks import (
+from llmcore.protocols.answering import (
     Block,
     FastPath,
     Kind,
@@ -27,7 +23,11 @@ from llmcore.protocols.blocks import (
     end_answer,
     open_block,
     replace_block,
+    to_list,
 )
+from llmcore.protocols.bedrock_converse.calls import end_result, end_tool
+from llmcore.protocols.bedrock_converse.names import METADATA_KEY
+from llmcore.protocols.bedrock_converse.state import ConverseState, Native, keep_delta
 from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
 from llmcore.schema.changed import changed
 from llmcore.schema.content import Citation

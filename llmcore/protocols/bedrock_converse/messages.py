@@ -18,6 +18,7 @@ from attrs import frozen
 from llmcore.protocols.bedrock_converse.caching import cache_point
 from llmcore.protocols.bedrock_converse.models import ConverseRules
 from llmcore.protocols.bedrock_converse.names import (
+    CALL_IDS,
     METADATA_KEY,
     PROTOCOL_ID,
     Block,
@@ -32,7 +33,6 @@ from llmcore.protocols.bedrock_converse.parts import (
     lower_result,
 )
 from llmcore.protocols.bedrock_converse.reasoning import lower_reasoning_part
-from llmcore.protocols.call_ids import BEDROCK
 from llmcore.protocols.claude import fix_trailing_text
 from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.history import HistoryPolicy, native_provider_ids, repair
@@ -71,7 +71,7 @@ def target_of(request: LLMRequest, rules: ConverseRules, *, citations: bool) -> 
         provider=request.provider_id,
         model=request.model_id,
         metadata_key=METADATA_KEY,
-        call_ids=BEDROCK,
+        call_ids=CALL_IDS,
         alternate=True,
         starts_with_user=True,
         system_messages="demote",

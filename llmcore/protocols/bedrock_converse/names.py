@@ -9,11 +9,17 @@ https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.htm
 from collections.abc import Mapping
 from typing import Any, Final, Required, TypeAlias, TypedDict
 
+from llmcore.protocols.tool_names import ToolNameRule
+from llmcore.protocols.tools import CallIdRule
 from llmcore.schema.events import FinishReasonKind
 from llmcore.schema.json import JsonObject
 
 PROTOCOL_ID: Final = "bedrock-converse"
 METADATA_KEY: Final = "bedrock"
+CALL_IDS: Final = CallIdRule(r"[a-zA-Z0-9_-]+", 64)
+"""ToolUseBlock in the API reference. It lately admits `.` and `:`, which older models refuse."""
+TOOL_NAMES: Final = ToolNameRule()
+"""`ToolName` is `[a-zA-Z0-9_-]+` of at most 64; some models want a letter first."""
 
 Block: TypeAlias = dict[str, Any]
 """A native content block: an object of one field, such as `{"text": "Hello"}`."""

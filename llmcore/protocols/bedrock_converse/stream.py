@@ -17,8 +17,10 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from llmcore.protocols.answering import (
+    Block,
     empty_response,
     invalid_value_error,
+    open_block,
     stream_context,
     truncated,
 )
@@ -42,7 +44,6 @@ from llmcore.protocols.bedrock_converse.finish import finish_events, with_facts,
 from llmcore.protocols.bedrock_converse.models import plan_format
 from llmcore.protocols.bedrock_converse.names import METADATA_KEY, PROTOCOL_ID
 from llmcore.protocols.bedrock_converse.state import ConverseState, Event, Native, keep_delta
-from llmcore.protocols.blocks import Block, open_block
 from llmcore.protocols.failures.errors import error_from_body
 from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
 from llmcore.protocols.protocol import Frame

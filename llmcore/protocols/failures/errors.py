@@ -22,9 +22,13 @@ from typing import Final
 
 from attrs import evolve, frozen
 
-from llmcore.protocols.failures.context_length import is_context_overflow, token_counts
 from llmcore.protocols.failures.error_body import ErrorFacts, folded, read_error
-from llmcore.protocols.failures.rate_limit import lowered, retry_after
+from llmcore.protocols.failures.limits import (
+    is_context_overflow,
+    lowered,
+    retry_after,
+    token_counts,
+)
 from llmcore.protocols.native_json import text_or_json
 from llmcore.schema import errors, json
 from llmcore.schema.errors import InvalidRequestError, LLMError

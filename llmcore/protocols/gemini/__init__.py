@@ -15,10 +15,9 @@ In reading order:
 
 from functools import partial
 
-from llmcore.protocols import tool_names
 from llmcore.protocols.gemini import body, stream
 from llmcore.protocols.gemini.models import GEMINI_API, VERTEX, GeminiDialect
-from llmcore.protocols.gemini.names import METADATA_KEY, PROTOCOL_ID, GeminiBody
+from llmcore.protocols.gemini.names import METADATA_KEY, PROTOCOL_ID, TOOL_NAMES, GeminiBody
 from llmcore.protocols.gemini.state import GeminiState
 from llmcore.protocols.gemini.stream import Event
 from llmcore.protocols.protocol import BodyBuilder, Protocol, StreamMachine
@@ -29,7 +28,7 @@ def make(dialect: GeminiDialect) -> Protocol[GeminiBody, Event, GeminiState]:
     return Protocol(
         id=PROTOCOL_ID,
         metadata_key=METADATA_KEY,
-        tool_names=tool_names.GEMINI,
+        tool_names=TOOL_NAMES,
         framings=("sse", "ndjson", "aws-event-stream", "json-array"),
         operation="generate_content",
         count_tokens=body.COUNTING if dialect.counts_tokens else None,

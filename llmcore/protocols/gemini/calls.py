@@ -23,7 +23,6 @@ from itertools import pairwise
 from typing import Any, Final
 
 from llmcore.protocols.answering import PersistentList, to_list
-from llmcore.protocols.call_ids import synthetic_call_id
 from llmcore.protocols.gemini.content import omit_keys, on_unknown
 from llmcore.protocols.gemini.names import METADATA_KEY, NativeObject
 from llmcore.protocols.gemini.state import (
@@ -34,7 +33,7 @@ from llmcore.protocols.gemini.state import (
     metadata_of,
 )
 from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
-from llmcore.protocols.tools import freeform_text
+from llmcore.protocols.tools import freeform_text, synthetic_call_id
 from llmcore.schema import json
 from llmcore.schema.changed import changed
 from llmcore.schema.errors import InvalidRequestError

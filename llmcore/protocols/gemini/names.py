@@ -3,11 +3,18 @@
 from collections.abc import Mapping
 from typing import Any, Final, Required, TypeAlias, TypedDict
 
+from llmcore.protocols.tool_names import ToolNameRule
+from llmcore.protocols.tools import ANY_CALL_ID
 from llmcore.schema.events import FinishReasonKind
 from llmcore.schema.json import JsonObject
 
 PROTOCOL_ID: Final = "gemini"
 METADATA_KEY: Final = "google"
+CALL_IDS: Final = ANY_CALL_ID
+"""Any text but the empty one."""
+TOOL_NAMES: Final = ToolNameRule(first="a-zA-Z_", rest="a-zA-Z0-9_.-")
+"""`FunctionDeclaration.name`: "Must start with a letter or an underscore. Must be a-z, A-Z, 0-9, or
+contain underscores, dots, colons and dashes". Vertex AI takes no colons and 64 characters."""
 
 NativeObject: TypeAlias = dict[str, Any]
 """A JSON object of the wire: a `GenerateContentResponse`, or a piece of one or of a request."""

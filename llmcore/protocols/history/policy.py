@@ -5,7 +5,7 @@ from typing import Literal
 
 from attrs import frozen
 
-from llmcore.protocols.call_ids import ANY, CallIdRule
+from llmcore.protocols.tools import ANY_CALL_ID, CallIdRule
 from llmcore.schema.messages import Origin
 from llmcore.schema.request import LLMRequest
 
@@ -20,7 +20,7 @@ class HistoryPolicy:
     model: str
     metadata_key: str
     """Under which key of `provider_metadata` the target's own data stands."""
-    call_ids: CallIdRule = ANY
+    call_ids: CallIdRule = ANY_CALL_ID
     tool_results: Literal["separate", "together"] = "separate"
     """One tool message per result, or one for all results of an assistant turn."""
     name_results: bool = False

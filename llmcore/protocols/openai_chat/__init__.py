@@ -16,13 +16,13 @@ In reading order:
 
 from functools import partial
 
-from llmcore.protocols import tool_names
 from llmcore.protocols.openai_chat import body, stream
 from llmcore.protocols.openai_chat.models import COMPATIBLE, OPENAI, ChatDialect
 from llmcore.protocols.openai_chat.names import (
     METADATA_KEY,
     OPTIONAL_PARAMETERS,
     PROTOCOL_ID,
+    TOOL_NAMES,
     ChatBody,
     NativeObject,
 )
@@ -36,7 +36,7 @@ def make(dialect: ChatDialect) -> Protocol[ChatBody, NativeObject, ChatState]:
     return Protocol(
         id=PROTOCOL_ID,
         metadata_key=METADATA_KEY,
-        tool_names=tool_names.OPENAI,
+        tool_names=TOOL_NAMES,
         count_tokens=TokenCounting(
             endpoint="/chat/completions", target="/chat/completions/input_tokens"
         ),

@@ -32,7 +32,6 @@ from typing import Any
 from attrs import frozen
 
 from llmcore.protocols.answering import PersistentList, to_list
-from llmcore.protocols.call_ids import synthetic_call_id
 from llmcore.protocols.native_json import (
     int_or_none,
     json_or_text,
@@ -49,7 +48,7 @@ from llmcore.protocols.openai_chat.state import (
     Pending,
     close_segment,
 )
-from llmcore.protocols.tools import freeform_text
+from llmcore.protocols.tools import freeform_text, synthetic_call_id
 from llmcore.schema import json
 from llmcore.schema.changed import changed
 from llmcore.schema.errors import StreamError

@@ -9,10 +9,9 @@ from typing import Final, Literal
 
 from attrs import frozen
 
-from llmcore.protocols import sampling
-from llmcore.protocols.call_ids import OPENAI_CHAT, CallIdRule
-from llmcore.protocols.sampling import FixedSampling, fits
-from llmcore.protocols.tools import freeform_tools
+from llmcore.protocols.lowering import OPENAI_FIXED_SAMPLING, FixedSampling, matches_model
+from llmcore.protocols.openai_chat.names import CALL_IDS
+from llmcore.protocols.tools import CallIdRule, freeform_tools
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import CustomTool, ToolDefinition
 
@@ -57,7 +56,7 @@ class ChatDialect:
     """Whether messages may carry the `name` of the speaker."""
     refusal_field: bool = True
     """Whether assistant messages have a `refusal`; if not, it goes back as text."""
-    call_ids: CallIdRule = OPENAI_CHAT
+    call_ids: CallIdRule = CALL_IDS
     valid_arguments: bool = False
     """Whether the arguments of earlier tool calls must be JSON objects."""
 
@@ -143,7 +142,7 @@ class ChatDialect:
 
     def rejects_stop(self, model: str) -> bool:
         """Return whether *model* rejects stop sequences."""
-        return fits(self.no_stop, model)
+        return matches_model(self.no_stop, model)
 
     def reasoning_control(self, model: str) -> ReasoningControl:
         """Return which parameter asks *model* for thinking."""
@@ -154,20 +153,22 @@ class ChatDialect:
 
     def thinks_not_when_forced(self, model: str) -> bool:
         """Return whether *model* must not think in order to be forced to call a tool."""
-        return fits(self.forced_calls_stop_thinking, model)
+        return matches_model(self.forced_calls_stop_thinking, model)
 
     def thinks_not_beside_tools(self, model: str, effort: str | None) -> bool:
         """Return whether *model* would think, but must not in order to be offered tools."""
         # such models take sampling parameters exactly while they do not think
-        return fits(self.tools_stop_thinking, model) and self.fixed_sampling.rejects(model, effort)
+        return matches_model(self.tools_stop_thinking, model) and self.fixed_sampling.rejects(
+            model, effort
+        )
 
     def caches_on_request(self, model: str) -> bool:
         """Return whether *model* caches only where the request has `cache_control`."""
-        return fits(self.auto_cache_models, model)
+        return matches_model(self.auto_cache_models, model)
 
 
 OPENAI = ChatDialect(
-    fixed_sampling=sampling.OPENAI,
+    fixed_sampling=OPENAI_FIXED_SAMPLING,
     # "Not supported with latest reasoning models": the documents name o3 and o4-mini alone, but
     # see https://github.com/huggingface/smolagents/issues/1893 and pull 1868
     no_stop=r"o3(-(?!mini).*)?|o4-mini.*|gpt-(5(?!-chat)|[6-9]|[12]\d).*",

@@ -9,11 +9,19 @@ of the servers that are named beside their words.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Literal, Required, TypeAlias, TypedDict
 
+from llmcore.protocols.tool_names import ToolNameRule
+from llmcore.protocols.tools import CallIdRule
 from llmcore.schema.events import FinishReasonKind
 from llmcore.schema.json import JsonObject, JsonValue
 
 PROTOCOL_ID: Final = "openai-chat"
 METADATA_KEY: Final = "openai"
+CALL_IDS: Final = CallIdRule(max_length=40)
+"""Chat Completions answers longer ones with `string_above_max_length`, expecting 40."""
+TOOL_NAMES: Final = ToolNameRule(reserved=frozenset({"functions", "multi_tool_use"}))
+"""`FunctionDefinition.name`: "Must be a-z, A-Z, 0-9, or contain underscores and dashes, with a
+maximum length of 64." Compatible servers want a letter first. Models call the whole of their
+functions by the reserved names."""
 
 NativeObject: TypeAlias = dict[str, Any]
 """A JSON object of the wire. Servers differ too much for a stricter type."""

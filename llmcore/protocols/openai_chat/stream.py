@@ -13,8 +13,8 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from llmcore.protocols.answering import empty_response, finish_events, to_list, truncated
+from llmcore.protocols.failures.error_body import foreign_document
 from llmcore.protocols.failures.errors import error_from_body
-from llmcore.protocols.failures.foreign_document import foreign_document
 from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
 from llmcore.protocols.openai_chat.calls import (
     begin,

@@ -14,22 +14,21 @@ In reading order:
   servers differ);
 * building the request: `body`, `reasoning`, `messages`, `replay_grouping` (which items of an answer
   go back together), `parts`, `tools`;
-* reading the answer: `state`, `items` (which item an event belongs to), `content` (text, reasoning,
+* reading the answer: `state` (and which item an event belongs to), `content` (text, reasoning,
   sound, citations), `calls`, `call_inputs`, `finish` (response info, usage, finish reason),
   `stream`;
-* `websocket_history` (requests to a server that remembers the last answer), `background` (reading
-  on after a cut).
+* `continuation` (requests to a server that remembers the last answer; reading on after a cut).
 """
 
 from functools import partial
 
-from llmcore.protocols import tool_names
 from llmcore.protocols.openai_responses import body, stream
-from llmcore.protocols.openai_responses.background import cursor, resume
+from llmcore.protocols.openai_responses.continuation import cursor, resume
 from llmcore.protocols.openai_responses.models import OPENAI, ResponsesDialect
 from llmcore.protocols.openai_responses.names import (
     METADATA_KEY,
     PROTOCOL_ID,
+    TOOL_NAMES,
     NativeObject,
     ResponsesBody,
 )
@@ -43,7 +42,7 @@ def make(dialect: ResponsesDialect) -> Protocol[ResponsesBody, NativeObject, Res
     return Protocol(
         id=PROTOCOL_ID,
         metadata_key=METADATA_KEY,
-        tool_names=tool_names.OPENAI,
+        tool_names=TOOL_NAMES,
         count_tokens=TokenCounting(
             endpoint="/responses", target="/responses/input_tokens", fields=body.COUNTED
         ),

@@ -18,7 +18,6 @@ pages, https://docs.x.ai/developers/tools/overview (`x_search_call`).
 
 from typing import Final
 
-from llmcore.protocols.call_ids import synthetic_call_id
 from llmcore.protocols.native_json import int_or_none, object_or_empty, objects, str_or_none
 from llmcore.protocols.openai_responses.call_inputs import (
     CLOSINGS,
@@ -32,7 +31,6 @@ from llmcore.protocols.openai_responses.call_inputs import (
 )
 from llmcore.protocols.openai_responses.content import announce_file, announce_page, decode_base64
 from llmcore.protocols.openai_responses.finish import on_notification
-from llmcore.protocols.openai_responses.items import match_inside, match_or_begin
 from llmcore.protocols.openai_responses.names import (
     CALL_FIELDS,
     CALL_TOOLS,
@@ -42,7 +40,15 @@ from llmcore.protocols.openai_responses.names import (
     OUTPUT_TOOLS,
     NativeObject,
 )
-from llmcore.protocols.openai_responses.state import Item, ResponsesState, with_fast_path, with_item
+from llmcore.protocols.openai_responses.state import (
+    Item,
+    ResponsesState,
+    match_inside,
+    match_or_begin,
+    with_fast_path,
+    with_item,
+)
+from llmcore.protocols.tools import synthetic_call_id
 from llmcore.schema.changed import changed
 from llmcore.schema.content import ToolCallKind
 from llmcore.schema.errors import StreamError

@@ -23,7 +23,6 @@ from typing import Any
 from llmcore.protocols.answering import PersistentList, to_list
 from llmcore.protocols.media import decode_pieces
 from llmcore.protocols.native_json import int_or_none, object_or_empty, objects, str_or_none
-from llmcore.protocols.openai_responses.items import match_inside, match_or_begin
 from llmcore.protocols.openai_responses.names import (
     METADATA_KEY,
     PART_TYPES,
@@ -35,6 +34,8 @@ from llmcore.protocols.openai_responses.state import (
     Part,
     PartKey,
     ResponsesState,
+    match_inside,
+    match_or_begin,
     part_number,
     typed_parts,
     with_fast_path,

@@ -10,13 +10,17 @@ from typing import Final
 
 from attrs import frozen
 
-from llmcore.protocols.call_ids import OPENAI_RESPONSES
 from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.history import HistoryPolicy, Repaired, repair
 from llmcore.protocols.history.policy import LoweringContext, native_provider_ids
 from llmcore.protocols.native_json import object_or_empty, str_or_none
 from llmcore.protocols.openai_responses.models import ResponsesDialect
-from llmcore.protocols.openai_responses.names import METADATA_KEY, PROTOCOL_ID, NativeObject
+from llmcore.protocols.openai_responses.names import (
+    CALL_IDS,
+    METADATA_KEY,
+    PROTOCOL_ID,
+    NativeObject,
+)
 from llmcore.protocols.openai_responses.parts import content_of, lower_part, lower_result
 from llmcore.protocols.openai_responses.replay_grouping import ReplayRules, lower_answer
 from llmcore.schema.content import ContentPart, ProviderPart, ToolCallPart, ToolResultPart
@@ -50,7 +54,7 @@ def target_of(
         provider=request.provider_id,
         model=request.model_id,
         metadata_key=METADATA_KEY,
-        call_ids=OPENAI_RESPONSES,
+        call_ids=CALL_IDS,
         empty_text="drop_empty",
         item_ids=not continues,
         continues_stored=continues,

@@ -9,8 +9,7 @@ from typing import Final, Literal
 
 from attrs import frozen
 
-from llmcore.protocols import sampling
-from llmcore.protocols.sampling import FixedSampling
+from llmcore.protocols.lowering import OPENAI_FIXED_SAMPLING, FixedSampling
 
 SAMPLING: Final = frozenset({"temperature", "top_p", "top_logprobs"})
 
@@ -39,5 +38,5 @@ OPENAI = ResponsesDialect(
     # "Encrypted content is not supported with this model":
     # https://github.com/pydantic/pydantic-ai/issues/2865 and 3326; an unknown name may reason
     plain_models=r"(^|[^a-z0-9])(gpt-3|gpt-4|chatgpt-|gpt-5-chat)",
-    fixed_sampling=sampling.OPENAI,
+    fixed_sampling=OPENAI_FIXED_SAMPLING,
 )

@@ -11,12 +11,20 @@ from typing import Any, Final, Required, TypeAlias, TypedDict
 
 from attrs import frozen
 
+from llmcore.protocols.tool_names import ToolNameRule
+from llmcore.protocols.tools import CallIdRule
 from llmcore.schema.events import FinishReasonKind
 from llmcore.schema.json import JsonObject
 from llmcore.schema.tools import HostedToolKind
 
 PROTOCOL_ID: Final = "openai-responses"
 METADATA_KEY: Final = "openai"
+CALL_IDS: Final = CallIdRule(max_length=64)
+"""The OpenAPI description of `call_id`: 1 to 64 characters."""
+TOOL_NAMES: Final = ToolNameRule(reserved=frozenset({"functions", "multi_tool_use"}))
+"""`FunctionDefinition.name`: "Must be a-z, A-Z, 0-9, or contain underscores and dashes, with a
+maximum length of 64." Compatible servers want a letter first. Models call the whole of their
+functions by the reserved names."""
 
 NativeObject: TypeAlias = dict[str, Any]
 """A JSON object of the wire. Servers differ too much for a stricter type."""

@@ -14,8 +14,8 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from llmcore.protocols.answering import StreamContext, empty_response, truncated
+from llmcore.protocols.failures.error_body import foreign_document
 from llmcore.protocols.failures.errors import error_from_body
-from llmcore.protocols.failures.foreign_document import foreign_document
 from llmcore.protocols.native_json import int_or_none, object_or_empty, objects, str_or_none
 from llmcore.protocols.openai_responses.calls import (
     begin_call,
@@ -51,12 +51,6 @@ from llmcore.protocols.openai_responses.finish import (
     on_response,
     on_start,
 )
-from llmcore.protocols.openai_responses.items import (
-    begin_item,
-    match_added,
-    match_done,
-    match_final,
-)
 from llmcore.protocols.openai_responses.names import (
     CALL_TYPES,
     OUTPUT_TOOLS,
@@ -64,7 +58,15 @@ from llmcore.protocols.openai_responses.names import (
     TERMINAL_EVENTS,
     NativeObject,
 )
-from llmcore.protocols.openai_responses.state import Item, ResponsesState, with_item
+from llmcore.protocols.openai_responses.state import (
+    Item,
+    ResponsesState,
+    begin_item,
+    match_added,
+    match_done,
+    match_final,
+    with_item,
+)
 from llmcore.protocols.protocol import Frame
 from llmcore.schema import json
 from llmcore.schema.changed import changed

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore.protocols.anthropic_messages import contract
-from llmcore.protocols.anthropic_messages.contract import blocks, response, tools
+from llmcore.protocols.anthropic_messages.contract import blocks, response
 from llmcore.protocols.anthropic_messages.contract import request as requests
 from llmcore.schema.errors import InvalidRequestError, StreamError
 from tests.support.strategies.values import json_objects, json_values, texts
@@ -578,8 +578,8 @@ def test_values_can_be_built_by_hand() -> None:
         model="claude-opus-5",
         max_tokens=64,
         thinking=requests.ThinkingAdaptive(),
-        tools=(tools.BashTool(), tools.ClientTool(name="f", input_schema={"type": "object"})),
-        tool_choice=tools.ToolChoiceTool("f"),
+        tools=(requests.BashTool(), requests.ClientTool(name="f", input_schema={"type": "object"})),
+        tool_choice=requests.ToolChoiceTool("f"),
         system="Be brief.",
         messages=(contract.InputMessage("user", (marked,)),),
     )

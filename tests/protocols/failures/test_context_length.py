@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmcore.protocols.failures.context_length import is_context_overflow, token_counts
 from llmcore.protocols.failures.errors import error_from_body
+from llmcore.protocols.failures.limits import is_context_overflow, token_counts
 from llmcore.schema.errors import (
     ContextLengthError,
     InvalidRequestError,

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore.protocols.failures.errors import error_from_body
-from llmcore.protocols.failures.rate_limit import duration_s, rate_limit_from, retry_after
+from llmcore.protocols.failures.limits import duration_s, rate_limit_from, retry_after
 from llmcore.schema.json import JsonValue
 from llmcore.schema.usage import RateLimitInfo
 

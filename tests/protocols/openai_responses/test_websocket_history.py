@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore import Message, ToolCallPart, ToolChoice, ToolDefinition, evolve, request
-from llmcore.protocols.openai_responses.websocket_history import (
+from llmcore.protocols.openai_responses.continuation import (
     RemoteHistory,
     SocketRequest,
     comparable_item,

@@ -1,8 +1,7 @@
 """The contract of Anthropic's Messages API as strict values: requests, responses, stream events.
 
-Modules in reading order: `blocks`, `tools`, `request`, `response` (whole and streamed), `codec`
-(JSON in and out), `strict` (what it reads unless told to be tolerant), `sequence` (the rules of a
-stream).
+Modules in reading order: `blocks`, `request` (with its tools), `response` (whole and streamed, and
+the rules of a stream), `codec` (JSON in and out, and what it reads unless told to be tolerant).
 
     request = contract.read_request(body)                 # InvalidRequestError names each path
     response = contract.read_response(document)           # StreamError
@@ -23,9 +22,10 @@ from llmcore.protocols.anthropic_messages.contract.request import InputMessage, 
 from llmcore.protocols.anthropic_messages.contract.response import (
     MessagesResponse,
     MessagesUsage,
+    SequenceChecker,
     StreamEvent,
+    check_sequence,
 )
-from llmcore.protocols.anthropic_messages.contract.sequence import SequenceChecker, check_sequence
 
 __all__ = [
     "CacheControl",

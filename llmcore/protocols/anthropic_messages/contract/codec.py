@@ -4,24 +4,23 @@ What is read is checked: a missing field, a wrong type, or an object that is not
 variants is an error that names the path. Unknown fields of the request itself are kept, those of
 objects in it are not. Fields that are not set are not written.
 
-Reading is strict: it admits what the contract has (`strict`). With `tolerant=True` it also admits
-what later versions of the API added, and keeps objects of unknown types as they came.
+Reading is strict: it admits what the contract has. With `tolerant=True` it also admits what later
+versions of the API added, and keeps objects of unknown types as they came.
 """
 
 import types
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, Union, cast, get_args, get_origin
+from typing import Any, Final, Union, cast, get_args, get_origin
 
 import cattrs
 from attrs import fields, fields_dict, has
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
 
-from llmcore.protocols.anthropic_messages.contract import strict
+from llmcore.protocols.anthropic_messages.contract import blocks, request, response
 from llmcore.protocols.anthropic_messages.contract.blocks import Raw, is_always_written
-from llmcore.protocols.anthropic_messages.contract.request import MessagesRequest
+from llmcore.protocols.anthropic_messages.contract.request import ClientTool, MessagesRequest
 from llmcore.protocols.anthropic_messages.contract.response import MessagesResponse, StreamEvent
-from llmcore.protocols.anthropic_messages.contract.tools import ClientTool
 from llmcore.schema.codec import (
     READING_ERRORS,
     faults_of,
@@ -129,7 +128,7 @@ def _object_reader(kind: Any, converter: cattrs.Converter, *, tolerant: bool) ->
         if tagged and given.get("type") not in tags and not untyped:
             raise ValueError(f"type is {given.get('type')!r}, not {tags[0]!r}")
         if not tolerant:
-            strict.check(kind, given)
+            check(kind, given)
         return read(given, kind)
 
     return structure
@@ -190,7 +189,7 @@ def _variants(kind: Any) -> list[Any]:
 
 def _union_reader(kind: Any, converter: cattrs.Converter, *, tolerant: bool) -> Any:
     """Read null, a string, a list, or the object that `type` names."""
-    variants = [one for one in _variants(kind) if tolerant or one not in strict.LATER]
+    variants = [one for one in _variants(kind) if tolerant or one not in LATER]
     classes = [one for one in variants if isinstance(one, type) and has(one)]
     simple = [one for one in variants if one not in classes and one is not type(None)]
     by_tag = {tag: one for one in classes for tag in _tags(one)}
@@ -240,3 +239,70 @@ def _union_writer(kind: Any, converter: cattrs.Converter) -> Any:
         return value if writer is None else writer(value)
 
     return unstructure
+
+
+# -- the strict mode
+
+LATER: Final[frozenset[type]] = frozenset(
+    {
+        Raw,
+        blocks.ToolReferenceBlock,
+        blocks.McpToolUseBlock,
+        blocks.McpToolResultBlock,
+        blocks.WebFetchToolResultBlock,
+        blocks.CodeExecutionToolResultBlock,
+        blocks.BashCodeExecutionToolResultBlock,
+        blocks.TextEditorCodeExecutionToolResultBlock,
+        blocks.ToolSearchToolResultBlock,
+        blocks.AdvisorToolResultBlock,
+        blocks.ContainerUploadBlock,
+        response.CompactionDelta,
+        request.ThinkingAdaptive,
+        request.ThinkingBetweenTools,
+        blocks.FileSource,
+        request.MemoryTool,
+        request.ComputerTool,
+        request.Toolset,
+        request.WebFetchTool,
+        request.CodeExecutionTool,
+        request.ToolSearchTool,
+        request.AdvisorTool,
+        request.McpToolset,
+    }
+)
+"""Variants of unions that only the tolerant mode reads."""
+
+STOP_REASONS: Final = (
+    "end_turn",
+    "max_tokens",
+    "stop_sequence",
+    "tool_use",
+    "pause_turn",
+    "refusal",
+)
+
+_VALUES: Final[Mapping[type, Mapping[str, tuple[str, ...]]]] = {
+    request.InputMessage: {"role": ("user", "assistant")},
+    response.MessagesResponse: {"role": ("assistant",), "stop_reason": STOP_REASONS},
+    response.MessageChange: {"stop_reason": STOP_REASONS},
+    request.BashTool: {"type": ("bash_20250124",)},
+    request.TextEditorTool: {
+        "type": ("text_editor_20250124", "text_editor_20250429", "text_editor_20250728")
+    },
+    request.WebSearchTool: {"type": ("web_search_20250305",)},
+}
+"""The values of fields that admit fewer than their type; null stays what it is."""
+
+_REQUIRED: Final[Mapping[type, tuple[str, ...]]] = {response.MessagesResponse: ("role",)}
+"""Fields that must be there although their type has a default."""
+
+
+def check(kind: type, data: Mapping[str, Any]) -> None:
+    """Raise ValueError if *data*, to be read as a *kind*, has what the contract does not admit."""
+    for name in _REQUIRED.get(kind, ()):
+        if name not in data:
+            raise ValueError(f"required field missing: {name}")
+    for name, admitted in _VALUES.get(kind, {}).items():
+        value = data.get(name)
+        if value is not None and value not in admitted:
+            raise ValueError(f"{name} is {value!r}, not one of {', '.join(admitted)}")

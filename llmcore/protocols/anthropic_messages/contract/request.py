@@ -1,6 +1,8 @@
-"""The request body.
+"""The request body, with its tools and the choice among them.
 
 Source: https://platform.claude.com/docs/en/api/messages/create, read November 2026.
+Tools: https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-reference, read November
+2026. The provider's tools are versioned: a class is a family, its `type` the version.
 """
 
 from typing import ClassVar, Literal, TypeAlias, Union
@@ -9,11 +11,236 @@ from attrs import field, frozen
 
 from llmcore.protocols.anthropic_messages.contract.blocks import (
     CacheControl,
+    CitationsConfig,
     ContentBlock,
+    Raw,
     TextBlock,
+    always,
 )
-from llmcore.protocols.anthropic_messages.contract.tools import AnyTool, ToolChoice
 from llmcore.schema.json import JsonObject, plain_object
+
+# -- tools
+
+
+@frozen(kw_only=True)
+class ClientTool:
+    """A tool of the caller's own. Its type, `custom`, is not written: it is the default."""
+
+    name: str
+    description: str | None = None
+    input_schema: JsonObject
+    strict: bool | None = None
+    defer_loading: bool | None = None
+    allowed_callers: tuple[str, ...] | None = None
+    input_examples: tuple[JsonObject, ...] | None = None
+    eager_input_streaming: bool | None = None
+    cache_control: CacheControl | None = None
+
+
+@frozen(kw_only=True)
+class _BuiltIn:
+    """What the tools that the provider defines have in common."""
+
+    strict: bool | None = None
+    defer_loading: bool | None = None
+    allowed_callers: tuple[str, ...] | None = None
+    input_examples: tuple[JsonObject, ...] | None = None
+    cache_control: CacheControl | None = None
+
+
+@frozen(kw_only=True)
+class BashTool(_BuiltIn):
+    """A shell that the caller runs."""
+
+    type: Literal["bash_20241022", "bash_20250124"] = always("bash_20250124")
+    name: str = always("bash")
+
+
+@frozen(kw_only=True)
+class TextEditorTool(_BuiltIn):
+    """Edits of files that the caller makes."""
+
+    type: Literal[
+        "text_editor_20241022",
+        "text_editor_20250124",
+        "text_editor_20250429",
+        "text_editor_20250728",
+    ] = always("text_editor_20250728")
+    name: str = always("str_replace_based_edit_tool")
+    max_characters: int | None = None
+
+
+@frozen(kw_only=True)
+class MemoryTool(_BuiltIn):
+    """Notes that the caller keeps."""
+
+    type: Literal["memory_20250818"] = always("memory_20250818")
+    name: str = always("memory")
+
+
+@frozen(kw_only=True)
+class ComputerTool(_BuiltIn):
+    """A screen and its mouse, moved by the caller: one tool with actions."""
+
+    type: Literal["computer_20241022", "computer_20250124", "computer_20251124"] = always(
+        "computer_20251124"
+    )
+    name: str = always("computer")
+    display_width_px: int
+    display_height_px: int
+    display_number: int | None = None
+    enable_zoom: bool | None = None
+
+
+@frozen(kw_only=True)
+class Toolset:
+    """A family of tools that the caller runs, each called by its own name."""
+
+    type: Literal["computer_toolset_20260801", "browser_toolset_20260801"] = always(
+        "computer_toolset_20260801"
+    )
+    configs: JsonObject | None = None
+    cache_control: CacheControl | None = None
+
+
+@frozen(kw_only=True)
+class WebSearchTool(_BuiltIn):
+    """Search of the web."""
+
+    type: Literal["web_search_20250305", "web_search_20260209", "web_search_20260318"] = always(
+        "web_search_20250305"
+    )
+    name: str = always("web_search")
+    max_uses: int | None = None
+    allowed_domains: tuple[str, ...] | None = None
+    blocked_domains: tuple[str, ...] | None = None
+    user_location: JsonObject | None = None
+    response_inclusion: str | None = None
+
+
+@frozen(kw_only=True)
+class WebFetchTool(_BuiltIn):
+    """Reading of pages."""
+
+    type: Literal[
+        "web_fetch_20250910", "web_fetch_20260209", "web_fetch_20260309", "web_fetch_20260318"
+    ] = always("web_fetch_20250910")
+    name: str = always("web_fetch")
+    max_uses: int | None = None
+    allowed_domains: tuple[str, ...] | None = None
+    blocked_domains: tuple[str, ...] | None = None
+    citations: CitationsConfig | None = None
+    max_content_tokens: int | None = None
+    response_inclusion: str | None = None
+    url_sources: JsonObject | None = None
+    use_cache: bool | None = None
+
+
+@frozen(kw_only=True)
+class CodeExecutionTool(_BuiltIn):
+    """Code that the provider runs in a sandbox."""
+
+    type: Literal[
+        "code_execution_20250522",
+        "code_execution_20250825",
+        "code_execution_20260120",
+        "code_execution_20260521",
+    ] = always("code_execution_20250825")
+    name: str = always("code_execution")
+
+
+@frozen(kw_only=True)
+class ToolSearchTool(_BuiltIn):
+    """Search among tools that are not shown at first."""
+
+    type: Literal[
+        "tool_search_tool_bm25_20251119",
+        "tool_search_tool_bm25",
+        "tool_search_tool_regex_20251119",
+        "tool_search_tool_regex",
+    ] = always("tool_search_tool_bm25_20251119")
+    name: str = always("tool_search_tool_bm25")
+
+
+@frozen(kw_only=True)
+class AdvisorTool(_BuiltIn):
+    """Another model that the model may ask."""
+
+    type: Literal["advisor_20260301"] = always("advisor_20260301")
+    name: str = always("advisor")
+    model: str
+    caching: CacheControl | None = None
+    max_tokens: int | None = None
+    max_uses: int | None = None
+
+
+@frozen(kw_only=True)
+class McpToolset:
+    """The tools of one of the request's MCP servers."""
+
+    type: Literal["mcp_toolset"] = always("mcp_toolset")
+    mcp_server_name: str
+    default_config: JsonObject | None = None
+    configs: JsonObject | None = None
+    tools: tuple[JsonObject, ...] | None = None
+    cache_control: CacheControl | None = None
+
+
+AnyTool: TypeAlias = Union[
+    ClientTool,
+    BashTool,
+    TextEditorTool,
+    MemoryTool,
+    ComputerTool,
+    Toolset,
+    WebSearchTool,
+    WebFetchTool,
+    CodeExecutionTool,
+    ToolSearchTool,
+    AdvisorTool,
+    McpToolset,
+    Raw,
+]
+"""Any tool definition; a later version than these is `Raw`."""
+
+
+@frozen
+class ToolChoiceAuto:
+    """The model decides."""
+
+    type: ClassVar[str] = "auto"
+    disable_parallel_tool_use: bool | None = None
+
+
+@frozen
+class ToolChoiceAny:
+    """The model must call a tool."""
+
+    type: ClassVar[str] = "any"
+    disable_parallel_tool_use: bool | None = None
+
+
+@frozen
+class ToolChoiceTool:
+    """The model must call this tool."""
+
+    type: ClassVar[str] = "tool"
+    name: str
+    disable_parallel_tool_use: bool | None = field(default=None, kw_only=True)
+
+
+@frozen
+class ToolChoiceNone:
+    """The model may call no tool."""
+
+    type: ClassVar[str] = "none"
+
+
+ToolChoice: TypeAlias = Union[ToolChoiceAuto, ToolChoiceAny, ToolChoiceTool, ToolChoiceNone]
+"""Exactly one of the four."""
+
+
+# -- the body
 
 
 @frozen

@@ -1,7 +1,7 @@
-"""OpenAI Responses: requests over a WebSocket, whose server remembers the last answer.
+"""OpenAI Responses: going on where the server stopped, on a socket or after a cut.
 
-A socket's server keeps the last response that completed, also with `store: false`. A request that
-begins with this response's input and output sends only its new items, and the response's id:
+The server behind a WebSocket keeps the last response that completed, also with `store: false`. A
+request that begins with this response's input and output sends only its new items, and its id:
 
     1st   {"type": "response.create", "model": "m", "input": [user 1], ...}
           -> response.completed, resp_1, output: [reasoning, call]
@@ -11,18 +11,34 @@ begins with this response's input and output sends only its new items, and the r
 Sources, read November 2026: https://developers.openai.com/api/docs/guides/websocket-mode,
 https://learn.microsoft.com/azure/foundry/openai/how-to/websockets,
 https://docs.x.ai/developers/advanced-api-usage/websocket-mode.
+
+A background response whose stream was cut can be streamed again, from the event after a
+`sequence_number`, if it was created with `background` and `stream`. The events that `resume`
+requests continue the same state, so that the response is the one that would have come without the
+cut. Source: https://developers.openai.com/api/docs/guides/background ("Streaming a background
+response"), read November 2026.
 """
 
 import hashlib
 from collections.abc import Sequence
 from typing import Final, Self
+from urllib.parse import quote
 
 from attrs import field, frozen
 
-from llmcore.protocols.native_json import json_or_text, object_or_empty, objects, str_or_none
-from llmcore.protocols.openai_responses.names import TERMINAL_EVENTS, NativeObject
+from llmcore.protocols.native_json import (
+    int_or_none,
+    json_or_text,
+    object_or_empty,
+    objects,
+    str_or_none,
+)
+from llmcore.protocols.openai_responses.names import METADATA_KEY, TERMINAL_EVENTS, NativeObject
+from llmcore.protocols.openai_responses.state import ResponsesState
+from llmcore.protocols.protocol import ResumeRequest
 from llmcore.schema import json
-from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.json import JsonObject, JsonValue, ProviderMetadata
 
 _TRANSPORT_FIELDS: Final = ("stream", "background")
 """Fields of the body about its transport, which have no meaning on a socket."""
@@ -165,3 +181,39 @@ def error_code(event: NativeObject | None) -> str | None:
         return None
     inner = object_or_empty(event.get("error"))
     return str_or_none(inner.get("code")) or str_or_none(event.get("code"))
+
+
+# -- background responses
+
+
+def cursor(state: ResponsesState, event: NativeObject) -> ProviderMetadata:
+    """Return the place to resume at after *event*, the last one; empty if there is none.
+
+    It belongs into the metadata of a cut answer: `{"openai": {"resume": {"response_id": "resp_1",
+    "sequence_number": 7}}}`.
+    """
+    info = state.info
+    if not info.background or info.response_id is None or info.ended:
+        return {}
+    number = int_or_none(event.get("sequence_number"))
+    place = {"response_id": info.response_id, "sequence_number": number}
+    return {METADATA_KEY: {"resume": place}}
+
+
+def resume(metadata: ProviderMetadata) -> ResumeRequest:
+    """Return the request that resumes at the cursor in *metadata*.
+
+    Without a sequence number the stream begins anew. InvalidRequestError if there is no cursor.
+    """
+    place = object_or_empty(object_or_empty(metadata.get(METADATA_KEY)).get("resume"))
+    response_id = str_or_none(place.get("response_id"))
+    if response_id is None:
+        raise InvalidRequestError(
+            "there is no response to resume: only those asked for with background=true "
+            "and stream=true can be"
+        )
+    query = {"stream": "true"}
+    number = int_or_none(place.get("sequence_number"))
+    if number is not None:
+        query["starting_after"] = str(number)
+    return ResumeRequest(path=f"responses/{quote(response_id, safe='')}", query=query)

@@ -1,0 +1,102 @@
+"""Fields of a client's request, read by their type; and addresses and data of media.
+
+What a client sends is checked where it is read: another type is a FrontError that names the field,
+such as `messages[2].content[0].source.data`.
+"""
+
+import base64
+import binascii
+import re
+from collections.abc import Mapping
+from typing import Any, Final, TypeVar
+
+from llmcore.fronts.errors import invalid
+
+_T = TypeVar("_T")
+
+Fields = Mapping[str, Any]
+"""An object of a request's body."""
+
+# -- fields
+
+
+def read(body: Fields, name: str, kind: type[_T], path: str = "") -> _T | None:
+    """Return a field of *body*; None if it is missing or null, FrontError for another type.
+
+    *path* is what stands before the name in messages, such as `reasoning.`.
+    """
+    value = body.get(name)
+    if value is None:
+        return None
+    if kind is float and type(value) is int:
+        value = float(value)
+    if type(value) is not kind:
+        place = f"{path}{name}"
+        raise invalid(f"{place} must be a {_WORDS[kind]}.", place, "invalid_type")
+    return value
+
+
+_WORDS: Final[Mapping[type, str]] = {
+    bool: "boolean",
+    dict: "JSON object",
+    float: "number",
+    int: "whole number",
+    list: "list",
+    str: "text",
+}
+
+
+def read_objects(body: Fields, name: str, path: str = "") -> list[dict[str, Any]]:
+    """Return a list of objects, empty if it is missing; FrontError for a list of anything else."""
+    given = read(body, name, list, path) or []
+    for index, item in enumerate(given):
+        if not isinstance(item, dict):
+            place = f"{path}{name}[{index}]"
+            raise invalid(f"{place} must be a JSON object.", place, "invalid_type")
+    return given
+
+
+def read_texts(body: Fields, name: str, path: str = "") -> tuple[str, ...]:
+    """Return a list of texts, empty if it is missing; FrontError for a list of anything else."""
+    given = read(body, name, list, path) or []
+    for index, item in enumerate(given):
+        if not isinstance(item, str):
+            place = f"{path}{name}[{index}]"
+            raise invalid(f"{place} must be a text.", place, "invalid_type")
+    return tuple(given)
+
+
+def required(body: Fields, name: str, kind: type[_T], path: str = "") -> _T:
+    """Return a field that must be there; FrontError if it is not."""
+    value = read(body, name, kind, path)
+    if value is None:
+        place = f"{path}{name}"
+        raise invalid(f"{place}: Field required", place, "missing_field")
+    return value
+
+
+# -- media
+
+_SCHEME: Final = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
+
+
+def remote(address: str, path: str) -> str:
+    """Return *address* if it is a web address or a data URL; FrontError for a local path.
+
+    A path would be read from the disk of the machine that the request came to.
+    """
+    if _SCHEME.match(address) is None or address[:5].lower() == "file:":
+        raise invalid(
+            f"{path} must be a web address or a data URL; files of this machine are not read.",
+            path,
+            "invalid_url",
+        )
+    return address
+
+
+def decoded(data: str, path: str) -> bytes:
+    """Return the bytes of base64 *data*; FrontError for anything else."""
+    try:
+        return base64.b64decode(data, validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise invalid(f"{path} is not base64.", path) from error

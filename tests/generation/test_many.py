@@ -1,0 +1,132 @@
+"""`generate_many`: many prompts, a bounded number at a time."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from llmcore import Client, EventStream, LLMRequest, Message, Next, OpenAICompatible, Success
+from llmcore.generation.many import Prompt, generate_many
+from llmcore.schema.errors import ConfigurationError, InvalidRequestError, LLMError
+from llmcore.schema.model import Model
+from tests.support.servers.loopback import Answer, Received, chat_stream, serve
+
+pytestmark = pytest.mark.anyio
+
+
+def model_at(url: str) -> Model:
+    return OpenAICompatible.configure(name="loop", base_url=f"{url}/v1", api_key="k").model("m")
+
+
+def echo(received: Received) -> Answer:
+    """Answer with the words of the user; refuse those that ask for it."""
+    body: Any = received.json
+    words = body["messages"][-1]["content"]
+    if words == "refuse":
+        data = b'{"error": {"message": "as you wish"}}'
+        return Answer([data], status=400, headers={"content-type": "application/json"})
+    return Answer(chat_stream([words]), headers={"content-type": "text/event-stream"})
+
+
+def texts(outcomes: Sequence[Any]) -> list[str]:
+    return [
+        one.unwrap().text if isinstance(one, Success) else str(one.failure()) for one in outcomes
+    ]
+
+
+async def test_results_and_failures_are_in_the_order_of_the_prompts() -> None:
+    """One that fails does not keep the others from an answer."""
+    with serve(echo) as server:
+        prompts: list[Prompt] = ["a", "refuse", [Message.user("c")]]
+        made = await generate_many(model_at(server.url), prompts, concurrency=2)
+
+    assert texts(made)[0] == "a"
+    assert "as you wish" in texts(made)[1]
+    assert isinstance(made[1].failure(), LLMError)
+    assert texts(made)[2] == "c"
+
+
+async def test_no_prompts_is_an_empty_list() -> None:
+    """Nothing is sent."""
+    assert await generate_many("m", [], provider="nobody") == []
+
+
+@pytest.mark.parametrize("concurrency", [1, 3])
+async def test_at_most_so_many_runs_are_under_way(concurrency: int) -> None:
+    """However many prompts there are."""
+    running, most = 0, 0
+
+    async def count(request: LLMRequest, call_next: Next) -> EventStream:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await anyio.sleep(0.01)
+        running -= 1
+        return call_next(request)
+
+    with serve(echo) as server:
+        async with Client(middleware=[count]) as client:
+            await generate_many(
+                model_at(server.url), list("abcdef"), concurrency=concurrency, client=client
+            )
+
+    assert most == concurrency
+
+
+async def test_finished_results_are_not_asked_for_again(tmp_path: Path) -> None:
+    """The same prompt twice is two results; a failure is tried again."""
+    path = tmp_path / "results.jsonl"
+    prompts = ["a", "a", "refuse", "b"]
+    with serve(echo) as server:
+        first = await generate_many(model_at(server.url), prompts, resume_from=path)
+        sent = len(server.received)
+        again = await generate_many(model_at(server.url), [*prompts, "c"], resume_from=path)
+        later: list[Any] = [one.json for one in server.received[sent:]]
+
+    asked = [body["messages"][-1]["content"] for body in later if body]
+    assert texts(first)[:2] == ["a", "a"]
+    assert texts(again) == [*texts(first), "c"]
+    assert sorted(asked) == ["c", "refuse"]
+
+
+async def test_a_line_that_was_cut_is_asked_for_again(tmp_path: Path) -> None:
+    """As a program that is killed while it writes leaves it."""
+    path = tmp_path / "results.jsonl"
+    with serve(echo) as server:
+        await generate_many(model_at(server.url), ["a", "b"], resume_from=path, concurrency=1)
+        path.write_bytes(path.read_bytes()[:-20])
+        made = await generate_many(model_at(server.url), ["a", "b"], resume_from=path)
+        count = len(server.received)
+
+    assert texts(made) == ["a", "b"]
+    assert count == 3
+    assert [json.loads(line)["request"] for line in path.read_text().splitlines()]
+
+
+async def test_a_file_of_something_else_is_refused_before_anything_is_sent(tmp_path: Path) -> None:
+    """And stays as it is."""
+    path = tmp_path / "notes.txt"
+    path.write_text("dear diary\n")
+
+    with pytest.raises(ConfigurationError, match="cannot be used as a file of results"):
+        await generate_many("m", ["a"], resume_from=path)
+    assert path.read_text() == "dear diary\n"
+
+
+async def test_a_concurrency_of_zero_is_refused() -> None:
+    """It would never end."""
+    with pytest.raises(InvalidRequestError, match="from 1"):
+        await generate_many("m", ["a"], concurrency=0)
+
+
+async def test_progress_counts_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+    """Standard output is the program's own."""
+    with serve(echo) as server:
+        await generate_many(model_at(server.url), ["a", "b"], progress=True)
+    shown = capsys.readouterr()
+
+    assert shown.out == ""
+    assert "2/2" in shown.err or "100%" in shown.err
