@@ -32,14 +32,20 @@ from llmcore.schema.json import JsonObject
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
 from llmcore.schema.options import (
+    CacheInput,
     CachePolicy,
+    FormatInput,
     GenerationOptions,
     HttpOverlay,
+    ReasoningInput,
     ReasoningOptions,
     ResponseFormat,
+    as_cache_policy,
+    as_reasoning_options,
+    as_response_format,
 )
 from llmcore.schema.request import LLMRequest, SystemInput, request
-from llmcore.schema.tools import HostedTool, ToolChoice, ToolSpec
+from llmcore.schema.tools import HostedTool, ToolChoice, ToolChoiceInput, ToolSpec, as_tool_choice
 
 ToolInput: TypeAlias = Union[AnyTool, Callable[..., object]]
 """A tool, or a function that is made into one."""
@@ -97,7 +103,7 @@ class RunSettings(TypedDict, total=False):
     """The provider of a model that is given by its id."""
     tools: Sequence[ToolInput] | None
     """Functions and tools that the model may call."""
-    tool_choice: ToolChoice | None
+    tool_choice: ToolChoiceInput | None
     """Whether the model may, must or must not call tools, or which one it must call."""
     parallel_tool_calls: bool | None
     """Whether the model may make several calls in one step; None leaves it to the provider."""
@@ -115,7 +121,7 @@ class RunSettings(TypedDict, total=False):
     """The value of the parameter `context` of tools."""
     approvals: Mapping[str, bool] | None
     """Decisions, by call id, about the calls that `messages` end with."""
-    response_format: ResponseFormat | None
+    response_format: FormatInput | None
     """Plain text, JSON, or JSON that fits a schema."""
     temperature: float | None
     """How random the choice of tokens is: 0 for the least."""
@@ -129,9 +135,9 @@ class RunSettings(TypedDict, total=False):
     """All sampling options as one value, with seed, top_k, penalties and log probabilities."""
     reasoning_effort: str | None
     """How much the model reasons, such as "low" or "high"; short for `reasoning`."""
-    reasoning: ReasoningOptions | None
+    reasoning: ReasoningInput | None
     """Effort, token budget and summary of reasoning."""
-    cache: CachePolicy | None
+    cache: CacheInput | None
     """Prompt caching: automatic by default."""
     metadata: Mapping[str, str] | None
     """Labels for the provider's dashboards, where it takes them."""
@@ -197,7 +203,9 @@ class RunPlan:
     system: SystemInput | None = None
     provider: str | None = None
     tools: tuple[AnyTool, ...] = field(default=(), converter=tools_of)
-    tool_choice: ToolChoice | None = field(default=None, validator=_A_CHOICE)
+    tool_choice: ToolChoice | None = field(
+        default=None, converter=as_tool_choice, validator=_A_CHOICE
+    )
     parallel_tool_calls: bool | None = None
     max_tool_rounds: int = field(default=1, validator=is_count)
     stop_when: tuple[StopCondition, ...] = field(
@@ -208,15 +216,17 @@ class RunPlan:
     tool_errors: ToolErrors = field(default="send", validator=_send_or_raise)
     tool_context: object = None
     approvals: Mapping[str, bool] | None = None
-    response_format: ResponseFormat | None = field(default=None, validator=_A_FORMAT)
+    response_format: ResponseFormat | None = field(
+        default=None, converter=as_response_format, validator=_A_FORMAT
+    )
     temperature: float | None = None
     top_p: float | None = None
     max_tokens: int | None = None
     stop_sequences: str | Sequence[str] = ()
     generation: GenerationOptions | None = None
     reasoning_effort: str | None = None
-    reasoning: ReasoningOptions | None = None
-    cache: CachePolicy | None = None
+    reasoning: ReasoningOptions | None = field(default=None, converter=as_reasoning_options)
+    cache: CachePolicy | None = field(default=None, converter=as_cache_policy)
     metadata: Mapping[str, str] | None = None
     provider_options: Mapping[str, JsonObject] | None = None
     http: HttpOverlay | None = None

@@ -2,12 +2,14 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Literal, Self
+from typing import Literal, Self, TypeAlias, TypeVar, Union, get_args
 
 from attrs import field, frozen
 
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import JsonObject, JsonValue, plain_object
+
+_Word = TypeVar("_Word", bound=str)
 
 
 def _strings(value: str | Sequence[str]) -> tuple[str, ...]:
@@ -114,6 +116,42 @@ class CachePolicy:
     """Requests with the same key share a cache, where the provider routes by it."""
     retention: str | None = None
     """How long the provider keeps the cache, in its own words (`"in_memory"`, `"24h"`)."""
+
+
+# -- words for the commonest options
+
+ReasoningInput: TypeAlias = Union[ReasoningOptions, ReasoningEffort]
+"""Reasoning options, or an effort alone."""
+CacheInput: TypeAlias = Union[CachePolicy, Literal["auto", "manual", "off"]]
+"""A cache policy, or its mode alone."""
+FormatInput: TypeAlias = Union[ResponseFormat, Literal["text", "json"]]
+"""A response format, or its type where it needs nothing else."""
+
+
+def as_reasoning_options(value: ReasoningInput | None) -> ReasoningOptions | None:
+    """Return *value*, an effort as options."""
+    return ReasoningOptions(effort=value) if isinstance(value, str) else value
+
+
+def as_cache_policy(value: CacheInput | None) -> CachePolicy | None:
+    """Return *value*, a mode as a policy. Raises InvalidRequestError for another word."""
+    if not isinstance(value, str):
+        return value
+    return CachePolicy(mode=_word("cache", value, get_args(get_args(CacheInput)[1])))
+
+
+def as_response_format(value: FormatInput | None) -> ResponseFormat | None:
+    """Return *value*, a type as a format. Raises InvalidRequestError for another word."""
+    if not isinstance(value, str):
+        return value
+    return ResponseFormat(_word("response_format", value, get_args(get_args(FormatInput)[1])))
+
+
+def _word(name: str, value: _Word, words: tuple[str, ...]) -> _Word:
+    if value in words:
+        return value
+    choices = ", ".join(map(repr, words))
+    raise InvalidRequestError(f"{name} must be one of {choices}, or a value, not {value!r}")
 
 
 def _string_map(value: Mapping[str, str] | None) -> Mapping[str, str]:

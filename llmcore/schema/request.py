@@ -11,13 +11,19 @@ from llmcore.schema.json import JsonObject, ProviderMetadata, plain_metadata
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Body_co, Model
 from llmcore.schema.options import (
+    CacheInput,
     CachePolicy,
+    FormatInput,
     GenerationOptions,
     HttpOverlay,
+    ReasoningInput,
     ReasoningOptions,
     ResponseFormat,
+    as_cache_policy,
+    as_reasoning_options,
+    as_response_format,
 )
-from llmcore.schema.tools import ToolChoice, ToolSpec
+from llmcore.schema.tools import ToolChoice, ToolChoiceInput, ToolSpec, as_tool_choice
 
 _Item = TypeVar("_Item")
 
@@ -120,17 +126,17 @@ def request(
     provider: str | None = None,
     system: SystemInput | None = None,
     tools: Sequence[ToolSpec] = (),
-    tool_choice: ToolChoice | None = None,
+    tool_choice: ToolChoiceInput | None = None,
     parallel_tool_calls: bool | None = None,
     temperature: float | None = None,
     top_p: float | None = None,
     max_tokens: int | None = None,
     stop: str | Sequence[str] = (),
     generation: GenerationOptions | None = None,
-    response_format: ResponseFormat | None = None,
+    response_format: FormatInput | None = None,
     reasoning_effort: str | None = None,
-    reasoning: ReasoningOptions | None = None,
-    cache: CachePolicy | None = None,
+    reasoning: ReasoningInput | None = None,
+    cache: CacheInput | None = None,
     metadata: Mapping[str, str] | None = None,
     provider_options: Mapping[str, JsonObject] | None = None,
     http: HttpOverlay | None = None,
@@ -140,7 +146,9 @@ def request(
 
     Give `prompt` (one user message) or `messages`, not both. Without a model, the client uses the
     newest model of its default provider. The common generation options are arguments of their
-    own; alternatively give all options as `generation=GenerationOptions(...)`.
+    own; alternatively give all options as `generation=GenerationOptions(...)`. Words stand for the
+    commonest values: `tool_choice="required"`, `response_format="json"`, `reasoning="high"`,
+    `cache="off"`.
     Raises InvalidRequestError for contradictory arguments.
     """
     if (prompt is None) == (messages is None):
@@ -166,12 +174,12 @@ def request(
         messages=(Message.user(prompt),) if prompt is not None else messages or (),
         system=system,
         tools=tools,
-        tool_choice=tool_choice,
+        tool_choice=as_tool_choice(tool_choice),
         parallel_tool_calls=parallel_tool_calls,
         generation=generation or GenerationOptions(**given),  # type: ignore[arg-type]
-        response_format=response_format,
-        reasoning=reasoning,
-        cache=cache or CachePolicy(),
+        response_format=as_response_format(response_format),
+        reasoning=as_reasoning_options(reasoning),
+        cache=as_cache_policy(cache) or CachePolicy(),
         metadata=metadata or {},
         provider_options=provider_options or {},
         http=http or HttpOverlay(),

@@ -281,3 +281,19 @@ class ToolChoice:
     def named(cls, tool_name: str) -> Self:
         """Require a call of this tool."""
         return cls("named", tool_name)
+
+
+ToolChoiceInput: TypeAlias = Union[ToolChoice, Literal["auto", "none", "required"]]
+"""A tool choice, or its mode where it names no tool."""
+
+
+def as_tool_choice(value: ToolChoiceInput | None) -> ToolChoice | None:
+    """Return *value*, a mode as a tool choice. Raises InvalidRequestError for another word."""
+    if not isinstance(value, str):
+        return value
+    if value not in ("auto", "none", "required"):
+        raise InvalidRequestError(
+            "tool_choice must be 'auto', 'none', 'required' or a ToolChoice, such as "
+            f"ToolChoice.named({value!r})"
+        )
+    return ToolChoice(value)

@@ -116,7 +116,7 @@ def test_two_retries_are_the_default() -> None:
         ({"request": {}}, "request must be an LLMRequest, not a dict"),
         ({"tools": "look"}, "tools must be a list, not a str"),
         ({"tools": Tool("look")}, "tools must be a list"),
-        ({"tool_choice": "auto"}, "tool_choice must be a ToolChoice, such as ToolChoice.auto()"),
+        ({"tool_choice": 7}, "tool_choice must be a ToolChoice, such as ToolChoice.auto()"),
         ({"max_tool_rounds": "3"}, "max_tool_rounds must be an integer of at least 0, not '3'"),
         ({"max_tool_rounds": -1}, "max_tool_rounds must be an integer of at least 0, not -1"),
         ({"max_tool_rounds": None}, "max_tool_rounds must be an integer of at least 0, not None"),

@@ -1,5 +1,6 @@
 """Requests, and what is convenient to write for them."""
 
+import re
 from typing import Any
 
 import pytest
@@ -10,7 +11,13 @@ from llmcore.schema.content import ImagePart, TextPart
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
-from llmcore.schema.options import CachePolicy, GenerationOptions, HttpOverlay, ReasoningOptions
+from llmcore.schema.options import (
+    CachePolicy,
+    GenerationOptions,
+    HttpOverlay,
+    ReasoningOptions,
+    ResponseFormat,
+)
 from llmcore.schema.request import LLMRequest, request
 from llmcore.schema.tools import CustomTool, HostedTool, ToolChoice, ToolDefinition
 from tests.support.strategies.values import requests
@@ -21,6 +28,32 @@ from tests.support.strategies.values import requests
 def test_a_prompt_is_one_user_message() -> None:
     """The shortest request there is."""
     assert request(model="m", prompt="hi") == LLMRequest(model="m", messages=(Message.user("hi"),))
+
+
+def test_words_stand_for_the_commonest_values() -> None:
+    """Each is the value that it names."""
+    asked = request(
+        prompt="hi", tool_choice="required", response_format="json", reasoning="high", cache="off"
+    )
+
+    assert asked.tool_choice == ToolChoice.required()
+    assert asked.response_format == ResponseFormat.json()
+    assert asked.reasoning == ReasoningOptions(effort="high")
+    assert asked.cache == CachePolicy(mode="off")
+
+
+@pytest.mark.parametrize(
+    ("given", "instead"),
+    [
+        ({"tool_choice": "get_weather"}, "ToolChoice.named('get_weather')"),
+        ({"response_format": "json_schema"}, "'text', 'json'"),
+        ({"cache": "never"}, "'auto', 'manual', 'off'"),
+    ],
+)
+def test_other_words_are_refused_with_what_to_write(given: Any, instead: str) -> None:
+    """A name of a tool is not taken for a mode."""
+    with pytest.raises(InvalidRequestError, match=re.escape(instead)):
+        request(prompt="hi", **given)
 
 
 def test_an_empty_prompt_is_a_prompt() -> None:
