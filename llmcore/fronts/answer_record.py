@@ -9,25 +9,25 @@ from llmcore.folds import response
 from llmcore.fronts.opaque_state import ShownPart, needs_state, sealed_state
 from llmcore.fronts.sealer import Sealer
 from llmcore.protocols.openai_responses.names import CALL_IDS
-from llmcore.protocols.tools import fit
+from llmcore.protocols.tools import CallIdRule, fit
 from llmcore.schema.content import ContentPart, TextPart, ToolCallPart, ToolResultPart
 from llmcore.schema.events import LLMEvent
 from llmcore.schema.messages import Message, Origin
 
 
-def shown_part(event: LLMEvent) -> ContentPart | None:
+def shown_part(event: LLMEvent, ids: CallIdRule = CALL_IDS) -> ContentPart | None:
     """Return the part that *event* is on its own, as the client sees it; None for other events.
 
-    Call ids are those that the client sees. Log probabilities are left out: nothing reads them
-    again.
+    Call ids are those that the client sees, which *ids* allows. Log probabilities are left out:
+    nothing reads them again.
     """
     match response.part_of(event):
         case TextPart() as part if part.logprobs:
             return evolve(part, logprobs=())
         case ToolCallPart() as part:
-            return evolve(part, id=shown_call_id(part.id))
+            return evolve(part, id=fit(part.id, ids))
         case ToolResultPart() as part:
-            return evolve(part, tool_call_id=shown_call_id(part.tool_call_id))
+            return evolve(part, tool_call_id=fit(part.tool_call_id, ids))
         case part:
             return part
 

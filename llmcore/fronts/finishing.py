@@ -1,8 +1,5 @@
 """How an answer ended, and what it consumed, in terms that every API has words for."""
 
-from collections.abc import Mapping
-from typing import Final
-
 from attrs import frozen
 
 from llmcore.schema.events import FinishReason, FinishReasonKind
@@ -10,22 +7,21 @@ from llmcore.schema.usage import Usage
 
 # -- finish reasons
 
-_WITH_CALLS: Final[Mapping[FinishReasonKind, FinishReasonKind]] = {
-    "stop": "tool_calls",
-    "other": "tool_calls",
-}
-"""Many servers end an answer with calls as if it had none."""
-_WITHOUT_CALLS: Final[Mapping[FinishReasonKind, FinishReasonKind]] = {"tool_calls": "stop"}
-"""A client that goes on to run tools where there is no call asks again, without an end."""
-
 
 def finish_kind(reason: FinishReason, *, called: bool) -> FinishReasonKind:
     """Return why an answer ended, by what its client is to do next.
 
-    *called* says whether a call was written that the client is to run.
+    *called* says whether a call was written that the client is to run. Many servers end an answer
+    with calls as if it had none; and a client that goes on to run tools where there is no call
+    asks again, without an end.
     """
-    other = _WITH_CALLS if called else _WITHOUT_CALLS
-    return other.get(reason.reason, reason.reason)
+    match reason.reason, called:
+        case ("stop" | "other", True):
+            return "tool_calls"
+        case ("tool_calls", False):
+            return "stop"
+        case (kind, _):
+            return kind
 
 
 # -- usage

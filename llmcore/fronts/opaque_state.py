@@ -10,7 +10,7 @@ import base64
 import hashlib
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from attrs import evolve, frozen
 
@@ -31,7 +31,7 @@ from llmcore.schema.content import (
     ToolResultPart,
 )
 from llmcore.schema.errors import InvalidRequestError
-from llmcore.schema.json import JsonValue
+from llmcore.schema.json import JsonObject, JsonValue
 from llmcore.schema.messages import Origin
 
 _VERSION = 1
@@ -78,12 +78,19 @@ def _entry(shown: ShownPart) -> JsonValue:
     part = shown.parts[0]
     if shown.as_read_by_client is None:
         return {"part": to_json(part)}
-    key = part_key(shown.as_read_by_client)
+    key = _key_of(shown.as_read_by_client)
     if part == shown.as_read_by_client:
-        return {"key": key}
+        return key
     if evolve(shown.as_read_by_client, provider_metadata=part.provider_metadata) == part:
-        return {"key": key, "metadata": part.provider_metadata}
-    return {"key": key, "part": to_json(part)}
+        return {**key, "metadata": part.provider_metadata}
+    return {**key, "part": to_json(part)}
+
+
+def _key_of(part: ContentPart) -> JsonObject:
+    """Return the key of a part, and how long a text is: some clients' echoes join texts."""
+    key = part_key(part)
+    text = part.text if isinstance(part, TextPart | RefusalPart) else None
+    return {"key": key} if text is None else {"key": key, "chars": len(text)}
 
 
 def _without_data(part: ContentPart) -> JsonValue:
@@ -102,6 +109,8 @@ def part_key(part: ContentPart) -> str:
 
 
 # -- reading
+
+_KEY: Final = frozenset({"key", "chars"})
 
 
 @frozen(kw_only=True)
@@ -180,7 +189,7 @@ def restore(
     parts: list[ContentPart] = []
     for entry, echo in zip(state.entries, found, strict=True):
         edited = waiting.take_text() if echo is None and _is_text(entry) else None
-        if edited is not None and len(entry) > 1:
+        if edited is not None and entry.keys() - _KEY:
             why = "the text is not the one that its data came with"
             notes.dropped("opaque-data-dropped", path, why)
         parts += [edited] if edited is not None else _made(entry, echo)

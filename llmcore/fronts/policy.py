@@ -7,6 +7,7 @@ from attrs import field, frozen
 from llmcore.schema.json import JsonObject, plain_object
 
 HostedToolPolicy = Literal["native", "drop", "error", "function"]
+ChatReasoning = Literal["reasoning_content", "reasoning", "both", "none"]
 
 
 @frozen(kw_only=True)
@@ -40,6 +41,9 @@ class TranslationPolicy:
     reasoning_text: Literal["auto", "summary", "content"] = "auto"
     """Where thinking is shown: in the `summary` of reasoning items, which most clients display,
     or in their `content`. `auto` is the summary if the request asks for one, else the content."""
+    chat_reasoning: ChatReasoning = "reasoning_content"
+    """In which field thinking is shown to clients of Chat Completions, whose API has none:
+    DeepSeek's `reasoning_content`, which most clients read, OpenRouter's `reasoning`, or both."""
     retry_without: tuple[str, ...] = ()
     """Parameters, by their names in the request to the bridge, that are left out in one more try
     if the upstream refuses the request and names them. See `drop_rejected_parameters`."""

@@ -54,7 +54,7 @@ FINISH_REASONS: Final[Mapping[str, FinishReasonKind]] = {
     "PUP_LIMITED_DISABLED": "content_filter",
     "MALFORMED_FUNCTION_CALL": "error",
     "MALFORMED_RESPONSE": "error",
-    "UNEXPECTED_TOOL_CALL": "error",
+    "UNEXPECTED_TOOL_CALL": "other",
     "TOO_MANY_TOOL_CALLS": "error",
     "MISSING_THOUGHT_SIGNATURE": "error",
 }

@@ -1,0 +1,35 @@
+"""OpenAI's Chat Completions API, as a server speaks it: `front`.
+
+- the request: `content`, `messages`, `tools`; all of it in `request`
+- the answer: `chunks` (the frame), `calls`, `thinking`; all of it in `answer`
+- `carrier`: state that clients cannot see, on its way out and back; a server keeps the
+  `sealed_calls` of a writer for clients that drop it, and gives them to `messages.with_kept_state`
+- `grammar`: the rules of every stream
+
+Errors and lists of models have the form of `llmcore.fronts.openai_forms`.
+"""
+
+from typing import Final
+
+from llmcore.fronts.front import Front
+from llmcore.fronts.openai_chat.answer import ChatWriter
+from llmcore.fronts.openai_chat.chunks import encoding
+from llmcore.fronts.openai_chat.grammar import ChunkChecker
+from llmcore.fronts.openai_chat.request import ChatContext, no_request, read, wanted
+from llmcore.fronts.openai_forms import failure_response, listed_model, model_list
+from llmcore.protocols.openai_chat.names import PROTOCOL_ID
+
+front: Final[Front[ChatContext]] = Front(
+    id=PROTOCOL_ID,
+    id_prefix="chatcmpl",
+    wanted=wanted,
+    read=read,
+    no_request=no_request,
+    writer=ChatWriter,
+    encoding=encoding,
+    error=failure_response,
+    checker=ChunkChecker,
+    models=model_list,
+    model=listed_model,
+)
+"""The front of Chat Completions."""

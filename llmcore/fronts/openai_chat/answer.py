@@ -1,0 +1,392 @@
+"""From events to the chunks of a stream, and to the completion that they add up to.
+
+Sources, read November 2026: https://developers.openai.com/api/reference/resources/chat, and how the
+`openai` package adds chunks up (`lib.streaming._deltas`): strings are joined and entries of lists
+are found by their `index`, so that names, ids and kinds must come once.
+
+Calls are written as they come, each under its index. Texts, refusals and thinking have one field
+each, so that segments of one kind are put one after another.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Final
+
+from llmcore.fronts.answer_record import shown_part
+from llmcore.fronts.errors import from_llm_error
+from llmcore.fronts.finishing import finish_kind
+from llmcore.fronts.front import AnswerInfo, Event, Upstream
+from llmcore.fronts.openai_chat.calls import CallWriter
+from llmcore.fronts.openai_chat.carrier import SHOWN_IDS, AnswerParts
+from llmcore.fronts.openai_chat.chunks import ChunkWriter, usage_of
+from llmcore.fronts.openai_chat.content import (
+    annotations_of,
+    native_audio,
+    native_image,
+    native_logprobs,
+)
+from llmcore.fronts.openai_chat.request import ChatContext
+from llmcore.fronts.openai_chat.thinking import ThinkingWriter
+from llmcore.fronts.openai_forms import envelope
+from llmcore.fronts.segment_order import SegmentOrder
+from llmcore.protocols.diagnostics import Notes
+from llmcore.protocols.native_json import object_or_empty, str_or_none
+from llmcore.protocols.openai_chat.names import FINISH_REASONS, METADATA_KEY
+from llmcore.protocols.tools import fit
+from llmcore.schema.content import ContentPart, ToolCallPart
+from llmcore.schema.diagnostics import Diagnostic
+from llmcore.schema.errors import LLMError, StreamError
+from llmcore.schema.events import (
+    ErrorEvent,
+    File,
+    Finish,
+    FinishReason,
+    LLMEvent,
+    ProviderEvent,
+    ReasoningDelta,
+    ReasoningEnd,
+    ReasoningStart,
+    Source,
+    StepFinish,
+    StreamStart,
+    TextDelta,
+    TextEnd,
+    TextStart,
+    ToolCall,
+    ToolInputDelta,
+    ToolInputStart,
+    ToolResult,
+)
+from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.schema.messages import Origin
+from llmcore.schema.usage import Usage
+
+_WORDS: Final[Mapping[str, str]] = {
+    **{kind: word for word, kind in reversed([*FINISH_REASONS.items()])},
+    "other": "stop",
+}
+"""`finish_reason` by our kinds: of several words, OpenAI's own."""
+_ENDED_BY_ITSELF: Final = (None, "stop", "completed")
+"""Words of providers for an answer that nothing cut off."""
+_TIERS: Final = frozenset({"auto", "default", "flex", "scale", "priority"})
+_MESSAGE: Final = "choices[0].message"
+
+
+class ChatWriter:
+    """Writes one completion."""
+
+    def __init__(self, info: AnswerInfo, context: ChatContext, upstream: Upstream) -> None:
+        self._created_at = info.created_at
+        self._context = context
+        self._notes = Notes()
+        self._reported: list[Diagnostic] = list(context.diagnostics)
+        self._parts = AnswerParts(info.id, upstream.sealer)
+        self._chunks = ChunkWriter(info, includes_usage=context.includes_usage)
+        self._calls = CallWriter(
+            self._chunks, self._notes, custom_tools=context.custom_tools, legacy=context.legacy
+        )
+        self._thinking = ThinkingWriter(
+            self._chunks,
+            self._parts,
+            upstream.policy.chat_reasoning,
+            shown=context.shows_thinking,
+        )
+        self._orders = {name: SegmentOrder() for name in ("content", "refusal", "reasoning")}
+        self._field: dict[str, str] = {}
+        """In which field a segment of text is written, by its id."""
+        self._texts: dict[str, list[str]] = {"content": [], "refusal": []}
+        self._logprobs: dict[str, list[JsonObject]] = {}
+        self._annotations: list[JsonObject] = []
+        self._sources: list[Source] = []
+        self._images: list[JsonObject] = []
+        self._audio: JsonObject | None = None
+        self._fields: dict[str, JsonValue] = {}
+        """Fields of the completion that are known at its end."""
+        self._reason = ""
+        self.usage: Usage | None = None
+        """Tokens, as far as the upstream has counted them."""
+        self.error: LLMError | None = None
+        """Why the answer failed, if it did."""
+        self.ended = False
+        """Whether the last event was written."""
+
+    # -- what a server calls
+
+    def start(self) -> Sequence[Event]:
+        """Return no events: chunks name the model, which the upstream's first event states."""
+        return ()
+
+    def feed(self, event: LLMEvent) -> Sequence[Event]:
+        """Return the chunks that *event* amounts to. None come after the last one."""
+        handler = self._HANDLERS.get(type(event))
+        if handler is None or self.ended:
+            return ()
+        handler(self, event)
+        return self._chunks.take()
+
+    def close(self, error: LLMError | None = None) -> Sequence[Event]:
+        """Return the error that ends an answer whose events stopped before their end."""
+        if self.ended:
+            return ()
+        words = "the upstream's answer ended before it was complete"
+        self._fail(ErrorEvent(error or StreamError(words)))
+        return self._chunks.take()
+
+    @property
+    def outcome(self) -> str:
+        """How the answer ended, in a word for metrics."""
+        if self.error is not None or not self.ended:
+            return "failed"
+        return "incomplete" if self._reason in ("length", "content_filter") else "completed"
+
+    @property
+    def diagnostics(self) -> Sequence[Diagnostic]:
+        """Everything lost, changed or invented, from the request to the last event."""
+        return (*self._reported, *self._notes.entries)
+
+    @property
+    def sealed_calls(self) -> Mapping[str, str]:
+        """The state of the answer by the id of each of its calls, for a server to keep.
+
+        Clients that drop what they do not know send the ids back and not the state:
+        `messages.with_kept_state` restores it. Empty if texts and calls are all of the answer.
+        """
+        calls = self._parts.calls
+        sealed = self._parts.whole() if calls else None
+        return {} if sealed is None else dict.fromkeys(calls, sealed)
+
+    def whole(self) -> JsonObject:
+        """Return the completion, once the answer has ended without an error."""
+        usage = usage_of(self.usage)
+        logprobs = {"content": None, "refusal": None, **self._logprobs}
+        choice: JsonObject = {
+            "index": 0,
+            "message": self._message(),
+            "logprobs": logprobs if self._logprobs else None,
+            "finish_reason": self._reason,
+        }
+        return {
+            **self._chunks.head("chat.completion"),
+            "choices": [choice],
+            **({} if usage is None else {"usage": usage}),
+            **self._fields,
+        }
+
+    def _message(self) -> JsonObject:
+        """Return the message; `content` and `refusal` are always there, other fields if needed."""
+        texts = {name: "".join(said) or None for name, said in self._texts.items()}
+        return {
+            "role": "assistant",
+            **texts,
+            **self._thinking.fields(),
+            **self._calls.fields(),
+            **({"annotations": self._annotations} if self._annotations else {}),
+            **({"images": self._images} if self._images else {}),
+            **({"audio": self._audio} if self._audio else {}),
+        }
+
+    # -- texts and refusals
+
+    def _begin_text(self, event: TextStart) -> None:
+        self._parts.begin(("text", event.id))
+        self._field[event.id] = "refusal" if event.refusal else "content"
+        self._on_text(event)
+
+    def _on_text(self, event: TextStart | TextDelta | TextEnd) -> None:
+        field = self._field.get(event.id, "content")
+        order = self._orders[field]
+        if type(event) is TextDelta and order.live == ("text", event.id):
+            self._more_text(event, field)
+            return
+        for one in order.add(event):
+            self._write_text(one, field)
+
+    def _write_text(self, event: LLMEvent, field: str) -> None:
+        if isinstance(event, TextDelta):
+            self._more_text(event, field)
+        elif isinstance(event, TextEnd):
+            self._end_text(event, field)
+
+    def _more_text(self, event: TextDelta, field: str) -> None:
+        logprobs = None
+        if event.logprobs and self._context.shows_logprobs:
+            read = native_logprobs(event.logprobs)
+            logprobs = {"content": None, "refusal": None, field: read}
+        if event.text or logprobs:
+            self._chunks.write({field: event.text}, logprobs)
+
+    def _end_text(self, event: TextEnd, field: str) -> None:
+        texts = self._texts[field]
+        start = sum(map(len, texts))
+        self._annotations += annotations_of(event.citations, event.text, start, self._notes)
+        texts.append(event.text)
+        if event.logprobs and self._context.shows_logprobs:
+            self._logprobs.setdefault(field, []).extend(native_logprobs(event.logprobs))
+        kept = event.text or event.provider_metadata
+        self._parts.end(("text", event.id), _shown(event) if kept else None)
+
+    # -- thinking
+
+    def _begin_thinking(self, event: ReasoningStart) -> None:
+        self._parts.begin(("reasoning", event.id))
+        self._on_thinking(event)
+
+    def _on_thinking(self, event: ReasoningStart | ReasoningDelta | ReasoningEnd) -> None:
+        for one in self._orders["reasoning"].add(event):
+            self._write_thinking(one)
+
+    def _write_thinking(self, event: LLMEvent) -> None:
+        if isinstance(event, ReasoningDelta):
+            self._thinking.more(event)
+        elif isinstance(event, ReasoningEnd):
+            self._parts.end(("reasoning", event.id), _shown(event))
+            self._thinking.end(event)
+
+    # -- calls, and what stands alone
+
+    def _begin_call(self, event: ToolInputStart) -> None:
+        self._parts.begin(("tool", event.id))
+        if not event.provider_executed:
+            self._calls.begin(event, fit(event.id, SHOWN_IDS))
+
+    def _more_input(self, event: ToolInputDelta) -> None:
+        self._calls.more(event)
+
+    def _call(self, event: ToolCall) -> None:
+        part = _shown(event)
+        self._parts.end(("tool", event.id), part)
+        if isinstance(part, ToolCallPart):
+            self._calls.end(event.id, part, event.raw_arguments)
+
+    def _result(self, event: ToolResult) -> None:
+        if event.provider_executed:
+            self._parts.add(_shown(event))
+
+    def _native(self, event: ProviderEvent) -> None:
+        if event.replay:
+            self._parts.add(_shown(event))
+
+    def _file(self, event: File) -> None:
+        image = native_image(event)
+        audio = native_audio(event, self._created_at) if image is None else None
+        if image is not None:
+            self._chunks.write({"images": [{"index": len(self._images), **image}]})
+            self._images.append(image)
+            self._parts.add(_shown(event))
+        elif audio is not None and self._audio is None:
+            self._chunks.write({"audio": audio})
+            self._audio = audio
+        else:
+            why = "Chat Completions has no place for it"
+            self._notes.left_out(_MESSAGE, f"a file ({event.media_type or 'of any type'})", why)
+
+    def _source(self, event: Source) -> None:
+        self._sources.append(event)
+
+    # -- the frame
+
+    def _start(self, event: StreamStart) -> None:
+        self._parts.origin = Origin(
+            provider=event.provider, model=event.model, protocol=event.protocol
+        )
+        self._chunks.model = self._chunks.model or event.model
+        self._reported += event.diagnostics
+        self.usage = event.usage
+
+    def _step_finish(self, event: StepFinish) -> None:
+        for name, order in self._orders.items():
+            write = self._write_thinking if name == "reasoning" else None
+            for one in order.end():
+                if write is not None:
+                    write(one)
+                else:
+                    self._write_text(one, name)
+        self.usage = event.usage or self.usage
+
+    def _finish(self, event: Finish) -> None:
+        self._reported += event.diagnostics
+        self.usage = event.usage or self.usage
+        kind = finish_kind(event.finish_reason, called=bool(self._calls))
+        if kind == "error":
+            raw = event.finish_reason.raw or "no reason"
+            words = f"the upstream ended the answer with an error ({raw})"
+            self._fail(ErrorEvent(StreamError(words)))
+            return
+        self._reason = self._word(kind, event.finish_reason)
+        self._thinking.finish()
+        if self._annotations:
+            self._chunks.write({"annotations": self._annotations})
+        self._fields |= _known_fields(event)
+        self._write_sources()
+        self._chunks.finish(self._reason, self._fields)
+        self._chunks.write_usage(self.usage)
+        self.ended = True
+
+    def _word(self, kind: str, reason: FinishReason) -> str:
+        """Return `finish_reason`; OpenAI's own refusals end as answers do."""
+        if kind == "other":
+            why = f"the upstream's reason to stop ({reason.raw}) has no word here"
+            self._notes.noted("finish-reason", "choices[0].finish_reason", why)
+        if kind == "content_filter" and self._texts["refusal"] and reason.raw in _ENDED_BY_ITSELF:
+            return _WORDS["stop"]
+        if kind == "tool_calls" and self._context.legacy:
+            return "function_call"
+        return _WORDS[kind]
+
+    def _write_sources(self) -> None:
+        """Write the pages that no text cites beside the choices, as Perplexity has them.
+
+        Source: https://docs.perplexity.ai/api-reference (`search_results`)
+        """
+        cited = {object_or_empty(one["url_citation"]).get("url") for one in self._annotations}
+        pages: list[JsonValue] = []
+        for source in self._sources:
+            if source.url is None:
+                why = "only pages of the web have a place in Chat Completions"
+                self._notes.dropped("source-dropped", "search_results", why)
+            elif source.url not in cited:
+                pages.append({"title": source.title, "url": source.url})
+        if pages:
+            self._fields["search_results"] = pages
+
+    def _fail(self, event: ErrorEvent) -> None:
+        self.error = event.error
+        partial = event.error.partial.usage if event.error.partial else None
+        if partial is not None and not partial.estimated:
+            self.usage = partial
+        self._chunks.fail(envelope(from_llm_error(event.error)))
+        self.ended = True
+
+    _HANDLERS: ClassVar[Mapping[type, Callable[[Any, Any], None]]] = {
+        StreamStart: _start,
+        TextStart: _begin_text,
+        TextDelta: _on_text,
+        TextEnd: _on_text,
+        ReasoningStart: _begin_thinking,
+        ReasoningDelta: _on_thinking,
+        ReasoningEnd: _on_thinking,
+        ToolInputStart: _begin_call,
+        ToolInputDelta: _more_input,
+        ToolCall: _call,
+        ToolResult: _result,
+        ProviderEvent: _native,
+        File: _file,
+        Source: _source,
+        StepFinish: _step_finish,
+        Finish: _finish,
+        ErrorEvent: _fail,
+    }
+
+
+def _shown(event: LLMEvent) -> ContentPart | None:
+    return shown_part(event, SHOWN_IDS)
+
+
+def _known_fields(event: Finish) -> dict[str, JsonValue]:
+    """Return what OpenAI says of a completion, where the upstream said it."""
+    native = object_or_empty(event.provider_metadata.get(METADATA_KEY))
+    tier, build = (
+        str_or_none(native.get("service_tier")),
+        str_or_none(native.get("system_fingerprint")),
+    )
+    fields: dict[str, JsonValue] = {"service_tier": tier} if tier in _TIERS else {}
+    return fields if build is None else {**fields, "system_fingerprint": build}

@@ -1,0 +1,247 @@
+"""State that clients cannot see, carried in `reasoning_details`.
+
+    {"reasoning_content": "Need two files.", "reasoning_details": [{"type": "reasoning.text",
+     "text": "Need two files.", "index": 0, "format": "openbridge-v1"}]}
+    {"reasoning_details": [{"type": "reasoning.text", "signature": "ob1.AbCd", "index": 0}]}
+    {"reasoning_details": [{"type": "reasoning.encrypted", "data": "ob1.EfGh", "index": 1,
+     "format": "openbridge-v1"}]}
+
+A client joins the pieces of one index and sends all entries back unchanged. What is sealed in them
+is the recipe of the answer up to there (`opaque_state`), which gives the parts back in their order.
+Source: https://openrouter.ai/docs/use-cases/reasoning-tokens, read November 2026.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+from attrs import evolve
+
+from llmcore.fronts.opaque_state import (
+    AnswerState,
+    Echo,
+    EchoedHostedItem,
+    ShownPart,
+    needs_state,
+    part_key,
+    restore,
+    sealed_state,
+    unsealed_state,
+)
+from llmcore.fronts.sealer import PREFIX, Sealer
+from llmcore.protocols.diagnostics import Notes
+from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
+from llmcore.protocols.tools import CallIdRule
+from llmcore.schema.content import (
+    ContentPart,
+    ImagePart,
+    ReasoningPart,
+    RefusalPart,
+    TextPart,
+    ToolCallPart,
+)
+from llmcore.schema.messages import Origin
+
+FORMAT: Final = "openbridge-v1"
+"""`format` of our entries: clients do not take them for those of a provider."""
+
+SHOWN_IDS: Final = CallIdRule(r"[a-zA-Z0-9_-]+", 40)
+"""Ids of calls that every API takes: a conversation may continue with any of them."""
+
+Key: TypeAlias = tuple[str, str]
+"""The kind of a segment, and its id."""
+
+
+# -- writing
+
+
+def shown_as(part: ContentPart) -> ShownPart:
+    """Return *part* with what the client's echo of it will be read as."""
+    match part:
+        case TextPart() | RefusalPart():
+            seen: ContentPart | None = _seen_text(part) if part.text else None
+        case ToolCallPart(provider_executed=False) | ImagePart():
+            seen = evolve(part, provider_metadata={})
+        case _:
+            seen = None
+    return ShownPart(parts=(part,), as_read_by_client=seen)
+
+
+def _seen_text(part: TextPart | RefusalPart) -> ContentPart:
+    if not isinstance(part, TextPart):
+        return RefusalPart(part.text)
+    visible = [one for one in part.citations if one.url and not one.provider_metadata]
+    return TextPart(part.text, citations=tuple(visible))
+
+
+class AnswerParts:
+    """The parts of one answer in the order they began, and which of them are sealed.
+
+    A private builder that lives as long as the answer.
+    """
+
+    def __init__(self, response_id: str, sealer: Sealer) -> None:
+        self.origin = Origin(provider="", model="")
+        self._response_id = response_id
+        self._sealer = sealer
+        self._begun: dict[Key, ShownPart | None] = {}
+        self._whole: list[ShownPart] = []
+        self._sealed = 0
+
+    def begin(self, key: Key) -> None:
+        """Keep the place of a segment."""
+        self._begun[key] = None
+
+    def add(self, part: ContentPart | None) -> None:
+        """Add a part that comes whole."""
+        self.end(("whole", str(len(self._whole) + len(self._begun))), part)
+
+    def end(self, key: Key, part: ContentPart | None) -> None:
+        """Put *part* into its place; None if the segment amounts to nothing."""
+        if part is None:
+            self._begun.pop(key, None)
+        else:
+            self._begun[key] = shown_as(part)
+        self._advance()
+
+    def _advance(self) -> None:
+        """Move parts that no open segment stands before into the answer."""
+        for key, shown in list(self._begun.items()):
+            if shown is None:
+                return
+            self._whole.append(shown)
+            del self._begun[key]
+
+    @property
+    def calls(self) -> tuple[str, ...]:
+        """The ids of the calls that the client is to run."""
+        return tuple(
+            part.id
+            for shown in self._whole
+            for part in shown.parts
+            if isinstance(part, ToolCallPart) and not part.provider_executed
+        )
+
+    def seal(self) -> str | None:
+        """Return the recipe of all that is not sealed yet; None if an echo gives that back."""
+        parts = self._whole[self._sealed :]
+        if not any(map(_needs_state, parts)):
+            return None
+        self._sealed = len(self._whole)
+        return self._recipe(parts)
+
+    def whole(self) -> str | None:
+        """Return the recipe of the whole answer; None if an echo of texts and calls is all."""
+        return self._recipe(self._whole) if any(map(needs_state, self._whole)) else None
+
+    def _recipe(self, parts: Sequence[ShownPart]) -> str:
+        return sealed_state(
+            parts, origin=self.origin, response_id=self._response_id, sealer=self._sealer
+        )
+
+
+def _needs_state(shown: ShownPart) -> bool:
+    """Return whether something must be sealed: thinking without a proof comes back as text."""
+    part = shown.parts[0]
+    if isinstance(part, ReasoningPart):
+        return bool(part.signature or part.encrypted or part.provider_metadata)
+    return needs_state(shown)
+
+
+# -- reading
+
+_EACH: Final = re.compile(rf"{re.escape(PREFIX)}[A-Za-z0-9_-]+")
+"""One seal; clients that join strings may write several in a row."""
+
+
+def seals_in(native: Mapping[str, Any]) -> list[str]:
+    """Return all seals that an assistant message carries, each once, in order."""
+    found = [seal for text in _carriers(native) for seal in _EACH.findall(text)]
+    return list(dict.fromkeys(found))
+
+
+def is_sealed(entry: Mapping[str, Any]) -> bool:
+    """Return whether an entry of `reasoning_details` or `thinking_blocks` is one of ours."""
+    proof = str_or_none(entry.get("signature")) or str_or_none(entry.get("data")) or ""
+    return proof.startswith(PREFIX) or entry.get("format") == FORMAT
+
+
+def thought_signature(call: Mapping[str, Any]) -> str | None:
+    """Return the proof that Google's layer for OpenAI clients keeps with a call.
+
+    Source: https://ai.google.dev/gemini-api/docs/thought-signatures (OpenAI compatibility)
+    """
+    google = object_or_empty(object_or_empty(call.get("extra_content")).get("google"))
+    return str_or_none(google.get("thought_signature"))
+
+
+def _carriers(native: Mapping[str, Any]) -> Iterator[str]:
+    for name in ("reasoning_details", "thinking_blocks"):
+        for entry in objects(native.get(name)):
+            for field in ("signature", "data"):
+                if text := str_or_none(entry.get(field)):
+                    yield text
+    for call in objects(native.get("tool_calls")):
+        if text := thought_signature(call):
+            yield text
+
+
+class StateReader:
+    """Reads the sealed state of one request."""
+
+    def __init__(self, sealer: Sealer, limit: int = 64 * 1024 * 1024) -> None:
+        self._sealer = sealer
+        self._left = limit
+
+    def restored(
+        self, seals: Sequence[str], parts: Sequence[ContentPart], path: str, notes: Notes
+    ) -> tuple[Origin, tuple[ContentPart, ...]] | None:
+        """Return where an answer came from and all of its parts, in order.
+
+        *parts* are those that the client shows. None if none of *seals* can be read.
+        """
+        states = [state for seal in seals if (state := self._unsealed(seal, path, notes))]
+        if not states:
+            return None
+        entries = tuple(entry for state in states for entry in state.entries)
+        whole = evolve(states[0], entries=entries)
+        echoes = [
+            echo
+            for part in parts
+            if not isinstance(part, ReasoningPart)
+            for echo in _cut(part, entries)
+        ]
+        rest, made = restore(whole, echoes, path, notes)
+        return whole.origin, (*made, *_parts(rest))
+
+    def _unsealed(self, seal: str, path: str, notes: Notes) -> AnswerState | None:
+        try:
+            state = unsealed_state(seal, self._sealer, self._left)
+        except ValueError as error:
+            why = f"the sealed state was dropped: {error}"
+            notes.dropped("opaque-data-dropped", path, why)
+            return None
+        self._left -= state.size
+        return state
+
+
+def _parts(echoes: Sequence[Echo]) -> Iterator[ContentPart]:
+    return (echo for echo in echoes if not isinstance(echo, EchoedHostedItem))
+
+
+def _cut(part: ContentPart, entries: Sequence[Mapping[str, Any]]) -> Sequence[ContentPart]:
+    """Return the texts that were joined into *part*, where it is unchanged."""
+    if not isinstance(part, TextPart | RefusalPart):
+        return (part,)
+    kind, rest = type(part), part.text
+    pieces: list[ContentPart] = []
+    for entry in entries:
+        key = str(entry.get("key"))
+        if not key.startswith(f"{kind.__name__}:"):
+            continue
+        piece = kind(rest[: entry.get("chars", 0)])
+        if part_key(piece) != key:
+            return (part,)
+        pieces.append(piece)
+        rest = rest[len(piece.text) :]
+    return (*pieces, kind(rest)) if rest else tuple(pieces)

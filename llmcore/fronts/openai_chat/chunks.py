@@ -1,0 +1,110 @@
+"""The frame of a completion: chunks of one id, model and time, and usage.
+
+    {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [
+     {"index": 0, "delta": {"content": "Hel"}, "logprobs": null, "finish_reason": null}]}
+    {"id": "chatcmpl-1", ..., "choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 5,
+     "total_tokens": 12}}
+
+Source: https://developers.openai.com/api/reference/resources/chat (streaming events), read November
+2026.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from llmcore.fronts.encoding import COMMENT_FRAME, EVENT_STREAM, data_event
+from llmcore.fronts.finishing import token_counts
+from llmcore.fronts.front import AnswerInfo, ClientRequest, Event, StreamEncoding
+from llmcore.schema.json import JsonObject
+from llmcore.schema.usage import Usage
+
+_ENCODING: Final = StreamEncoding(
+    content_type=EVENT_STREAM,
+    encode=data_event,
+    heartbeat=COMMENT_FRAME,
+    tail=b"data: [DONE]\n\n",
+)
+
+
+def encoding(_asked: ClientRequest) -> StreamEncoding:
+    """Return how chunks become bytes, which no request changes."""
+    return _ENCODING
+
+
+class ChunkWriter:
+    """Collects the chunks of one stream."""
+
+    def __init__(self, info: AnswerInfo, *, includes_usage: bool) -> None:
+        self._info = info
+        self._usage = {"usage": None} if includes_usage else {}
+        self._frame: dict[str, Any] = {}
+        self._events: list[Event] = []
+        self.model = info.model
+        """The model's name in the completion."""
+
+    def head(self, kind: str) -> dict[str, Any]:
+        """Return the fields with which a completion or a chunk begins."""
+        return {
+            "id": self._info.id,
+            "object": kind,
+            "created": self._info.created_at,
+            "model": self.model,
+        }
+
+    def write(self, delta: dict[str, Any], logprobs: JsonObject | None = None) -> None:
+        """Add the chunk of *delta*, after one with the role if it is the first."""
+        if not self._frame:
+            self._open(delta)
+        choice = {"index": 0, "delta": delta, "logprobs": logprobs, "finish_reason": None}
+        self._events.append({**self._frame, "choices": [choice]})
+
+    def _open(self, first: Mapping[str, Any]) -> None:
+        """Begin the message; its content is null where no text comes first."""
+        self._frame = {**self.head("chat.completion.chunk"), "choices": [], **self._usage}
+        content = "" if "content" in first else None
+        self.write({"role": "assistant", "content": content, "refusal": None})
+
+    def finish(self, reason: str, fields: JsonObject) -> None:
+        """Add the chunk that ends the choice; *fields* are those of the whole completion."""
+        if not self._frame:
+            self._open({})
+        choice = {"index": 0, "delta": {}, "logprobs": None, "finish_reason": reason}
+        self._events.append({**self._frame, "choices": [choice], **fields})
+
+    def write_usage(self, usage: Usage | None) -> None:
+        """Add the chunk of usage, if the client wants one and the upstream counted."""
+        counted = usage_of(usage)
+        if self._usage and counted is not None:
+            self._events.append({**self._frame, "choices": [], "usage": counted})
+
+    def fail(self, error: JsonObject) -> None:
+        """Add the body of an error, which ends a stream."""
+        self._events.append(dict(error))
+
+    def take(self) -> Sequence[Event]:
+        """Return the chunks since the last time."""
+        events, self._events = self._events, []
+        return events
+
+
+def usage_of(usage: Usage | None) -> JsonObject | None:
+    """Return `usage`; None if the upstream counted nothing.
+
+    Input includes what was cached, output includes thinking. `cost` is OpenRouter's field
+    (https://openrouter.ai/docs/use-cases/usage-accounting).
+    """
+    counts = token_counts(usage)
+    if usage is None or counts is None:
+        return None
+    cost = {} if usage.cost_usd is None else {"cost": usage.cost_usd}
+    return {
+        "prompt_tokens": counts.input,
+        "completion_tokens": counts.output,
+        "total_tokens": counts.input + counts.output,
+        "prompt_tokens_details": {
+            "cached_tokens": counts.cache_read,
+            "cache_write_tokens": counts.cache_write,
+        },
+        "completion_tokens_details": {"reasoning_tokens": counts.reasoning},
+        **cost,
+    }

@@ -1,0 +1,268 @@
+"""The content of messages: read as parts, and written from them.
+
+    {"type": "text", "text": "What is this?", "cache_control": {"type": "ephemeral"}}
+    {"type": "image_url", "image_url": {"url": "data:image/png;base64,...", "detail": "low"}}
+    {"type": "input_audio", "input_audio": {"data": "UklGRg==", "format": "wav"}}
+    {"type": "file", "file": {"filename": "a.pdf", "file_data": "data:application/pdf;base64,..."}}
+
+Media come from a client of the network: only web addresses and data URLs are taken, never paths.
+Sources, read November 2026: https://developers.openai.com/api/reference/resources/chat,
+https://openrouter.ai/docs/features/multimodal (`video_url`, files by URL, `cache_control`).
+"""
+
+from collections.abc import Iterable
+from typing import Final, cast
+
+from llmcore.fronts.errors import invalid
+from llmcore.fronts.reading import Fields, decoded, remote, required
+from llmcore.protocols import media
+from llmcore.protocols.diagnostics import Notes
+from llmcore.protocols.native_json import int_or_none, object_or_empty, objects, str_or_none
+from llmcore.protocols.openai_chat.names import METADATA_KEY
+from llmcore.schema.content import (
+    AudioPart,
+    CacheTtl,
+    Citation,
+    ContentPart,
+    DocumentPart,
+    ImagePart,
+    ProviderPart,
+    ReasoningPart,
+    RefusalPart,
+    TextPart,
+    TokenLogprob,
+    ToolOutputPart,
+    cached,
+)
+from llmcore.schema.events import File
+from llmcore.schema.json import JsonObject, JsonValue
+
+# -- reading
+
+_TEXTS: Final = frozenset({"text", "input_text", "output_text"})
+_OTHERS: Final = {"video_url": "video/mp4", "document_url": None}
+"""Parts by address that OpenAI's API does not have (OpenRouter's, Mistral's), and their types."""
+_DETAILS: Final = ("auto", "low", "high", "original")
+_AUDIO_TYPES: Final = {"mp3": "audio/mpeg", "wav": "audio/wav"}
+
+
+def read_content(content: object, path: str, *, same_api: bool) -> tuple[ContentPart, ...]:
+    """Return a message's content: a text, a list of parts, or nothing.
+
+    Parts that OpenAI's API does not have go up unread to a server of the *same_api*. Raises
+    FrontError, naming the place, for what is none of these.
+    """
+    if isinstance(content, str):
+        return (TextPart(content),)
+    if content is None:
+        return ()
+    if not isinstance(content, list):
+        raise invalid(f"{path} must be a text or a list of parts.", path)
+    return tuple(
+        _read_part(part, f"{path}[{index}]", same_api=same_api)
+        for index, part in enumerate(content)
+    )
+
+
+def read_result(
+    content: object, path: str, *, same_api: bool
+) -> JsonValue | tuple[ToolOutputPart, ...]:
+    """Return what a tool returned: a text, or parts. OpenAI's own API takes no pictures there."""
+    if isinstance(content, str) or content is None:
+        return content or ""
+    return cast("tuple[ToolOutputPart, ...]", read_content(content, path, same_api=same_api))
+
+
+def _read_part(part: object, path: str, *, same_api: bool) -> ContentPart:
+    if isinstance(part, str):
+        return TextPart(part)
+    native = object_or_empty(part)
+    if same_api and native.get("type") in _OTHERS:
+        return ProviderPart(METADATA_KEY, native)
+    read = _read_native(native, path)
+    ttl = cache_ttl_of(native)
+    return read if ttl is None else cached(read, ttl=ttl)
+
+
+def cache_ttl_of(native: Fields) -> CacheTtl | None:
+    """Return how long the prefix up to here is to be cached; None where nothing marks it.
+
+    Marks are Anthropic's `cache_control` or OpenAI's `prompt_cache_breakpoint`.
+    """
+    mark = native.get("cache_control") or native.get("prompt_cache_breakpoint")
+    if not mark:
+        return None
+    return "1h" if object_or_empty(mark).get("ttl") == "1h" else "5m"
+
+
+def _read_native(native: Fields, path: str) -> ContentPart:
+    match native.get("type"):
+        case str(kind) if kind in _TEXTS:
+            return TextPart(required(native, "text", str, f"{path}."))
+        case "refusal":
+            return RefusalPart(required(native, "refusal", str, f"{path}."))
+        case "thinking":  # Mistral's
+            inner = native.get("thinking")
+            words = inner if isinstance(inner, str) else "".join(map(_words, objects(inner)))
+            return ReasoningPart(words)
+        case "image_url" | "input_image":
+            return _image(native, path)
+        case "input_audio":
+            return _audio(object_or_empty(native.get("input_audio")), f"{path}.input_audio")
+        case "file":
+            return _file(object_or_empty(native.get("file")), f"{path}.file")
+        case str(kind) if kind in _OTHERS:
+            where = f"{path}.{kind}.url"
+            url = remote(_address(native.get(kind), where), where)
+            return DocumentPart(
+                url=url, media_type=None if media.is_data_url(url) else _OTHERS[kind]
+            )
+        case kind:
+            raise invalid(f"{path} has the unknown type {str(kind)[:80]!r}.", f"{path}.type")
+
+
+def _words(native: Fields) -> str:
+    return str_or_none(native.get("text")) or ""
+
+
+def _address(value: object, path: str) -> str:
+    """Return the address in `{"url": ...}`; some clients leave the object out."""
+    url = value if isinstance(value, str) else object_or_empty(value).get("url")
+    if not isinstance(url, str) or not url:
+        raise invalid(f"{path} must be a web address or a data URL.", path)
+    return url
+
+
+def _image(native: Fields, path: str) -> ImagePart:
+    holder, where = native.get("image_url"), f"{path}.image_url.url"
+    detail = object_or_empty(holder).get("detail") or native.get("detail")
+    if detail is not None and detail not in _DETAILS:
+        place = f"{path}.image_url.detail"
+        raise invalid(f"{place} is one of {', '.join(_DETAILS)}.", place)
+    return ImagePart(url=remote(_address(holder, where), where), detail=detail)
+
+
+def _audio(native: Fields, path: str) -> AudioPart:
+    data, form = required(native, "data", str, f"{path}."), native.get("format")
+    known = _AUDIO_TYPES.get(str(form), f"audio/{form}" if isinstance(form, str) else None)
+    return AudioPart(data=decoded(data, f"{path}.data"), media_type=known)
+
+
+def _file(native: Fields, path: str) -> DocumentPart:
+    name, file_id = str_or_none(native.get("filename")), str_or_none(native.get("file_id"))
+    data = str_or_none(native.get("file_data")) or str_or_none(native.get("file_url"))
+    if (data is None) == (file_id is None):
+        raise invalid(f"{path}: a file has file_data or a file_id.", path)
+    if data is None:
+        return DocumentPart(file_id=file_id, name=name)
+    raw = None if ":" in data[:12] else media.decode_base64(data)
+    if raw is not None:
+        return DocumentPart(data=raw, name=name)
+    return DocumentPart(url=remote(data, f"{path}.file_data"), name=name)
+
+
+# -- citations, both directions
+
+
+def read_annotations(value: object) -> tuple[Citation, ...]:
+    """Return the citations of a message's text."""
+    cited = [object_or_empty(one.get("url_citation")) for one in objects(value)]
+    return tuple(
+        Citation(
+            url=str_or_none(one.get("url")),
+            title=str_or_none(one.get("title")),
+            cited_text=str_or_none(one.get("content")),
+            start_index=int_or_none(one.get("start_index")),
+            end_index=int_or_none(one.get("end_index")),
+        )
+        for one in cited
+        if one
+    )
+
+
+def annotations_of(
+    citations: Iterable[Citation], text: str, start: int, notes: Notes
+) -> list[JsonObject]:
+    """Return what *text* cites, as annotations; it begins at character *start* of the content.
+
+    A citation of something that is not on the web is named in a Diagnostic.
+    """
+    found: list[JsonObject] = []
+    for one in citations:
+        if one.url is None:
+            why = "only pages of the web can be cited in Chat Completions"
+            notes.dropped("citation-dropped", "choices[0].message.annotations", why)
+            continue
+        # a provider that names no stretch means the whole text
+        end = len(text) if one.end_index is None else one.end_index
+        cited: dict[str, JsonValue] = {
+            "url": one.url,
+            "title": one.title or one.url,
+            "start_index": start + (one.start_index or 0),
+            "end_index": start + end,
+        }
+        if one.cited_text is not None:
+            cited["content"] = one.cited_text
+        found.append({"type": "url_citation", "url_citation": cited})
+    return found
+
+
+# -- log probabilities
+
+
+def native_logprobs(tokens: Iterable[TokenLogprob]) -> list[JsonObject]:
+    """Return log probabilities as `logprobs.content` or `logprobs.refusal` has them."""
+    return [
+        {**_with_bytes(one), "top_logprobs": [_with_bytes(other) for other in one.top]}
+        for one in tokens
+    ]
+
+
+def _with_bytes(one: TokenLogprob) -> dict[str, JsonValue]:
+    data: list[JsonValue] = [*one.token.encode("utf-8", "replace")]
+    return {"token": one.token, "logprob": one.logprob, "bytes": data}
+
+
+# -- media in answers
+
+
+def native_image(file: File) -> JsonObject | None:
+    """Return a picture as OpenRouter has it in `images`; None for another file.
+
+    Source: https://openrouter.ai/docs/features/multimodal/image-generation
+    """
+    part = _as_image(file)
+    url = None if part is None else media.data_url(part) or media.remote_url(part)
+    if url is None:
+        return None
+    return {"type": "image_url", "image_url": {"url": url}}
+
+
+def read_images(value: object, path: str) -> tuple[ImagePart, ...]:
+    """Return the pictures of an assistant message, as `native_image` writes them."""
+    return tuple(_image(one, f"{path}[{index}]") for index, one in enumerate(objects(value)))
+
+
+def _as_image(file: File) -> ImagePart | None:
+    kind = file.media_type or ""
+    if file.file_id is not None or not (kind.startswith("image/") or not kind):
+        return None
+    if file.data is not None:
+        return ImagePart(data=file.data, media_type=file.media_type)
+    return None if file.url is None else ImagePart(url=file.url, media_type=file.media_type)
+
+
+def native_audio(file: File, created_at: int) -> JsonObject | None:
+    """Return spoken words as `audio` of a message; None for another file.
+
+    The API keeps sound for a time; here it is not kept at all, so it expires as it is written.
+    """
+    if not (file.media_type or "").startswith("audio/") or file.data is None:
+        return None
+    encoded = media.base64_data(AudioPart(data=file.data, media_type=file.media_type))
+    return {
+        "id": file.id,
+        "data": "" if encoded is None else encoded[1],
+        "expires_at": created_at,
+        "transcript": file.transcript or "",
+    }

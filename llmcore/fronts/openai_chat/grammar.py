@@ -1,0 +1,191 @@
+"""The grammar of every stream of Chat Completions, as a checker.
+
+    stream := chunk(role) chunk(delta)* chunk(finish_reason, delta {}) [chunk(choices [], usage)]
+            | chunk* error
+
+Source: https://developers.openai.com/api/reference/resources/chat (streaming events), read November
+2026; what comes once comes once because clients join strings (the `openai` package,
+`lib.streaming._deltas`).
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, ClassVar, Final
+
+from llmcore.fronts.front import Event
+from llmcore.protocols.native_json import object_or_empty, objects
+
+_REASONS: Final = frozenset({"stop", "length", "tool_calls", "content_filter", "function_call"})
+_SAME: Final = ("id", "object", "created", "model")
+_TEXTS: Final = ("content", "refusal", "reasoning_content", "reasoning")
+_ERROR: Final = frozenset({"message", "type", "param", "code"})
+
+
+def violations(events: Iterable[Event], *, complete: bool = True) -> list[str]:
+    """Return what breaks the grammar, in order; empty for a good stream.
+
+    With `complete=False` the stream may stop anywhere, as one that is still running does.
+    """
+    checker = ChunkChecker()
+    problems = [problem for event in events for problem in checker.feed(event)]
+    return [*problems, *checker.finish()] if complete else problems
+
+
+class ChunkChecker:
+    """Checks one stream, chunk by chunk."""
+
+    def __init__(self) -> None:
+        self._number = 0
+        self._head: Mapping[str, Any] | None = None
+        self._counts: bool | None = None
+        """Whether chunks have a field for usage."""
+        self._finished = False
+        self._ended = False
+        self._calls: list[str] = []
+        """The kinds of the calls so far."""
+        self._details: list[set[str]] = []
+        """The fields that each entry of `reasoning_details` has so far."""
+        self._images = 0
+        self._once: set[str] = set()
+        """Fields of the message that came, and come once."""
+        self._problems: list[str] = []
+
+    def feed(self, event: Event) -> Sequence[str]:
+        """Return what of *event* breaks the grammar."""
+        self._problems = []
+        self._expect(not self._ended, "comes after the end")
+        if "error" in event:
+            self._error(event)
+        else:
+            self._chunk(event)
+        number, self._number = self._number, self._number + 1
+        return [f"event {number}: {problem}" for problem in self._problems]
+
+    def finish(self) -> Sequence[str]:
+        """Return what is missing at the end of the stream."""
+        return [] if self._finished or self._ended else ["no chunk has a finish_reason"]
+
+    def _expect(self, holds: object, text: str) -> None:
+        if not holds:
+            self._problems.append(text)
+
+    # -- the frame
+
+    def _error(self, event: Event) -> None:
+        error = object_or_empty(event["error"])
+        self._expect(event.keys() == {"error"}, "an error has other fields beside it")
+        self._expect(error.keys() == _ERROR, "an error has message, type, param and code")
+        self._expect(isinstance(error.get("message"), str), "its message is not a text")
+        self._ended = True
+
+    def _chunk(self, chunk: Event) -> None:
+        head = {name: chunk.get(name) for name in _SAME}
+        if self._head is None:
+            self._head, self._counts = head, "usage" in chunk
+            self._expect(head["object"] == "chat.completion.chunk", "object is another one")
+            self._expect(isinstance(head["id"], str) and head["id"], "it has no id")
+            self._expect(isinstance(head["created"], int), "created is not a number")
+        self._expect(head == self._head, "id, object, created or model changed")
+        choices = list(chunk.get("choices", ()))
+        if not choices:
+            self._usage(chunk)
+            return
+        self._expect(not self._finished, "a choice comes after its finish_reason")
+        self._expect(chunk.get("usage") is None, "usage comes before its own chunk")
+        self._expect(("usage" in chunk) == self._counts, "usage comes and goes")
+        self._expect(len(choices) == 1, "there is more than one choice")
+        self._choice(choices[0])
+
+    def _usage(self, chunk: Event) -> None:
+        self._expect(self._finished, "usage comes before the finish_reason")
+        self._expect(self._counts, "usage comes without being asked for")
+        usage = object_or_empty(chunk.get("usage"))
+        given, made = usage.get("prompt_tokens"), usage.get("completion_tokens")
+        if isinstance(given, int) and isinstance(made, int):
+            self._expect(usage.get("total_tokens") == given + made, "its total is not its sum")
+        else:
+            self._expect(False, "usage has no counts")
+        self._ended = True
+
+    def _choice(self, choice: Event) -> None:
+        missing = {"index", "delta", "finish_reason", "logprobs"} - choice.keys()
+        self._expect(not missing, f"the choice lacks {', '.join(sorted(missing))}")
+        self._expect(choice.get("index") == 0, "its index is not 0")
+        delta = object_or_empty(choice.get("delta"))
+        first = not self._once
+        self._expect(("role" in delta) == first, "role comes first, and once")
+        if first:
+            self._expect(delta.get("role") == "assistant", "role is not assistant")
+            self._once.add("role")
+        self._delta(delta, first=first)
+        reason = choice.get("finish_reason")
+        if reason is not None:
+            self._expect(reason in _REASONS, f"finish_reason is {reason!r}")
+            self._expect(not delta, "the last delta is not empty")
+            self._finished = True
+
+    # -- deltas
+
+    def _delta(self, delta: Event, *, first: bool) -> None:
+        for name in _TEXTS:
+            if name in delta:
+                text = delta[name]
+                words = text in ("", None) if first else isinstance(text, str)
+                self._expect(words, f"{name} is not a text")
+        for name in ("annotations", "audio"):
+            if name in delta:
+                self._expect(name not in self._once, f"{name} comes twice")
+                self._once.add(name)
+        for name, check in self._LISTS.items():
+            if name in delta:
+                self._expect(delta[name], f"{name} is empty")
+                for entry in objects(list(delta[name])):
+                    check(self, entry)
+        legacy = delta.get("function_call")
+        if legacy is not None:
+            self._expect(("name" in legacy) == ("call" not in self._once), "name comes once")
+            self._once.add("call")
+
+    def _call(self, entry: Event) -> None:
+        index = entry.get("index")
+        if index == len(self._calls):
+            self._begin_call(entry)
+            return
+        if not isinstance(index, int) or not 0 <= index < len(self._calls):
+            self._expect(False, f"index {index} of a call is out of order")
+            return
+        kind = self._calls[index]
+        self._expect(entry.keys() == {"index", kind}, "a call continues with other fields")
+        field = "input" if kind == "custom" else "arguments"
+        inner = object_or_empty(entry.get(kind))
+        self._expect(inner.keys() == {field}, f"a call continues with other fields than {field}")
+        self._expect(isinstance(inner.get(field), str), f"{field} is not a text")
+
+    def _begin_call(self, entry: Event) -> None:
+        kind = str(entry.get("type"))
+        name = object_or_empty(entry.get(kind)).get("name")
+        self._expect(kind in ("function", "custom"), f"the type of a call is {kind}")
+        self._expect(isinstance(entry.get("id"), str) and entry.get("id"), "a call has no id")
+        self._expect(isinstance(name, str) and name, "a call has no name")
+        self._calls.append(kind)
+
+    def _detail(self, entry: Event) -> None:
+        index = entry.get("index")
+        if index == len(self._details):
+            self._details.append(set())
+        if not isinstance(index, int) or not 0 <= index < len(self._details):
+            self._expect(False, f"index {index} of reasoning_details is out of order")
+            return
+        had = self._details[index]
+        again = had & entry.keys() & {"format", "signature", "data", "id"}
+        self._expect(not again, f"{', '.join(sorted(again))} of reasoning_details comes twice")
+        had |= entry.keys()
+
+    def _image(self, entry: Event) -> None:
+        self._expect(entry.get("index") == self._images, "index of images has a gap")
+        self._images += 1
+
+    _LISTS: ClassVar[Mapping[str, Callable[[Any, Event], None]]] = {
+        "tool_calls": _call,
+        "reasoning_details": _detail,
+        "images": _image,
+    }

@@ -1,0 +1,323 @@
+r"""The messages of a request, read as ours.
+
+    {"role": "assistant", "content": "Reading.", "reasoning_content": "Need two files.",
+     "tool_calls": [{"id": "call_1", "type": "function",
+                     "function": {"name": "read_file", "arguments": "{\"path\": \"a.py\"}"}}]}
+    {"role": "tool", "tool_call_id": "call_1", "content": "import os"}
+
+The order and the completeness that strict upstreams want are the protocols' work
+(`llmcore.protocols.history`). Sources, read November 2026:
+https://developers.openai.com/api/reference/resources/chat (`messages`), and for what clients send
+of thinking https://api-docs.deepseek.com/guides/thinking_mode,
+https://openrouter.ai/docs/use-cases/reasoning-tokens, https://docs.litellm.ai/docs/reasoning_content.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final
+
+from attrs import evolve, frozen
+
+from llmcore.fronts.errors import invalid
+from llmcore.fronts.front import Upstream
+from llmcore.fronts.openai_chat.carrier import StateReader, is_sealed, seals_in, thought_signature
+from llmcore.fronts.openai_chat.content import (
+    read_annotations,
+    read_content,
+    read_images,
+    read_result,
+)
+from llmcore.fronts.reading import Fields, required
+from llmcore.fronts.sealer import Sealer
+from llmcore.protocols.diagnostics import Notes
+from llmcore.protocols.native_json import object_or_empty, objects, str_or_none, text_or_json
+from llmcore.protocols.openai_chat.names import (
+    METADATA_KEY,
+    PROTOCOL_ID,
+    REASONING_FIELDS,
+    proof_in,
+)
+from llmcore.protocols.openai_responses.names import PROTOCOL_ID as RESPONSES
+from llmcore.protocols.tools import synthetic_call_id
+from llmcore.schema.content import (
+    AudioPart,
+    ContentPart,
+    DocumentPart,
+    ImagePart,
+    ProviderPart,
+    ReasoningPart,
+    RefusalPart,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+    parse_arguments,
+)
+from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.json import ProviderMetadata
+from llmcore.schema.messages import Message, Role
+
+_ROLES: Final[Mapping[str, Role]] = {
+    "developer": "developer",
+    "system": "system",
+    "user": "user",
+}
+
+
+@frozen
+class ReadMessages:
+    """The first instructions of a request, and the messages that follow them."""
+
+    system: tuple[TextPart, ...]
+    messages: tuple[Message, ...]
+
+
+class MessageReader:
+    """Reads the messages of one request."""
+
+    def __init__(self, upstream: Upstream, notes: Notes) -> None:
+        self._same_api = upstream.protocol_id in (None, PROTOCOL_ID)
+        self._takes_files = self._same_api or upstream.protocol_id == RESPONSES
+        self._limit = upstream.policy.max_items
+        self._states = StateReader(upstream.sealer)
+        self._notes = notes
+        self._calls: dict[str, ToolCallPart] = {}
+        self._last_function: dict[str, str] = {}
+        """Ids of calls in the form before tools, by their functions' names."""
+
+    def read(self, value: object) -> ReadMessages:
+        """Return the messages. Raises FrontError for what cannot be understood."""
+        if not isinstance(value, list) or not value:
+            raise invalid("messages must be a list of at least one message.", "messages")
+        if len(value) > self._limit:
+            raise invalid(f"messages has {len(value)} entries; at most {self._limit} are taken.")
+        messages = [self._read(one, f"messages[{i}]", i) for i, one in enumerate(value)]
+        first, rest = messages[0], tuple(messages[1:])
+        texts = tuple(part for part in first.content if isinstance(part, TextPart))
+        if first.role == "system" and first.name is None and texts == first.content:
+            return ReadMessages(texts, rest)
+        return ReadMessages((), (first, *rest))
+
+    def _read(self, value: object, path: str, index: int) -> Message:
+        if not isinstance(value, dict):
+            raise invalid(f"{path} must be an object.", path)
+        try:
+            match value.get("role"):
+                case "assistant":
+                    return self._assistant(value, path, index)
+                case "tool" | "function":
+                    return self._result(value, path, index)
+                case str(role) if role in _ROLES:
+                    return self._spoken(_ROLES[role], value, path)
+                case role:
+                    words = "developer, system, user, assistant or tool"
+                    place = f"{path}.role"
+                    raise invalid(f"{place} {str(role)[:40]!r} is not {words}.", place)
+        except InvalidRequestError as error:
+            raise invalid(f"{path}: {error.message}", path) from error
+
+    def _spoken(self, role: Role, native: Fields, path: str) -> Message:
+        content = self._content(native, path)
+        for number, part in enumerate(content):
+            self._check_file(part, f"{path}.content[{number}]")
+        return Message(role, content, name=str_or_none(native.get("name")))
+
+    def _content(self, native: Fields, path: str) -> tuple[ContentPart, ...]:
+        return read_content(native.get("content"), f"{path}.content", same_api=self._same_api)
+
+    def _check_file(self, part: ContentPart, path: str) -> None:
+        media = part if isinstance(part, ImagePart | AudioPart | DocumentPart) else None
+        if media is not None and media.file_id is not None and not self._takes_files:
+            raise invalid(
+                f"{path} names a file by its id, which the upstream does not have: send the data.",
+                path,
+            )
+
+    # -- answers
+
+    def _assistant(self, native: Fields, path: str, index: int) -> Message:
+        calls = self._calls_of(native, path, index)
+        shown = (*self._said(native, path), *calls)
+        for call in calls:
+            self._calls[call.id] = call
+        state = self._states.restored(seals_in(native), shown, path, self._notes)
+        if state is not None:
+            return Message.assistant(state[1], origin=state[0])
+        parts = (*self._thinking(native, path), *shown, *self._fields(native, path))
+        return evolve(Message.assistant(parts), name=str_or_none(native.get("name")))
+
+    def _said(self, native: Fields, path: str) -> Sequence[ContentPart]:
+        """Return what the client shows of an answer besides its calls."""
+        parts: list[ContentPart] = list(self._content(native, path))
+        citations = read_annotations(native.get("annotations"))
+        if citations and len(parts) == 1 and isinstance(parts[0], TextPart):
+            parts = [evolve(parts[0], citations=citations)]
+        if (refusal := str_or_none(native.get("refusal"))) is not None:
+            parts.append(RefusalPart(refusal))
+        parts += read_images(native.get("images"), f"{path}.images")
+        return (*parts, *self._audio(native, path))
+
+    def _audio(self, native: Fields, path: str) -> Sequence[ContentPart]:
+        audio_id = str_or_none(object_or_empty(native.get("audio")).get("id"))
+        if audio_id is None:
+            return ()
+        if self._same_api:
+            return (AudioPart(file_id=audio_id),)
+        why = "the upstream does not have the sound that the id names"
+        self._notes.left_out(f"{path}.audio", "sound", why)
+        return ()
+
+    # -- thinking
+
+    def _thinking(self, native: Fields, path: str) -> Sequence[ReasoningPart]:
+        """Return the thinking of an answer whose state is not ours, or is not there."""
+        details = [one for one in objects(native.get("reasoning_details")) if not is_sealed(one)]
+        blocks = [one for one in objects(native.get("thinking_blocks")) if not is_sealed(one)]
+        text = _thinking_text(native)
+        if details and self._same_api:
+            return (
+                ReasoningPart(
+                    text,
+                    signature=proof_in(details, "signature"),
+                    encrypted=proof_in(details, "data"),
+                    provider_metadata={METADATA_KEY: {"reasoning_details": details}},
+                ),
+            )
+        foreign = (*details, *blocks)
+        if proof_in(foreign, "signature") or proof_in(foreign, "data"):
+            why = "only the provider that signed this thinking can read its proof"
+            self._notes.dropped("opaque-data-dropped", f"{path}.reasoning_details", why)
+        return (ReasoningPart(text),) if text else ()
+
+    def _fields(self, native: Fields, path: str) -> Sequence[ContentPart]:
+        """Return fields of an answer that go back to a server of the same API unread."""
+        extra = object_or_empty(native.get("extra_content"))
+        if not extra:
+            return ()
+        if not self._same_api:
+            self._drop_extra(f"{path}.extra_content")
+            return ()
+        place: ProviderMetadata = {METADATA_KEY: {"place": "message"}}
+        return (ProviderPart(METADATA_KEY, {"extra_content": extra}, provider_metadata=place),)
+
+    def _drop_extra(self, path: str) -> None:
+        why = "only the provider that sent this can read it"
+        self._notes.dropped("opaque-data-dropped", path, why)
+
+    # -- calls and results
+
+    def _calls_of(self, native: Fields, path: str, index: int) -> Sequence[ToolCallPart]:
+        legacy = native.get("function_call")
+        if isinstance(legacy, dict) and not native.get("tool_calls"):
+            call = self._call({"function": legacy}, f"{path}.function_call", index, 0)
+            self._last_function[call.name] = call.id
+            return (call,)
+        return [
+            self._call(one, f"{path}.tool_calls[{number}]", index, number)
+            for number, one in enumerate(objects(native.get("tool_calls")))
+        ]
+
+    def _call(self, native: Fields, path: str, index: int, number: int) -> ToolCallPart:
+        custom = object_or_empty(native.get("custom"))
+        function = object_or_empty(native.get("function"))
+        kind = "custom" if custom else "function"
+        name = required(custom or function, "name", str, f"{path}.{kind}.")
+        call_id = _id_of(native) or synthetic_call_id(None, index, number)
+        if custom:
+            return ToolCallPart(call_id, name, text_or_json(custom.get("input")), kind="custom")
+        text = text_or_json(function.get("arguments") or "")
+        return ToolCallPart(
+            call_id,
+            name,
+            parse_arguments(text)[0],
+            raw_arguments=text,
+            provider_metadata=self._kept_with(native, path),
+        )
+
+    def _kept_with(self, native: Fields, path: str) -> ProviderMetadata:
+        extra = object_or_empty(native.get("extra_content"))
+        if not extra or is_sealed({"signature": thought_signature(native)}):
+            return {}
+        if self._same_api:
+            return {METADATA_KEY: {"extra_content": extra}}
+        self._drop_extra(f"{path}.extra_content")
+        return {}
+
+    def _result(self, native: Fields, path: str, index: int) -> Message:
+        call_id = str_or_none(native.get("tool_call_id"))
+        name = str_or_none(native.get("name"))
+        if native.get("role") == "function":
+            call_id = self._last_function.get(name or "") or synthetic_call_id(None, index, 0)
+        if call_id is None:
+            call_id = required(native, "tool_call_id", str, f"{path}.")
+        call = self._calls.get(call_id)
+        part = ToolResultPart(
+            call_id,
+            read_result(native.get("content"), f"{path}.content", same_api=self._same_api),
+            name=call.name if call else name,
+            kind=call.kind if call else "function",
+        )
+        return Message("tool", (part,))
+
+
+def _id_of(native: Fields) -> str | None:
+    """Return the id of a call; some clients send the number that a server gave."""
+    value = native.get("id")
+    return str(value) if type(value) is int else str_or_none(value)
+
+
+def _thinking_text(native: Fields) -> str:
+    """Return the words of thinking; of several spellings of them, the first."""
+    for name in REASONING_FIELDS:
+        if (text := str_or_none(native.get(name))) is not None:
+            return text
+    details = objects(native.get("reasoning_details"))
+    words = [one.get("text") or one.get("summary") for one in details]
+    words = words or [one.get("thinking") for one in objects(native.get("thinking_blocks"))]
+    return "".join(word for word in words if isinstance(word, str))
+
+
+# -- state that the client lost
+
+Lookup = Callable[[str], str | None]
+"""Returns the sealed state that was kept for a call, by its id."""
+
+
+def lost_calls(messages: Iterable[Message]) -> tuple[str, ...]:
+    """Return the ids of calls whose answers came back without their state.
+
+    One of each answer is enough; all are returned, since a client may drop some calls.
+    """
+    return tuple(
+        call.id for message in messages if _is_bare(message) for call in message.tool_calls
+    )
+
+
+def with_kept_state(
+    messages: Sequence[Message], lookup: Lookup, sealer: Sealer, notes: Notes
+) -> tuple[Message, ...]:
+    """Return *messages* with the state that *lookup* has of answers that came back without it.
+
+    Pure: a server that keeps the `sealed_calls` of the answers it writes looks up `lost_calls`
+    first. State that is not there, or cannot be read, changes nothing.
+    """
+    states = StateReader(sealer)
+    return tuple(
+        _restored(message, lookup, states, f"messages[{index}]", notes)
+        if _is_bare(message)
+        else message
+        for index, message in enumerate(messages)
+    )
+
+
+def _is_bare(message: Message) -> bool:
+    return message.role == "assistant" and message.origin is None and bool(message.tool_calls)
+
+
+def _restored(
+    message: Message, lookup: Lookup, states: StateReader, path: str, notes: Notes
+) -> Message:
+    kept = (lookup(call.id) for call in message.tool_calls)
+    sealed = next((text for text in kept if text is not None), None)
+    if sealed is None:
+        return message
+    state = states.restored([sealed], message.content, path, notes)
+    return message if state is None else evolve(message, origin=state[0], content=state[1])

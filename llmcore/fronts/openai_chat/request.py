@@ -1,0 +1,333 @@
+"""A request of Chat Completions, read as a request of ours.
+
+Sources, read November 2026: https://developers.openai.com/api/reference/resources/chat (create);
+what clients send besides: https://openrouter.ai/docs/use-cases/reasoning-tokens (`reasoning`,
+`include_reasoning`), https://docs.z.ai/guides/capabilities/thinking-mode (`thinking`),
+https://www.alibabacloud.com/help/en/model-studio/deep-thinking (`enable_thinking`).
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from attrs import frozen
+
+from llmcore.fronts.billing_line import without_billing_line
+from llmcore.fronts.errors import FrontError, invalid
+from llmcore.fronts.front import ClientRequest, ReadRequest, Upstream, Wanted
+from llmcore.fronts.openai_chat.content import cache_ttl_of
+from llmcore.fronts.openai_chat.messages import MessageReader
+from llmcore.fronts.openai_chat.tools import Offer, own_forms, read_offer
+from llmcore.fronts.reading import Fields, read_texts
+from llmcore.fronts.reading import read as field
+from llmcore.protocols.anthropic_messages.names import PROTOCOL_ID as MESSAGES
+from llmcore.protocols.diagnostics import Notes
+from llmcore.protocols.native_json import int_or_none, object_or_empty, objects, str_or_none
+from llmcore.protocols.openai_chat.names import PROTOCOL_ID
+from llmcore.protocols.openai_responses.names import PROTOCOL_ID as RESPONSES
+from llmcore.protocols.registry import protocol_by_id
+from llmcore.schema.diagnostics import Diagnostic
+from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.options import (
+    CachePolicy,
+    GenerationOptions,
+    ReasoningOptions,
+    ResponseFormat,
+)
+from llmcore.schema.request import LLMRequest
+from llmcore.schema.result import Failure, Result, Success
+from llmcore.schema.tools import CustomTool
+
+
+@frozen(kw_only=True)
+class ChatContext:
+    """The settings that an answer is written with."""
+
+    includes_usage: bool = True
+    """Whether a stream ends with a chunk of usage."""
+    shows_logprobs: bool = True
+    shows_thinking: bool = True
+    custom_tools: frozenset[str] = frozenset()
+    """Names of the freeform tools that the client listed: their calls are of the type `custom`."""
+    legacy: bool = False
+    """Whether calls are written as `function_call`, as the API had them before tools."""
+    diagnostics: tuple[Diagnostic, ...] = ()
+    """All that reading the request lost, changed or invented."""
+
+
+# -- before the request is read
+
+_DEPLOYMENT: Final = re.compile(r"/deployments/(.+)/chat/completions/?$")
+
+
+def wanted(asked: ClientRequest) -> Wanted:
+    """Return the model and whether to stream. In Azure's paths, the path names the model."""
+    found = _DEPLOYMENT.search(asked.path)
+    model = str_or_none(asked.body.get("model")) or (found and found.group(1))
+    if not model:
+        raise invalid("model must name a model.", "model", "missing_required_parameter")
+    return Wanted(model=model, streaming=field(asked.body, "stream", bool) or False)
+
+
+def no_request(_upstream: Upstream) -> ChatContext:
+    """Return the context in which all that is optional is written."""
+    return ChatContext()
+
+
+# -- the request
+
+
+def read(asked: ClientRequest, upstream: Upstream) -> Result[ReadRequest[ChatContext], FrontError]:
+    """Return what *asked* asks for."""
+    try:
+        return Success(_read(asked.body, upstream))
+    except FrontError as error:
+        return Failure(error)
+    except InvalidRequestError as error:
+        return Failure(invalid(error.message))
+    except RecursionError:
+        return Failure(invalid("The request is nested too deeply."))
+
+
+def _read(body: Fields, upstream: Upstream) -> ReadRequest[ChatContext]:
+    notes = Notes()
+    _refuse(body, upstream)
+    offer = read_offer(body, upstream, notes)
+    conversation = MessageReader(upstream, notes).read(body.get("messages"))
+    generation = _generation(body)
+    request = LLMRequest(
+        model=upstream.model,
+        provider=upstream.provider,
+        system=conversation.system,
+        messages=conversation.messages,
+        tools=offer.tools,
+        tool_choice=offer.choice,
+        parallel_tool_calls=offer.parallel,
+        generation=generation,
+        response_format=_format(body),
+        reasoning=_reasoning(body),
+        cache=_cache(body),
+        metadata=_metadata(body, notes),
+        provider_options=_provider_options(body, upstream, notes),
+    )
+    if upstream.protocol_id != MESSAGES:
+        request = without_billing_line(request, notes)
+    diagnostics = tuple(notes.entries)
+    return ReadRequest(
+        request=request,
+        context=_context(body, offer, generation, diagnostics),
+        streaming=field(body, "stream", bool) or False,
+        diagnostics=diagnostics,
+    )
+
+
+def _context(
+    body: Fields, offer: Offer, generation: GenerationOptions, diagnostics: tuple[Diagnostic, ...]
+) -> ChatContext:
+    options = field(body, "stream_options", dict) or {}
+    hidden = object_or_empty(body.get("reasoning")).get("exclude") is True
+    return ChatContext(
+        includes_usage=field(options, "include_usage", bool, "stream_options.") or False,
+        shows_logprobs=bool(generation.logprobs),
+        shows_thinking=not hidden and body.get("include_reasoning") is not False,
+        custom_tools=frozenset(t.name for t in offer.tools if isinstance(t, CustomTool)),
+        legacy=offer.legacy,
+        diagnostics=diagnostics,
+    )
+
+
+def _refuse(body: Fields, upstream: Upstream) -> None:
+    """Raise FrontError for what would change the meaning of the answer if it were left out."""
+    choices = field(body, "n", int)
+    if choices not in (None, 1):
+        raise invalid(
+            "n must be 1: one answer is given for each request. Send the request several times.",
+            "n",
+            "unsupported_value",
+        )
+    modalities = field(body, "modalities", list) or ["text"]
+    if upstream.protocol_id not in (None, PROTOCOL_ID) and modalities != ["text"]:
+        raise invalid(
+            "The upstream answers with text alone: leave modalities and audio out.",
+            "modalities",
+            "unsupported_value",
+        )
+
+
+# -- what our own request has fields for
+
+
+def _generation(body: Fields) -> GenerationOptions:
+    stop = body.get("stop")
+    limit = field(body, "max_completion_tokens", int)
+    return GenerationOptions(
+        temperature=field(body, "temperature", float),
+        top_p=field(body, "top_p", float),
+        top_k=field(body, "top_k", int),
+        max_tokens=field(body, "max_tokens", int) if limit is None else limit,
+        stop=(stop,) if isinstance(stop, str) else read_texts(body, "stop"),
+        seed=field(body, "seed", int),
+        presence_penalty=field(body, "presence_penalty", float),
+        frequency_penalty=field(body, "frequency_penalty", float),
+        logprobs=field(body, "logprobs", bool),
+        top_logprobs=field(body, "top_logprobs", int),
+    )
+
+
+def _format(body: Fields) -> ResponseFormat | None:
+    form = field(body, "response_format", dict)
+    if form is None or form.get("type") == "text":
+        return None
+    if form.get("type") == "json_object":
+        return ResponseFormat.json()
+    path = "response_format"
+    if form.get("type") != "json_schema":
+        place = f"{path}.type"
+        raise invalid(f"{place} must be text, json_object or json_schema.", place)
+    wanted = field(form, "json_schema", dict, f"{path}.") or {}
+    schema = field(wanted, "schema", dict, f"{path}.json_schema.")
+    if schema is None:
+        return ResponseFormat.json()
+    return ResponseFormat.json_schema(
+        schema,
+        name=str_or_none(wanted.get("name")) or "response",
+        description=str_or_none(wanted.get("description")),
+        strict=field(wanted, "strict", bool, f"{path}.json_schema."),
+    )
+
+
+def _reasoning(body: Fields) -> ReasoningOptions | None:
+    """Return how much to think, in whichever of the spellings clients have for it."""
+    wanted = field(body, "reasoning", dict) or {}
+    effort = field(body, "reasoning_effort", str) or field(wanted, "effort", str, "reasoning.")
+    budget = field(wanted, "max_tokens", int, "reasoning.")
+    summary: Any = wanted.get("summary")
+    if wanted.get("exclude") is True or body.get("include_reasoning") is False:
+        summary = "none"
+    switch, template = (object_or_empty(body.get(n)) for n in ("thinking", "chat_template_kwargs"))
+    if budget is None:
+        budget = int_or_none(switch.get("budget_tokens")) or int_or_none(
+            body.get("thinking_budget")
+        )
+    states = (
+        wanted.get("enabled"),
+        _STATES.get(str(switch.get("type"))),
+        body.get("enable_thinking"),
+        template.get("enable_thinking", template.get("thinking")),
+    )
+    state = next((one for one in states if isinstance(one, bool)), None)
+    if effort is None and state is False:
+        effort, budget = "none", None
+    if effort is None and budget is None and summary is None and state is None:
+        return None
+    if summary not in (None, *_SUMMARIES):
+        raise invalid(f"reasoning.summary is one of {', '.join(_SUMMARIES)}.", "reasoning.summary")
+    return ReasoningOptions(effort=effort, budget_tokens=budget, summary=summary)
+
+
+_STATES: Final[Mapping[str, bool]] = {"enabled": True, "adaptive": True, "disabled": False}
+"""`thinking.type`."""
+_SUMMARIES: Final = ("auto", "concise", "detailed", "none")
+
+
+def _cache(body: Fields) -> CachePolicy:
+    options = field(body, "prompt_cache_options", dict) or {}
+    retention = field(body, "prompt_cache_retention", str) or str_or_none(options.get("ttl"))
+    marked = options.get("mode") == "explicit" or _has_marks(body)
+    return CachePolicy(
+        mode="manual" if marked else "auto",
+        ttl=cache_ttl_of(body),
+        key=field(body, "prompt_cache_key", str),
+        retention=retention,
+    )
+
+
+def _has_marks(body: Fields) -> bool:
+    """Return whether the client says itself where a cached prefix ends."""
+    messages = objects(body.get("messages"))
+    parts = (part for message in messages for part in objects(message.get("content")))
+    return any(cache_ttl_of(one) for one in (*parts, *objects(body.get("tools"))))
+
+
+def _metadata(body: Fields, notes: Notes) -> Mapping[str, str]:
+    given = field(body, "metadata", dict) or {}
+    for name in given:
+        if not isinstance(given[name], str):
+            path = f"metadata.{str(name)[:100]}"
+            notes.dropped("unsupported-parameter", path, "values of metadata are texts")
+    return {name: value for name, value in given.items() if isinstance(value, str)}
+
+
+# -- native fields
+
+_SAID_ALREADY: Final[Mapping[str, tuple[object, ...]]] = {
+    "logit_bias": ({},),
+    "modalities": (["text"],),
+    "n": (1,),
+    "service_tier": ("auto", "default"),
+    "store": (False,),
+    "verbosity": ("medium",),
+}
+"""Values that only say what is so anyway."""
+_READ: Final = frozenset(
+    {
+        "cache_control", "frequency_penalty", "function_call", "functions", "include_reasoning",
+        "logprobs", "max_completion_tokens", "max_tokens", "messages", "metadata", "model",
+        "parallel_tool_calls", "presence_penalty", "prompt_cache_key", "prompt_cache_options",
+        "prompt_cache_retention", "reasoning", "reasoning_effort", "response_format", "seed",
+        "stop", "stream", "stream_options", "temperature", "tool_choice", "tools", "top_k",
+        "top_logprobs", "top_p", "usage",
+    }
+)  # fmt: skip
+"""Fields that our own request has a place for, and `usage`, which asks for what is always sent."""
+_SWITCHES: Final = frozenset(
+    {"chat_template_kwargs", "enable_thinking", "thinking", "thinking_budget"}
+)
+"""Fields that are read as how much to think, and mean more to the servers that know them."""
+_RESPONSES_TAKES: Final = frozenset({"moderation", "safety_identifier", "service_tier", "user"})
+_MAX_NAMED: Final = 100
+
+
+def _provider_options(
+    body: Fields, upstream: Upstream, notes: Notes
+) -> Mapping[str, Mapping[str, Any]]:
+    """Return the native fields for the upstream, and name what has no place there.
+
+    A server of the same API gets every field: what the client and its vendor agree on is theirs.
+    """
+    protocol_id = upstream.protocol_id
+    given = {name: value for name, value in body.items() if _says_more(name, value)}
+    if protocol_id in (None, PROTOCOL_ID):
+        options = given | own_forms(body)
+    else:
+        options = _translated(
+            {name: value for name, value in given.items() if name not in _SWITCHES},
+            protocol_id,
+            notes,
+        )
+    key = protocol_by_id(protocol_id or PROTOCOL_ID).metadata_key
+    return {key: options} if options else {}
+
+
+def _says_more(name: str, value: object) -> bool:
+    return name not in _READ and value is not None and value not in _SAID_ALREADY.get(name, ())
+
+
+def _translated(given: Mapping[str, Any], protocol_id: str, notes: Notes) -> dict[str, Any]:
+    options: dict[str, Any] = {}
+    for name, value in list(given.items())[:_MAX_NAMED]:
+        if name == "web_search_options":
+            continue  # a tool
+        if protocol_id == RESPONSES and name == "verbosity":
+            options["text"] = {"verbosity": value}
+        elif protocol_id == RESPONSES and name in _RESPONSES_TAKES:
+            options[name] = value
+        elif protocol_id == MESSAGES and name in ("user", "safety_identifier"):
+            options["metadata"] = {"user_id": str(value)}
+        else:
+            path = str(name)[:100]
+            notes.dropped("unsupported-parameter", path, f"the upstream takes no {path}")
+    if len(given) > _MAX_NAMED:
+        more = f"{len(given) - _MAX_NAMED} more fields that the upstream does not take"
+        notes.dropped("unsupported-parameter", "", more)
+    return options

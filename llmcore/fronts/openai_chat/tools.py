@@ -1,0 +1,265 @@
+"""The tools that a request offers the model, and which of them it may or must call.
+
+    {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
+    {"type": "custom", "custom": {"name": "patch", "format": {"type": "grammar",
+     "grammar": {"syntax": "lark", "definition": "start: ..."}}}}
+    {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": [
+     {"type": "function", "function": {"name": "f"}}]}}
+
+Freeform tools stay what they are: protocols without them offer a function of one string. Source:
+https://developers.openai.com/api/reference/resources/chat (`tools`, `tool_choice`,
+`web_search_options`, `functions`), read November 2026.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from attrs import frozen
+
+from llmcore.fronts.errors import invalid
+from llmcore.fronts.front import Upstream
+from llmcore.fronts.openai_chat.content import cache_ttl_of
+from llmcore.fronts.openai_responses.native_tools import HOSTED_AS_FUNCTIONS
+from llmcore.fronts.reading import Fields, read, read_objects, required
+from llmcore.protocols.diagnostics import Notes
+from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
+from llmcore.protocols.openai_chat.names import PROTOCOL_ID
+from llmcore.protocols.openai_responses.names import PROTOCOL_ID as RESPONSES
+from llmcore.protocols.registry import protocol_by_id
+from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.json import JsonObject
+from llmcore.schema.tools import (
+    CustomTool,
+    Grammar,
+    HostedTool,
+    ToolChoice,
+    ToolDefinition,
+    ToolSpec,
+)
+
+
+@frozen(kw_only=True)
+class Offer:
+    """The tools of a request, and the choice among them."""
+
+    tools: tuple[ToolSpec, ...] = ()
+    choice: ToolChoice | None = None
+    parallel: bool | None = None
+    legacy: bool = False
+    """Whether the client speaks of functions as the API did before tools."""
+
+
+def read_offer(body: Fields, upstream: Upstream, notes: Notes) -> Offer:
+    """Return the tools and the choice among them. Raises FrontError for what makes no sense."""
+    legacy = bool(body.get("functions")) and not body.get("tools")
+    natives = _natives(body, legacy=legacy)
+    if len(natives) > upstream.policy.max_tools:
+        raise invalid(f"At most {upstream.policy.max_tools} tools are taken.", "tools")
+    tools = [_tool(native, path, upstream, notes) for path, native in natives]
+    _refuse_twins(tools)
+    choice = body.get("function_call" if legacy else "tool_choice")
+    offered, wanted = _chosen(choice, tools)
+    searching = _web_search(body.get("web_search_options"), upstream, notes)
+    if isinstance(searching, ToolDefinition) and searching.name in map(_name_of, offered):
+        searching = None  # the client has such a function itself
+    parallel = False if legacy else read(body, "parallel_tool_calls", bool)
+    return Offer(
+        tools=(*offered, *([searching] if searching else [])),
+        choice=wanted,
+        parallel=parallel if offered else None,
+        legacy=legacy,
+    )
+
+
+def _natives(body: Fields, *, legacy: bool) -> list[tuple[str, Fields]]:
+    name = "functions" if legacy else "tools"
+    return [
+        (f"{name}[{number}]", {"type": "function", "function": one} if legacy else one)
+        for number, one in enumerate(read_objects(body, name))
+    ]
+
+
+# -- one tool
+
+
+def _tool(native: Fields, path: str, upstream: Upstream, notes: Notes) -> ToolSpec:
+    try:
+        match native.get("type"):
+            case "function" | None:
+                return _function(native, path)
+            case "custom":
+                return _custom(object_or_empty(native.get("custom")), path)
+            case str(kind) if upstream.protocol_id in (None, PROTOCOL_ID):
+                # servers that imitate the API have tools of their own, such as OpenRouter's
+                return HostedTool.raw("openai", native) if kind else _function(native, path)
+            case kind:
+                raise invalid(
+                    f"{path}: there are no tools of the type {str(kind)[:80]!r} here.",
+                    f"{path}.type",
+                    "unsupported_tool",
+                )
+    except InvalidRequestError as error:
+        raise invalid(f"{path}: {error.message}", path) from error
+
+
+def _function(native: Fields, path: str) -> ToolDefinition:
+    # some clients write functions as the Responses API has them
+    function = object_or_empty(native.get("function")) or native
+    strict = function.get("strict")
+    return ToolDefinition(
+        required(function, "name", str, f"{path}.function."),
+        str_or_none(function.get("description")) or "",
+        _parameters(read(function, "parameters", dict, f"{path}.function.")),
+        strict=strict if isinstance(strict, bool) else None,
+        cache=cache_ttl_of(native) or cache_ttl_of(function),
+    )
+
+
+def _parameters(schema: JsonObject | None) -> JsonObject | None:
+    """Return a schema whose root is an object; one without a type means that."""
+    if schema and not {"type", "$ref"} & schema.keys():
+        return {"type": "object", **schema}
+    return schema
+
+
+def _custom(native: Fields, path: str) -> CustomTool:
+    form = object_or_empty(native.get("format"))
+    return CustomTool(
+        required(native, "name", str, f"{path}.custom."),
+        str_or_none(native.get("description")) or "",
+        grammar=_grammar(form, f"{path}.custom.format") if form.get("type") == "grammar" else None,
+    )
+
+
+def _grammar(form: Fields, path: str) -> Grammar:
+    grammar = {**form, **object_or_empty(form.get("grammar"))}
+    syntax, definition = grammar.get("syntax"), grammar.get("definition")
+    if syntax not in ("lark", "regex") or not isinstance(definition, str):
+        raise invalid(f"{path}: a grammar has a syntax (lark or regex) and a definition.", path)
+    return Grammar(syntax=syntax, definition=definition)
+
+
+def _name_of(tool: ToolSpec) -> str | None:
+    return None if isinstance(tool, HostedTool) else tool.name
+
+
+def _refuse_twins(tools: Sequence[ToolSpec]) -> None:
+    names = [name for tool in tools if (name := _name_of(tool))]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        message = f"Two tools are called '{twice[0]}'. Rename one, or leave it out."
+        raise invalid(message, "tools", "tool_name_conflict")
+
+
+# -- the choice
+
+_MODES: Final = {
+    "auto": ToolChoice.auto,
+    "none": ToolChoice.none,
+    "required": ToolChoice.required,
+    "any": ToolChoice.required,  # Mistral's word
+}
+_PARAM: Final = "tool_choice"
+
+
+def _chosen(
+    native: object, tools: Sequence[ToolSpec]
+) -> tuple[Sequence[ToolSpec], ToolChoice | None]:
+    """Return the tools that a choice leaves, and the choice."""
+    if native is None or isinstance(native, str):
+        return tools, _mode(native, tools)
+    if not isinstance(native, dict):
+        raise invalid("tool_choice must be a string or an object.", _PARAM)
+    if native.get("type") == "allowed_tools":
+        allowed = {**native, **object_or_empty(native.get("allowed_tools"))}
+        kept = _allowed(objects(allowed.get("tools")), tools)
+        return kept, _mode(allowed.get("mode") or "auto", kept)
+    return tools, ToolChoice.named(_known(native, tools))
+
+
+def _mode(mode: object, tools: Sequence[ToolSpec]) -> ToolChoice | None:
+    """Return a mode. Without tools, `auto` and `none` mean the same as no choice."""
+    if mode is None:
+        return None
+    if not isinstance(mode, str) or mode not in _MODES:
+        raise invalid(f"tool_choice {str(mode)[:40]!r} is not auto, none or required.", _PARAM)
+    if tools:
+        return _MODES[mode]()
+    if _MODES[mode] == ToolChoice.required:
+        raise invalid("tool_choice is required, but there are no tools to call.", _PARAM)
+    return None
+
+
+def _allowed(wanted: Sequence[Fields], tools: Sequence[ToolSpec]) -> Sequence[ToolSpec]:
+    names = {_known(one, tools) for one in wanted}
+    return [tool for tool in tools if _name_of(tool) in names]
+
+
+def _known(native: Fields, tools: Sequence[ToolSpec]) -> str:
+    """Return the name of the tool that *native* means."""
+    kind = str_or_none(native.get("type")) or "function"
+    holder = object_or_empty(native.get(kind)) or native
+    name = str_or_none(holder.get("name"))
+    if name is None or name not in map(_name_of, tools):
+        raise invalid(f"tool_choice names the tool {name!r}, which is not in tools.", _PARAM)
+    return name
+
+
+def own_forms(body: Fields) -> dict[str, Any]:
+    """Return `tools` and `tool_choice` as they came, where OpenAI's API has not their form.
+
+    A server that imitates the API takes them so, such as Mistral, whose word for `required` is
+    `any` and whose functions need no type (https://docs.mistral.ai/api).
+    """
+    forms: dict[str, Any] = {}
+    if not all("type" in tool for tool in objects(body.get("tools"))):
+        forms["tools"] = body["tools"]
+    choice = body.get(_PARAM)
+    if choice == "any" or (isinstance(choice, dict) and "type" not in choice):
+        forms[_PARAM] = choice
+    return forms
+
+
+# -- web search, which is a parameter here
+
+_PATH: Final = "web_search_options"
+
+
+def _web_search(native: object, upstream: Upstream, notes: Notes) -> ToolSpec | None:
+    """Return the tool that searches the web as the upstream has it; None if it is left out."""
+    if not isinstance(native, Mapping):
+        return None
+    policy, protocol_id = upstream.policy.hosted_tools, upstream.protocol_id
+    if policy == "drop":
+        notes.dropped("hosted-tool-dropped", _PATH, "the gateway leaves out the web search")
+        return None
+    if protocol_id in (None, PROTOCOL_ID):
+        return None  # it goes up as the parameter that it is
+    if policy == "function":
+        function = HOSTED_AS_FUNCTIONS["web_search"]
+        notes.changed("hosted-tool-as-function", _PATH, "web_search is the client's to run")
+        return ToolDefinition(function.name, function.description, function.parameters)
+    if protocol_id == RESPONSES or "web_search" in protocol_by_id(protocol_id).hosted_kinds:
+        return _search_tool(native, protocol_id, notes)
+    if policy == "error":
+        message = "The upstream has no web search. Leave it out, or offer a function instead."
+        raise invalid(message, _PATH, "unsupported_tool")
+    notes.dropped("hosted-tool-dropped", _PATH, "the upstream has no web search")
+    return None
+
+
+def _search_tool(native: Mapping[str, Any], protocol_id: str, notes: Notes) -> HostedTool:
+    location = object_or_empty(native.get("user_location"))
+    place = {**location, **object_or_empty(location.get("approximate"))}
+    known = {name: place[name] for name in _PLACES if place.get(name)}
+    size = str_or_none(native.get("search_context_size"))
+    options: dict[str, Any] = {}
+    if size is not None and protocol_id == RESPONSES:
+        options["search_context_size"] = size
+    elif size not in (None, "medium"):
+        why = "the upstream's search has no such size"
+        notes.dropped("unsupported-parameter", f"{_PATH}.search_context_size", why)
+    return HostedTool.web_search(user_location=known or None, **options)
+
+
+_PLACES: Final = ("city", "country", "region", "timezone")
