@@ -174,6 +174,8 @@ class Call:
 
     async def _within(self, step: Callable[[], Awaitable[_T]]) -> _T | None:
         """Run *step* until it ends, a limit runs out or the call is closed (then None)."""
+        if anyio.current_time() >= self._end:  # reads that never wait are never cancelled
+            return None
         self._scope = anyio.CancelScope(deadline=min(self._end, self._next_event))
         try:
             with self._scope:
@@ -276,7 +278,7 @@ class Call:
             self._scope.deadline = min(self._end, self._next_event)
 
     def _timed_out(self) -> RequestTimeoutError:
-        if self._end <= self._next_event:
+        if self._end <= max(self._next_event, anyio.current_time()):
             step, total = self._timeouts.step, self._timeouts.total
             name = "step" if step is not None and (total is None or step < total) else "total"
         else:
@@ -306,6 +308,9 @@ class Call:
         secrets = () if self._sent is None else self._sent.secrets
         error.message = redact(error.message, secrets)
         error.args = (error.message,)
+        for name in ("error_code", "request_id"):
+            quoted = getattr(error, name)
+            setattr(error, name, quoted if quoted is None else redact(quoted, secrets))
         text = json.canonical(error.raw) if error.raw is not None else ""
         if any(secret in text for secret in secrets):
             error.raw = _redacted(error.raw, secrets)
@@ -369,7 +374,7 @@ def _redacted(value: JsonValue, secrets: tuple[str, ...]) -> JsonValue:
     if isinstance(value, str):
         return redact(value, secrets)
     if isinstance(value, dict):
-        return {key: _redacted(item, secrets) for key, item in value.items()}
+        return {redact(key, secrets): _redacted(item, secrets) for key, item in value.items()}
     if isinstance(value, list):
         return [_redacted(item, secrets) for item in value]
     return value

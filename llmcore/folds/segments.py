@@ -55,6 +55,9 @@ from llmcore.schema.usage import Usage, estimated_tokens
 SEGMENT_TEXT_CHANGED: Final = "segment-text-changed"
 """The code of the Diagnostic for an end event whose text differs from its deltas."""
 
+MAX_PARTS: Final = 10_000
+"""More parts in one step than this are an error: what an answer costs to read stays bounded."""
+
 _Start: TypeAlias = TextStart | ReasoningStart | ToolInputStart
 _Delta: TypeAlias = TextDelta | ReasoningDelta | ToolInputDelta
 _Handler: TypeAlias = Callable[[Any, Any], Sequence[LLMEvent]]
@@ -174,6 +177,8 @@ class SegmentFold:
         key = kind, event.id
         if key in self._started:
             return self._misplaced(event)
+        if len(self._started) >= MAX_PARTS:
+            return self._ended(f"the answer has more than {MAX_PARTS} parts")
         self._started.add(key)
         opened = self._open[key] = _Open(event, place)
         self._plain[_DELTA_OF[kind]][event.id] = opened.chunks.append
@@ -305,11 +310,14 @@ class SegmentFold:
 
     def _misplaced(self, event: LLMEvent) -> Sequence[LLMEvent]:
         """End the stream: continuing would lose text, or add it to another segment."""
+        id_ = getattr(event, "id", "")
+        return self._ended(f"{event.type} of {id_!r} is out of order in the stream")
+
+    def _ended(self, message: str) -> Sequence[LLMEvent]:
         self._handlers = _DISCARD_ALL
         for appends in self._plain.values():
             appends.clear()
-        id_ = getattr(event, "id", "")
-        return (ErrorEvent(StreamError(f"{event.type} of {id_!r} is out of order in the stream")),)
+        return (ErrorEvent(StreamError(message)),)
 
     _HANDLERS: ClassVar[Mapping[type, _Handler]] = {
         TextDelta: _delta,

@@ -167,7 +167,12 @@ def _string_map(value: Mapping[str, str] | None) -> Mapping[str, str]:
                 f"the value of the header or query field {name!r} must be text,"
                 f" not {type(item).__name__}"
             )
-    return {name: str(item) for name, item in given.items()}
+    try:
+        texts = {name: str(item) for name, item in given.items()}
+        "".join([*texts, *texts.values()]).encode()
+    except ValueError as error:  # half a surrogate pair, or too many digits
+        raise InvalidRequestError("a header or query field is not text", cause=error) from error
+    return texts
 
 
 @frozen(kw_only=True)

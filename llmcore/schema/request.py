@@ -59,6 +59,19 @@ def _metadata(value: Mapping[str, str]) -> Mapping[str, str]:
     return dict(value)
 
 
+_KINDS: tuple[tuple[str, tuple[type, ...], str], ...] = (
+    ("model", (Model, str), "a Model, or its id"),
+    ("provider", (str, type(None)), "a provider's id"),
+    ("tool_choice", (ToolChoice, type(None)), "a ToolChoice, such as ToolChoice.auto()"),
+    ("generation", (GenerationOptions,), "GenerationOptions(...)"),
+    ("response_format", (ResponseFormat, type(None)), "a ResponseFormat"),
+    ("reasoning", (ReasoningOptions, type(None)), "ReasoningOptions(...)"),
+    ("cache", (CachePolicy,), "CachePolicy(...)"),
+    ("http", (HttpOverlay,), "HttpOverlay(...)"),
+)
+"""The types of fields that no converter checks, and what to write instead."""
+
+
 def _only(items: tuple[_Item, ...], kinds: tuple[type, ...], rule: str) -> tuple[_Item, ...]:
     """Return *items* if all are instances of *kinds*; else InvalidRequestError with *rule*."""
     for item in items:
@@ -95,6 +108,11 @@ class LLMRequest(Generic[Body_co]):
     """Raise before sending if anything would be lost or changed."""
 
     def __attrs_post_init__(self) -> None:
+        for field_name, kinds, instead in _KINDS:
+            value = getattr(self, field_name)
+            if not isinstance(value, kinds):
+                kind = type(value).__name__
+                raise InvalidRequestError(f"{field_name} is a {kind}; give {instead}")
         names = [name for tool in self.tools if (name := getattr(tool, "name", None))]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:

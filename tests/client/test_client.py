@@ -186,15 +186,17 @@ async def test_keys_never_appear_in_errors(server: Loopback) -> None:
     """A server that quotes the key back does not get it into our errors."""
 
     def quoting(received: Received) -> Answer:
-        key = received.headers["authorization"]
-        return answer_json({"error": {"message": f"bad key {key}", "details": [key]}}, 401)
+        key = received.headers["authorization"].removeprefix("Bearer ")
+        error = {"message": f"bad key {key}", "code": key, "details": [key], key: 1}
+        return answer_json({"error": error}, 401, **{"x-request-id": key})
 
     server.handler = quoting
     async with Client() as client:
         error = (await client.generate(request(model=model_at(server), prompt="Hi"))).failure()
 
     assert isinstance(error, AuthenticationError)
-    assert "sk-loopback-secret" not in repr(error) + str(error) + repr(error.raw) + repr(error.args)
+    shown = repr(error) + str(error) + repr(error.raw) + repr(error.args) + str(error.request_id)
+    assert "sk-loopback-secret" not in shown
     assert "bad key" in error.message
 
 

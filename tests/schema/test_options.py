@@ -147,6 +147,15 @@ def test_what_is_no_text_is_refused_in_headers(bad: Any) -> None:
         HttpOverlay(headers={"x": bad})
 
 
+@pytest.mark.parametrize("bad", ["\ud800", 10**5000], ids=["surrogate", "digits"])
+def test_text_that_cannot_be_encoded_is_refused_in_headers_and_queries(bad: Any) -> None:
+    """Building the URL would raise an error of Python's."""
+    for field in ("headers", "query"):
+        given: dict[str, Any] = {field: {"x": bad}}
+        with pytest.raises(InvalidRequestError, match="is not text"):
+            HttpOverlay(**given)
+
+
 def test_header_names_are_text() -> None:
     """A name of another type is a mistake."""
     with pytest.raises(InvalidRequestError, match="field 5 must be text"):

@@ -138,6 +138,12 @@ def test_contradictions_are_refused(arguments: dict[str, Any], message: str) -> 
         ("metadata", {1: "a"}, "metadata must map strings to strings; got a int"),
         ("provider_options", {"acme": 5}, r"provider_metadata\['acme'\] must be an object"),
         ("provider_options", {"acme": {"x": float("inf")}}, "x is inf"),
+        ("model", None, "model is a NoneType; give a Model, or its id"),
+        ("tool_choice", "auto", r"tool_choice is a str; give .* ToolChoice.auto\(\)"),
+        ("response_format", {"type": "json"}, "response_format is a dict; give a ResponseFormat"),
+        ("reasoning", "high", "reasoning is a str; give ReasoningOptions"),
+        ("generation", None, "generation is a NoneType; give GenerationOptions"),
+        ("http", {"headers": {}}, "http is a dict; give HttpOverlay"),
     ],
 )
 def test_what_is_no_value_is_refused(field: str, value: Any, message: str) -> None:

@@ -174,6 +174,7 @@ def _redirected(request: HttpRequest, location: str) -> HttpRequest:
     try:
         target = urljoin(request.url, location)
         before, after = urlsplit(request.url), urlsplit(target)
+        _ = after.port  # ValueError for a number that no port has
     except ValueError as error:
         raise NetworkError("the redirect's target is not a URL", cause=error) from error
     if after.scheme not in ("http", "https"):

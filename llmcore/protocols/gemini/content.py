@@ -245,13 +245,12 @@ def cite(
     """
     if not texts:
         return []
-    cited: list[list[Citation]] = [[] for _ in texts]
+    cited: list[dict[str, Citation]] = [{} for _ in texts]
     full = _FullText("".join(text.text for text in texts))
     for support, citation in _supports(groundings, quotations):
         index, placed = _placed(texts, full.span(support), citation)
-        if placed not in cited[index]:
-            cited[index].append(placed)
-    return [tuple(citations) for citations in cited]
+        cited[index].setdefault(repr(placed), placed)
+    return [tuple(citations.values()) for citations in cited]
 
 
 def _supports(
@@ -314,6 +313,8 @@ class _FullText:
         return found, found + len(words)
 
     def _character(self, offset: int) -> int:
+        if len(self._data) == len(self._text):
+            return offset
         return len(self._data[:offset].decode("utf-8", "replace"))
 
 

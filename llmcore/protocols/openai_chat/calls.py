@@ -127,7 +127,7 @@ def on_whole_calls(state: ChatState, message: NativeObject, events: list[LLMEven
     A whole message after deltas repeats what they brought. Its calls are matched with those
     by id, else by position and name.
     """
-    known = list(state.calls.calls)
+    known = list(state.calls.calls.values())
     for number, native in enumerate(objects(message.get("tool_calls"))):
         fragment = read_fragment(native)
         call = _match_whole(known, number, fragment)
@@ -189,7 +189,7 @@ def _start(state: ChatState, fragment: Fragment, events: list[LLMEvent]) -> Chat
 
 def new_call(state: ChatState, id_: str | None, name: str, index: int | None = None) -> ChatCall:
     """Return a call with an id that is unique in this response."""
-    taken = {call.id for call in state.calls.calls}
+    taken = state.calls.calls
     own = id_ if id_ is not None and id_ not in taken else None
     freeform = name in state.context.freeform
     return ChatCall(
@@ -205,7 +205,12 @@ def new_call(state: ChatState, id_: str | None, name: str, index: int | None = N
 def begin(state: ChatState, call: ChatCall, events: list[LLMEvent]) -> ChatState:
     """Emit the start of *call*; its fragments then take the per-token path."""
     events.append(ToolInputStart(call.id, call.name, kind=call.kind))
-    calls = changed(state.calls, calls=(*state.calls.calls, call), current=call)
+    known = state.calls
+    calls = changed(known, calls={**known.calls, call.id: call}, current=call)
+    if call.wire_id is not None:
+        calls = changed(calls, by_wire_id={**known.by_wire_id, call.wire_id: call})
+    if call.index is not None:
+        calls = changed(calls, by_index={**known.by_index, call.index: call})
     return changed(state, calls=calls, fast_field=_fast_field(call))
 
 
@@ -297,14 +302,12 @@ def _find_pending(pending: Sequence[Pending], fragment: Fragment) -> Pending | N
 def _find(calls: Calls, fragment: Fragment) -> ChatCall | None:
     """Return the call that *fragment* belongs to; None if it begins a new one."""
     if fragment.id is not None:
-        for call in reversed(calls.calls):
-            if call.wire_id == fragment.id:
-                return call if _agrees(call, fragment) else None
+        call = calls.by_wire_id.get(fragment.id)
+        if call is not None:
+            return call if _agrees(call, fragment) else None
         if fragment.name is not None:
             return None
-    numbered = next((call for call in reversed(calls.calls) if call.index == fragment.index), None)
-    if fragment.index is None:
-        numbered = None
+    numbered = None if fragment.index is None else calls.by_index.get(fragment.index)
     if fragment.name is None:
         placed = fragment.index is not None or not fragment.text.strip()
         begins = fragment.id is not None and numbered is None and placed
@@ -344,7 +347,7 @@ def _is_object(text: str) -> bool:
 def end_calls(calls: Calls, events: list[LLMEvent]) -> None:
     """End all calls in the order they began."""
     _emit_freeform_inputs(calls, events)
-    for call in calls.calls:
+    for call in calls.calls.values():
         extra = calls.extras.get(call.id)
         metadata = {METADATA_KEY: {"extra_content": extra}} if extra else {}
         text = calls.texts.get(call.id, "")

@@ -76,7 +76,12 @@ class Pending:
 class Calls:
     """The tool calls of the answer so far."""
 
-    calls: tuple[ChatCall, ...] = ()
+    calls: Mapping[str, ChatCall] = field(factory=dict)
+    """By their own ids, in the order they began."""
+    by_wire_id: Mapping[str, ChatCall] = field(factory=dict)
+    """The last call that had an id of the server's."""
+    by_index: Mapping[int, ChatCall] = field(factory=dict)
+    """The last call that had an index."""
     current: ChatCall | None = None
     """The call that had the last fragment."""
     pending: tuple[Pending, ...] = ()

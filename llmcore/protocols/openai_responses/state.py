@@ -39,16 +39,18 @@ In all of them an item of another type is not taken, nor a call with another `ca
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from attrs import field, frozen
 
+from llmcore.folds.segments import MAX_PARTS
 from llmcore.protocols.answering import PersistentList, StreamContext
 from llmcore.protocols.native_json import int_or_none, objects, str_or_none
 from llmcore.protocols.openai_responses.names import METADATA_KEY, PART_TYPES, NativeObject
 from llmcore.schema.changed import changed
 from llmcore.schema.content import Citation, TokenLogprob
 from llmcore.schema.diagnostics import Diagnostic
+from llmcore.schema.errors import StreamError
 from llmcore.schema.events import ReasoningDelta, TextDelta, ToolInputDelta
 from llmcore.schema.json import JsonValue
 
@@ -67,6 +69,9 @@ class FastPath:
     delta: type[TextDelta] | type[ReasoningDelta] | type[ToolInputDelta]
 
 
+ID_FIELDS: Final = ("call_id", "id")
+ItemId: TypeAlias = tuple[str, str, str]
+"""An item's type, one of `ID_FIELDS`, and its value."""
 PartKey: TypeAlias = tuple[str, int]
 """A part's native type, and its number among the parts of that type's list."""
 
@@ -154,6 +159,8 @@ class ResponsesState:
     """By position."""
     positions: Mapping[int, int] = field(factory=dict)
     """The position of the item that last had an `output_index`; some servers number all 0."""
+    ids: Mapping[ItemId, int] = field(factory=dict)
+    """The position of the last item that began with an id. The item may have another one by now."""
     info: ResponsesInfo = ResponsesInfo()
 
     @property
@@ -164,7 +171,19 @@ class ResponsesState:
 
 def with_item(state: ResponsesState, item: Item) -> ResponsesState:
     """Return *state* with *item* at its position."""
-    return changed(state, items={**state.items, item.position: item}, fast_path=None)
+    ids, before = state.ids, state.items.get(item.position)
+    if before is None or before.native is not item.native:
+        new = dict.fromkeys(item_ids(item.type, item.native), item.position)
+        if before is not None:  # a later item of the same id is found before it
+            new = {key: position for key, position in new.items() if key not in ids}
+        ids = {**ids, **new} if new else ids
+    return changed(state, items={**state.items, item.position: item}, ids=ids, fast_path=None)
+
+
+def item_ids(type_: str, native: NativeObject) -> list[ItemId]:
+    """Return the keys by which an item of *type_* is found again, the surest one first."""
+    found = ((name, str_or_none(native.get(name))) for name in ID_FIELDS)
+    return [(type_, name, value) for name, value in found if value is not None]
 
 
 def with_part(state: ResponsesState, item: Item, key: PartKey, part: Part) -> ResponsesState:
@@ -263,9 +282,10 @@ def match_inside(state: ResponsesState, event: NativeObject, *types: str) -> Ite
     if candidate is not None and (item_id is None or _has_id(candidate, item_id)):
         return candidate
     if item_id is not None:
-        for item in _latest_first(state):
-            if item.type in types and _has_id(item, item_id):
-                return item
+        keys = [(type_, name, item_id) for type_ in types for name in ID_FIELDS]
+        item = _with_id(state, keys)
+        if item is not None:
+            return item
     if candidate is not None or number is not None:
         return candidate
     return _open(state, types)
@@ -328,12 +348,25 @@ def match_final(state: ResponsesState, output: Sequence[NativeObject]) -> list[I
 
 def _with_same_id(state: ResponsesState, native: NativeObject) -> Item | None:
     """Return the item of the same type that has the call id of *native*, or its id."""
-    for name in ("call_id", "id"):
-        wanted = str_or_none(native.get(name))
-        for item in _latest_first(state):
-            same_type = item.type == native.get("type")
-            if wanted is not None and same_type and item.native.get(name) == wanted:
-                return item
+    for key in item_ids(str(native.get("type")), native):
+        item = _with_id(state, [key])
+        if item is not None:
+            return item
+    return None
+
+
+def _with_id(state: ResponsesState, keys: Sequence[ItemId]) -> Item | None:
+    """Return the latest item that has one of the ids *keys*."""
+    known = [key for key in keys if key in state.ids]
+    if not known:
+        return None
+    if len(known) == 1:
+        item = state.items[state.ids[known[0]]]
+        if item.native.get(known[0][1]) == known[0][2]:
+            return item
+    for item in _latest_first(state):  # ids have changed, or several items share them
+        if any(item.type == type_ and item.native.get(name) == id_ for type_, name, id_ in known):
+            return item
     return None
 
 
@@ -378,5 +411,6 @@ def begin_item(
         position = max(state.items, default=-1) + 1
     item = Item(position=position, type=str(native.get("type")), native=native)
     positions = {**state.positions, position if number is None else number: position}
-    items = {**state.items, position: item}
-    return changed(state, items=items, positions=positions, fast_path=None), item
+    if len(state.items) >= MAX_PARTS:
+        raise StreamError(f"the answer has more than {MAX_PARTS} items")
+    return with_item(changed(state, positions=positions), item), item

@@ -497,7 +497,7 @@ async def test_an_engine_that_is_not_installed_is_an_error(monkeypatch: pytest.M
 # -- redirects and errors
 
 
-@pytest.mark.parametrize("location", ["http://[bad", "http://h:99999/", "ftp://h/x"])
+@pytest.mark.parametrize("location", ["http://[bad", "http://127.0.0.1:99999/", "ftp://h/x"])
 async def test_a_redirect_to_nowhere(server: Loopback, location: str) -> None:
     """What a server says is an error and never an exception of Python's."""
     server.handler = lambda _: Answer([b""], 307, {"location": location}, length=0)

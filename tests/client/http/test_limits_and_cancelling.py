@@ -134,6 +134,24 @@ async def test_the_total_limit_ends_a_moving_stream(server: Loopback, limit: str
     assert error.error_code == limit
 
 
+@pytest.mark.parametrize("limit", ["total", "step"])
+async def test_total_limit_ends_a_stream_that_never_pauses(server: Loopback, limit: str) -> None:
+    """Each read finds data waiting, so that no read is ever waited for."""
+    server.handler = scripted(lambda: [chat_chunk(delta={"content": "a"}) * 2000] * 1000)
+    error = await failed(server, Timeouts(**{limit: 0.2}))
+
+    assert error.error_code == limit
+
+
+async def test_total_limit_of_a_run_ends_a_stream_that_never_pauses(server: Loopback) -> None:
+    """The limit of `generate` as well, which is that of all its steps."""
+    server.handler = scripted(lambda: [chat_chunk(delta={"content": "a"}) * 2000] * 1000)
+    with pytest.raises(RequestTimeoutError) as caught:
+        await generate(model_at(server), "Hi", timeout=0.2, max_retries=0, client=Client())
+
+    assert caught.value.error_code == "total"
+
+
 async def test_connect_has_a_limit_of_its_own() -> None:
     """A host that does not answer the handshake is a timeout of the name connect."""
     backlog = socket.create_server(("127.0.0.1", 0), backlog=0)
