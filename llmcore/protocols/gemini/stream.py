@@ -233,7 +233,7 @@ _KINDS: Final[dict[str, Handler]] = {
 _BESIDES: Final = frozenset({"text", "thought", "thoughtSignature"})
 
 
-# -- the end
+# -- the end ------------------------------------------------------------------------------
 
 
 def halt(state: GeminiState) -> Sequence[LLMEvent]:
@@ -268,7 +268,7 @@ _EMPTY_ANSWER: Final = Diagnostic(
 )
 
 
-# -- a whole body
+# -- a whole body -------------------------------------------------------------------------
 
 
 def whole(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent]:

@@ -261,7 +261,7 @@ _HANDLERS: Final[tuple[tuple[frozenset[str], Handler], ...]] = (
 _KNOWN: Final = frozenset().union(*(names for names, _ in _HANDLERS))
 
 
-# -- the end
+# -- the end ------------------------------------------------------------------------------
 
 
 def halt(state: ChatState) -> Sequence[LLMEvent]:

@@ -258,7 +258,7 @@ def _settle(state: ResponsesState, item: Item, events: list[LLMEvent]) -> Respon
             return settle_unknown(state, item, events)
 
 
-# -- the end
+# -- the end ------------------------------------------------------------------------------
 
 
 def _on_end(state: ResponsesState, event: NativeObject, events: list[LLMEvent]) -> ResponsesState:

@@ -1,0 +1,40 @@
+"""Parley, an invented API: the example of `docs/adding-a-protocol.md`.
+
+    POST /talk
+    {"model": "parley-2", "turns": [{"by": "person", "say": [{"text": "2 + 2?"}]}], "live": true}
+
+    data: {"open": {"id": "t1", "model": "parley-2"}}
+    data: {"thought": "Easy."}
+    data: {"text": "Four."}
+    data: {"close": {"why": "done", "tokens": {"in": 3, "out": 5, "saved": 1}}}
+
+In reading order: `names`, `models`; building the request: `body`, `reasoning`, `messages`, `parts`,
+`tools`; reading the response: `state`, `content`, `calls`, `finish`, `stream`.
+"""
+
+from llmcore.protocols.protocol import BodyBuilder, Protocol, StreamMachine
+from tests.support.parley import body, stream
+from tests.support.parley.names import (
+    METADATA_KEY,
+    PROTOCOL_ID,
+    TOOL_NAMES,
+    NativeObject,
+    ParleyBody,
+)
+from tests.support.parley.state import ParleyState
+
+protocol: Protocol[ParleyBody, NativeObject, ParleyState] = Protocol(
+    id=PROTOCOL_ID,
+    metadata_key=METADATA_KEY,
+    tool_names=TOOL_NAMES,
+    framings=("sse",),
+    body=BodyBuilder(build=body.from_request),
+    stream=StreamMachine(
+        decode=stream.decode,
+        initial=stream.initial,
+        step=stream.step,
+        halt=stream.halt,
+        terminal=stream.terminal,
+    ),
+    whole=stream.whole,
+)

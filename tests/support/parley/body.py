@@ -1,0 +1,56 @@
+"""Parley: building the request body."""
+
+from typing import cast
+
+from attrs import fields
+
+from llmcore.protocols.answer_format import format_in_words
+from llmcore.protocols.diagnostics import Notes, collect_diagnostics
+from llmcore.protocols.protocol import Built
+from llmcore.schema.errors import LLMError
+from llmcore.schema.options import GenerationOptions, merge_json
+from llmcore.schema.request import LLMRequest
+from llmcore.schema.result import Result
+from tests.support.parley.messages import lower_messages, target_of
+from tests.support.parley.models import rules_of
+from tests.support.parley.names import METADATA_KEY, PARAMETERS, NativeObject, ParleyBody
+from tests.support.parley.reasoning import lower_reasoning
+from tests.support.parley.tools import lower_tools
+
+
+def from_request(request: LLMRequest, stream: bool) -> Result[Built[ParleyBody], LLMError]:
+    """Return the body of *request*; whether to *stream* makes no other difference."""
+    return collect_diagnostics(lambda notes: cast("ParleyBody", _lower(request, stream, notes)))
+
+
+def _lower(request: LLMRequest, stream: bool, notes: Notes) -> NativeObject:
+    rules, turns = lower_messages(request, target_of(request), notes)
+    wanted = request.response_format
+    if wanted is not None and wanted.type != "text":
+        rules = f"{rules}\n\n{format_in_words(wanted, 'the API has no formats', notes)}".strip()
+    body: NativeObject = {
+        "model": request.model_id,
+        "turns": turns,
+        **({"rules": rules} if rules else {}),
+        **lower_tools(request, notes),
+        **lower_generation(request, notes),
+        **lower_reasoning(request, rules_of(request.model_id), notes),
+    }
+    if request.metadata:
+        notes.dropped("unsupported-parameter", "metadata", "the API takes no metadata")
+    merged = merge_json(body, request.options_for(METADATA_KEY, request.provider_id))
+    return {**merged, "live": stream}
+
+
+# -- parameters
+
+
+def lower_generation(request: LLMRequest, notes: Notes) -> NativeObject:
+    """Return the limit of the response, the one parameter that the API has."""
+    options = request.generation
+    for each in fields(GenerationOptions):
+        if each.name not in PARAMETERS and getattr(options, each.name) not in (None, (), False):
+            why = f"the API has no {each.name}"
+            notes.dropped("unsupported-parameter", f"generation.{each.name}", why)
+    given = {native: getattr(options, name) for name, native in PARAMETERS.items()}
+    return {name: value for name, value in given.items() if value is not None}

@@ -1,0 +1,43 @@
+"""Parley: its id, and the words that both directions of the protocol use."""
+
+from collections.abc import Mapping
+from typing import Any, Final, Required, TypeAlias, TypedDict
+
+from llmcore.protocols.tool_names import ToolNameRule
+from llmcore.protocols.tools import CallIdRule
+from llmcore.schema.events import FinishReasonKind
+from llmcore.schema.json import JsonObject
+
+PROTOCOL_ID: Final = "parley"
+METADATA_KEY: Final = "parley"
+CALL_IDS: Final = CallIdRule(r"[a-zA-Z0-9_]+", 32)
+TOOL_NAMES: Final = ToolNameRule(first="a-z", rest="a-z0-9_")
+
+NativeObject: TypeAlias = dict[str, Any]
+"""A JSON object of the wire."""
+
+
+class ParleyBody(TypedDict, total=False):
+    """A native request body. Provider options can add fields that are not listed."""
+
+    model: Required[str]
+    turns: Required[list[JsonObject]]
+    rules: str
+    tools: list[JsonObject]
+    pick: JsonObject
+    limit: int
+    effort: str
+    live: bool
+
+
+ROLES: Final[Mapping[str, str]] = {"user": "person", "assistant": "model", "tool": "person"}
+
+PARAMETERS: Final[Mapping[str, str]] = {"max_tokens": "limit"}
+"""Names of generation options, and theirs in a body."""
+
+FINISH_REASONS: Final[Mapping[str, FinishReasonKind]] = {
+    "done": "stop",
+    "limit": "length",
+    "call": "tool_calls",
+    "refused": "content_filter",
+}

@@ -1,0 +1,55 @@
+"""Parley: tools, and the choice among them."""
+
+from llmcore.protocols.diagnostics import Notes
+from llmcore.protocols.tool_schema import SchemaTarget, project
+from llmcore.protocols.tools import (
+    check_forcible,
+    freeform_description,
+    freeform_schema,
+    match_tool_choice,
+    note_function,
+)
+from llmcore.schema.request import LLMRequest
+from llmcore.schema.tools import CustomTool, HostedTool, ToolSpec
+from tests.support.parley.names import NativeObject
+
+
+def lower_tools(request: LLMRequest, notes: Notes) -> NativeObject:
+    """Return `tools` and `pick`."""
+    lowered = [_lower_tool(tool, f"tools[{n}]", notes) for n, tool in enumerate(request.tools)]
+    tools = [tool for tool in lowered if tool is not None]
+    check_forcible(request, forced_tools=True, has_tools=bool(tools), knower="the API")
+    if request.parallel_tool_calls is not None:
+        why = "the model calls as many tools at once as it likes"
+        notes.dropped("unsupported-parameter", "parallel_tool_calls", why)
+    if not tools:
+        return {}
+    no_choice: NativeObject | None = None
+    pick = match_tool_choice(
+        request.tool_choice,
+        auto=no_choice,
+        unset=no_choice,
+        none={"none": True},
+        required={"any": True},
+        named=_named,
+    )
+    return {"tools": tools, **({} if pick is None else {"pick": pick})}
+
+
+def _named(name: str) -> NativeObject:
+    return {"name": name}
+
+
+def _lower_tool(tool: ToolSpec, path: str, notes: Notes) -> NativeObject | None:
+    match tool:
+        case HostedTool():
+            notes.dropped("unsupported-tool", path, f"the API has no {tool.kind}")
+            return None
+        case CustomTool():
+            note_function(path, notes)
+            schema = freeform_schema(closed=False)
+            return {"name": tool.name, "about": freeform_description(tool), "schema": schema}
+        case _:
+            projected = project(tool.parameters, SchemaTarget.OPENAI_LOOSE, f"{path}.parameters")
+            notes.extend(projected.diagnostics)
+            return {"name": tool.name, "about": tool.description, "schema": projected.schema}
