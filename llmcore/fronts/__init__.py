@@ -10,6 +10,7 @@
 - `segment_order`: segments of an answer, one after another
 - `freeform_input`: a freeform tool's input out of a function's arguments
 - `openai_forms`: errors and lists of models as OpenAI writes them
+- `gemini`: the front of Gemini's generateContent
 - `openai_chat`: the front of OpenAI's Chat Completions API
 - `openai_responses`: the front of OpenAI's Responses API
 """

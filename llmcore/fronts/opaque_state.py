@@ -46,7 +46,8 @@ class ShownPart:
     """Parts of the message, and what the client sees of them."""
 
     parts: tuple[ContentPart, ...]
-    """More than one only for an item that stands for several, such as a call with its result."""
+    """More than one for an item that stands for several, such as a call with its result, and for
+    texts that the client's echo joins."""
     as_read_by_client: ContentPart | None = None
     """The part that the client's echo will be read as; None if the client does not see it, or sees
     an item that is not read as a part."""
@@ -79,6 +80,8 @@ def _entry(shown: ShownPart) -> JsonValue:
     if shown.as_read_by_client is None:
         return {"part": to_json(part)}
     key = _key_of(shown.as_read_by_client)
+    if len(shown.parts) > 1:
+        return {**key, "parts": [to_json(one) for one in shown.parts]}
     if part == shown.as_read_by_client:
         return key
     if evolve(shown.as_read_by_client, provider_metadata=part.provider_metadata) == part:
@@ -99,10 +102,14 @@ def _without_data(part: ContentPart) -> JsonValue:
     return {**data, "data": ""} if isinstance(part, ImagePart) and part.data else data
 
 
+_UNNAMED_CALL: Final = "call:"
+"""The key of a call that has no id, with which the keys of all calls begin."""
+
+
 def part_key(part: ContentPart) -> str:
     """Return what a part is known by that a client shows again."""
     if isinstance(part, ToolCallPart):
-        return f"call:{part.id}"
+        return f"{_UNNAMED_CALL}{part.id}"
     text = part.text if isinstance(part, TextPart | RefusalPart) else ""
     digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=9).digest()
     return f"{type(part).__name__}:{base64.urlsafe_b64encode(digest).decode()}"
@@ -187,7 +194,8 @@ def restore(
     waiting = _PendingEchoes(echoes)
     found = [waiting.take(_name(entry)) for entry in state.entries]
     parts: list[ContentPart] = []
-    for entry, echo in zip(state.entries, found, strict=True):
+    for entry, named in zip(state.entries, found, strict=True):
+        echo = waiting.take_unnamed_call() if named is None and _is_call(entry) else named
         edited = waiting.take_text() if echo is None and _is_text(entry) else None
         if edited is not None and entry.keys() - _KEY:
             why = "the text is not the one that its data came with"
@@ -223,6 +231,10 @@ class _PendingEchoes:
                 return echo
         return None
 
+    def take_unnamed_call(self) -> Echo | None:
+        """Return the next call that came back without its id, and remove it."""
+        return self.take(_UNNAMED_CALL)
+
     def rest(self) -> list[Echo]:
         return list(self._left.values())
 
@@ -243,6 +255,10 @@ def _is_text(entry: Mapping[str, Any]) -> bool:
     return str(entry.get("key", "")).startswith(("TextPart:", "RefusalPart:"))
 
 
+def _is_call(entry: Mapping[str, Any]) -> bool:
+    return str(entry.get("key", "")).startswith(_UNNAMED_CALL)
+
+
 def _made(entry: Mapping[str, Any], echo: Echo | None) -> list[ContentPart]:
     """Return the parts of *entry*; none for what the client does not show any more."""
     if "item" in entry:
@@ -254,6 +270,10 @@ def _made(entry: Mapping[str, Any], echo: Echo | None) -> list[ContentPart]:
         return []
     if "part" in entry:
         return [entry["part"]]
+    if "parts" in entry:
+        return list(entry["parts"])
+    if isinstance(shown, ToolCallPart) and not shown.id:
+        shown = evolve(shown, id=str(entry["key"]).removeprefix(_UNNAMED_CALL))
     metadata = entry.get("metadata")
     return [evolve(shown, provider_metadata=metadata) if metadata else shown]
 

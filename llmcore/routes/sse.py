@@ -5,11 +5,14 @@ and their like are text, which is why only bytes are split here and never a `str
 line ends an event. `id`, `retry`, comments and unknown fields are dropped; an event
 without a `data` line is dropped, one with an empty `data` line is a frame without payload.
 
-One deliberate deviation: the standard discards an event whose blank line never came,
+Two deliberate deviations. The standard discards an event whose blank line never came,
 `close` delivers it, for servers leave out the last one. Whether such a payload is whole
-is for the protocol to find out, which has to parse it anyway.
+is for the protocol to find out, which has to parse it anyway. And it ignores a line
+without a field name: here one that begins with `{` starts a payload, which ends at the blank
+line, because Google's servers write an error inside a stream as bare JSON.
 """
 
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from attrs import define, field
@@ -119,7 +122,8 @@ def _events(text: bytes) -> "list[Frame]":
     name = ""
     data: bytes | None = None
     earlier: list[bytes] = []
-    for line in text.split(b"\n"):
+    lines = iter(text.split(b"\n"))
+    for line in lines:
         if not line:
             if data is not None:
                 frames.append((name, b"\n".join([*earlier, data]) if earlier else data))
@@ -132,6 +136,10 @@ def _events(text: bytes) -> "list[Frame]":
             data = line[6:]
         elif line[:7] == b"event: ":
             name = line[7:].decode("utf-8", "replace")
+        elif line[:1] == b"{":
+            data = b"\n".join([line, *takewhile(bool, lines)])
+            frames.append((name, data))
+            data = None
         else:
             field_name, _, value = line.partition(b":")
             if field_name == b"data":

@@ -92,7 +92,13 @@ def test_examples_of_the_standard(body: bytes, expected: list[Frame]) -> None:
         (b"data: 1\ndata:2\ndata\ndata: 4\n\n", [("", b"1\n2\n\n4")]),
         (b"data:a\nid: 1\ndata:b\n\n", [("", b"a\nb")]),
         (b"\n\n\ndata: 1\n\n\n\n\ndata: 2\n\n", [("", b"1"), ("", b"2")]),
-        (b'{"error":{"message":"no"}}\n\n', []),
+        (b'{"error":{"message":"no"}}\n\n', [("", b'{"error":{"message":"no"}}')]),
+        (b'{\n "error":\n {"data": 1}\n}\n\n', [("", b'{\n "error":\n {"data": 1}\n}')]),
+        (
+            b'data: 1\n\n{"error": 2}\n\ndata: 3\n\n',
+            [("", b"1"), ("", b'{"error": 2}'), ("", b"3")],
+        ),
+        (b'x: {"error": 2}\n\n', []),
         (b"data: [DONE]\n\n", [("", b"[DONE]")]),
     ],
 )

@@ -14,7 +14,12 @@ from llmcore.protocols.answer_format import format_in_words
 from llmcore.protocols.diagnostics import Notes, collect_diagnostics
 from llmcore.protocols.gemini.messages import lower_messages, target_of
 from llmcore.protocols.gemini.models import GeminiDialect, GeminiRules, rules_of
-from llmcore.protocols.gemini.names import METADATA_KEY, GeminiBody, NativeObject
+from llmcore.protocols.gemini.names import (
+    GENERATION_FIELDS,
+    METADATA_KEY,
+    GeminiBody,
+    NativeObject,
+)
 from llmcore.protocols.gemini.reasoning import lower_reasoning
 from llmcore.protocols.gemini.tools import lower_tools
 from llmcore.protocols.protocol import Built, TokenCounting
@@ -69,7 +74,7 @@ def _with_options(body: NativeObject, request: LLMRequest, notes: Notes) -> Nati
     options: dict[str, JsonValue] = {}
     moved: dict[str, JsonValue] = {}
     for name, value in request.options_for(*_OPTION_KEYS, request.provider_id).items():
-        (moved if name in _GENERATION_FIELDS else options)[name] = value
+        (moved if name in GENERATION_FIELDS else options)[name] = value
     merged = merge_json(body, {"generationConfig": moved} if moved else {})
     merged = dict(merge_json(merged, options))
     if merged.get("cachedContent"):
@@ -78,39 +83,6 @@ def _with_options(body: NativeObject, request: LLMRequest, notes: Notes) -> Nati
                 why = "the cached content has its own, and none may stand beside it"
                 notes.dropped("cached-content", name, why)
     return merged
-
-
-_GENERATION_FIELDS: Final = frozenset(
-    {
-        "audioTimestamp",
-        "audioTranscriptionConfig",
-        "candidateCount",
-        "enableAffectiveDialog",
-        "enableEnhancedCivicAnswers",
-        "frequencyPenalty",
-        "imageConfig",
-        "logprobs",
-        "maxOutputTokens",
-        "mediaResolution",
-        "modelSelectionConfig",
-        "presencePenalty",
-        "responseFormat",
-        "responseJsonSchema",
-        "responseLogprobs",
-        "responseMimeType",
-        "responseModalities",
-        "responseSchema",
-        "routingConfig",
-        "seed",
-        "speechConfig",
-        "stopSequences",
-        "temperature",
-        "thinkingConfig",
-        "topK",
-        "topP",
-        "translationConfig",
-    }
-)
 
 
 # -- the shape of the answer

@@ -14,9 +14,14 @@ from typing import Final
 
 from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.gemini.models import GeminiRules
-from llmcore.protocols.gemini.names import METADATA_KEY, PROTOCOL_ID, ROLES, NativeObject
-from llmcore.protocols.gemini.parts import (
+from llmcore.protocols.gemini.names import (
+    METADATA_KEY,
+    PROTOCOL_ID,
+    ROLES,
     SKIP_SIGNATURE,
+    NativeObject,
+)
+from llmcore.protocols.gemini.parts import (
     GeminiTarget,
     ToolResultLowering,
     has_native_id,
@@ -24,6 +29,7 @@ from llmcore.protocols.gemini.parts import (
     lower_executed,
     lower_part,
     lower_result,
+    merge_native,
 )
 from llmcore.protocols.history import HistoryPolicy, native_provider_ids, repair
 from llmcore.protocols.lowering import CONTINUE_TEXT, note_continue_message
@@ -123,7 +129,8 @@ def _lower_user(
     for index, part in enumerate(message.content):
         where = f"{path}.content[{index}]"
         if isinstance(part, ToolResultPart):
-            responses.append(lower_result(part, where, lowering))
+            lowered = lower_result(part, where, lowering)
+            responses.append(merge_native(lowered, target.replayed(part)))
         else:
             parts += lower_part(part, where, target, notes)
     return responses + lowering.media_after_results + parts

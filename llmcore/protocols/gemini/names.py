@@ -63,3 +63,50 @@ Source: https://ai.google.dev/api/generate-content#FinishReason, read November 2
 
 ROLES: Final[Mapping[str, str]] = {"user": "user", "assistant": "model", "tool": "user"}
 """The `role` of a content, by the role of its message."""
+
+GENERATION_FIELDS: Final = frozenset(
+    {
+        "audioTimestamp",
+        "audioTranscriptionConfig",
+        "candidateCount",
+        "enableAffectiveDialog",
+        "enableEnhancedCivicAnswers",
+        "frequencyPenalty",
+        "imageConfig",
+        "logprobs",
+        "maxOutputTokens",
+        "mediaResolution",
+        "modelSelectionConfig",
+        "presencePenalty",
+        "responseFormat",
+        "responseJsonSchema",
+        "responseLogprobs",
+        "responseMimeType",
+        "responseModalities",
+        "responseSchema",
+        "routingConfig",
+        "seed",
+        "speechConfig",
+        "stopSequences",
+        "temperature",
+        "thinkingConfig",
+        "topK",
+        "topP",
+        "translationConfig",
+    }
+)
+"""The fields of `generationConfig`. Source: https://ai.google.dev/api/generate-content, read
+November 2026."""
+
+MODES: Final[Mapping[str, str]] = {"AUTO": "auto", "ANY": "required", "NONE": "none"}
+"""`functionCallingConfig.mode` by the mode of a choice. `ANY` with a name is that tool's, and
+`VALIDATED` is `AUTO` that holds calls to their schemas."""
+
+RESOLUTIONS: Final[Mapping[str, str]] = {"low": "LOW", "high": "HIGH", "original": "ULTRA_HIGH"}
+"""The end of a part's `mediaResolution.level`, by the detail of a picture."""
+
+MEANINGFUL: Final = frozenset({"output", "error"})
+"""The fields of a function's response of which one makes it more than the result itself."""
+
+SKIP_SIGNATURE: Final = "skip_thought_signature_validator"
+"""Stands for the signature of a call that the target did not make."""

@@ -8,14 +8,14 @@ and documents go into its `parts` from Gemini 3 on
 (https://ai.google.dev/gemini-api/docs/function-calling#multimodal).
 """
 
-from typing import Final, TypeAlias, cast
+from typing import TypeAlias, cast
 
 from attrs import field, frozen
 
 from llmcore.protocols import media
 from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.gemini.models import GeminiRules
-from llmcore.protocols.gemini.names import NativeObject
+from llmcore.protocols.gemini.names import MEANINGFUL, RESOLUTIONS, SKIP_SIGNATURE, NativeObject
 from llmcore.protocols.history import LoweringContext
 from llmcore.protocols.native_json import object_or_empty, text_or_json
 from llmcore.protocols.tools import freeform_arguments
@@ -36,9 +36,6 @@ from llmcore.schema.json import JsonValue
 
 # -- text and media
 
-
-SKIP_SIGNATURE: Final = "skip_thought_signature_validator"
-"""Stands for the signature of a call that the target did not make."""
 
 MediaPart: TypeAlias = ImagePart | AudioPart | DocumentPart
 
@@ -85,11 +82,8 @@ def _lower_source(part: MediaPart, path: str, notes: Notes) -> NativeObject:
     return {"fileData": {**({"mimeType": known} if known else {}), "fileUri": uri}}
 
 
-_RESOLUTIONS: Final = {"low": "LOW", "high": "HIGH", "original": "ULTRA_HIGH"}
-
-
 def _lower_detail(part: ImagePart, path: str, rules: GeminiRules, notes: Notes) -> NativeObject:
-    level = _RESOLUTIONS.get(part.detail or "")
+    level = RESOLUTIONS.get(part.detail or "")
     if level is None:
         return {}
     if not rules.media_resolution:
@@ -191,9 +185,6 @@ def lower_executed(
 # -- what tools returned
 
 
-_MEANINGFUL: Final = frozenset({"output", "error"})
-
-
 @frozen(kw_only=True)
 class ToolResultLowering:
     """The lowering of the tool results of one message."""
@@ -224,7 +215,7 @@ def lower_result(part: ToolResultPart, path: str, lowering: ToolResultLowering) 
 def _response(content: JsonValue, *, is_error: bool) -> NativeObject:
     if is_error:
         return {"error": content}
-    if isinstance(content, dict) and _MEANINGFUL.isdisjoint(content):
+    if isinstance(content, dict) and MEANINGFUL.isdisjoint(content):
         return content
     return {"output": content}
 

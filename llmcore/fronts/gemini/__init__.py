@@ -1,0 +1,35 @@
+"""Gemini's `generateContent`, as a server speaks it: `front`.
+
+- the request: `content` (parts), `turns` (what the model said), `messages`, `tools`; all of it, and
+  its settings, in `request`
+- the answer: `carrier` (sealed state as a signature), `text_run` (texts that echoes join),
+  `finish`, `answer`
+- `errors`: their form; `models`: lists, counts, and how streams are sent; `grammar`: what every
+  stream must obey
+"""
+
+from typing import Final
+
+from llmcore.fronts.front import Front
+from llmcore.fronts.gemini.answer import GeminiWriter
+from llmcore.fronts.gemini.errors import failure_response
+from llmcore.fronts.gemini.grammar import GeminiChecker
+from llmcore.fronts.gemini.models import encoding, model, models, token_count
+from llmcore.fronts.gemini.request import GeminiContext, no_request, read, wanted
+from llmcore.protocols.gemini.names import PROTOCOL_ID
+
+front: Final[Front[GeminiContext]] = Front(
+    id=PROTOCOL_ID,
+    id_prefix="gen",
+    wanted=wanted,
+    read=read,
+    no_request=no_request,
+    writer=GeminiWriter,
+    encoding=encoding,
+    error=failure_response,
+    checker=GeminiChecker,
+    models=models,
+    model=model,
+    token_count=token_count,
+)
+"""The front of the Gemini API."""

@@ -1,0 +1,384 @@
+"""From events to the chunks of a stream, and to the response that they add up to.
+
+Source: https://ai.google.dev/api/generate-content#GenerateContentResponse, read November 2026.
+Each chunk holds the next parts. Text and thoughts may be cut anywhere, a function call is whole,
+the last chunk has the finish reason, the usage and the grounding. A response that is not streamed
+has the same parts, texts in a row joined.
+
+    {"candidates": [{"content": {"role": "model", "parts": [{"text": "Hel"}]}, "index": 0}],
+     "modelVersion": "m", "responseId": "r1"}
+    {"candidates": [{"content": {"role": "model", "parts": [{"text": ""}]}, "index": 0,
+                     "finishReason": "STOP"}],
+     "usageMetadata": {...}, "modelVersion": "m", "responseId": "r1"}
+
+What the client does not see is sealed (`carrier`): in the signature of the next function call, or
+of an empty text in the last chunk. The last chunk always has a part, because `google-genai` forgets
+a turn of a chat with a chunk that has none (`chats._validate_response`).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Final
+
+from attrs import evolve
+
+from llmcore.fronts.answer_record import AnswerRecord, shown_part
+from llmcore.fronts.errors import from_llm_error
+from llmcore.fronts.front import AnswerInfo, Event, Upstream
+from llmcore.fronts.gemini.carrier import carried
+from llmcore.fronts.gemini.content import Grounding, file_part, logprobs_result
+from llmcore.fronts.gemini.errors import envelope
+from llmcore.fronts.gemini.finish import candidate_end, finish_reason, usage_metadata
+from llmcore.fronts.gemini.request import GeminiContext
+from llmcore.fronts.gemini.text_run import TextRun, joined_texts
+from llmcore.fronts.segment_order import SegmentOrder
+from llmcore.protocols.diagnostics import Notes
+from llmcore.protocols.gemini.names import METADATA_KEY, PROTOCOL_ID, ROLES, NativeObject
+from llmcore.protocols.native_json import object_or_empty, str_or_none
+from llmcore.protocols.tools import freeform_arguments
+from llmcore.schema.content import TextPart, TokenLogprob, ToolCallPart
+from llmcore.schema.diagnostics import Diagnostic
+from llmcore.schema.errors import LLMError, StreamError
+from llmcore.schema.events import (
+    ErrorEvent,
+    File,
+    Finish,
+    FinishReason,
+    LLMEvent,
+    ProviderEvent,
+    ReasoningDelta,
+    ReasoningEnd,
+    Source,
+    StepFinish,
+    StreamStart,
+    TextDelta,
+    TextEnd,
+    ToolCall,
+    ToolResult,
+)
+from llmcore.schema.json import JsonObject
+from llmcore.schema.messages import Origin
+from llmcore.schema.usage import Usage
+
+
+class GeminiWriter:
+    """Writes one `GenerateContentResponse`, event by event."""
+
+    def __init__(self, info: AnswerInfo, context: GeminiContext, upstream: Upstream) -> None:
+        self._told: list[Diagnostic] = list(context.diagnostics)
+        self._thoughts = context.include_thoughts
+        self._frame = {"modelVersion": info.model, "responseId": info.id}
+        self._notes = Notes()
+        self._order = SegmentOrder()
+        self._record = AnswerRecord(info.id, upstream.sealer, sealing=True)
+        self._run = TextRun()
+        self._grounding = Grounding()
+        self._chunks: list[Event] = []
+        self._parts: list[NativeObject] = []
+        self._tokens: tuple[TokenLogprob, ...] = ()
+        self._held: list[ToolCall] = []
+        self._calls = 0
+        self._native = False
+        self._last: NativeObject = {}
+        self._reason = FinishReason("other")
+        self.usage: Usage | None = None
+        """Tokens, as far as the upstream has counted them."""
+        self.error: LLMError | None = None
+        """Why the answer failed, if it did."""
+        self.ended = False
+        """Whether the last chunk was written."""
+        self.outcome = "incomplete"
+        """How the answer ended: completed, incomplete or failed."""
+
+    # -- what a server calls
+
+    def start(self) -> Sequence[Event]:
+        """Return nothing: a stream begins with the first part."""
+        return ()
+
+    def feed(self, event: LLMEvent) -> Sequence[Event]:
+        """Return the chunks that *event* amounts to. None come after the last one."""
+        if self.ended:
+            return ()
+        kind = type(event)
+        if kind is TextDelta or kind is ReasoningDelta:
+            chunk = self._delta_of_live(event, kind)
+            if chunk is not None:
+                return chunk
+        for one in self._order.add(event):
+            self._handle(one)
+        return self._take()
+
+    def close(self, error: LLMError | None = None) -> Sequence[Event]:
+        """Return the error of an answer whose events stopped before their end."""
+        if self.ended:
+            return ()
+        self._failed(
+            ErrorEvent(error or StreamError("the upstream's answer ended before it was complete"))
+        )
+        return self._take()
+
+    def whole(self) -> JsonObject:
+        """Return the response, once the answer has ended without an error."""
+        parts = joined_texts(self._parts) or [{"text": ""}]
+        tokens = {"logprobsResult": logprobs_result(self._tokens)} if self._tokens else {}
+        candidates = [
+            {**one, "content": {"role": ROLES["assistant"], "parts": parts}, **tokens}
+            for one in self._last.get("candidates", ())
+        ]
+        return {**self._last, **({"candidates": candidates} if candidates else {})}
+
+    @property
+    def diagnostics(self) -> Sequence[Diagnostic]:
+        """Everything lost, changed or invented, from the request to the last event."""
+        return (*self._told, *self._notes.entries)
+
+    # -- chunks
+
+    def _delta_of_live(self, event: Any, kind: type) -> Sequence[Event] | None:
+        """Return the chunk of a delta that only goes on: the per-token path."""
+        thinking = kind is ReasoningDelta
+        if self._order.live != ("reasoning" if thinking else "text", event.id):
+            return None
+        text = event.text
+        if not text or (thinking and not self._thoughts):
+            return ()
+        if not thinking and event.logprobs:
+            return None
+        part = {"text": text, "thought": True} if thinking else {"text": text}
+        self._parts.append(part)
+        if not thinking:
+            self._run.said.append(text)
+        content = {"role": "model", "parts": [part]}
+        return ({"candidates": [{"content": content, "index": 0}], **self._frame},)
+
+    def _write(self, part: NativeObject, **fields: Any) -> None:
+        """Add a chunk with one part."""
+        self._parts.append(part)
+        content = {"role": ROLES["assistant"], "parts": [part]}
+        candidate = {"content": content, "index": 0, **fields}
+        self._chunks.append({"candidates": [candidate], **self._frame})
+
+    def _take(self) -> Sequence[Event]:
+        chunks, self._chunks = self._chunks, []
+        return chunks
+
+    def _handle(self, event: LLMEvent) -> None:
+        handler = self._HANDLERS.get(type(event))
+        if handler is not None:
+            handler(self, event)
+
+    # -- text and thoughts
+
+    def _more_text(self, event: TextDelta) -> None:
+        if event.text or event.logprobs:
+            self._run.said.append(event.text)
+            self._tokens += event.logprobs
+            tokens = {"logprobsResult": logprobs_result(event.logprobs)} if event.logprobs else {}
+            self._write({"text": event.text}, **tokens)
+
+    def _more_thought(self, event: ReasoningDelta) -> None:
+        if event.text and self._thoughts:
+            self._write({"text": event.text, "thought": True})
+
+    def _end_text(self, event: TextEnd) -> None:
+        text = self._run.end_text(shown_part(event))
+        if text or event.citations:
+            self._grounding.text(text, event.citations, self._notes)
+
+    def _hide(self, event: LLMEvent) -> None:
+        """Keep what the client does not see, or need not send back as it saw it."""
+        part = shown_part(event)
+        if part is not None:
+            self._run.hide(part)
+
+    def _end_run(self) -> None:
+        for shown in self._run.take():
+            self._record.add(shown)
+
+    # -- calls of the client's functions
+
+    def _call(self, event: ToolCall) -> None:
+        if event.provider_executed:
+            self._hosted_call(event)
+        elif isinstance(event.arguments, dict):
+            self._write_call(event, event.arguments)
+        elif event.kind == "custom":
+            self._write_call(event, freeform_arguments(str(event.arguments)))
+        else:
+            self._held.append(event)  # it may have been cut off: the finish reason will tell
+
+    def _write_call(self, event: ToolCall, arguments: JsonObject) -> None:
+        self._end_run()
+        self._calls += 1
+        part = shown_part(event)
+        if not isinstance(part, ToolCallPart):
+            return
+        native = {"id": part.id, "name": part.name, "args": arguments}
+        self._record.show(part, ToolCallPart(part.id, part.name, arguments))
+        self._write({"functionCall": native, **self._signature()})
+
+    def _signature(self) -> NativeObject:
+        """Return the signature that carries all that is not sealed yet; empty if all is seen."""
+        if not self._record.needs_opaque_item:
+            return {}
+        return {"thoughtSignature": carried(self._record.seal()["encrypted_content"])}
+
+    def _show_held(self, reason: FinishReason) -> None:
+        """Write the calls whose arguments do not parse, but for those that were cut off."""
+        for event in self._held:
+            if reason.reason == "length":
+                why = f"the answer was cut off inside a call of {event.name}, which must not be run"
+                self._notes.dropped("incomplete-tool-call", f"tool_calls[{event.id}]", why)
+            else:
+                why = "arguments are an object: these are wrapped in one"
+                self._notes.changed("invalid-tool-arguments", f"tool_calls[{event.id}]", why)
+                self._write_call(event, freeform_arguments(_as_text(event)))
+
+    # -- tools that the provider ran
+
+    def _hosted_call(self, event: ToolCall) -> None:
+        self._hide(event)
+        native = _native_part(event)
+        code = object_or_empty(event.arguments).get("code")
+        if native:
+            self._write(native)
+        elif event.name in _CODE and isinstance(code, str):
+            self._write({"executableCode": {"language": "PYTHON", "code": code}})
+        elif event.name in _SEARCHES:
+            self._grounding.search(event.arguments)
+
+    def _result(self, event: ToolResult) -> None:
+        self._hide(event)
+        native = _native_part(event)
+        if native:
+            self._write(native)
+        elif event.provider_executed and event.name in _CODE:
+            outcome = "OUTCOME_FAILED" if event.is_error else "OUTCOME_OK"
+            result = {"outcome": outcome, "output": printed(event.content)}
+            self._write({"codeExecutionResult": result})
+
+    # -- what stands alone
+
+    def _file(self, event: File) -> None:
+        native, part = file_part(event), shown_part(event)
+        if native is None or part is None:
+            why = "the API has no form for a file without bytes or an address"
+            self._notes.dropped("file-dropped", f"files[{event.id}]", why)
+            self._hide(event)
+            return
+        self._end_run()
+        kept = evolve(part, provider_metadata={})
+        self._record.show(part, kept)
+        self._write({**native, **self._signature()})
+
+    def _provider_event(self, event: ProviderEvent) -> None:
+        self._hide(event)
+        native = object_or_empty(event.data)
+        if event.replay and self._native and "candidate" not in native:
+            self._write(dict(native))
+
+    def _source(self, event: Source) -> None:
+        self._grounding.source(event)
+
+    # -- the frame
+
+    def _stream_start(self, event: StreamStart) -> None:
+        self._native = event.protocol == PROTOCOL_ID
+        self._record.origin = Origin(
+            provider=event.provider, model=event.model, protocol=event.protocol
+        )
+        self._told += event.diagnostics
+        if not self._frame["modelVersion"]:
+            self._frame = {**self._frame, "modelVersion": event.model}
+
+    def _step_finish(self, event: StepFinish) -> None:
+        for one in self._order.end():
+            self._handle(one)
+        self._show_held(event.finish_reason)
+        self.usage = event.usage
+
+    def _finish(self, event: Finish) -> None:
+        self._told += event.diagnostics
+        self.usage = self.usage or event.usage
+        word = finish_reason(event.finish_reason, native=self._native, called=self._calls > 0)
+        if word is None:
+            reason = event.finish_reason.raw or "no reason"
+            words = f"the upstream ended the answer with an error ({reason})"
+            self._failed(ErrorEvent(StreamError(words)))
+            return
+        own = object_or_empty(event.provider_metadata.get(METADATA_KEY)) if self._native else {}
+        end = candidate_end(word, own, self._grounding.metadata())
+        self._write_end(end, own)
+        short = event.finish_reason.reason in ("length", "content_filter")
+        self.outcome = "incomplete" if short else "completed"
+        self.ended = True
+
+    def _write_end(self, end: NativeObject, own: Mapping[str, Any]) -> None:
+        """Write the last chunk: what is not sealed yet, why the answer ended, what it used."""
+        self._end_run()
+        signature = self._signature()
+        tail = {"text": "", **signature}
+        if signature:
+            self._parts.append(tail)
+        candidate = {"content": {"role": ROLES["assistant"], "parts": [tail]}, "index": 0, **end}
+        feedback = own.get("promptFeedback")
+        blocked = bool(object_or_empty(feedback).get("blockReason")) and not self._parts
+        counts = usage_metadata(self.usage, native=self._native)
+        self._last = {
+            **({} if blocked else {"candidates": [candidate]}),
+            **({"promptFeedback": feedback} if feedback else {}),
+            **({"usageMetadata": counts} if counts else {}),
+            **self._frame,
+        }
+        self._chunks.append(self._last)
+
+    def _failed(self, event: ErrorEvent) -> None:
+        self.error = event.error
+        partial = event.error.partial.usage if event.error.partial else None
+        if partial is not None and not partial.estimated:
+            self.usage = partial
+        self._chunks.append(dict(envelope(from_llm_error(event.error))))
+        self.outcome = "failed"
+        self.ended = True
+
+    _HANDLERS: ClassVar[Mapping[type, Callable[[Any, Any], None]]] = {
+        StreamStart: _stream_start,
+        TextDelta: _more_text,
+        TextEnd: _end_text,
+        ReasoningDelta: _more_thought,
+        ReasoningEnd: _hide,
+        ToolCall: _call,
+        ToolResult: _result,
+        File: _file,
+        ProviderEvent: _provider_event,
+        Source: _source,
+        StepFinish: _step_finish,
+        Finish: _finish,
+        ErrorEvent: _failed,
+    }
+
+
+_SEARCHES: Final = frozenset({"web_search", "google_search", "x_search", "nova_grounding"})
+_CODE: Final = frozenset({"code_execution", "code_interpreter", "nova_code_interpreter"})
+
+
+def _native_part(event: ToolCall | ToolResult) -> NativeObject:
+    """Return the part that a tool of Google's own came in; empty for others."""
+    return object_or_empty(object_or_empty(event.provider_metadata.get(METADATA_KEY)).get("part"))
+
+
+def _as_text(event: ToolCall) -> str:
+    return event.arguments if isinstance(event.arguments, str) else str(event.raw_arguments)
+
+
+def printed(content: object) -> str:
+    """Return what code that the provider ran has printed."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list | tuple):
+        return "".join(map(printed, content))
+    if isinstance(content, TextPart):
+        return content.text
+    fields = object_or_empty(content)
+    texts = (str_or_none(fields.get(name)) for name in ("stdout", "stderr", "output", "logs"))
+    return "".join(filter(None, texts))

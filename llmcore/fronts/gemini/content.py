@@ -1,0 +1,286 @@
+"""Parts of contents, read from a client and written for one: media, sources, log probabilities.
+
+Sources, read November 2026: https://ai.google.dev/api/caching#Part,
+https://ai.google.dev/api/generate-content#GroundingMetadata (indexes of a `Segment` count bytes of
+UTF-8 in the text of the answer), https://protobuf.dev/programming-guides/json (field names in
+camelCase and snake_case, base64 of either alphabet).
+
+    {"inlineData": {"mimeType": "image/png", "data": "iVBORw0..."}}
+    {"fileData": {"mimeType": "application/pdf", "fileUri": "https://example.com/a.pdf"}}
+"""
+
+import base64
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from attrs import evolve
+
+from llmcore.fronts.errors import invalid
+from llmcore.fronts.reading import remote
+from llmcore.protocols.diagnostics import Notes
+from llmcore.protocols.gemini.names import METADATA_KEY, RESOLUTIONS, NativeObject
+from llmcore.protocols.gemini.parts import MediaPart
+from llmcore.protocols.media import decode_base64
+from llmcore.protocols.native_json import object_or_empty, str_or_none
+from llmcore.schema.content import (
+    AudioPart,
+    Citation,
+    ContentPart,
+    DocumentPart,
+    ImagePart,
+    TextPart,
+    TokenLogprob,
+)
+from llmcore.schema.events import File, Source
+
+# -- names of fields
+
+
+def camel_keys(value: object) -> NativeObject:
+    """Return the object *value* with its fields in camelCase; an empty one for anything else.
+
+    Only its own: what a field holds may be the user's, such as arguments and schemas.
+    """
+    if not isinstance(value, dict):
+        return {}
+    return {_camel(name): item for name, item in value.items() if item is not None}
+
+
+@lru_cache(maxsize=512)
+def _camel(name: str) -> str:
+    first, *others = name.lstrip("_").split("_")
+    return first + "".join(word[:1].upper() + word[1:] for word in others)
+
+
+# -- parts
+
+
+def read_part(part: NativeObject, path: str, *, native: bool, notes: Notes) -> list[ContentPart]:
+    """Return a text or a file; nothing, with a Diagnostic, for what has no form here."""
+    text = part.get("text")
+    if isinstance(text, str):
+        # an empty text is one that Gemini takes, and our history would drop
+        own = {METADATA_KEY: {"text": text}} if native and not text else {}
+        return [TextPart(text, provider_metadata=own)]
+    if is_media(part):
+        return [read_media(part, path, native=native)]
+    if part.keys() - {"thought", "thoughtSignature"}:
+        kind = ", ".join(sorted(part))[:100]
+        notes.dropped("unsupported-content", path, f"the upstream takes no {kind} here")
+    return []
+
+
+# -- media, read
+
+
+_DETAILS: Final = {f"MEDIA_RESOLUTION_{level}": detail for detail, level in RESOLUTIONS.items()}
+_GOOGLE_HOST: Final = "googleapis.com"
+
+
+def is_media(part: Mapping[str, Any]) -> bool:
+    """Return whether *part* is a file: its bytes, or where it is."""
+    return "inlineData" in part or "fileData" in part
+
+
+def read_media(part: NativeObject, path: str, *, native: bool) -> MediaPart:
+    """Return a file as a picture, sound or a document, by its MIME type.
+
+    For a *native* upstream what only Gemini has a word for is kept; for others a file that Google
+    stores is one that they refuse to be named. FrontError for data that is not base64.
+    """
+    inline, stored = camel_keys(part.get("inlineData")), camel_keys(part.get("fileData"))
+    held = inline or stored
+    media_type = str_or_none(held.get("mimeType"))
+    source: dict[str, Any]
+    if inline:
+        data = decode_base64(inline.get("data"))
+        if data is None:
+            raise invalid(f"{path}.inlineData.data is not base64.", f"{path}.inlineData.data")
+        source = {"data": data}
+    else:
+        source = _address(stored, f"{path}.fileData.fileUri", native=native)
+    name = str_or_none(held.get("displayName"))
+    made = _media_part(media_type, source, name)
+    detail = _DETAILS.get(_level(part.get("mediaResolution")))
+    if isinstance(made, ImagePart) and detail is not None:
+        made = evolve(made, detail=detail)  # type: ignore[arg-type]
+        part = {key: item for key, item in part.items() if key != "mediaResolution"}
+    if not native:
+        return made
+    return evolve(made, provider_metadata=_native_fields(part, held))
+
+
+def _media_part(media_type: str | None, source: dict[str, Any], name: str | None) -> MediaPart:
+    major = (media_type or "").partition("/")[0].lower()
+    if major == "image":
+        return ImagePart(**source, media_type=media_type)
+    if major == "audio":
+        return AudioPart(**source, media_type=media_type)
+    return DocumentPart(**source, media_type=media_type, name=name)
+
+
+def _address(stored: NativeObject, path: str, *, native: bool) -> dict[str, Any]:
+    uri = str_or_none(stored.get("fileUri"))
+    if uri is None:
+        raise invalid(f"{path} is missing.", path)
+    if not native and _is_googles(uri):
+        return {"file_id": uri, "file_owner": METADATA_KEY}
+    return {"url": remote(uri, path)}
+
+
+def _is_googles(uri: str) -> bool:
+    """Return whether *uri* is a file that only Google's services can open."""
+    place = urlsplit(uri)
+    host = place.hostname or ""
+    return place.scheme == "gs" or (
+        host.endswith(_GOOGLE_HOST) and "/files/" in place.path and host.startswith("generative")
+    )
+
+
+def _level(value: object) -> str:
+    return str(camel_keys(value).get("level") if isinstance(value, dict) else value)
+
+
+_OF_MEDIA: Final = frozenset({"inlineData", "fileData", "thought", "thoughtSignature"})
+
+
+def _native_fields(part: NativeObject, held: NativeObject) -> dict[str, Any]:
+    """Return what stands beside a file, such as `videoMetadata`, and inside it."""
+    native = {name: item for name, item in part.items() if name not in _OF_MEDIA}
+    kind = "inlineData" if "inlineData" in part else "fileData"
+    known = ("mimeType", "data", "fileUri")
+    more = {name: item for name, item in held.items() if name not in known}
+    native |= {kind: more} if more else {}
+    return {METADATA_KEY: native} if native else {}
+
+
+# -- media, written
+
+
+def file_part(event: File) -> NativeObject | None:
+    """Return a file that the model made; None for one that has neither bytes nor an address."""
+    kind = {"mimeType": event.media_type} if event.media_type else {}
+    if event.data is not None:
+        data = base64.b64encode(event.data).decode()
+        return {"inlineData": {"mimeType": "application/octet-stream", **kind, "data": data}}
+    if event.url is not None and urlsplit(event.url).scheme:
+        return {"fileData": {**kind, "fileUri": event.url}}
+    return None
+
+
+# -- log probabilities
+
+
+def logprobs_result(tokens: Iterable[TokenLogprob]) -> NativeObject:
+    """Return `logprobsResult`: each token, and the likeliest ones in its place."""
+    known = list(tokens)
+    tops = [{"candidates": [_token(other) for other in one.top]} for one in known]
+    chosen = [_token(one) for one in known]
+    if not any(one.top for one in known):
+        return {"chosenCandidates": chosen}
+    return {"chosenCandidates": chosen, "topCandidates": tops}
+
+
+def _token(one: TokenLogprob) -> NativeObject:
+    return {"token": one.token, "logProbability": one.logprob}
+
+
+# -- grounding
+
+
+class Grounding:
+    """The searches and sources of an answer, and which stretch of text cites which."""
+
+    def __init__(self) -> None:
+        self._queries: list[str] = []
+        self._chunks: dict[str, NativeObject] = {}
+        self._supports: list[tuple[int, int | None, int | None, str]] = []
+        self._texts: list[str] = []
+
+    def search(self, arguments: object) -> None:
+        """Add the queries of a call that searched the web."""
+        given = object_or_empty(arguments)
+        queries = given.get("queries")
+        named = [given.get("query"), *(queries if isinstance(queries, list) else ())]
+        for query in named:
+            if isinstance(query, str) and query and query not in self._queries:
+                self._queries.append(query)
+
+    def source(self, event: Source) -> None:
+        """Add a source of the answer."""
+        cited = Citation(
+            url=event.url,
+            title=event.title,
+            document_id=None if event.url else event.title or event.id,
+        )
+        self._chunk(cited)
+
+    def text(self, text: str, citations: Sequence[Citation], notes: Notes) -> None:
+        """Add the next text of the answer, and what it cites."""
+        index = len(self._texts)
+        self._texts.append(text)
+        for citation in citations:
+            key = self._chunk(citation)
+            if key is None:
+                why = "a citation that names neither a page nor a document has no form here"
+                notes.dropped("citation-dropped", "candidates[0].groundingMetadata", why)
+                continue
+            self._supports.append((index, citation.start_index, citation.end_index, key))
+
+    def _chunk(self, citation: Citation) -> str | None:
+        """Return the key of the chunk that *citation* names, a new one if it is the first."""
+        key = citation.url or citation.document_id or citation.title
+        if key is not None and key not in self._chunks:
+            self._chunks[key] = _chunk(citation)
+        return key
+
+    def metadata(self) -> NativeObject:
+        """Return `groundingMetadata`; empty for an answer that names no source."""
+        found: NativeObject = {}
+        if self._queries:
+            found["webSearchQueries"] = self._queries
+        if self._chunks:
+            found["groundingChunks"] = list(self._chunks.values())
+        if self._supports:
+            places = {key: number for number, key in enumerate(self._chunks)}
+            found["groundingSupports"] = [
+                {
+                    "segment": self._segment(index, start, end),
+                    "groundingChunkIndices": [places[key]],
+                }
+                for index, start, end, key in self._supports
+            ]
+        return found
+
+    def _segment(self, index: int, start: int | None, end: int | None) -> NativeObject:
+        """Return the stretch of a citation; an empty one for the whole of the last text."""
+        text = self._texts[index]
+        last = index == len(self._texts) - 1
+        if start is None and end is None and last:
+            return {}
+        first, stop = start or 0, len(text) if end is None else end
+        before = sum(len(_bytes(one)) for one in self._texts[:index])
+        return {
+            "startIndex": before + len(_bytes(text[:first])),
+            "endIndex": before + len(_bytes(text[:stop])),
+            "text": text[first:stop],
+        }
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _chunk(citation: Citation) -> NativeObject:
+    if citation.url is not None:
+        return {
+            "web": {"uri": citation.url, **({"title": citation.title} if citation.title else {})}
+        }
+    held = {
+        "documentName": citation.document_id,
+        "title": citation.title,
+        "text": citation.cited_text,
+    }
+    return {"retrievedContext": {name: item for name, item in held.items() if item is not None}}

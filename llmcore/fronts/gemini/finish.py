@@ -1,0 +1,67 @@
+"""The end of an answer: why it ended, what it used, and the fields of its candidate.
+
+Source: https://ai.google.dev/api/generate-content (FinishReason, UsageMetadata), read November
+2026. `promptTokenCount` includes cached tokens, `candidatesTokenCount` excludes thoughts, and
+`totalTokenCount` is their sum.
+
+    {"promptTokenCount": 1200, "cachedContentTokenCount": 1000, "candidatesTokenCount": 60,
+     "thoughtsTokenCount": 30, "totalTokenCount": 1290}
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from llmcore.fronts.finishing import finish_kind, token_counts
+from llmcore.protocols.gemini.names import FINISH_REASONS, NativeObject
+from llmcore.protocols.native_json import object_or_empty
+from llmcore.schema.events import FinishReason, FinishReasonKind
+from llmcore.schema.usage import Usage
+
+_WORDS: Final[Mapping[FinishReasonKind, str]] = {
+    "stop": "STOP",
+    "tool_calls": "STOP",
+    "length": "MAX_TOKENS",
+    "content_filter": "SAFETY",
+    "other": "OTHER",
+}
+
+
+def finish_reason(reason: FinishReason, *, native: bool, called: bool) -> str | None:
+    """Return `finishReason`; None where the upstream failed.
+
+    A *native* upstream's own word stands, also for a call that it could not make. A prompt that it
+    blocked has no candidate to have one.
+    """
+    raw = reason.raw or ""
+    if native and FINISH_REASONS.get(raw) is not None:
+        return raw
+    return _WORDS.get(finish_kind(reason, called=called))
+
+
+_OF_RESPONSE: Final = frozenset({"promptFeedback", "modelStatus", "createTime", "sdkHttpResponse"})
+"""Fields beside the candidates, and not in them."""
+
+
+def candidate_end(word: str, own: Mapping[str, Any], grounding: NativeObject) -> NativeObject:
+    """Return the last fields of the candidate; *own* are those of a Gemini upstream."""
+    fields = {name: item for name, item in own.items() if name not in _OF_RESPONSE}
+    if grounding and "groundingMetadata" not in fields:
+        fields["groundingMetadata"] = grounding
+    return {**fields, "finishReason": word}
+
+
+def usage_metadata(usage: Usage | None, *, native: bool) -> NativeObject:
+    """Return `usageMetadata`; empty if the upstream counted nothing."""
+    raw = object_or_empty(usage.raw) if usage is not None else {}
+    if native and "promptTokenCount" in raw:
+        return dict(raw)
+    counts = token_counts(usage)
+    if counts is None:
+        return {}
+    more = {"cachedContentTokenCount": counts.cache_read, "thoughtsTokenCount": counts.reasoning}
+    return {
+        "promptTokenCount": counts.input,
+        "candidatesTokenCount": counts.visible_output,
+        "totalTokenCount": counts.total,
+        **{name: count for name, count in more.items() if count},
+    }

@@ -1,0 +1,260 @@
+"""Contents, read as messages.
+
+Sources, read November 2026: https://ai.google.dev/api/caching#Content (a content without a role is
+the user's), https://ai.google.dev/gemini-api/docs/function-calling (responses belong to calls by
+id, or by name and order), https://ai.google.dev/gemini-api/docs/thought-signatures.
+
+    {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}},
+                                 "thoughtSignature": "c2ln"}]}
+    {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {"output": "1"}}}]}
+
+Contents of the model in a row are one turn: a client that was streamed to sends back a content for
+each chunk (`turns`).
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from llmcore.fronts.errors import invalid
+from llmcore.fronts.front import Upstream
+from llmcore.fronts.gemini.content import camel_keys, read_media, read_part
+from llmcore.fronts.gemini.turns import read_turn
+from llmcore.protocols.diagnostics import Notes
+from llmcore.protocols.gemini.names import MEANINGFUL, METADATA_KEY, PROTOCOL_ID, NativeObject
+from llmcore.protocols.gemini.parts import MediaPart
+from llmcore.protocols.native_json import object_or_empty, str_or_none, text_or_json
+from llmcore.protocols.tools import synthetic_call_id
+from llmcore.schema.content import (
+    ContentPart,
+    TextPart,
+    ToolCallPart,
+    ToolOutputPart,
+    ToolResultPart,
+)
+from llmcore.schema.json import JsonValue, ProviderMetadata
+from llmcore.schema.messages import Message, Role
+
+# -- contents and their parts
+
+
+def read_contents(body: NativeObject, upstream: Upstream, notes: Notes) -> tuple[Message, ...]:
+    """Return the messages that `contents` are. FrontError for what cannot be understood."""
+    contents = body.get("contents")
+    listed = contents if isinstance(contents, list) else [] if contents is None else [contents]
+    if len(listed) > upstream.policy.max_items:
+        raise invalid(
+            f"contents has {len(listed)} items; at most {upstream.policy.max_items} are taken.",
+            "contents",
+        )
+    reader = _ContentsReader(upstream, notes)
+    for index, content in enumerate(listed):
+        reader.add(content, f"contents[{index}]")
+    return reader.finish()
+
+
+def read_system(value: object, notes: Notes) -> tuple[TextPart, ...]:
+    """Return `systemInstruction`, a content or a text: its role does not count."""
+    if value is None:
+        return ()
+    texts: list[TextPart] = []
+    for part, path in _parts(value, "systemInstruction"):
+        text = part.get("text")
+        if isinstance(text, str):
+            texts.append(TextPart(text))
+        else:
+            notes.dropped("unsupported-content", path, "instructions are text")
+    return tuple(texts)
+
+
+def _parts(content: object, path: str) -> list[tuple[NativeObject, str]]:
+    """Return the parts of *content*, each with its path; a bare text is a content of one part."""
+    if isinstance(content, str):
+        return [({"text": content}, path)]
+    if not isinstance(content, dict):
+        raise invalid(f"{path} must be an object with parts.", path)
+    given = content.get("parts")
+    listed = given if isinstance(given, list) else [] if given is None else [given]
+    parts: list[tuple[NativeObject, str]] = []
+    for index, part in enumerate(listed):
+        where = f"{path}.parts[{index}]"
+        if not isinstance(part, dict | str):
+            raise invalid(f"{where} must be an object.", where)
+        parts.append(({"text": part} if isinstance(part, str) else camel_keys(part), where))
+    return parts
+
+
+_ROLES: Final[Mapping[object, Role]] = {
+    None: "user",
+    "": "user",
+    "user": "user",
+    "function": "user",
+    "model": "assistant",
+    "assistant": "assistant",
+    "system": "system",
+}
+
+
+_OF_GEMINI: Final = ("scheduling", "willContinue")
+
+
+class _ContentsReader:
+    """Reads the contents of one request."""
+
+    def __init__(self, upstream: Upstream, notes: Notes) -> None:
+        self._native = upstream.protocol_id == PROTOCOL_ID
+        self._upstream = upstream
+        self._notes = notes
+        self._messages: list[Message] = []
+        self._turn: list[tuple[NativeObject, str]] = []
+        self._open: list[ToolCallPart] = []
+        """Calls of the last turn that have no result yet."""
+
+    def add(self, content: object, path: str) -> None:
+        """Read the next content."""
+        role = content.get("role") if isinstance(content, dict) else None
+        known = _ROLES.get(role) if isinstance(role, str | None) else None
+        if known is None:
+            raise invalid(f"{path}: use a valid role: user, model.", f"{path}.role")
+        parts = _parts(content, path)
+        if known == "assistant":
+            self._turn += parts
+            return
+        self._end_turn()
+        if known == "system":
+            texts = [TextPart(str(part["text"])) for part, _ in parts if "text" in part]
+            self._messages.append(Message("system", tuple(texts)))
+        else:
+            self._add_user(parts)
+
+    def finish(self) -> tuple[Message, ...]:
+        """Return all messages."""
+        self._end_turn()
+        return tuple(self._messages)
+
+    # -- the user's
+
+    def _add_user(self, parts: list[tuple[NativeObject, str]]) -> None:
+        results: list[ContentPart] = []
+        others: list[ContentPart] = []
+        for part, path in parts:
+            if "functionResponse" in part:
+                results.append(self._result(camel_keys(part["functionResponse"]), path))
+            else:
+                others += read_part(part, path, native=self._native, notes=self._notes)
+        if results:
+            self._messages.append(Message("tool", tuple(results)))
+        if others:
+            self._messages.append(Message.user(tuple(others)))
+
+    def _result(self, response: NativeObject, path: str) -> ToolResultPart:
+        """Return what a function returned, for the call that it names, or the next open one."""
+        name = str_or_none(response.get("name"))
+        call = self._called(str_or_none(response.get("id")), name)
+        content, failed = result_content(response.get("response"), native=self._native)
+        files = self._files(response, path)
+        return ToolResultPart(
+            call.id,
+            with_files(content, files) if files else content,
+            name=name or call.name or None,
+            is_error=failed,
+            provider_metadata=self._own(response, path, files=bool(files)),
+        )
+
+    def _files(self, response: NativeObject, path: str) -> list[MediaPart]:
+        """Return the files that a response holds beside its object."""
+        given = response.get("parts")
+        return [
+            read_media(camel_keys(file), f"{path}.parts[{index}]", native=self._native)
+            for index, file in enumerate(given if isinstance(given, list) else ())
+        ]
+
+    def _own(self, response: NativeObject, path: str, *, files: bool) -> ProviderMetadata:
+        """Return what only Gemini reads of a response: for other upstreams it is reported."""
+        own: NativeObject = {name: response[name] for name in _OF_GEMINI if name in response}
+        if self._native:
+            own |= {"response": response.get("response")} if files or _is_mixed(response) else {}
+            return {METADATA_KEY: {"functionResponse": own}} if own else {}
+        for name in own:
+            why = f"the upstream takes no {name} of a response"
+            self._notes.dropped("unsupported-parameter", f"{path}.{name}", why)
+        return {}
+
+    def _called(self, id_: str | None, name: str | None) -> ToolCallPart:
+        """Return the call that a response is for; an unknown one if no call is open."""
+        if id_ is not None:
+            fitting = [call for call in self._open if call.id == id_]
+        else:
+            fitting = [call for call in self._open if call.name == name] or self._open[:1]
+        if fitting:
+            self._open.remove(fitting[0])
+            return fitting[0]
+        unknown = synthetic_call_id(None, len(self._messages), len(self._open))
+        return ToolCallPart(id_ or unknown, name or "tool")
+
+    # -- the model's
+
+    def _end_turn(self) -> None:
+        turn, self._turn = self._turn, []
+        if not turn:
+            return
+        self._open = []
+        for message in read_turn(turn, self._upstream, self._messages, self._notes):
+            self._messages.append(message)
+            self._open += message.tool_calls
+
+
+# -- what a function returned
+
+
+_RESULT: Final = "output"
+_FAILURE: Final = "error"
+_BARE: Final = "result"
+"""Where `google-genai` puts what a function returned."""
+
+
+def _is_mixed(response: NativeObject) -> bool:
+    """Return whether the object of a response has an `output` or `error`, and more."""
+    given = object_or_empty(response.get("response"))
+    return len(given) > 1 and not MEANINGFUL.isdisjoint(given)
+
+
+def result_content(response: object, *, native: bool) -> tuple[JsonValue, bool]:
+    """Return what a function returned, and whether it failed.
+
+    An object that is not exactly one `output` or `error` is the result itself. What only other
+    upstreams need to be told is not read for a *native* one, so that it goes up as it came.
+    """
+    if not isinstance(response, dict):
+        return ("" if response is None else response), False  # type: ignore[return-value]
+    if response.keys() == {_RESULT}:
+        return response[_RESULT], False
+    if response.keys() == {_FAILURE}:
+        return response[_FAILURE], True
+    if native:
+        return response, False
+    if response.keys() == {_BARE} and isinstance(response[_BARE], str):
+        return response[_BARE], False
+    return response, bool(response.get(_FAILURE)) and _RESULT not in response
+
+
+_PLACE: Final = "[file {}]"
+"""The mark of a file in the text of a result, as `protocols.gemini.parts` writes it."""
+
+
+def with_files(content: JsonValue, files: Sequence[ToolOutputPart]) -> tuple[ToolOutputPart, ...]:
+    """Return a result's text and *files* as parts, each file in the place that the text marks."""
+    text = text_or_json(content)
+    parts: list[ToolOutputPart] = []
+    rest: list[str] = []
+    left = list(files)
+    for line in text.split("\n") if text else ():
+        if left and line == _PLACE.format(len(files) - len(left) + 1):
+            parts += [*_text(rest), left.pop(0)]
+            rest = []
+        else:
+            rest.append(line)
+    return (*parts, *_text(rest), *left)
+
+
+def _text(lines: Sequence[str]) -> list[TextPart]:
+    return [TextPart("\n".join(lines))] if lines else []

@@ -1,0 +1,108 @@
+"""Lists of models and counts of tokens, in Google's form; and how streams are sent.
+
+Sources, read November 2026: https://ai.google.dev/api/models, https://ai.google.dev/api/tokens;
+for streams, which are a JSON array unless `alt=sse` asks for events, the transports of the SDKs,
+`google-genai` (`_api_client`) and `@google/genai`.
+
+    {"models": [{"name": "models/m", "displayName": "m", "inputTokenLimit": 1048576,
+                 "outputTokenLimit": 65536,
+                 "supportedGenerationMethods": ["generateContent", "countTokens"]}],
+     "nextPageToken": "50"}
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from llmcore.fronts.encoding import EVENT_STREAM, data_event, json_line
+from llmcore.fronts.errors import invalid
+from llmcore.fronts.front import ClientRequest, Event, ListedModel, StreamEncoding
+from llmcore.schema.json import JsonObject
+
+# -- models
+
+_PAGE: Final = 50
+_MAX_PAGE: Final = 1000
+_METHODS: Final = ("generateContent", "streamGenerateContent", "countTokens")
+
+
+def models(listed: Sequence[ListedModel], query: Mapping[str, str]) -> JsonObject:
+    """Return the page of the list that `pageSize` and `pageToken` ask for.
+
+    Raises FrontError for values that make no sense.
+    """
+    size = _number(query, "pageSize", "page_size") or _PAGE
+    start = _number(query, "pageToken", "page_token")
+    end = start + min(size, _MAX_PAGE)
+    more = {"nextPageToken": str(end)} if end < len(listed) else {}
+    return {"models": [model(one) for one in listed[start:end]], **more}
+
+
+def _number(query: Mapping[str, str], *names: str) -> int:
+    text = next((query[name] for name in names if query.get(name)), "0")
+    if not text.isdecimal() or len(text) > len(str(_MAX_PAGE)) * 2:
+        raise invalid(
+            f"{names[0]} is {text[:40]!r}, which is not a number that this list takes.", names[0]
+        )
+    return int(text)
+
+
+def model(listed: ListedModel) -> JsonObject:
+    """Return one model."""
+    limits = {
+        "inputTokenLimit": listed.max_input_tokens,
+        "outputTokenLimit": listed.max_output_tokens,
+    }
+    return {
+        "name": f"models/{listed.id}",
+        "baseModelId": listed.id,
+        "version": listed.id,
+        "displayName": listed.id,
+        "description": f"{listed.id} of {listed.owner}",
+        **{name: limit for name, limit in limits.items() if limit is not None},
+        "supportedGenerationMethods": list(_METHODS),
+    }
+
+
+def token_count(count: int) -> JsonObject:
+    """Return the answer to `countTokens`."""
+    return {"totalTokens": count}
+
+
+# -- streams
+
+
+def encoding(asked: ClientRequest) -> StreamEncoding:
+    """Return how a stream is sent: as events for `alt=sse`, else as one JSON array."""
+    if asked.query.get("alt", "").lower() == "sse":
+        return StreamEncoding(content_type=EVENT_STREAM, encode=_encode_event, heartbeat=_BLANK)
+    return StreamEncoding(
+        content_type="application/json; charset=utf-8",
+        encode=_array_encoder(),
+        heartbeat=_BLANK,
+        tail=b"]",
+    )
+
+
+_BLANK: Final = b"\n"
+"""The one thing that may stand between events: `google-genai` refuses comments."""
+
+
+def _encode_event(event: Event) -> bytes:
+    """Return a chunk as an event, and an error as a bare line.
+
+    `@google/genai` raises the error of a stream only where it comes as JSON without `data:`.
+    """
+    return json_line(event) + b"\n" if "error" in event else data_event(event)
+
+
+def _array_encoder() -> Callable[[Event], bytes]:
+    """Return what writes the elements of one array; an error ends it, as no tail follows one."""
+    before = b"["
+
+    def encode(event: Event) -> bytes:
+        nonlocal before
+        written = before + json_line(event) + (b"]" if "error" in event else b"")
+        before = b",\n"
+        return written
+
+    return encode

@@ -1,0 +1,332 @@
+"""A `generateContent` request, read: its model, its settings, and what its answer needs to know.
+
+Sources, read November 2026: https://ai.google.dev/api/generate-content (the path, the fields,
+GenerationConfig), https://ai.google.dev/api/tokens (`generateContentRequest`),
+https://ai.google.dev/gemini-api/docs/thinking.
+
+What our request has a field for goes there. The rest goes by its native name to a Gemini upstream,
+and is named in a Diagnostic for others, or refused where the answer would be another one.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final, TypeVar
+from urllib.parse import unquote
+
+from attrs import frozen
+
+from llmcore.fronts.errors import FrontError, invalid
+from llmcore.fronts.front import ClientRequest, ReadRequest, Upstream, Wanted
+from llmcore.fronts.gemini.content import camel_keys
+from llmcore.fronts.gemini.messages import read_contents, read_system
+from llmcore.fronts.gemini.tools import json_schema, read_tools
+from llmcore.fronts.reading import read as read_field
+from llmcore.fronts.reading import read_texts
+from llmcore.protocols.diagnostics import Notes
+from llmcore.protocols.gemini.names import (
+    GENERATION_FIELDS,
+    METADATA_KEY,
+    PROTOCOL_ID,
+    NativeObject,
+)
+from llmcore.protocols.native_json import str_or_none
+from llmcore.schema.diagnostics import Diagnostic
+from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.options import GenerationOptions, ReasoningOptions, ResponseFormat
+from llmcore.schema.request import LLMRequest
+from llmcore.schema.result import Failure, Result, Success
+
+_T = TypeVar("_T")
+
+# -- the path
+
+
+_TARGET: Final = re.compile(r"(?:^|/)(models|tunedModels|endpoints)/(?P<name>.+?)/*$")
+_METHODS: Final = ("generateContent", "streamGenerateContent", "countTokens")
+
+
+def wanted(asked: ClientRequest) -> Wanted:
+    """Return the model that the path names, and whether its method streams.
+
+    FrontError for a path that names no model, and for another method.
+    """
+    found = _TARGET.search(unquote(asked.path))
+    if found is None:
+        body = camel_keys(asked.body)
+        named = body.get("model") or camel_keys(body.get("generateContentRequest")).get("model")
+        return Wanted(model=_model_name(named), streaming=False)
+    target, name = found[1], found["name"]
+    model, colon, method = name.rpartition(":")
+    if not colon or "/" in method:
+        model, method = name, _METHODS[0]
+    if method not in _METHODS:
+        raise FrontError(
+            status=501,
+            message=f"The method {method[:80]!r} is not served here; there are "
+            f"{', '.join(_METHODS)}.",
+            code="unsupported_method",
+        )
+    tuned = "tunedModels/" if target == "tunedModels" else ""
+    return Wanted(model=_model_name(f"{tuned}{model}"), streaming=method == "streamGenerateContent")
+
+
+def _model_name(value: object) -> str:
+    name = str_or_none(value)
+    if name is None:
+        raise FrontError(
+            status=404,
+            message="The path names no model: it ends with models/{model}:generateContent.",
+            code="model_not_found",
+        )
+    return name.removeprefix("models/")
+
+
+# -- the context of the answer
+
+
+@frozen(kw_only=True)
+class GeminiContext:
+    """The parts of a request that its answer is written with."""
+
+    include_thoughts: bool = True
+    """Whether the client asks to see the thoughts."""
+    diagnostics: tuple[Diagnostic, ...] = ()
+    """Losses and changes in reading the request."""
+
+
+def no_request(_upstream: Upstream) -> GeminiContext:
+    """Return the context of an answer to no request in particular: thoughts are shown."""
+    return GeminiContext()
+
+
+# -- the body
+
+
+def read(
+    asked: ClientRequest, upstream: Upstream
+) -> Result[ReadRequest[GeminiContext], FrontError]:
+    """Return what *asked* is for *upstream*; a Failure for a request that makes no sense."""
+    notes = Notes()
+    try:
+        body = _unwrapped(camel_keys(asked.body))
+        streaming = asked.path != "" and wanted(asked).streaming
+        request = _request(body, upstream, notes)
+    except FrontError as error:
+        return Failure(error)
+    except InvalidRequestError as error:
+        return Failure(invalid(error.message))
+    except RecursionError:
+        return Failure(invalid("The request is nested too deeply."))
+    config = camel_keys(body.get("generationConfig"))
+    thinking = camel_keys(config.get("thinkingConfig"))
+    diagnostics = tuple(notes.entries)
+    context = GeminiContext(
+        include_thoughts=thinking.get("includeThoughts") is True, diagnostics=diagnostics
+    )
+    return Success(
+        ReadRequest(request=request, context=context, streaming=streaming, diagnostics=diagnostics)
+    )
+
+
+def _unwrapped(body: NativeObject) -> NativeObject:
+    """Return the request that *body* is, or that it asks to count the tokens of."""
+    inner = body.get("generateContentRequest")
+    return camel_keys(inner) if isinstance(inner, dict) else body
+
+
+def _request(body: NativeObject, upstream: Upstream, notes: Notes) -> LLMRequest:
+    native = upstream.protocol_id == PROTOCOL_ID
+    config = camel_keys(_field(body, "generationConfig", dict))
+    own = _native_fields(body, config, native=native, notes=notes)
+    offer = read_tools(body, upstream, notes)
+    own |= offer.native
+    labels = _labels(body, notes)
+    messages = read_contents(body, upstream, notes)
+    system = read_system(body.get("systemInstruction"), notes)
+    if not messages and not (native and own.get("cachedContent")):
+        raise invalid("contents is empty: there is nothing to answer.", "contents")
+    return LLMRequest(
+        model=upstream.model,
+        provider=upstream.provider,
+        messages=messages,
+        system=system,
+        tools=offer.tools,
+        tool_choice=offer.choice,
+        generation=_generation(config),
+        response_format=_format(config, native=native),
+        reasoning=_reasoning(config, native=native),
+        metadata=labels,
+        provider_options={METADATA_KEY: own} if own else {},
+    )
+
+
+def _field(body: Mapping[str, Any], name: str, kind: type[_T], path: str = "") -> _T | None:
+    """Return a field; numbers may come as text, and whole ones as `1.0`, as in proto JSON."""
+    value = body.get(name)
+    if kind in (int, float) and isinstance(value, str | float):
+        try:
+            number = float(value)
+        except ValueError:
+            number = None
+        if number is not None and (kind is float or number.is_integer()):
+            return kind(number)  # type: ignore[call-arg]
+    return read_field(body, name, kind, path)
+
+
+# -- settings
+
+
+_CONFIG: Final = "generationConfig."
+
+
+def _generation(config: NativeObject) -> GenerationOptions:
+    return GenerationOptions(
+        temperature=_field(config, "temperature", float, _CONFIG),
+        top_p=_field(config, "topP", float, _CONFIG),
+        top_k=_field(config, "topK", int, _CONFIG),
+        max_tokens=_field(config, "maxOutputTokens", int, _CONFIG),
+        stop=read_texts(config, "stopSequences", _CONFIG),
+        seed=_field(config, "seed", int, _CONFIG),
+        presence_penalty=_field(config, "presencePenalty", float, _CONFIG),
+        frequency_penalty=_field(config, "frequencyPenalty", float, _CONFIG),
+        logprobs=_field(config, "responseLogprobs", bool, _CONFIG),
+        top_logprobs=_field(config, "logprobs", int, _CONFIG),
+    )
+
+
+_JSON: Final = "application/json"
+_TEXT: Final = "text/plain"
+
+
+def _format(config: NativeObject, *, native: bool) -> ResponseFormat | None:
+    """Return the shape that the answer's text is to have; None for free text."""
+    kind = _field(config, "responseMimeType", str, _CONFIG)
+    if kind not in (None, "", _TEXT, _JSON):
+        if native:
+            return None  # it goes by its native name
+        raise invalid(
+            f"The upstream answers in text or JSON, not in {kind}.", f"{_CONFIG}responseMimeType"
+        )
+    schema = _field(config, "responseJsonSchema", dict, _CONFIG)
+    if schema is None:
+        openapi = _field(config, "responseSchema", dict, _CONFIG)
+        schema = None if openapi is None else json_schema(openapi)
+    if schema is not None:
+        return ResponseFormat.json_schema(schema)
+    return ResponseFormat.json() if kind == _JSON else None
+
+
+_AUTOMATIC: Final = -1
+_NO_LEVEL: Final = "THINKING_LEVEL_UNSPECIFIED"
+
+
+def _reasoning(config: NativeObject, *, native: bool) -> ReasoningOptions | None:
+    """Return how much the model is to think; None if the request does not say.
+
+    Budgets of 0 (the model does not think) and of -1 (it decides) are numbers to Gemini only.
+    """
+    wanted = camel_keys(_field(config, "thinkingConfig", dict, _CONFIG))
+    path = f"{_CONFIG}thinkingConfig."
+    level = _field(wanted, "thinkingLevel", str, path)
+    budget = _field(wanted, "thinkingBudget", int, path)
+    shown = _field(wanted, "includeThoughts", bool, path)
+    effort = None if level in (None, "", _NO_LEVEL) else str(level).lower()
+    if not native and budget is not None and budget <= 0:
+        effort = effort or (None if budget == _AUTOMATIC else "none")
+        budget = None
+    if effort is None and budget is None and shown is None:
+        return None
+    return ReasoningOptions(
+        effort=effort,
+        budget_tokens=budget,
+        summary=None if shown is None else "auto" if shown else "none",
+    )
+
+
+def _labels(body: NativeObject, notes: Notes) -> dict[str, str]:
+    labels = _field(body, "labels", dict) or {}
+    kept = {name: item for name, item in labels.items() if isinstance(item, str)}
+    for name in labels.keys() - kept.keys():
+        notes.dropped("unsupported-parameter", f"labels.{name[:100]}", "a label is a text")
+    return kept
+
+
+# -- native fields
+
+
+_UNDERSTOOD: Final = frozenset(
+    {"contents", "generationConfig", "labels", "model", "systemInstruction", "toolConfig", "tools"}
+)
+_OPTIONAL: Final = frozenset({"cachedContent", "safetySettings", "serviceTier", "store"})
+"""Fields that only Gemini has a word for."""
+_READ_SETTINGS: Final = frozenset(
+    {
+        "frequencyPenalty",
+        "logprobs",
+        "maxOutputTokens",
+        "presencePenalty",
+        "responseJsonSchema",
+        "responseLogprobs",
+        "responseMimeType",
+        "responseSchema",
+        "seed",
+        "stopSequences",
+        "temperature",
+        "thinkingConfig",
+        "topK",
+        "topP",
+    }
+)
+_SILENT: Final[Mapping[str, frozenset[object]]] = {
+    "candidateCount": frozenset({1}),
+    "serviceTier": frozenset({"standard", "SERVICE_TIER_UNSPECIFIED"}),
+    "store": frozenset({False}),
+}
+"""Values that say only what is so anyway."""
+_MAX_UNKNOWN: Final = 100
+
+
+def _native_fields(
+    body: NativeObject, config: NativeObject, *, native: bool, notes: Notes
+) -> dict[str, Any]:
+    """Return the fields for a Gemini upstream; for others, name what has no place there."""
+    own = {name: body[name] for name in body if name in _OPTIONAL}
+    settings = {name: item for name, item in config.items() if name not in _READ_SETTINGS}
+    _note_unknown(body.keys() - _UNDERSTOOD - _OPTIONAL, "", notes)
+    _note_unknown(settings.keys() - GENERATION_FIELDS, _CONFIG, notes)
+    own |= {name: item for name, item in settings.items() if name in GENERATION_FIELDS}
+    own = {name: item for name, item in own.items() if not _is_silent(name, item)}
+    kind = config.get("responseMimeType")
+    if native:
+        special = kind not in (None, "", _TEXT, _JSON)
+        return own | ({"responseMimeType": kind} if special else {})
+    for name, item in own.items():
+        if name in _REFUSED and not _is_text_only(item):
+            raise invalid(f"{_REFUSED[name]} Leave {name} out.", name)
+        place = name if name in _OPTIONAL else f"{_CONFIG}{name}"
+        notes.dropped("unsupported-parameter", place, f"the upstream takes no {name}")
+    return {}
+
+
+def _is_silent(name: str, value: Any) -> bool:
+    return isinstance(value, str | int) and value in _SILENT.get(name, frozenset())
+
+
+_REFUSED: Final[Mapping[str, str]] = {
+    "cachedContent": "Stored contexts are kept by Google, and the upstream is another service.",
+    "candidateCount": "The upstream gives one candidate.",
+    "responseModalities": "The upstream answers in text only.",
+}
+"""Fields without which the answer would be another one."""
+
+
+def _is_text_only(value: object) -> bool:
+    return isinstance(value, list) and {str(one).upper() for one in value} <= {"TEXT"}
+
+
+def _note_unknown(names: set[str], path: str, notes: Notes) -> None:
+    known = sorted(names)
+    for name in known[:_MAX_UNKNOWN]:
+        notes.dropped("unknown-parameter", f"{path}{name[:100]}", "the API has no such field")
+    if more := known[_MAX_UNKNOWN:]:
+        notes.dropped("unknown-parameter", path, f"{len(more)} more fields that are not known")

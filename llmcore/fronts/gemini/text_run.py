@@ -1,0 +1,68 @@
+"""Texts in a row: what a client sees of them, and sends back as one.
+
+{"text": "Hel"}  {"text": "lo"}  {"text": "Why?", "thought": true}  {"text": "."}
+-> a text "Hello" and a text ".", or, from a client that keeps no thoughts, "Hello."
+"""
+
+from collections.abc import Sequence
+
+from llmcore.fronts.opaque_state import ShownPart
+from llmcore.protocols.gemini.names import NativeObject
+from llmcore.schema.content import ContentPart, TextPart
+
+
+class TextRun:
+    """Texts that a client's echo joins into one, with what it does not see between them."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+        """Pieces of the text that is open."""
+        self._parts: list[tuple[ContentPart, str]] = []
+
+    def end_text(self, part: ContentPart | None) -> str:
+        """Add the text that was said, which is *part*, and return it."""
+        text = "".join(self.said)
+        self.said = []
+        if part is not None:
+            self._parts.append((part, text))
+        return text
+
+    def hide(self, part: ContentPart) -> None:
+        """Add a part that the client does not see."""
+        self._parts.append((part, ""))
+
+    def take(self) -> list[ShownPart]:
+        """Return the parts so far, and begin anew."""
+        parts, self._parts = self._parts, []
+        seen = [number for number, (_, text) in enumerate(parts) if text]
+        first, last = (seen[0], seen[-1] + 1) if seen else (len(parts), len(parts))
+        middle = parts[first:last]
+        text = TextPart("".join(text for _, text in middle))
+        run = [ShownPart(parts=tuple(part for part, _ in middle), as_read_by_client=text)]
+        return [*_hidden(parts[:first]), *(run if middle else ()), *_hidden(parts[last:])]
+
+
+def _hidden(parts: Sequence[tuple[ContentPart, str]]) -> list[ShownPart]:
+    return [ShownPart(parts=(part,)) for part, _ in parts]
+
+
+def joined_texts(parts: Sequence[NativeObject]) -> list[NativeObject]:
+    """Return *parts* with plain texts in a row joined, and thoughts in a row."""
+    whole: list[NativeObject] = []
+    pieces: list[str] = []
+    for part in parts:
+        thought = part.get("thought")
+        plain = isinstance(part.get("text"), str) and part.keys() <= {"text", "thought"}
+        if plain and pieces and whole[-1].get("thought") == thought:
+            pieces.append(part["text"])
+            continue
+        _close(whole, pieces)
+        pieces = [part["text"]] if plain else []
+        whole.append(dict(part))
+    _close(whole, pieces)
+    return whole
+
+
+def _close(whole: list[NativeObject], pieces: list[str]) -> None:
+    if pieces:
+        whole[-1]["text"] = "".join(pieces)

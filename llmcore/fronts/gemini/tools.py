@@ -1,0 +1,283 @@
+"""Tools, and the choice among them, read.
+
+Sources, read November 2026: https://ai.google.dev/api/caching#Tool, .../caching#ToolConfig,
+.../caching#Schema (types in upper case, `nullable`, 64-bit integers as text), and
+https://ai.google.dev/gemini-api/docs/tools.
+
+    {"functionDeclarations": [{"name": "f", "description": "...",
+                               "parameters": {"type": "OBJECT", "properties": {...}}}]}
+    {"googleSearch": {}}
+    {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["f"]}}
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from attrs import evolve, field, frozen
+
+from llmcore.fronts.errors import invalid
+from llmcore.fronts.front import Upstream
+from llmcore.fronts.gemini.content import camel_keys
+from llmcore.fronts.openai_responses.native_tools import HOSTED_AS_FUNCTIONS
+from llmcore.protocols.diagnostics import Notes
+from llmcore.protocols.gemini.names import METADATA_KEY, MODES, PROTOCOL_ID, NativeObject
+from llmcore.protocols.native_json import str_or_none
+from llmcore.protocols.registry import protocol_by_id
+from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.json import JsonObject
+from llmcore.schema.tools import (
+    HostedTool,
+    HostedToolKind,
+    ToolChoice,
+    ToolDefinition,
+    ToolSpec,
+)
+
+# -- the offer
+
+
+@frozen(kw_only=True)
+class OfferedTools:
+    """The tools of a request, and the choice among them."""
+
+    tools: tuple[ToolSpec, ...] = ()
+    choice: ToolChoice | None = None
+    native: JsonObject = field(factory=dict)
+    """Fields for a Gemini upstream that ours have no place for."""
+
+
+def read_tools(body: NativeObject, upstream: Upstream, notes: Notes) -> OfferedTools:
+    """Return the tools of a request, and the choice among them.
+
+    FrontError for a tool that makes no sense, and for one that the policy refuses.
+    """
+    config = camel_keys(body.get("toolConfig"))
+    collector = _ToolCollector(upstream, config, notes)
+    given = body.get("tools")
+    for index, tool in enumerate(given if isinstance(given, list) else [given] if given else []):
+        collector.add(tool, f"tools[{index}]")
+    offer = OfferedTools(tools=tuple(collector.tools))
+    if len(offer.tools) > upstream.policy.max_tools:
+        raise invalid(f"At most {upstream.policy.max_tools} tools are taken.", "tools")
+    return _with_choice(offer, config, native=upstream.protocol_id == PROTOCOL_ID, notes=notes)
+
+
+class _ToolCollector:
+    """Reads the tools of one request."""
+
+    def __init__(self, upstream: Upstream, config: NativeObject, notes: Notes) -> None:
+        self._protocol_id = upstream.protocol_id
+        self._native = upstream.protocol_id == PROTOCOL_ID
+        self._policy = upstream.policy.hosted_tools
+        self._config = config
+        self._notes = notes
+        self.tools: list[ToolSpec] = []
+
+    def add(self, tool: object, path: str) -> None:
+        """Add what one entry of `tools` offers: functions, and tools that Google runs."""
+        if not isinstance(tool, dict):
+            raise invalid(f"{path} must be an object.", path)
+        for name, value in camel_keys(tool).items():
+            if name == "functionDeclarations":
+                declared = value if isinstance(value, list) else [value]
+                for index, one in enumerate(declared):
+                    self.tools.append(self._function(one, f"{path}.{name}[{index}]"))
+            elif value is not False:
+                self._add_hosted(name, value, f"{path}.{name}")
+
+    def _function(self, declared: object, path: str) -> ToolDefinition:
+        given = camel_keys(declared)
+        for name in ("behavior", "response", "responseJsonSchema"):
+            if name in given:
+                why = f"a function of the upstream has no {name}"
+                self._notes.dropped("unsupported-parameter", f"{path}.{name}", why)
+        schema = given.get("parametersJsonSchema")
+        if schema is None:
+            schema = json_schema(given.get("parameters"))
+        try:
+            return ToolDefinition(
+                str_or_none(given.get("name")) or "",
+                str_or_none(given.get("description")) or "",
+                _rooted(schema),
+            )
+        except InvalidRequestError as error:
+            raise invalid(f"{path}: {error.message}", path) from error
+
+    # -- tools that the provider runs
+
+    def _add_hosted(self, name: str, value: object, path: str) -> None:
+        kind = _KINDS.get(name, "raw")
+        if self._policy == "drop":
+            self._notes.dropped("hosted-tool-dropped", path, f"the gateway leaves out {name}")
+        elif self._policy == "function" and kind in HOSTED_AS_FUNCTIONS:
+            function = HOSTED_AS_FUNCTIONS[kind]
+            self.tools.append(
+                ToolDefinition(function.name, function.description, function.parameters)
+            )
+            why = f"{function.name} is the client's to run"
+            self._notes.changed("hosted-tool-as-function", path, why)
+        elif self._native:
+            self.tools.append(self._own(kind, name, value))
+        elif self._protocol_id and kind in protocol_by_id(self._protocol_id).hosted_kinds:
+            self.tools.append(self._foreign(kind, camel_keys(value), path))
+        elif self._policy == "error":
+            raise invalid(
+                f"The upstream has no {name} tool. Leave it out, or offer a function instead.",
+                path,
+                "unsupported_tool",
+            )
+        else:
+            self._notes.dropped("hosted-tool-dropped", path, f"the upstream has no {name} tool")
+
+    def _own(self, kind: HostedToolKind, name: str, value: object) -> HostedTool:
+        """Return a tool for a Gemini upstream, which knows all options."""
+        read = _OPTIONS.get(kind)
+        if read is None:
+            return HostedTool.raw(METADATA_KEY, {name: value})  # type: ignore[dict-item]
+        options = read(camel_keys(value))
+        place = camel_keys(self._config.get("retrievalConfig")).get("latLng")
+        if kind in _PLACED and isinstance(place, dict):
+            options = {**options, "user_location": place}
+        return HostedTool(kind=kind, options=options)
+
+    def _foreign(self, kind: HostedToolKind, value: NativeObject, path: str) -> HostedTool:
+        """Return a tool for another upstream: only what they share is kept."""
+        blocked = value.pop("excludeDomains", None) if kind == "web_search" else None
+        for name in value:
+            why = f"the upstream's tool has no {name}"
+            self._notes.dropped("unsupported-parameter", f"{path}.{name}", why)
+        return HostedTool(kind=kind, options={"blocked_domains": blocked} if blocked else {})
+
+
+_KINDS: Final[Mapping[str, HostedToolKind]] = {
+    "googleSearch": "web_search",
+    "googleSearchRetrieval": "web_search",
+    "urlContext": "web_fetch",
+    "fileSearch": "file_search",
+    "codeExecution": "code_execution",
+    "computerUse": "computer_use",
+    "googleMaps": "maps",
+}
+"""Kinds of Google's tools. Any other is `raw`, which goes to Gemini upstreams as it is."""
+
+
+def _renamed(**names: str) -> Callable[[NativeObject], NativeObject]:
+    """Return a function that gives options our names: those of other providers' tools."""
+    return lambda given: {names.get(name, name): item for name, item in given.items()}
+
+
+_OPTIONS: Final[Mapping[HostedToolKind, Callable[[NativeObject], NativeObject]]] = {
+    "web_search": _renamed(excludeDomains="blocked_domains"),
+    "web_fetch": _renamed(),
+    "file_search": _renamed(fileSearchStoreNames="vector_store_ids", topK="max_results"),
+    "code_execution": _renamed(),
+    "computer_use": _renamed(),
+    "maps": _renamed(),
+}
+_PLACED: Final = ("web_search", "maps")
+
+
+# -- schemas
+
+
+def json_schema(schema: object) -> NativeObject:
+    """Return a `Schema` of the API, a subset of OpenAPI 3.0, as JSON Schema.
+
+    Types come in upper case, and 64-bit integers as text. `nullable` stands: all protocols read it.
+    """
+    given = camel_keys(schema)
+    found: NativeObject = {}
+    for name, value in given.items():
+        if name == "type" and isinstance(value, str):
+            if value != "TYPE_UNSPECIFIED":
+                found[name] = value.lower()
+        elif name in _NAMED and isinstance(value, dict):
+            found[name] = {key: json_schema(item) for key, item in value.items()}
+        elif name in _MANY and isinstance(value, list):
+            found[name] = [json_schema(item) for item in value]
+        elif name in _ONE and isinstance(value, dict):
+            found[name] = json_schema(value)
+        elif name in _COUNTS and isinstance(value, str) and value.isdecimal():
+            found[name] = int(value)
+        else:
+            found[_KEYWORDS.get(name, name)] = value
+    return found
+
+
+_NAMED: Final = frozenset({"properties", "defs", "$defs"})
+_MANY: Final = frozenset({"anyOf", "prefixItems"})
+_ONE: Final = frozenset({"items", "additionalProperties"})
+_COUNTS: Final = frozenset(
+    {"maxItems", "maxLength", "maxProperties", "minItems", "minLength", "minProperties"}
+)
+_KEYWORDS: Final = {"ref": "$ref", "defs": "$defs"}
+
+
+def _rooted(schema: object) -> JsonObject | None:
+    """Return a schema whose root is an object; one without a type means that."""
+    if schema is None or schema == {}:
+        return None
+    if not isinstance(schema, dict):
+        raise InvalidRequestError("the parameters must be a JSON Schema object")
+    return schema if {"type", "$ref"} & schema.keys() else {"type": "object", **schema}
+
+
+# -- the choice
+
+
+def _with_choice(
+    offer: OfferedTools, config: NativeObject, *, native: bool, notes: Notes
+) -> OfferedTools:
+    """Return *offer* with what `toolConfig` says of it."""
+    calling = camel_keys(config.get("functionCallingConfig"))
+    mode = str(calling.get("mode") or "AUTO").upper()
+    names = calling.get("allowedFunctionNames")
+    allowed = [str(name) for name in names] if isinstance(names, list) else []
+    has_mode = calling.get("mode") is not None and mode != "MODE_UNSPECIFIED"
+    if mode == "VALIDATED" and native:
+        offer = evolve(offer, tools=tuple(map(_strict, offer.tools)))
+        has_mode = False
+    if mode == "ANY" and len(allowed) == 1:
+        return evolve(offer, choice=ToolChoice.named(allowed[0]))
+    if allowed and mode != "NONE":
+        offer = _only(offer, mode, allowed, native=native, notes=notes)
+    kind = MODES.get(mode, "auto")
+    if not has_mode or not offer.tools:
+        return offer
+    if kind == "required" and not any(isinstance(tool, ToolDefinition) for tool in offer.tools):
+        return _of_no_function(offer, calling, native=native, notes=notes)
+    return evolve(offer, choice=ToolChoice(kind))  # type: ignore[arg-type]
+
+
+def _of_no_function(
+    offer: OfferedTools, calling: NativeObject, *, native: bool, notes: Notes
+) -> OfferedTools:
+    """Return *offer* without a choice that no function of it can fulfil: Google ignores it."""
+    if native:
+        return evolve(offer, native={"toolConfig": {"functionCallingConfig": calling}})
+    why = "no function is offered, and the provider calls its own tools as it sees fit"
+    notes.dropped("unsupported-parameter", "toolConfig.functionCallingConfig.mode", why)
+    return offer
+
+
+def _strict(tool: ToolSpec) -> ToolSpec:
+    return evolve(tool, strict=True) if isinstance(tool, ToolDefinition) else tool
+
+
+def _only(
+    offer: OfferedTools, mode: str, allowed: list[str], *, native: bool, notes: Notes
+) -> OfferedTools:
+    """Return *offer* with no functions but those that are allowed.
+
+    For a Gemini upstream all stay, so that the prefix of the prompt is the same, and the names go
+    with the choice.
+    """
+    if native:
+        calling = {"functionCallingConfig": {"mode": mode, "allowedFunctionNames": allowed}}
+        return evolve(offer, native={"toolConfig": calling})
+    kept = [
+        tool for tool in offer.tools if not isinstance(tool, ToolDefinition) or tool.name in allowed
+    ]
+    why = "only the allowed functions are offered: the upstream cannot allow some of them"
+    notes.changed("tools-narrowed", "toolConfig.functionCallingConfig.allowedFunctionNames", why)
+    return evolve(offer, tools=tuple(kept))

@@ -1,0 +1,234 @@
+"""Turns of the model, as a client sends them back, read as the answers they were.
+
+A turn that holds sealed state (`carrier`) becomes the answer that the state describes. Any other
+began elsewhere: for a Gemini upstream it is read as the protocol reads an answer, signatures
+included; for others it loses what only Gemini can read.
+
+    {"role": "model", "parts": [{"text": "Read", "thought": true},
+                                {"functionCall": {"id": "c1", "name": "f", "args": {}},
+                                 "thoughtSignature": "b2IxLkFCQ0Q="}]}
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any, Final, TypeAlias
+
+from attrs import evolve
+
+from llmcore.folds.response import collect
+from llmcore.folds.segments import complete_segments
+from llmcore.fronts.errors import invalid
+from llmcore.fronts.front import Upstream
+from llmcore.fronts.gemini.carrier import is_signature, sealed_in
+from llmcore.fronts.gemini.content import camel_keys, is_media, read_media, read_part
+from llmcore.fronts.opaque_state import AnswerReader
+from llmcore.protocols.diagnostics import Notes
+from llmcore.protocols.gemini import protocol
+from llmcore.protocols.gemini.names import PROTOCOL_ID, NativeObject
+from llmcore.protocols.native_json import object_or_empty, str_or_none
+from llmcore.protocols.tools import synthetic_call_id
+from llmcore.schema.content import ContentPart, ReasoningPart, TextPart, ToolCallPart
+from llmcore.schema.messages import Message, Origin
+from llmcore.schema.request import LLMRequest
+from llmcore.schema.result import Failure
+
+PlacedPart: TypeAlias = tuple[NativeObject, str]
+"""A native part, its fields in camelCase, and its path in the request."""
+
+
+def read_turn(
+    turn: Sequence[PlacedPart], upstream: Upstream, before: Sequence[Message], notes: Notes
+) -> list[Message]:
+    """Return the answers that *turn* is, which follows the messages *before*.
+
+    Each call has an id. FrontError for a part that cannot be understood.
+    """
+    sealed = any(sealed_in(part.get("thoughtSignature")) is not None for part, _ in turn)
+    if not sealed and upstream.protocol_id == PROTOCOL_ID:
+        messages = _native_turn(turn, upstream, before)
+    else:
+        messages = _TurnReader(upstream, sealed=sealed, notes=notes).read(turn)
+    return [_with_ids(message, len(before) + index) for index, message in enumerate(messages)]
+
+
+def _with_ids(message: Message, turn: int) -> Message:
+    """Return *message* with an id for each call that came without one."""
+    parts = [
+        evolve(part, id=synthetic_call_id(None, turn, index))
+        if isinstance(part, ToolCallPart) and not part.id
+        else part
+        for index, part in enumerate(message.content)
+    ]
+    return evolve(message, content=tuple(parts))
+
+
+# -- turns of Gemini's own
+
+
+def _native_turn(
+    turn: Sequence[PlacedPart], upstream: Upstream, before: Sequence[Message]
+) -> list[Message]:
+    """Return *turn* as the protocol reads an answer of these parts."""
+    parts = [_without_word(_native_part(part, path)) for part, path in turn]
+    candidate: NativeObject = {
+        "content": {"parts": [part for part in parts if part]},
+        "finishReason": "STOP",
+    }
+    request = LLMRequest(model=upstream.model, provider=upstream.provider, messages=tuple(before))
+    events = protocol.whole({"candidates": [candidate]}, request)
+    match collect(complete_segments(events)):
+        case Failure(error):
+            raise invalid(f"{turn[0][1]}: {error.message}", turn[0][1])
+        case answered:
+            content = _unjoined(answered.unwrap().message.content, turn)
+    return [Message.assistant(content)] if content else []
+
+
+def _unjoined(parts: Sequence[ContentPart], turn: Sequence[PlacedPart]) -> list[ContentPart]:
+    """Return *parts* with the plain texts of each content apart, as the client sends them.
+
+    Texts in a row of several contents are one: the chunks of a stream that it was sent.
+    """
+    texts = _plain_texts(turn)
+    found: list[ContentPart] = []
+    for part in parts:
+        if not isinstance(part, TextPart) or part.provider_metadata:
+            found.append(part)
+            continue
+        length = 0
+        while length < len(part.text) and texts:
+            text = texts.popleft()
+            length += len(text)
+            found.append(TextPart(text))
+    return found
+
+
+def _plain_texts(turn: Sequence[PlacedPart]) -> deque[str]:
+    texts: deque[str] = deque()
+    content = ""
+    for part, path in turn:
+        before, content = content, path.partition(".")[0]
+        text = part.get("text")
+        if not text or not isinstance(text, str) or part.keys() != {"text"}:
+            content = ""
+        elif before and before != content:
+            texts.append(texts.pop() + text)
+        else:
+            texts.append(text)
+    return texts
+
+
+_OBJECTS: Final = (
+    "codeExecutionResult",
+    "executableCode",
+    "fileData",
+    "functionCall",
+    "inlineData",
+    "toolCall",
+    "toolResponse",
+)
+
+
+def _native_part(part: NativeObject, path: str) -> NativeObject:
+    """Return *part* with the fields of its content in camelCase; media as requests have it."""
+    if is_media(part):
+        read_media(part, path, native=True)
+    inner = {name: camel_keys(part[name]) for name in _OBJECTS if isinstance(part.get(name), dict)}
+    return {**part, **inner}
+
+
+def _without_word(part: NativeObject) -> NativeObject:
+    """Return *part* without a signature that is only a word to skip the check."""
+    if is_signature(part.get("thoughtSignature")):
+        return part
+    return {name: item for name, item in part.items() if name != "thoughtSignature"}
+
+
+# -- turns of others, and for others
+
+
+class _TurnReader:
+    """Reads the parts of one turn: those up to a sealed state are what it speaks of."""
+
+    def __init__(self, upstream: Upstream, *, sealed: bool, notes: Notes) -> None:
+        self._native = upstream.protocol_id == PROTOCOL_ID
+        self._sealed = sealed
+        self._notes = notes
+        self._answers = AnswerReader(upstream.sealer, notes)
+        self._group: list[ContentPart] = []
+        self._foreign = ""
+        """The path of the first signature that only Gemini can read."""
+
+    def read(self, turn: Sequence[PlacedPart]) -> list[Message]:
+        """Return the answers of *turn*."""
+        for part, path in turn:
+            signature = part.get("thoughtSignature")
+            state = sealed_in(signature)
+            if state is None and is_signature(signature):
+                self._foreign = self._foreign or f"{path}.thoughtSignature"
+            self._group += self._read(part, path)
+            if state is not None:
+                self._end_group(state, f"{path}.thoughtSignature")
+        for one in _joined(self._group, (TextPart, ReasoningPart)):
+            self._answers.add(one)
+        if self._foreign:
+            why = "only the model that made it can read it, and the upstream is another"
+            self._notes.dropped("opaque-data-dropped", self._foreign, why)
+        return [_message(origin, parts) for origin, parts in self._answers.take()]
+
+    def _end_group(self, state: str, path: str) -> None:
+        """Read *state*, which holds all of the group that the client need not send back."""
+        group, self._group = self._group, []
+        shown = [part for part in group if not isinstance(part, ReasoningPart)]
+        for one in _joined(shown, (TextPart,)):
+            self._answers.add(one)
+        self._answers.add_state(state, path)
+
+    def _read(self, part: NativeObject, path: str) -> list[ContentPart]:
+        if isinstance(part.get("text"), str):
+            text = part["text"]
+            kind = ReasoningPart if part.get("thought") is True else TextPart
+            return [kind(text)] if text else []
+        if "functionCall" in part:
+            return [_call(camel_keys(part["functionCall"]), path)]
+        if is_media(part):
+            return [read_media(part, path, native=False)]
+        if "executableCode" in part or "codeExecutionResult" in part:
+            return self._code(part, path)
+        if self._sealed:
+            return []  # a tool's part that an upstream of Gemini's made: the state holds it
+        return read_part(part, path, native=False, notes=self._notes)
+
+    def _code(self, part: NativeObject, path: str) -> list[ContentPart]:
+        """Return code that the provider ran, or what it printed, as text; the state holds more."""
+        if self._sealed:
+            return []
+        why = "code that Gemini ran, and what it printed, are text to other models"
+        self._notes.changed("hosted-tool-as-text", path, why)
+        code = camel_keys(part.get("executableCode")).get("code")
+        printed = camel_keys(part.get("codeExecutionResult")).get("output")
+        return [TextPart(f"```\n{text}\n```") for text in (code, printed) if str_or_none(text)]
+
+
+def _call(call: NativeObject, path: str) -> ToolCallPart:
+    name = str_or_none(call.get("name"))
+    if name is None:
+        raise invalid(f"{path}: a function call has a name.", f"{path}.functionCall.name")
+    return ToolCallPart(str_or_none(call.get("id")) or "", name, object_or_empty(call.get("args")))
+
+
+def _joined(parts: Sequence[ContentPart], kinds: tuple[type, ...]) -> list[ContentPart]:
+    """Return *parts*, those in a row of one of *kinds* as one: streams cut them anywhere."""
+    whole: list[ContentPart] = []
+    for kind, run in groupby(parts, key=type):
+        row = list(run)
+        if kind in kinds:
+            whole.append(kind("".join(part.text for part in row)))  # type: ignore[union-attr]
+        else:
+            whole += row
+    return whole
+
+
+def _message(origin: Origin | None, parts: Sequence[Any]) -> Message:
+    return Message.assistant(tuple(parts), origin=origin)
