@@ -3,6 +3,7 @@
 In reading order:
 
 - `script`: a transport that answers from a script, without a file
+- `fake_model`: a model that gives the answers of a test; `network`: a guard against real ones
 - `cassette`: recorded exchanges as values; `cassette_file` is their JSON, `bodies` how a body
   stands in it, `recorded_headers` what of a request may
 - `recorder` makes cassettes (of WebSockets by `socket_recorder`), `secret_scan` keeps credentials
@@ -30,8 +31,10 @@ __getattr__, __dir__, __all__ = lazy_names(
             "RecordedRequest RecordedResponse SocketMessage WebSocketInteraction"
         ),
         "llmcore.testing.cassette_file": "load save",
+        "llmcore.testing.fake_model": "Delay FakeModel call",
         "llmcore.testing.fixture": "CassetteFixture",
         "llmcore.testing.fronts": "read_as_front write_as_front",
+        "llmcore.testing.network": "NetworkForbiddenError forbid_network",
         "llmcore.testing.player": "CassetteMismatchError Player",
         "llmcore.testing.prefix": "PrefixChangedError assert_prefix_stable",
         "llmcore.testing.recorded": "decode_recorded recorded_events",

@@ -14,9 +14,14 @@ from llmcore.testing.cassette import SocketMessage as SocketMessage
 from llmcore.testing.cassette import WebSocketInteraction as WebSocketInteraction
 from llmcore.testing.cassette_file import load as load
 from llmcore.testing.cassette_file import save as save
+from llmcore.testing.fake_model import Delay as Delay
+from llmcore.testing.fake_model import FakeModel as FakeModel
+from llmcore.testing.fake_model import call as call
 from llmcore.testing.fixture import CassetteFixture as CassetteFixture
 from llmcore.testing.fronts import read_as_front as read_as_front
 from llmcore.testing.fronts import write_as_front as write_as_front
+from llmcore.testing.network import NetworkForbiddenError as NetworkForbiddenError
+from llmcore.testing.network import forbid_network as forbid_network
 from llmcore.testing.player import CassetteMismatchError as CassetteMismatchError
 from llmcore.testing.player import Player as Player
 from llmcore.testing.prefix import PrefixChangedError as PrefixChangedError
@@ -36,8 +41,11 @@ __all__ = [
     "CassetteFixture",
     "CassetteMismatchError",
     "Chunk",
+    "Delay",
+    "FakeModel",
     "Interaction",
     "Metadata",
+    "NetworkForbiddenError",
     "NoResponse",
     "Player",
     "PrefixChangedError",
@@ -51,7 +59,9 @@ __all__ = [
     "SocketMessage",
     "WebSocketInteraction",
     "assert_prefix_stable",
+    "call",
     "decode_recorded",
+    "forbid_network",
     "load",
     "read_as_front",
     "recorded_events",

@@ -1,0 +1,223 @@
+"""A model that gives the answers of a test, event by event, without a network."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeAlias, Union
+
+import anyio
+from attrs import evolve, frozen
+
+from llmcore.client.client import Client
+from llmcore.client.event_stream import EventStream
+from llmcore.client.middleware.chain import Next
+from llmcore.folds.grammar import has_content
+from llmcore.folds.response import Accumulator
+from llmcore.folds.segments import complete_segments
+from llmcore.schema import json
+from llmcore.schema.content import ReasoningPart, RefusalPart, TextPart, ToolCallPart
+from llmcore.schema.errors import LLMError
+from llmcore.schema.events import (
+    ErrorEvent,
+    Finish,
+    FinishReason,
+    LLMEvent,
+    ReasoningDelta,
+    ReasoningEnd,
+    ReasoningStart,
+    StepFinish,
+    StepStart,
+    StreamStart,
+    TextDelta,
+    TextEnd,
+    TextStart,
+    ToolInputDelta,
+    ToolInputEnd,
+    ToolInputStart,
+)
+from llmcore.schema.json import JsonValue
+from llmcore.schema.model import Model
+from llmcore.schema.request import LLMRequest
+from llmcore.schema.usage import Usage
+from llmcore.testing.script import ScriptEndedError
+
+PROVIDER = "fake"
+
+
+@frozen
+class Delay:
+    """A pause before what follows it in an answer, in seconds."""
+
+    seconds: float
+
+
+def call(
+    name: str, arguments: Mapping[str, JsonValue] | None = None, *, call_id: str = ""
+) -> ToolCallPart:
+    """Return a tool call as a part of an answer; without a *call_id*, the answer numbers it."""
+    return ToolCallPart(call_id, name, dict(arguments or {}))
+
+
+Piece: TypeAlias = Union[
+    str, TextPart, ReasoningPart, RefusalPart, ToolCallPart, Delay, LLMError, LLMEvent
+]
+"""Text, another part, a pause, the error that ends the answer, or an event of your own."""
+
+Answer: TypeAlias = Union[Piece, Sequence[Piece]]
+
+
+class FakeModel:
+    """A middleware that answers every request in place of a provider.
+
+        fake = FakeModel([call("get_weather", {"city": "Oslo"})], "It is sunny.")
+        result = await generate(fake.model, "Weather?", tools=[get_weather], client=fake.client)
+
+    Each request takes the next answer: a text, a part (`ReasoningPart`, `ToolCallPart`, ...), a
+    `Delay`, an LLMError, an event, or a list of these. Texts are streamed word by word. An answer
+    that has a call finishes with `tool_calls`, any other with `stop`. Raises ScriptEndedError, a
+    failure of the test, for a request without an answer.
+    """
+
+    def __init__(self, *answers: Answer) -> None:
+        self._answers = list(answers)
+        self.requests: list[LLMRequest] = []
+        """The requests that were made, in order."""
+        self.model = Model("fake-model", PROVIDER)
+        self.client = Client(middleware=[self])
+        """A client whose every call is answered here."""
+
+    @property
+    def prompts(self) -> list[str]:
+        """The text of the last message of each request."""
+        return [request.messages[-1].text for request in self.requests]
+
+    def __call__(self, request: LLMRequest, next: Next) -> EventStream:
+        """Return the next answer."""
+        self.requests.append(request)
+        if len(self.requests) > len(self._answers):
+            raise ScriptEndedError(
+                f"request {len(self.requests)} has no answer: the fake model has "
+                f"{len(self._answers)}"
+            )
+        answer = self._answers[len(self.requests) - 1]
+        pieces = [answer] if isinstance(answer, str) or not isinstance(answer, Sequence) else answer
+        return EventStream(_Playing(list(_events(pieces, request))))
+
+    def assert_all_given(self) -> None:
+        """Raise ScriptEndedError if an answer was not asked for."""
+        left = len(self._answers) - len(self.requests)
+        if left > 0:
+            raise ScriptEndedError(f"{left} answers of the fake model were not asked for")
+
+
+class _Playing:
+    """Events of an answer, with pauses between them."""
+
+    def __init__(self, items: list[LLMEvent | Delay]) -> None:
+        self._items = items
+
+    async def next_batch(self) -> Sequence[LLMEvent]:
+        """Return the events up to the next pause; empty at the end."""
+        while self._items and isinstance(self._items[0], Delay):
+            await anyio.sleep(self._items[0].seconds)
+            del self._items[0]
+        until = next(
+            (place for place, item in enumerate(self._items) if isinstance(item, Delay)),
+            len(self._items),
+        )
+        batch = [item for item in self._items[:until] if not isinstance(item, Delay)]
+        del self._items[:until]
+        return batch
+
+    async def aclose(self) -> None:
+        """Forget the events that are left."""
+        self._items = []
+
+
+def _events(pieces: Sequence[Piece], request: LLMRequest) -> Iterator[LLMEvent | Delay]:
+    """Yield a whole answer; pauses stand where they were among its pieces."""
+    model = request.model_id
+    bare: list[LLMEvent] = [StreamStart(provider=PROVIDER, model=model), StepStart()]
+    pauses: list[tuple[int, Delay]] = []
+    ended = False
+    for number, piece in enumerate(pieces):
+        if isinstance(piece, Delay):
+            pauses.append((len(complete_segments(bare)), piece))
+            continue
+        bare += (
+            [ErrorEvent(_with_partial(piece, bare))]
+            if isinstance(piece, LLMError)
+            else _piece_events(piece, str(number))
+        )
+        ended = isinstance(bare[-1], Finish | ErrorEvent)
+        if ended:
+            break
+    if not ended:
+        calls = any(isinstance(piece, ToolCallPart) for piece in pieces)
+        reason = FinishReason("tool_calls" if calls else "stop")
+        usage = Usage()
+        bare += [
+            StepFinish(finish_reason=reason, usage=usage),
+            Finish(finish_reason=reason, usage=usage),
+        ]
+    whole: list[LLMEvent | Delay] = [*complete_segments(bare)]
+    for place, pause in reversed(pauses):
+        whole.insert(place, pause)
+    yield from whole
+
+
+def _with_partial(error: LLMError, before: Sequence[LLMEvent]) -> LLMError:
+    """Return *error* with the response that the events before it make."""
+    if not has_content(before):
+        return error
+    accumulator = Accumulator()
+    for event in complete_segments(before):
+        accumulator.process(event)
+    return evolve(error, partial=accumulator.partial)
+
+
+def _piece_events(piece: Piece, key: str) -> list[LLMEvent]:
+    """Return the events of one piece, as a protocol emits them; none of a pause or an error."""
+    match piece:
+        case str():
+            return _piece_events(TextPart(piece), key)
+        case TextPart():
+            end = TextEnd(key, citations=piece.citations, provider_metadata=piece.provider_metadata)
+            return [TextStart(key), *_text_deltas(piece.text, key), end]
+        case RefusalPart():
+            start, end = TextStart(key, refusal=True), TextEnd(key, refusal=True)
+            return [start, *_text_deltas(piece.text, key), end]
+        case ReasoningPart():
+            ended = ReasoningEnd(
+                key,
+                signature=piece.signature,
+                encrypted=piece.encrypted,
+                provider_metadata=piece.provider_metadata,
+            )
+            words = [ReasoningDelta(key, word) for word in _words(piece.text)]
+            return [ReasoningStart(key), *words, ended]
+        case ToolCallPart():
+            call_id = piece.id or f"call_{key}"
+            return [
+                ToolInputStart(call_id, piece.name, kind=piece.kind),
+                ToolInputDelta(call_id, _input(piece)),
+                ToolInputEnd(call_id),
+            ]
+        case Delay() | LLMError():
+            return []
+        case _:
+            return [piece]
+
+
+def _text_deltas(text: str, key: str) -> list[TextDelta]:
+    return [TextDelta(key, word) for word in _words(text)]
+
+
+def _input(part: ToolCallPart) -> str:
+    if isinstance(part.arguments, str):
+        return part.arguments
+    return json.dumps(part.arguments).decode()
+
+
+def _words(text: str) -> list[str]:
+    """Return *text* in pieces as models stream it: each word with the space before it."""
+    words = text.split(" ")
+    return [words[0], *(f" {word}" for word in words[1:])] if text else []
