@@ -17,7 +17,6 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[1]
 
 NOT_YET = {
-    "llmcore/client",
     "llmcore/protocols",
 }
 

@@ -1,10 +1,11 @@
-"""The only I/O: sending prepared requests and reading what comes back.
+"""Sends prepared requests and reads their responses: all network I/O is here.
 
-In reading order: `client` (what callers use), `event_stream` (what a call gives), `call` (one call
-over a transport), `transport` (the interface), `transports` (which transport runs which route),
-`http/` (HTTP: the engines and their options), `websocket/` (Responses over sockets that stay
-open), `pool` (one connection pool for each event loop), `loop_task` (tasks and calls on an event
-loop), `middleware/`, `credentials` (tokens that are fetched), `github/` (the login, and Copilot's
-tokens), `cost`, `environment` (providers by their variables), `media_files` (local paths),
-`large_requests` (prepared in a thread), `user_folders`, `local/` (the built-in local model).
+In reading order: `client` (what callers use), `event_stream` (the result of a call), `call` (one
+call over a transport), `transport` (the interface), `transports` (which transport runs which
+route), `http/` (HTTP: the engines and their options), `websocket/` (Responses over sockets that
+stay open), `pool` (one connection pool for each event loop), `loop_task` (tasks and calls on an
+event loop), `middleware/`, `credentials` (tokens that are fetched), `github/` (the login, and
+Copilot's tokens), `cost`, `environment` (providers by their variables), `media_files` (local
+paths), `large_requests` (prepared in a thread), `user_folders`, `local/` (the built-in local
+model).
 """

@@ -31,15 +31,15 @@ from llmcore.schema.json import JsonValue, ProviderMetadata
 from llmcore.schema.result import Result
 
 MAX_ERROR_BYTES = 1024 * 1024
-"""More of an error body than this is not read."""
+"""The most bytes that are read of an error body."""
 
 _LINGERING_SECONDS = 0.05
 _LINGERING_BYTES = 64 * 1024
-"""How much is read after a whole answer, at most."""
+"""The most bytes that are read after a complete response."""
 
 _UNAUTHORIZED = 401
 _REDIRECTED = 300
-"""From this status on, the answer is an error."""
+"""The lowest status that is an error."""
 _REQUEST_IDS = ("x-request-id", "request-id", "x-amzn-requestid", "apim-request-id", "cf-ray")
 
 _T = TypeVar("_T")
@@ -47,24 +47,24 @@ _T = TypeVar("_T")
 
 @frozen(kw_only=True)
 class Outgoing:
-    """A request that is ready, and what carries it."""
+    """A prepared request with its route and transport."""
 
     prepared: PreparedRequest
     route: Route
     transport: Transport
     refused: Callable[[], bool] = lambda: False
-    """Records that its credentials were refused; returns whether there may be others now."""
+    """Records that the server rejected its credentials; returns whether there may be others."""
     rejected: Callable[[LLMError], bool] = lambda _error: False
-    """Records the field of the body that an error rejects; returns whether to send it without."""
+    """Records the field of the body that an error rejects; returns whether to retry without it."""
 
 
 @define(eq=False)
 class _Answer:
-    """An answer whose headers have come."""
+    """A response whose headers have arrived."""
 
     exchange: Exchange
     chunks: AsyncGenerator[bytes, None] | None
-    """None once they were read to the end, or are being closed."""
+    """None after they were read to the end, or while they are being closed."""
     decoder: ResponseDecoder
     streamed: bool
     limit: int
@@ -88,7 +88,7 @@ class _Answer:
         return self.decoder.end() if chunk is None else self.decoder.feed(chunk)
 
     async def aclose(self) -> None:
-        """Free the connection; one whose answer was read to its end can be used again."""
+        """Free the connection. It can be reused if the response was read to its end."""
         chunks, self.chunks = self.chunks, None  # at once: two tasks may close
         if chunks is None:
             return
@@ -149,12 +149,12 @@ class Call:
         return events
 
     def resumed(self) -> "Call":
-        """Return a call that goes on where this one was cut, in the same fold.
+        """Return a call that continues where this one was cut, with the same fold.
 
-        Raises InvalidRequestError if no answer had begun.
+        Raises InvalidRequestError if no response had begun.
         """
         if self._answer is None:
-            message = "no answer had begun, so there is nothing to resume: send the request again"
+            message = "there is no response to resume, since none had begun: send the request again"
             raise InvalidRequestError(message)
         return Call(self._prepare, self._timeouts, cut=self._answer.decoder)
 
@@ -173,7 +173,7 @@ class Call:
             await self._answer.aclose()
 
     async def _within(self, step: Callable[[], Awaitable[_T]]) -> _T | None:
-        """Run *step* until it ends, a limit runs out or the call is closed (then None)."""
+        """Return the result of *step*; None if a time limit expires or the call is closed."""
         if anyio.current_time() >= self._end:  # reads that never wait are never cancelled
             return None
         self._scope = anyio.CancelScope(deadline=min(self._end, self._next_event))
@@ -189,7 +189,7 @@ class Call:
         return await (self._read_stream(answer) if answer.streamed else _read_whole(answer))
 
     async def _open(self) -> _Answer:
-        """Send the request and return its answer; raises the error if the answer is one."""
+        """Send the request and return the response; raises the error of an error response."""
         started = anyio.current_time()
         limits = (limit for limit in (self._timeouts.step, self._timeouts.total) if limit)
         self._end = started + min(limits, default=math.inf)
@@ -249,11 +249,11 @@ class Call:
                 return events
 
     async def _read_unscoped(self, answer: _Answer) -> Sequence[LLMEvent]:
-        """Read one chunk, without a cancel scope of our own; empty if it completes no event.
+        """Read one chunk without a cancel scope; empty if it completes no event.
 
-        The usual case, and worth it: a scope costs more than decoding an event. It is
-        exact as long as each read brings an event, since the transport limits each read
-        to the idle time. The first one that does not ends it.
+        The usual case. A scope would cost more than decoding an event. The idle limit stays exact
+        as long as each read completes an event, since the transport limits each read to it; the
+        first read that does not switches back to scopes.
         """
         self._reading = True
         try:
@@ -284,11 +284,11 @@ class Call:
         else:
             name = self._waiting_for
         seconds = getattr(self._timeouts, name)
-        message = f"the time limit {name!r} of {seconds:g} seconds ran out"
+        message = f"the time limit {name!r} of {seconds:g} seconds expired"
         return RequestTimeoutError(message, error_code=name)
 
     def _as_limit(self, error: LLMError) -> LLMError:
-        """Return a transport's read timeout as the limit it stands for."""
+        """Return the error of the call's own limit for a transport's read timeout."""
         read = isinstance(error, RequestTimeoutError) and error.error_code == "read"
         limited = getattr(self._timeouts, self._waiting_for) is not None
         return self._timed_out() if read and limited else error
@@ -304,7 +304,7 @@ class Call:
         return (event,)
 
     def _redact(self, error: LLMError) -> None:
-        """Remove our credentials, which some servers quote back."""
+        """Remove the request's credentials from *error*: some servers quote them."""
         secrets = () if self._sent is None else self._sent.secrets
         error.message = redact(error.message, secrets)
         error.args = (error.message,)
@@ -328,10 +328,10 @@ async def _read_whole(answer: _Answer) -> Sequence[LLMEvent]:
 
 
 async def _read_out(chunks: AsyncGenerator[bytes, None]) -> None:
-    """Read what follows the whole answer, so that its connection can be used again.
+    """Read the rest of the body after the last event, so that the connection can be reused.
 
-    It is the end of the body, and nearly always there already. What a server sends
-    or omits after that is not worth waiting for, and is not an error.
+    The end of the body has nearly always arrived already. The rest is not waited for beyond a
+    short limit, and its faults are not errors.
     """
     left = _LINGERING_BYTES
     with anyio.move_on_after(_LINGERING_SECONDS), contextlib.suppress(LLMError):
@@ -340,11 +340,11 @@ async def _read_out(chunks: AsyncGenerator[bytes, None]) -> None:
 
 
 async def _error_of(exchange: Exchange, outgoing: Outgoing) -> LLMError:
-    """Return the error that the answer is; its body is read, and its connection freed."""
+    """Return the error of an error response, after reading its body and closing it."""
     body = bytearray()
     chunks = _chunks(exchange)
     try:
-        with contextlib.suppress(NetworkError):  # the status says enough
+        with contextlib.suppress(NetworkError):  # the status is sufficient
             async for chunk in chunks:
                 body += chunk
                 if len(body) > MAX_ERROR_BYTES:
@@ -360,14 +360,14 @@ async def _error_of(exchange: Exchange, outgoing: Outgoing) -> LLMError:
     if isinstance(error, NotFoundError):  # a wrong URL is as likely as a wrong model
         sent = outgoing.prepared
         asked = f"{sent.method} {sent.url}, model {sent.request.model_id!r}"
-        error.message = f"{error.message} [asked: {asked}]"
+        error.message = f"{error.message} [request: {asked}]"
     return error
 
 
 async def _close(exchange: Exchange, chunks: AsyncGenerator[bytes, None]) -> None:
     with anyio.CancelScope(shield=True):
         await chunks.aclose()
-        await exchange.aclose()  # a generator that never ran closes nothing
+        await exchange.aclose()  # a generator that never started closes nothing
 
 
 def _redacted(value: JsonValue, secrets: tuple[str, ...]) -> JsonValue:

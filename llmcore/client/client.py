@@ -1,4 +1,4 @@
-"""The client: requests in, results and event streams out. It never retries.
+"""The client: runs requests and returns results and event streams. It never retries.
 
 Retrying, tool loops and everything else that takes several calls is built on top, in
 `llmcore.generation`.
@@ -65,7 +65,7 @@ class Client:
     - `models`: models of your own and their prices, before those of the catalog.
     - `http`: `HttpOptions` for HTTP/2, proxies and certificates; or an `httpx.AsyncClient`, or
       anything with its interface, which the caller closes.
-    - `transport`: carries every request instead of HTTP, such as a cassette.
+    - `transport`: sends every request instead of HTTP, such as a cassette player.
     """
 
     def __init__(
@@ -91,15 +91,15 @@ class Client:
         self.default_provider = default_provider
         self._default_was_chosen = default_provider is not None
         self.timeouts = timeouts or Timeouts()
-        """For calls that bring none of their own, to providers whose routes have none."""
+        """The time limits of calls that set none, unless the route has its own."""
         self.models = tuple(models)
         self._environ = environ
         self._rejected: dict[_Server, frozenset[str]] = {}
         """Optional fields of bodies that a server has rejected."""
         self._middleware = tuple(middleware)
-        for one in self._middleware:
-            if isinstance(one, ClientCheck):
-                one.check(self._provider_names)
+        for item in self._middleware:
+            if isinstance(item, ClientCheck):
+                item.check(self._provider_names)
         self._credentials = Credentials(http if isinstance(http, HttpOptions) else HttpOptions())
         self._transports = Transports(http=http, transport=transport, environ=self.environ)
 
@@ -117,8 +117,8 @@ class Client:
     ) -> Self:
         """Return a client of every provider whose variables are set; the first is the default.
 
-        The order is that of `llmcore.routes.providers`. ConfigurationError, naming the variable,
-        for a value that makes no sense.
+        The order is that of `llmcore.routes.providers`. Raises ConfigurationError, naming the
+        variable, for an invalid value.
         """
         from llmcore.client.environment import providers_from_env  # loads importlib.metadata
 
@@ -138,7 +138,7 @@ class Client:
 
     @property
     def environ(self) -> Mapping[str, str]:
-        """The environment that keys are looked up in."""
+        """The environment from which keys are read."""
         return os.environ if self._environ is None else self._environ
 
     async def __aenter__(self) -> Self:
@@ -148,11 +148,11 @@ class Client:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Close this event loop's connections and stop what was started. Idempotent."""
+        """Close this event loop's connections and stop local servers. Idempotent."""
         await self._transports.aclose()
 
     async def close(self) -> None:
-        """Do what `aclose` does."""
+        """Close the client; the same as `aclose`."""
         await self.aclose()
 
     def prepare(
@@ -192,9 +192,9 @@ class Client:
     def supports_tool_choice(
         self, mode: ToolChoiceMode, model: Model | str, *, provider: str | None = None
     ) -> bool:
-        """Return whether *model* can be told the tool choice *mode*, beside function tools.
+        """Return whether *model* accepts the tool choice *mode* together with function tools.
 
-        As far as its API and the catalog tell: settings such as thinking may rule it out. Raises
+        By its API and the catalog; settings such as reasoning may still exclude it. Raises
         ConfigurationError for a model that the client cannot resolve.
         """
         resolved = self.resolve(LLMRequest(model=model, provider=provider, messages=()))
@@ -240,15 +240,15 @@ class Client:
     def events(
         self, request: LLMRequest, *, timeouts: Timeouts | None = None, raw: bool = False
     ) -> EventStream:
-        """Return the events of *request*, which is answered in one piece: not streamed."""
+        """Return the events of *request*, sent without streaming: all come with the response."""
         return self._call(request, streaming=False, timeouts=timeouts, raw=raw)
 
     async def initialize(self) -> None:
         """Check the configuration of every provider; nothing is sent to a model.
 
-        Raises ConfigurationError that names every provider whose key is missing, whose URL makes no
-        sense, or whose token cannot be fetched. Tokens that expire are fetched, which may ask the
-        services that issue them.
+        Raises ConfigurationError that names every provider whose key is missing, whose URL is
+        invalid, or whose token cannot be fetched. Tokens that expire are fetched, which can send
+        requests to the services that issue them.
         """
         faults = []
         for name, provider in self.providers.items():
@@ -260,7 +260,7 @@ class Client:
             raise ConfigurationError("; ".join(faults))
 
     async def _check(self, model: Model) -> None:
-        """Raise the error that a call of *model* would end with before anything is sent."""
+        """Raise the error that a call of *model* would raise before sending."""
         route = _route(model)
         token = await self._credentials.token(route.auth, self.environ)
         probe = LLMRequest(model=model, messages=(Message.user("?"),))
@@ -271,7 +271,7 @@ class Client:
         return self._timeouts_of(self.resolve(request))
 
     def resolve(self, request: LLMRequest) -> Result[Model, LLMError]:
-        """Return the configured model *request* means; ConfigurationError if there is none."""
+        """Return the configured model of *request*; ConfigurationError if there is none."""
         model = request.model
         if isinstance(model, Model) and model.route is not None:
             return Success(model)
@@ -294,8 +294,8 @@ class Client:
     def _place_of(self, request: LLMRequest) -> tuple[str | None, str]:
         """Return the provider and the id of the model that *request* names.
 
-        `openai:gpt-5.2` names both. An id alone is one of the default provider's; where nobody
-        chose that one, it is looked for in the catalog among the providers that are configured.
+        `openai:gpt-5.2` names both. An id alone belongs to the default provider if one was set;
+        otherwise it is looked up in the catalog among the configured providers.
         """
         model_id = request.model_id
         if request.provider_id:
@@ -312,7 +312,7 @@ class Client:
         return self.default_provider, model_id
 
     def _named(self, model_id: str, provider: str) -> str:
-        """Return the id that *provider* knows *model_id* by: that of an alias, or of its newest."""
+        """Return *model_id* with an alias or family resolved; the newest model for an empty id."""
         for own in self.models:
             if own.provider == provider and model_id in own.aliases:
                 return own.id
@@ -327,7 +327,7 @@ class Client:
             return model_id if named is None else named.id
         newest = get_latest_model(provider, models=self.models)
         if newest is None:
-            message = f"name a model: the catalog has none of the provider {provider!r}"
+            message = f"set a model: the catalog has no model of the provider {provider!r}"
             raise ConfigurationError(message, provider=provider)
         return newest.id
 
@@ -339,7 +339,7 @@ class Client:
         return (*self.providers, *other)
 
     def _own_name(self, provider: str | None) -> str | None:
-        """Return the name under which *provider* is configured here, if only another one is."""
+        """Return the id under which *provider* is configured: its own or an alias."""
         if provider is None or provider in self.providers:
             return provider
         from llmcore.catalog.model_names import PROVIDER_ALIASES  # loads the catalog's modules
@@ -386,9 +386,9 @@ class Client:
         streaming: bool,
         cursor: ProviderMetadata | None,
     ) -> Result[Outgoing, LLMError]:
-        """Return *request* ready to be sent, its token fetched and its files read.
+        """Return *request* prepared for sending, with its token fetched and its files read.
 
-        With a *cursor*, it is the request for the rest of the answer.
+        With a *cursor*, it is the request for the rest of the response.
         """
         if isinstance(resolved, Failure):
             return resolved
@@ -448,7 +448,7 @@ def _prepared(
     context: AuthContext,
     rejected: Collection[str] = (),
 ) -> Result[PreparedRequest, LLMError]:
-    """Return the native request of *request*, whose model and files are there."""
+    """Return the native request of *request*, whose model is resolved and files are loaded."""
     known = request.model is model and request.provider is None
     resolved = request if known else changed(request, model=model, provider=None)
     return _route(model).prepare(resolved, streaming=streaming, context=context, rejected=rejected)
@@ -457,4 +457,4 @@ def _prepared(
 def _route(model: Model) -> Route:
     if isinstance(model.route, Route):
         return model.route
-    raise ConfigurationError(f"the model {model.id!r} has no route to send it by")
+    raise ConfigurationError(f"the model {model.id!r} has no route")

@@ -1,4 +1,4 @@
-"""The cost of an answer, put down on it when it is whole."""
+"""Sets the cost of complete responses."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -11,7 +11,7 @@ if TYPE_CHECKING:  # a data file is behind it
     from llmcore.catalog.model_info import ModelInfo
 
 FROM_CACHE = "response-from-cache"
-"""The code of the Diagnostic of an answer that comes from the response cache."""
+"""The code of the Diagnostic of responses from the response cache."""
 
 
 def _is_cached(response: LLMResponse) -> bool:
@@ -19,9 +19,9 @@ def _is_cached(response: LLMResponse) -> bool:
 
 
 def with_cost(response: LLMResponse, models: "Sequence[ModelInfo]" = ()) -> LLMResponse:
-    """Return *response* with its cost, or as it is where the cost is unknown or there already.
+    """Return *response* with its cost set, unless it is unknown or already set.
 
-    An answer from the cache costs nothing. *models* are the client's own, before the catalog's.
+    The cost of a cached response is 0. Prices of *models* take precedence over the catalog's.
     """
     if response.cost is not None or response.usage is None:
         return response

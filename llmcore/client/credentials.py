@@ -1,6 +1,6 @@
-"""Tokens that are fetched for an `Auth` before it signs.
+"""Fetches tokens for an `Auth` before it signs a request.
 
-A function of the caller's is awaited; a `CredentialSource`, which is data, is interpreted here.
+A function of the caller is awaited; a `CredentialSource`, which is data, is interpreted here.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from llmcore.schema.errors import AuthenticationError, ConfigurationError, LLMEr
 
 
 class Tokens(Protocol):
-    """A source of tokens that is set up."""
+    """A source of tokens."""
 
     def token(self) -> str:
         """Return a token that is valid at this moment. Blocks; safe from several threads."""
@@ -30,21 +30,22 @@ class Renewable(Protocol):
     """A source that can get another token before the one it has expires."""
 
     def refused(self, token: str) -> bool:
-        """Stop using *token*, which was refused; return whether another one may be available."""
+        """Stop using *token*, which a server rejected; return whether another may be available."""
         ...
 
 
 class Credentials:
-    """A client's sources of tokens. Each is set up on first use and refreshes what expires."""
+    """A client's sources of tokens. Each is created on first use and refreshes expiring tokens."""
 
     def __init__(self, options: HttpOptions | None = None) -> None:
         self._options = options or HttpOptions()
         self._chains: dict[CredentialSource, Tokens] = {}
 
     async def token(self, auth: Auth, environ: Mapping[str, str]) -> str | None:
-        """Return the token that *auth* signs with; None where it needs none.
+        """Return the token that *auth* signs with; None if it needs none.
 
-        AuthenticationError if there is none to be had, ConfigurationError if a package is missing.
+        Raises AuthenticationError if no token is available, ConfigurationError if a package is
+        missing.
         """
         fetch = auth.fetch
         if fetch is None or not auth.fetch_when(environ):
@@ -64,7 +65,7 @@ class Credentials:
 
 
 async def _provided(fetch: Fetch) -> str:
-    """Return what the caller's own function says; an AuthenticationError if it fails."""
+    """Return the token of the caller's function; AuthenticationError if it fails."""
     try:
         return await fetch()
     except LLMError:
@@ -115,11 +116,11 @@ class GoogleTokens:
                     self._found.refresh(Request())
             except ImportError as error:
                 raise ConfigurationError(
-                    "Google credentials are looked up by google-auth: install "
+                    "Google credentials need google-auth: install "
                     "llmcore-routes[vertex], or configure the provider with api_key=...",
                     cause=error,
                 ) from error
-            except Exception as error:  # files that are broken, servers that refuse
+            except Exception as error:  # invalid files, rejected requests
                 message = f"no Google credentials: {error}"
                 raise AuthenticationError(message, cause=error) from error
             return str(self._found.token)
@@ -155,7 +156,7 @@ class AwsChain:
             self._found = self._found or self._look()
             try:
                 frozen = self._found.get_frozen_credentials()
-            except Exception as error:  # whatever the sources of the chain raise
+            except Exception as error:  # sources raise many types of errors
                 raise _refused(error) from error
         return AwsCredentials(
             access_key=frozen.access_key,
@@ -168,13 +169,13 @@ class AwsChain:
             from botocore.session import Session
         except ModuleNotFoundError as error:
             raise ConfigurationError(
-                "AWS credentials are looked up by botocore: install llmcore-routes[bedrock], set "
+                "AWS credentials need botocore: install llmcore-routes[bedrock], set "
                 "AWS_BEARER_TOKEN_BEDROCK, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
                 cause=error,
             ) from error
         try:
             found = Session(profile=self._profile).get_credentials()
-        except Exception as error:  # a broken file, a profile that is not there
+        except Exception as error:  # an invalid file, a missing profile
             raise _refused(error) from error
         if found is None:
             raise AuthenticationError(

@@ -13,7 +13,7 @@ ENTRY_POINT_GROUP = "llmcore.providers"
 def provider_entries() -> tuple[ProviderEntry, ...]:
     """Return all providers: llmcore's own in their order, then those of other packages by name.
 
-    ConfigurationError for an entry point that cannot be used.
+    Raises ConfigurationError for an invalid entry point.
     """
     found = {entry.id: entry for entry in PROVIDERS}
     points = entry_points(group=ENTRY_POINT_GROUP)
@@ -32,7 +32,7 @@ def _loaded(point: EntryPoint) -> ProviderEntry:
     where = f"the entry point {point.name!r} = {point.value!r} in the group {ENTRY_POINT_GROUP!r}"
     try:
         entry = point.load()
-    except Exception as error:  # code of others: whatever it raises, say whose it is
+    except Exception as error:  # foreign code can raise anything
         message = f"{where} cannot be loaded: {type(error).__name__}: {error}"
         raise ConfigurationError(message, cause=error) from error
     if not isinstance(entry, ProviderEntry):
@@ -41,9 +41,9 @@ def _loaded(point: EntryPoint) -> ProviderEntry:
 
 
 def providers_from_env(environ: Mapping[str, str]) -> dict[str, Facade]:
-    """Return every provider whose variables *environ* sets, configured, by id and in order.
+    """Return the configured providers whose variables *environ* sets, by id and in order.
 
-    Keys are not read here but when a request is prepared.
+    Keys are read later, when a request is prepared.
     """
     return {
         entry.id: entry.from_environ(environ)

@@ -16,28 +16,28 @@ from llmcore.schema.result import Failure, Result
 
 
 class EventSource(Protocol):
-    """Where a stream's events come from, a batch at a time."""
+    """A source of events, in batches."""
 
     async def next_batch(self) -> Sequence[LLMEvent]:
         """Return the next events; an empty sequence when there are no more."""
         ...
 
     async def aclose(self) -> None:
-        """Free what is held. Idempotent."""
+        """Free the connection. Idempotent."""
         ...
 
 
 @runtime_checkable
 class Resumable(Protocol):
-    """A source whose answer can be gone on with after a cut."""
+    """A source whose response can be resumed after a cut."""
 
     def resumed(self) -> EventSource:
-        """Return the source of the rest."""
+        """Return a source of the remaining events."""
         ...
 
 
 class Collected(Protocol):
-    """The response that a stream's events add up to."""
+    """The response that a stream's events make."""
 
     @property
     def partial(self) -> LLMResponse:
@@ -64,9 +64,9 @@ class EventStream:
         collected: Collected | None = None,
         price: Callable[[LLMResponse], LLMResponse] = with_cost,
     ) -> None:
-        """Read *source*; what its events add up to is kept here, unless *collected* does it.
+        """Read *source*. Its events are collected here unless *collected* does it.
 
-        *price* puts the cost on the whole response.
+        *price* sets the cost of the complete response.
         """
         self._source = source
         self._own = Accumulator() if collected is None else None
@@ -79,14 +79,14 @@ class EventStream:
 
     @classmethod
     def of(cls, events: Iterable[LLMEvent]) -> Self:
-        """Build a stream of events that are all there, such as cached ones."""
-        return cls(_Given(tuple(events)))
+        """Build a stream of complete events, such as cached ones."""
+        return cls(_CompleteEvents(tuple(events)))
 
     @classmethod
     def deferred(cls, make: Callable[[], Awaitable["EventStream"]]) -> Self:
-        """Build a stream of the one that *make* returns when the first event is requested.
+        """Build a stream that calls *make* for its events when the first is requested.
 
-        Closing it ends the making.
+        Closing it cancels *make*.
         """
         source = _Deferred(make)
         return cls(source, source)
@@ -112,10 +112,10 @@ class EventStream:
         return self._batch[index]
 
     async def next_batch(self) -> Sequence[LLMEvent]:
-        """Return the events that came together, at least one; empty at the end.
+        """Return the next events, at least one; empty at the end.
 
-        The iterator hands them out one by one; middleware that only looks at events
-        saves time by taking them as they come.
+        The iterator yields them one by one; middleware that only observes events is faster with
+        batches.
         """
         if self._next < len(self._batch):
             rest, self._batch, self._next = self._batch[self._next :], (), 0
@@ -134,12 +134,12 @@ class EventStream:
         return batch
 
     def unread(self, events: Sequence[LLMEvent]) -> None:
-        """Put *events*, which were read, back in front of those to come."""
+        """Put *events*, which were read, back in front of the remaining ones."""
         self._batch, self._next = (*events, *self._batch[self._next :]), 0
 
     @property
     def text_stream(self) -> AsyncIterator[str]:
-        """The text alone, as it comes; look at `result()` for how it ended."""
+        """The text deltas alone; `result()` tells a complete response from an error."""
         return _TextStream(self)
 
     @property
@@ -148,13 +148,13 @@ class EventStream:
         return self._collected.partial
 
     async def result(self) -> Result[LLMResponse, LLMError]:
-        """Read what is left and return the response, or the error with `partial`."""
+        """Read the rest and return the response, or the error with `partial` set."""
         while await self.next_batch():
             pass
         return self._outcome()
 
     def _outcome(self) -> Result[LLMResponse, LLMError]:
-        """Return what came of a stream that nothing more is read of."""
+        """Return the result of a stream that has ended or will not be read further."""
         if self._ended:
             return self._answer()
         left = "closed" if self._closed else "dropped"
@@ -165,27 +165,27 @@ class EventStream:
         return self._collected.response().map(self._price)
 
     async def aclose(self) -> None:
-        """Close the connection, wherever the stream is. Idempotent."""
+        """Close the connection at any point of the stream. Idempotent."""
         self._closed = True
         await self._source.aclose()
 
     def resumed(self) -> "EventStream":
-        """Return a stream of the rest of this one, which was cut; nothing is requested twice.
+        """Return a stream of the rest of this one after it was cut; nothing is generated twice.
 
-        For answers that the server keeps, such as background responses of OpenAI: its
-        events continue this stream's, its result is the whole answer. ConfigurationError
-        where the stream is not a call's own (middleware made it).
+        For responses that the server stores, such as background responses of OpenAI. Its events
+        continue this stream's; its result is the complete response. Raises ConfigurationError for
+        a stream that middleware made.
         """
         if not isinstance(self._source, Resumable):
             raise ConfigurationError("a stream that middleware made cannot be resumed")
         return EventStream(self._source.resumed(), self._collected, self._price)
 
     def map(self, change: Callable[[LLMEvent], Iterable[LLMEvent]]) -> "EventStream":
-        """Return a stream that has what *change* makes of each event: none, itself, several."""
+        """Return a stream with each event replaced by `change(event)`: none, one or several."""
         return EventStream(_Mapped(self, change), price=self._price)
 
     def tap(self, look: Callable[[LLMEvent], None]) -> "EventStream":
-        """Return the same stream, every event of which is shown to *look* first."""
+        """Return the same stream; *look* is called with each event before it is returned."""
 
         def each(batch: Sequence[LLMEvent]) -> None:
             for event in batch:
@@ -199,31 +199,32 @@ class EventStream:
         each: Callable[[Sequence[LLMEvent]], None] | None = None,
         end: Callable[[Result[LLMResponse, LLMError]], None] | None = None,
     ) -> "EventStream":
-        """Return the same stream, watched.
+        """Return the same stream, observed by callbacks.
 
-        *each* gets every batch of events before it is handed out. *end* gets the result,
-        exactly once: at the end, when the stream is closed, and when it is garbage-collected
-        (in the thread that collects it). A stream that is not closed and left before its
-        end is an AbortError with `partial`.
+        *each* is called with every batch of events before it is returned. *end* is called with the
+        result exactly once: at the end, when the stream is closed, or when it is garbage-collected
+        (in the thread that collects it). The result of a stream that was left before its end is
+        an AbortError with `partial`.
         """
         return EventStream(_Watched(self, each, end), self._collected, self._price)
 
     def within(self, scope: Callable[[], AbstractContextManager[object]]) -> "EventStream":
-        """Return the same stream, each read of which happens in a new *scope*."""
+        """Return the same stream; each read runs in a new context *scope*."""
         return EventStream(_Within(self, scope), self._collected, self._price)
 
     def then(
         self, done: Callable[[Result[LLMResponse, LLMError]], Awaitable[None]]
     ) -> "EventStream":
-        """Return the same stream; *done* gets the result once, at the end or when it is closed.
+        """Return the same stream; *done* is called once with the result, at its end or on close.
 
-        For a stream that is neither read to its end nor closed it is not called; use `watch`.
+        It is not called for a stream that is neither read to its end nor closed; use `watch` for
+        that.
         """
         return EventStream(_Followed(self, done), self._collected, self._price)
 
 
 class _TextStream:
-    """A stream's text. An object, since no one closes a generator that is left in the middle."""
+    """Iterates over a stream's text. Not a generator: one that is left early is not closed."""
 
     def __init__(self, stream: EventStream) -> None:
         self._stream = stream
@@ -238,8 +239,8 @@ class _TextStream:
         raise StopAsyncIteration
 
 
-class _Given:
-    """Events that are already complete."""
+class _CompleteEvents:
+    """A source of complete events."""
 
     def __init__(self, events: Sequence[LLMEvent]) -> None:
         self._events = events
@@ -253,7 +254,7 @@ class _Given:
 
 
 class _Mapped:
-    """Another stream's events, changed."""
+    """The events of another stream, changed."""
 
     def __init__(
         self, inner: EventStream, change: Callable[[LLMEvent], Iterable[LLMEvent]]
@@ -273,7 +274,7 @@ class _Mapped:
 
 
 class _Within:
-    """Another stream's events, read in a scope."""
+    """The events of another stream, read in a context."""
 
     def __init__(
         self, inner: EventStream, scope: Callable[[], AbstractContextManager[object]]
@@ -290,7 +291,7 @@ class _Within:
 
 
 class _Followed:
-    """Another stream's events, with a function that is called at the end."""
+    """The events of another stream, with an asynchronous callback at the end."""
 
     def __init__(
         self,
@@ -299,27 +300,27 @@ class _Followed:
     ) -> None:
         self._inner = inner
         self._done = done
-        self._told = False
+        self._notified = False
 
     async def next_batch(self) -> Sequence[LLMEvent]:
         batch = await self._inner.next_batch()
         if not batch or isinstance(batch[-1], Finish | ErrorEvent):
-            await self._tell()
+            await self._notify()
         return batch
 
     async def aclose(self) -> None:
         await self._inner.aclose()
-        with anyio.CancelScope(shield=True):  # closing is what cancelled calls do, too
-            await self._tell()
+        with anyio.CancelScope(shield=True):  # cancelled calls close their streams, too
+            await self._notify()
 
-    async def _tell(self) -> None:
-        if not self._told:
-            self._told = True
+    async def _notify(self) -> None:
+        if not self._notified:
+            self._notified = True
             await self._done(await self._inner.result())
 
 
 class _Watched:
-    """Another stream's events, observed."""
+    """The events of another stream, with callbacks."""
 
     def __init__(
         self,
@@ -336,27 +337,27 @@ class _Watched:
         if self._each is not None and batch:
             self._each(batch)
         if not batch or isinstance(batch[-1], Finish | ErrorEvent):
-            self._tell()
+            self._notify()
         return batch
 
     async def aclose(self) -> None:
         try:
             await self._inner.aclose()
         finally:
-            self._tell()
+            self._notify()
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         end, self._end = self._end, None
         if end is not None:
             end(self._inner._outcome())  # noqa: SLF001  (our own class)
 
     def __del__(self) -> None:
         if not sys.is_finalizing():
-            self._tell()
+            self._notify()
 
 
 class _Deferred:
-    """A stream that is still to be made, and the response of its events."""
+    """A source that makes its stream on first use, and the response of its events."""
 
     def __init__(self, make: Callable[[], Awaitable[EventStream]]) -> None:
         self._make = make
@@ -365,7 +366,7 @@ class _Deferred:
         self._closed = False
 
     async def next_batch(self) -> Sequence[LLMEvent]:
-        """Make the stream if need be, and return its next events."""
+        """Make the stream if necessary, and return its next events."""
         if self._closed:
             return ()
         if self._stream is None:
@@ -373,7 +374,7 @@ class _Deferred:
         return () if self._stream is None else await self._stream.next_batch()
 
     async def aclose(self) -> None:
-        """Close the stream if it was made, also from another task; else end its making."""
+        """Close the stream, or cancel making it. Can be called from another task."""
         self._closed = True
         if self._stream is not None:
             await self._stream.aclose()

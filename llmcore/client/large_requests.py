@@ -1,7 +1,7 @@
-"""Requests that take a while to serialize: a thread does it, so that other streams go on.
+"""Serialises large requests in a thread, so that they do not delay other streams.
 
-Size is measured by the bytes of texts and by the number of values in lists and objects, wherever
-they are, and never by the length of one list: a message may have a million parts.
+Size is measured by the bytes of all texts and by the number of values in all lists and objects,
+since one message can have a million parts.
 """
 
 from collections.abc import Callable, Mapping
@@ -27,16 +27,16 @@ from llmcore.schema.tools import CustomTool, HostedTool, ToolDefinition
 
 _T = TypeVar("_T")
 
-MANY: Final = 400
-"""Messages: about ten milliseconds of work."""
-MANY_VALUES: Final = 1000
-"""Members of lists and objects: as much work."""
+LARGE_REQUEST_MESSAGES: Final = 400
+"""The number of messages that takes about ten milliseconds."""
+LARGE_REQUEST_VALUES: Final = 1000
+"""The number of values in lists and objects that takes as long."""
 _LARGE_CHARS: Final = 1024 * 1024
 
 
 def is_large(request: LLMRequest) -> bool:
-    """Return whether the body of *request* is made of many messages, many values, or much text."""
-    if len(request.messages) > MANY:
+    """Return whether *request* has many messages, many values, or much text."""
+    if len(request.messages) > LARGE_REQUEST_MESSAGES:
         return True
     form = request.response_format
     return holds_much(
@@ -50,9 +50,9 @@ def is_large(request: LLMRequest) -> bool:
 
 
 def holds_much(*values: object) -> bool:
-    """Return whether JSON values, messages and tools together are more than a moment's work.
+    """Return whether serialising *values* takes more than about ten milliseconds.
 
-    The cost is bounded: counting stops where the answer is known.
+    They are JSON values, messages and tools. Counting stops when the result is known.
     """
     members = chars = 0
     pending = list(values)
@@ -69,20 +69,20 @@ def holds_much(*values: object) -> bool:
             pending += value
         elif value is not None:
             pending += _contents(value)
-        if members > MANY_VALUES or chars > _LARGE_CHARS:
+        if members > LARGE_REQUEST_VALUES or chars > _LARGE_CHARS:
             return True
     return False
 
 
 def _members_within(text: str | bytes) -> int:
-    """Return how many values there are in *text* if it is JSON, as a call's arguments are."""
-    if len(text) <= MANY_VALUES or isinstance(text, bytes):
+    """Return the approximate number of values in *text* if it is JSON, such as arguments."""
+    if len(text) <= LARGE_REQUEST_VALUES or isinstance(text, bytes):
         return 0
     return text.count(",")
 
 
 def _contents(value: object) -> tuple[object, ...]:
-    """Return what of a message, a part or a tool can be large."""
+    """Return the fields of a message, a part or a tool that can be large."""
     match value:
         case Message():
             return (value.content,)
@@ -113,8 +113,8 @@ def _contents(value: object) -> tuple[object, ...]:
 async def off_the_loop(
     step: Callable[[], _T], *, large: bool, limiter: anyio.CapacityLimiter | None = None
 ) -> _T:
-    """Return what *step*, which is pure, returns: from a thread if there is much to do.
+    """Return `step()`, which is pure, run in a thread if *large*.
 
-    *limiter* says how many such threads there may be at once.
+    *limiter* bounds the number of such threads.
     """
     return await anyio.to_thread.run_sync(step, limiter=limiter) if large else step()

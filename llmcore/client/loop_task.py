@@ -1,7 +1,7 @@
-"""A task of the event loop's own, which outlives the task that starts it.
+"""Background tasks of an event loop, which outlive the task that starts them.
 
-Structured concurrency has none, on purpose. This is for the little that belongs to a connection
-and to no call, such as answering pings; whoever starts one must stop it.
+Structured concurrency has none, on purpose. They are for work that belongs to a connection and not
+to a call, such as answering pings. The code that starts one must stop it.
 """
 
 from collections.abc import Awaitable, Callable
@@ -11,7 +11,7 @@ import sniffio
 
 
 class LoopTask:
-    """Runs something until it ends or is stopped. What it runs must not raise."""
+    """Runs a function until it returns or is stopped. The function must not raise."""
 
     def __init__(self, run: Callable[[], Awaitable[None]]) -> None:
         self._run = run
@@ -25,10 +25,10 @@ class LoopTask:
             import asyncio
 
             self._task = asyncio.get_running_loop().create_task(self._body())
-            self._task.add_done_callback(self._ended)  # also of one that never began
+            self._task.add_done_callback(self._ended)  # also called if the task never ran
 
     async def stop(self) -> None:
-        """Cancel it and wait until it has ended."""
+        """Cancel the task and wait until it has ended."""
         self._scope.cancel()
         with anyio.CancelScope(shield=True):
             await self._over.wait()
@@ -45,10 +45,10 @@ class LoopTask:
 
 
 def loop_caller() -> Callable[[Callable[[], object]], object]:
-    """Return what has the running event loop, asyncio's or trio's, call a function soon.
+    """Return a function that schedules a call on the running event loop, asyncio's or trio's.
 
-    What is returned may be called from any thread, and in a signal handler; it raises
-    RuntimeError once the loop has ended.
+    It can be called from any thread and in signal handlers; it raises RuntimeError after the loop
+    has ended.
     """
     if sniffio.current_async_library() == "trio":
         import trio

@@ -1,4 +1,4 @@
-"""Local files named in a request, read before its body is built."""
+"""Reads the local files of a request before its body is built."""
 
 import mimetypes
 from pathlib import Path
@@ -18,13 +18,13 @@ from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
 
 MAX_FILE_BYTES = 512 * 1024 * 1024
-"""Larger files are refused: no provider takes them inline."""
+"""The largest file that can be sent inline; providers accept no larger ones."""
 
 _MEDIA = (ImagePart, AudioPart, DocumentPart)
 
 
 def names_files(request: LLMRequest) -> bool:
-    """Return whether *request* names a local file anywhere."""
+    """Return whether *request* contains a path of a local file."""
     return any(_names_file(part) for message in request.messages for part in message.content)
 
 
@@ -74,7 +74,7 @@ def _read(part: ToolOutputPart) -> ToolOutputPart:
             raise InvalidRequestError(
                 f"{path} has {size} bytes; at most {MAX_FILE_BYTES} can be sent"
             )
-        with path.open("rb") as file:  # pipes and devices have no size to look at
+        with path.open("rb") as file:  # pipes and devices have no size
             data = file.read(MAX_FILE_BYTES + 1)
         if len(data) > MAX_FILE_BYTES:
             raise InvalidRequestError(f"{path} has more than {MAX_FILE_BYTES} bytes")

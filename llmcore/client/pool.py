@@ -1,4 +1,4 @@
-"""One of something for each event loop, closed with its loop.
+"""One pool of connections for each event loop, closed with its loop.
 
 Connections belong to the event loop that opened them, but one client may be used from
 several loops: in turn (`asyncio.run` again and again), or at once, from threads. So each
@@ -19,7 +19,7 @@ _T = TypeVar("_T")
 
 
 class PerLoop(Generic[_T]):
-    """Makes and keeps one `_T` for each running event loop."""
+    """Makes one `_T` for each running event loop and keeps it."""
 
     def __init__(self, make: Callable[[], _T], close: Callable[[_T], Awaitable[None]]) -> None:
         self._make = make
@@ -27,7 +27,7 @@ class PerLoop(Generic[_T]):
         self._leases: dict[object, tuple[_T, AsyncGenerator[_T, None]]] = {}
 
     async def get(self) -> _T:
-        """Return this loop's own one."""
+        """Return the value of this event loop."""
         loop = _running_loop()
         lease = self._leases.get(loop)
         if lease is None:
@@ -38,43 +38,43 @@ class PerLoop(Generic[_T]):
         return lease[0]
 
     async def aclose(self) -> None:
-        """Close this loop's own one; others are closed by their loops."""
+        """Close the value of this event loop; other loops close theirs."""
         lease = self._leases.pop(_running_loop(), None)
         if lease is not None:
             await lease[1].aclose()
 
     def __len__(self) -> int:
-        """Return how many loops have one."""
+        """Return the number of loops that have a value."""
         return len(self._leases)
 
     def forget(self, loop: object) -> None:
-        """Make a new one when *loop* asks again."""
+        """Drop the value of *loop*, so that a new one is made."""
         self._leases.pop(loop, None)
 
 
 async def _lease(
-    kept: _T,
+    value: _T,
     close: Callable[[_T], Awaitable[None]],
     owner: "weakref.ref[PerLoop[_T]]",
     loop: object,
 ) -> AsyncGenerator[_T, None]:
-    """Lend *kept* until the loop or the owner ends.
+    """Lend *value* until the loop or the owner ends.
 
     It does not hold the owner: so an owner that is dropped without being closed takes its lease
     with it at once, and the loop closes it, before anything complains of an open socket.
     """
-    _alive[id(kept)] = loop, kept
+    _alive[id(value)] = loop, value
     try:
-        yield kept
+        yield value
     finally:
-        _alive.pop(id(kept), None)
+        _alive.pop(id(value), None)
         if (lender := owner()) is not None:
             lender.forget(loop)
-        await close(kept)
+        await close(value)
 
 
 _alive: dict[int, tuple[object, object]] = {}
-"""What is lent, with its loop.
+"""The values in use, with their loops.
 
 When a client is dropped in a reference cycle, the garbage collector finalises the generator and all
 that only the generator holds, in any order. This keeps connections out of that: they are closed by
@@ -83,7 +83,7 @@ the generator, before they complain of it.
 
 
 def _forget_closed_loops() -> None:
-    """Drop what belongs to loops that were closed without closing their generators."""
+    """Drop the values of loops that were closed without closing their generators."""
     for key, (loop, _kept) in tuple(_alive.items()):
         closed = getattr(loop, "is_closed", None)
         if closed is not None and closed():
@@ -91,7 +91,7 @@ def _forget_closed_loops() -> None:
 
 
 def _running_loop() -> object:
-    """Return the running event loop, or whatever stands for it."""
+    """Return the running event loop, or trio's token for it."""
     if sniffio.current_async_library() == "trio":
         import trio
 

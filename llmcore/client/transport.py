@@ -1,6 +1,6 @@
-"""The transport interface: what carries one request and brings the response's bytes.
+"""The interface of transports, which send a request and return the response's bytes.
 
-A cassette player is a transport as much as a connection pool is.
+Connection pools are transports, and so are cassette players.
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -11,9 +11,9 @@ from llmcore.routes.transport import Timeouts, WebSocket
 
 
 class Exchange(Protocol):
-    """A response whose headers have come and whose body is still to be read.
+    """A response whose headers have arrived and whose body is not read yet.
 
-    It may also have `diagnostics`, a tuple of what there is to say about how it came.
+    It can also have `diagnostics`, a tuple of reports on how it was sent.
     """
 
     @property
@@ -27,23 +27,23 @@ class Exchange(Protocol):
         ...
 
     def limit_reads(self, seconds: float | None, /) -> bool:
-        """Let no read of the body take longer from now on; False where that cannot be had.
+        """Limit every further read of the body; False if that is not supported.
 
-        One that does is a RequestTimeoutError of the code `read`; the caller need not watch each.
+        A read that takes longer raises RequestTimeoutError with the error code `read`.
         """
         ...
 
     def chunks(self) -> AsyncIterator[bytes]:
-        """Iterate over the body as it comes. Raises NetworkError if it breaks off."""
+        """Iterate over the body. Raises NetworkError if it breaks off."""
         ...
 
     async def aclose(self) -> None:
-        """Free the connection, also in the middle of the body. Idempotent."""
+        """Free the connection at any point of the body. Idempotent."""
         ...
 
 
 class Transport(Protocol):
-    """Carries requests. Safe for concurrent use."""
+    """Sends requests. Safe for concurrent use."""
 
     async def send(self, request: HttpRequest, timeouts: Timeouts) -> Exchange:
         """Send *request* and wait for the response's headers.
@@ -53,7 +53,7 @@ class Transport(Protocol):
         ...
 
     async def aclose(self) -> None:
-        """Free everything. Idempotent."""
+        """Close all connections. Idempotent."""
         ...
 
 
@@ -65,23 +65,23 @@ class Socket(Protocol):
         ...
 
     async def receive(self) -> Sequence[bytes]:
-        """Return the text messages that have come, at least one.
+        """Return the text messages that have arrived, at least one.
 
         Raises NetworkError once the server has closed it, whose `error_code` is the close code
-        if there was one; StreamError for what is no text message.
+        if there was one; StreamError for a message that is not text.
         """
         ...
 
     def rest(self) -> None:
-        """Look after it by itself, such as answer pings, until `settle` or `aclose`."""
+        """Keep the idle socket alive, such as by answering pings, until `settle` or `aclose`."""
         ...
 
     async def settle(self) -> Sequence[bytes] | None:
-        """Return what came while it rested; None if no message can be sent any more."""
+        """Return messages that arrived while it was idle; None if it must not be reused."""
         ...
 
     async def aclose(self) -> None:
-        """Close it, without waiting for the server. Idempotent."""
+        """Close the socket without waiting for the server. Idempotent."""
         ...
 
 
@@ -92,7 +92,7 @@ class OpensSockets(Protocol):
     async def open_socket(
         self, request: HttpRequest, timeouts: Timeouts, spec: WebSocket
     ) -> Socket:
-        """Open a socket by *request*, a GET of a `ws` or `wss` URL.
+        """Open a socket with *request*, a GET of a `ws` or `wss` URL.
 
         Raises NetworkError, or RequestTimeoutError when the connect limit runs out.
         """

@@ -1,4 +1,4 @@
-"""Which transport runs which route: the interpreters of `llmcore.routes.transport`."""
+"""Selects the transport of a route: interprets the specs of `llmcore.routes.transport`."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -41,7 +41,7 @@ class Transports:
     async def ready(
         self, route: Route, prepared: PreparedRequest
     ) -> tuple[Transport, PreparedRequest]:
-        """Return what carries *prepared*, and the request as it is to be sent by it."""
+        """Return the transport for *prepared*, and the request adapted to it."""
         spec = route.transport
         if isinstance(spec, WebSocket) and isinstance(self._given, OpensSockets | None):
             return self._over_sockets(spec), streamed(prepared)
@@ -56,7 +56,7 @@ class Transports:
         return self._http, prepared
 
     async def aclose(self) -> None:
-        """Close all of them."""
+        """Close all transports."""
         with anyio.CancelScope(shield=True):
             for sockets in self._sockets.values():
                 await sockets.aclose()
@@ -87,7 +87,7 @@ class Transports:
 
 
 def streamed(prepared: PreparedRequest) -> PreparedRequest:
-    """Return *prepared* as a request for a stream, which every answer on a socket is."""
+    """Return *prepared* as a streaming request, since all responses over sockets are streams."""
     if prepared.streaming or prepared.method != "POST" or prepared.body.get("background"):
         return prepared
     body = {**prepared.body, "stream": True}

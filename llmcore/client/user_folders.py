@@ -1,4 +1,4 @@
-"""Where things of a user are kept on this machine: caches, settings, data.
+"""The folders of a user on this machine: caches, settings, data.
 
 A relative path in an `XDG_...` variable counts as absent, as the XDG specification says.
 """
@@ -17,7 +17,7 @@ _NAME = "llmcore"
 
 @frozen(kw_only=True)
 class _Kind:
-    """One kind of folder, and where each platform has it."""
+    """A kind of folder and its location on each platform."""
 
     what: str
     own_variable: str
@@ -63,7 +63,7 @@ _DATA = _Kind(
 
 
 def cache_dir(environ: Mapping[str, str], platform: str = sys.platform) -> Path:
-    """Return the folder for what can be had again. It may not exist yet.
+    """Return the folder for caches. It may not exist yet.
 
     `LLMCORE_CACHE_DIR` names it; else it is `llmcore` in `XDG_CACHE_HOME`, or in the platform's own
     place for caches.
@@ -85,7 +85,7 @@ def config_dir(environ: Mapping[str, str], platform: str = sys.platform) -> Path
 def data_dir(
     environ: Mapping[str, str], platform: str = sys.platform, *, variable: str = "XDG_DATA_HOME"
 ) -> Path:
-    """Return the folder for what the user keeps. It may not exist yet.
+    """Return the folder for the user's data. It may not exist yet.
 
     It is `llmcore` in `XDG_DATA_HOME`, or in the platform's own place for data. *variable* is named
     in the error of a user without a home directory.
@@ -94,14 +94,14 @@ def data_dir(
 
 
 def named_path(text: "str | os.PathLike[str]", variable: str) -> Path:
-    """Return the path that *variable* holds, with `~` and `~user` as the folders they are.
+    """Return the path that *variable* holds, with `~` and `~user` expanded.
 
-    ConfigurationError for a user that this machine has not.
+    Raises ConfigurationError for an unknown user.
     """
     try:
         return Path(text).expanduser()
     except RuntimeError as error:
-        message = f"{variable} names a home directory that is not here: {str(text)!r}"
+        message = f"{variable} has an unknown home directory: {str(text)!r}"
         raise ConfigurationError(message, cause=error) from error
 
 
@@ -123,5 +123,5 @@ def _home(environ: Mapping[str, str], kind: _Kind) -> Path:
     try:
         return Path.home()
     except RuntimeError as error:
-        message = f"there is no home directory to keep {kind.what} in: set {kind.own_variable}"
+        message = f"there is no home directory for {kind.what}: set {kind.own_variable}"
         raise ConfigurationError(message, cause=error) from error

@@ -485,7 +485,7 @@ async def test_request_without_a_model_goes_to_the_newest_of_the_default_provide
 
     assert newest is not None
     assert (found.id, found.provider) == (newest.id, "anthropic")
-    assert "name a model" in str(unknown.failure())
+    assert "set a model" in str(unknown.failure())
 
 
 async def test_initialize_checks_every_provider_and_sends_nothing(server: Loopback) -> None:

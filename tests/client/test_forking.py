@@ -18,7 +18,7 @@ from llmcore.client.middleware.concurrency_limit import ConcurrencyLimit
 from llmcore.client.middleware.memory_cache import MemoryCache
 from llmcore.client.middleware.rate_limiter import RateLimiter
 from llmcore.client.middleware.response_cache import ResponseCache
-from llmcore.client.middleware.serial import Serial
+from llmcore.client.middleware.serial import SerialExecutor
 from llmcore.routes.auth import GoogleCredentials
 from llmcore.routes.github_credentials import CopilotLogin
 from llmcore.routes.sigv4 import AwsCredentialChain
@@ -106,7 +106,7 @@ def _held(lock: Any, held: threading.Event, leave: threading.Event) -> None:
         lambda _path: MemoryCache(),
         lambda _path: GoogleTokens(GoogleCredentials()),
         lambda _path: AwsChain(AwsCredentialChain()),
-        lambda _path: Serial(),
+        lambda _path: SerialExecutor(),
     ],
 )
 def test_a_lock_that_another_thread_holds_is_free_in_the_child(

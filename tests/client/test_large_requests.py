@@ -7,7 +7,7 @@ import pytest
 from attrs import evolve
 
 from llmcore.client.client import Client
-from llmcore.client.large_requests import MANY, MANY_VALUES, is_large
+from llmcore.client.large_requests import LARGE_REQUEST_MESSAGES, LARGE_REQUEST_VALUES, is_large
 from llmcore.routes.openai_compatible import OpenAICompatible
 from llmcore.routes.route import Route
 from llmcore.schema.content import (
@@ -27,7 +27,7 @@ from llmcore.schema.tools import CustomTool, Grammar, HostedTool, ToolDefinition
 from llmcore.testing import scripted
 
 MUCH = 1024 * 1024 + 1
-MEMBERS: dict[str, Any] = {str(number): {} for number in range(MANY_VALUES + 1)}
+MEMBERS: dict[str, Any] = {str(number): {} for number in range(LARGE_REQUEST_VALUES + 1)}
 OBJECT = {"type": "object", "properties": MEMBERS}
 MODEL = OpenAICompatible.configure(name="x", base_url="http://x.invalid/v1").model("m-1")
 
@@ -54,16 +54,19 @@ def tool(content: Any) -> LLMRequest:
         (user(DocumentPart(url="data:text/plain," + "x" * MUCH)), True),
         (tool("x" * MUCH), True),
         (tool((TextPart("x" * MUCH),)), True),
-        (LLMRequest(model=MODEL, messages=(Message.user("x"),) * (MANY + 1)), True),
-        (LLMRequest(model=MODEL, messages=(Message.user("x"),) * MANY), False),
-        (user(*[TextPart("x")] * (MANY_VALUES + 1)), True),
-        (tool((TextPart("x"),) * (MANY_VALUES + 1)), True),
-        (tool({"a": [[]] * (MANY_VALUES + 1)}), True),
-        (assistant(ToolCallPart("c", "f", {"a": [1] * (MANY_VALUES + 1)})), True),
+        (
+            LLMRequest(model=MODEL, messages=(Message.user("x"),) * (LARGE_REQUEST_MESSAGES + 1)),
+            True,
+        ),
+        (LLMRequest(model=MODEL, messages=(Message.user("x"),) * LARGE_REQUEST_MESSAGES), False),
+        (user(*[TextPart("x")] * (LARGE_REQUEST_VALUES + 1)), True),
+        (tool((TextPart("x"),) * (LARGE_REQUEST_VALUES + 1)), True),
+        (tool({"a": [[]] * (LARGE_REQUEST_VALUES + 1)}), True),
+        (assistant(ToolCallPart("c", "f", {"a": [1] * (LARGE_REQUEST_VALUES + 1)})), True),
         (user(ProviderPart("p", {"a": MEMBERS})), True),
         (assistant(ReasoningPart("x", encrypted="x" * MUCH)), True),
         (assistant(RefusalPart("x" * MUCH)), True),
-        (user(TextPart("[" + "1," * MANY_VALUES + "1]")), True),
+        (user(TextPart("[" + "1," * LARGE_REQUEST_VALUES + "1]")), True),
         (evolve(user(), tools=(ToolDefinition("f", "", OBJECT),)), True),
         (
             evolve(
@@ -75,7 +78,10 @@ def tool(content: Any) -> LLMRequest:
         (evolve(user(), tools=(HostedTool.raw("p", {"type": "x", "a": MEMBERS}),)), True),
         (evolve(user(), response_format=ResponseFormat.json_schema(MEMBERS)), True),
         (evolve(user(), provider_options={"p": MEMBERS}), True),
-        (evolve(user(), metadata=dict.fromkeys(map(str, range(MANY_VALUES + 1)), "x")), True),
+        (
+            evolve(user(), metadata=dict.fromkeys(map(str, range(LARGE_REQUEST_VALUES + 1)), "x")),
+            True,
+        ),
         (user(TextPart("x"), ProviderPart("p", {}), ImagePart(file_id="f")), False),
         (tool({"a": 1}), False),
         (LLMRequest(model=MODEL, messages=()), False),

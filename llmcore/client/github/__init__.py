@@ -1,5 +1,5 @@
 """GitHub: the login and the tokens of Copilot.
 
-In reading order: `api` (requests to GitHub), `device_flow` (the login in a browser), `login` (where
-it is kept), `copilot` (the short-lived tokens that a login is exchanged for).
+In reading order: `api` (requests to GitHub), `device_flow` (the login in a browser), `login` (its
+file), `copilot` (the short-lived tokens that a login is exchanged for).
 """

@@ -1,4 +1,4 @@
-"""Single calls to GitHub: its login, and the exchange of tokens.
+"""Requests to GitHub: the login, and the exchange of tokens.
 
 Documents, read November 2026: https://docs.github.com/en/apps/oauth-apps/building-oauth-apps/
 authorizing-oauth-apps#device-flow. The exchange has no public document; what is known of it is in
@@ -31,7 +31,7 @@ _HEADERS: Final = {"accept": "application/json", "user-agent": f"llmcore/{VERSIO
 
 @frozen(kw_only=True)
 class Reply:
-    """An answer of GitHub."""
+    """A response of GitHub."""
 
     status: int
     headers: Mapping[str, str]
@@ -39,7 +39,7 @@ class Reply:
 
     @property
     def document(self) -> JsonObject:
-        """The answer as a JSON object; empty if it is anything else."""
+        """The body as a JSON object; empty if it is not one."""
         try:
             value = json.loads(self.body)
         except ValueError:
@@ -47,20 +47,20 @@ class Reply:
         return value if isinstance(value, dict) else {}
 
     def error(self) -> LLMError:
-        """Return the error that the answer is."""
+        """Return the response as an error."""
         return error_from_response(
             provider=PROVIDER, status=self.status, headers=self.headers, body=self.body
         )
 
 
 async def get(transport: HttpTransport, url: str, headers: Mapping[str, str], token: str) -> Reply:
-    """Ask for *url* with GitHub's *token*. Raises NetworkError and RequestTimeoutError."""
+    """Send a GET to *url* with GitHub's *token*. Raises NetworkError and RequestTimeoutError."""
     request = HttpRequest(method="GET", url=url, headers={**_HEADERS, **headers})
     return await _ask(transport, request.with_header("authorization", f"token {token}"))
 
 
 async def post(transport: HttpTransport, url: str, form: Mapping[str, str]) -> Reply:
-    """Send *form* to *url*. Raises NetworkError and RequestTimeoutError."""
+    """Send *form* to *url* in a POST. Raises NetworkError and RequestTimeoutError."""
     headers = {**_HEADERS, "content-type": "application/x-www-form-urlencoded"}
     body = urlencode(form).encode()
     return await _ask(transport, HttpRequest(method="POST", url=url, headers=headers, body=body))
@@ -76,7 +76,9 @@ async def _ask(transport: HttpTransport, request: HttpRequest) -> Reply:
                 async for chunk in chunks:
                     body += chunk
                     if len(body) > _MAX_BYTES:
-                        raise NetworkError(f"the answer of {request.url} is too long")
+                        raise NetworkError(
+                            f"the response of {request.url} is larger than {_MAX_BYTES} bytes"
+                        )
     except TimeoutError as error:
         message = f"{request.url} did not answer within {_SECONDS:g} seconds"
         raise RequestTimeoutError(message, error_code="total", cause=error) from error

@@ -1,4 +1,4 @@
-"""Tokens for GitHub Copilot's API: had for a token of GitHub's, and again before they expire."""
+"""Copilot API tokens: exchanged for a GitHub token, and refreshed before they expire."""
 
 import logging
 import time
@@ -36,16 +36,16 @@ from llmcore.schema.json import JsonValue
 
 _LOG = logging.getLogger(__name__)
 _exchanging: Final = ForkSafeLock()
-"""One exchange at a time in this process: who waits finds the other's token."""
+"""Serialises exchanges in this process, so that waiting threads find the new token."""
 _MIN_SECONDS: Final = 30.0
 _USUAL_SECONDS: Final = 1500.0
 _MAX_SECONDS: Final = 24 * 3600.0
 _GRACE_SECONDS: Final = 60.0
-"""How much longer than until its refresh a token is good."""
+"""How long a token stays valid after the time for its refresh."""
 
 
 class CopilotTokens:
-    """Copilot's tokens for one source of GitHub's: one given, of the environment, or stored."""
+    """Copilot's tokens for one GitHub token: given, from the environment, or stored."""
 
     def __init__(
         self,
@@ -58,17 +58,17 @@ class CopilotTokens:
         self._environ = environ
         self._options = options
         self._clock = clock
-        self._had: dict[str, ExchangedToken] = {}
+        self._cache: dict[str, ExchangedToken] = {}
         self._refused: str | None = None
-        """The token that Copilot refused last, whatever GitHub said of its time."""
+        """The token that Copilot rejected last, although it had not expired."""
 
     def token(self) -> str:
-        """Return access that is good at this moment. Blocks; safe from several threads."""
+        """Return a token that is currently valid. Blocks; can be called from several threads."""
         with _exchanging.held():
             return self._access().to_token()
 
     def refused(self, token: str) -> bool:
-        """Use *token*, which Copilot refused, no more; whether it can be exchanged anew."""
+        """Stop using *token*, which Copilot rejected; return whether another can be fetched."""
         given = self._given()
         if given and not is_github_token(given):
             return False
@@ -102,13 +102,13 @@ class CopilotTokens:
     def _fresh(
         self, github_token: str, api_url: str, stored: ExchangedToken | None
     ) -> ExchangedToken:
-        """Return what there is while it lasts, else another one.
+        """Return the current token until its refresh is due, then a new one.
 
-        A token that should be refreshed but cannot be is used while it is good.
+        If the refresh fails, the current token is used until it expires.
         """
-        known = [one for one in (stored, self._had.get(github_token)) if one is not None]
-        known = [one for one in known if one.access.token != self._refused]
-        latest = max(known, key=lambda one: one.refresh_at, default=None)
+        known = [item for item in (stored, self._cache.get(github_token)) if item is not None]
+        known = [item for item in known if item.access.token != self._refused]
+        latest = max(known, key=lambda item: item.refresh_at, default=None)
         now = self._clock()
         if latest is not None and now < latest.refresh_at:
             return latest
@@ -119,11 +119,11 @@ class CopilotTokens:
         except LLMError as error:
             if latest is None or not error.retryable or now >= latest.expires_at:
                 raise
-        self._had[github_token] = latest
+        self._cache[github_token] = latest
         return latest
 
     def _keep(self, login: StoredLogin) -> None:
-        """Store what was had, for other processes, unless the user logged out meanwhile."""
+        """Store the new token for other processes, unless the user has logged out meanwhile."""
         try:
             now = read_login(self._environ)
             if now is not None and now.github_token == login.github_token:
@@ -139,10 +139,10 @@ async def exchange(
     *,
     clock: Callable[[], float] = time.time,
 ) -> ExchangedToken:
-    """Exchange *github_token* for a token of Copilot's.
+    """Exchange *github_token* for a Copilot token.
 
-    AuthenticationError for a token that GitHub does not know, AccessDeniedError for an account
-    or an application without Copilot.
+    Raises AuthenticationError if GitHub rejects the token, AccessDeniedError for an account or
+    application without Copilot.
     """
     transport = HttpTransport(options=options)
     try:
@@ -158,10 +158,10 @@ async def exchange(
 def _refused(reply: Reply) -> LLMError:
     error = reply.error()
     if reply.status == 401:
-        why = f"GitHub does not accept the token (any more): run `{LOGIN_COMMAND}`"
+        why = f"GitHub rejects the token, which may have been revoked: run `{LOGIN_COMMAND}`"
         return AuthenticationError(why, provider=PROVIDER, status_code=401, cause=error)
     if reply.status in (403, 404):
-        why = f"GitHub gives no access to Copilot for this account and login: {error.message}"
+        why = f"this GitHub account or login has no access to Copilot: {error.message}"
         return AccessDeniedError(
             why, provider=PROVIDER, status_code=reply.status, raw=error.raw, cause=error
         )
@@ -169,11 +169,11 @@ def _refused(reply: Reply) -> LLMError:
 
 
 def _exchanged(reply: Reply, api_url: str, now: float) -> ExchangedToken:
-    """Read the answer. Times are counted from our own clock, which may be wrong."""
+    """Read the response. Times are relative to this machine's clock, which may be wrong."""
     document = reply.document
     token, endpoints = document.get("token"), document.get("endpoints")
     if not isinstance(token, str) or not token:
-        raise StreamError("GitHub's answer holds no token of Copilot's", provider=PROVIDER)
+        raise StreamError("GitHub's response has no Copilot token", provider=PROVIDER)
     named = endpoints.get("api") if isinstance(endpoints, dict) else None
     refresh_at = now + _lifetime(document.get("refresh_in"))
     return ExchangedToken(
@@ -190,14 +190,16 @@ def _lifetime(refresh_in: JsonValue) -> float:
 
 
 def _base_url(named: JsonValue, api_url: str) -> str | None:
-    """Return where the account's API is; never unencrypted if GitHub's own is not."""
+    """Return the base URL of the account's API. It must use https if GitHub's own API does."""
     if not isinstance(named, str) or not named:
         return None
     try:
         url = checked_base_url(named)
     except ConfigurationError as error:
-        message = "GitHub's answer names no usable address of Copilot's API"
+        message = "GitHub's response has an invalid address of Copilot's API"
         raise StreamError(message, provider=PROVIDER, cause=error) from error
     if urlsplit(url).scheme != "https" and urlsplit(api_url).scheme == "https":
-        raise StreamError("GitHub's answer names an unencrypted address", provider=PROVIDER)
+        raise StreamError(
+            "GitHub's response has an unencrypted address of Copilot's API", provider=PROVIDER
+        )
     return url

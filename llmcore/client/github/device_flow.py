@@ -1,4 +1,4 @@
-"""GitHub's device flow: a login by a code that the user enters in a browser, on any machine.
+"""GitHub's device flow: a login with a code that the user enters in a browser.
 
 Documents, read November 2026: https://docs.github.com/en/apps/oauth-apps/building-oauth-apps/
 authorizing-oauth-apps#device-flow, https://www.rfc-editor.org/rfc/rfc8628.
@@ -18,7 +18,7 @@ from llmcore.schema.json import JsonObject, JsonValue
 
 GITHUB_URL: Final = "https://github.com"
 CLIENT_ID: Final = "Iv1.b507a08c87ecfe98"
-"""The application that users allow to use Copilot: GitHub's own for editors. It is public."""
+"""The OAuth application that users authorize: GitHub's own for editors. The id is public."""
 _GRANT: Final = "urn:ietf:params:oauth:grant-type:device_code"
 _SLOWER_SECONDS: Final = 5.0
 _MAX_SECONDS: Final = 3600.0
@@ -28,8 +28,8 @@ Sleep = Callable[[float], Awaitable[None]]
 _ENDS: Final = {
     "expired_token": "the code expired before it was entered",
     "token_expired": "the code expired before it was entered",
-    "access_denied": "the login was refused in the browser",
-    "device_flow_disabled": "the application does not allow logins by code",
+    "access_denied": "the login was declined in the browser",
+    "device_flow_disabled": "the application does not allow the device flow",
     "incorrect_client_credentials": "GitHub does not know the application (client id)",
     "incorrect_device_code": "GitHub does not know the code",
 }
@@ -37,7 +37,7 @@ _ENDS: Final = {
 
 @frozen(kw_only=True)
 class DeviceCode:
-    """The code that the user enters, and where. Times are in seconds."""
+    """The code for the user and the page on which to enter it. Times are in seconds."""
 
     device_code: str = field(repr=False)
     user_code: str
@@ -49,7 +49,7 @@ class DeviceCode:
 async def request_device_code(
     transport: HttpTransport, *, github_url: str = GITHUB_URL, client_id: str = CLIENT_ID
 ) -> DeviceCode:
-    """Ask GitHub for a code. Raises NetworkError, or the error that the answer is."""
+    """Request a code from GitHub. Raises NetworkError, or the error of an error response."""
     form = {"client_id": client_id, "scope": "read:user"}
     reply = await post(transport, f"{github_url}/login/device/code", form)
     document = reply.document
@@ -72,10 +72,10 @@ async def wait_for_token(
     client_id: str = CLIENT_ID,
     sleep: Sleep = anyio.sleep,
 ) -> str:
-    """Ask until the user has entered *code*, and return GitHub's token.
+    """Poll until the user has entered *code*, and return GitHub's token.
 
-    AuthenticationError if they refused or the code expired. A connection that fails is tried
-    again, more slowly.
+    Raises AuthenticationError if the user declined or the code expired. After a failed
+    connection the interval is doubled.
     """
     form = {"client_id": client_id, "device_code": code.device_code, "grant_type": _GRANT}
     interval, waited = code.interval, 0.0
@@ -98,7 +98,7 @@ async def wait_for_token(
 
 
 def _next_interval(document: JsonObject, reply: Reply, interval: float) -> float:
-    """Return how long to wait before asking again; raises if that is pointless."""
+    """Return how long to wait before the next poll; raises the error that ends the login."""
     match document.get("error"):
         case "authorization_pending":
             return interval
@@ -115,12 +115,12 @@ def _failed(document: JsonObject, reply: Reply) -> LLMError:
     if isinstance(code, str) and code in _ENDS:
         return _ended(code)
     if isinstance(code, str):
-        said = document.get("error_description")
-        message = f"the login failed: {said if isinstance(said, str) else code}"
+        description = document.get("error_description")
+        message = f"the login failed: {description if isinstance(description, str) else code}"
         return AuthenticationError(message, provider=PROVIDER, error_code=code)
     if reply.status >= 400:
         return reply.error()
-    return StreamError("GitHub's answer to the login makes no sense", provider=PROVIDER)
+    return StreamError("GitHub's response to the login is invalid", provider=PROVIDER)
 
 
 def _ended(code: str) -> AuthenticationError:
@@ -129,11 +129,11 @@ def _ended(code: str) -> AuthenticationError:
 
 
 def _word(document: JsonObject, name: str) -> str:
-    """Return a text that can be shown in a terminal; StreamError for anything else."""
+    """Return the field *name* if it is printable text; StreamError otherwise."""
     value = document.get(name)
     if isinstance(value, str) and value and value.isprintable():
         return value
-    raise StreamError(f"GitHub's answer to the login has no {name}", provider=PROVIDER)
+    raise StreamError(f"GitHub's response to the login has no {name}", provider=PROVIDER)
 
 
 def _seconds(value: JsonValue, usual: float) -> float:

@@ -1,4 +1,4 @@
-"""The login at GitHub Copilot that is kept between runs, in a file that only its owner reads."""
+"""The stored login at GitHub Copilot, in a file that only its owner can read."""
 
 import contextlib
 import os
@@ -18,15 +18,15 @@ from llmcore.schema.json import JsonObject, JsonValue
 
 @frozen(kw_only=True)
 class ExchangedToken:
-    """A token for Copilot's API, and how long it is good. Times are seconds since the epoch."""
+    """A token for Copilot's API and its times, in seconds since the epoch."""
 
     access: CopilotAccess
     refresh_at: float
-    """From when on another one is to be had."""
+    """The time from which it should be refreshed."""
     expires_at: float
 
     def to_json(self) -> JsonObject:
-        """Return it as it is kept."""
+        """Return the token as it is stored."""
         return {
             "token": self.access.token,
             "base_url": self.access.base_url,
@@ -36,7 +36,7 @@ class ExchangedToken:
 
     @classmethod
     def from_json(cls, kept: JsonValue) -> Self | None:
-        """Read what `to_json` wrote; None for anything else, since another can be had."""
+        """Read the result of `to_json`; None for anything else, since another can be fetched."""
         match kept:
             case {
                 "token": str(token),
@@ -52,23 +52,23 @@ class ExchangedToken:
 
 @frozen(kw_only=True)
 class StoredLogin:
-    """GitHub's token of the login, and the last one it was exchanged for."""
+    """GitHub's token of the login, and the last Copilot token it was exchanged for."""
 
     github_token: str = field(repr=False)
     api_url: str
-    """Where it is exchanged."""
+    """The base URL of the API that exchanges it."""
     exchanged: ExchangedToken | None = None
 
 
 def login_file(environ: Mapping[str, str]) -> Path:
-    """Return where the login is kept."""
+    """Return the path of the stored login."""
     return config_dir(environ) / f"{PROVIDER}.json"
 
 
 def read_login(environ: Mapping[str, str]) -> StoredLogin | None:
-    """Return the login that is kept; None if there is none.
+    """Return the stored login; None if there is none.
 
-    AuthenticationError for a file that cannot be read.
+    Raises AuthenticationError for a file that cannot be read.
     """
     path = login_file(environ)
     try:
@@ -92,7 +92,7 @@ def _unreadable(path: Path, cause: Exception | None) -> AuthenticationError:
 
 
 def write_login(environ: Mapping[str, str], login: StoredLogin) -> Path:
-    """Keep *login*, in one step, where only its owner can read it. Raises OSError."""
+    """Write *login* atomically to a file that only its owner can read. Raises OSError."""
     path = login_file(environ)
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     exchanged = None if login.exchanged is None else login.exchanged.to_json()
@@ -116,7 +116,7 @@ def write_login(environ: Mapping[str, str], login: StoredLogin) -> Path:
 
 
 def remove_login(environ: Mapping[str, str]) -> bool:
-    """Forget the login; False if there was none. Raises OSError."""
+    """Remove the stored login; False if there was none. Raises OSError."""
     try:
         login_file(environ).unlink()
     except FileNotFoundError:

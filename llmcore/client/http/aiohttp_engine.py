@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from aiohttp.streams import StreamReader
 
 _MAX_FIELD_BYTES: Final = 64 * 1024
-"""A longer header, or a longer status line, is an error."""
+"""The most bytes of a header field or status line."""
 _LARGE_BODY_BYTES: Final = 1024 * 1024
 """aiohttp warns of larger bodies that are given in one piece, and copies them."""
 _NOT_ADDED: Final = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
@@ -41,7 +41,7 @@ _PROBE: Final = b"HTTP/1.1 299 probe\r\ncontent-length: 0\r\n\r\n"
 
 
 class AiohttpEngine:
-    """Sends over a session of its own, or over one that it is given, which stays the caller's."""
+    """Sends over its own session, or over a session of the caller, who closes it."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class AiohttpEngine:
     async def send(
         self, request: HttpRequest, timeouts: Timeouts, proxy: str | None = None
     ) -> "AiohttpResponse":
-        """Send *request*; return once the headers have come."""
+        """Send *request* and return the response when its headers have arrived."""
         headers = wire_headers(request)
         settings: dict[str, Any] = {}
         if self._tls is not None and request.url.startswith("https:"):
@@ -77,14 +77,14 @@ class AiohttpEngine:
                 timeout=_limits(timeouts),
                 **settings,
             )
-        except aiohttp.ClientResponseError as error:  # it shows the headers of the request
+        except aiohttp.ClientResponseError as error:  # its text contains the request's headers
             raise translate(error, request) from None
         except Exception as error:
             raise _translated(error, request) from error
         return AiohttpResponse(native, request)
 
     async def aclose(self) -> None:
-        """Close every connection. A connection that is still being made is closed when it is."""
+        """Close all connections. Those that are still being opened are closed once open."""
         if not self._given:
             await self._session.close()
 
@@ -131,7 +131,7 @@ class AiohttpResponse:
 
 
 class _Body:
-    """A body as it comes. One timer limits all its reads: a timer for each would cost more."""
+    """Iterates over a body. One timer limits all reads, which is cheaper than one for each."""
 
     def __init__(self, native: aiohttp.ClientResponse) -> None:
         self._content = native.content
@@ -166,7 +166,7 @@ class _Body:
             return
         since = now if self._waiting_since is None else self._waiting_since
         if now - since >= limit:
-            error = RequestTimeoutError("nothing came in time (read)", error_code="read")
+            error = RequestTimeoutError("no data arrived in time (read)", error_code="read")
             self._content.set_exception(error)
         else:
             self._timer = self._loop.call_at(since + limit, self._look)
@@ -176,10 +176,10 @@ class _Body:
 
 
 class _Connection(ResponseHandler):
-    """A connection that is not used again once anything has come after a response.
+    """A connection that is not reused if any bytes arrive after a response.
 
-    Measured with aiohttp 3.14: the pool asks an idle connection only whether it is open; it goes
-    on reading while it is idle, and keeps what it reads, which would be the next response.
+    Measured with aiohttp 3.14: the pool only checks whether an idle connection is open. The
+    connection keeps reading while it is idle, and bytes read then would become the next response.
     """
 
     _begun = _answered = True
@@ -203,7 +203,7 @@ class _Connection(ResponseHandler):
                 self.abort()
 
     def feed_data(self, data: "tuple[RawResponseMessage, StreamReader]", size: int = 0) -> None:
-        """Take a response whose head is complete."""
+        """Deliver a response whose head is complete; a second one closes the connection."""
         if self._begun:
             self._answered = True
             self.abort()
@@ -218,9 +218,9 @@ class _Connection(ResponseHandler):
     def close(self) -> None:
         """Close the socket at once.
 
-        Closing waits until all is written, which a server that does not read prevents, and with
-        TLS until the server agrees, which takes up to 30 seconds. A reader of the body is told: it
-        would wait for ever.
+        A normal close waits until all data is written, which a server that does not read prevents,
+        and with TLS for the server's reply, up to 30 seconds. A pending read of the body fails;
+        otherwise it would never return.
         """
         payload = self._payload
         self.abort()
@@ -230,19 +230,20 @@ class _Connection(ResponseHandler):
     def _holds_more(self) -> bool:
         """Return whether the parser holds the beginning of a second response.
 
-        It does not tell, but a response of ours is read in another way then.
+        The parser has no method for that. A probe response is parsed: any remainder before it
+        changes the result.
         """
         if self._parser is None or self._upgraded:
             return False
         try:
             messages, upgraded, tail = self._parser.feed_data(_PROBE)
-        except Exception:  # noqa: BLE001  (whatever the parser found fault with, it was not empty)
+        except Exception:  # noqa: BLE001  (any error means that data was left)
             return True
         read = [(message.code, message.reason) for message, _ in messages]
         return read != [(299, "probe")] or upgraded or bool(tail)
 
     def _has_unread(self) -> bool:
-        """Return whether the socket holds what the loop has not yet read, such as the end."""
+        """Return whether the socket has data, or its end, that the loop has not read yet."""
         file = None if self.transport is None else self.transport.get_extra_info("socket")
         if file is None or file.fileno() < 0 or not hasattr(select, "poll"):  # on Windows
             return False
@@ -257,7 +258,7 @@ def _new_session(socket: str | None) -> aiohttp.ClientSession:
         aiohttp.TCPConnector(**kept) if socket is None else aiohttp.UnixConnector(socket, **kept)
     )
     make: Any = functools.partial(_Connection, loop=asyncio.get_running_loop())
-    connector._factory = make  # noqa: SLF001  (aiohttp has no other place to say which)
+    connector._factory = make  # noqa: SLF001  (aiohttp has no public setting for it)
     return aiohttp.ClientSession(
         connector=connector,
         cookie_jar=aiohttp.DummyCookieJar(),
@@ -276,15 +277,15 @@ def _native_url(url: str) -> URL:
 
 @functools.lru_cache(maxsize=64)
 def _limits(timeouts: Timeouts) -> aiohttp.ClientTimeout:
-    """Return the limit for connecting; the caller limits all else: it counts events."""
+    """Return the connect limit. The call itself applies the other limits, which count events."""
     return aiohttp.ClientTimeout(total=None, connect=timeouts.connect)
 
 
 def _through(proxy: str, url: str, headers: dict[str, str]) -> dict[str, Any]:
     """Return the settings for a request through *proxy*, which is an HTTP proxy.
 
-    Its password goes into a header of the request that the proxy reads: of the one that opens a
-    tunnel, or, for plain HTTP, of the request itself.
+    Its password is sent in a header of the request that the proxy reads: the one that opens a
+    tunnel, or the request itself for plain HTTP.
     """
     parts = urlsplit(proxy)
     bare = urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], "", "", ""))

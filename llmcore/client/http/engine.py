@@ -1,4 +1,4 @@
-"""The engine interface: what sends one HTTP request and reads its response.
+"""The interface of engines, which send an HTTP request and read its response.
 
 An engine belongs to one event loop. Redirects, the choice of the engine and the choice of the
 proxy are made above it, in `transport`.
@@ -12,16 +12,16 @@ from llmcore.routes.transport import Timeouts
 from llmcore.schema.diagnostics import Diagnostic
 
 MAX_IDLE_CONNECTIONS: Final = 100
-"""How many idle connections are kept for the next request."""
+"""The most idle connections that are kept for later requests."""
 IDLE_SECONDS: Final = 5.0
-"""How long they are kept: many servers close theirs soon after."""
+"""How long idle connections are kept. Many servers close theirs soon after."""
 
 
 class HttpResponse(Protocol):
-    """A response whose headers have come and whose body is still to be read."""
+    """A response whose headers have arrived and whose body is not read yet."""
 
     diagnostics: tuple[Diagnostic, ...]
-    """How it came, where that is asked for (`HttpOptions.debug`)."""
+    """The engine and connection of the response, if `HttpOptions.debug` is set."""
 
     @property
     def status(self) -> int:
@@ -50,17 +50,17 @@ class HttpResponse(Protocol):
 
 
 class HttpEngine(Protocol):
-    """Sends requests over its own pool of connections. Safe for concurrent use in its loop."""
+    """Sends requests over a pool of connections. Safe for concurrent use in its event loop."""
 
     async def send(
         self, request: HttpRequest, timeouts: Timeouts, proxy: str | None = None, /
     ) -> HttpResponse:
-        """Send *request* and return once the headers have come. Follows no redirects.
+        """Send *request* and return when the response's headers have arrived. Follows no redirects.
 
-        Raises NetworkError, or RequestTimeoutError if the connect limit runs out.
+        Raises NetworkError, or RequestTimeoutError if the connect limit expires.
         """
         ...
 
     async def aclose(self) -> None:
-        """Close every connection, including those that are still being made. Idempotent."""
+        """Close all connections, including those that are still being opened. Idempotent."""
         ...

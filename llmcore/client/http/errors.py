@@ -1,4 +1,4 @@
-"""Exceptions of HTTP libraries as errors of ours."""
+"""Translates exceptions of HTTP libraries to LLMErrors."""
 
 from typing import Final
 from urllib.parse import urlsplit
@@ -19,10 +19,10 @@ _TIMEOUT_NAMES: Final = {
 
 
 def translate(error: Exception, request: HttpRequest) -> Exception:
-    """Return an HTTP library's exception as one of ours; any other exception stays as it is.
+    """Return an HTTP library's exception as an LLMError; any other exception unchanged.
 
-    Exceptions are recognised by the names of their classes, so that httpx, httpx2, httpcore and
-    aiohttp are served alike.
+    Exceptions are recognised by the names of their classes, so that one function handles httpx,
+    httpx2, httpcore and aiohttp.
     """
     if isinstance(error, LLMError):
         return error

@@ -1,7 +1,7 @@
-"""The portable engine: httpx, on asyncio and trio, by its transport interface.
+"""The portable engine: httpx on asyncio and trio, through its transport interface.
 
-What `httpx.AsyncClient` adds to a transport (cookies, redirects, merged headers) is not wanted for
-an API call. httpx2, the maintained continuation of httpx, has the same interfaces.
+The features that `httpx.AsyncClient` adds to a transport (cookies, redirects, merged headers) must
+not apply to API calls. httpx2, the maintained continuation of httpx, has the same interfaces.
 """
 
 import contextlib
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class PooledTransport(httpx.AsyncHTTPTransport):
-    """httpx's transport over a pool of its own making, which closes idle connections in time."""
+    """httpx's transport over a pool that is passed in, which closes idle connections in time."""
 
     def __init__(self, pool: httpcore.AsyncConnectionPool, network: TrackedNetwork) -> None:
         self._pool = pool
@@ -46,12 +46,12 @@ class PooledTransport(httpx.AsyncHTTPTransport):
             raise
 
     def sweep(self) -> None:
-        """Have idle connections closed when their time is over, though no request comes."""
+        """Start closing idle connections when they expire, also without further requests."""
         if self._sweeper is None:
             self._sweeper = LoopTask(self._close_expired)
 
     async def aclose(self) -> None:
-        """Close every connection, including those that are still being made."""
+        """Close all connections, including those that are still being opened."""
         sweeper, self._sweeper = self._sweeper, None
         if sweeper is not None:
             await sweeper.stop()
@@ -70,10 +70,10 @@ class PooledTransport(httpx.AsyncHTTPTransport):
             self._sweeper = None
 
     async def _close_unused(self) -> None:
-        """Close connections that were opened for a request which was cancelled before it used them.
+        """Close connections that were opened for a request that was cancelled before using them.
 
-        httpcore forgets them, open. One that another request is just about to use may be among
-        them; that request then gets another one.
+        httpcore leaves them open. If another request is about to use one of them, httpcore opens a
+        new connection for it.
         """
         with anyio.CancelScope(shield=True):
             for connection in self._pool.connections:
@@ -82,7 +82,7 @@ class PooledTransport(httpx.AsyncHTTPTransport):
 
 
 class HttpxEngine:
-    """Sends over httpx transports: one of ours for each proxy in use, or the one it is given."""
+    """Sends over httpx transports, one for each proxy in use."""
 
     def __init__(
         self,
@@ -105,7 +105,9 @@ class HttpxEngine:
         if transport is None:
             transport = self._transports[key] = self._new_transport(proxy, secure=key[1])
         limits = limits_of(timeouts)
-        limits["read"] = timeouts.connect if request.body else None  # until then, of a proxy
+        limits["read"] = (
+            timeouts.connect if request.body else None
+        )  # until the body is sent: limits the proxy's reply
         try:
             native = await transport.handle_async_request(
                 native_request(httpx, request, limits, _Body(request.body, limits))
@@ -113,20 +115,20 @@ class HttpxEngine:
         except httpx.ReadTimeout as error:
             if limits["read"] is None:
                 raise translate(error, request) from error
-            message = "the proxy opened no tunnel"
+            message = "the proxy did not open a tunnel"
             raise translate(httpx.ConnectTimeout(message), request) from error
         except Exception as error:
             raise translate(error, request) from error
         return HttpxResponse(native, request, transport)
 
     async def aclose(self) -> None:
-        """Close every connection."""
+        """Close all connections."""
         transports, self._transports = self._transports, {}
         for transport in transports.values():
             await transport.aclose()
 
     def _new_transport(self, proxy: str | None, *, secure: bool) -> PooledTransport:
-        """Return a new transport. A TLS context is made only where one is needed: it takes long."""
+        """Return a new transport. A TLS context, which is slow to make, is made only for https."""
         network = TrackedNetwork()
         pool = httpcore.AsyncConnectionPool(
             ssl_context=self._tls() if secure else None,
@@ -154,17 +156,17 @@ class HttpxEngine:
 
 
 class HttpxTransport(Protocol):
-    """What is used of `httpx.AsyncBaseTransport` and `httpx2.AsyncBaseTransport`."""
+    """The methods used of `httpx.AsyncBaseTransport` and `httpx2.AsyncBaseTransport`."""
 
     async def handle_async_request(self, request: Any, /) -> Any:
-        """Send a request of the same library, and return once the headers have come."""
+        """Send a request of the same library and return when the headers have arrived."""
 
     async def aclose(self) -> None:
         """Free the connections."""
 
 
 class HttpxClient(Protocol):
-    """What is used of `httpx.AsyncClient` and `httpx2.AsyncClient`."""
+    """The methods used of `httpx.AsyncClient` and `httpx2.AsyncClient`."""
 
     def build_request(
         self,
@@ -178,14 +180,14 @@ class HttpxClient(Protocol):
         """Build a request; the limits are connect, read, write and pool, in seconds."""
 
     async def send(self, request: Any, *, stream: bool, follow_redirects: bool) -> Any:
-        """Send it, and return once the headers have come."""
+        """Send it and return when the headers have arrived."""
 
     async def aclose(self) -> None:
         """Free the connections."""
 
 
 class GivenTransport:
-    """Sends over a transport of httpx or httpx2 that stays the caller's."""
+    """Sends over the caller's transport of httpx or httpx2, which stays open."""
 
     def __init__(self, transport: HttpxTransport) -> None:
         self._transport = transport
@@ -208,7 +210,7 @@ class GivenTransport:
 
 
 class GivenClient:
-    """Sends over a client of httpx or httpx2 that stays the caller's, with all it is set up for."""
+    """Sends over the caller's client of httpx or httpx2, with its settings; it stays open."""
 
     def __init__(self, client: HttpxClient) -> None:
         self._client = client
@@ -236,7 +238,7 @@ class GivenClient:
 
 
 class HttpxResponse:
-    """A response of httpx, or of what has its interface."""
+    """A response of httpx or httpx2."""
 
     diagnostics: tuple[Diagnostic, ...] = ()
 
@@ -262,8 +264,8 @@ class HttpxResponse:
     def limit_reads(self, seconds: float | None) -> bool:
         """Limit every further read of the body.
 
-        False for HTTP/2, whose connection is read by whichever response comes first, and for
-        transports that are not ours.
+        Returns False for HTTP/2, where responses share a connection and its reads, and for
+        transports of the caller.
         """
         if self._shared or not isinstance(self._network, TrackedStream):
             return False
@@ -292,7 +294,7 @@ class HttpxResponse:
             await self._close()
 
     async def _body(self) -> AsyncIterator[bytes]:
-        if getattr(self._native, "is_stream_consumed", False):  # by an event hook of the client's
+        if getattr(self._native, "is_stream_consumed", False):  # by an event hook of the client
             return _Pieces((await self._native.aread(),))
         stream: Any = self._native.stream
         encoding = self.headers.get("content-encoding", "").strip().lower()
@@ -301,9 +303,9 @@ class HttpxResponse:
     async def _release(self) -> None:
         """Return the connection to the pool, unless the server sent more than its response.
 
-        httpcore 1.0 leaves what follows a response in h11's buffer, where it would be the beginning
-        of the next one. Bytes that are still on the socket it looks for before it uses an idle
-        connection again. A connection whose h11 state is an error it closes.
+        httpcore 1.0 leaves bytes after a response in h11's buffer, where they would become the
+        beginning of the next response. (It does check the socket itself before it reuses a
+        connection.) It closes a connection whose h11 state is an error.
         """
         if self._network is not None and not self._shared:
             parser = _parser(self._native.stream)
@@ -329,8 +331,8 @@ class HttpxResponse:
 class _Body(httpx.AsyncByteStream):
     """A request's body.
 
-    What httpx makes of bytes is a generator, which nobody closes when sending is cancelled. When
-    it is asked for, there is a connection: the limit for reads that open one is lifted.
+    Not a generator like httpx's own stream of bytes, which is not closed when sending is
+    cancelled. Iteration begins after connecting, so it removes the read limit for connecting.
     """
 
     def __init__(self, data: bytes, limits: dict[str, float | None]) -> None:
@@ -343,7 +345,7 @@ class _Body(httpx.AsyncByteStream):
 
 
 class _Pieces:
-    """An iterator over bytes that are there."""
+    """An asynchronous iterator over available bytes."""
 
     def __init__(self, pieces: Iterable[bytes]) -> None:
         self._pieces = iter(pieces)
@@ -358,7 +360,7 @@ class _Pieces:
 
 
 def limits_of(timeouts: Timeouts) -> dict[str, float | None]:
-    """Return *timeouts* as httpx has them. The client itself limits reading: it counts events."""
+    """Return *timeouts* for httpx. The call itself limits reads, since its limits count events."""
     return {
         "connect": timeouts.connect,
         "read": None,
@@ -387,7 +389,7 @@ def _native_url(library: Any, url: str) -> Any:
 
 
 def library_of(given: object) -> Any:
-    """Return the module, httpx or httpx2, whose requests *given* takes."""
+    """Return the module, httpx or httpx2, of the client or transport *given*."""
     roots = {kind.__module__.partition(".")[0] for kind in type(given).__mro__}
     return importlib.import_module("httpx2") if "httpx2" in roots else httpx
 
@@ -398,22 +400,21 @@ _INNER: Final = ("_stream", "_httpcore_stream", "_connection", "_h11_state")
 def _parser(stream: Any) -> Any:
     """Return the h11 connection that a response of httpcore is read with, or None.
 
-    httpx, httpcore and httpx2 hold the streams of a response in each other; none of them offers
-    the parser.
+    httpx, httpcore and httpx2 nest the streams of a response; none has public access to the
+    parser.
     """
     while stream is not None and not hasattr(stream, "trailing_data"):
         inner = (getattr(stream, name, None) for name in _INNER)
-        stream = next((one for one in inner if one is not None), None)
+        stream = next((item for item in inner if item is not None), None)
     return stream
 
 
 async def _unwind(body: AsyncIterator[bytes]) -> None:
     """Run the generators of a closed response to their end.
 
-    They are nested several deep, and one that is dropped in the middle is closed by the garbage
-    collector at some later time (trio warns of it). Reading on ends them all: from a closed
-    connection it fails, and on one of HTTP/2, which stays open for others, it is cancelled. Neither
-    matters to the caller, who has left.
+    They are nested, and a generator that is dropped early is closed by the garbage collector at
+    some later time (trio warns about it). Reading on ends them all: it fails on a closed
+    connection, and is cancelled on an HTTP/2 connection, which stays open for other requests.
     """
     with anyio.CancelScope(shield=True) as scope, contextlib.suppress(Exception):
         scope.cancel()

@@ -1,7 +1,7 @@
-"""httpcore's own network, kept track of: no connection outlives its pool or a cancelled handshake.
+"""httpcore's network backend with tracking: connections never outlive their pool.
 
-Measured with httpcore 1.0: a pool forgets connections that are still being made when it is closed,
-and a TLS handshake that is cancelled leaves its socket open.
+Measured with httpcore 1.0: closing a pool leaves connections open that are still being opened, and
+cancelling a TLS handshake leaves its socket open.
 """
 
 import ssl
@@ -13,14 +13,14 @@ import httpcore
 import sniffio
 
 _MAX_READ_BYTES: Final = 256 * 1024
-"""As much as asyncio reads at once, so that nothing is left over in a buffer of anyio's."""
+"""The size of asyncio's reads, so that nothing is left over in anyio's buffer."""
 
 
 class TrackedStream(httpcore.AsyncNetworkStream):
-    """A connection. `read_limit`, in seconds, takes the place of httpcore's limit for reads.
+    """A connection. `read_limit`, in seconds, replaces httpcore's read timeout.
 
-    httpcore reads its own limit once, before the first byte of a body; until then a model may
-    think for longer than it may pause between two events.
+    httpcore reads its timeout once, before the first byte of a body. Before that byte a model may
+    take longer than between two events.
     """
 
     def __init__(
@@ -34,7 +34,7 @@ class TrackedStream(httpcore.AsyncNetworkStream):
         self._inner = inner
         self._opened = opened
         self.below = below
-        """The connection to a TLS proxy that this one is inside of."""
+        """The connection to a TLS proxy that carries this one."""
         self._min_read = min_read
         self.read_limit: float | None = None
         self._head = b""
@@ -46,7 +46,7 @@ class TrackedStream(httpcore.AsyncNetworkStream):
         max_bytes: int,
         timeout: float | None = None,  # noqa: ASYNC109  (httpcore's interface)
     ) -> bytes:
-        """Read what has come."""
+        """Read available bytes."""
         limit = timeout if self.read_limit is None else self.read_limit
         return await self._inner.read(max(max_bytes, self._min_read), limit)
 
@@ -55,9 +55,9 @@ class TrackedStream(httpcore.AsyncNetworkStream):
         buffer: bytes,
         timeout: float | None = None,  # noqa: ASYNC109  (httpcore's interface)
     ) -> None:
-        """Write all of *buffer*; the head of an HTTP/1.1 request together with its body.
+        """Write *buffer*; the head of an HTTP/1.1 request is written together with its body.
 
-        httpcore writes them one after the other, and always writes again after a head.
+        httpcore writes them one after the other, and always writes after a head.
         """
         if self._head:
             buffer, self._head = self._head + buffer, b""
@@ -77,7 +77,7 @@ class TrackedStream(httpcore.AsyncNetworkStream):
         server_hostname: str | None = None,
         timeout: float | None = None,  # noqa: ASYNC109  (httpcore's interface)
     ) -> "TrackedStream":
-        """Return the connection, encrypted from now on."""
+        """Return the connection with TLS."""
         try:
             inner = await self._inner.start_tls(ssl_context, server_hostname, timeout)
         except BaseException:
@@ -88,15 +88,15 @@ class TrackedStream(httpcore.AsyncNetworkStream):
         return TrackedStream(inner, self._opened, below=self)
 
     def get_extra_info(self, info: str) -> Any:
-        """Return what httpcore asks of a connection."""
+        """Return a property of the connection, such as `ssl_object`."""
         return self._inner.get_extra_info(info)
 
 
 def has_unread(stream: httpcore.AsyncNetworkStream) -> bool:
-    """Return whether TLS holds bytes that were received and not read, or has ended.
+    """Return whether TLS has received bytes that were not read, or has ended.
 
-    Neither httpcore nor the socket shows them. A byte is taken out: the connection is not usable
-    afterwards.
+    Neither httpcore nor the socket shows them. This consumes a byte, so that the connection is
+    unusable if it returns True.
     """
     tls = stream.get_extra_info("ssl_object")
     if tls is not None:
@@ -114,11 +114,11 @@ def has_unread(stream: httpcore.AsyncNetworkStream) -> bool:
 
 
 class TrackedNetwork(httpcore.AsyncNetworkBackend):
-    """httpcore's network for the running event loop. `aclose` closes all that it has opened."""
+    """httpcore's backend for the running event loop; `aclose` closes all its connections."""
 
     def __init__(self) -> None:
         trio = sniffio.current_async_library() == "trio"
-        # Any: httpcore has a class without methods in the place of one that is not installed.
+        # Any: httpcore replaces a backend that is not installed by a class without methods.
         inner: Any = httpcore.TrioBackend() if trio else httpcore.AnyIOBackend()
         self._inner: httpcore.AsyncNetworkBackend = inner
         self._min_read = 0 if trio else _MAX_READ_BYTES
@@ -144,17 +144,17 @@ class TrackedNetwork(httpcore.AsyncNetworkBackend):
         timeout: float | None = None,  # noqa: ASYNC109  (httpcore's interface)
         socket_options: Iterable[Any] | None = None,
     ) -> TrackedStream:
-        """Connect to a socket of this machine."""
+        """Connect to a Unix socket."""
         return await self._tracked(
             await self._inner.connect_unix_socket(path, timeout, socket_options)
         )
 
     async def sleep(self, seconds: float) -> None:
-        """Wait."""
+        """Wait for *seconds*."""
         await self._inner.sleep(seconds)
 
     async def aclose(self) -> None:
-        """Close every connection, and each one that is still being made as soon as it is."""
+        """Close all connections; those that are still being opened are closed once open."""
         self._closed = True
         for stream in tuple(self._opened):
             await stream.aclose()

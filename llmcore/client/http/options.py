@@ -1,4 +1,4 @@
-"""How the client's own HTTP connections are made: HTTP/2, proxies, certificates."""
+"""The options of HTTP connections: engine, HTTP/2, proxies, certificates."""
 
 import functools
 import importlib.metadata
@@ -19,7 +19,7 @@ def _proxy(proxy: str | None) -> str | None:
 
 @frozen(kw_only=True)
 class HttpOptions:
-    """What can be chosen about HTTP without bringing a client of one's own."""
+    """Options of the HTTP connections that the client opens itself."""
 
     engine: Literal["httpx", "aiohttp"] | None = None
     """The library that sends requests; by default aiohttp where it can be used, otherwise httpx.
@@ -30,48 +30,48 @@ class HttpOptions:
     http2: bool = False
     """Whether HTTP/2 is offered to https servers; needs the extra `http2`."""
     proxy: str | None = field(default=None, converter=_proxy, repr=False)
-    """The URL of the proxy for everything, with name and password if it wants them."""
+    """The URL of the proxy for all requests, with name and password if it requires them."""
     proxies_from_environment: bool = True
-    """Whether HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY count where `proxy` is not given."""
+    """Whether HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY are used if `proxy` is not set."""
     ca_file: str | None = None
-    """Certificates of the authorities to trust (PEM), instead of the usual ones."""
+    """A PEM file of trusted certificate authorities, instead of the default ones."""
     ssl_context: ssl.SSLContext | None = field(default=None, repr=False)
-    """For all else, such as certificates of the client's own; instead of `ca_file`."""
+    """A TLS context for other needs, such as client certificates; instead of `ca_file`."""
     debug: bool = False
     """Whether each response has a Diagnostic, `http-engine`, that names the library it came by."""
 
     def __attrs_post_init__(self) -> None:
         if self.engine not in (None, "httpx", "aiohttp"):
-            raise ConfigurationError(f"the engines are 'httpx' and 'aiohttp', not {self.engine!r}")
+            raise ConfigurationError(f"engine must be 'httpx' or 'aiohttp', not {self.engine!r}")
         if self.ca_file is not None and self.ssl_context is not None:
             raise ConfigurationError("give either ca_file or ssl_context, and not both")
 
     def proxy_for(self, url: str) -> str | None:
         """Return the URL of the proxy for *url*; None for a direct connection.
 
-        ConfigurationError for one of a kind that is not supported or not installed.
+        Raises ConfigurationError for a proxy whose scheme is not supported or not installed.
         """
         proxy = self.proxy
         if proxy is None and self.proxies_from_environment:
             proxy = environment_proxy(url)
         if proxy is not None and proxy.startswith("socks") and not _installed("socksio"):
             raise ConfigurationError(
-                "SOCKS proxies need a package more: pip install 'llmcore-routes[socks]'"
+                "SOCKS proxies need an extra: pip install 'llmcore-routes[socks]'"
             )
         return proxy
 
     def check_extras(self) -> None:
-        """Raise ConfigurationError where a package that is needed is not installed."""
+        """Raise ConfigurationError if a required package is not installed."""
         if self.engine == "aiohttp" and not _installed("aiohttp"):
-            message = "the engine aiohttp needs a package more: pip install 'llmcore-routes[fast]'"
+            message = "the engine aiohttp needs an extra: pip install 'llmcore-routes[fast]'"
             raise ConfigurationError(message)
         if self.http2 and not _installed("h2"):
-            message = "HTTP/2 needs a package more: pip install 'llmcore-routes[http2]'"
+            message = "HTTP/2 needs an extra: pip install 'llmcore-routes[http2]'"
             raise ConfigurationError(message)
 
     @property
     def uses_aiohttp(self) -> bool:
-        """Whether these options leave requests to aiohttp, on asyncio."""
+        """Whether requests on asyncio are sent by aiohttp."""
         if self.engine is not None:
             return self.engine == "aiohttp" and not self.http2
         return not self.http2 and _installed("aiohttp")
@@ -81,9 +81,9 @@ class HttpOptions:
         return "aiohttp" if self.uses_aiohttp and library == "asyncio" else "httpx"
 
     def tls_context(self) -> ssl.SSLContext:
-        """Return what TLS connections are made with. SSL_CERT_FILE and SSL_CERT_DIR count.
+        """Return the TLS context. The variables SSL_CERT_FILE and SSL_CERT_DIR are used.
 
-        ConfigurationError, naming file and source, for certificates that cannot be read.
+        Raises ConfigurationError, naming file and source, for certificates that cannot be read.
         """
         if self.ssl_context is not None:
             return self.ssl_context
@@ -109,11 +109,11 @@ def shared_tls_context(
     *,
     http2: bool = False,
 ) -> ssl.SSLContext:
-    """Return the process's one context of these certificates: each takes ten milliseconds.
+    """Return the process's shared context of these certificates; making one takes 10 ms.
 
     Without a file and a folder they are those of certifi. The values of the environment are
-    arguments, so that a change of it gives a new context. HTTP/2 has a context of its own: httpcore
-    changes which protocols a context offers.
+    arguments, so that a change makes a new context. HTTP/2 has a separate context, since httpcore
+    changes the protocols that a context offers.
     """
     return _tls_context(cert_file or None, cert_dir or None, source, http2)
 
@@ -130,5 +130,5 @@ def _tls_context(
         return ssl.create_default_context(cafile=cert_file, capath=cert_dir)
     except OSError as error:
         what = cert_file or cert_dir
-        message = f"{source} is {what!r}, which holds no certificates: {error}"
+        message = f"{source} is {what!r}, which has no readable certificates: {error}"
         raise ConfigurationError(message, cause=error) from error

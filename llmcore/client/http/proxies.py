@@ -1,4 +1,4 @@
-"""Which proxy a URL goes through, as the environment says.
+"""Chooses the proxy of a URL from the environment.
 
 `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY`, in either case, as Python's own
 `urllib.request` reads them; macOS and Windows settings are not read.
@@ -15,9 +15,9 @@ SCHEMES = ("http", "https", "socks5", "socks5h")
 
 
 def environment_proxy(url: str) -> str | None:
-    """Return the proxy the process's environment names for *url*; None for no proxy.
+    """Return the proxy for *url* in the process's environment; None for a direct connection.
 
-    ConfigurationError for a proxy of a kind that is not supported.
+    Raises ConfigurationError for a proxy whose scheme is not supported.
     """
     if not any(name.lower().endswith("_proxy") for name in os.environ):
         return None
@@ -39,13 +39,16 @@ def _chosen(scheme: str, host: str, named: tuple[tuple[str, str], ...]) -> str |
 
 
 def checked_proxy(proxy: str) -> str:
-    """Return the URL of *proxy*; `host:port` alone means http. ConfigurationError if it is none."""
+    """Return the URL of *proxy*; `host:port` alone means http.
+
+    Raises ConfigurationError for an invalid URL.
+    """
     whole = proxy if "://" in proxy else f"http://{proxy}"
     try:
         parts = urlsplit(whole)
         if parts.scheme in SCHEMES and parts.hostname and parts.port != 0:
             return whole
-    except ValueError:  # a port that is no number, brackets that make no sense
+    except ValueError:  # an invalid port or invalid brackets
         pass
     kinds = ", ".join(SCHEMES)
-    raise ConfigurationError(f"a proxy is a URL of the schemes {kinds}, with a host")
+    raise ConfigurationError(f"a proxy must be a URL with a host and one of the schemes {kinds}")

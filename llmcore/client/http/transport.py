@@ -1,4 +1,4 @@
-"""HTTP over the engine that the options and the request ask for, redirects included."""
+"""Sends HTTP requests over the engine that options and request select; follows redirects."""
 
 import inspect
 from typing import TYPE_CHECKING, Any, TypeAlias, Union
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     from llmcore.client.http.httpx_engine import HttpxClient, HttpxTransport
 
 HttpClient: TypeAlias = Union["HttpxClient", "HttpxTransport", "aiohttp.ClientSession"]
-"""What may send requests instead of an engine of ours; it stays the caller's to close."""
+"""A client, transport or session of the caller, who closes it."""
 
 MAX_REDIRECTS = 5
 _REDIRECTS = frozenset({307, 308})
 """The redirects that keep method and body; others would turn a POST into a GET."""
 _FOR_ANY_HOST = frozenset({"accept", "accept-encoding", "content-encoding", "content-type"})
-"""The headers that a redirect takes to another host: they describe the body and no caller."""
+"""The headers that are sent to another host after a redirect: they describe the body only."""
 
 
 class HttpTransport:
-    """Sends requests over one set of engines for each event loop, or over a client it is given."""
+    """Sends requests over engines of each event loop, or over a client of the caller."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class HttpTransport:
         self._engines: PerLoop[HttpEngine] = PerLoop(self._new_engine, _close)
 
     async def send(self, request: HttpRequest, timeouts: Timeouts) -> HttpResponse:
-        """Send *request*, following redirects; to another host they carry no credentials."""
+        """Send *request* and follow redirects; credentials are not sent to another host."""
         engine = await self._engines.get()
         for _ in range(MAX_REDIRECTS + 1):
             response = await engine.send(request, timeouts)
@@ -82,33 +82,33 @@ def _engine_note(name: str, proxied: bool) -> Diagnostic:
 
 
 class Engines:
-    """The engines of one event loop, made when a request needs them."""
+    """The engines of one event loop, each made when a request needs it."""
 
     def __init__(self, options: HttpOptions, socket: str | None = None) -> None:
         options.check_extras()
         self._options = options
         self._socket = socket
         self._engine_name = options.engine_on(sniffio.current_async_library())
-        self._made: dict[str, HttpEngine] = {}
+        self._engines: dict[str, HttpEngine] = {}
         self._routes: dict[tuple[str, str], _Way] = {}
         """By scheme and authority of a URL."""
 
     async def send(
         self, request: HttpRequest, timeouts: Timeouts, _proxy: str | None = None
     ) -> HttpResponse:
-        """Send *request* over the engine for its server."""
-        place = urlsplit(request.url)[:2]
-        way = self._routes.get(place)
+        """Send *request* over the engine of its server."""
+        server = urlsplit(request.url)[:2]
+        way = self._routes.get(server)
         if way is None:
-            way = self._routes[place] = self._way(request.url)
+            way = self._routes[server] = self._way(request.url)
         response = await way.engine.send(request, timeouts, way.proxy)
         if way.diagnostics:
             response.diagnostics = way.diagnostics
         return response
 
     async def aclose(self) -> None:
-        """Close every connection."""
-        for engine in self._made.values():
+        """Close all connections."""
+        for engine in self._engines.values():
             await engine.aclose()
 
     def _way(self, url: str) -> "_Way":
@@ -119,9 +119,9 @@ class Engines:
         return _Way(self._engine(name), proxy, notes)
 
     def _engine(self, name: str) -> HttpEngine:
-        if name not in self._made:
-            self._made[name] = self._aiohttp() if name == "aiohttp" else self._httpx()
-        return self._made[name]
+        if name not in self._engines:
+            self._engines[name] = self._aiohttp() if name == "aiohttp" else self._httpx()
+        return self._engines[name]
 
     def _aiohttp(self) -> HttpEngine:
         from llmcore.client.http.aiohttp_engine import AiohttpEngine
@@ -145,7 +145,7 @@ def checked_client(client: Any) -> HttpClient:
             return client  # type: ignore[no-any-return]
     kind = client.__name__ if isinstance(client, type) else type(client).__name__
     message = (
-        f"http= takes HttpOptions, an httpx.AsyncClient, an asynchronous transport of httpx or an "
+        f"http must be HttpOptions, an httpx.AsyncClient, an asynchronous transport of httpx or an "
         f"aiohttp.ClientSession, not {kind}"
     )
     raise ConfigurationError(message)
@@ -154,7 +154,7 @@ def checked_client(client: Any) -> HttpClient:
 def _engine_over(client: Any) -> HttpEngine:
     if _is_session(client):
         if sniffio.current_async_library() != "asyncio":
-            raise ConfigurationError("an aiohttp.ClientSession runs on asyncio only")
+            raise ConfigurationError("an aiohttp.ClientSession can only be used on asyncio")
         from llmcore.client.http.aiohttp_engine import AiohttpEngine
 
         return AiohttpEngine(session=client)
@@ -187,10 +187,10 @@ def _redirected(request: HttpRequest, location: str) -> HttpRequest:
 
 
 def _for_another_host(request: HttpRequest, target: str) -> HttpRequest:
-    """Return *request* to *target* without anything that may be a credential of the caller's.
+    """Return *request* to *target* without anything that may be a credential of the caller.
 
-    A name does not tell what is secret, so all headers go but those that describe the body, and all
-    query parameters that the server repeated from the request.
+    Names do not show what is secret, so only headers that describe the body are kept, and query
+    parameters that the server repeated from the request are removed.
     """
     scheme, host, path, query, fragment = urlsplit(target)
     sent = {name for name, _ in parse_qsl(urlsplit(request.url).query, keep_blank_values=True)}

@@ -1,4 +1,4 @@
-"""Requests as they go over the wire: headers and URLs in the form that HTTP needs."""
+"""Headers and URLs of requests in the form that HTTP requires."""
 
 import re
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ _DEFAULT_PORTS: Final = {"http": ":80", "https": ":443"}
 
 
 def wire_headers(request: HttpRequest) -> dict[str, str]:
-    """Return the headers of *request* and those that HTTP itself needs."""
+    """Return the headers of *request* with those that HTTP requires."""
     headers = dict(request.headers)
     if "host" not in headers:
         headers = {"host": _authority(request.url), **headers}

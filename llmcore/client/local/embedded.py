@@ -1,4 +1,4 @@
-"""The embedded model's server: llama.cpp's own HTTP server, inside this process.
+"""The embedded model's server: llama.cpp's HTTP server in this process.
 
 It listens on a Unix socket in a private folder, or, where the platform has none, on a
 free port of the loopback interface with a random key. To the client it is an upstream like
@@ -8,12 +8,12 @@ llama.cpp comes from the wheel `xllamacpp`. Five traits of it shape this module,
 with version 2026.10.11549:
 
 - Loading a model holds the GIL (0.3 to 2.5 seconds): no other thread runs meanwhile.
-- Freeing a server holds the GIL too, and waits for its connections: with a request under
-  way, or with the main loop not yet running, it waits forever. So `stop` hangs up first.
-- Frequent requests for the state of the slots keep llama.cpp from noticing that a client is
-  gone. So `stop` asks rarely.
-- After a streamed reply it closes the connection without having said so, and the next request
-  on it fails as often as not. So clients must send `Connection: close`.
+- Freeing a server holds the GIL too, and waits for its connections: during a request, or before
+  the main loop runs, it waits forever. So `stop` closes connections first.
+- Frequent requests for the state of the slots keep llama.cpp from noticing that a client has
+  disconnected. So `stop` polls rarely.
+- After a streamed reply it closes the connection without announcing it, and the next request on it
+  often fails. So clients must send `Connection: close`.
 - In a child made by `os.fork` its clean-up at exit waits for threads that the child does not
   have. Such a child must end with `os._exit`, as those of multiprocessing do.
 """
@@ -73,9 +73,9 @@ class EmbeddedOptions:
     """Prompt and answer of one request together; llama.cpp rounds it up to a multiple of 256
     and down to what the model was trained for (SmolLM2: 8192)."""
     threads: int = field(default=1, validator=validators.ge(1))
-    """Threads that compute. More than one is seldom faster and, on busy cores, far slower."""
+    """The number of compute threads. More than one is rarely faster, and slower on busy cores."""
     parallel: int = field(default=1, validator=validators.ge(1))
-    """Requests served at once, each with a context of its own; further ones wait."""
+    """The number of concurrent requests, each with its own context; further requests wait."""
     chat_template: str | None = None
     """A Jinja template; None is the file's own, or for SmolLM2 ours, which knows tools."""
 
@@ -213,7 +213,9 @@ def _load(
     try:
         return [native.Server(params)]
     except (RuntimeError, ValueError) as error:
-        message = f"llama.cpp cannot load {options.model_path} (no GGUF model, or no memory)"
+        message = (
+            f"llama.cpp cannot load {options.model_path} (not a GGUF model, or not enough memory)"
+        )
         raise ConfigurationError(message, cause=error) from error
 
 
@@ -249,29 +251,29 @@ def _wait_until_ready(address: EmbeddedAddress) -> None:
 
 
 def _shut_down(held: list[_Native], address: EmbeddedAddress, owner: int) -> None:
-    """Free the server, or keep it forever where that would hang."""
+    """Free the server, or keep it until the process ends if freeing it would hang."""
     if os.getpid() != owner:  # a forked child: the threads and the folder are its parent's
         _abandon(held)
         return
     at_rest = False
     try:
-        at_rest = _come_to_rest(address)
+        at_rest = _disconnect_clients(address)
     finally:  # also when interrupted
         if at_rest:
             held.clear()
         else:
             _abandon(held)
-            warnings.warn("the embedded model would not stop", ResourceWarning, stacklevel=2)
+            warnings.warn("the embedded model did not stop", ResourceWarning, stacklevel=2)
         if address.socket_path:
             shutil.rmtree(Path(address.socket_path).parent, ignore_errors=True)
 
 
-def _come_to_rest(address: EmbeddedAddress) -> bool:
-    """Hang up on everybody until no connection and no running request is left."""
+def _disconnect_clients(address: EmbeddedAddress) -> bool:
+    """Close connections until no connection and no running request is left."""
     ours = _behind_a_new_name(address)
     deadline = time.monotonic() + _STOP_S
     while time.monotonic() < deadline:
-        if _hang_up(address):
+        if _close_connections(address):
             time.sleep(0.01)
         elif _busy(ours):
             time.sleep(_GONE_S)
@@ -290,10 +292,10 @@ def _behind_a_new_name(address: EmbeddedAddress) -> EmbeddedAddress:
     return address
 
 
-def _hang_up(address: EmbeddedAddress) -> int:
-    """Shut down each accepted connection, which all are files of this process; how many.
+def _close_connections(address: EmbeddedAddress) -> int:
+    """Shut down all accepted connections, found among this process's files; return how many.
 
-    Where open files cannot be listed (Windows) it finds none, and clients must hang up.
+    If open files cannot be listed (Windows), it finds none, and clients must disconnect.
     """
     host, _, port = address.base_url.removeprefix("http://").partition(":")
     name = address.socket_path or (host, int(port))
@@ -349,7 +351,7 @@ class _UnixConnection(http.client.HTTPConnection):
 
 
 def _busy(address: EmbeddedAddress) -> bool:
-    """Whether a request is being served. Also True if the server does not say."""
+    """Return whether a request is being served; True if the server does not answer."""
     _, slots = _ask(address, "/slots") or (0, None)
     return not isinstance(slots, list) or any(
         not isinstance(slot, dict) or bool(slot.get("is_processing", True)) for slot in slots
@@ -357,7 +359,7 @@ def _busy(address: EmbeddedAddress) -> bool:
 
 
 def _ask(address: EmbeddedAddress, path: str) -> tuple[int, JsonValue] | None:
-    """Return status and body of a GET; None if no sensible answer came."""
+    """Return status and body of a GET; None without a valid response."""
     headers = {"Authorization": f"Bearer {address.api_key}"} if address.api_key else {}
     try:
         with contextlib.closing(_connection(address)) as connection:

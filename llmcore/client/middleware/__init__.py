@@ -1,7 +1,7 @@
-"""Middleware: functions round a call, and those that come with llmcore.
+"""Middleware: functions around a call, and those that come with llmcore.
 
-In reading order: `chain` (what a middleware is, and how several make one call), `target` (what a
-call goes to), `outcome` (what it came to), `clock`, `serial` (state that is changed from any
+In reading order: `chain` (the interface, and composition), `target` (what a
+call goes to), `outcome` (its result), `clock`, `serial` (state that is changed from any
 thread). Then one module each:
 
 `call_log`, `usage_hook`, `cost_budget` (with `pricing`), `response_cache` (with `cache_key`,

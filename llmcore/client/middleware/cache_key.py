@@ -1,4 +1,4 @@
-"""The key of the response cache: a hash of everything that decides an answer."""
+"""The key of the response cache: a hash of everything that determines a response."""
 
 import hashlib
 import re
@@ -16,12 +16,12 @@ from llmcore.schema.request import LLMRequest
 from llmcore.schema.secret_names import holds_credential
 
 _FORMAT = 1
-"""Raised when what is stored changes, so that older entries are not found."""
+"""Increased when the stored form changes, so that older entries are not found."""
 
 _OF_ONE_CALL = re.compile(
     r"(x-)?idempotency-key|traceparent|tracestate|baggage|x-(client-)?request-id", re.IGNORECASE
 )
-"""Headers and query fields that tell one call from another, not its content."""
+"""Headers and query fields that identify a call and do not affect its response."""
 
 
 def cache_key(request: LLMRequest, target: ModelChoice, route: Route, scope: str) -> str:
@@ -32,8 +32,8 @@ def cache_key(request: LLMRequest, target: ModelChoice, route: Route, scope: str
     """
     effective = route.defaults.applied_to(request)
     overlay = HttpOverlay(
-        headers=_telling({**route.defaults.headers, **effective.http.headers}),
-        query=_telling({**route.endpoint.query, **effective.http.query}),
+        headers=_relevant({**route.defaults.headers, **effective.http.headers}),
+        query=_relevant({**route.endpoint.query, **effective.http.query}),
         body=effective.http.body,
     )
     document: JsonObject = {
@@ -48,8 +48,8 @@ def cache_key(request: LLMRequest, target: ModelChoice, route: Route, scope: str
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _telling(fields: Mapping[str, str]) -> dict[str, str]:
-    """Return the *fields* that may decide what is answered, names in lower case."""
+def _relevant(fields: Mapping[str, str]) -> dict[str, str]:
+    """Return the *fields* that can affect the response, with names in lower case."""
     return {
         name.lower(): value
         for name, value in fields.items()

@@ -1,4 +1,4 @@
-"""An answer's events in the form in which they are kept: short, and marked as kept."""
+"""The events of a response in the form of the cache: shortened, and marked as cached."""
 
 from collections.abc import Sequence
 
@@ -30,7 +30,7 @@ _MARK = Diagnostic(
 
 
 class Recording:
-    """Collects events; of each segment one delta, since its end says the whole of it."""
+    """Collects events with one delta for each segment, made from its end event."""
 
     def __init__(self) -> None:
         self._events: list[LLMEvent] = []
@@ -59,10 +59,10 @@ class Recording:
         They carry the Diagnostic of an answer from the cache, and no rate limit: it would be an old
         one.
         """
-        return json.dumps([codec.to_json(_kept(event)) for event in self._events])
+        return json.dumps([codec.to_json(_cached(event)) for event in self._events])
 
 
-def _kept(event: LLMEvent) -> LLMEvent:
+def _cached(event: LLMEvent) -> LLMEvent:
     if isinstance(event, StreamStart):
         return evolve(event, rate_limit=None)
     if isinstance(event, Finish):

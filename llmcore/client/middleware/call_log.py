@@ -1,4 +1,4 @@
-"""One line in the log for each call, without what was said."""
+"""Logs one line for each call, without its content."""
 
 import logging
 
@@ -16,7 +16,7 @@ from llmcore.schema.usage import Usage
 
 
 class CallLog:
-    """Writes each call to a logger when it has ended: facts, no words.
+    """Logs each call when it has ended, without its content.
 
     The record's fields, for structured logs: `llm_provider`, `llm_model`, `llm_streaming`,
     `llm_duration_s`, `llm_response_model`, `llm_request_id`, `llm_finish_reason`,
@@ -47,7 +47,7 @@ class CallLog:
         self._clock = clock
 
     def __call__(self, request: LLMRequest, next: Next) -> EventStream:
-        """Run the call, and write it down at its end."""
+        """Run the call, and log it at its end."""
         started = self._clock.monotonic()
         target = target_of(request, next)
 
@@ -107,7 +107,7 @@ def _words(request: LLMRequest, outcome: CallOutcome) -> dict[str, object]:
 
 
 def _line(fields: dict[str, object]) -> str:
-    """Say the most important of *fields* for people."""
+    """Return the log line: the most important of *fields*."""
     ended = fields["llm_error"] or fields["llm_finish_reason"]
     tokens = f"{fields['llm_input_tokens']}+{fields['llm_output_tokens']} tokens"
     where = f"{fields['llm_provider']}/{fields['llm_model']}"

@@ -1,4 +1,4 @@
-"""Middleware: functions round a call, for whole and streamed calls alike.
+"""Middleware: functions around a call, the same for streamed and other calls.
 
     async def timed(request, next):
         started = time.monotonic()
@@ -30,23 +30,23 @@ if TYPE_CHECKING:  # a data file is behind it
 
 
 def _unresolved(request: LLMRequest) -> Result[Model, LLMError]:
-    message = f"no client says where the model {request.model_id!r} is"
+    message = f"the model {request.model_id!r} cannot be resolved without a client"
     return Failure(ConfigurationError(message))
 
 
 @frozen(kw_only=True)
 class Next:
-    """The rest of a call: a middleware calls it with the request, as often as it likes."""
+    """The rest of a call. A middleware calls it with the request, any number of times."""
 
     run: Callable[[LLMRequest], EventStream]
     streaming: bool = False
-    """Whether the answer is wanted as a stream."""
+    """Whether the call is streamed."""
     resolve: Callable[[LLMRequest], Result[Model, LLMError]] = field(
         default=_unresolved, repr=False
     )
-    """Returns the configured model that a request means."""
+    """Returns the configured model of a request."""
     environ: Mapping[str, str] = field(factory=dict, repr=False)
-    """The environment that the client looks keys and base URLs up in."""
+    """The environment from which the client reads keys and base URLs."""
     models: "Sequence[ModelInfo]" = field(default=(), repr=False)
     """The client's own models and prices, before those of the catalog."""
 
@@ -60,7 +60,7 @@ Middleware: TypeAlias = Callable[[LLMRequest, Next], Union[EventStream, Awaitabl
 
 @runtime_checkable
 class ClientCheck(Protocol):
-    """A middleware that can tell whether a client fits it."""
+    """A middleware that checks the client that uses it."""
 
     def check(self, providers: Collection[str]) -> None:
         """Raise ConfigurationError if it needs what a client with these *providers* lacks."""
@@ -68,9 +68,9 @@ class ClientCheck(Protocol):
 
 
 def compose(middleware: Sequence[Middleware], call: Next) -> Next:
-    """Return *call* with *middleware* round it, the first outermost."""
-    for one in reversed(middleware):
-        call = evolve(call, run=functools.partial(_through, one, call))
+    """Return *call* wrapped in *middleware*, the first outermost."""
+    for outer in reversed(middleware):
+        call = evolve(call, run=functools.partial(_through, outer, call))
     return call
 
 

@@ -1,4 +1,4 @@
-"""Sends nothing to a provider that is down."""
+"""A circuit breaker: stops sending to a provider that is down."""
 
 from collections.abc import Hashable, Sequence
 from typing import Literal
@@ -9,7 +9,7 @@ from llmcore.client.event_stream import EventStream
 from llmcore.client.middleware.chain import Next
 from llmcore.client.middleware.clock import SYSTEM_CLOCK, Clock
 from llmcore.client.middleware.outcome import CallOutcome
-from llmcore.client.middleware.serial import Serial
+from llmcore.client.middleware.serial import SerialExecutor
 from llmcore.client.middleware.target import TargetKey, by_provider, target_of
 from llmcore.schema.errors import (
     ConfigurationError,
@@ -57,7 +57,7 @@ class CircuitBreaker:
         self._key = key
         self._clock = clock
         self._circuits: dict[Hashable, _Circuit] = {}
-        self._serial = Serial(forget=self._forget_probes)
+        self._serial = SerialExecutor(forget=self._forget_probes)
 
     def state(self, key: Hashable) -> CircuitState:
         """Return how the circuit of *key* (by default a provider's id) is."""
@@ -65,17 +65,17 @@ class CircuitBreaker:
         return "closed" if circuit is None else circuit.state_at(self._clock.monotonic())
 
     async def __call__(self, request: LLMRequest, next: Next) -> EventStream:
-        """Run the call if the provider is not known to be down."""
+        """Run the call unless the circuit is open."""
         target = target_of(request, next)
         circuit = self._circuits.setdefault(
             self._key(target), _Circuit(self._failures, self._open_s)
         )
         now = self._clock.monotonic()
-        permit = await self._serial.ask(lambda: circuit.permit(now))
+        permit = await self._serial.submit(lambda: circuit.permit(now))
         if not isinstance(permit, _Permit):
             raise OverloadedError(
-                f"{target.provider or 'the provider'} has failed too often and is not asked for "
-                f"{permit:.1f} seconds more: nothing was sent",
+                f"{target.provider or 'the provider'} has failed too often; no calls are sent for "
+                f"another {permit:.1f} seconds",
                 provider=target.provider or None,
                 error_code=_LOCAL,
                 retry_after=permit,
@@ -100,7 +100,7 @@ class CircuitBreaker:
 
 
 def _verdict(error: LLMError | None) -> bool | None:
-    """Return whether the provider works; None if that does not show."""
+    """Return whether the provider works; None if the error does not show it."""
     if error is None:
         return True
     if error.error_code == _LOCAL:

@@ -1,4 +1,4 @@
-"""The clock that middleware goes by; tests bring one of their own."""
+"""The clock of middleware, which tests replace."""
 
 import time
 from collections.abc import Awaitable, Callable
@@ -12,7 +12,7 @@ class Clock:
     """Time and waiting, in seconds."""
 
     monotonic: Callable[[], float] = time.monotonic
-    """Never goes back; its zero means nothing."""
+    """Seconds that never decrease, from an arbitrary zero."""
     wall: Callable[[], float] = time.time
     """Since 1970, in UTC: for what other processes or servers have to understand."""
     sleep: Callable[[float], Awaitable[None]] = anyio.sleep

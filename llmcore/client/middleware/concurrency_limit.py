@@ -1,4 +1,4 @@
-"""How many calls may run at once."""
+"""Limits the number of concurrent calls."""
 
 from collections import deque
 from collections.abc import Hashable
@@ -8,7 +8,7 @@ from attrs import define, field
 
 from llmcore.client.event_stream import EventStream
 from llmcore.client.middleware.chain import Next
-from llmcore.client.middleware.serial import Serial, Waiter
+from llmcore.client.middleware.serial import SerialExecutor, Waiter
 from llmcore.client.middleware.target import TargetKey, by_provider, target_of
 from llmcore.schema.errors import ConfigurationError, RateLimitError
 from llmcore.schema.request import LLMRequest
@@ -63,19 +63,19 @@ class _Place:
 
 
 class _Places:
-    """So many places, and those who wait for one. Changed only through `_serial`."""
+    """The places of one key and the queue for them. Changed only through `_serial`."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self.held: set[_Place] = set()
         self._queue: deque[_Place] = deque()
-        self._serial = Serial(forget=self._empty)
+        self._serial = SerialExecutor(forget=self._empty)
 
     async def taken(self) -> _Place:
-        """Return a place once there is one."""
+        """Return a place when one is free."""
         place = _Place()
         try:
-            if not await self._serial.ask(lambda: self._entered(place)):
+            if not await self._serial.submit(lambda: self._entered(place)):
                 await place.waiter.wait()
         except BaseException:
             self.leave(place)
@@ -83,7 +83,7 @@ class _Places:
         return place
 
     def leave(self, place: _Place) -> None:
-        """Make room for the next one, or leave the queue."""
+        """Free *place*, or remove it from the queue."""
         self._serial.run(lambda: self._left(place))
 
     def _empty(self) -> None:

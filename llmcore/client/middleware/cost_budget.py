@@ -1,4 +1,4 @@
-"""A limit to what calls may cost."""
+"""Limits the cost of calls."""
 
 from typing import Literal
 
@@ -6,7 +6,7 @@ from llmcore.client.event_stream import EventStream
 from llmcore.client.middleware.chain import Next
 from llmcore.client.middleware.outcome import CallOutcome
 from llmcore.client.middleware.pricing import Price, listed_price, price_of
-from llmcore.client.middleware.serial import Serial
+from llmcore.client.middleware.serial import SerialExecutor
 from llmcore.client.middleware.target import ModelChoice, target_of
 from llmcore.client.middleware.usage_hook import CallUsage
 from llmcore.schema.errors import ConfigurationError, QuotaExceededError
@@ -17,7 +17,7 @@ _PROBE = Usage.make(input_tokens=1, output_tokens=1)
 
 
 class CostBudget:
-    """Counts what calls cost, and sends no more once it is spent.
+    """Adds up the cost of calls, and stops sending when the budget is spent.
 
     What an answer cost is known at its end, so calls that run at the same time can together
     go over the budget. Streams that fail or are left early count as far as they came, by an
@@ -39,7 +39,7 @@ class CostBudget:
         if not usd > 0:
             raise ConfigurationError(f"the budget must be more than 0 US dollars, not {usd}")
         if unknown not in ("allow", "refuse"):
-            raise ConfigurationError(f"unknown is 'allow' or 'refuse', not {unknown!r}")
+            raise ConfigurationError(f"unknown must be 'allow' or 'refuse', not {unknown!r}")
         self.usd = usd
         self.spent_usd = 0.0
         """The cost of the calls so far."""
@@ -47,7 +47,7 @@ class CostBudget:
         """The number of calls without a known price."""
         self._price = price
         self._refuses_unknown = unknown == "refuse"
-        self._serial = Serial()
+        self._serial = SerialExecutor()
 
     @property
     def remaining_usd(self) -> float:
@@ -55,7 +55,7 @@ class CostBudget:
         return max(0.0, self.usd - self.spent_usd)
 
     def reset(self) -> None:
-        """Begin again with nothing spent."""
+        """Reset the cost to 0."""
         self._serial.run(self._forget)
 
     def __call__(self, request: LLMRequest, next: Next) -> EventStream:

@@ -1,4 +1,4 @@
-"""Asks another model when one fails."""
+"""Falls back to another model when one fails."""
 
 from collections.abc import Collection, Sequence
 from typing import TypeAlias, Union
@@ -29,7 +29,7 @@ Alternative: TypeAlias = Union[str, Model, tuple[str, str]]
 """A model id of the same provider, a configured model, or a provider's id and a model id."""
 
 FELL_BACK = "model-fallback"
-"""The code of the Diagnostic of an answer that another model gave."""
+"""The code of the Diagnostic of a response from another model."""
 
 FALLS_BACK_ON: tuple[type[LLMError], ...] = (
     ServerError,  # overloaded ones, too
@@ -38,7 +38,7 @@ FALLS_BACK_ON: tuple[type[LLMError], ...] = (
     RequestTimeoutError,
     NotFoundError,
 )
-"""Errors that another model may not have."""
+"""The errors after which another model is called."""
 
 
 class Fallback:
@@ -60,7 +60,7 @@ class Fallback:
         self._on = tuple(on)
 
     async def __call__(self, request: LLMRequest, next: Next) -> EventStream:
-        """Run the call with the first model that answers."""
+        """Run the call with the first model that begins to answer."""
         failures: list[tuple[ModelChoice, LLMError]] = []
         for attempt in (request, *(_asking(model, request, next) for model in self._models)):
             stream = next(attempt)
@@ -88,7 +88,7 @@ class Fallback:
 
 
 def _asking(model: Alternative, request: LLMRequest, next: Next) -> LLMRequest:
-    """Return *request*, but of *model*."""
+    """Return *request* for another *model*."""
     if isinstance(model, tuple):
         provider, model_id = model
         return evolve(request, model=model_id, provider=provider)
@@ -101,7 +101,7 @@ def _asking(model: Alternative, request: LLMRequest, next: Next) -> LLMRequest:
 
 
 async def _failure_before_answer(stream: EventStream) -> LLMError | None:
-    """Return the error that *stream* ends with before it says anything; unread all the same."""
+    """Return the error with which *stream* ends before any content. All events stay unread."""
     read: list[LLMEvent] = []
     try:
         while not read or isinstance(read[-1], StreamStart | StepStart):
@@ -121,7 +121,7 @@ async def _failure_before_answer(stream: EventStream) -> LLMError | None:
 
 def _failed(target: ModelChoice, error: LLMError) -> str:
     where = f"{target.provider}/{target.model}"
-    return f"{where} failed, so another model was asked: {type(error).__name__}: {error}"
+    return f"{where} failed, so another model was called: {type(error).__name__}: {error}"
 
 
 def _noted(stream: EventStream, failures: Sequence[tuple[ModelChoice, LLMError]]) -> EventStream:

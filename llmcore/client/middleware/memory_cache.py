@@ -1,4 +1,4 @@
-"""Where cached answers are kept: the interface, and the memory of this process."""
+"""The interface of cache stores, and a store in memory."""
 
 import threading
 from collections import OrderedDict
@@ -12,18 +12,18 @@ from llmcore.schema.errors import ConfigurationError
 
 
 class CacheStore(Protocol):
-    """Keeps bytes by key for a while. Safe for concurrent use, from any thread.
+    """Stores bytes by key for a limited time. Safe for concurrent use from any thread.
 
-    It may forget anything at any time. A store that fails logs that and counts as
-    empty: no call fails because of it.
+    It may drop any entry at any time. A store that fails logs a warning and counts as empty: no
+    call fails because of it.
     """
 
     async def get(self, key: str) -> bytes | None:
-        """Return what is kept under *key*, if it is and its time is not over."""
+        """Return the value of *key*; None if there is none or it has expired."""
         ...
 
     async def put(self, key: str, value: bytes, *, ttl_s: float | None) -> None:
-        """Keep *value* under *key* for so many seconds; None: until its place is needed."""
+        """Store *value* under *key* for *ttl_s* seconds; None: until its space is needed."""
         ...
 
 
@@ -58,11 +58,11 @@ class MemoryCache:
         self._bytes = sum(len(entry.value) for entry in self._entries.values())
 
     def __len__(self) -> int:
-        """Return how many answers are kept, those whose time is over included."""
+        """Return the number of entries, including expired ones."""
         return len(self._entries)
 
     async def get(self, key: str) -> bytes | None:
-        """Return what is kept under *key*."""
+        """Return the value of *key*; None if there is none or it has expired."""
         with self._lock:
             entry = self._entries.get(key)
             if entry is None:
@@ -74,7 +74,7 @@ class MemoryCache:
             return entry.value
 
     async def put(self, key: str, value: bytes, *, ttl_s: float | None) -> None:
-        """Keep *value*, in the place of what was not used for longest."""
+        """Store *value*; the least recently used entries are dropped for it."""
         expires_at = None if ttl_s is None else self._clock.monotonic() + ttl_s
         with self._lock:
             self._drop(key)
@@ -92,6 +92,6 @@ class MemoryCache:
 
 
 def check_limits(max_entries: int, max_bytes: int) -> None:
-    """Raise ConfigurationError for a cache that could hold nothing."""
+    """Raise ConfigurationError for limits below 1."""
     if max_entries < 1 or max_bytes < 1:
         raise ConfigurationError("max_entries and max_bytes of a cache must be at least 1")

@@ -24,7 +24,7 @@ from llmcore.schema.usage import Usage
 
 _CHARACTERS_PER_TOKEN = 4
 _TOKENS_PER_MEDIA_PART = 1000
-"""About what a picture or a page takes."""
+"""The approximate tokens of an image or a page."""
 
 
 @frozen(kw_only=True)
@@ -45,14 +45,14 @@ class CallOutcome:
 
     @property
     def from_cache(self) -> bool:
-        """Whether the answer is one that was given before."""
+        """Whether the response is from the cache."""
         notes = () if self.response is None else self.response.diagnostics
         return any(note.code == FROM_CACHE for note in notes)
 
     def usage_of(self, request: LLMRequest) -> Usage | None:
-        """Return what the call consumed, `estimated` where the provider did not say.
+        """Return the call's usage, `estimated` if the provider did not report it.
 
-        None if no answer to *request* began, as far as we know, and for one from the cache.
+        None if no response to *request* began, and for a response from the cache.
         """
         if self.response is None or self.from_cache:
             return None
@@ -76,7 +76,7 @@ def _or(count: int | None, estimate: int) -> int:
 
 
 def input_tokens_of(request: LLMRequest) -> int:
-    """Return about how many tokens *request* says, at four characters each."""
+    """Return the approximate tokens of *request*, at four characters each."""
     parts = [part for message in request.messages for part in message.content]
     text = sum(map(_characters, parts)) + sum(len(part.text) for part in request.system)
     tools = sum(len(json.dumps(codec.to_json(tool))) for tool in request.tools)
@@ -85,7 +85,7 @@ def input_tokens_of(request: LLMRequest) -> int:
 
 
 def output_tokens_of(response: LLMResponse) -> int:
-    """Return about how many tokens *response* says, at four characters each."""
+    """Return the approximate tokens of *response*, at four characters each."""
     return -(-sum(map(_characters, response.message.content)) // _CHARACTERS_PER_TOKEN)
 
 

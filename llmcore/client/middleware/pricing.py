@@ -12,18 +12,18 @@ if TYPE_CHECKING:  # a data file is behind it
     from llmcore.catalog.model_info import ModelInfo
 
 Price: TypeAlias = Callable[[str, str, Usage], float | None]
-"""Returns the US dollars for a usage of a provider's model; None if it does not know."""
+"""Returns the cost in US dollars of a usage of a provider's model; None if unknown."""
 
 
 def listed_price(provider: str, model: str, usage: Usage) -> float | None:
-    """Return what the provider says it cost, or else what the catalog's prices make of it."""
+    """Return the cost that the provider states, or else the cost by the catalog's prices."""
     return _own_price((), provider, model, usage)
 
 
 def cost_of_call(
     price: Price, target: ModelChoice, response: LLMResponse | None, usage: Usage | None
 ) -> float | None:
-    """Return what *usage* cost, by the model that answered, or else the one that was asked."""
+    """Return the cost of *usage*, by the responding model or else the requested one."""
     if usage is None:
         return None
     if price is listed_price:
@@ -36,7 +36,7 @@ def cost_of_call(
 
 
 def price_of(price: Price, target: ModelChoice, usage: Usage) -> float | None:
-    """Return what *price* says *usage* of the model of *target* costs."""
+    """Return the cost of *usage* of the model of *target* by *price*."""
     if price is listed_price:
         return _own_price(target.models, target.provider, target.model, usage)
     return price(target.provider, target.model, usage)

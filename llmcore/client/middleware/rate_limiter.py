@@ -1,4 +1,4 @@
-"""How many requests and tokens a minute are sent."""
+"""Limits the requests and tokens per minute."""
 
 from collections.abc import Callable, Hashable, Sequence
 from datetime import datetime
@@ -10,7 +10,7 @@ from llmcore.client.event_stream import EventStream
 from llmcore.client.middleware.chain import Next
 from llmcore.client.middleware.clock import SYSTEM_CLOCK, Clock
 from llmcore.client.middleware.outcome import CallOutcome, input_tokens_of
-from llmcore.client.middleware.serial import Serial
+from llmcore.client.middleware.serial import SerialExecutor
 from llmcore.client.middleware.target import ModelChoice, TargetKey, by_model, target_of
 from llmcore.client.middleware.token_bucket import TokenBucket, per_minute, stated
 from llmcore.schema.errors import ConfigurationError, LLMError, RateLimitError
@@ -19,7 +19,7 @@ from llmcore.schema.request import LLMRequest
 from llmcore.schema.usage import RateLimitInfo
 
 TokenEstimate: TypeAlias = Callable[[LLMRequest], int]
-"""Returns about how many tokens a request will use, its answer included."""
+"""Returns the approximate tokens of a request, including its response."""
 
 _LOCAL = "rate-limiter"
 
@@ -33,7 +33,7 @@ def expected_tokens(request: LLMRequest) -> int:
 
 
 class RateLimiter:
-    """Holds requests back so that a provider's limits are kept.
+    """Delays requests to stay within a provider's limits.
 
     Two things set the pace, the slower one counts: the limits given here, and what the
     provider's headers say is left (`headers`). After its 429 with a time to wait, nothing is
@@ -69,10 +69,10 @@ class RateLimiter:
         self._tokens = tokens
         self._clock = clock
         self._lanes: dict[Hashable, _Lane] = {}
-        self._serial = Serial(forget=self._forget_waiting)
+        self._serial = SerialExecutor(forget=self._forget_waiting)
 
     async def __call__(self, request: LLMRequest, next: Next) -> EventStream:
-        """Wait until the request may be sent, and send it."""
+        """Wait until the request can be sent, and send it."""
         target = target_of(request, next)
         lane = self._lane(self._key(target))
         expected = self._tokens(request)
@@ -103,9 +103,9 @@ class RateLimiter:
             lane.waiting_requests = lane.waiting_tokens = 0
 
     async def _wait(self, lane: "_Lane", tokens: int, target: ModelChoice) -> None:
-        """Return when it is the turn of a request of so many *tokens*; RateLimitError if late."""
+        """Wait for the turn of a request of *tokens*; RateLimitError if it takes too long."""
         begun = self._clock.monotonic()
-        claim = await self._serial.ask(lambda: lane.claimed(tokens, begun, self._max_wait_s))
+        claim = await self._serial.submit(lambda: lane.claimed(tokens, begun, self._max_wait_s))
         if not claim.granted:
             self._refuse(target, claim.wait_s)
         wait_s = claim.wait_s
@@ -113,7 +113,7 @@ class RateLimiter:
             while wait_s > 0:
                 await self._clock.sleep(wait_s)
                 now = self._clock.monotonic()
-                wait_s = lane.stopped_s(now)  # what was learnt meanwhile
+                wait_s = lane.stopped_s(now)  # may have changed meanwhile
                 if wait_s and now + wait_s > begun + self._max_wait_s:
                     self._refuse(target, wait_s)
         except BaseException:
@@ -124,7 +124,7 @@ class RateLimiter:
 
     def _refuse(self, target: ModelChoice, wait_s: float) -> NoReturn:
         raise RateLimitError(
-            f"the request could be sent in {wait_s:.1f} seconds, but waits at most "
+            f"the request could be sent in {wait_s:.1f} seconds, but may wait at most "
             f"{self._max_wait_s:g}: nothing was sent",
             provider=target.provider or None,
             error_code=_LOCAL,
@@ -132,14 +132,14 @@ class RateLimiter:
         )
 
     def _learning(self, lane: "_Lane") -> Callable[[Sequence[LLMEvent]], None]:
-        """Return what hears the limits that the answer's headers state."""
-        heard = False
+        """Return an observer that reads the limits in the response's headers."""
+        seen = False
 
         def each(batch: Sequence[LLMEvent]) -> None:
-            nonlocal heard
-            if heard or not isinstance(batch[0], StreamStart):
+            nonlocal seen
+            if seen or not isinstance(batch[0], StreamStart):
                 return
-            heard = True
+            seen = True
             info, now, wall = batch[0].rate_limit, self._clock.monotonic(), self._clock.wall()
             if info is not None:
                 self._serial.run(lambda: lane.learn(info, now, wall))
@@ -185,21 +185,21 @@ class _Lane:
         return _Claim(granted=True, wait_s=wait_s)
 
     def stopped_s(self, now: float) -> float:
-        """Return how long nothing may be sent."""
+        """Return the seconds during which nothing may be sent."""
         return max(0.0, self.stopped_until - now)
 
     def give_back(self, tokens: int, now: float) -> None:
-        """Leave the line without having sent anything."""
+        """Leave the queue without having sent anything."""
         self._take(-1, -tokens, now)
         self.sent(tokens)
 
     def sent(self, tokens: int) -> None:
-        """Leave the line to send the request."""
+        """Leave the queue to send the request."""
         self.waiting_requests -= 1
         self.waiting_tokens -= tokens
 
     def settle(self, expected: int, used: int, error: LLMError | None, now: float) -> None:
-        """Correct what was expected, and stop if the provider said so."""
+        """Correct the estimate by the actual use, and pause if the provider demanded it."""
         if self.tokens is not None:
             self.tokens.take(used - min(expected, self.tokens.capacity), now)
         if isinstance(error, RateLimitError) and error.error_code != _LOCAL and error.retry_after:
@@ -207,7 +207,7 @@ class _Lane:
             self.stopped_until = max(self.stopped_until, now + pause_s)
 
     def learn(self, info: RateLimitInfo, now: float, wall: float) -> None:
-        """Go by what the headers of an answer say is left."""
+        """Use the remaining limits that a response's headers state."""
         requests_s = _seconds_to(info.requests_reset_at, wall)
         tokens_s = _seconds_to(info.tokens_reset_at, wall)
         end, waiting = now + _LONGEST_PAUSE_S, (self.waiting_requests, self.waiting_tokens)

@@ -1,4 +1,4 @@
-"""Answers a request that was answered before, without sending it again."""
+"""Caches responses: a repeated request is answered without sending it."""
 
 import logging
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from llmcore.client.middleware.cache_key import cache_key
 from llmcore.client.middleware.cached_events import Recording, unpacked
 from llmcore.client.middleware.chain import Next
 from llmcore.client.middleware.memory_cache import CacheStore, MemoryCache
-from llmcore.client.middleware.serial import Serial, Waiter
+from llmcore.client.middleware.serial import SerialExecutor, Waiter
 from llmcore.client.middleware.target import target_of
 from llmcore.schema.errors import ConfigurationError, LLMError
 from llmcore.schema.events import LLMEvent
@@ -57,12 +57,12 @@ class ResponseCache:
         self._ttl_s = ttl_s
         self._when = when
         self._scope = scope
-        self._asked: dict[str, list[Waiter]] = {}
-        """Keys whose requests are under way, and the calls that wait for their answers."""
-        self._serial = Serial(forget=self._asked.clear)
+        self._running: dict[str, list[Waiter]] = {}
+        """The keys of running requests, and the calls that wait for their responses."""
+        self._serial = SerialExecutor(forget=self._running.clear)
 
     async def __call__(self, request: LLMRequest, next: Next) -> EventStream:
-        """Answer from the cache, or ask and keep the answer."""
+        """Answer from the cache, or run the call and store its response."""
         key = await self._key(request, next)
         if key is None:
             return next(request)
@@ -70,20 +70,20 @@ class ResponseCache:
         if found is not None:
             return EventStream.of(found)
         return (
-            self._asking(key, request, next)
+            self._run_and_store(key, request, next)
             if next.streaming
-            else await self._one(key, request, next)
+            else await self._run_once(key, request, next)
         )
 
     async def _key(self, request: LLMRequest, next: Next) -> str | None:
-        """Return the key of *request*; None if it is not to be kept, or cannot be sent."""
+        """Return the key of *request*; None if it is not cached, or cannot be sent."""
         target = target_of(request, next)
         if target.route is None or (self._when is not None and not self._when(request)):
             return None
         if names_files(request):
             try:
                 request = await anyio.to_thread.run_sync(load_files, request)
-            except LLMError:  # sending it says the same
+            except LLMError:  # sending it raises the same error
                 return None
         return cache_key(request, target, target.route, self._scope)
 
@@ -97,29 +97,29 @@ class ResponseCache:
             _LOG.warning("an entry of the response cache cannot be read: %s", error)
             return None
 
-    async def _one(self, key: str, request: LLMRequest, next: Next) -> EventStream:
-        """Send the request, unless an equal one is under way: then wait for its answer first."""
+    async def _run_once(self, key: str, request: LLMRequest, next: Next) -> EventStream:
+        """Run the call, unless an equal one is running: then wait for its response first."""
         waiter = Waiter()
-        if await self._serial.ask(lambda: self._is_first(key, waiter)):
-            return self._asking(key, request, next).watch(
+        if await self._serial.submit(lambda: self._is_first(key, waiter)):
+            return self._run_and_store(key, request, next).watch(
                 end=lambda _result: self._serial.run(lambda: self._wake(key))
             )
         await waiter.wait()
         found = await self._found(key)
-        return self._asking(key, request, next) if found is None else EventStream.of(found)
+        return self._run_and_store(key, request, next) if found is None else EventStream.of(found)
 
     def _is_first(self, key: str, waiter: Waiter) -> bool:
-        if key in self._asked:
-            self._asked[key].append(waiter)
+        if key in self._running:
+            self._running[key].append(waiter)
             return False
-        self._asked[key] = []
+        self._running[key] = []
         return True
 
     def _wake(self, key: str) -> None:
-        for waiter in self._asked.pop(key, ()):
+        for waiter in self._running.pop(key, ()):
             waiter.wake()
 
-    def _asking(self, key: str, request: LLMRequest, next: Next) -> EventStream:
+    def _run_and_store(self, key: str, request: LLMRequest, next: Next) -> EventStream:
         recording = Recording()
 
         async def keep(result: Result[LLMResponse, LLMError]) -> None:

@@ -1,4 +1,4 @@
-"""State that is changed from any task, event loop, thread or finaliser, and waiting for it.
+"""State that can be changed from any task, event loop, thread or finaliser.
 
 A client may be used from several event loops and threads at once, and a stream that was
 not closed releases its resources from its finaliser, which can run in the middle of any code. A
@@ -22,18 +22,18 @@ from llmcore.forking import start_anew_after_fork
 _T = TypeVar("_T")
 
 
-class Serial:
+class SerialExecutor:
     """Runs small functions one after the other, from any thread, without ever blocking."""
 
     def __init__(self, forget: Callable[[], None] | None = None) -> None:
-        """Have *forget* drop, in a forked child, what calls of its parent hold."""
+        """*forget* is called in a forked child, to drop the state of its parent's calls."""
         self._changes: deque[Callable[[], None]] = deque()
         self._lock = threading.Lock()
         self._forget = forget
         start_anew_after_fork(self)
 
     def start_anew(self) -> None:
-        """Forget the changes that other threads were at, and what their calls held."""
+        """Drop pending changes and the state of the parent's calls."""
         self._changes.clear()
         self._lock = threading.Lock()
         if self._forget is not None:
@@ -53,22 +53,22 @@ class Serial:
             finally:
                 self._lock.release()
 
-    async def ask(self, question: Callable[[], _T]) -> _T:
-        """Run *question*, which must not raise, like `run` does, and return its answer.
+    async def submit(self, function: Callable[[], _T]) -> _T:
+        """Run *function*, which must not raise, as `run` does, and return its result.
 
-        This cannot be cancelled: it is over at once, or as soon as another thread is done.
+        This cannot be cancelled: it returns at once, or as soon as another thread is done.
         """
-        answers: list[_T] = []
-        self.run(lambda: answers.append(question()))
-        if not answers:
+        results: list[_T] = []
+        self.run(lambda: results.append(function()))
+        if not results:
             with anyio.CancelScope(shield=True):
-                while not answers:
+                while not results:
                     await anyio.lowlevel.checkpoint()
-        return answers[0]
+        return results[0]
 
 
 class Waiter:
-    """One task that waits until any thread wakes it."""
+    """Lets one task wait until any thread wakes it."""
 
     def __init__(self) -> None:
         self._event = anyio.Event()

@@ -1,4 +1,4 @@
-"""Cached answers in a SQLite file, which processes may share and which outlives them."""
+"""A cache store in an SQLite file, which processes can share."""
 
 import logging
 import os
@@ -38,14 +38,13 @@ CREATE TRIGGER IF NOT EXISTS count_out AFTER DELETE ON answers BEGIN
     UPDATE totals SET entries = entries - 1, bytes = bytes - old.size;
 END;
 """
-"""The totals are kept by the file itself: counting all answers at each write would take longer
-the more there are."""
+"""The totals are maintained by triggers, since counting all entries at each write is slow."""
 
 _LAYOUT: Final = Layout(
     version=1,
     tables=_TABLES,
     names=frozenset({"answers"}),
-    upgrades={0: _TABLES},  # files of before there were versions
+    upgrades={0: _TABLES},  # files from before versions
     pragmas=("synchronous = NORMAL",),  # answers lost in a power cut are only requested again
 )
 
@@ -54,7 +53,7 @@ DELETE FROM answers WHERE key IN (
     SELECT key FROM answers WHERE expires_at <= ? ORDER BY expires_at LIMIT 100
 )
 """
-"""A write clears away more than it brings, but not a whole cache at once."""
+"""A write removes more entries than it adds, but not the whole cache at once."""
 
 _DROP_OLDEST = """
 DELETE FROM answers WHERE key = (SELECT key FROM answers ORDER BY used_at LIMIT 1)
@@ -86,11 +85,11 @@ class SqliteCache:
         self._file = SqliteFile(self.path, _LAYOUT, patience_s=_BUSY_S, stays_open=False)
 
     async def get(self, key: str) -> bytes | None:
-        """Return what is kept under *key*; None, and a warning, if the file cannot be read."""
+        """Return the value of *key*; None, with a warning, if the file cannot be read."""
         return await anyio.to_thread.run_sync(self._tried, lambda: self._get(key))
 
     async def put(self, key: str, value: bytes, *, ttl_s: float | None) -> None:
-        """Keep *value*; a warning if the file cannot be written."""
+        """Store *value*; logs a warning if the file cannot be written."""
         await anyio.to_thread.run_sync(self._tried, lambda: self._put(key, value, ttl_s))
 
     def _tried(self, action: Callable[[], _T]) -> _T | None:

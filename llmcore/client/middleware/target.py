@@ -17,24 +17,24 @@ if TYPE_CHECKING:  # a data file is behind it
 
 @frozen(kw_only=True)
 class ModelChoice:
-    """A provider's model, and the way to it."""
+    """A provider's model and its route."""
 
     provider: str
-    """The provider's id; empty if nothing says which."""
+    """The provider's id; empty if unknown."""
     model: str
     route: Route | None = field(default=None, repr=False)
     base_url: str | None = None
-    """Where the provider is, without credentials; None for what runs on this machine."""
+    """The base URL without credentials; None for a model on this machine."""
     models: "Sequence[ModelInfo]" = field(default=(), repr=False)
     """The client's own models and prices."""
 
 
 TargetKey: TypeAlias = Callable[[ModelChoice], Hashable]
-"""Names what limits or counts together."""
+"""Returns the key of calls that are limited or counted together."""
 
 
 def by_model(target: ModelChoice) -> Hashable:
-    """Count each model of each provider by itself."""
+    """Count each model of each provider separately."""
     return target.provider, target.model
 
 
@@ -44,12 +44,12 @@ def by_provider(target: ModelChoice) -> Hashable:
 
 
 def together(_target: ModelChoice) -> Hashable:
-    """Count everything together."""
+    """Count all calls together."""
     return None
 
 
 def target_of(request: LLMRequest, next: Next) -> ModelChoice:
-    """Return what *request* goes to; without a route if the client knows of none."""
+    """Return the provider, model and route of *request*; no route if it cannot be resolved."""
     model = next.resolve(request).value_or(None)
     if model is None:
         return ModelChoice(provider=request.provider_id, model=request.model_id, models=next.models)
@@ -70,6 +70,6 @@ def _base_url(route: Route | None, next: Next) -> str | None:
         url = url(next.environ) if callable(url) else url
         parts = urlsplit((url or "").strip())
         host = parts.netloc.rpartition("@")[2]
-    except (ConfigurationError, ValueError):  # preparing the request will tell
+    except (ConfigurationError, ValueError):  # preparing the request raises the error
         return None
     return f"{parts.scheme}://{host}{parts.path.rstrip('/')}" if host else None

@@ -66,7 +66,7 @@ class Telemetry:
         self._clock = clock
 
     def __call__(self, request: LLMRequest, next: Next) -> EventStream:
-        """Run the call in a span of its own."""
+        """Run the call in its own span."""
         from opentelemetry.trace import SpanKind, use_span
 
         target = target_of(request, next)
@@ -82,28 +82,28 @@ class Telemetry:
 
         def end(outcome: CallOutcome) -> None:
             if self._content and span.is_recording():
-                span.set_attributes(_said(outcome))
+                span.set_attributes(_content_of(outcome))
             call.end(outcome, outcome.usage_of(request))
 
         return (
             next(request)
             .within(lambda: use_span(span, record_exception=False, set_status_on_exception=False))
             .watch(
-                each=call.heard if next.streaming else None,
+                each=call.on_batch if next.streaming else None,
                 end=lambda result: end(CallOutcome.of(result)),
             )
         )
 
 
-def _said(outcome: CallOutcome) -> Mapping[str, str]:
-    """Return the attributes that hold what came back, in words."""
+def _content_of(outcome: CallOutcome) -> Mapping[str, str]:
+    """Return the attributes with the content of the response and the error's message."""
     answer = {} if outcome.response is None else output_content(outcome.response)
     error = {} if outcome.error is None else {"error.message": outcome.error.message}
     return {**answer, **error}
 
 
 class _Meters:
-    """The instruments."""
+    """The instruments of the metrics."""
 
     def __init__(self, meter: "Meter") -> None:
         self.duration = meter.create_histogram(
@@ -135,13 +135,13 @@ class _Call:
         self._common = common
         self._clock = clock
         self._started = clock.monotonic()
-        self._heard = False
+        self._measured = False
 
-    def heard(self, batch: Sequence[LLMEvent]) -> None:
+    def on_batch(self, batch: Sequence[LLMEvent]) -> None:
         """Measure the time to the first events, unless they are the last."""
-        if self._heard or isinstance(batch[-1], ErrorEvent):
+        if self._measured or isinstance(batch[-1], ErrorEvent):
             return
-        self._heard = True
+        self._measured = True
         waited_s = self._clock.monotonic() - self._started
         self._span.set_attribute("gen_ai.response.time_to_first_chunk", waited_s)
         self._meters.first_chunk.record(waited_s, self._common, self._context)
@@ -170,7 +170,7 @@ class _Call:
 
     @property
     def _context(self) -> "Context":
-        """The span's context, by which exemplars of the measurements lead to it."""
+        """The span's context, which links exemplars of measurements to the span."""
         from opentelemetry.trace import set_span_in_context
 
         return set_span_in_context(self._span)

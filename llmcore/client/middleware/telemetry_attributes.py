@@ -26,7 +26,7 @@ PROVIDER_NAMES: Final = {
     "vertex": "gcp.vertex_ai",
     "xai": "x_ai",
 }
-"""Where the conventions have another name for a provider than we do."""
+"""Providers whose name in the conventions differs from their id."""
 
 _PORTS = {"https": 443, "http": 80, "wss": 443, "ws": 80}
 
@@ -37,7 +37,7 @@ def operation_of(target: ModelChoice) -> str:
 
 
 def common_attributes(target: ModelChoice) -> Attributes:
-    """Return what spans and metrics both carry."""
+    """Return the attributes that spans and metrics share."""
     attributes: dict[str, str | int] = {
         "gen_ai.operation.name": operation_of(target),
         "gen_ai.provider.name": PROVIDER_NAMES.get(target.provider, target.provider or "unknown"),
@@ -51,7 +51,7 @@ def common_attributes(target: ModelChoice) -> Attributes:
 
 
 def request_attributes(request: LLMRequest, *, streaming: bool) -> Attributes:
-    """Return what a span says of the request, content apart."""
+    """Return the span's attributes of the request, without content."""
     options = request.generation
     stated = {
         "gen_ai.request.max_tokens": options.max_tokens,
@@ -75,7 +75,7 @@ def _output_type(request: LLMRequest) -> str | None:
 
 
 def outcome_attributes(outcome: CallOutcome, usage: Usage | None) -> Attributes:
-    """Return what a span says of what came back, content apart."""
+    """Return the span's attributes of the outcome, without content."""
     stated = {
         **_response_attributes(outcome.response),
         **({} if usage is None else _usage_attributes(usage)),

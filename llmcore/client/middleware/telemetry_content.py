@@ -31,7 +31,7 @@ _FINISH_REASONS = {"tool_calls": "tool_call"}
 
 
 def input_content(request: LLMRequest) -> dict[str, str]:
-    """Return the attributes that hold what *request* says."""
+    """Return the attributes with the content of *request*."""
     messages = [
         {"role": message.role, "parts": _parts(message.content)} for message in request.messages
     ]
@@ -44,7 +44,7 @@ def input_content(request: LLMRequest) -> dict[str, str]:
 
 
 def output_content(response: LLMResponse) -> dict[str, str]:
-    """Return the attribute that holds what *response* says."""
+    """Return the attribute with the content of *response*."""
     reason = response.finish_reason.reason
     message: JsonValue = {
         "role": "assistant",

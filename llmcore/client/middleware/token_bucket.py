@@ -1,4 +1,4 @@
-"""A token bucket: a level that refills with time, and may be taken from in advance."""
+"""A token bucket: a level that refills with time and can be borrowed from."""
 
 import math
 
@@ -7,7 +7,7 @@ from attrs import define
 
 @define
 class TokenBucket:
-    """So much can be taken at once, and so much a second after that.
+    """Allows *capacity* at once and *rate* per second after that.
 
     Times are seconds of one monotonic clock. An amount beyond the level leaves it below zero: later
     callers wait until it is refilled, so that none overtakes another.
@@ -18,9 +18,9 @@ class TokenBucket:
     """The amount that is refilled each second."""
     level: float
     at: float
-    """When the level was so."""
+    """The time at which `level` was current."""
     until: float = math.inf
-    """From then on the bucket limits nothing."""
+    """The time from which the bucket no longer limits anything."""
 
     def wait_s(self, amount: float, now: float) -> float:
         """Return how long to wait before *amount* may be used; more than all counts as all."""
@@ -52,10 +52,10 @@ def stated(
     now: float,
     end: float = math.inf,
 ) -> TokenBucket | None:
-    """Return the bucket that a server says we have: *remaining* of *limit*, full in *reset_s*.
+    """Return a bucket by a server's headers: *remaining* of *limit*, full after *reset_s*.
 
-    *waiting* is what we shall use of it without having sent it yet; from *end* on the bucket limits
-    nothing, however late the reset is. None if it does not say enough, or the time is over.
+    *waiting* is the amount reserved by requests that are not sent yet. From *end* on the bucket
+    limits nothing, even if the reset is later. None if values are missing or the reset has passed.
     """
     if remaining is None or reset_s is None or reset_s <= 0:
         return None

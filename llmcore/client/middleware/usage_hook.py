@@ -1,4 +1,4 @@
-"""Telling what each call consumed: once, whichever way it ended."""
+"""Reports the usage of each call once, however it ended."""
 
 from collections.abc import Callable
 
@@ -20,9 +20,9 @@ class CallUsage:
 
     provider: str
     model: str
-    """The model that was asked for."""
+    """The requested model."""
     usage: Usage | None
-    """`estimated` where the answer broke off; None if none began."""
+    """`estimated` if the response was cut off; None if none began."""
     cost_usd: float | None
     """None if the price is not known."""
     error: LLMError | None = None
@@ -32,7 +32,7 @@ class CallUsage:
     def of(
         cls, request: LLMRequest, target: ModelChoice, outcome: CallOutcome, price: Price
     ) -> "CallUsage":
-        """Work out what a call to *target* consumed."""
+        """Return the usage and cost of a call to *target*."""
         usage = outcome.usage_of(request)
         cost_usd = cost_of_call(price, target, outcome.response, usage)
         return cls(
@@ -57,7 +57,7 @@ class UsageHook:
         self._price = price
 
     def __call__(self, request: LLMRequest, next: Next) -> EventStream:
-        """Run the call, and tell the hook at its end."""
+        """Run the call, and call the hook at its end."""
         target = target_of(request, next)
         return next(request).watch(
             end=lambda result: self._hook(

@@ -1,4 +1,4 @@
-"""The Responses API over WebSockets that stay open.
+"""The Responses API over persistent WebSockets.
 
 In reading order: `transport` (requests and their answers), `pool` (the open sockets),
 `connection` (one WebSocket: handshake and frames).

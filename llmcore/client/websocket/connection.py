@@ -35,15 +35,15 @@ if TYPE_CHECKING:
 
 _READ_BYTES = 65536
 _CLOSING_S = 1.0
-"""How long writing the close frame may take."""
+"""The time limit for writing the close frame."""
 _MOST_IDLE = 100
-"""More messages that belong to no answer are not read."""
+"""The most messages that are read while the socket is idle."""
 _GLANCE_S = 0.001
-"""How long to look for what came meanwhile: whatever is here already is found in no time."""
+"""How long to read messages that arrived while the socket was idle; they are available at once."""
 
 
 class WebSocketDialer:
-    """Opens WebSockets: by the proxies and with the certificates that count for HTTP."""
+    """Opens WebSockets with the same proxies and certificates as HTTP."""
 
     def __init__(self, options: HttpOptions | None = None) -> None:
         self._options = options or HttpOptions()
@@ -62,7 +62,7 @@ class WebSocketDialer:
                 stream = await _upgrade(engine, proxy, request, core, timeouts)
         except TimeoutError as error:
             await _abandon(engine)
-            message = f"{_origin(request)} opened no WebSocket in time"
+            message = f"{_origin(request)} did not open a WebSocket in time"
             raise RequestTimeoutError(message, error_code="connect", cause=error) from error
         except BaseException as error:
             await _abandon(engine)
@@ -90,8 +90,8 @@ class WebSocketConnection:
         self._closed = False
         self._attendant: LoopTask | None = None
         self._broken = False
-        self._came: list[bytes] = []
-        """What came while the socket rested."""
+        self._idle_messages: list[bytes] = []
+        """The messages that arrived while the socket was idle."""
 
     async def send(self, message: bytes) -> None:
         """Send one text message."""
@@ -102,32 +102,32 @@ class WebSocketConnection:
             raise self._translated(error) from error
 
     async def receive(self) -> Sequence[bytes]:
-        """Return the text messages that have come, at least one."""
+        """Return the text messages that have arrived, at least one."""
         while True:
             messages = await self._read()
             if messages:
                 return messages
 
     def rest(self) -> None:
-        """Answer pings, and notice if the server closes, until `settle` or `aclose`."""
+        """Answer pings and detect a close by the server, until `settle` or `aclose`."""
         if self._attendant is None:
             self._attendant = LoopTask(self._attend)
 
     async def settle(self) -> Sequence[bytes] | None:
-        """Return what came while the socket rested; None if it is of no more use."""
+        """Return messages that arrived while the socket was idle; None if it must not be reused."""
         await self._wake()
         with anyio.move_on_after(_GLANCE_S):
             await self._attend()
-        messages, self._came = self._came, []
+        messages, self._idle_messages = self._idle_messages, []
         between = not self._pieces and not self._core.reader.buffer and not self._writing
         usable = self._is_open() and between and not self._broken
         return messages if usable else None
 
     async def _attend(self) -> None:
-        """Read what comes, until the socket is of no more use: `settle` tells."""
+        """Read messages of the idle socket until it breaks; `settle` then returns None."""
         with contextlib.suppress(LLMError):
-            while len(self._came) < _MOST_IDLE:
-                self._came += await self._read()
+            while len(self._idle_messages) < _MOST_IDLE:
+                self._idle_messages += await self._read()
         self._broken = True
 
     async def _wake(self) -> None:
@@ -136,7 +136,7 @@ class WebSocketConnection:
             await attendant.stop()
 
     async def aclose(self) -> None:
-        """Say good-bye, unless in the middle of a message, and close the connection."""
+        """Send a close frame, unless within a message, and close the connection."""
         if self._closed:
             return
         self._closed = True
@@ -172,13 +172,13 @@ class WebSocketConnection:
         return messages
 
     def _messages(self, frames: Sequence[Any]) -> list[bytes]:
-        """Join frames to messages. StreamError for a binary one, and for text that is none."""
+        """Return the messages of *frames*. StreamError for binary messages and invalid text."""
         from websockets.frames import Opcode
 
         messages: list[bytes] = []
         for frame in frames:
             if frame.opcode is Opcode.BINARY:
-                raise StreamError(f"{self._origin} sent a binary message, which means nothing here")
+                raise StreamError(f"{self._origin} sent a binary message; only text is supported")
             if frame.opcode is Opcode.TEXT:
                 self._pieces = []
             if frame.opcode in (Opcode.TEXT, Opcode.CONT) and self._pieces is not None:
@@ -191,7 +191,7 @@ class WebSocketConnection:
     async def _flush(self) -> None:
         data = b"".join(self._core.data_to_send())
         if data:
-            self._writing = True  # stays so if this is cut off, since half a frame may be out
+            self._writing = True  # stays True if cancelled: half a frame may be sent
             await self._stream.write(data)
             self._writing = False
 
@@ -206,7 +206,7 @@ class WebSocketConnection:
         )
 
     def _close_error(self) -> LLMError:
-        """Return why the socket is closed: what we found fault with, or what the server said."""
+        """Return the error for a closed socket: a protocol fault, or the server's close frame."""
         core = self._core
         if core.parser_exc is not None and not isinstance(core.parser_exc, EOFError):
             too_big = type(core.parser_exc).__name__ == "PayloadTooBig"
@@ -223,7 +223,7 @@ class WebSocketConnection:
 
 
 def _core(request: HttpRequest, spec: WebSocket) -> "ClientProtocol":
-    """Return the state machine of one socket. It logs nothing: it would log our credentials."""
+    """Return the state machine of one socket, without logging, which would show credentials."""
     try:
         from websockets.client import ClientProtocol
         from websockets.extensions.permessage_deflate import ClientPerMessageDeflateFactory
@@ -258,19 +258,19 @@ async def _upgrade(
     native = evolve(request, url=_http_url(request), headers={**request.headers, **own})
     answer = await engine.send(native, timeouts, proxy)
     if answer.upgraded is None:
-        message = f"{_origin(request)} opened no WebSocket: HTTP {answer.status}"
+        message = f"{_origin(request)} did not open a WebSocket: HTTP {answer.status}"
         raise NetworkError(message, status_code=answer.status)
     lines = "".join(f"{name}: {value}\r\n" for name, value in answer.headers.items())
     core.receive_data(f"HTTP/1.1 101 Switching Protocols\r\n{lines}\r\n".encode("latin-1"))
     core.events_received()
     if core.handshake_exc is not None:
-        message = f"{_origin(request)} opened no WebSocket: {core.handshake_exc}"
+        message = f"{_origin(request)} did not open a WebSocket: {core.handshake_exc}"
         raise NetworkError(message, cause=core.handshake_exc)
     return answer.upgraded
 
 
 def _opening_error(error: BaseException, request: HttpRequest) -> BaseException:
-    """Return what kept a socket from being opened, as ours; cancellation stays as it is."""
+    """Return the error of opening a socket as an LLMError; cancellation unchanged."""
     if isinstance(error, LLMError) or not isinstance(error, Exception):
         return error
     if type(error).__module__.startswith("httpcore"):

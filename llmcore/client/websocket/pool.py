@@ -1,7 +1,11 @@
-"""The sockets of one event loop: which request goes over which of them.
+"""The sockets of one event loop, and the choice of a socket for a request.
 
-A socket serves one request at a time. Its server remembers the last answer, so a conversation
-goes on over the socket it went over before.
+A socket serves one request at a time. Its server stores the last response, so a conversation
+continues over the socket that it used before.
+
+    state   | take            | release | discard, aclose | too old or broken
+    free    | busy            |         | closed          | closed
+    busy    | (others wait)   | free    | closed          | closed
 """
 
 from collections.abc import Callable, Iterable
@@ -20,12 +24,12 @@ from llmcore.routes.transport import Timeouts, WebSocket
 from llmcore.schema.errors import NetworkError
 
 Key = tuple[str, frozenset[tuple[str, str]]]
-"""URL and headers of a handshake: whose socket it is."""
+"""URL and headers of a handshake, which include its credentials."""
 
 
 @define(kw_only=True, eq=False)
 class PooledSocket:
-    """An open socket, and what its server remembers."""
+    """An open socket and the history that its server stores."""
 
     socket: Socket
     key: Key = field(repr=False)
@@ -34,7 +38,7 @@ class PooledSocket:
 
 
 class SocketPool:
-    """Opens sockets when they are needed, and keeps those that are free."""
+    """Opens sockets on demand, and keeps free ones."""
 
     def __init__(self, opener: OpensSockets, spec: WebSocket, clock: Callable[[], float]) -> None:
         self._opener = opener
@@ -42,15 +46,15 @@ class SocketPool:
         self._clock = clock
         self._slots = anyio.Semaphore(spec.max_connections)
         self._free: list[PooledSocket] = []
-        """The one that was used last comes last."""
+        """Free sockets; the last one was used last."""
         self._busy: set[PooledSocket] = set()
 
     async def take(
         self, handshake: HttpRequest, turn: SocketRequest, timeouts: Timeouts, *, new: bool = False
     ) -> PooledSocket:
-        """Return the best socket for *turn*, opened if need be; wait while all are busy.
+        """Return the best socket for *turn*, opened if necessary; waits while all are busy.
 
-        Give it back by `release` or `discard`. With *new*, one that was just opened.
+        Return it with `release` or `discard`. With *new*, it is a newly opened one.
         Raises what opening a socket raises.
         """
         await self._slots.acquire()
@@ -66,7 +70,7 @@ class SocketPool:
         return taken
 
     def release(self, taken: PooledSocket, memory: RemoteHistory | None) -> None:
-        """Keep *taken* for the next request; its server remembers *memory*."""
+        """Keep *taken* for the next request; its server stores *memory*."""
         if taken in self._busy:
             taken.memory = memory
             self._busy.discard(taken)
@@ -75,7 +79,7 @@ class SocketPool:
             self._slots.release()
 
     async def discard(self, taken: PooledSocket) -> None:
-        """Close *taken*, which may be in the middle of an answer. Idempotent."""
+        """Close *taken*, also in the middle of a response. Idempotent."""
         if taken in self._busy:
             self._busy.discard(taken)
             try:
@@ -90,9 +94,9 @@ class SocketPool:
         await self._close(tuple(self._free))
 
     async def _usable(self, key: Key, turn: SocketRequest) -> PooledSocket | None:
-        """Take the best of the free sockets that still works."""
+        """Remove and return the best free socket that still works; None if there is none."""
         youngest = self._clock() - self._spec.max_age_s
-        await self._close([one for one in self._free if one.opened_at <= youngest])
+        await self._close([item for item in self._free if item.opened_at <= youngest])
         while (best := self._best(key, turn)) is not None:
             self._free.remove(best)
             try:
@@ -106,18 +110,20 @@ class SocketPool:
         return None
 
     def _best(self, key: Key, turn: SocketRequest) -> PooledSocket | None:
-        """Choose the socket of this conversation; another's only if no more may be opened."""
-        own = [one for one in self._free if one.key == key]
-        going_on = [one for one in own if turn.continues(one.memory)]
-        if going_on:
-            return max(going_on, key=_length)
-        related = [one for one in own if one.memory is None or turn.shares_beginning(one.memory)]
+        """Return this conversation's socket; another one only if no more can be opened."""
+        own = [item for item in self._free if item.key == key]
+        continued = [item for item in own if turn.continues(item.memory)]
+        if continued:
+            return max(continued, key=_length)
+        related = [
+            item for item in own if item.memory is None or turn.shares_beginning(item.memory)
+        ]
         if related:
             return related[-1]
         return own[0] if own and self._is_full() else None
 
     def _is_full(self) -> bool:
-        """Return whether one more would be too many. Whoever asks holds a slot already."""
+        """Return whether another socket would exceed the limit. The caller holds a slot already."""
         taken = self._spec.max_connections - self._slots.value
         return len(self._free) + taken > self._spec.max_connections
 
@@ -134,14 +140,14 @@ class SocketPool:
             raise
         if unasked is None or any(map(terminal_event, unasked)):
             await socket.aclose()
-            raise NetworkError("the server answered over a WebSocket before it was asked")
+            raise NetworkError("the server sent a response over a WebSocket before any request")
         return PooledSocket(socket=socket, key=_key(handshake), opened_at=self._clock())
 
     async def _close(self, sockets: Iterable[PooledSocket]) -> None:
-        for one in sockets:
-            if one in self._free:
-                self._free.remove(one)
-                await one.socket.aclose()
+        for item in sockets:
+            if item in self._free:
+                self._free.remove(item)
+                await item.socket.aclose()
 
 
 def _key(handshake: HttpRequest) -> Key:

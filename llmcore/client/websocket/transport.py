@@ -1,8 +1,8 @@
-"""Responses over WebSockets: each turn of a conversation sends only what is new.
+"""Responses over WebSockets: each request of a conversation sends only its new items.
 
-A message of the server is passed on as one server-sent event, so framing, protocol and fold are
-those of HTTP. Where no socket can be opened the request goes by HTTP, which a Diagnostic says.
-Once the server may have begun to answer, nothing is sent a second time.
+A message of the server is returned as one server-sent event, so framing, protocol and fold are
+those of HTTP. If no socket can be opened, the request is sent over HTTP, with a Diagnostic. After
+the server may have begun to answer, nothing is sent again.
 """
 
 import time
@@ -34,13 +34,13 @@ _BODYS_OWN = frozenset(
 """Headers that describe the body of a request, or its connection; a handshake has neither."""
 _HEADERS: Mapping[str, str] = MappingProxyType({"content-type": "text/event-stream"})
 _TOO_BIG = "1009"
-"""The close code for a message that the server refuses to read."""
+"""The close code for a message that is too big for the server."""
 
 
 class WebSocketTransport:
-    """Carries `POST /responses` over sockets that stay open, all else over *http*.
+    """Sends `POST /responses` over persistent sockets, other requests over *http*.
 
-    `clock` tells the age of sockets, in seconds.
+    `clock` returns seconds, for the age of sockets.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class WebSocketTransport:
         )
 
     async def send(self, request: HttpRequest, timeouts: Timeouts) -> Exchange:
-        """Send *request* and wait for the first word of the answer.
+        """Send *request* and wait for the first message of the response.
 
         Raises NetworkError if the socket breaks before it.
         """
@@ -65,13 +65,13 @@ class WebSocketTransport:
         if not isinstance(body, dict):  # such as the GET that resumes a background response
             return await self._http.send(request, timeouts)
         if body.get("background"):
-            why = "a WebSocket carries no background responses"
+            why = "background responses are not supported over WebSockets"
             return await self._by_http(request, timeouts, why)
         turn = SocketRequest.of(body)
         try:
             return await self._by_socket(handshake_of(request), turn, timeouts)
         except _NotBegunError as refusal:
-            if not turn.generates:  # HTTP knows no such request
+            if not turn.generates:  # HTTP has no such request
                 raise refusal.reason from refusal.reason.__cause__
             why = redact(refusal.reason.message, request.secrets)
             return await self._by_http(request, timeouts, why)
@@ -85,7 +85,7 @@ class WebSocketTransport:
     ) -> "WebSocketExchange":
         pool = await self._pools.get()
         exchange = await self._begun(pool, handshake, turn, timeouts)
-        if exchange.refused_by(SOCKET_TOO_OLD):  # it was opened elsewhere, or clocks differ
+        if exchange.refused_by(SOCKET_TOO_OLD):  # it was opened earlier than this clock shows
             await exchange.aclose()
             exchange = await self._begun(pool, handshake, turn, timeouts, new=True)
         return exchange
@@ -120,13 +120,13 @@ class WebSocketTransport:
         self, request: HttpRequest, timeouts: Timeouts, why: str
     ) -> "FallbackExchange":
         note = Diagnostic(
-            "websocket-fallback", "model", action="changed", message=f"sent by HTTP: {why}"
+            "websocket-fallback", "model", action="changed", message=f"sent over HTTP: {why}"
         )
         return FallbackExchange(await self._http.send(request, timeouts), (note,))
 
 
 class WebSocketExchange:
-    """One answer on its way over a socket, in the shape of server-sent events."""
+    """A response over a socket, in the form of server-sent events."""
 
     status = 200
     headers = _HEADERS
@@ -145,7 +145,7 @@ class WebSocketExchange:
     async def begin(self) -> None:
         """Send the request and wait for the first messages.
 
-        If the server has forgotten what was to be continued, everything is sent.
+        If the server has lost the response to continue, the complete conversation is sent.
         """
         memory, self._taken.memory = self._taken.memory, None
         if memory is None or not self._turn.continues(memory):
@@ -156,19 +156,19 @@ class WebSocketExchange:
             await self._send(self._turn.complete())
 
     def refused_by(self, code: str) -> bool:
-        """Return whether the answer is an error of this code and nothing else."""
+        """Return whether the response is only an error with *code*."""
         return error_code(terminal_event(self._first[0])) == code
 
     def limit_reads(self, _seconds: float | None) -> bool:
-        """Leave it to the caller: a socket is read for more than one answer."""
+        """Return False: the caller limits reads, since a socket is read for several responses."""
         return False
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """Iterate over the answer. StreamError if the socket closes before it is complete."""
+        """Iterate over the response. StreamError if the socket closes before it is complete."""
         messages = self._first
         try:
             while True:
-                chunk = self._taken_in(messages)
+                chunk = self._as_server_sent_events(messages)
                 if chunk:
                     yield chunk
                 if self._cut is not None:
@@ -180,7 +180,7 @@ class WebSocketExchange:
             await self.aclose()
 
     async def aclose(self) -> None:
-        """Give the socket back if the answer has ended well; else close it. Idempotent."""
+        """Release the socket if the response is complete; else close it. Idempotent."""
         if self._closed:
             return
         self._closed = True
@@ -198,16 +198,18 @@ class WebSocketExchange:
         try:
             return await self._taken.socket.receive()
         except NetworkError as error:
-            message = f"{error.message} before the answer was complete"
+            message = f"{error.message} before the response was complete"
             raise StreamError(message, error_code=error.error_code, cause=error) from error
 
-    def _taken_in(self, messages: Sequence[bytes]) -> bytes:
+    def _as_server_sent_events(self, messages: Sequence[bytes]) -> bytes:
         """Return *messages* as server-sent events, up to the one that ends the answer."""
         events = []
         for number, message in enumerate(messages, 1):
             event = terminal_event(message)
             if error_code(event) == SOCKET_TOO_OLD:
-                self._cut = StreamError("the WebSocket grew too old in the middle of the answer")
+                self._cut = StreamError(
+                    "the WebSocket reached its maximum age in the middle of the response"
+                )
                 break
             events.append(b"data: " + message.translate(_ONE_LINE) + b"\n\n")
             if event is not None:
@@ -219,11 +221,11 @@ class WebSocketExchange:
 
 
 _ONE_LINE = bytes.maketrans(b"\r\n", b"  ")
-"""JSON has line ends only where blanks will do; an event's data would end at them."""
+"""Replaces line ends in JSON by spaces: an event's data would end at them."""
 
 
 class FallbackExchange:
-    """An answer that came by HTTP, with what there is to say about that."""
+    """A response over HTTP, with the Diagnostic that states why."""
 
     def __init__(self, inner: Exchange, diagnostics: tuple[Diagnostic, ...]) -> None:
         self._inner = inner
@@ -232,7 +234,7 @@ class FallbackExchange:
         self.headers = inner.headers
 
     def limit_reads(self, seconds: float | None) -> bool:
-        """Let no read of the body take longer from now on, if that can be had."""
+        """Limit every further read of the body; False if that is not supported."""
         return self._inner.limit_reads(seconds)
 
     def chunks(self) -> AsyncIterator[bytes]:
@@ -245,7 +247,7 @@ class FallbackExchange:
 
 
 class _NotBegunError(Exception):
-    """The server has certainly not begun to answer."""
+    """The server has not begun to answer, so the request can be sent in another way."""
 
     def __init__(self, reason: LLMError) -> None:
         super().__init__(str(reason))

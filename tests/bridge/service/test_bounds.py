@@ -22,7 +22,7 @@ from llmcore.bridge.http.app import make_app
 from llmcore.bridge.http.logs import LOGGER, JsonFormatter
 from llmcore.bridge.service import Service
 from llmcore.bridge.state.memory import MemoryResponseStore
-from llmcore.client.large_requests import MANY_VALUES
+from llmcore.client.large_requests import LARGE_REQUEST_VALUES
 from llmcore.fronts.openai_responses import request as translate_module
 from llmcore.routes.route import Route
 from tests.support.servers.bridge_service import asked, listening, refused, streamed
@@ -119,7 +119,7 @@ async def test_a_model_cannot_leave_its_place_in_a_path(
 
 def long_inputs() -> dict[str, dict[str, Any]]:
     """Return requests that are long in one place each."""
-    many = MANY_VALUES + 1
+    many = LARGE_REQUEST_VALUES + 1
     call = {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}
     output = {"type": "function_call_output", "call_id": "c", "output": "x"}
     properties = {f"p{number}": {"type": "string"} for number in range(many)}

@@ -163,9 +163,9 @@ async def test_one_exchange_for_many_tasks(stand_in: Github, environ: dict[str, 
         (403, {"message": "No Copilot for you"}, AccessDeniedError, "No Copilot for you"),
         (404, {"message": "Not Found"}, AccessDeniedError, "no access to Copilot"),
         (503, {"message": "later"}, ServerError, "later"),
-        (200, {"expires_at": 1}, StreamError, "no token"),
-        (200, {"token": "t", "endpoints": {"api": "x"}}, StreamError, "no usable address"),
-        (200, ["t"], StreamError, "no token"),
+        (200, {"expires_at": 1}, StreamError, "no Copilot token"),
+        (200, {"token": "t", "endpoints": {"api": "x"}}, StreamError, "an invalid address"),
+        (200, ["t"], StreamError, "no Copilot token"),
     ],
 )
 def test_github_refuses(
@@ -191,7 +191,7 @@ def test_an_answer_without_end_is_not_read(stand_in: Github, environ: dict[str, 
     stand_in.exchange = evolve(answer({}), script=[b" " * 65536] * 8, length=None)
     source = tokens(CopilotLogin(token="gho_x", api_url=stand_in.url), environ, Clock())
 
-    with pytest.raises(LLMError, match="too long"):
+    with pytest.raises(LLMError, match="is larger than"):
         source.token()
 
 

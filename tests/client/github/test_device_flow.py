@@ -77,9 +77,9 @@ async def test_asking_more_slowly(stand_in: Github, said: object, pauses: list[f
     ("error", "said"),
     [
         ("expired_token", "expired"),
-        ("access_denied", "refused"),
+        ("access_denied", "declined"),
         ("incorrect_client_credentials", "application"),
-        ("device_flow_disabled", "logins by code"),
+        ("device_flow_disabled", "not allow the device flow"),
         ("something_new", "something_new"),
     ],
 )

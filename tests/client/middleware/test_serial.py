@@ -7,14 +7,14 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from llmcore.client.middleware.serial import Serial, Waiter
+from llmcore.client.middleware.serial import SerialExecutor, Waiter
 
 pytestmark = pytest.mark.anyio
 
 
 def test_a_change_within_a_change_runs_after_it() -> None:
     """A finaliser that strikes in the middle neither waits nor sees a half-made change."""
-    serial, seen = Serial(), list[str]()
+    serial, seen = SerialExecutor(), list[str]()
 
     def outer() -> None:
         seen.append("outer begins")
@@ -28,7 +28,7 @@ def test_a_change_within_a_change_runs_after_it() -> None:
 
 def test_threads_do_not_lose_changes() -> None:
     """Read, add and write back is safe."""
-    serial, counts = Serial(), {"n": 0}
+    serial, counts = SerialExecutor(), {"n": 0}
 
     def add() -> None:
         counts["n"] = counts["n"] + 1
@@ -49,7 +49,7 @@ def test_threads_do_not_lose_changes() -> None:
 
 async def test_an_answer_comes_back_also_from_another_thread() -> None:
     """Who asks while another thread is at it waits for it."""
-    serial, inside, leave = Serial(), threading.Event(), threading.Event()
+    serial, inside, leave = SerialExecutor(), threading.Event(), threading.Event()
 
     def slow() -> None:
         inside.set()
@@ -62,7 +62,7 @@ async def test_an_answer_comes_back_also_from_another_thread() -> None:
     async with anyio.create_task_group() as tasks:
 
         async def ask() -> None:
-            answers.append(await serial.ask(lambda: 42))
+            answers.append(await serial.submit(lambda: 42))
 
         tasks.start_soon(ask)
         await anyio.lowlevel.checkpoint()

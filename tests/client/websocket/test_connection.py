@@ -213,7 +213,7 @@ async def test_a_server_that_answers_wrongly_is_refused() -> None:
     asked = HttpRequest(method="GET", url=f"ws://127.0.0.1:{port}/")
     async with listener, anyio.create_task_group() as group:
         group.start_soon(listener.serve, serve)
-        with pytest.raises(NetworkError, match="opened no WebSocket"):
+        with pytest.raises(NetworkError, match="did not open a WebSocket"):
             await WebSocketDialer().open_socket(asked, Timeouts(), WebSocket())
         group.cancel_scope.cancel()
 
