@@ -5,7 +5,8 @@ a route reaches. In reading order:
 
 - `config`, `tools_file`: what is configured
 - `model_map`, `upstream`, `model_names`: which provider answers to a model's name
-- `upstream_call`, `drop_rejected_parameters`, `answer_run`: one answer under way
+- `upstream_call`, `drop_rejected_parameters`, `answer_run`: one answer under way; `relay`: one that
+  passes as it came
 - `api`: one API that clients speak: operations that return JSON, or an answer to run
 - `generation`: the operations that all fronts have; `apis/`: the APIs that there are
 - `state/`: where responses are kept

@@ -69,9 +69,13 @@ class AnswerRun(Protocol):
     """An answer under way. Nothing is sent upstream before its first bytes are requested."""
 
     info: RunLabels
-    upstream_request_id: str | None
     dropped: list[str]
     """Parameters that were left out because the upstream rejected them."""
+
+    @property
+    def upstream_request_id(self) -> str | None:
+        """The upstream's id of the request."""
+        ...
 
     @property
     def error(self) -> LLMError | None:
@@ -168,7 +172,6 @@ class TranslatedRun:
     def __init__(self, context: RunContext, plan: AnswerPlan) -> None:
         self.info = plan.info
         self.plan = plan
-        self.upstream_request_id: str | None = None
         self.dropped: list[str] = []
         self.headers: Mapping[str, str] = {}
         self.content_type = plan.encoding.content_type
@@ -195,6 +198,11 @@ class TranslatedRun:
     def diagnostics(self) -> Sequence[Diagnostic]:
         """Everything lost, changed or invented so far, on the way up and on the way back."""
         return (*self._writer.diagnostics, *self._removed)
+
+    @property
+    def upstream_request_id(self) -> str | None:
+        """The upstream's id of the request."""
+        return self._call.request_id
 
     def error_response(self, error: FrontError) -> FailureResponse:
         """Return the response of an *error* that comes before anything was sent."""
@@ -238,7 +246,6 @@ class TranslatedRun:
         """
         while not self._ended:
             batch = await self._call.next_batch()
-            self.upstream_request_id = self._call.request_id
             failure = None if self._begun else _plain_failure(batch)
             if failure is None:
                 self._begun = True

@@ -103,6 +103,8 @@ class GatewaySettings:
     tools_path: Path | None = None
     """A file of further tool types."""
     retry_without: tuple[str, ...] = RETRY_WITHOUT
+    relay: bool = True
+    """Whether requests and answers pass as they came where the upstream speaks the client's API."""
     check_stream: bool = False
     """Whether every stream is checked against the grammar of its API, and violations reported."""
     environ: Mapping[str, str] = field(factory=dict, repr=False)
@@ -184,6 +186,7 @@ def _settings(read: "_Variables") -> GatewaySettings:
         reasoning_text=_one_of(read, "REASONING_TEXT", "auto", ReasoningText),
         tools_path=read.path("TOOLS_PATH"),
         retry_without=read.words("RETRY_WITHOUT", RETRY_WITHOUT),
+        relay=read.flag("RELAY", default=True),
         check_stream=read.flag("CHECK_STREAM"),
         environ=dict(read.environ),
     )
@@ -339,9 +342,9 @@ class _Variables:
             raise ConfigurationError(f"OPENBRIDGE_{name}={text} must be {bounds}")
         return value
 
-    def flag(self, name: str) -> bool:
-        """Return the variable as a boolean; absent is false."""
-        text = (self.text(name) or "false").lower()
+    def flag(self, name: str, *, default: bool = False) -> bool:
+        """Return the variable as a boolean; *default* if it is absent."""
+        text = (self.text(name) or str(default)).lower()
         if text not in _TRUE | _FALSE:
             raise ConfigurationError(f"OPENBRIDGE_{name}={text!r} is neither true nor false")
         return text in _TRUE

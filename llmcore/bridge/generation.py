@@ -10,6 +10,7 @@ from attrs import frozen
 from llmcore.bridge.answer_run import AnswerPlan, AnswerRun, RunLabels, StoredAnswer
 from llmcore.bridge.api import OperationRequest
 from llmcore.bridge.model_map import UpstreamModel
+from llmcore.bridge.relay import RelayPlan, holds_sealed_state, relayed_request
 from llmcore.bridge.service import Service, new_id
 from llmcore.client.large_requests import holds_much
 from llmcore.fronts.errors import FrontError, invalid
@@ -62,6 +63,8 @@ class Generation(Generic[Context]):
     async def generate(self, call: OperationRequest) -> AnswerRun:
         """Return the answer of a model, to be run."""
         chosen = await self.chosen(call.asked)
+        if self.relays(call.asked, chosen):
+            return self.relayed(call.asked, chosen)
         read = await self.read(call.asked, chosen)
         await self.check_format(read.request)
         info = self.answer_info(chosen)
@@ -88,6 +91,39 @@ class Generation(Generic[Context]):
             model=model,
             upstream=upstream,
         )
+
+    def relays(self, asked: ClientRequest, chosen: Chosen) -> bool:
+        """Return whether the request passes as it came: the upstream speaks the same API.
+
+        It does not where the gateway has a part in it: sealed state of earlier answers, policies
+        on tools, or a framing that the upstream does not send.
+        """
+        service, policy = self._service, self._service.policy
+        if not service.settings.relay or chosen.upstream.protocol_id != self.front.id:
+            return False
+        if policy.hosted_tools != "native" or policy.registered_tools:
+            return False
+        framed = self.front.encoding(asked).content_type.startswith("text/event-stream")
+        return (framed or not chosen.streaming) and not holds_sealed_state(asked.body)
+
+    def relayed(self, asked: ClientRequest, chosen: Chosen) -> AnswerRun:
+        """Return the answer of an upstream of the same API, to pass as it comes."""
+        route = chosen.model.route
+        assert isinstance(route, Route)  # noqa: S101  (it has a protocol)
+        info, upstream = self.answer_info(chosen), chosen.upstream
+        plan = RelayPlan(
+            info=RunLabels(
+                id=info.id,
+                model=chosen.name,
+                provider=chosen.target.provider,
+                streamed=chosen.streaming,
+            ),
+            request=relayed_request(asked, chosen.model, route),
+            writer=self.front.writer(info, self.front.no_request(upstream), upstream),
+            encoding=self.front.encoding(asked),
+            error=self.front.error,
+        )
+        return self._service.relay(plan)
 
     async def read(
         self,

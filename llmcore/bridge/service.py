@@ -17,6 +17,7 @@ from llmcore.bridge.http.logs import log
 from llmcore.bridge.http.metrics import Metrics
 from llmcore.bridge.model_map import ModelMap, UpstreamModel, read_model_map
 from llmcore.bridge.model_names import ModelNames
+from llmcore.bridge.relay import RelayPlan, RelayRun
 from llmcore.bridge.state.store import ResponseStore, StateUnavailableError
 from llmcore.bridge.state.stores import store_for
 from llmcore.bridge.tools_file import read_tools
@@ -144,6 +145,10 @@ class Service:
     def run(self, plan: AnswerPlan) -> AnswerRun:
         """Return the answer of *plan*, to be run; nothing is sent yet."""
         return TranslatedRun(self._context, plan)
+
+    def relay(self, plan: RelayPlan) -> AnswerRun:
+        """Return the answer of *plan*, to pass as it comes; nothing is sent yet."""
+        return RelayRun(self._context, plan)
 
     async def prepared(self, request: LLMRequest) -> PreparedRequest:
         """Return what the upstream would be sent for *request*."""

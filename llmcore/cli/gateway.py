@@ -190,7 +190,7 @@ async def _run(
     from llmcore.bridge.http.access import ANYBODY
     from llmcore.bridge.service import Service
 
-    quiet = evolve(settings, state=StateSettings(backend="memory"))
+    quiet = evolve(settings, relay=False, state=StateSettings(backend="memory"))
     service = Service.from_settings(quiet, transport=transport)
     caller = Caller(owner=ANYBODY, counted_as=ANYBODY)
     try:

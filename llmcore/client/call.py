@@ -4,7 +4,7 @@ import contextlib
 import math
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from typing import TypeVar, cast
+from typing import TypeAlias, TypeVar, cast
 
 import anyio
 from attrs import define, frozen
@@ -43,6 +43,10 @@ _REDIRECTED = 300
 _REQUEST_IDS = ("x-request-id", "request-id", "x-amzn-requestid", "apim-request-id", "cf-ray")
 
 _T = TypeVar("_T")
+
+OnResponse: TypeAlias = Callable[[Exchange, HttpRequest], Exchange]
+"""Called with each response whose headers have come, and its request; returns the exchange that is
+read in its place, such as one that keeps a copy of the bytes."""
 
 
 @frozen(kw_only=True)
@@ -107,7 +111,9 @@ class Call:
         cut: ResponseDecoder | None = None,
         *,
         raw: bool = False,
+        on_response: OnResponse | None = None,
     ) -> None:
+        self._on_response = on_response
         self._prepare = prepare
         self._timeouts = timeouts
         self._cut = cut
@@ -235,7 +241,10 @@ class Call:
         outgoing = ready.unwrap()
         self._sent = outgoing.prepared.http
         self._provider = outgoing.route.provider
-        return outgoing, await outgoing.transport.send(self._sent, self._timeouts)
+        exchange = await outgoing.transport.send(self._sent, self._timeouts)
+        if self._on_response is not None:
+            exchange = self._on_response(exchange, self._sent)
+        return outgoing, exchange
 
     async def _read_stream(self, answer: _Answer) -> Sequence[LLMEvent]:
         while True:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol, Self, TypeAlias, cast
 import anyio.to_thread
 from attrs import evolve
 
-from llmcore.client.call import Call, Outgoing
+from llmcore.client.call import Call, OnResponse, Outgoing
 from llmcore.client.cost import with_cost
 from llmcore.client.credentials import Credentials
 from llmcore.client.event_stream import EventStream
@@ -228,20 +228,34 @@ class Client:
         return (await self.generate(request, timeouts=timeouts, raw=raw)).unwrap()
 
     def stream(
-        self, request: LLMRequest, *, timeouts: Timeouts | None = None, raw: bool = False
+        self,
+        request: LLMRequest,
+        *,
+        timeouts: Timeouts | None = None,
+        raw: bool = False,
+        on_response: OnResponse | None = None,
     ) -> EventStream:
         """Return the events of *request*; it is sent when the first one is requested.
 
         With *raw*, each event has the native frame that it was read from, and the response those
-        frames.
+        frames. *on_response* may wrap each response before it is read.
         """
-        return self._call(request, streaming=True, timeouts=timeouts, raw=raw)
+        return self._call(
+            request, streaming=True, timeouts=timeouts, raw=raw, on_response=on_response
+        )
 
     def events(
-        self, request: LLMRequest, *, timeouts: Timeouts | None = None, raw: bool = False
+        self,
+        request: LLMRequest,
+        *,
+        timeouts: Timeouts | None = None,
+        raw: bool = False,
+        on_response: OnResponse | None = None,
     ) -> EventStream:
         """Return the events of *request*, sent without streaming: all come with the response."""
-        return self._call(request, streaming=False, timeouts=timeouts, raw=raw)
+        return self._call(
+            request, streaming=False, timeouts=timeouts, raw=raw, on_response=on_response
+        )
 
     async def initialize(self) -> None:
         """Check the configuration of every provider; nothing is sent to a model.
@@ -348,7 +362,13 @@ class Client:
         return other if other in self.providers else provider
 
     def _call(
-        self, request: LLMRequest, *, streaming: bool, timeouts: Timeouts | None, raw: bool
+        self,
+        request: LLMRequest,
+        *,
+        streaming: bool,
+        timeouts: Timeouts | None,
+        raw: bool,
+        on_response: OnResponse | None,
     ) -> EventStream:
         def run(effective: LLMRequest) -> EventStream:
             resolved = self.resolve(effective)
@@ -356,6 +376,7 @@ class Client:
                 lambda cursor: self._ready(effective, resolved, streaming, cursor),
                 timeouts or self._timeouts_of(resolved),
                 raw=raw,
+                on_response=on_response,
             )
             return EventStream(call, call.accumulator, self._with_cost)
 

@@ -79,6 +79,8 @@ class Responses(Generation[Translation]):
     async def generate(self, call: OperationRequest) -> AnswerRun:
         """`POST /responses`."""
         chosen = await self.chosen(call.asked)
+        if _needs_no_store(call.body) and self.relays(call.asked, chosen):
+            return self.relayed(call.asked, chosen)
         read = await self._remembered(call.asked, call.caller, chosen)
         await self.check_format(read.request)
         if read.context.store:
@@ -220,6 +222,14 @@ class _Stored:
 
     def continue_from(self, messages: tuple[Message, ...]) -> None:
         self.writer.continue_from(messages)
+
+
+def _needs_no_store(body: JsonObject) -> bool:
+    """Return whether a request neither reads nor writes what the gateway keeps."""
+    if body.get("store") is not False or body.get("previous_response_id"):
+        return False
+    wanted = required_references(body)
+    return not (wanted.items or wanted.hints)
 
 
 def _conversation(record: Record) -> Conversation:

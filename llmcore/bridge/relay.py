@@ -1,0 +1,343 @@
+"""An answer that passes as it came, where the upstream speaks the client's own API.
+
+The request's body goes up as the client sent it, its model's name and credentials apart; the bytes
+of the answer come down as the upstream sent them. The events that are read from a copy serve
+metrics, logs and retries, and show how the answer ended. Nothing that a client and its own vendor
+agree on is lost on the way.
+"""
+
+import re
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any, Final
+
+from attrs import evolve, field, frozen
+
+from llmcore.bridge.answer_run import ErrorForm, RunLabels, WholeBody
+from llmcore.bridge.upstream_call import RunContext, UpstreamCall
+from llmcore.client.event_stream import EventStream
+from llmcore.client.transport import Exchange
+from llmcore.folds.grammar import has_content
+from llmcore.fronts.errors import FrontError, from_llm_error
+from llmcore.fronts.front import AnswerWriter, ClientRequest, FailureResponse, StreamEncoding
+from llmcore.fronts.sealer import PREFIX as SEAL
+from llmcore.protocols.protocol import BodyBuilder, Built, Protocol
+from llmcore.routes.http_request import HttpRequest
+from llmcore.routes.route import Route
+from llmcore.routes.transport import Timeouts
+from llmcore.schema import json
+from llmcore.schema.diagnostics import Diagnostic
+from llmcore.schema.errors import LLMError, StreamError
+from llmcore.schema.events import ErrorEvent, Finish, LLMEvent, StepFinish
+from llmcore.schema.json import JsonObject
+from llmcore.schema.messages import Message
+from llmcore.schema.model import Model
+from llmcore.schema.options import HttpOverlay
+from llmcore.schema.request import LLMRequest
+from llmcore.schema.result import Result
+from llmcore.schema.usage import Usage
+
+# -- the request
+
+_FORWARDED_HEADERS: Final = ("anthropic-beta", "anthropic-version", "openai-beta")
+_FORWARDED_QUERY: Final = ("beta",)
+_OF_THE_ROUTE: Final = ("model", "anthropic_version")
+"""Fields that the route writes and not the client; Vertex AI has the model in its path."""
+_SEALS: Final = (f'"{SEAL}'.encode(), b'"b2IxL')
+"""How sealed state begins in a body, as it is and in base64."""
+
+
+def holds_sealed_state(body: JsonObject) -> bool:
+    """Return whether *body* holds what only the gateway can read, and no upstream may get."""
+    data = json.dumps(body)
+    return any(seal in data for seal in _SEALS)
+
+
+def relayed_request(asked: ClientRequest, model: Model, route: Route[Any]) -> LLMRequest:
+    """Return the request whose native body is that of *asked*, for a *model* behind *route*."""
+    protocol = route.protocol
+
+    def build(request: LLMRequest, streaming: bool) -> Result[Built[Any], LLMError]:
+        return protocol.body.build(request, streaming).map(
+            lambda built: Built(_native(asked.body, built.body))
+        )
+
+    relaying: Protocol[Any, Any, Any] = evolve(protocol, body=BodyBuilder(build=build))
+    headers = {name: asked.headers[name] for name in _FORWARDED_HEADERS if name in asked.headers}
+    query = {name: asked.query[name] for name in _FORWARDED_QUERY if name in asked.query}
+    return LLMRequest(
+        model=Model(model.id, model.provider, route=route.with_(protocol=relaying)),
+        messages=(Message.user("?"),),
+        http=HttpOverlay(headers=headers, query=query),
+    )
+
+
+def _native(body: JsonObject, built: Mapping[str, Any]) -> JsonObject:
+    """Return *body* with the fields of *built* that only the route can write."""
+    own = {name: built[name] for name in _OF_THE_ROUTE if name in built}
+    kept = {name: own.get(name, value) for name, value in body.items()}
+    if "model" not in own:
+        kept.pop("model", None)
+    return {**kept, **own}
+
+
+# -- the response
+
+
+class _Copy:
+    """Keeps the bytes of one response as they are read, for the client."""
+
+    def __init__(self) -> None:
+        self.status = 0
+        self.headers: Mapping[str, str] = {}
+        self.exhausted = False
+        """Whether the upstream has sent all of it."""
+        self._chunks: list[bytes] = []
+        self._secrets: tuple[str, ...] = ()
+
+    def of(self, exchange: Exchange, request: HttpRequest) -> Exchange:
+        """Return *exchange*, whose bytes are kept when they are read."""
+        self.status, self.headers = exchange.status, exchange.headers
+        self.exhausted, self._chunks = False, []
+        self._secrets = request.secrets
+        return _CopiedExchange(exchange, self)
+
+    def add(self, chunk: bytes) -> None:
+        """Keep *chunk*."""
+        self._chunks.append(chunk)
+
+    def take(self) -> bytes:
+        """Return the bytes since the last time."""
+        if len(self._chunks) == 1:
+            return self._chunks.pop()
+        data, self._chunks = b"".join(self._chunks), []
+        return data
+
+    def take_error(self) -> bytes:
+        """Return the body of an error, without the gateway's credentials if it quotes them."""
+        data = self.take()
+        for secret in self._secrets:
+            data = data.replace(secret.encode(), b"[redacted]")
+        return data
+
+    @property
+    def content_type(self) -> str:
+        """The content type of the response."""
+        return self.headers.get("content-type", "application/octet-stream")
+
+    @property
+    def shown_headers(self) -> Mapping[str, str]:
+        """The headers that a client of the same API can use."""
+        return {name: value for name, value in self.headers.items() if _SHOWN.match(name)}
+
+
+_SHOWN: Final = re.compile(
+    r"(anthropic-ratelimit-.+|x-ratelimit-.+|retry-after(-ms)?|x-should-retry"
+    r"|openai-(processing-ms|version))$"
+)
+
+
+@frozen
+class _CopiedExchange:
+    """A response whose bytes are kept as they are read."""
+
+    inner: Exchange
+    copy: _Copy
+
+    @property
+    def status(self) -> int:
+        return self.inner.status
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        return self.inner.headers
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        return getattr(self.inner, "diagnostics", ())
+
+    def limit_reads(self, seconds: float | None, /) -> bool:
+        return self.inner.limit_reads(seconds)
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        async for chunk in self.inner.chunks():
+            self.copy.add(chunk)
+            yield chunk
+        self.copy.exhausted = True
+
+    async def aclose(self) -> None:
+        await self.inner.aclose()
+
+
+# -- the run
+
+_KEY_REFUSED: Final = frozenset({401, 403})
+_BOUNDARIES: Final = (b"\n\n", b"\r\n\r\n", b"\n\r\n")
+
+
+@frozen(kw_only=True)
+class RelayPlan:
+    """A request that passes as it came, and how errors of the gateway itself are written."""
+
+    info: RunLabels
+    request: LLMRequest
+    writer: AnswerWriter
+    """Writes the events of an error after the answer began."""
+    encoding: StreamEncoding
+    error: ErrorForm
+    diagnostics: tuple[Diagnostic, ...] = field(default=())
+
+
+class RelayRun:
+    """An answer whose bytes pass as they come."""
+
+    def __init__(self, context: RunContext, plan: RelayPlan) -> None:
+        self.info = plan.info
+        self.dropped: list[str] = []
+        self.error: LLMError | None = None
+        self._plan = plan
+        self._context = context
+        self._copy = _Copy()
+        self._call = UpstreamCall(context, plan.info.provider, self._attempt)
+        self._usage: Usage | None = None
+        self._refusal: WholeBody | None = None
+        self._opened = False
+        """Whether the client has got a byte of the stream."""
+        self._begun = False
+        """Whether the client has got a byte of the upstream's."""
+        self._last = b""
+        self._ended = False
+
+    @property
+    def upstream_request_id(self) -> str | None:
+        """The upstream's id of the request."""
+        return self._call.request_id
+
+    @property
+    def diagnostics(self) -> Sequence[Diagnostic]:
+        """Everything lost, changed or invented: the body passes as it came."""
+        return self._plan.diagnostics
+
+    @property
+    def content_type(self) -> str:
+        """The content type of the stream."""
+        return self._copy.content_type if self._begun else self._plan.encoding.content_type
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Headers of the upstream that clients of its API can use."""
+        return self._copy.shown_headers
+
+    def error_response(self, error: FrontError) -> FailureResponse | WholeBody:
+        """Return the upstream's own error where it is for the client, else that of *error*."""
+        return self._refusal or self._plan.error(error)
+
+    async def next_bytes(self) -> bytes:
+        """Return the next bytes of the stream; empty after the last.
+
+        Raises FrontError for a failure before anything was handed out.
+        """
+        while not self._ended:
+            batch = await self._call.next_batch()
+            last = batch[-1]
+            self._note(batch)
+            if isinstance(last, ErrorEvent):
+                return self._failed(last.error, in_band=has_content(batch) or self._begun)
+            data = self._copy.take()
+            if isinstance(last, Finish):
+                self._end("completed")
+                data += self._missing_tail(data)
+            if data:
+                return self._sent(data)
+        return b""
+
+    async def keep_alive(self) -> bytes:
+        """Return a heartbeat; empty in the middle of a frame."""
+        self._opened = True
+        at_boundary = not self._begun or self._last.endswith(_BOUNDARIES)
+        return self._plan.encoding.heartbeat if at_boundary else b""
+
+    async def failed_bytes(self, error: LLMError) -> bytes:
+        """Return the bytes that end a stream with *error*; none if it has ended."""
+        if self._ended:
+            return b""
+        self.error = error
+        self._end("failed")
+        return self._copy.take() + self._error_frames(error)
+
+    async def whole(self) -> WholeBody:
+        """Return the answer as it came; FrontError if there is none."""
+        while not self._ended:
+            batch = await self._call.next_batch()
+            self._note(batch)
+            last = batch[-1]
+            if isinstance(last, ErrorEvent):
+                self._failed(last.error, in_band=False)
+            elif isinstance(last, Finish):
+                self._end("completed")
+        return WholeBody(
+            body=self._copy.take(),
+            status=self._copy.status,
+            content_type=self._copy.content_type,
+            headers=self._copy.shown_headers,
+        )
+
+    async def aclose(self) -> None:
+        """Hang up on the upstream, if it is still at work."""
+        await self._call.aclose()
+        if not self._ended:
+            self._end("cancelled")
+
+    # -- parts
+
+    def _attempt(self, timeouts: Timeouts) -> EventStream:
+        client = self._context.client
+        call = client.stream if self.info.streamed else client.events
+        return call(self._plan.request, timeouts=timeouts, on_response=self._copy.of)
+
+    def _note(self, batch: Sequence[LLMEvent]) -> None:
+        for event in batch:
+            if isinstance(event, StepFinish | Finish) and event.usage is not None:
+                self._usage = event.usage
+
+    def _sent(self, data: bytes) -> bytes:
+        self._opened = self._begun = True
+        self._last = data[-4:]
+        return data
+
+    def _missing_tail(self, data: bytes) -> bytes:
+        """Return the end of the stream if the upstream has left it out, as some do."""
+        tail = self._plan.encoding.tail
+        return b"" if tail.strip() in data else tail
+
+    def _failed(self, error: LLMError, *, in_band: bool) -> bytes:
+        """Return the last bytes of an answer that failed; FrontError before its first byte."""
+        self.error = error
+        self._end("failed")
+        status = self._copy.status
+        if not self._opened and not in_band:
+            told = from_llm_error(error)
+            if status in _KEY_REFUSED:
+                raise evolve(told, status=502)
+            if status >= 400:
+                self._refusal = WholeBody(
+                    body=self._copy.take_error(),
+                    status=status,
+                    content_type=self._copy.content_type,
+                    headers=self._copy.shown_headers,
+                )
+            raise told
+        data = self._copy.take() if in_band else b""
+        cut = not data or self._copy.exhausted or isinstance(error, StreamError)
+        return self._sent(data + (self._error_frames(error) if cut else b""))
+
+    def _error_frames(self, error: LLMError) -> bytes:
+        events = self._plan.writer.feed(ErrorEvent(error))
+        begun = self._begun and not self._last.endswith(_BOUNDARIES)
+        gap = b"\n\n" if begun else b""
+        return gap + b"".join(map(self._plan.encoding.encode, events))
+
+    def _end(self, outcome: str) -> None:
+        self._ended = True
+        metrics, provider = self._context.metrics, self.info.provider
+        metrics.count_tokens(provider, self._usage)
+        metrics.answers.labels(provider, outcome).inc()
