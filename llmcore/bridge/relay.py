@@ -82,6 +82,9 @@ def _native(body: JsonObject, built: Mapping[str, Any]) -> JsonObject:
 
 # -- the response
 
+_BOUNDARIES: Final = (b"\n\n", b"\r\n\r\n", b"\r\r")
+"""The ends of a frame. Only whole frames are sent, so that errors and heartbeats find a place."""
+
 
 class _Copy:
     """Keeps the bytes of one response as they are read, for the client."""
@@ -111,6 +114,15 @@ class _Copy:
             return self._chunks.pop()
         data, self._chunks = b"".join(self._chunks), []
         return data
+
+    def take_frames(self) -> bytes:
+        """Return the frames that are complete by now; what is left of the last one stays."""
+        data = self.take()
+        if data.endswith(_BOUNDARIES) or not data:
+            return data
+        end = max(data.rfind(mark) + len(mark) if mark in data else 0 for mark in _BOUNDARIES)
+        self._chunks = [data[end:]]
+        return data[:end]
 
     def take_error(self) -> bytes:
         """Return the body of an error, without the gateway's credentials if it quotes them."""
@@ -171,7 +183,6 @@ class _CopiedExchange:
 # -- the run
 
 _KEY_REFUSED: Final = frozenset({401, 403})
-_BOUNDARIES: Final = (b"\n\n", b"\r\n\r\n", b"\n\r\n")
 
 
 @frozen(kw_only=True)
@@ -201,10 +212,9 @@ class RelayRun:
         self._usage: Usage | None = None
         self._refusal: WholeBody | None = None
         self._opened = False
-        """Whether the client has got a byte of the stream."""
+        """Whether a byte of the stream was sent."""
         self._begun = False
-        """Whether the client has got a byte of the upstream's."""
-        self._last = b""
+        """Whether a byte of the upstream's was sent."""
         self._ended = False
 
     @property
@@ -242,19 +252,18 @@ class RelayRun:
             self._note(batch)
             if isinstance(last, ErrorEvent):
                 return self._failed(last.error, in_band=has_content(batch) or self._begun)
-            data = self._copy.take()
             if isinstance(last, Finish):
                 self._end("completed")
-                data += self._missing_tail(data)
-            if data:
+                data = self._copy.take()
+                return self._sent(data + self._missing_tail(data))
+            if data := self._copy.take_frames():
                 return self._sent(data)
         return b""
 
     async def keep_alive(self) -> bytes:
-        """Return a heartbeat; empty in the middle of a frame."""
+        """Return a heartbeat, which never comes within a frame."""
         self._opened = True
-        at_boundary = not self._begun or self._last.endswith(_BOUNDARIES)
-        return self._plan.encoding.heartbeat if at_boundary else b""
+        return self._plan.encoding.heartbeat
 
     async def failed_bytes(self, error: LLMError) -> bytes:
         """Return the bytes that end a stream with *error*; none if it has ended."""
@@ -262,7 +271,7 @@ class RelayRun:
             return b""
         self.error = error
         self._end("failed")
-        return self._copy.take() + self._error_frames(error)
+        return self._copy.take_frames() + self._error_frames(error)
 
     async def whole(self) -> WholeBody:
         """Return the answer as it came; FrontError if there is none."""
@@ -301,7 +310,6 @@ class RelayRun:
 
     def _sent(self, data: bytes) -> bytes:
         self._opened = self._begun = True
-        self._last = data[-4:]
         return data
 
     def _missing_tail(self, data: bytes) -> bytes:
@@ -326,15 +334,13 @@ class RelayRun:
                     headers=self._copy.shown_headers,
                 )
             raise told
-        data = self._copy.take() if in_band else b""
+        data = self._copy.take_frames() if in_band else b""
         cut = not data or self._copy.exhausted or isinstance(error, StreamError)
         return self._sent(data + (self._error_frames(error) if cut else b""))
 
     def _error_frames(self, error: LLMError) -> bytes:
         events = self._plan.writer.feed(ErrorEvent(error))
-        begun = self._begun and not self._last.endswith(_BOUNDARIES)
-        gap = b"\n\n" if begun else b""
-        return gap + b"".join(map(self._plan.encoding.encode, events))
+        return b"".join(map(self._plan.encoding.encode, events))
 
     def _end(self, outcome: str) -> None:
         self._ended = True

@@ -109,7 +109,7 @@ def apis(service: "Service") -> Apis:
     return Apis(served)
 
 
-_SERVED: Final[frozenset[str]] = frozenset()
+_SERVED: Final[frozenset[str]] = frozenset({CHAT})
 
 
 def _api(front: Front[Any], prefixes: tuple[str, ...], *operations: Operation) -> Api:
