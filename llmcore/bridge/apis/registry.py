@@ -88,11 +88,11 @@ def apis(service: "Service") -> Apis:
     askers: dict[str, Generation[Any]] = dict.fromkeys((CHAT, MESSAGES, GEMINI), responses)
     askers[RESPONSES] = responses
     served = [responses_api(service)]
-    if CHAT in _SERVED:
+    if CHAT in SERVED:
         chat = generation(CHAT)
         one = _posted("chat_completions", "/chat/completions", chat.generate)
         served.append(_api(chat.front, ("/v1", "", "/openai/v1"), one))
-    if MESSAGES in _SERVED:
+    if MESSAGES in SERVED:
         messages = askers[MESSAGES] = generation(MESSAGES)
         served.append(
             _api(
@@ -102,14 +102,15 @@ def apis(service: "Service") -> Apis:
                 _posted("count_tokens", "/messages/count_tokens", messages.count),
             )
         )
-    if GEMINI in _SERVED:
+    if GEMINI in SERVED:
         gemini = askers[GEMINI] = generation(GEMINI)
         served.append(_api(gemini.front, _GEMINI_VERSIONS, *_gemini_operations(gemini)))
     served.append(_api(responses.front, _GEMINI_VERSIONS, *_model_operations(askers)))
     return Apis(served)
 
 
-_SERVED: Final[frozenset[str]] = frozenset({CHAT})
+SERVED: Final = frozenset({RESPONSES, CHAT, GEMINI})
+"""The ids of the APIs."""
 
 
 def _api(front: Front[Any], prefixes: tuple[str, ...], *operations: Operation) -> Api:

@@ -31,6 +31,7 @@ def settings_for(url: str, **changes: Any) -> GatewaySettings:
         upstream_api_key=UPSTREAM_KEY,
         state=StateSettings(backend="memory"),
         retries=0,
+        relay=False,
         check_stream=True,
     )
     return evolve(base, **changes)

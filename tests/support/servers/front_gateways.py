@@ -103,13 +103,17 @@ Ask = Callable[..., Heard]
 
 def chat(url: str, prompt: str, *, stream: bool, **fields: Any) -> Heard:
     """Ask with OpenAI's client for Chat Completions."""
-    client = openai.OpenAI(base_url=f"{url}/v1", api_key="sk-any", max_retries=0)
+    with openai.OpenAI(base_url=f"{url}/v1", api_key="sk-any", max_retries=0) as client:
+        return _ask_chat(client, prompt, stream=stream, **fields)
+
+
+def _ask_chat(client: Any, prompt: str, *, stream: bool, **fields: Any) -> Heard:
     fields = {"messages": [{"role": "user", "content": prompt}], **fields}
     if not stream:
-        whole: Any = client.chat.completions.create(model=MODEL, **fields)
+        whole = client.chat.completions.create(model=MODEL, **fields)
         return _chat(whole.model_dump())
     options = {"include_usage": True}
-    chunks: Any = client.chat.completions.create(
+    chunks = client.chat.completions.create(
         model=MODEL, stream=True, stream_options=options, **fields
     )
     message: dict[str, Any] = {"content": "", "tool_calls": {}}
@@ -143,7 +147,11 @@ def _chat(body: Mapping[str, Any]) -> Heard:
 
 def responses(url: str, prompt: str, *, stream: bool, **fields: Any) -> Heard:
     """Ask with OpenAI's client for Responses."""
-    client = openai.OpenAI(base_url=f"{url}/v1", api_key="sk-any", max_retries=0)
+    with openai.OpenAI(base_url=f"{url}/v1", api_key="sk-any", max_retries=0) as client:
+        return _ask_responses(client, prompt, stream=stream, **fields)
+
+
+def _ask_responses(client: Any, prompt: str, *, stream: bool, **fields: Any) -> Heard:
     if not stream:
         return _responses(client.responses.create(model=MODEL, input=prompt, **fields))
     last: Any = None
@@ -169,7 +177,11 @@ def _responses(response: Any) -> Heard:
 
 def messages(url: str, prompt: str, *, stream: bool, **fields: Any) -> Heard:
     """Ask with Anthropic's client."""
-    client = anthropic.Anthropic(base_url=url, api_key="sk-any", max_retries=0)
+    with anthropic.Anthropic(base_url=url, api_key="sk-any", max_retries=0) as client:
+        return _ask_messages(client, prompt, stream=stream, **fields)
+
+
+def _ask_messages(client: Any, prompt: str, *, stream: bool, **fields: Any) -> Heard:
     asked: dict[str, Any] = {
         "model": MODEL,
         "max_tokens": 4000,
@@ -197,7 +209,11 @@ def messages(url: str, prompt: str, *, stream: bool, **fields: Any) -> Heard:
 def gemini(url: str, prompt: str, *, stream: bool, **fields: Any) -> Heard:
     """Ask with Google's client."""
     options = genai_types.HttpOptions(base_url=url)
-    client = genai.Client(api_key="sk-any", http_options=options)
+    with genai.Client(api_key="sk-any", http_options=options) as client:
+        return _ask_gemini(client, prompt, stream=stream, **fields)
+
+
+def _ask_gemini(client: Any, prompt: str, *, stream: bool, **fields: Any) -> Heard:
     config = genai_types.GenerateContentConfig(**fields) if fields else None
     if stream:
         chunks = list(
