@@ -48,7 +48,11 @@ async def agent(provider: str, *answers: Any) -> AsyncIterator["Agent"]:
     """Run a gateway in front of *provider*, which answers so."""
     transport = scripted(*answers)
     settings = GatewaySettings(
-        upstream=provider, environ=KEYS, state=StateSettings(backend="memory"), retries=0
+        upstream=provider,
+        environ=KEYS,
+        state=StateSettings(backend="memory"),
+        retries=0,
+        relay=False,
     )
     service = Service.from_settings(settings, transport=transport)
     to_app = httpx.ASGITransport(app=make_app(service))
