@@ -7,6 +7,9 @@ STAMP := $(VENV)/.stamp
 CLIENTS := tests/clients/js
 PARALLEL = -n $(or $(WORKERS),2) --dist worksteal
 
+# Without its cache, each process compiles the library, and pytest every test module, again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: clients demo test test-fast test-all test-clients fuzz lint format bench soak docs docs-table catalog stubs record clean
 
 demo: $(STAMP)-local
@@ -42,7 +45,7 @@ clients: $(CLIENTS)/node_modules/.package-lock.json $(STAMP)-aider $(STAMP)-lang
 
 $(CLIENTS)/node_modules/.package-lock.json: $(CLIENTS)/package-lock.json
 	@command -v npm > /dev/null || { echo "npm is missing: install Node.js 20 or newer" >&2; exit 1; }
-	npm ci --prefix $(CLIENTS) --ignore-scripts --no-audit --no-fund --loglevel=error
+	npm install --no-save --prefix $(CLIENTS) --ignore-scripts --no-audit --no-fund --loglevel=error
 	npm rebuild --prefix $(CLIENTS) --loglevel=error @anthropic-ai/claude-code opencode-ai
 	@touch $@
 
