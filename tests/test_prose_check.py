@@ -14,6 +14,9 @@ from scripts.check_prose import faults_of
         'raise ValueError(f"{text} is no URL")',
         "x = 1  # nobody waits for it",
         '"""Return the port.\n\n    Runs for ever.\n    """',
+        'raise ValueError("the limit makes no sense")',
+        '"""Wait, if need be."""',
+        "# the file knows no paths",
     ],
 )
 def test_prose_that_slows_readers_down_is_found(source: str) -> None:

@@ -1,6 +1,6 @@
 """One API that clients speak, as the gateway serves it.
 
-It has operations and a form for errors, and knows no HTTP. An operation returns a JSON object,
+It has operations and a form for errors, without HTTP. An operation returns a JSON object,
 or an `AnswerRun` for an answer that a model is yet to give. Admission, bodies, streams and logs
 are the gateway's, the same for all operations.
 """

@@ -153,7 +153,7 @@ def read_environment(environ: Mapping[str, str], folder: Path) -> dict[str, str]
 def settings_from(environ: Mapping[str, str]) -> GatewaySettings:
     """Return the settings that *environ* spells.
 
-    Raises ConfigurationError, naming the variable, for a value that makes no sense, for an
+    Raises ConfigurationError, naming the variable, for an invalid value, for an
     unknown `OPENBRIDGE_` variable, and for a public address without a client key.
     """
     read = _Variables(environ)

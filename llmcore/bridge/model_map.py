@@ -95,7 +95,7 @@ class ModelMap:
 def read_model_map(path: Path | None, upstream: str) -> ModelMap:
     """Return the map in the file *path*; without one, every name passes to *upstream*.
 
-    Raises ConfigurationError, naming the place in the file, for what makes no sense.
+    Raises ConfigurationError, naming the place in the file, for invalid entries.
     """
     if path is None:
         return ModelMap(upstream=upstream)

@@ -17,7 +17,7 @@ MAX_FILE_BYTES = 4 * 1024 * 1024
 def read_tools(path: Path | None) -> tuple[RegisteredTool, ...]:
     """Return the tools in the file *path*; none without one.
 
-    Raises ConfigurationError, naming the place in the file, for what makes no sense.
+    Raises ConfigurationError, naming the place in the file, for invalid entries.
     """
     if path is None:
         return ()

@@ -6,7 +6,7 @@
     whole         native body -> LLMEvents       writer.whole    LLMEvents -> native body
     framing       bytes -> frames                encoding        native events -> bytes
 
-A front knows no HTTP server, no store and no upstream; identifiers, times and keys come in as
+A front is independent of HTTP servers, stores and upstreams; identifiers, times and keys come in as
 arguments. An application can serve one from its own web framework.
 """
 
@@ -206,7 +206,7 @@ class Front(Generic[Context]):
     wanted: Callable[[ClientRequest], Wanted]
     """Raises FrontError for a request that names no model."""
     read: Callable[[ClientRequest, Upstream], Result[ReadRequest[Context], FrontError]]
-    """A request that makes no sense is a Failure; what the upstream has no place for is a
+    """An invalid request is a Failure; what the upstream has no place for is a
     Diagnostic. The same request is read the same way, so that prompt caches stay warm."""
     no_request: Callable[[Upstream], Context]
     """The context of an answer to no request in particular: all that is optional is written."""

@@ -4,6 +4,15 @@ A client sends back items: texts, calls, reasoning. The message that the upstrea
 more: signatures, encrypted thinking, ids, tools that the provider ran, and an order. So each
 reasoning item carries, sealed, the recipe of the message up to itself: whole parts where the
 client sees none, and keys where it does. Reading an answer back follows the recipes.
+
+    message of the upstream            item that the client gets and sends back
+    ReasoningPart("Let me see",        {"type": "reasoning", "id": "rs_1",
+      signature="EqQB")                 "summary": [{"type": "summary_text", "text": "Let me see"}],
+    TextPart("Paris")                   "encrypted_content": "ob1.5kx..."}
+                                       {"type": "message", "content": [{"text": "Paris", ...}]}
+
+    "ob1.5kx..." unsealed: {"v": 1, "response": "resp_1", "origin": {"provider": "anthropic", ...},
+      "parts": [{"part": {"type": "reasoning", "text": "Let me see", "signature": "EqQB"}}]}
 """
 
 import base64

@@ -1,4 +1,4 @@
-"""Protocols: what is said to a provider, and how its answer is read. Pure functions only.
+"""Protocols: building native requests and reading native responses. Pure functions only.
 
 In reading order: `protocol` (the type of one), `registry` (all of them by their ids), one package
 per protocol, all of the same modules (`openai_chat`, `openai_responses`, `anthropic_messages`,
@@ -12,5 +12,5 @@ per protocol, all of the same modules (`openai_chat`, `openai_responses`, `anthr
 * for responses: `answering` (what every stream machine needs; streams of numbered
   content blocks), `native_json` (readers of JSON whose types no server guarantees), `failures`
   (errors of every API, limits that headers state);
-* for both: `claude` and `claude_tools` (rules of Claude's models, whoever serves them).
+* for both: `claude` and `claude_tools` (rules of Claude's models, for all providers).
 """

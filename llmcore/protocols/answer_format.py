@@ -1,7 +1,7 @@
 """The shape of the answer where an API, or a model behind it, does not enforce one.
 
 A model can be made to call a tool whose input is the answer, and the stream turns that call
-back into text; where no call can be demanded either, the shape is asked for in words.
+back into text. If a call cannot be required either, the format is described in instructions.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import ToolChoice
 
 WRAPPER: Final = "answer"
-"""The one property of a tool's input that stands for an answer that is no object."""
+"""The property of the tool's input that wraps an answer that is not an object."""
 
 TOOL_DESCRIPTION: Final = "Gives the final answer. Call it exactly once."
 
@@ -31,28 +31,28 @@ _PATH: Final = "response_format.schema"
 
 @frozen(kw_only=True)
 class Ways:
-    """What a model lets itself be held to, and the schemas that each way takes."""
+    """How a model can be constrained to a format, and the schemas of each way."""
 
     format: bool
-    """Whether the API holds the answer to a schema."""
+    """Whether the API enforces a schema for the answer."""
     tool: bool
-    """Whether a call can be demanded."""
+    """Whether a tool call can be required."""
     format_target: SchemaTarget
     tool_target: SchemaTarget
 
 
 @frozen(kw_only=True)
 class FormatPlan:
-    """How the wanted shape is had."""
+    """How the requested format is enforced."""
 
     by: Literal["nothing", "format", "tool", "words"] = "nothing"
     projected: Projected = Projected(schema={})
     wrapped: bool = False
-    """Whether the tool's input holds the answer in a property."""
+    """Whether the answer is in a property of the tool's input."""
 
 
 def plan_answer(wanted: ResponseFormat | None, ways: Ways) -> FormatPlan:
-    """Return how the shape *wanted* is had."""
+    """Return how to enforce the format *wanted*."""
     if wanted is None or wanted.type == "text":
         return FormatPlan()
     if wanted.schema is None:

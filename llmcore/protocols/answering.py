@@ -1,4 +1,4 @@
-"""What every stream machine needs: its context, a growing list, the events of an end, blocks.
+"""Shared by stream machines: their context, a persistent list, final events, blocks.
 
 Messages and Converse stream the same way under other names: a block starts, deltas continue it, it
 stops, and each event names it by its index. What differs (names of events and fields, how text
@@ -134,8 +134,8 @@ def map_finish_reason(
 ) -> FinishReason:
     """Return why the model stopped, for an API that always states it.
 
-    *called* says that the caller is to run a tool; *answered* that a call stood for the
-    answer, which is none.
+    *called* is True if the caller must run a tool, *answered* if a call was the answer of a
+    forced format, which is not a tool call.
     """
     reason = known.get(raw or "", "other")
     if reason == "tool_calls" and answered and not called:
@@ -157,7 +157,7 @@ def invalid_value_error(error: InvalidRequestError, raw: JsonValue) -> ErrorEven
 
 
 def empty_response(why: str, document: JsonValue) -> ErrorEvent:
-    """Return what a whole body amounts to that is no answer; *why* completes "the response"."""
+    """Return the error of a body that is not an answer; *why* completes "the response ..."."""
     return ErrorEvent(StreamError(f"the response {why}", raw=document))
 
 
@@ -166,8 +166,8 @@ def empty_response(why: str, document: JsonValue) -> ErrorEvent:
 Kind: TypeAlias = Literal[
     "text", "reasoning", "tool", "freeform", "answer", "result", "media", "opaque"
 ]
-"""What a block becomes: `answer` is text that came as a tool's input, `result` what one of the
-provider's tools returned, `opaque` anything kept in its native form."""
+"""The kind of a block: `answer` is text in the form of a tool's input, `result` the result of a
+hosted tool, `opaque` anything kept in its native form."""
 
 FastPath: TypeAlias = tuple[str, str]
 """Two names by which a protocol finds the text of a delta that only continues a block."""
@@ -197,7 +197,7 @@ class Block:
     citations: tuple[JsonObject, ...] = ()
     """Native citations of text."""
     pieces: PersistentList | None = None
-    """What is kept until the block stops: deltas, or pieces of buffered input."""
+    """The deltas or pieces of input that are buffered until the block stops."""
 
 
 @frozen(kw_only=True)

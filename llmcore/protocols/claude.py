@@ -204,7 +204,7 @@ def _lower_none(limit: int, rules: ClaudeRules, notes: Notes) -> Thinking:
     notes.changed(
         "reasoning-not-off",
         "reasoning.effort",
-        "the model always thinks: it is asked to think as little as it can",
+        "reasoning cannot be turned off for this model; the lowest effort is sent",
     )
     thinking = {"type": "between_tools"} if least == "between_tools" else None
     effort = rules.efforts[0] if rules.efforts else None

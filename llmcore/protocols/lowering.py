@@ -1,4 +1,4 @@
-"""What every request builder needs: placeholders, results as text, and the end of a conversation.
+"""Shared by request builders: placeholders, results as text, the end of a conversation.
 
 Parts that an API cannot carry are replaced by a short text (`omitted_text`), documents and
 instructions by text in a tag (`tagged_text`), which the text itself cannot close.
@@ -60,7 +60,7 @@ def file_name(part: DocumentPart) -> str:
 
 
 def result_text(part: ToolResultPart) -> str:
-    """Return a result that is no list of parts as text, which says so if the tool failed."""
+    """Return a result without parts as text; that of a failed tool begins with "Error:"."""
     text = text_or_json(part.content)  # type: ignore[arg-type]
     return f"Error: {text}" if part.is_error and not _says_error(text) else text
 
@@ -131,7 +131,7 @@ def matches_model(pattern: str, model: str) -> bool:
 
 OPENAI_FIXED_SAMPLING: Final = FixedSampling(
     # https://developers.openai.com/api/docs/guides/deployment-checklist ("when reasoning effort is
-    # not none, remove temperature"; from GPT-5.5 on it is not unless it is asked to be),
+    # not none, remove temperature"; from GPT-5.5 on only if requested),
     # https://learn.microsoft.com/azure/ai-foundry/openai/how-to/reasoning ("not supported")
     always=r"o[134](-.*)?|gpt-5(-(mini|nano|pro|codex).*|-\d.*)?",
     unless_off=r"gpt-5\.(\d-(pro|codex)|[5-9]).*|gpt-([6-9]|[12]\d).*",

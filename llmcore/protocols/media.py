@@ -127,7 +127,7 @@ def _plain_type(media_type: str) -> str | None:
 
 
 def _path_of(url: str) -> str:
-    """Return the path of *url*; empty for what is none, such as `https://[`."""
+    """Return the path of *url*; empty for an invalid URL such as `https://[`."""
     try:
         return urlsplit(url).path
     except ValueError:

@@ -1,8 +1,8 @@
-"""Protocol: what is said. It builds the body and steps through the answer.
+"""Protocol: builds native bodies and reads native responses.
 
-A protocol is no deployment: it knows no URL, header or key, so a fix in it reaches every
-provider that speaks it. It is made of pure functions only: same input, same output,
-input unchanged.
+A protocol is not a deployment: it has no URL, headers or keys, so a fix in it reaches all
+providers that use it. It consists of pure functions: the same input gives the same output, and
+the input is not changed.
 
 The answer's path is `Frame -> Event -> (State, LLMEvents)`: a framing cuts bytes into
 frames, `decode` reads a frame as one of the protocol's own events, `step` translates
@@ -30,18 +30,18 @@ Body_co = TypeVar("Body_co", covariant=True)
 Event = TypeVar("Event")
 """The protocol's own stream event, decoded."""
 State = TypeVar("State")
-"""What a later event needs to know; changes on transitions, not on deltas."""
+"""The state of a stream machine; it changes on transitions, not on deltas."""
 
 FramingId = Literal["sse", "ndjson", "json-array", "aws-event-stream"]
 """The `id` of a framing."""
 
 Frame: TypeAlias = tuple[str, bytes]
-"""What every framing yields: the event's name, or "" where it has none, and its payload."""
+"""A frame of any framing: the event's name, or "" without one, and its payload."""
 
 
 @frozen
 class Built(Generic[Body_co]):
-    """A native body, and what building it lost, changed or invented."""
+    """A native body, with reports of what building it lost, changed or added."""
 
     body: Body_co
     diagnostics: tuple[Diagnostic, ...] = ()
@@ -54,9 +54,9 @@ class BodyBuilder(Generic[Body_co]):
     """Turns a request into a native body."""
 
     build: Callable[[LLMRequest, bool], Result[Built[Body_co], LLMError]]
-    """The request, and whether the answer is to be streamed. A request the protocol can
-    make no sense of is a Failure; what it merely cannot carry is a Diagnostic. The same
-    request gives a body of the same bytes, in any process."""
+    """Builds the body of a request, streamed or not. An invalid request is a Failure; values that
+    the API cannot express are Diagnostics. The same request gives a body of the same bytes in
+    every process."""
     optional: frozenset[str] = frozenset()
     """Fields of the body that no answer depends on. A server that rejects the request and names
     one of them (`rejected_fields.rejected_field`) can be asked again without it."""
@@ -101,15 +101,15 @@ class StreamMachine(Generic[Event, State]):
     """A streamed answer as a state machine."""
 
     decode: Callable[[Frame], Event | None]
-    """None for a frame that says nothing (a ping). ValueError for one that is broken."""
+    """None for a frame without content (a ping). ValueError for an invalid frame."""
     initial: Callable[[LLMRequest], State]
     step: Callable[[State, Event], tuple[State, Sequence[LLMEvent]]]
-    """Translate one event. Total: what makes no sense becomes an `ErrorEvent`."""
+    """Translate one event. Total: invalid events become an `ErrorEvent`."""
     halt: Callable[[State], Sequence[LLMEvent]]
-    """What the end of bytes means: the last events if the answer is whole, else an
+    """The events at the end of the bytes: the last events of a complete response, or an
     `ErrorEvent`. Not called after a terminal event."""
     terminal: Callable[[Event], bool]
-    """Whether nothing may follow, so that reading stops and the connection is free."""
+    """Whether the event is the last one, so that reading stops and the connection is freed."""
     fast_delta: Callable[[State, Frame], LLMEvent | None] | None = None
     """The per-token path: the delta of a frame that only continues what is open, and changes
     no state; None for any other frame. What `step` would give, without reading the whole event."""

@@ -166,7 +166,7 @@ _ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _HASH_LENGTH = 16
 """Characters of base 62: 95 bits, so that ids of one conversation never meet."""
 _LONGEST = 64
-"""What an invented id is held to where its rule states no length."""
+"""The longest generated id if its rule has no maximum."""
 
 
 @lru_cache(maxsize=64)
@@ -176,7 +176,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 @frozen
 class CallIdRule:
-    """What a provider takes as the id of a tool call."""
+    """The ids of tool calls that a provider accepts."""
 
     pattern: str = r"(?s:.+)"
     """A regular expression for the whole id."""

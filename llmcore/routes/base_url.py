@@ -36,7 +36,7 @@ def _split(base_url: str) -> SplitResult:
         named = parts.hostname and not any(map(str.isspace, parts.netloc))
         if parts.scheme in ("http", "https") and named and parts.port != 0:
             return parts
-    except ValueError:  # brackets or a port that make no sense
+    except ValueError:  # invalid brackets or port
         pass
     shown = base_url.partition("?")[0]  # what follows may hold a key
     raise ConfigurationError(

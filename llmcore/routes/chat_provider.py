@@ -37,7 +37,7 @@ class Profile:
     key_variables: tuple[str, ...] = ()
     """Environment variables that may hold the key; the first that is set counts."""
     needs_key: bool = True
-    """Whether requests without a key make no sense."""
+    """Whether a key is required."""
     dialect: ChatDialect = COMPATIBLE
     headers: Mapping[str, str] = field(factory=dict)
 
@@ -59,7 +59,7 @@ class Profile:
         query: Mapping[str, str] | None = None,
         defaults: RouteDefaults | None = None,
     ) -> Route[ChatBody]:
-        """Return the configured route; ConfigurationError for arguments that make no sense."""
+        """Return the configured route; ConfigurationError for invalid arguments."""
         below = defaults or RouteDefaults()
         where = checked_base_url(self.base_url if base_url is None else base_url)
         return Route.make(

@@ -1,6 +1,25 @@
-"""From the bytes of one response to events: framing, protocol and folds in a row.
+"""Decodes the bytes of one response to events: framing, protocol and folds in sequence.
 
-The client, the cassettes and `decode_recorded` all read answers through here.
+The client, the cassettes and `decode_recorded` all read responses with `ResponseDecoder`. A
+streamed byte takes one of two paths; nearly all take the fast one:
+
+    chunk  ──▶ framing.feed ──▶ frame ──▶ fast_delta ──▶ TextDelta, ReasoningDelta, ToolInputDelta
+                                  │           │               │
+                                  │           │ None          ▼
+                                  │           │            SegmentFold.append ──▶ event
+                                  │           │               │ False: half a character, logprobs
+                                  │           ▼               ▼
+                                  └──────▶ decode ─▶ step ─▶ SegmentFold.process ──▶ events
+                                           native    events   joined text,              │
+                                           event     of the   ToolCall,                 ▼
+                                                     protocol closed segments  Accumulator.process
+                                                                               (not for deltas: it
+                                                                               shares their list)
+
+`fast_delta` changes no state: it reads frames that only continue an open segment. `halt` returns
+the last events after the terminal native event or the last byte. Any failure becomes one
+`ErrorEvent`, after which nothing is read. A response that was not streamed goes through
+`Protocol.whole` instead of framing, `decode` and `step`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -43,7 +62,7 @@ _STARTS: dict[type, str] = {TextStart: "text", ReasoningStart: "reasoning", Tool
 
 @frozen(kw_only=True)
 class ResponseContext:
-    """The facts of a response besides its body."""
+    """The facts of a response that are not in its body."""
 
     diagnostics: tuple[Diagnostic, ...] = ()
     rate_limit: RateLimitInfo | None = None
@@ -51,7 +70,7 @@ class ResponseContext:
 
 
 class ResponseDecoder:
-    """Reads one response. Whatever comes, the events end with exactly one terminal event."""
+    """Decodes one response. The events of any input end with exactly one terminal event."""
 
     def __init__(
         self,
@@ -63,17 +82,17 @@ class ResponseDecoder:
         *,
         raw: bool = False,
     ) -> None:
-        """Start reading the answer to *request*.
+        """Prepare to decode the response to *request*.
 
-        With *raw*, each event has its native frame, and the response its native document: of a
-        stream that sends none, the list of its frames.
+        With *raw*, each event has its native frame, and the response its native document, or the
+        list of its frames if it was streamed.
         """
         self._machine = protocol.stream
         self._whole = protocol.whole
         self._framing = framing
         self._frames = framing.new_decoder()
         self._native: list[JsonValue] | None = [] if raw else None
-        """The frames so far, where they are asked for."""
+        """The native frames so far; None unless *raw*."""
         fitted = fit_tool_names(request, protocol.tool_names)
         self._request = fitted.request
         self._tool_names = fitted.originals
@@ -82,29 +101,29 @@ class ResponseDecoder:
         self._state: Any = None
         """The machine's state, from the first bytes of a stream on."""
         self._last: Frame | None = None
-        """The last frame that said something."""
+        """The last frame with content."""
         self._segments = SegmentFold()
         self.accumulator = accumulator or Accumulator()
         """The response so far."""
         self.ended = False
-        """Whether the terminal event has been given: nothing more is read."""
+        """Whether the terminal event was returned; nothing is read after it."""
 
     @property
     def cursor(self) -> ProviderMetadata:
-        """Where the answer stands, if the server can stream the rest of it again; else empty."""
+        """The position from which the server can stream the rest of the response, or empty."""
         if self._machine.cursor is None or self._last is None:
             return {}
         return self._machine.cursor(self._state, self._machine.decode(self._last))
 
     def go_on(self, framing: Framing) -> None:
-        """Continue with the rest of an answer that was cut, in new bytes and the same fold."""
+        """Continue a response that was cut with the bytes of its rest, in the same fold."""
         self._frames = framing.new_decoder()
         self.accumulator.go_on()
         self.ended = False
 
     @property
     def finished(self) -> bool:
-        """Whether the answer came to its own end, and not to an error."""
+        """Whether the response is complete and without an error."""
         return self.ended and self.accumulator.finished
 
     @property
@@ -123,7 +142,7 @@ class ResponseDecoder:
         return self._read(frames) if self._native is None else self._read_raw(frames, self._native)
 
     def end(self) -> list[LLMEvent]:
-        """Return the last events, now that no more bytes will come."""
+        """Return the last events, after the last byte."""
         if self.ended:
             return []
         if self._state is None:
@@ -157,11 +176,11 @@ class ResponseDecoder:
         return events
 
     def fail(self, error: LLMError) -> list[LLMEvent]:
-        """End the stream with *error*, to which what had arrived is added."""
+        """End the stream with *error*, whose `partial` is set to the response so far."""
         return [] if self.ended else self._completed((ErrorEvent(error),))
 
     def _read_raw(self, frames: Iterable[Frame], seen: list[JsonValue]) -> list[LLMEvent]:
-        """Read *frames* one by one, and give each event the frame it comes from."""
+        """Return the events of *frames*, each with its native frame."""
         events: list[LLMEvent] = []
         for frame in frames:
             if self.ended:
@@ -206,10 +225,10 @@ class ResponseDecoder:
         return events
 
     def _halted(self) -> list[LLMEvent]:
-        """Return the last events of the machine; a StreamError where its state is not a value."""
+        """Return the last events of the machine; a StreamError if its state is invalid."""
         try:
             return self._completed(self._machine.halt(self._state))
-        except LLMError as error:  # what came in pieces can be nested too deeply as a whole
+        except LLMError as error:  # joined pieces can be nested too deeply
             return self.fail(_unreadable(b"" if self._last is None else self._last[1], error))
 
     def _completed(self, bare: Iterable[LLMEvent]) -> list[LLMEvent]:
@@ -218,7 +237,7 @@ class ResponseDecoder:
         return events
 
     def _complete(self, bare: Iterable[LLMEvent], events: list[LLMEvent]) -> None:
-        """Add to *events* what the protocol's *bare* ones amount to, up to the terminal one."""
+        """Add the protocol's *bare* events, completed, to *events*, up to the terminal one."""
         for one in bare:
             if self.ended:
                 return
@@ -235,7 +254,7 @@ class ResponseDecoder:
                 self._deliver(self._segments.process(one), events)
 
     def _deliver(self, done: Iterable[LLMEvent], events: list[LLMEvent]) -> None:
-        """Add *done* to *events*. The text of deltas stays with its segment, and is read there."""
+        """Add *done* to *events* and the accumulator, which shares the text of open segments."""
         for event in done:
             kind = type(event)
             if isinstance(event, ErrorEvent):

@@ -77,7 +77,7 @@ class ProviderEntry:
     def from_environ(self, environ: Mapping[str, str]) -> Facade:
         """Return the provider, configured by *environ*. Keys are looked up when they are used.
 
-        ConfigurationError that names the variables for values that make no sense.
+        Raises ConfigurationError, naming the variables, for invalid values.
         """
         named = dict(self.settings)
         if self.base_url_variable is not None:

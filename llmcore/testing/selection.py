@@ -93,7 +93,7 @@ class Selection(NamedTuple):
 def describe(item: "pytest.Item") -> RecordedTest:
     """Return what *item*'s place and its `cassette` marks, the closest first, say of it.
 
-    Raises ValueError for a mark that makes no sense.
+    Raises ValueError for an invalid mark.
     """
     marks = list(item.iter_markers("cassette"))
     options = _options(marks)

@@ -109,7 +109,7 @@ class SqliteResponseStore:
             raise StateUnavailableError(f"the disk of the response store {path} is full")
 
     async def put(self, record: Record) -> None:
-        """Write *record* and its items in one transaction, and forget others if need be."""
+        """Write *record* and its items in one transaction; the oldest are deleted for space."""
         await self._in_thread(partial(self._put, record))
 
     def _put(self, record: Record) -> None:

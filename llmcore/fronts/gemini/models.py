@@ -28,7 +28,7 @@ _METHODS: Final = ("generateContent", "streamGenerateContent", "countTokens")
 def models(listed: Sequence[ListedModel], query: Mapping[str, str]) -> JsonObject:
     """Return the page of the list that `pageSize` and `pageToken` ask for.
 
-    Raises FrontError for values that make no sense.
+    Raises FrontError for invalid values.
     """
     size = _number(query, "pageSize", "page_size") or _PAGE
     start = _number(query, "pageToken", "page_token")

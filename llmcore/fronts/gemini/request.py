@@ -105,7 +105,7 @@ def no_request(_upstream: Upstream) -> GeminiContext:
 def read(
     asked: ClientRequest, upstream: Upstream
 ) -> Result[ReadRequest[GeminiContext], FrontError]:
-    """Return what *asked* is for *upstream*; a Failure for a request that makes no sense."""
+    """Return what *asked* is for *upstream*; a Failure for an invalid request."""
     notes = Notes()
     try:
         body = _unwrapped(camel_keys(asked.body))

@@ -49,7 +49,7 @@ class OfferedTools:
 def read_tools(body: NativeObject, upstream: Upstream, notes: Notes) -> OfferedTools:
     """Return the tools of a request, and the choice among them.
 
-    FrontError for a tool that makes no sense, and for one that the policy refuses.
+    FrontError for an invalid tool, and for one that the policy refuses.
     """
     config = camel_keys(body.get("toolConfig"))
     collector = _ToolCollector(upstream, config, notes)

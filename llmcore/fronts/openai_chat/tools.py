@@ -50,7 +50,7 @@ class Offer:
 
 
 def read_offer(body: Fields, upstream: Upstream, notes: Notes) -> Offer:
-    """Return the tools and the choice among them. Raises FrontError for what makes no sense."""
+    """Return the tools and the choice among them. Raises FrontError if they are invalid."""
     legacy = bool(body.get("functions")) and not body.get("tools")
     natives = _natives(body, legacy=legacy)
     if len(natives) > upstream.policy.max_tools:

@@ -69,7 +69,7 @@ _MAX_PAGE = 100
 def page(items: Sequence[JsonObject], query: Mapping[str, str]) -> JsonObject:
     """Return the page of *items* that *query* asks for, newest first unless `order=asc`.
 
-    Raises FrontError for values that make no sense.
+    Raises FrontError for invalid values.
     """
     order = query.get("order", "desc")
     if order not in ("asc", "desc"):

@@ -6,8 +6,8 @@ stand.
 
 In reading order: `names` (ids, words and tables of both directions), `models` (what each accepts);
 building the request: `body`, `reasoning`, `messages`, `parts`, `tools`, `caching`; reading the
-response: `state`, `content`, `calls`, `finish`, `stream`. The rules of Claude, whoever serves it,
-are in `llmcore.protocols.claude`. `contract` is the API as strict values; the protocol
+response: `state`, `content`, `calls`, `finish`, `stream`. The rules of Claude's models, for all
+providers, are in `llmcore.protocols.claude`. `contract` is the API as strict values; the protocol
 itself reads and writes plain JSON.
 """
 

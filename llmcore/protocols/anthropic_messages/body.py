@@ -52,7 +52,7 @@ from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Failure, Result, Success
 
 COUNTED: Final = ("model", "messages", "system", "tools", "tool_choice", "thinking")
-"""What `POST /v1/messages/count_tokens` takes of the body."""
+"""The fields of the body that `POST /v1/messages/count_tokens` accepts."""
 
 _BETA_OPTIONS: Final = ("beta_headers", "beta_features", "betas")
 _OURS: Final = frozenset({"auto_cache", "structured_output", "stream", *_BETA_OPTIONS})

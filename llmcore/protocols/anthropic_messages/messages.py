@@ -1,6 +1,7 @@
 """Anthropic Messages: lowering the conversation.
 
-Sources, read November 2026: https://platform.claude.com/docs/en/build-with-claude/working-with-messages,
+Sources, read November 2026:
+https://platform.claude.com/docs/en/build-with-claude/working-with-messages,
 https://platform.claude.com/docs/en/build-with-claude/thinking (what must come back unchanged),
 https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages.
 
@@ -113,7 +114,7 @@ def _lower_system(parts: Iterable[TextPart], path: str, notes: Notes) -> list[Bl
 
 @frozen
 class _Draft:
-    """What is to become a message."""
+    """A message under construction."""
 
     role: Literal["user", "assistant", "system"]
     content: list[Block]

@@ -130,7 +130,7 @@ def _automatic(lists: list[_List], rules: ConverseRules) -> Iterator[Position]:
 
 
 def _taken_out(one: _List, rules: ConverseRules, notes: Notes) -> Iterator[CacheCandidate]:
-    """Take the caller's cache points out of a list; yield them at places where they may stand."""
+    """Remove the caller's cache points from a list; yield those at allowed positions."""
     items, taken = list(one.items), set[int]()
     one.items.clear()
     for block in items:

@@ -53,7 +53,7 @@ from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
 
 DOCUMENT_TEXT: Final = "Attached documents:"
-"""What the user says with documents that came without a word."""
+"""The text of a message that has documents and no text, which the API rejects."""
 
 
 @frozen(kw_only=True)

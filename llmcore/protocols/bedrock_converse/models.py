@@ -163,7 +163,7 @@ def plan_format(request: LLMRequest) -> FormatPlan:
 
 
 class PathContext(Protocol):
-    """What the path depends on; `llmcore.routes.endpoint.EndpointContext` is one."""
+    """The values that the path depends on; `llmcore.routes.endpoint.EndpointContext` has them."""
 
     @property
     def model_id(self) -> str:

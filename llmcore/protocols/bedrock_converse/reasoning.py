@@ -128,7 +128,7 @@ def _nova(wanted: ReasoningOptions, notes: Notes) -> dict[str, Any]:
 
 def _gpt_oss(wanted: ReasoningOptions, notes: Notes) -> dict[str, Any]:
     if wanted.effort == "none":
-        why = "the model always thinks: it is asked to think as little as it can"
+        why = "reasoning cannot be turned off for this model; the lowest effort is sent"
         notes.changed("reasoning-not-off", "reasoning.effort", why)
         return {"reasoning_effort": "low"}
     effort = _level(wanted, notes)

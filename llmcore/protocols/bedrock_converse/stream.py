@@ -1,7 +1,8 @@
 """Bedrock Converse: the stream as a state machine, and bodies that were not streamed.
 
-Source: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStreamOutput.html,
-read November 2026.
+Source:
+https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStreamOutput.html, read
+November 2026.
 
     messageStart       {"role": "assistant", "p": "abcd"}
     contentBlockDelta  {"contentBlockIndex": 0, "delta": {"text": "Hello"}, "p": "ab"}
@@ -58,7 +59,7 @@ from llmcore.schema.request import LLMRequest
 
 
 def decode(frame: Frame) -> Event | None:
-    """Read one frame; None for one that says nothing. ValueError if it is not JSON."""
+    """Read one frame; None for a frame without content. ValueError if it is not JSON."""
     name, data = frame
     if name.startswith(_FAULTS):
         return name, _fault_payload(data)

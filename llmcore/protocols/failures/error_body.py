@@ -1,4 +1,4 @@
-"""What an error body says, whatever its shape, also one in the language of another API.
+"""Reads error bodies of all shapes, also a response in the format of another API.
 
 The shapes, each from its provider's document:
 
@@ -35,7 +35,7 @@ _Fields = Mapping[str, JsonValue]
 
 @frozen(kw_only=True)
 class ErrorFacts:
-    """What an error body says."""
+    """The facts of an error body."""
 
     message: str = ""
     """The provider's message, complete; with that of the provider behind it, if any."""
@@ -214,7 +214,7 @@ def _finer_codes(fields: _Fields) -> Iterator[str]:
 
 
 def _code(value: JsonValue) -> str | None:
-    """Return *value* as a code: a word, or a number that is no HTTP status."""
+    """Return *value* as a code: a word, or a number that is not an HTTP status."""
     if isinstance(value, bool) or not isinstance(value, str | int):
         return None
     text = str(value) if isinstance(value, str) or abs(value) < 10**9 else ""

@@ -140,7 +140,7 @@ def _utc(moment: datetime) -> datetime:
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _OLDEST_EPOCH_S, _OLDEST_EPOCH_MS = 1e9, 1e11
-"""Smaller numbers are seconds from now: nobody waits thirty years."""
+"""Smaller numbers are seconds from now: a wait of thirty years is implausible."""
 
 
 def _moment(text: str, date: datetime | None) -> datetime | None:
@@ -296,7 +296,7 @@ _OVERFLOW = _any(
     # Text Generation Inference (Hugging Face, Together), DashScope.
     r"`inputs`.{0,40}(?:must be <=|must have less than)",
     r"range of input length should be",
-    # Groq and Cerebras say nothing else.
+    # The only wording of Groq and Cerebras.
     r"reduce the length of the (?:messages|prompt|input)",
 )
 _PER_TIME = _any(
@@ -374,7 +374,7 @@ def is_context_overflow(message: str, codes: Collection[str]) -> bool:
 
 
 def token_counts(message: str) -> tuple[int | None, int | None]:
-    """Return how many tokens fit and how many there were, as far as *message* says so."""
+    """Return the limit and the actual number of tokens in *message*, each None if missing."""
     text = message[:_SCANNED]
     return _first(_LIMIT, text), _sum(text) or _first(_ACTUAL, text)
 

@@ -111,8 +111,8 @@ def _on_more(
 def end_call(state: GeminiState, events: list[LLMEvent], *, cut: bool = False) -> GeminiState:
     """End the open call, if there is one, and emit its input.
 
-    Where the stream was *cut* inside the call, the closing brace is left off: the input then does
-    not parse, and nobody takes incomplete arguments for whole ones.
+    If the stream was *cut* within the call, the closing brace is omitted, so that incomplete
+    arguments do not parse as complete ones.
     """
     opened = state.info.call
     if opened is None:

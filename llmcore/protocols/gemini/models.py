@@ -8,8 +8,8 @@ https://ai.google.dev/gemini-api/docs/thought-signatures (which models check the
 https://ai.google.dev/gemini-api/docs/function-calling (media in function responses),
 https://ai.google.dev/gemini-api/docs/structured-output (JSON beside tools, since 3).
 
-A name without a version (`gemini-flash-latest`) is an alias of a current model; a name that is no
-Gemini's (a tuned model, an endpoint) is trusted with what the caller asks for.
+A name without a version (`gemini-flash-latest`) is an alias of a current model. A name that is not
+Gemini's (a tuned model, an endpoint) is assumed to support everything.
 """
 
 import re
@@ -22,10 +22,10 @@ from attrs import frozen
 
 @frozen(kw_only=True)
 class GeminiDialect:
-    """What a service takes."""
+    """The features of a service."""
 
     labels: bool = False
-    """Whether requests carry `labels`, which is what metadata becomes."""
+    """Whether requests have `labels`, to which metadata is lowered."""
     server_tool_parts: bool = True
     """Whether it can be asked to show its own tool calls (`includeServerSideToolInvocations`),
     which it wants wherever its tools stand beside the caller's."""
@@ -54,7 +54,7 @@ VERTEX: Final = GeminiDialect(
 
 _VERSION: Final = re.compile(r"gemini-(\d+)(?:[.-](\d))?(?![\d])")
 _CURRENT: Final = (3, 0)
-"""What an alias is taken for at least."""
+"""The lowest version that an alias is assumed to have."""
 _NEWEST_ALIASES: Final = ("gemini-flash-latest", "gemini-flash-lite-latest")
 """Aliases of models that refuse a prefill; `gemini-pro-latest` is 3.1 yet."""
 
@@ -66,10 +66,10 @@ Thinking = Literal["level", "budget", "none"]
 
 @frozen(kw_only=True)
 class GeminiRules:
-    """What a model takes."""
+    """The features of a model."""
 
     thinking: Thinking
-    """By which field it is told how much to think."""
+    """The field that sets the amount of reasoning."""
     levels: tuple[str, ...] = ()
     """Values of `thinkingLevel`, least first."""
     takes_budget: bool = True
@@ -77,7 +77,7 @@ class GeminiRules:
     budgets: tuple[int, int] = (0, 0)
     """The least and the largest `thinkingBudget`, in tokens."""
     thinks_always: bool = False
-    """Whether a budget of 0 is refused."""
+    """Whether a budget of 0 is rejected."""
     sampling: bool
     """Whether temperature, `topP` and `topK` count; if not, they are ignored."""
     checks_signatures: bool
@@ -131,7 +131,7 @@ def _thinking(name: str, version: tuple[int, int]) -> Thinking:
 
 def _levels(name: str, version: tuple[int, int]) -> tuple[str, ...]:
     if name.startswith("gemma-") or "-flash-image" in name:
-        # of Gemma no document says so: https://github.com/earendil-works/pi/issues/2812
+        # for Gemma this is undocumented: https://github.com/earendil-works/pi/issues/2812
         return ("MINIMAL", "HIGH")
     if "-pro" in name and version == (3, 0) and "gemini-3" in name:
         return ("LOW", "HIGH")

@@ -70,7 +70,7 @@ def _lower_budget(wanted: ReasoningOptions, rules: GeminiRules, notes: Notes) ->
     if wanted.budget_tokens is not None:
         asked, path = wanted.budget_tokens, "reasoning.budget_tokens"
         if wanted.effort is not None:
-            why = "the model is told a budget, and one was given beside the effort"
+            why = "the model takes a token budget, and budget_tokens is set too"
             notes.dropped("unsupported-parameter", "reasoning.effort", why)
     elif wanted.effort is not None:
         path = "reasoning.effort"

@@ -237,13 +237,13 @@ def _maps(options: _Options, _dialect: GeminiDialect) -> HostedLowering:
 
 
 def _near(options: _Options) -> NativeObject:
-    """Take the user's location out of *options*, and return its fields of `toolConfig`."""
+    """Remove the user's location from *options*, and return its fields of `toolConfig`."""
     config: NativeObject = {}
     place = object_or_empty(options.get("user_location"))
     if place.keys() >= set(_COORDINATES):
         config["retrievalConfig"] = {"latLng": {name: place[name] for name in _COORDINATES}}
         options.take("user_location")
-    options.drop("user_location", why="a place is told by latitude and longitude")
+    options.drop("user_location", why="a location must have latitude and longitude")
     return config
 
 

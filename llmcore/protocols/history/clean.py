@@ -64,7 +64,7 @@ def clean(message: Message, index: int, policy: HistoryPolicy, notes: Notes) -> 
     if policy.empty_text != "keep":
         _drop_empty_text(draft, policy, notes)
     if not draft.parts and draft.role != "user":
-        notes.dropped("empty-message", draft.path, f"the {draft.role} message says nothing")
+        notes.dropped("empty-message", draft.path, f"the {draft.role} message is empty")
     return draft
 
 
@@ -218,7 +218,7 @@ def _strip_message(draft: Draft, policy: HistoryPolicy, notes: Notes) -> None:
 
 
 def _drop_item_ids(draft: Draft, policy: HistoryPolicy, notes: Notes) -> None:
-    """Take stored items' ids off all parts: the provider wants all of a group or none."""
+    """Remove the ids of stored items from all parts: the provider needs all of a group or none."""
     key = policy.metadata_key
     dropped = False
     for position, (place, part) in enumerate(draft.parts):

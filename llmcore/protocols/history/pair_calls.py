@@ -14,12 +14,12 @@ from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.messages import Message
 
 MISSING_RESULT = "No result: this tool call was never answered."
-"""What the model reads where a tool's result is missing."""
+"""The result that is sent for a call without one."""
 
 
 @define
 class Answer:
-    """A tool's result, and where it came from; no source for one that we made up."""
+    """A tool's result and its source; the source of a placeholder is None."""
 
     place: Place
     part: ToolResultPart
@@ -49,10 +49,10 @@ class _Asked:
 
 
 def match(drafts: list[Draft], policy: HistoryPolicy, notes: Notes) -> Answers:
-    """Take the results out of the tool messages of *drafts*, by the calls they answer.
+    """Remove the results from the tool messages of *drafts*; return them by their calls.
 
-    A result answers the latest turn that called with its id; calls of one id within a
-    turn are answered in their order. What no call asked for is dropped.
+    A result belongs to the latest turn with a call of its id; calls with the same id within a
+    turn get their results in order. Results without a call are dropped.
     """
     matcher = _Matcher(policy, notes)
     for draft in drafts:
@@ -74,7 +74,7 @@ class _Matcher:
         self._previous_role = ""
 
     def read(self, draft: Draft) -> None:
-        """Take in the calls or the results of the next message."""
+        """Record the calls or results of the next message."""
         if draft.role == "assistant":
             begins = self._previous_role != "assistant"
             self._turn += begins
@@ -211,7 +211,7 @@ def _settled(
         notes.added(
             "tool-result-missing",
             at(place),
-            f"the call of {call.name} has no result; the model is told so",
+            f"the call of {call.name} has no result; a placeholder is sent",
         )
         made = ToolResultPart(
             call.id, MISSING_RESULT, name=call.name, is_error=True, kind=call.kind

@@ -1,4 +1,4 @@
-"""What a target takes as a conversation."""
+"""The rules of a target for conversations, and families of model ids."""
 
 import re
 from typing import Literal
@@ -12,14 +12,14 @@ from llmcore.schema.request import LLMRequest
 
 @frozen(kw_only=True)
 class HistoryPolicy:
-    """What a target takes as a conversation."""
+    """The rules of a target for conversations."""
 
     protocol: str
     """The target protocol's id, such as `anthropic-messages`."""
     provider: str
     model: str
     metadata_key: str
-    """Under which key of `provider_metadata` the target's own data stands."""
+    """The key of the target's own data in `provider_metadata`."""
     call_ids: CallIdRule = ANY_CALL_ID
     tool_results: Literal["separate", "together"] = "separate"
     """One tool message per result, or one for all results of an assistant turn."""
@@ -120,7 +120,7 @@ def same_family(one: str, other: str) -> bool:
     """Whether both ids mean the same model, as far as names tell.
 
     A name without any number (`my-deployment`, `gemini-flash-latest`) is an alias that
-    says nothing of the model behind it, so it is given the benefit of the doubt.
+    does not identify the model behind it, so it is assumed to be the same.
     """
     first, second = model_family(one), model_family(other)
     return first == second or not (_names_a_version(first) and _names_a_version(second))

@@ -17,14 +17,14 @@ from llmcore.schema.messages import Message, Origin, Role
 _Result = TypeVar("_Result")
 
 EMPTY_MESSAGE = "(empty message)"
-"""What stands for a user's message of which nothing can be sent."""
+"""The text of a user's message of which nothing else can be sent."""
 EARLIER_MESSAGES = "(earlier messages are left out)"
-"""What the user says first where the conversation begins with an answer."""
+"""The text of the user's first message, added if the conversation begins with a response."""
 
 
 @define
 class Unit:
-    """What is to become a message, or a stretch of one."""
+    """A message under construction, or a part of one."""
 
     role: Role
     parts: list[Placed]
@@ -34,7 +34,7 @@ class Unit:
 
     @property
     def side(self) -> str:
-        """Who speaks; what tools say counts as the user's."""
+        """The side of the conversation; tool messages belong to the user's."""
         return "user" if self.role == "tool" else self.role
 
 
@@ -124,7 +124,7 @@ def _note_merge(before: Unit, unit: Unit, notes: Notes) -> None:
 
 
 def _close(groups: list[list[Unit]], policy: HistoryPolicy, notes: Notes) -> None:
-    """Take reasoning off the end of the last group, and the group away if that was all."""
+    """Remove reasoning from the end of the last group, and the group if it is then empty."""
     group = groups[-1]
     if group[0].role != "assistant" or policy.reasoning_may_end_turn:
         return
@@ -166,7 +166,7 @@ def _results_first(entry: tuple[Place, ContentPart]) -> bool:
 
 
 def _placeholder(unit: Unit, notes: Notes) -> tuple[TextPart, ...]:
-    notes.changed("empty-message", unit.path, f"it says nothing; {EMPTY_MESSAGE!r} is sent")
+    notes.changed("empty-message", unit.path, f"it is empty; {EMPTY_MESSAGE!r} is sent")
     return (TextPart(EMPTY_MESSAGE),)
 
 
@@ -227,7 +227,7 @@ class Repaired:
 
 
 def repair(messages: Sequence[Message], policy: HistoryPolicy) -> Repaired:
-    """Return *messages* as the target of *policy* accepts them.
+    """Return *messages* changed so that the target of *policy* accepts them.
 
     Every tool call of an assistant message has exactly one result, directly after that
     message and in call order; every call id is unique and legal. InvalidRequestError for

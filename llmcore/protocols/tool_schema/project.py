@@ -174,7 +174,7 @@ def only(root: Schema, keywords: frozenset[str], path: str, notes: Notes) -> Sch
 
 @define
 class _Size:
-    """What the providers count."""
+    """The sizes of a schema that providers limit."""
 
     properties: int = 0
     optional: int = 0

@@ -60,7 +60,7 @@ class _Inliner:
         self._root = root
         self._notes = notes
         self._left = MAX_INLINED
-        self._said: set[str] = set()
+        self._reported: set[str] = set()
 
     def schema(self, node: JsonObject, path: str, depth: int, opened: tuple[str, ...]) -> Schema:
         """Return *node* without references; *opened* are those it stands in."""
@@ -110,13 +110,13 @@ class _Inliner:
         return self.schema(merged, path, depth + 1, (*opened, reference))
 
     def _cut(self, node: JsonObject, path: str, code: str, reason: str) -> Schema:
-        """Return an open object in place of *node*, with its words.
+        """Return an object of any shape in place of *node*, with its description.
 
-        Where size is the reason it is said once: hundreds of places may share it.
+        A cut because of size is reported once, since hundreds of positions may share the reason.
         """
-        if reason not in self._said:
+        if reason not in self._reported:
             if code != "schema-recursion-cut":
-                self._said.add(reason)
+                self._reported.add(reason)
             self._notes.changed(code, path, f"cut to an object of any shape: {reason}")
         words = {key: node[key] for key in ("title", "description") if key in node}
         return {"type": "object", **words}

@@ -31,12 +31,12 @@ _ANYTHING: tuple[JsonObject, ...] = (
     {"type": "array", "items": {"type": "string"}},
     {"type": "object"},
 )
-"""What a schema without a type becomes where each must have one."""
+"""The replacement of a schema without a type for targets that require types."""
 
 
 @define
 class _Visit:
-    """One schema on its way: where it stands, what is copied of it, what is said instead."""
+    """A schema being rewritten: its path, its result, and hints for removed keywords."""
 
     path: str
     depth: int

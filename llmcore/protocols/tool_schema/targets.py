@@ -1,4 +1,4 @@
-"""Who takes which part of JSON Schema: one allow-list per target, from its document.
+"""The subset of JSON Schema of each target: an allow-list from its document.
 
 OpenAI: "Structured model outputs", Supported schemas; the loose mode has no list, only
 errors about roots and arrays without items. Anthropic: "Structured outputs", JSON Schema
@@ -19,7 +19,7 @@ from attrs import frozen
 
 
 class SchemaTarget(Enum):
-    """Who reads the schema, and in which mode."""
+    """The API that reads a schema, and its mode."""
 
     OPENAI_LOOSE = "openai-loose"
     """OpenAI function parameters and response formats without `strict`."""
@@ -43,7 +43,7 @@ class SchemaTarget(Enum):
 
 @frozen(kw_only=True)
 class SchemaRules:
-    """What a target takes."""
+    """The rules of a target."""
 
     references: Literal["keep", "hoist", "inline"]
     """`hoist`: each target of a `$ref` becomes an entry of `$defs`."""
@@ -52,9 +52,9 @@ class SchemaRules:
     formats: frozenset[str] | None = None
     """Values of `format`; None for any."""
     enum_types: tuple[type, ...] | None = None
-    """What may stand in an `enum`; None for anything."""
+    """The types allowed in an `enum`; None for any."""
     type_lists: bool = True
-    """Whether `type` may be a list. If not, null is said by `nullable`."""
+    """Whether `type` may be a list. If not, null is expressed by `nullable`."""
     typed: bool = False
     """Whether each schema must have a type."""
     lone_any_of: bool = False
@@ -209,4 +209,4 @@ LOOSE: dict[SchemaTarget, SchemaTarget] = {
     SchemaTarget.ANTHROPIC_STRICT: SchemaTarget.ANTHROPIC,
     SchemaTarget.BEDROCK_STRICT: SchemaTarget.BEDROCK,
 }
-"""What a strict target falls back to."""
+"""The loose target that a strict one falls back to."""

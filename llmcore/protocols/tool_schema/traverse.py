@@ -36,7 +36,7 @@ NAMED = frozenset(
 """Keywords whose value maps names to schemas, and the names may be anything."""
 
 Change: TypeAlias = Callable[[JsonValue, str], JsonValue]
-"""What to do with a schema that stands at a path."""
+"""Returns the replacement of a schema at a path."""
 
 
 def within(keyword: str, value: JsonValue, path: str, change: Change) -> JsonValue:
@@ -157,7 +157,7 @@ def is_constraint(keyword: str) -> bool:
 
 
 def sentence(keyword: str, value: JsonValue) -> str:
-    """Return what *keyword* says, as a short sentence; empty if it says nothing."""
+    """Return the constraint of *keyword* as a short sentence; empty if it has no effect."""
     if keyword == "uniqueItems":
         return "No item twice." if value is True else ""
     if keyword == "additionalProperties" and isinstance(value, bool):

@@ -119,7 +119,7 @@ async def test_a_model_without_a_price() -> None:
 
 
 def test_what_the_provider_says_is_the_price() -> None:
-    """And the catalog's list price where it says nothing; None for what nobody knows."""
+    """And the catalog's list price where it is empty; None for what nobody knows."""
     usage = Usage.make(input_tokens=1_000_000, output_tokens=0)
 
     assert listed_price("any", "any", evolve(usage, cost_usd=0.25)) == 0.25

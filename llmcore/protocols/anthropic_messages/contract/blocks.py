@@ -175,7 +175,7 @@ ImageSource: TypeAlias = Union[Base64Source, UrlSource, FileSource]
 
 @frozen(kw_only=True)
 class TextBlock:
-    """Words."""
+    """A piece of text."""
 
     type: ClassVar[str] = "text"
     text: str = field(kw_only=False)
@@ -260,7 +260,7 @@ class ToolUseBlock:
     name: str
     input: JsonObject
     caller: JsonObject | None = None
-    """Who called, where code that the provider runs can call tools too."""
+    """The caller of the tool, if code that the provider runs can call tools too."""
     toolset_name: str | None = None
     cache_control: CacheControl | None = None
 
@@ -277,12 +277,12 @@ class ToolReferenceBlock:
 ToolResultContent: TypeAlias = Union[
     TextBlock, ImageBlock, SearchResultBlock, DocumentBlock, ToolReferenceBlock, Raw
 ]
-"""What a tool's result can hold."""
+"""The blocks that a tool result can contain."""
 
 
 @frozen(kw_only=True)
 class ToolResultBlock:
-    """What the caller's tool returned."""
+    """The result of a tool that the caller ran."""
 
     type: ClassVar[str] = "tool_result"
     tool_use_id: str
@@ -321,7 +321,7 @@ class McpToolUseBlock:
 
 @frozen(kw_only=True)
 class McpToolResultBlock:
-    """What a remote MCP server's tool returned."""
+    """The result of a remote MCP server's tool."""
 
     type: ClassVar[str] = "mcp_tool_result"
     tool_use_id: str
@@ -351,7 +351,7 @@ class WebSearchToolResultError:
 
 @frozen(kw_only=True)
 class WebSearchToolResultBlock:
-    """What web search found."""
+    """The results of a web search."""
 
     type: ClassVar[str] = "web_search_tool_result"
     tool_use_id: str
@@ -362,7 +362,7 @@ class WebSearchToolResultBlock:
 
 @frozen(kw_only=True)
 class _ServerToolResult:
-    """What one of the provider's tools returned, in its own form."""
+    """Base of the results of the provider's tools, with native content."""
 
     tool_use_id: str
     content: JsonValue
@@ -379,21 +379,21 @@ class WebFetchToolResultBlock(_ServerToolResult):
 
 @frozen(kw_only=True)
 class CodeExecutionToolResultBlock(_ServerToolResult):
-    """What code printed."""
+    """The output of executed code."""
 
     type: ClassVar[str] = "code_execution_tool_result"
 
 
 @frozen(kw_only=True)
 class BashCodeExecutionToolResultBlock(_ServerToolResult):
-    """What a shell command in the sandbox printed."""
+    """The output of a shell command in the sandbox."""
 
     type: ClassVar[str] = "bash_code_execution_tool_result"
 
 
 @frozen(kw_only=True)
 class TextEditorCodeExecutionToolResultBlock(_ServerToolResult):
-    """What an edit in the sandbox did."""
+    """The result of an edit in the sandbox."""
 
     type: ClassVar[str] = "text_editor_code_execution_tool_result"
 
@@ -407,7 +407,7 @@ class ToolSearchToolResultBlock(_ServerToolResult):
 
 @frozen(kw_only=True)
 class AdvisorToolResultBlock(_ServerToolResult):
-    """What the advisor model said."""
+    """The answer of the advisor model."""
 
     type: ClassVar[str] = "advisor_tool_result"
 
@@ -431,7 +431,7 @@ ServerToolResultBlock: TypeAlias = Union[
     AdvisorToolResultBlock,
     McpToolResultBlock,
 ]
-"""What any of the provider's tools returned."""
+"""The result of any of the provider's tools."""
 
 ContentBlock: TypeAlias = Union[
     TextBlock,

@@ -39,7 +39,7 @@ class ClientTool:
 
 @frozen(kw_only=True)
 class _BuiltIn:
-    """What the tools that the provider defines have in common."""
+    """The fields that all tools defined by the provider share."""
 
     strict: bool | None = None
     defer_loading: bool | None = None

@@ -50,7 +50,7 @@ class ServerToolUsage:
 
 @frozen
 class OutputTokensDetails:
-    """What the output was for."""
+    """The breakdown of the output tokens."""
 
     thinking_tokens: int | None = None
 
@@ -191,7 +191,7 @@ class ContentBlockStopEvent:
 
 @frozen(kw_only=True)
 class MessageChange:
-    """What the end of the answer says of it."""
+    """The fields of the message that are known at its end."""
 
     stop_reason: str | None = always(None)
     stop_sequence: str | None = always(None)
@@ -219,14 +219,14 @@ class MessageStopEvent:
 
 @frozen
 class PingEvent:
-    """Nothing is said."""
+    """A keep-alive without content."""
 
     type: ClassVar[str] = "ping"
 
 
 @frozen
 class ErrorDetail:
-    """What went wrong, in the provider's words."""
+    """The type and message of an error."""
 
     type: str
     message: str
@@ -291,7 +291,7 @@ class SequenceChecker:
         self._position = 0
 
     def check(self, event: StreamEvent) -> None:
-        """Take the next event; StreamError if it may not stand here."""
+        """Check the next event of the stream; StreamError if it is out of order."""
         if self._ended:
             raise self._fault(event, "nothing may follow the end of the stream")
         if self._message is None and not isinstance(
