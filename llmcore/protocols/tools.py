@@ -11,9 +11,9 @@ ids stay two ids, because what is cut off lives on in a hash.
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from attrs import frozen
 
@@ -28,8 +28,6 @@ from llmcore.schema.errors import (
 from llmcore.schema.json import JsonValue
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import CustomTool, HostedTool, ToolChoice
-
-_T = TypeVar("_T")
 
 FREEFORM_FIELD: Final = "input"
 """The one parameter of a freeform tool that is offered as a function."""
@@ -103,23 +101,6 @@ def freeform_text(arguments: JsonValue) -> str:
 
 
 # -- the choice among tools
-
-
-def match_tool_choice(
-    choice: ToolChoice | None,
-    *,
-    auto: _T,
-    none: _T,
-    required: _T,
-    named: Callable[[str], _T],
-    unset: _T,
-) -> _T:
-    """Return the native form of *choice*, one for each mode; *unset* where there is no choice."""
-    if choice is None:
-        return unset
-    if choice.tool_name is not None:
-        return named(choice.tool_name)
-    return {"auto": auto, "none": none, "required": required}[choice.mode]
 
 
 def check_forcible(

@@ -96,6 +96,27 @@ async def test_a_server_that_is_not_running_is_a_retryable_error(tmp_path: objec
     assert "hunter2" not in f"{store!r} {told.value!r} {told.value}"
 
 
+@pytest.mark.parametrize(
+    ("error", "retryable"),
+    [
+        (redis.TimeoutError("late"), True),
+        (redis.AuthenticationError("WRONGPASS"), False),
+        (redis.ResponseError("WRONGTYPE"), False),
+    ],
+)
+async def test_only_an_error_that_may_pass_is_retryable(
+    error: redis.RedisError, retryable: bool, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*_: object, **__: object) -> None:
+        raise error
+
+    async with RedisStore(redis_url, prefix="err") as store:
+        monkeypatch.setattr("redis.client.Redis.execute_command", failing)
+        with pytest.raises(SessionStoreError, match="cannot be used") as told:
+            await store.read(RUN)
+    assert told.value.retryable is retryable
+
+
 async def test_an_append_without_confirmation_is_an_error_that_is_not_retryable(
     redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,9 +4,9 @@ An engine belongs to one event loop. Redirects, the choice of the engine and the
 proxy are made above it, in `transport`.
 """
 
-from collections.abc import AsyncIterator, Mapping
 from typing import Final, Protocol
 
+from llmcore.client.transport import Exchange
 from llmcore.routes.http_request import HttpRequest
 from llmcore.routes.transport import Timeouts
 from llmcore.schema.diagnostics import Diagnostic
@@ -17,36 +17,14 @@ IDLE_SECONDS: Final = 5.0
 """How long idle connections are kept. Many servers close theirs soon after."""
 
 
-class HttpResponse(Protocol):
-    """A response whose headers have arrived and whose body is not read yet."""
+class HttpResponse(Exchange, Protocol):
+    """A response of an engine: its headers are lower case, its body is decompressed.
+
+    Repeated headers are joined by commas (RFC 9110, 5.3).
+    """
 
     diagnostics: tuple[Diagnostic, ...]
     """The engine and connection of the response, if `HttpOptions.debug` is set."""
-
-    @property
-    def status(self) -> int:
-        """The HTTP status."""
-        ...
-
-    @property
-    def headers(self) -> Mapping[str, str]:
-        """The headers, lower case. Repeated ones are joined by commas (RFC 9110, 5.3)."""
-        ...
-
-    def limit_reads(self, seconds: float | None, /) -> bool:
-        """Limit every further read of the body; False if the engine cannot do that.
-
-        A read that takes longer raises RequestTimeoutError with the error code `read`.
-        """
-        ...
-
-    def chunks(self) -> AsyncIterator[bytes]:
-        """Iterate over the body, decompressed. Raises NetworkError if it breaks off."""
-        ...
-
-    async def aclose(self) -> None:
-        """Return the connection to the pool, or close it in the middle of the body. Idempotent."""
-        ...
 
 
 class HttpEngine(Protocol):

@@ -15,7 +15,7 @@ from llmcore.fronts.policy import TranslationPolicy
 from llmcore.fronts.tool_registry import ToolKind
 from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.native_json import object_or_empty, str_or_none
-from llmcore.protocols.openai_responses.names import METADATA_KEY, PROTOCOL_ID
+from llmcore.protocols.openai_responses.names import HOSTED_KINDS, METADATA_KEY, PROTOCOL_ID
 from llmcore.protocols.registry import protocol_by_id
 from llmcore.schema.tools import HostedTool, HostedToolKind
 
@@ -164,32 +164,14 @@ HOSTED_AS_FUNCTIONS: Final[Mapping[HostedToolKind, Builtin]] = {
 # -- hosted tools
 
 
-_KINDS: Final[Mapping[str, HostedToolKind]] = {
-    "web_search": "web_search",
-    "web_search_2025_08_26": "web_search",
-    "web_search_preview": "web_search",
-    "web_search_preview_2025_03_11": "web_search",
-    "file_search": "file_search",
-    "code_interpreter": "code_execution",
-    "image_generation": "image_generation",
-    "computer": "computer_use",
-    "computer_use_preview": "computer_use",
-    "mcp": "mcp",
-    "shell": "shell",
-    "tool_search": "tool_search",
-    "programmatic_tool_calling": "raw",
-}
-"""The client's types of tools that the provider runs."""
-
-
 def is_hosted(type_: str) -> bool:
     """Return whether *type_* is a tool that a provider runs."""
-    return type_ in _KINDS
+    return type_ in HOSTED_KINDS
 
 
 def kind_of(type_: str) -> HostedToolKind:
     """Return the kind of a hosted tool; `raw` for one that other providers do not have."""
-    return _KINDS.get(type_, "raw")
+    return HOSTED_KINDS.get(type_, "raw")
 
 
 def offer_hosted(

@@ -192,10 +192,10 @@ HOSTED_KINDS: Final[Mapping[str, HostedToolKind]] = {
     "computer_use_preview": "computer_use",
     "mcp": "mcp",
     "shell": "shell",
-    "local_shell": "shell",
     "tool_search": "tool_search",
+    "programmatic_tool_calling": "raw",
 }
-"""The kinds of the API's own tools, by `type`."""
+"""The kinds of the tools that the provider runs, by `type`."""
 
 # -- error codes
 

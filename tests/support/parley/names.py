@@ -35,6 +35,11 @@ ROLES: Final[Mapping[str, str]] = {"user": "person", "assistant": "model", "tool
 PARAMETERS: Final[Mapping[str, str]] = {"max_tokens": "limit"}
 """Names of generation options, and theirs in a body."""
 
+TOOL_CHOICES: Final[Mapping[str, NativeObject]] = {
+    "none": {"none": True},
+    "required": {"any": True},
+}
+
 FINISH_REASONS: Final[Mapping[str, FinishReasonKind]] = {
     "done": "stop",
     "limit": "length",

@@ -6,12 +6,11 @@ from llmcore.protocols.tools import (
     check_forcible,
     freeform_description,
     freeform_schema,
-    match_tool_choice,
     note_function,
 )
 from llmcore.schema.request import LLMRequest
-from llmcore.schema.tools import CustomTool, HostedTool, ToolSpec
-from tests.support.parley.names import NativeObject
+from llmcore.schema.tools import CustomTool, HostedTool, ToolChoice, ToolSpec
+from tests.support.parley.names import TOOL_CHOICES, NativeObject
 
 
 def lower_tools(request: LLMRequest, notes: Notes) -> NativeObject:
@@ -24,20 +23,14 @@ def lower_tools(request: LLMRequest, notes: Notes) -> NativeObject:
         notes.dropped("unsupported-parameter", "parallel_tool_calls", why)
     if not tools:
         return {}
-    no_choice: NativeObject | None = None
-    pick = match_tool_choice(
-        request.tool_choice,
-        auto=no_choice,
-        unset=no_choice,
-        none={"none": True},
-        required={"any": True},
-        named=_named,
-    )
+    pick = _lower_choice(request.tool_choice)
     return {"tools": tools, **({} if pick is None else {"pick": pick})}
 
 
-def _named(name: str) -> NativeObject:
-    return {"name": name}
+def _lower_choice(choice: ToolChoice | None) -> NativeObject | None:
+    if choice is None or choice.mode == "auto":
+        return None
+    return {"name": choice.tool_name} if choice.mode == "named" else TOOL_CHOICES[choice.mode]
 
 
 def _lower_tool(tool: ToolSpec, path: str, notes: Notes) -> NativeObject | None:
