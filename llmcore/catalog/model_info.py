@@ -78,7 +78,7 @@ class ModelInfo:
     aliases: tuple[str, ...] = ()
     release_date: date | None = None
     deprecated: bool = False
-    """Whether its provider says that it will go."""
+    """Whether its provider has announced its end."""
 
     @property
     def input_price(self) -> float | None:

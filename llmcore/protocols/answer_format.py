@@ -97,7 +97,7 @@ def ask_for_call(name: str, notes: Notes) -> str:
     notes.changed(
         "tool-choice-weakened",
         "response_format",
-        "the model does not think where it must call a tool: it is only told to",
+        "the model does not reason when a tool call is required: the format is only requested",
     )
     return f"Give the final answer by calling the tool {name}, and in no other way."
 
@@ -119,7 +119,9 @@ def unwrapped(arguments: JsonValue) -> str:
 
 def format_in_words(wanted: ResponseFormat, why: str, notes: Notes) -> str:
     """Return the words that ask for *wanted*; *why* says that nothing else can."""
-    notes.changed("response-format-in-words", "response_format", f"{why}: the model is only told")
+    notes.changed(
+        "response-format-in-words", "response_format", f"{why}: the format is only requested"
+    )
     words = "Answer with one JSON document and nothing else."
     if wanted.schema is None:
         return words

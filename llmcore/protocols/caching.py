@@ -113,7 +113,7 @@ def _ordered(
     """Yield the caller's breakpoints with lifetimes; none outlives one before it."""
     short = not limits.long_lived
     why = (
-        "a prefix kept for an hour may not follow one kept for five minutes"
+        "a prefix cached for an hour cannot follow one cached for five minutes"
         if limits.long_lived
         else "the model keeps prefixes for five minutes only"
     )

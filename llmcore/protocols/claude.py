@@ -264,7 +264,7 @@ def _with_budget(
     limit = budget + DEFAULT_MAX_TOKENS if max_tokens is None else max_tokens
     fitting = min(max(budget, _SMALLEST_BUDGET), limit - 1)
     if fitting < _SMALLEST_BUDGET:
-        why = f"max_tokens leaves no room: thinking takes more than {_SMALLEST_BUDGET}"
+        why = f"max_tokens is too small: reasoning needs more than {_SMALLEST_BUDGET}"
         notes.dropped("unsupported-parameter", "reasoning", why)
         return Thinking(effort=effort, max_tokens=limit)
     if wanted.budget_tokens not in (None, fitting):
@@ -308,7 +308,7 @@ def at_most_one(name: str, value: float | None, notes: Notes) -> float | None:
     """Return *value*, or 1 for a larger one."""
     if value is None or value <= 1:
         return value
-    why = f"the API takes 0 to 1; {value} became 1"
+    why = f"the API accepts 0 to 1; {value} became 1"
     notes.changed("parameter-out-of-range", f"generation.{name}", why)
     return 1.0
 
@@ -319,13 +319,13 @@ def refused_sampling(
     """Return which of `temperature`, `top_p` and `top_k` that are set are refused, and why."""
     given = [name for name, value in fields.items() if value is not None]
     if rules.sampling == "none":
-        why = "the model samples as it likes: effort is what it takes"
+        why = "the model does not support sampling parameters; use reasoning effort"
         return {name: why for name in given if fields[name] != 1 or name == "top_k"}
     if thinks:
-        why = "the model takes it only without thinking"
+        why = "the model accepts it only without reasoning"
         return {name: why for name in given if not _fits_thinking(name, fields[name])}
     if rules.sampling == "one" and {"temperature", "top_p"} <= set(given):
-        return {"top_p": "the model takes temperature or top_p, not both"}
+        return {"top_p": "the model accepts temperature or top_p, not both"}
     return {}
 
 

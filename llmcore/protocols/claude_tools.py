@@ -128,7 +128,7 @@ def _computer(options: dict[str, Any], path: str, rules: ClaudeRules, notes: Not
         notes.dropped(
             "unsupported-parameter",
             f"{path}.display_width",
-            "the computer toolset takes its size from the screenshots",
+            "the computer toolset reads the size from the screenshots",
         )
         return native_tool({"type": version, **options})
     size = {"display_width_px": width, "display_height_px": height}
@@ -139,7 +139,7 @@ def _mcp(options: dict[str, Any], path: str, notes: Notes) -> ClaudeTool | None:
     """Return the tools of a remote MCP server, and the server."""
     label, url = options.pop("server_label"), options.pop("server_url", None)
     if url is None:
-        why = "the API takes MCP servers by server_url only"
+        why = "the API accepts MCP servers only by server_url"
         notes.dropped("unsupported-tool", path, why)
         return None
     server: dict[str, Any] = {"type": "url", "name": label, "url": url}

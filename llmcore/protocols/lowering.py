@@ -82,7 +82,7 @@ def native_citations(
             notes.dropped(
                 "unsupported-content",
                 f"{path}.citations[{index}]",
-                "only citations that the API made itself can be sent back",
+                "only the API's own citations can be sent back",
             )
 
 

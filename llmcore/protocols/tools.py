@@ -81,7 +81,7 @@ def object_arguments(call: ToolCallPart, path: str, notes: Notes) -> Any:
     if call.kind == "function" and call.is_valid:
         return call.arguments
     if call.kind == "function":
-        why = "the API takes only JSON objects as arguments: they are wrapped in one"
+        why = "the API accepts only JSON objects as arguments: they are wrapped in one"
         notes.changed("invalid-tool-arguments", f"{path}.arguments", why)
     return freeform_arguments(text_or_json(call.arguments))
 
@@ -125,7 +125,7 @@ def check_forcible(
         raise unknown_tool(choice)
     if not forced_tools:
         raise UnsupportedToolChoiceError(
-            f"the model does not take the tool choice {choice.mode!r}; it takes: auto, none"
+            f"the model does not support the tool choice {choice.mode!r}; it supports: auto, none"
         )
 
 
@@ -189,7 +189,7 @@ def fit(call_id: str, rule: CallIdRule) -> str:
     for candidate in (f"{readable}_{digest}", _digest(call_id, limit), digest):
         if rule.allows(candidate):
             return candidate
-    raise ConfigurationError(f"no tool call id can be made that matches {rule.pattern!r}")
+    raise ConfigurationError(f"no tool call id can be generated that matches {rule.pattern!r}")
 
 
 def synthetic_call_id(response_id: str | None, turn: int, index: int) -> str:

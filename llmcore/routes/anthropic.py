@@ -4,7 +4,7 @@ Documents, read November 2026: https://platform.claude.com/docs/en/api/overview 
 https://platform.claude.com/docs/en/api/versioning,
 https://platform.claude.com/docs/en/api/beta-headers.
 Key: ANTHROPIC_API_KEY, sent as `x-api-key`; or ANTHROPIC_AUTH_TOKEN, sent as a bearer token, as
-gateways and OAuth want it.
+gateways and OAuth require it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -101,7 +101,7 @@ class AnthropicCompatible:
     ) -> Self:
         """Configure the server at *base_url*, to which `/v1/messages` is added, as *name*.
 
-        `api_key` goes out as `x-api-key`; for a server that wants a bearer token give
+        `api_key` goes out as `x-api-key`; for a server that requires a bearer token give
         `auth=Auth.bearer(...)`. With neither, requests are not signed.
         """
         return cls(

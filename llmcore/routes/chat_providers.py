@@ -112,7 +112,7 @@ class DeepSeek(ChatProvider):
                 "presence_penalty",
                 "frequency_penalty",
             },  # no longer listed, no effect
-            # Models think unless told not to. Thinking that led to tool calls must come back with
+            # Models reason unless disabled. Reasoning before tool calls must be sent back with
             # every later request (400 if it does not), and no tool can be forced while they think.
             reasoning_effort="thinking_effort",
             reasoning_replay="required",
@@ -139,7 +139,7 @@ class Fireworks(ChatProvider):
             COMPATIBLE,
             names=False,
             videos=True,
-            stream_usage=False,  # no such field; the last chunk always says the usage
+            stream_usage=False,  # no such field; the last chunk always has the usage
             prompt_cache_key=True,
             unsupported=frozenset({"verbosity", "prompt_cache_retention"}),
             reasoning_replay="accepted",
@@ -286,7 +286,7 @@ class Perplexity(ChatProvider):
             named_tool_choice="required",  # tool_choice is one of none, auto, required
             response_formats=frozenset({"json_schema"}),
             unsupported=COMPATIBLE.unsupported | {"seed"},
-            stream_usage=False,  # every chunk says the usage so far
+            stream_usage=False,  # every chunk has the usage so far
             think_tags=True,  # sonar-reasoning-pro writes its thinking so, before JSON as well
         ),
     )

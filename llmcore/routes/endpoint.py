@@ -43,7 +43,7 @@ class Endpoint:
     target: str | PathOf
     """The path below the base URL, or how to make it of model and body."""
     base_url: str | BaseUrlOf | None = field(default=None, repr=_shown_base_url)
-    """A function where the environment says where, such as by a variable for the region."""
+    """A function if it depends on the environment, such as a variable for the region."""
     query: Mapping[str, str] = field(factory=dict, repr=lambda query: repr(redacted(query)))
 
     @classmethod

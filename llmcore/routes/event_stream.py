@@ -165,7 +165,7 @@ def _strings(headers: bytes) -> dict[str, str]:
 
 
 def _quoted(body: bytes) -> str:
-    """Return what to say of a *body* that is text; empty if it does not look like text."""
+    """Return the start of a *body* for an error message; empty if it is not text."""
     if body[:1] not in (b"{", b"[", b"<"):
         return ""
     text = body[:_QUOTED_BYTES].decode("utf-8", "replace")

@@ -79,7 +79,7 @@ def _auth_of(source: Fetch | CredentialSource, *, moves: bool) -> Auth:
 
 
 def initiator(messages: Sequence[Message]) -> Literal["user", "agent"]:
-    """Return who asks: the user where the last message is theirs, else an agent at work.
+    """Return the initiator: the user if the last message is theirs, else an agent.
 
     Instructions in the conversation do not count.
     """

@@ -3,7 +3,7 @@
 The order is that in which `Client.from_env()` looks for them, and the first found is its default:
 first the makers of models (OpenAI, Anthropic and Google before the others), then those who host
 the models of others, after them the clouds whose variables may be there for other reasons, then
-servers that users run, which are found by the variable that says where they are.
+servers that users run, which are found by the variable with their address.
 
 A package of yours can add its own: an entry point in the group `llmcore.providers` that
 names a `ProviderEntry`.
@@ -47,7 +47,7 @@ class ProviderEntry:
     """Further arguments of `configure`, each with the variable that it is taken from."""
     protocols: tuple[str, ...] = ("openai-chat",)
     read_later: tuple[str, ...] = ()
-    """Variables that say where, such as an account, and are read when a request is prepared."""
+    """Variables of the address, such as an account, that are read when a request is prepared."""
     login: str | None = None
     """The command that logs in, where that does instead of a key."""
     note: str = ""
@@ -61,7 +61,7 @@ class ProviderEntry:
         return () if self.base_url_variable is None else (self.base_url_variable,)
 
     def is_configured(self, environ: Mapping[str, str]) -> bool:
-        """Whether *environ* says enough to use the provider."""
+        """Whether *environ* sets all that the provider needs."""
         return any(environ.get(name, "").strip() for name in self.switches)
 
     def load(self) -> Callable[..., Facade]:

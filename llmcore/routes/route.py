@@ -275,7 +275,7 @@ class Route(Generic[Body_co]):
         context: AuthContext,
         rejected: Collection[str] = (),
     ) -> Result[PreparedRequest[Body_co], LLMError]:
-        """Return the native request that says *request*; nothing is sent.
+        """Return the native request of *request*; nothing is sent.
 
         With `request.strict`, anything lost, changed or invented is an InvalidRequestError. Of the
         body's optional fields, those that the server has *rejected* before are left out.

@@ -96,7 +96,7 @@ def sigv4_of_chain(
     profile: str | None = None,
     fetch_when: FetchWhen = always,
 ) -> Auth:
-    """Sign with what the chain of AWS credentials finds, which the client asks."""
+    """Sign with the credentials that the client fetches from the AWS credential chain."""
 
     def sign(request: HttpRequest, context: AuthContext) -> Result[HttpRequest, LLMError]:
         if context.token is None:
@@ -193,7 +193,7 @@ def _canonical(request: HttpRequest, headers: Mapping[str, str], names: str) -> 
 
 
 def _canonical_path(path: str) -> str:
-    """Return *path* normalized, and encoded once more, as every service but S3 wants it."""
+    """Return *path* normalized, and encoded twice, as all services except S3 require."""
     kept: list[str] = []
     for segment in path.split("/"):
         if segment == "..":

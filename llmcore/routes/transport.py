@@ -32,7 +32,7 @@ class Embedded:
 
 @frozen(kw_only=True)
 class WebSocket:
-    """WebSockets that stay open over several requests; HTTP where none can be had.
+    """Persistent WebSockets for several requests; HTTP if none can be opened.
 
     A socket carries one answer at a time and serves the conversation it remembers.
     """
@@ -69,7 +69,7 @@ class Timeouts:
 
     `first_event` and `idle` count events, not bytes: a server that only sends keep-alives
     has stalled. A limit that runs out is a RequestTimeoutError whose `error_code` is the
-    limit's name and whose `partial` is what had arrived.
+    limit's name and whose `partial` is the response so far.
     """
 
     connect: float | None = _limit(10.0)

@@ -57,7 +57,7 @@ _RESULT_PARTS = (EntryText, EntryImage, EntryFileRef)
 
 @frozen
 class CallNames:
-    """How the ids of calls are said in entries, where they are unique in the run."""
+    """Maps ids of calls to their form in entries, which is unique in the run."""
 
     of_call: Callable[[str], str]
     of_result: Callable[[str], str]
@@ -124,7 +124,7 @@ def plain_part(part: EntryPart) -> ContentPart:
 
 
 def _entry_part(part: ContentPart, names: CallNames) -> EntryPart | None:
-    """Return the entry part that says most of *part*; None if none does."""
+    """Return the entry part that is closest to *part*; None if there is none."""
     match part:
         case TextPart(text=text) | RefusalPart(text=text):
             return EntryText(text)

@@ -36,7 +36,7 @@ from llmcore.storage.redis import connect
 _T = TypeVar("_T")
 
 _PAGE = 500
-"""How many entries, or runs, one command asks for."""
+"""The number of entries or runs that one command reads."""
 
 _PATIENCE_S = 30.0
 """How long an append tries anew because others were faster."""

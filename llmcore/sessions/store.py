@@ -16,7 +16,7 @@ MAX_RUN_ID_LENGTH = 512
 """In characters."""
 
 _MOST = 2**53
-"""The highest seq that every store can be asked for."""
+"""The highest seq that all stores support."""
 
 Seconds: TypeAlias = Callable[[], float]
 """A clock: seconds since 1970. `time.time` by default."""

@@ -72,7 +72,8 @@ class SqliteFile:
     def run(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
         """Return what *work* returns for the connection, which is in autocommit mode.
 
-        Raises sqlite3.Error, OSError or ForeignFileError; `is_busy` tells which of them pass.
+        Raises sqlite3.Error, OSError or ForeignFileError; `is_busy` returns whether an error is
+        temporary.
         """
         if not self.lock.acquire(timeout=self._patience_s):
             raise _locked()
@@ -111,7 +112,7 @@ def transaction(db: sqlite3.Connection) -> Iterator[None]:
 
 
 def is_busy(error: Exception) -> bool:
-    """Return whether *error* says that others hold the file, so that a later try may succeed."""
+    """Return whether *error* means that others have locked the file for the moment."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 

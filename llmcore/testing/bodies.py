@@ -3,7 +3,7 @@
 - a JSON object, where one of the usual layouts rebuilds the very bytes; `body_layout` names
   it, if it is not the compact one
 - text: a string, or a list of its lines (server-sent events read well that way)
-- anything else as base64, said by `body_encoding`, in lines of 76 characters
+- anything else as base64, marked by `body_encoding`, in lines of 76 characters
 """
 
 import base64

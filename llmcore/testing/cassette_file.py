@@ -75,7 +75,7 @@ def dumps(cassette: Cassette) -> str:
 
 
 def loads(text: str) -> Cassette:
-    """Return the cassette that *text* spells; CassetteError, naming the place, if none."""
+    """Return the cassette in *text*; CassetteError with the position if it is invalid."""
     try:
         data: JsonValue = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -95,7 +95,7 @@ def _write(path: Path, data: bytes) -> None:
 
 
 # -- The file's shape ----------------------------------------------------------------------
-# Fields without a default are always written; the others if they say anything.
+# Fields without a default are always written; others if they differ from it.
 
 
 @frozen(kw_only=True)
@@ -267,7 +267,7 @@ def _scalar(value: JsonValue) -> str:
     text = json.dumps(value, ensure_ascii=False)
     try:
         text.encode()
-    except UnicodeEncodeError:  # half a surrogate pair, which UTF-8 cannot say
+    except UnicodeEncodeError:  # a lone surrogate, which UTF-8 cannot encode
         return json.dumps(value)
     return text
 
@@ -276,7 +276,7 @@ def _scalar(value: JsonValue) -> str:
 
 
 def from_data(data: JsonValue) -> Cassette:
-    """Return the cassette that a file's JSON data spells; CassetteError if it spells none."""
+    """Return the cassette in a file's JSON data; CassetteError if it is invalid."""
     version = data.get("version") if isinstance(data, dict) else None
     if isinstance(version, int) and version != FORMAT_VERSION:
         message = f"it has format version {version}; this llmcore reads {FORMAT_VERSION}"

@@ -102,10 +102,10 @@ class FakeModel:
         return EventStream(_Playing(list(_events(pieces, request))))
 
     def assert_all_given(self) -> None:
-        """Raise ScriptEndedError if an answer was not asked for."""
+        """Raise ScriptEndedError if an answer was not used."""
         left = len(self._answers) - len(self.requests)
         if left > 0:
-            raise ScriptEndedError(f"{left} answers of the fake model were not asked for")
+            raise ScriptEndedError(f"{left} answers of the fake model were not used")
 
 
 class _Playing:

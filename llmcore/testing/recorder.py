@@ -136,7 +136,7 @@ class RecordedExchange:
         self._closed = False
 
     def limit_reads(self, seconds: float | None) -> bool:
-        """Let no read of the body take longer from now on, if that can be had."""
+        """Limit every further read of the body; False if that is not supported."""
         return self._inner.limit_reads(seconds)
 
     async def chunks(self) -> AsyncIterator[bytes]:
@@ -199,7 +199,7 @@ class _Track:
 
 
 def _without_partial(error: LLMError) -> LLMError:
-    """Return what the transport said; the client adds the rest again when it is replayed."""
+    """Return the transport's own fields; the client adds the others again on replay."""
     return type(error)(error.message, error_code=error.error_code, retryable=error.retryable)
 
 

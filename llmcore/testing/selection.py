@@ -48,13 +48,13 @@ class RecordedTest(NamedTuple):
 
     @property
     def searchable_tags(self) -> frozenset[str]:
-        """The tags, with what else can be asked for like one: `provider:openai`."""
+        """The tags, and other properties in the form of tags: `provider:openai`."""
         facts = {"provider": self.provider, "protocol": self.protocol}
         return frozenset({*self.tags, *(f"{name}:{fact}" for name, fact in facts.items() if fact)})
 
 
 class Selection(NamedTuple):
-    """Which recorded tests are wanted; an empty field wants all."""
+    """The selected recorded tests; an empty field selects all."""
 
     providers: tuple[str, ...] = ()
     """One of them."""

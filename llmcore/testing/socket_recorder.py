@@ -36,7 +36,7 @@ class SocketTrack:
             )
 
     def failed(self, error: LLMError) -> None:
-        """Keep what broke the socket, as its transport said it; the client adds the rest again."""
+        """Record the error that broke the socket, as its transport raised it."""
         kind = type(error)
         self.failure = kind(error.message, error_code=error.error_code, retryable=error.retryable)
 

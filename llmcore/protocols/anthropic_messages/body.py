@@ -136,7 +136,7 @@ def _note_cache_options(request: LLMRequest, notes: Notes) -> None:
 def _lower_metadata(request: LLMRequest, notes: Notes) -> JsonObject | None:
     for name in request.metadata:
         if name != "user_id":
-            why = "the API takes only user_id"
+            why = "the API accepts only user_id"
             notes.dropped("unsupported-parameter", f"metadata.{name}", why)
     user_id = request.metadata.get("user_id")
     return None if user_id is None else {"user_id": user_id}

@@ -108,7 +108,7 @@ def finish_events(state: MessagesState) -> Sequence[LLMEvent]:
 
 
 def _explain_refusal(state: MessagesState, events: list[LLMEvent]) -> None:
-    """Emit why the provider stopped the response, if it explains it; the model did not say it."""
+    """Emit the provider's explanation of why it stopped the response, if there is one."""
     details = object_or_empty(state.info.metadata.get("stop_details"))
     explanation = str_or_none(details.get("explanation"))
     if state.info.reason != "refusal" or explanation is None:

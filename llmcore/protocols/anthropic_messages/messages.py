@@ -125,7 +125,7 @@ def _lower_message(
     message: Message, path: str, toolsets: dict[str, str], target: MessagesTarget, notes: Notes
 ) -> _Draft:
     if message.name:
-        notes.dropped("unsupported-parameter", f"{path}.name", "the API takes no names")
+        notes.dropped("unsupported-parameter", f"{path}.name", "the API accepts no names")
     content: list[Block] = []
     for index, part in enumerate(message.content):
         where = f"{path}.content[{index}]"
@@ -164,13 +164,13 @@ def _lower_assistant_part(
         case TextPart():
             content.append(lower_text(part, path, notes))
         case RefusalPart() if "stop_details" in part.provider_metadata.get(METADATA_KEY, {}):
-            notes.left_out(path, "why an answer was stopped", "the model did not say it")
+            notes.left_out(path, "why an answer was stopped", "it is not text of the model")
         case RefusalPart(text=text):
             content.append(marked({"type": "text", "text": text}, part))
         case ToolCallPart() | ToolResultPart() if part.provider_executed:
             native = lower_executed(part)
             if native is None:
-                notes.left_out(path, "a tool run by another provider", "the API cannot say it")
+                notes.left_out(path, "a tool run by another provider", "the API cannot express it")
             else:
                 content.append(native)
         case ToolCallPart():
@@ -249,7 +249,7 @@ def _as_user_text(draft: _Draft, notes: Notes) -> _Draft:
     notes.changed(
         "system-message-demoted",
         draft.path,
-        "the API takes no system message here; it became user text in a <system> tag",
+        "the API accepts no system message here; it is sent as user text in a <system> tag",
     )
     texts = _texts(draft, notes)
     tagged = [{**block, "text": tagged_text("system", block["text"])} for block in texts]
@@ -259,7 +259,7 @@ def _as_user_text(draft: _Draft, notes: Notes) -> _Draft:
 def _texts(draft: _Draft, notes: Notes) -> list[Block]:
     texts = [block for block in draft.content if _is_text(block)]
     if len(texts) < len(draft.content):
-        why = "only the text of a system message can stand elsewhere"
+        why = "only the text of a system message can be moved"
         notes.dropped("unsupported-content", draft.path, why)
     return texts
 

@@ -59,7 +59,7 @@ def lower_part(part: ContentPart, path: str, target: MessagesTarget, notes: Note
         case DocumentPart():
             return _lower_document(part, path, target, notes)
         case AudioPart():
-            return _omitted("sound", path, "the API takes none", notes, part.transcript)
+            return _omitted("sound", path, "the API does not accept it", notes, part.transcript)
         case ProviderPart(provider=provider, data=Mapping() as data) if provider in target.keys:
             return native_block(part, data)
         case _:
@@ -112,7 +112,7 @@ _TITLES: Final = ("title", "document_title")
 def _lower_image(part: ImagePart, path: str, notes: Notes) -> Block:
     found = media.base64_data(part) if part.file_id is None else None
     if found is not None and found[0] not in _IMAGES:
-        return _omitted("an image", path, f"the API takes no {found[0]}", notes)
+        return _omitted("an image", path, f"the API accepts no {found[0]}", notes)
     if part.file_id is None and part.detail not in (None, "auto"):
         notes.dropped("unsupported-parameter", f"{path}.detail", "the API has no detail levels")
     return marked({"type": "image", "source": _source(part, found)}, part)
@@ -154,7 +154,7 @@ def _document_source(part: DocumentPart) -> dict[str, Any] | str:
         return {"type": "text", "media_type": "text/plain", "data": text}
     found = media.base64_data(part)
     if found is not None and found[0] != "application/pdf":
-        return f"the API takes PDF and text, not {found[0]}"
+        return f"the API accepts PDF and text, not {found[0]}"
     return _source(part, found)
 
 

@@ -125,7 +125,7 @@ def step(state: MessagesState, event: Event) -> Step:
             return state, (unknown,)
         return changed(state, early=(*state.early, unknown)), ()
     if not state.started and kind != "message_start":
-        return state, (_fault(f"{kind} came before message_start", event),)
+        return state, (_fault(f"{kind} arrived before message_start", event),)
     return handler(state, event, events), events
 
 
@@ -211,7 +211,7 @@ def _on_block_delta(state: MessagesState, event: Event, events: list[LLMEvent]) 
     index = _index(event, None)
     block = state.open.get(index)
     if block is None:
-        events.append(_fault("a delta came for a block that is not open", event))
+        events.append(_fault("a delta arrived for a block that is not open", event))
         return state
     delta = object_or_empty(event.get("delta"))
     kind, (fast, field) = str(delta.get("type")), block.fast_path

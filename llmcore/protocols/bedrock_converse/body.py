@@ -140,7 +140,7 @@ def _refused(
 ) -> dict[str, str]:
     """Return which of the parameters that are set the model refuses, and why."""
     if reasoning.nova_unlimited:
-        why = "the model takes no limits and no sampling beside reasoning of high effort"
+        why = "with high reasoning effort the model accepts no limits and no sampling parameters"
         return {n: why for n, value in fields.items() if value is not None and n != "top_k"}
     if rules.family != "claude":
         return {}
@@ -191,7 +191,7 @@ def _metadata(request: LLMRequest, notes: Notes) -> dict[str, str]:
         if len(kept) == _MAX_METADATA:
             why = f"the API takes {_MAX_METADATA} pairs"
         elif not (_METADATA_KEY.fullmatch(name) and _METADATA_VALUE.fullmatch(value)):
-            why = "the API takes letters, digits, white space and :_@$#=/+,-. up to 256 of them"
+            why = "the API accepts letters, digits, white space and :_@$#=/+,-. up to 256 of them"
         else:
             kept[name] = value
             continue
@@ -213,6 +213,6 @@ def _with_options(
         merged["guardrailConfig"] = {
             name: value for name, value in guardrail.items() if name != "streamProcessingMode"
         }
-        why = "only a stream takes it"
+        why = "it is only supported for streams"
         notes.dropped("unsupported-parameter", "guardrailConfig.streamProcessingMode", why)
     return merged

@@ -143,7 +143,7 @@ def _taken_out(one: _List, rules: ConverseRules, notes: Notes) -> Iterator[Cache
         path = f"{one.path}[{max(wished, 0)}]"
         point = CacheCandidate(one.position(wished), path, allowed=True, ttl=ttl)
         if not one.takes_points:
-            why = f"the model takes no cache points in {one.section}"
+            why = f"the model accepts no cache points in {one.section}"
             drop_breakpoints([point], why, notes)
             continue
         place = _last_place(one, rules)
@@ -152,7 +152,7 @@ def _taken_out(one: _List, rules: ConverseRules, notes: Notes) -> Iterator[Cache
         elif place not in taken:
             taken.add(place)
             if place != wished:
-                why = "no cache point may stand after what it followed; it moved before that"
+                why = "a cache point is not allowed after this block; it is moved before it"
                 notes.changed("cache-breakpoint-moved", f"{one.path}[{wished}]", why)
             path = f"{one.path}[{max(place, 0)}]"
             yield evolve(point, position=one.position(place), path=path)

@@ -58,7 +58,7 @@ def on_input(
     given = object_or_empty(delta["toolUse"]).get("input")
     block = state.open.get(index)
     if block is None or block.kind not in ("tool", "freeform", "answer"):
-        message = "input came for a tool that the stream did not name"
+        message = "input arrived for a tool that the stream did not name"
         events.append(ErrorEvent(StreamError(message, raw=delta)))
         return state
     text = "" if given is None else text_or_json(given)

@@ -126,7 +126,7 @@ def _lower_message(
     message: Message, path: str, target: ConverseTarget, notes: Notes
 ) -> ConverseMessage:
     if message.name:
-        notes.dropped("unsupported-parameter", f"{path}.name", "the API takes no names")
+        notes.dropped("unsupported-parameter", f"{path}.name", "the API accepts no names")
     is_assistant = message.role == "assistant"
     blocks: list[Block] = []
     for index, part in enumerate(message.content):
@@ -182,7 +182,7 @@ def _lower_assistant_part(
         case ToolCallPart() | ToolResultPart() if part.provider_executed:
             native = lower_executed(part)
             if native is None:
-                notes.left_out(path, "a tool run by another provider", "the API cannot say it")
+                notes.left_out(path, "a tool run by another provider", "the API cannot express it")
             else:
                 blocks.append(native)
         case ToolCallPart():

@@ -85,7 +85,7 @@ def _lower_image(part: ImagePart, path: str, notes: Notes) -> Block:
         return _omitted("an image", path, source, notes)
     name = media.image_format(media_type)
     if name is None:
-        return _omitted("an image", path, f"the API takes no {media_type}", notes)
+        return _omitted("an image", path, f"the API accepts no {media_type}", notes)
     if part.detail not in (None, "auto"):
         notes.dropped("unsupported-parameter", f"{path}.detail", "the API has no detail levels")
     return {"image": {"format": name, "source": source}}
@@ -97,7 +97,7 @@ def _lower_audio(part: AudioPart, path: str, notes: Notes) -> Block:
         return _omitted("sound", path, source, notes, part.transcript)
     name = media.audio_format(media_type)
     if name is None:
-        return _omitted("sound", path, f"the API takes no {media_type}", notes, part.transcript)
+        return _omitted("sound", path, f"the API accepts no {media_type}", notes, part.transcript)
     return {"audio": {"format": name, "source": source}}
 
 
@@ -111,7 +111,7 @@ def _lower_document(part: DocumentPart, path: str, target: ConverseTarget, notes
         return {"video": {"format": video, "source": source}}
     name = media.document_format(media_type)
     if name is None:
-        return _omitted("a document", path, f"the API takes no {media_type}", notes, label)
+        return _omitted("a document", path, f"the API accepts no {media_type}", notes, label)
     document: Block = {"format": name, "name": _document_name(label, target), "source": source}
     if part.context:
         document["context"] = part.context
@@ -201,7 +201,7 @@ def _result_content(
         text = text_or_json(content)
         blocks = [{"text": text}] if text.strip() else []
     if not blocks:
-        why = f"the service takes no empty result: {EMPTY_RESULT!r} is sent"
+        why = f"the service accepts no empty result: {EMPTY_RESULT!r} is sent"
         notes.changed("empty-text", f"{path}.content", why)
     return blocks or [{"text": EMPTY_RESULT}]
 

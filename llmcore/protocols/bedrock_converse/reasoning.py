@@ -138,7 +138,7 @@ def _gpt_oss(wanted: ReasoningOptions, notes: Notes) -> dict[str, Any]:
 def _level(wanted: ReasoningOptions, notes: Notes) -> str | None:
     """Return the level that the model has for the wanted effort."""
     if wanted.budget_tokens is not None:
-        why = "the model takes an effort, not a number of tokens"
+        why = "the model accepts an effort, not a number of tokens"
         notes.dropped("unsupported-parameter", "reasoning.budget_tokens", why)
     if wanted.summary is not None:
         why = "whether thinking is shown is the model's to decide"

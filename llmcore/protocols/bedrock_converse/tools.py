@@ -94,7 +94,7 @@ def _lower_hosted(
         return None
     if rules.family == "nova" and tool.kind in SYSTEM_TOOLS:
         for name in tool.options:
-            why = "the service's tool takes no options"
+            why = "the service's tool has no options"
             notes.dropped("unsupported-parameter", f"{path}.{name}", why)
         return {"systemTool": {"name": SYSTEM_TOOLS[tool.kind]}}
     if rules.family == "claude" and tool.kind in CLAUDE_TOOLS:
@@ -149,7 +149,7 @@ def stub_tools(
         return []
     called = dict.fromkeys(_called(messages))
     for name, _ in called:
-        why = "messages call it, and the service wants the tools of all calls defined"
+        why = "messages contain calls of it, and the service requires definitions for all calls"
         notes.added("tool-stub-added", "tools", f"{name} was defined without parameters: {why}")
     return [_stub(name, hosted=hosted) for name, hosted in called]
 

@@ -258,9 +258,8 @@ def foreign_document(document: Mapping[str, Any], asked: str) -> StreamError | N
     """
     for protocol_id, (name, use, is_its_own) in _APIS.items():
         if protocol_id != asked and is_its_own(document):
-            message = (
-                f"this server speaks {name}, not {_APIS[asked][0]}: {use}, or check its base_url"
-            )
+            expected = _APIS[asked][0]
+            message = f"this server answers as {name}, not as {expected}: {use}, or check base_url"
             return StreamError(message, retryable=False, raw=dict(document))
     return None
 

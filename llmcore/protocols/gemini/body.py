@@ -80,7 +80,7 @@ def _with_options(body: NativeObject, request: LLMRequest, notes: Notes) -> Nati
     if merged.get("cachedContent"):
         for name in ("systemInstruction", "tools", "toolConfig"):
             if merged.pop(name, None) is not None:
-                why = "the cached content has its own, and none may stand beside it"
+                why = "the cached content has its own, and the request may not set others"
                 notes.dropped("cached-content", name, why)
     return merged
 
@@ -153,7 +153,7 @@ def _lower_sampling(options: GenerationOptions, rules: GeminiRules, notes: Notes
 
 def _lower_metadata(request: LLMRequest, dialect: GeminiDialect, notes: Notes) -> NativeObject:
     if request.metadata and not dialect.labels:
-        notes.dropped("unsupported-parameter", "metadata", "the service takes no labels")
+        notes.dropped("unsupported-parameter", "metadata", "the service accepts no labels")
         return {}
     return dict(request.metadata)
 
@@ -162,5 +162,5 @@ def _note_caching(request: LLMRequest, notes: Notes) -> None:
     """Say what of the cache policy has no place: the service caches prefixes by itself."""
     for name in ("key", "retention", "ttl"):
         if getattr(request.cache, name) is not None:
-            why = "prefixes are cached without being told; stored contexts go by cachedContent"
+            why = "prefixes are cached automatically; use cachedContent for stored contexts"
             notes.dropped("unsupported-parameter", f"cache.{name}", why)

@@ -89,7 +89,7 @@ def _lower_message(
     message: Message, path: str, target: GeminiTarget, ids: frozenset[str], notes: Notes
 ) -> NativeObject:
     if message.name:
-        notes.dropped("unsupported-parameter", f"{path}.name", "the API takes no names")
+        notes.dropped("unsupported-parameter", f"{path}.name", "the API accepts no names")
     if message.role == "assistant":
         return {"role": ROLES["assistant"], "parts": _lower_answer(message, path, target, notes)}
     return {"role": ROLES["user"], "parts": _lower_user(message, path, target, ids, notes)}

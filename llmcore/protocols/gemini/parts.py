@@ -59,7 +59,7 @@ def lower_media(part: MediaPart, path: str, rules: GeminiRules, notes: Notes) ->
         words = "\n".join(filter(None, (part.title or part.name, part.context)))
         before = [{"text": words}] if words else []
         if part.citations:
-            why = "the model cannot be asked to cite documents"
+            why = "the model does not support citations of documents"
             notes.dropped("unsupported-parameter", f"{path}.citations", why)
     return [*before, native]
 
@@ -170,12 +170,12 @@ def lower_executed(
     """Return the part of a tool that the service ran, as it came."""
     native = object_or_empty(target.replayed(part).get("part"))
     if not native:
-        why = "a tool run by the provider can only be shown again as it came"
+        why = "the call of a hosted tool can only be replayed unchanged"
         notes.dropped("unsupported-content", path, why)
         return []
     if trusted or "thoughtSignature" not in native:
         return [native]
-    why = "its signature is good only at the model that made it"
+    why = "its signature is valid only for the model that made it"
     notes.dropped("opaque-data-dropped", path, why)
     rest = {name: item for name, item in native.items() if name != "thoughtSignature"}
     skipped = {"thoughtSignature": SKIP_SIGNATURE} if target.rules.checks_signatures else {}

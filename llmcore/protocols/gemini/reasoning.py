@@ -43,11 +43,11 @@ def _lower_level(wanted: ReasoningOptions, rules: GeminiRules, notes: Notes) -> 
             return {}
         if rules.takes_budget:
             return {"thinkingBudget": wanted.budget_tokens}
-        why = "the model takes an effort, not a number of tokens"
+        why = "the model accepts an effort, not a number of tokens"
         notes.dropped("unsupported-parameter", "reasoning.budget_tokens", why)
         return {}
     if wanted.budget_tokens is not None:
-        why = "the model takes a level or a budget: the effort is sent"
+        why = "the model accepts a level or a budget: the effort is sent"
         notes.dropped("unsupported-parameter", "reasoning.budget_tokens", why)
     level = _level(wanted.effort, rules)
     if wanted.effort in _EFFORTS and level != wanted.effort.upper():
@@ -70,7 +70,7 @@ def _lower_budget(wanted: ReasoningOptions, rules: GeminiRules, notes: Notes) ->
     if wanted.budget_tokens is not None:
         asked, path = wanted.budget_tokens, "reasoning.budget_tokens"
         if wanted.effort is not None:
-            why = "the model takes a token budget, and budget_tokens is set too"
+            why = "the model accepts a token budget, and budget_tokens is set too"
             notes.dropped("unsupported-parameter", "reasoning.effort", why)
     elif wanted.effort is not None:
         path = "reasoning.effort"

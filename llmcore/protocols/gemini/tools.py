@@ -79,7 +79,7 @@ def _merge(config: NativeObject, tool: "HostedLowering | None", path: str, notes
     """Add the fields of *tool* to `toolConfig`, which all tools share: the first value counts."""
     for name, value in tool.config.items() if tool is not None else ():
         if config.setdefault(name, value) != value:
-            why = "the tools before it are told another place, and there is one for all"
+            why = "earlier tools have another location, and all tools share one"
             notes.dropped("unsupported-parameter", f"{path}.user_location", why)
 
 
@@ -153,9 +153,7 @@ def _check(choice: ToolChoice | None, request: LLMRequest, *, has_functions: boo
     if not has_functions and not request.tools:
         raise no_tools()
     if not has_functions:
-        raise UnsupportedToolChoiceError(
-            "only functions can be required; the service calls its own tools as it sees fit"
-        )
+        raise UnsupportedToolChoiceError("only functions can be required, not hosted tools")
 
 
 # -- hosted tools
@@ -265,7 +263,7 @@ def _file_search(options: _Options, _dialect: GeminiDialect) -> HostedLowering:
 
 
 def _code_execution(options: _Options, _dialect: GeminiDialect) -> HostedLowering:
-    options.drop("container", why="the sandbox is the service's own")
+    options.drop("container", why="the sandbox cannot be chosen")
     return HostedLowering(tool={"codeExecution": options.rest()})
 
 

@@ -78,7 +78,7 @@ def _check_owner(part: object, path: str, policy: HistoryPolicy) -> None:
     if part.file_owner != policy.provider:
         raise InvalidRequestError(
             f"{path} names the file {part.file_id!r} of {part.file_owner}, which "
-            f"{policy.provider or 'the target'} does not have: give its data, or its id there"
+            f"{policy.provider or 'the target'} does not have: set its data, or its id there"
         )
 
 
@@ -150,7 +150,9 @@ def _clean_reasoning(
 ) -> ReasoningPart | None:
     """Return reasoning as the target takes it back; None if it does not."""
     if policy.reasoning == "drop":
-        notes.dropped("reasoning-dropped", path, "the target takes no reasoning back")
+        notes.dropped(
+            "reasoning-dropped", path, "the target accepts no reasoning from earlier responses"
+        )
         return None
     kept = part if trusted else _without_proof(part, policy)
     if not (kept.text or _is_backed(kept, policy) or _has_data(kept, policy)):
@@ -160,14 +162,14 @@ def _clean_reasoning(
         notes.dropped(
             "reasoning-dropped",
             path,
-            "the target takes only reasoning it can verify, and this has no valid signature",
+            "the target accepts only reasoning with a valid signature",
         )
         return None
     if kept is not part:
         notes.dropped(
             "opaque-data-dropped",
             path,
-            "its signature or encrypted data is good only at the model that made it",
+            "its signature or encrypted data is valid only for the model that made it",
         )
     return kept
 
@@ -200,7 +202,7 @@ def _strip(part: ContentPart, path: str, policy: HistoryPolicy, notes: Notes) ->
     if policy.metadata_key not in part.provider_metadata:
         return part
     notes.dropped(
-        "opaque-data-dropped", path, "its opaque data is good only at the model that made it"
+        "opaque-data-dropped", path, "its opaque data is valid only for the model that made it"
     )
     metadata = _without_key(part.provider_metadata, policy.metadata_key)
     return evolve(part, provider_metadata=metadata)
@@ -211,7 +213,9 @@ def _strip_message(draft: Draft, policy: HistoryPolicy, notes: Notes) -> None:
     if policy.metadata_key not in message.provider_metadata:
         return
     notes.dropped(
-        "opaque-data-dropped", draft.path, "its opaque data is good only at the model that made it"
+        "opaque-data-dropped",
+        draft.path,
+        "its opaque data is valid only for the model that made it",
     )
     metadata = _without_key(message.provider_metadata, policy.metadata_key)
     draft.message = evolve(message, provider_metadata=metadata)
@@ -324,7 +328,7 @@ def _lift(draft: Draft, lifted: list[TextPart], notes: Notes, *, moved: bool) ->
         notes.changed(
             "system-message-moved",
             draft.path,
-            "the target takes instructions only before the conversation",
+            "the target accepts instructions only before the conversation",
         )
     lifted.extend(part for _, part in draft.parts if isinstance(part, TextPart))
     rest: list[Placed] = [
@@ -345,7 +349,7 @@ def _demote(draft: Draft, notes: Notes) -> None:
     notes.changed(
         "system-message-demoted",
         draft.path,
-        f"the target takes no {tag} message here; it became user text in a <{tag}> tag",
+        f"the target accepts no {tag} message here; it became user text in a <{tag}> tag",
     )
     draft.parts = [
         (place, evolve(part, text=tagged_text(tag, part.text)))

@@ -115,7 +115,7 @@ class _Matcher:
             self._notes.changed(
                 "tool-result-moved",
                 at(place),
-                "results stand directly after the message that called, in call order",
+                "results must directly follow the message with their calls, in their order",
             )
         self._last_answered = call
         return True

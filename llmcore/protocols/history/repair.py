@@ -119,7 +119,7 @@ def _note_merge(before: Unit, unit: Unit, notes: Notes) -> None:
         notes.noted(
             "roles-merged",
             unit.path,
-            f"joined with the {before.role} message before it: the sides must take turns",
+            f"joined with the {before.role} message before it: roles must alternate",
         )
 
 
@@ -205,7 +205,7 @@ def _started_by_user(
         if message.role in ("user", "tool"):
             break
         if message.role == "assistant":
-            notes.added("first-message-added", path, "the target wants the user to begin")
+            notes.added("first-message-added", path, "the first message must be the user's")
             first = (path, Message.user(EARLIER_MESSAGES))
             return [*messages[:position], first, *messages[position:]]
     return messages

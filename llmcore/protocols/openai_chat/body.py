@@ -63,7 +63,7 @@ def _lower_asked(
     dialect = context.dialect
     if forces_call_by_schema(request, dialect):
         if request.response_format is not None and request.response_format.type != "text":
-            why = "the answer must be a tool call, which takes the place of its format"
+            why = "the answer must be a tool call, which replaces its format"
             notes.dropped("unsupported-parameter", "response_format", why)
         wanted, words = lower_forced_call(request, dialect, notes)
         return {"response_format": wanted}, [words]

@@ -234,7 +234,7 @@ def _on_nameless(state: ChatState, fragment: Fragment, events: list[LLMEvent]) -
     if fragment.id is None and not fragment.text.strip():
         return state  # an empty entry
     if fragment.id is None and fragment.index is None:
-        message = "a tool call's arguments came before its name, and belong to no call"
+        message = "the arguments of a tool call arrived before its name and match no call"
         events.append(ErrorEvent(StreamError(message, raw=fragment.text)))
         return state
     pending = Pending(id=fragment.id, index=fragment.index)

@@ -2,7 +2,8 @@
 
 Source: https://platform.openai.com/docs/api-reference/chat/create (`messages`), read November 2026;
 how thinking goes back: https://api-docs.deepseek.com/guides/thinking_mode,
-https://openrouter.ai/docs/use-cases/reasoning-tokens, https://docs.mistral.ai/capabilities/reasoning.
+https://openrouter.ai/docs/use-cases/reasoning-tokens,
+https://docs.mistral.ai/capabilities/reasoning.
 """
 
 from collections.abc import Sequence
@@ -148,7 +149,7 @@ def _named(
     native: NativeObject, message: Message, path: str, context: ChatTarget, notes: Notes
 ) -> NativeObject:
     if message.name and not context.dialect.names:
-        notes.dropped("unsupported-parameter", f"{path}.name", "the server takes no names")
+        notes.dropped("unsupported-parameter", f"{path}.name", "the server accepts no names")
         return native
     return {**native, "name": message.name} if message.name else native
 
@@ -280,7 +281,7 @@ def _lower_calls(
             continue
         broken = part.kind == "function" and not part.is_valid
         if broken and context.dialect.valid_arguments:
-            why = "the server takes only JSON objects as arguments: they are wrapped in one"
+            why = "the server accepts only JSON objects as arguments: they are wrapped in one"
             notes.changed("invalid-tool-arguments", f"{path}.content[{index}].arguments", why)
         calls.append(_lower_call(part, message, context))
     return calls
@@ -318,7 +319,7 @@ def _note_losses(message: Message, path: str, notes: Notes) -> None:
         elif isinstance(part, ToolCallPart):
             called = True
         elif called and isinstance(part, TextPart) and part.text:
-            message_ = "text that came after a tool call is sent before it: Chat has no other place"
+            message_ = "text after a tool call is sent before it: Chat has no other position"
             notes.changed("reordered-content", where, message_)
 
 

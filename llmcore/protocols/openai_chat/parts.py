@@ -78,12 +78,12 @@ def content_of(parts: list[NativeObject], dialect: ChatDialect) -> str | list[Na
 
 def _lower_image(part: ImagePart, path: str, dialect: ChatDialect, notes: Notes) -> NativeObject:
     if not dialect.images:
-        return omitted("an image", path, "the server takes none", notes)
+        return omitted("an image", path, "the server does not accept it", notes)
     url = media.data_url(part) or media.remote_url(part)
     if url is None:
         return omitted("an image", path, "it cannot be given by file id", notes)
     if not dialect.image_urls and not media.is_data_url(url):
-        return omitted("an image", path, "the server takes no URLs; give its bytes", notes)
+        return omitted("an image", path, "the server accepts no URLs; set data", notes)
     image: NativeObject = {"url": url}
     if part.detail is not None:
         image["detail"] = part.detail
@@ -92,7 +92,7 @@ def _lower_image(part: ImagePart, path: str, dialect: ChatDialect, notes: Notes)
 
 def _lower_audio(part: AudioPart, path: str, dialect: ChatDialect, notes: Notes) -> NativeObject:
     if not dialect.audio_formats:
-        return omitted("sound", path, "the server takes none", notes, part.transcript)
+        return omitted("sound", path, "the server does not accept it", notes, part.transcript)
     found = media.base64_data(part)
     if found is None:
         return omitted("sound", path, "only its bytes can be given", notes, part.transcript)
@@ -115,7 +115,7 @@ def _lower_document(
         notes.dropped(
             "unsupported-parameter",
             f"{path}.citations",
-            "Chat Completions cannot be asked to cite documents",
+            "Chat Completions does not support citations of documents",
         )
     text = media.text_data(part)
     if text is not None:
@@ -126,12 +126,14 @@ def _lower_document(
 
 def _lower_file(part: DocumentPart, path: str, dialect: ChatDialect, notes: Notes) -> NativeObject:
     if not dialect.files:
-        return omitted("a file", path, "the server takes none", notes, part.name or part.title)
+        return omitted(
+            "a file", path, "the server does not accept it", notes, part.name or part.title
+        )
     if part.file_id is not None:
         return {"type": "file", "file": {"file_id": part.file_id}}
     data = media.data_url(part)
     if data is None and not dialect.file_urls:
-        return omitted("a file", path, "the server takes no URLs; give its bytes", notes, part.url)
+        return omitted("a file", path, "the server accepts no URLs; set data", notes, part.url)
     name = file_name(part)
     return {"type": "file", "file": {"filename": name, "file_data": data or part.url}}
 
@@ -139,9 +141,11 @@ def _lower_file(part: DocumentPart, path: str, dialect: ChatDialect, notes: Note
 def _lower_video(part: DocumentPart, path: str, dialect: ChatDialect, notes: Notes) -> NativeObject:
     url = media.data_url(part) or media.remote_url(part)
     if not dialect.videos or url is None:
-        return omitted("a video", path, "the server takes none", notes, part.name or part.title)
+        return omitted(
+            "a video", path, "the server does not accept it", notes, part.name or part.title
+        )
     if not dialect.image_urls and not media.is_data_url(url):
-        return omitted("a video", path, "the server takes no URLs; give its bytes", notes, url)
+        return omitted("a video", path, "the server accepts no URLs; set data", notes, url)
     return {"type": "video_url", "video_url": {"url": url}}
 
 

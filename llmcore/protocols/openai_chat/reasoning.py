@@ -20,7 +20,7 @@ def lower_reasoning(request: LLMRequest, dialect: ChatDialect, notes: Notes) -> 
     fields, taken = _REASONING_FORMS[dialect.reasoning_control(request.model_id)](wanted)
     for name, value in given.items():
         if value is not None and name not in taken:
-            why = f"the server does not take a reasoning {name}, or not beside the others"
+            why = f"the server does not support a reasoning {name}, or not beside the others"
             notes.dropped("unsupported-parameter", f"reasoning.{name}", why)
     return fields
 
@@ -40,7 +40,7 @@ def _reasoning_beside_tools(
     if effort != "none" and forced and dialect.thinks_not_when_forced(model):
         why = f"{model} can be forced to call a tool only while it does not think"
     elif request.tools and dialect.thinks_not_beside_tools(model, effort):
-        why = f"{model} takes tools only while it does not think, over Chat Completions"
+        why = f"{model} supports tools over Chat Completions only without reasoning"
     else:
         return wanted
     notes.changed("reasoning-turned-off", "reasoning", why)

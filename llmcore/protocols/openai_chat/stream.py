@@ -278,7 +278,7 @@ def halt(state: ChatState) -> Sequence[LLMEvent]:
         elif not (info.done and info.final_usage_seen):
             return (truncated("finish_reason"),)
     if state.calls.pending:
-        message = "a tool call came without a name"
+        message = "a tool call has no name"
         return (ErrorEvent(StreamError(message, raw=state.calls.pending[0].id)),)
     events: list[LLMEvent] = []
     state = close_segment(flush_partial_tag(state, events), events)
@@ -302,7 +302,7 @@ _NO_CALL: Final = Diagnostic(
     "tool-call-missing",
     "tool_choice",
     action="noted",
-    message="a tool call was required, but the answer is not one; it is kept as text",
+    message="a tool call was required, but the answer has none; it stays text",
 )
 
 

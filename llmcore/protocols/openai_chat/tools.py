@@ -56,7 +56,7 @@ def lower_tools(
         notes.changed(
             "tool-choice-emulated",
             "tool_choice",
-            "the server cannot be told which tool to call: it is offered no other",
+            "the server cannot require one tool: only that tool is offered",
         )
     return fields | _lower_parallel(request, bool(tools), dialect, notes)
 
@@ -75,7 +75,7 @@ def _checked(request: LLMRequest, dialect: ChatDialect) -> ToolChoice | None:
     if request.tools and choice.mode not in dialect.tool_choice_modes:
         modes = ", ".join(sorted(dialect.tool_choice_modes)) or "none at all"
         raise UnsupportedToolChoiceError(
-            f"the server does not take the tool choice {choice.mode!r}; it takes: {modes}"
+            f"the server does not support the tool choice {choice.mode!r}; it takes: {modes}"
         )
     return choice
 

@@ -120,7 +120,7 @@ def lower_include(request: LLMRequest, context: ResponsesTarget, notes: Notes) -
         return included
     effort = request.reasoning.effort if request.reasoning else None
     if context.dialect.fixed_sampling.rejects(request.model_id, effort):
-        why = f"{request.model_id} gives no log probabilities"
+        why = f"{request.model_id} does not support log probabilities"
         notes.dropped("unsupported-parameter", "generation.logprobs", why)
         return included
     return [*included, "message.output_text.logprobs"]

@@ -227,12 +227,12 @@ def settle_call(state: ResponsesState, item: Item, events: list[LLMEvent]) -> Re
     state = _start_call(state, item, events)
     item = state.items[item.position]
     if not item.call_id:
-        message = "a tool call came without a name"
+        message = "a tool call has no name"
         events.append(ErrorEvent(StreamError(message, raw=item.native)))
         return with_item(state, changed(item, done=True))
     text = _whole_input(item, events)
     if item.skipped and not text:
-        message = "the arguments of a tool call came before its name and were not repeated"
+        message = "the arguments of a tool call arrived before its name and were not repeated"
         events.append(ErrorEvent(StreamError(message, raw=item.native)))
     metadata = {METADATA_KEY: _replayed(item)}
     events.append(ToolInputEnd(item.call_id, text, provider_metadata=metadata))

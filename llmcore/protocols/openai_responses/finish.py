@@ -143,7 +143,9 @@ def note_difference(state: ResponsesState, item: Item, native: NativeObject) -> 
     before, now = _text(item), _text(changed(item, native=native))
     if not before or not now or before == now:
         return state
-    message = "the final response has another text for an item that had ended; the first one stays"
+    message = (
+        "the final response has another text for an item that has ended; the first text is kept"
+    )
     path = f"output[{item.position}]"
     note = Diagnostic("final-response-differs", path, action="noted", message=message)
     return changed(state, info=changed(state.info, notes=(*state.info.notes, note)))

@@ -77,7 +77,7 @@ def lower_messages(
     items: list[NativeObject] = []
     for path, message in zip(repaired.paths, repaired.messages, strict=True):
         if message.name:
-            why = "the Responses API takes no speakers' names"
+            why = "the Responses API accepts no names"
             notes.dropped("unsupported-parameter", f"{path}.name", why)
         if message.role == "assistant":
             items += lower_answer(message, path, _rules(message, context), notes)

@@ -46,7 +46,9 @@ def lower_part(
         case ImagePart():
             return [lower_image(part)]
         case AudioPart(transcript=transcript):
-            return [_omitted("sound", path, "the Responses API takes none", notes, transcript)]
+            return [
+                _omitted("sound", path, "the Responses API does not accept it", notes, transcript)
+            ]
         case DocumentPart():
             return _lower_document(part, path, notes)
         case ProviderPart(provider=provider, data=dict() as data) if provider in keys:
@@ -83,9 +85,9 @@ def _lower_document(part: DocumentPart, path: str, notes: Notes) -> list[NativeO
     media_type = media.media_type_of(part) or ""
     if media_type.startswith("video/"):
         name = part.name or part.title
-        return [_omitted("a video", path, "the Responses API takes none", notes, name)]
+        return [_omitted("a video", path, "the Responses API does not accept it", notes, name)]
     if part.citations:
-        why = "the Responses API cannot be asked to cite documents"
+        why = "the Responses API does not support citations of documents"
         notes.dropped("unsupported-parameter", f"{path}.citations", why)
     text = media.text_data(part)
     if text is not None:
@@ -167,7 +169,7 @@ def _plain(part: ToolResultPart, path: str, notes: Notes) -> JsonValue:
     items = cast("tuple[ToolOutputPart, ...]", part.content)
     text = text_of(items)
     if any(not hasattr(item, "text") for item in items):
-        why = "the output of this tool is text: its other parts were left out"
+        why = "the output of this tool must be text: its other parts are omitted"
         notes.dropped("unsupported-content", f"{path}.content", why)
     return text
 
@@ -250,7 +252,7 @@ def _computer(part: ToolResultPart, path: str, _call: NativeObject, notes: Notes
             f"{path}: the result of a computer call is a screenshot: give an ImagePart"
         )
     if image is None:
-        why = "a computer call that failed has no screenshot: a blank one stands in its place"
+        why = "a computer call that failed has no screenshot: a blank one is sent"
         notes.changed("unsupported-content", f"{path}.content", why)
     source = lower_image(image or _BLANK)
     shot = {name: source[name] for name in ("file_id", "image_url") if name in source}

@@ -11,7 +11,7 @@ def lower_reasoning(request: LLMRequest, notes: Notes) -> NativeObject:
     if wanted is None:
         return {}
     if wanted.budget_tokens is not None:
-        why = "the Responses API takes an effort, not a number of tokens"
+        why = "the Responses API accepts an effort, not a number of tokens"
         notes.dropped("unsupported-parameter", "reasoning.budget_tokens", why)
     summary = None if wanted.summary == "none" else wanted.summary  # none is the default
     fields = {"effort": wanted.effort, "summary": summary}

@@ -124,7 +124,7 @@ def _add(
         case ImagePart() if _completes_picture(items, part, own):
             pass
         case _:
-            why = "the model's own message can hold none"
+            why = "an assistant message cannot contain it"
             notes.left_out(path, type(part).__name__, why)
 
 
@@ -180,7 +180,7 @@ def _add_tool(
     elif isinstance(native, dict):
         items.append(_item("hosted", path, own, dict(native)))
     elif isinstance(part, ToolCallPart):
-        why = "a tool run by the provider can only go back as the item it came as"
+        why = "the call of a hosted tool can only be replayed as its native item"
         notes.dropped("hosted-tool-dropped", path, why)
 
 
@@ -285,7 +285,7 @@ def _with_id(item: _Item, with_id: bool) -> NativeObject:
 
 def _lowered_reasoning(item: _Item, intact: bool, notes: Notes) -> list[NativeObject]:
     if not intact:
-        why = "reasoning goes back only whole, and with the items that came after it"
+        why = "reasoning can only be replayed complete and with the items after it"
         notes.dropped("reasoning-dropped", item.path, why)
         return []
     native: NativeObject = {"type": "reasoning"}
@@ -300,7 +300,7 @@ def _lowered_reasoning(item: _Item, intact: bool, notes: Notes) -> list[NativeOb
 
 def _lowered_hosted(item: _Item, intact: bool, notes: Notes) -> list[NativeObject]:
     if not intact or item.id is None:
-        why = "the call of a hosted tool goes back only with the reasoning it came from"
+        why = "the call of a hosted tool can only be replayed with its reasoning"
         notes.dropped("hosted-tool-dropped", item.path, why)
         return []
     if item.native.get("type") == "image_generation_call" and "result" not in item.native:
@@ -313,7 +313,7 @@ def _lowered_hosted(item: _Item, intact: bool, notes: Notes) -> list[NativeObjec
 def _lowered_native(item: _Item, rules: ReplayRules, notes: Notes) -> list[NativeObject]:
     """Return an item of a kind we do not read, such as a compaction, as it came."""
     if "encrypted_content" in item.native and not rules.readable:
-        why = "encrypted data is good only at the model that made it"
+        why = "encrypted data is valid only for the model that made it"
         notes.dropped("opaque-data-dropped", item.path, why)
         return []
     return [_with_id(item, rules.trusts and item.id is not None)]

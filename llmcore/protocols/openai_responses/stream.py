@@ -138,7 +138,7 @@ def step(state: ResponsesState, event: NativeObject) -> Step:
 
 def _invalid_value(error: Exception) -> StreamError:
     """Return the error for JSON that no value can hold, such as excessive nesting."""
-    return StreamError(f"the server sent a value that cannot be kept: {error}", cause=error)
+    return StreamError(f"the server sent an invalid value: {error}", cause=error)
 
 
 def _step(state: ResponsesState, event: NativeObject) -> Step:

@@ -1,7 +1,8 @@
 """OpenAI Responses: lowering tools and the choice among them.
 
-Sources, read November 2026: https://developers.openai.com/api/reference/resources/responses/methods/create
-(`tools`, `tool_choice`), https://developers.openai.com/api/docs/guides/tools and its pages.
+Sources, read November 2026:
+https://developers.openai.com/api/reference/resources/responses/methods/create (`tools`,
+`tool_choice`), https://developers.openai.com/api/docs/guides/tools and its pages.
 """
 
 from collections.abc import Callable, Iterable
@@ -129,7 +130,7 @@ def _unsupported(options: NativeObject, name: str, path: str, why: str, notes: N
 
 def _web_search(options: NativeObject, path: str, _model: str, notes: Notes) -> NativeObject:
     _unsupported(options, "max_uses", path, "only max_tool_calls limits all tools together", notes)
-    why = "searches can be kept to domains, not away from them"
+    why = "searches can be restricted to domains, but domains cannot be blocked"
     _unsupported(options, "blocked_domains", path, why, notes)
     domains = options.pop("allowed_domains", None)
     native: NativeObject = {"type": "web_search", **options}

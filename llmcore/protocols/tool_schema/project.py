@@ -45,7 +45,7 @@ def object_root(root: JsonObject, path: str, notes: Notes) -> Schema:
             notes.changed(
                 "schema-keyword-described",
                 f"{path}.{keyword}",
-                f"{keyword} may not stand at the root; the description says it",
+                f"{keyword} is not allowed at the root; it is added to the description",
             )
     return _with_properties(top)
 
@@ -120,7 +120,7 @@ class _Flattener:
         self._notes.changed(
             "schema-root-union-merged",
             f"{self._path}.{keyword}",
-            "a union may not stand at the root; its properties became the root's",
+            "a union is not allowed at the root; its properties are moved to the root",
         )
         result = {**without(schema, keyword), "properties": properties}
         if required:
@@ -164,7 +164,7 @@ def only(root: Schema, keywords: frozenset[str], path: str, notes: Notes) -> Sch
             say(
                 "schema-keyword-dropped",
                 f"{path}.{keyword}",
-                f"the target takes no {keyword} at the root",
+                f"the target accepts no {keyword} at the root",
             )
     return {keyword: value for keyword, value in root.items() if keyword in keywords}
 

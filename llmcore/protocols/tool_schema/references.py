@@ -97,7 +97,7 @@ class _Inliner:
                 beside,
                 path,
                 "schema-recursion-cut",
-                f"{reference} contains itself, which the target cannot say",
+                f"{reference} contains itself, which the target cannot express",
             )
         if self._left < 0:
             return self._cut(

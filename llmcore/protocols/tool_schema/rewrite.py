@@ -239,7 +239,7 @@ class Rewriter:
         self._notes.changed(
             "schema-keyword-described",
             f"{path}.{keyword}",
-            f"the target has no such {keyword}; the description says it",
+            f"the target has no such {keyword}; it is added to the description",
         )
 
     def _copy_enum(self, values: list[JsonValue], visit: "_Visit") -> None:
@@ -283,7 +283,7 @@ class Rewriter:
             say(
                 "schema-optional-as-null",
                 f"{path}.properties.{name}",
-                "the target wants every property; an absent one is null",
+                "the target requires every property; an absent one is null",
             )
         result["properties"] = nullable
         result["required"] = list(properties)

@@ -250,7 +250,7 @@ def _failed(failed: DeltaError, delta: MessageDelta) -> FailedAnswerError:
 def answer_meta(
     model_id: str, request_id: str | None, reason: str, usage: DeltaUsage | None
 ) -> JsonObject:
-    """Return what `meta` says of an answer as a whole."""
+    """Return the fields of `meta` for the whole answer."""
     said: dict[str, JsonValue] = {"modelId": model_id, "requestId": request_id}
     if usage is not None:
         counted: dict[str, JsonValue] = {

@@ -155,7 +155,7 @@ def entry_to_text(entry: MessageEntry) -> str:
 
 
 def entry_from_text(text: str | bytes) -> MessageEntry:
-    """Return the entry that a line of JSON spells; raises as `entry_from_wire` does."""
+    """Return the entry in a line of JSON; raises what `entry_from_wire` raises."""
     if len(text) > MAX_ENTRY_BYTES:
         raise MalformedError(f"an entry of more than {MAX_ENTRY_BYTES} bytes")
     try:

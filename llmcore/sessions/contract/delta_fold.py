@@ -184,7 +184,7 @@ class DeltaFold:
         return (start,)
 
     def _end_step(self) -> Sequence[DeltaPayload]:
-        """End the stream of a step of which all has been said; the tool loop goes on."""
+        """End the stream of a complete step; the tool loop continues."""
         step = self._step
         return () if step is None else self._end(step.finish_reason, step.usage)
 

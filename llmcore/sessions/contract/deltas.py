@@ -122,7 +122,7 @@ class MessageDelta:
     timestamp: str
     """When it came, as ISO 8601 text."""
     provider_raw: JsonObject | None = field(default=None, converter=_raw, repr=False)
-    """The provider's native frame, where the call asked for it; nothing depends on it."""
+    """The provider's native frame, if the call requested it; nothing depends on it."""
 
     @property
     def kind(self) -> str:

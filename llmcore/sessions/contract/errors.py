@@ -45,7 +45,7 @@ class MalformedError(ContractError):
 
 
 class ContractVersionError(MalformedError):
-    """The data says another `contractVersion` than the one that is read here."""
+    """The data has an unsupported `contractVersion`."""
 
 
 class UnknownKindError(MalformedError):

@@ -26,8 +26,8 @@ _VERSION: Final = {"const": CONTRACT_VERSION}
 def contract_schema() -> JsonObject:
     """Return the JSON Schema (draft 2020-12) that every entry and every delta satisfies.
 
-    It says what one entry or delta is. What holds between them (`seq` rises, results answer
-    calls) no schema can say: `assemble` and `check_run` do.
+    It describes single entries and deltas. Rules between them (`seq` rises, results follow calls)
+    are checked by `assemble` and `check_run`.
     """
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -508,7 +508,7 @@ ERROR = {"type": "error", "error": {"type": "api_error", "message": "x"}}
 @pytest.mark.parametrize(
     ("stream", "why"),
     [
-        (GOOD[1:], "message_start comes first"),
+        (GOOD[1:], "message_start must come first"),
         ([], "ended before message_stop"),
         (GOOD[:-1], "ended before message_stop"),
         ([GOOD[0], begin(id="msg_2")], "message msg_1 of claude-sonnet-4-5 has started already"),
@@ -550,7 +550,7 @@ def test_a_violation_is_a_typed_error(stream: list[dict[str, Any]], why: str) ->
 def test_content_in_message_start_is_in_order_only_tolerantly(stream: list[Any]) -> None:
     """SDKs accumulate it; the contract has content in blocks of their own."""
     checked(stream, tolerant=True)
-    with pytest.raises(StreamError, match="content comes in blocks of its own"):
+    with pytest.raises(StreamError, match="content must come in content blocks"):
         checked(stream)
 
 

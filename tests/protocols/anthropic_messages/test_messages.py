@@ -157,7 +157,7 @@ def test_instructions_stand_where_the_model_takes_them() -> None:
     "before", [[Message.user("a")], [Message.user("a"), Message.assistant("b")]]
 )
 def test_instructions_elsewhere_become_the_users(before: list[Message]) -> None:
-    """Where the API takes no system message, its text is the user's in a tag."""
+    """Where the API accepts no system message, its text is the user's in a tag."""
     asked = ask(
         "claude-opus-4-8", messages=[*before, Message.system("new rule"), Message.user("c")]
     )

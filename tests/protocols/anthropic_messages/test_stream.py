@@ -533,8 +533,11 @@ def test_a_message_without_content_is_empty() -> None:
 @pytest.mark.parametrize(
     ("events", "why"),
     [
-        ([start(0, **text(""))], "content_block_start came before message_start"),
-        ([begin(), delta(0, "text_delta", text="a")], "a delta came for a block that is not open"),
+        ([start(0, **text(""))], "content_block_start arrived before message_start"),
+        (
+            [begin(), delta(0, "text_delta", text="a")],
+            "a delta arrived for a block that is not open",
+        ),
         ([begin(), begin(id="msg_2")], "a second message began"),
         ([begin()], "no message_stop came"),
         ([begin(), *end()[:1]], "no message_stop came"),

@@ -76,7 +76,7 @@ def test_the_first_frame_of_another_api_is_named_and_not_retryable(
 
     (failed,) = events
     assert isinstance(failed, ErrorEvent)
-    assert "this server speaks" in failed.error.message
+    assert "this server answers as" in failed.error.message
     assert not failed.error.retryable
 
 

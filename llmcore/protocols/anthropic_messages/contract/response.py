@@ -297,7 +297,7 @@ class SequenceChecker:
         if self._message is None and not isinstance(
             event, MessageStartEvent | PingEvent | ErrorResponse
         ):
-            raise self._fault(event, "message_start comes first")
+            raise self._fault(event, "message_start must come first")
         self._take(event)
         self._position += 1
 
@@ -343,7 +343,7 @@ class SequenceChecker:
     def _take_given(self, event: MessageStartEvent) -> None:
         content = event.message.content
         if content and not self._tolerant:
-            raise self._fault(event, "content comes in blocks of its own")
+            raise self._fault(event, "content must come in content blocks")
         for index, block in enumerate(content):
             self._seen.add(index)
             self._given.add(index)
