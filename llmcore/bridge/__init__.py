@@ -8,6 +8,7 @@ a route reaches. In reading order:
 - `upstream_call`, `drop_rejected_parameters`, `answer_run`: one answer under way; `relay`: one that
   passes as it came
 - `api`: one API that clients speak: operations that return JSON, or an answer to run
+- `counting`: counts of tokens
 - `generation`: the operations that all fronts have; `apis/`: the APIs that there are
 - `state/`: where responses are kept
 - `service`, `build`: what all APIs are built on

@@ -11,6 +11,7 @@ from attrs import field, frozen
 
 from llmcore.bridge.answer_run import AnswerRun, ErrorForm
 from llmcore.fronts.front import ClientRequest
+from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.json import JsonObject
 
 
@@ -53,10 +54,10 @@ class OperationRequest:
 
 @frozen(kw_only=True)
 class Outcome:
-    """A JSON object as an operation's answer, with headers of its own."""
+    """A JSON object as an operation's answer, and the notes on it."""
 
     body: JsonObject
-    headers: Mapping[str, str] = field(factory=dict)
+    diagnostics: tuple[Diagnostic, ...] = ()
 
 
 @frozen(kw_only=True)

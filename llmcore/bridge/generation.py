@@ -1,14 +1,14 @@
 """Answers, counts and lists of models in the form of any front."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from attrs import frozen
 
 from llmcore.bridge.answer_run import AnswerPlan, AnswerRun, RunLabels, StoredAnswer
-from llmcore.bridge.api import OperationRequest
+from llmcore.bridge.api import OperationRequest, Outcome
 from llmcore.bridge.model_map import UpstreamModel
 from llmcore.bridge.relay import RelayPlan, holds_sealed_state, relayed_request
 from llmcore.bridge.service import Service, new_id
@@ -193,17 +193,29 @@ class Generation(Generic[Context]):
                     "structured_output_unsupported",
                 )
 
-    async def count(self, call: OperationRequest) -> JsonObject:
+    async def count(self, call: OperationRequest) -> Outcome:
         """Return how many tokens a request has."""
-        chosen = await self.chosen(call.asked)
-        read = await self.read(call.asked, chosen)
-        return await self.counted(read.request, chosen)
+        return await self.counted(call.asked, partial(self.read, call.asked))
 
-    async def counted(self, request: LLMRequest, chosen: Chosen) -> JsonObject:
-        """Return the number of tokens of *request* in the form of the API."""
-        count = await self._service.count_tokens(request, chosen.target.provider)
+    async def counted(
+        self,
+        asked: ClientRequest,
+        read: Callable[[Chosen], Awaitable[ReadRequest[Context]]],
+    ) -> Outcome:
+        """Return the number of tokens of *asked*, which *read* reads if it was not counted yet."""
+        chosen = await self.chosen(asked)
+
+        async def request() -> LLMRequest:
+            return (await read(chosen)).request
+
+        name = f"{self.front.id} {chosen.target.provider} {chosen.target.model}"
+        route = chosen.model.route
+        relayed = None
+        if isinstance(route, Route) and self.relays(asked, chosen):
+            relayed = relayed_request(asked, chosen.model, route)
+        count = await self._service.counter.count(asked.body, name, request, relayed)
         assert self.front.token_count is not None  # noqa: S101  (it has an operation that counts)
-        return self.front.token_count(count)
+        return Outcome(body=self.front.token_count(count.tokens), diagnostics=count.diagnostics)
 
     async def models(self, call: OperationRequest) -> JsonObject:
         """Return the list of models: the names of the map, and the upstream's own."""

@@ -13,6 +13,7 @@ import anyio
 from llmcore.bridge.answer_run import AnswerPlan, AnswerRun, TranslatedRun
 from llmcore.bridge.build import build_information
 from llmcore.bridge.config import GatewaySettings
+from llmcore.bridge.counting import TokenCounter
 from llmcore.bridge.http.logs import log
 from llmcore.bridge.http.metrics import Metrics
 from llmcore.bridge.model_map import ModelMap, UpstreamModel, read_model_map
@@ -26,7 +27,6 @@ from llmcore.bridge.upstream_call import RunContext
 from llmcore.client.large_requests import is_large, off_the_loop
 from llmcore.client.transport import Transport
 from llmcore.fronts.errors import (
-    FrontError,
     from_llm_error,
     overloaded,
     state_unavailable,
@@ -72,6 +72,7 @@ class Service:
         self.names = ModelNames(model_map, upstreams)
         self.store = store
         self.policy = _policy(settings, registered_tools)
+        self.counter = TokenCounter(upstreams)
         self._upstreams = upstreams
         self._sealer = None if settings.seal_key is None else Sealer(settings.seal_key.encode())
         self._context = RunContext(
@@ -157,20 +158,6 @@ class Service:
         if not isinstance(prepared, Success):
             raise from_llm_error(prepared.failure())
         return prepared.unwrap()
-
-    async def count_tokens(self, request: LLMRequest, provider: str) -> int:
-        """Return how many tokens the upstream counts in *request*; 501 if it cannot count."""
-        try:
-            count = await self._upstreams.count_tokens(request)
-        except LLMError as error:
-            raise from_llm_error(error) from error
-        if count is None:
-            raise FrontError(
-                status=501,
-                message=f"the upstream {provider!r} has no way to count tokens",
-                code="not_implemented",
-            )
-        return count
 
     async def off_the_loop(self, step: Callable[[], _T], *, large: bool) -> _T:
         """Return what *step* returns, from one of a few threads if it is *large*."""

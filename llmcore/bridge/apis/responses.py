@@ -10,7 +10,7 @@ from functools import partial
 from attrs import evolve, frozen
 
 from llmcore.bridge.answer_run import AnswerRun
-from llmcore.bridge.api import Api, Caller, Operation, OperationRequest
+from llmcore.bridge.api import Api, Caller, Operation, OperationRequest, Outcome
 from llmcore.bridge.generation import Chosen, Generation
 from llmcore.bridge.http.logs import log
 from llmcore.bridge.service import Service, new_id
@@ -62,7 +62,7 @@ def responses_api(service: Service) -> Api:
 
 
 def _posted(
-    name: str, path: str, answer: Callable[[OperationRequest], Awaitable[JsonObject | AnswerRun]]
+    name: str, path: str, answer: Callable[[OperationRequest], Awaitable[Outcome | AnswerRun]]
 ) -> Operation:
     return Operation(name=name, method="POST", path=path, answer=answer, takes_body=True)
 
@@ -113,12 +113,10 @@ class Responses(Generation[Translation]):
             call.asked, chosen, read, info, writer, stored=stored, is_large=holds_much(context.echo)
         )
 
-    async def count(self, call: OperationRequest) -> JsonObject:
+    async def count(self, call: OperationRequest) -> Outcome:
         """`POST /responses/input_tokens`."""
         asked = evolve(call.asked, body={**call.body, "store": False, "stream": False})
-        chosen = await self.chosen(asked)
-        read = await self._remembered(asked, call.caller, chosen)
-        return await self.counted(read.request, chosen)
+        return await self.counted(asked, partial(self._remembered, asked, call.caller))
 
     async def _remembered(
         self, asked: ClientRequest, caller: Caller, chosen: Chosen

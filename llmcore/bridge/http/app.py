@@ -28,7 +28,7 @@ from llmcore.bridge.http.responses import (
     StreamedAnswer,
     WholeAnswer,
     diagnostic_codes,
-    encoded_headers,
+    diagnostic_headers,
     error_response,
     gateway_failed,
     json_response,
@@ -190,8 +190,8 @@ class _Answering:
                 )
             )
             match made:
-                case Outcome(body=shown, headers=headers):
-                    return await json_response(shown, encoded_headers(headers))
+                case Outcome(body=shown, diagnostics=notes):
+                    return await json_response(shown, diagnostic_headers(notes))
                 case Mapping():
                     return await json_response(made)
                 case run:

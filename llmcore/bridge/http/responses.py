@@ -225,9 +225,15 @@ def run_headers(run: AnswerRun) -> Headers:
     fields = {
         UPSTREAM_ID: run.upstream_request_id,
         b"x-openbridge-dropped": ", ".join(run.dropped) or None,
-        b"x-openbridge-diagnostics": diagnostic_codes(run.diagnostics),
     }
-    return [(name, _header(value)) for name, value in fields.items() if value]
+    shown = [(name, _header(value)) for name, value in fields.items() if value]
+    return [*shown, *diagnostic_headers(run.diagnostics)]
+
+
+def diagnostic_headers(diagnostics: Sequence[Diagnostic]) -> Headers:
+    """Return the header that names *diagnostics*, if there are any."""
+    codes = diagnostic_codes(diagnostics)
+    return [(b"x-openbridge-diagnostics", _header(codes))] if codes else []
 
 
 def diagnostic_codes(diagnostics: Sequence[Diagnostic]) -> str | None:

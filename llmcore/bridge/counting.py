@@ -1,0 +1,108 @@
+"""Counts of tokens: from the upstream where it can count, else an estimate, each kept for a while.
+
+Editors count the same conversation dozens of times at their start. Requests of the same body cost
+the upstream one count, also those that come at the same time.
+"""
+
+import hashlib
+import logging
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import anyio
+from attrs import frozen
+
+from llmcore.bridge.http.logs import log
+from llmcore.bridge.upstream import Upstreams
+from llmcore.fronts.errors import from_llm_error
+from llmcore.fronts.token_estimate import estimated_tokens
+from llmcore.schema import json
+from llmcore.schema.diagnostics import Diagnostic
+from llmcore.schema.errors import (
+    ContextLengthError,
+    InvalidRequestError,
+    LLMError,
+    NotFoundError,
+)
+from llmcore.schema.json import JsonObject
+from llmcore.schema.request import LLMRequest
+
+_KEPT: Final = 2048
+"""Counts that are kept; beyond it the one not asked for longest is forgotten."""
+_FAULTS_OF_THE_REQUEST: Final = (InvalidRequestError, NotFoundError, ContextLengthError)
+
+_ESTIMATED: Final = Diagnostic(
+    "estimated-count",
+    "messages",
+    action="noted",
+    message="the upstream counts no tokens: the number is an estimate, and rather high",
+)
+
+
+@frozen
+class TokenCount:
+    """The input tokens of a request."""
+
+    tokens: int
+    estimated: bool
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """The note that the number is an estimate, if it is."""
+        return (_ESTIMATED,) if self.estimated else ()
+
+
+class TokenCounter:
+    """Counts tokens for all fronts. Safe for concurrent use."""
+
+    def __init__(self, upstreams: Upstreams) -> None:
+        self._upstreams = upstreams
+        self._kept: OrderedDict[bytes, TokenCount] = OrderedDict()
+        self._counting: dict[bytes, anyio.Lock] = {}
+
+    async def count(
+        self,
+        body: JsonObject,
+        model: str,
+        read: Callable[[], Awaitable[LLMRequest]],
+        relayed: LLMRequest | None = None,
+    ) -> TokenCount:
+        """Return the tokens of a request of *body* for *model*, which *read* reads if need be.
+
+        *relayed* is the request as the upstream gets it where its body passes as it came. Raises
+        FrontError for a request that makes no sense.
+        """
+        key = hashlib.blake2b(f"{model}\n{json.canonical(body)}".encode(), digest_size=20).digest()
+        if (kept := self._get(key)) is not None:
+            return kept
+        lock = self._counting.setdefault(key, anyio.Lock())
+        try:
+            async with lock:
+                if (kept := self._get(key)) is None:
+                    kept = self._kept[key] = await self._counted(read, relayed)
+        finally:
+            if not lock.statistics().tasks_waiting:
+                self._counting.pop(key, None)
+        while len(self._kept) > _KEPT:
+            self._kept.popitem(last=False)
+        return kept
+
+    def _get(self, key: bytes) -> TokenCount | None:
+        if key in self._kept:
+            self._kept.move_to_end(key)
+        return self._kept.get(key)
+
+    async def _counted(
+        self, read: Callable[[], Awaitable[LLMRequest]], relayed: LLMRequest | None
+    ) -> TokenCount:
+        try:
+            tokens = await self._upstreams.count_tokens(relayed or await read())
+        except _FAULTS_OF_THE_REQUEST as error:
+            raise from_llm_error(error) from error
+        except LLMError as error:
+            log(logging.WARNING, "count_failed", provider=error.provider, error=str(error))
+            tokens = None
+        if tokens is not None:
+            return TokenCount(tokens, estimated=False)
+        return TokenCount(estimated_tokens(await read()), estimated=True)

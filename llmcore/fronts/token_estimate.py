@@ -1,0 +1,120 @@
+"""An estimate of a request's tokens, for upstreams that cannot count them.
+
+It is meant to be too high rather than too low: a client that trusts a low count shortens its
+conversation too late. No tokenizer is loaded; a thousand characters cost microseconds.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import Final, cast
+
+from llmcore.schema import json
+from llmcore.schema.codec import to_json
+from llmcore.schema.content import (
+    AudioPart,
+    ContentPart,
+    DocumentPart,
+    ImagePart,
+    ProviderPart,
+    ReasoningPart,
+    RefusalPart,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
+from llmcore.schema.json import JsonValue
+from llmcore.schema.request import LLMRequest
+
+_ASCII_CHARS_PER_TOKEN: Final = 3.0
+"""English prose has about 4.3, code and JSON 3 to 3.5."""
+_OTHER_TOKENS_PER_CHAR: Final = 0.8
+"""Of letters outside ASCII, which take two bytes of UTF-8;"""
+_WIDE_TOKENS_PER_CHAR: Final = 1.3
+"""and of those that take three or more."""
+_TEMPLATE_TOKENS: Final = 80
+"""The system prompt that open models' chat templates add, such as that of gpt-oss."""
+_MESSAGE_TOKENS: Final = 6
+"""For the role and the ends of a message."""
+_TOOLS_TOKENS: Final = 600
+"""For the system prompt that offers tools, as long as the longest that was measured."""
+_TOOL_TOKENS: Final = 12
+"""For the frame of a definition, a call or a result."""
+_IMAGE_TOKENS: Final = 1600
+"""The most that Claude charges for one:
+https://platform.claude.com/docs/en/build-with-claude/vision, read November 2026."""
+_PAGE_TOKENS: Final = 3000
+_BYTES_PER_PAGE: Final = 60_000
+_AUDIO_BYTES_PER_TOKEN: Final = 250
+"""32 tokens a second, of 8 kilobytes."""
+_FILE_TOKENS: Final = 3000
+"""For a file that is only named."""
+
+_OTHER: Final = re.compile(r"[\x80-\u07ff]")
+_WIDE: Final = re.compile(r"[^\x00-\u07ff]")
+
+
+def estimated_tokens(request: LLMRequest) -> int:
+    """Return about how many input tokens *request* has: more rather than fewer."""
+    total = _TEMPLATE_TOKENS + sum(_text(part.text) for part in request.system)
+    total += sum(_MESSAGE_TOKENS + _parts(message.content) for message in request.messages)
+    if request.tools:
+        definitions = sum(_json(to_json(tool)) + _TOOL_TOKENS for tool in request.tools)
+        total += _TOOLS_TOKENS + definitions
+    form = request.response_format
+    if form is not None and form.schema is not None:
+        total += _TOOLS_TOKENS + _json(form.schema)
+    return max(1, round(total))
+
+
+def _parts(parts: Iterable[ContentPart]) -> float:
+    return sum(map(_part, parts))
+
+
+def _part(part: ContentPart) -> float:
+    match part:
+        case TextPart() | ReasoningPart() | RefusalPart():
+            return _text(part.text)
+        case ImagePart():
+            return _IMAGE_TOKENS
+        case AudioPart(data=data):
+            return _FILE_TOKENS if data is None else len(data) / _AUDIO_BYTES_PER_TOKEN
+        case DocumentPart(data=data, media_type=kind):
+            if data is not None and (kind or "").startswith("text/"):
+                return _text(data.decode("utf-8", "replace"))
+            return _FILE_TOKENS if data is None else _pages(data) * _PAGE_TOKENS
+        case ToolCallPart():
+            return _TOOL_TOKENS + _text(part.name) + _json(part.arguments)
+        case ToolResultPart():
+            said = _parts(part.parts) if part.parts else _value(part.content)
+            return _TOOL_TOKENS + said
+        case ProviderPart():
+            return _json(part.data)
+
+
+def _pages(data: bytes) -> int:
+    """Return about how many pages a PDF has: those that it names, or else by its size."""
+    named = len(_PAGE.findall(data))
+    return named or 1 + len(data) // _BYTES_PER_PAGE
+
+
+_PAGE: Final = re.compile(rb"/Type\s*/Page\b")
+
+
+def _value(value: object) -> float:
+    return _text(value) if isinstance(value, str) else _json(value)
+
+
+def _json(value: object) -> float:
+    return _text(json.dumps(cast("JsonValue", value)).decode())
+
+
+def _text(text: str) -> float:
+    if text.isascii():
+        return len(text) / _ASCII_CHARS_PER_TOKEN
+    other, wide = len(_OTHER.findall(text)), len(_WIDE.findall(text))
+    plain = len(text) - other - wide
+    return (
+        plain / _ASCII_CHARS_PER_TOKEN
+        + other * _OTHER_TOKENS_PER_CHAR
+        + wide * _WIDE_TOKENS_PER_CHAR
+    )
