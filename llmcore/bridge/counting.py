@@ -68,10 +68,11 @@ class TokenCounter:
         read: Callable[[], Awaitable[LLMRequest]],
         relayed: LLMRequest | None = None,
     ) -> TokenCount:
-        """Return the tokens of a request of *body* for *model*, which *read* reads if need be.
+        """Return the tokens of a request of *body* for *model*.
 
-        *relayed* is the request as the upstream gets it where its body passes as it came. Raises
-        FrontError for a request that makes no sense.
+        *read* reads it, if it was not counted yet; *relayed* is the request as the upstream gets it
+        where its body passes as it came. Raises
+        FrontError for a request that is invalid.
         """
         key = hashlib.blake2b(f"{model}\n{json.canonical(body)}".encode(), digest_size=20).digest()
         if (kept := self._get(key)) is not None:

@@ -1,5 +1,6 @@
 """The APIs that the gateway serves: the operations of each.
 
 - `responses`: OpenAI's Responses API, stored responses included
+- `chat`: Chat Completions, with state for clients that drop it
 - `registry`: which there are
 """

@@ -28,7 +28,6 @@ GEMINI: Final = "gemini"
 _VERSIONS: Final = ("/v1", "")
 _GEMINI_VERSIONS: Final = ("/v1beta", "/v1", "/v1alpha", "")
 _FORMAT_FIELDS: Final[Mapping[str, str]] = {
-    CHAT: "response_format",
     MESSAGES: "output_config.format",
     GEMINI: "generationConfig",
 }
@@ -89,7 +88,9 @@ def apis(service: "Service") -> Apis:
     askers[RESPONSES] = responses
     served = [responses_api(service)]
     if CHAT in SERVED:
-        chat = generation(CHAT)
+        from llmcore.bridge.apis.chat import ChatCompletions
+
+        chat = ChatCompletions(service)
         one = _posted("chat_completions", "/chat/completions", chat.generate)
         served.append(_api(chat.front, ("/v1", "", "/openai/v1"), one))
     if MESSAGES in SERVED:

@@ -132,7 +132,7 @@ def test_customary_paths_are_served(path: str, front: str) -> None:
         answer = httpx.post(url + path, json=ASKS[front][1])
 
     assert answer.status_code == 200, answer.text
-    assert "rains" in answer.text
+    assert "It ra" in answer.text
 
 
 @pytest.mark.parametrize(
@@ -174,9 +174,7 @@ def test_unknown_paths_have_an_error_in_the_form_of_the_asker(
     if front not in SERVED:
         pytest.skip("not served")
     with playing(COMPATIBLE, TEXT) as scene, gateway(scene.model) as url:
-        answer = httpx.request(
-            method, url + path, headers=headers, json={} if "m" in path else None
-        )
+        answer = httpx.request(method, url + path, headers=headers, json={})
 
     assert answer.status_code == status
     assert is_error_of(front, answer)
@@ -291,13 +289,15 @@ def test_counts_of_one_body_cost_one_count_and_no_rate(front: str) -> None:
 @pytest.mark.parametrize("relay", [True, False], ids=["relayed", "translated"])
 def test_a_silent_stream_is_kept_alive(front: str, relay: bool) -> None:
     """Each vendor's client reads over the heartbeats, before the answer and within it."""
-    script = [
+    first, second = (chat_chunk(delta={"content": text}) for text in ("It ", "rains."))
+    script: list[bytes | float] = [
         0.25,
-        chat_chunk(delta={"content": "It "}),
+        first,
         0.25,
-        chat_chunk(delta={"content": "rains."}),
+        second,
+        chat_chunk(finish_reason="stop"),
+        DONE,
     ]
-    script += [chat_chunk(finish_reason="stop"), DONE]
 
     def slow(_received: Received) -> Answer:
         return Answer(script, headers={"content-type": "text/event-stream"})
@@ -333,7 +333,7 @@ def test_an_answer_ends_when_the_upstream_leaves_out_its_end_mark(front: str) ->
 def test_an_error_within_a_stream_reaches_the_client(front: str, relay: bool) -> None:
     """The text so far once, then the exception of its own library with the upstream's words."""
     error = b'data: {"error": {"message": "the machine caught fire", "code": 500}}\n\n'
-    script = [chat_chunk(delta={"content": "It "}), 0.02, error]
+    script: list[bytes | float] = [chat_chunk(delta={"content": "It "}), 0.02, error]
 
     def handler(_received: Received) -> Answer:
         return Answer(script, headers={"content-type": "text/event-stream"})
@@ -355,9 +355,11 @@ def test_a_failure_before_the_answer_is_tried_again_and_no_more_than_that(
     """And the client is told that a retry of its own may help."""
     column = next(one for one in COLUMNS if one.id == "compatible")
     path, body = ASKS[front]
-    with playing(column, Refused(status=429, headers={"retry-after": "0"})) as scene:
-        with gateway(scene.model, relay=relay, retries=1) as url:
-            answer = httpx.post(url + path, json=body)
+    with (
+        playing(column, Refused(status=429, headers={"retry-after": "0"})) as scene,
+        gateway(scene.model, relay=relay, retries=1) as url,
+    ):
+        answer = httpx.post(url + path, json=body)
 
     assert answer.status_code == 429
     assert len(scene.server.received) == 2

@@ -1,0 +1,61 @@
+"""Sealed state of calls, kept for clients that drop the fields which carry it.
+
+Clients of Chat Completions send calls back by their ids, and many of them nothing else. The state
+of an answer is kept under the ids of its calls, for the caller that got it, in the memory of this
+process: a miss costs the reasoning of earlier steps and nothing more.
+"""
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from attrs import frozen
+
+_TTL_S: Final = 6 * 3600.0
+_MAX_BYTES: Final = 64 * 1024 * 1024
+_MAX_ONE: Final = 1024 * 1024
+"""Larger states are not kept."""
+
+
+@frozen
+class _Kept:
+    sealed: str
+    until: float
+
+
+class CallStates:
+    """State by owner and id of a call, within bounds of size and age."""
+
+    def __init__(
+        self, max_bytes: int = _MAX_BYTES, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._max_bytes = max_bytes
+        self._clock = clock
+        self._kept: OrderedDict[tuple[str, str], _Kept] = OrderedDict()
+        self._bytes = 0
+
+    def put(self, owner: str, states: Mapping[str, str]) -> None:
+        """Keep *states*, by the ids of calls, for *owner*; the oldest make room for them."""
+        until = self._clock() + _TTL_S
+        for call_id, sealed in states.items():
+            if len(sealed) > _MAX_ONE:
+                continue
+            self._drop((owner, call_id))
+            self._kept[owner, call_id] = _Kept(sealed, until)
+            self._bytes += len(sealed)
+        while self._bytes > self._max_bytes:
+            self._drop(next(iter(self._kept)))
+
+    def get(self, owner: str, call_id: str) -> str | None:
+        """Return the state of a call; None if it is not kept, or no longer."""
+        kept = self._kept.get((owner, call_id))
+        if kept is not None and kept.until < self._clock():
+            self._drop((owner, call_id))
+            return None
+        return None if kept is None else kept.sealed
+
+    def _drop(self, key: tuple[str, str]) -> None:
+        gone = self._kept.pop(key, None)
+        if gone is not None:
+            self._bytes -= len(gone.sealed)

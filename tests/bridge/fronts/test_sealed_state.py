@@ -1,0 +1,82 @@
+"""What clients cannot see of an answer goes on with the conversation, through every front."""
+
+import json
+from typing import Any
+
+import httpx
+import pytest
+
+from llmcore.bridge.state.call_states import CallStates
+from tests.support.servers.front_gateways import MODEL, WEATHER, gateway
+from tests.support.wire.matrix import ANTHROPIC, COMPATIBLE, Said, playing
+
+STEP = Said(thinking="The coast, hm.", text="Let me see.", cities=("Bergen",))
+ANSWER = Said(text="It rains.")
+
+
+@pytest.mark.parametrize("drops", [True, False], ids=["drops fields", "keeps fields"])
+def test_a_chat_client_may_drop_all_but_the_calls(drops: bool) -> None:
+    """Claude gets its signed thinking back, from the client or from what the gateway has kept."""
+    first: dict[str, Any] = {"role": "user", "content": "Weather?"}
+    with playing(ANTHROPIC, STEP, ANSWER) as scene, gateway(scene.model) as url:
+        body = {"model": MODEL, "messages": [first], **WEATHER["openai-chat"]}
+        made = httpx.post(f"{url}/v1/chat/completions", json=body).json()
+        message = made["choices"][0]["message"]
+        if drops:
+            message = {name: message[name] for name in ("role", "content", "tool_calls")}
+        result = {
+            "role": "tool",
+            "tool_call_id": message["tool_calls"][0]["id"],
+            "content": "rain",
+        }
+        again = {**body, "messages": [first, message, result]}
+        answer = httpx.post(f"{url}/v1/chat/completions", json=again)
+
+    assert answer.status_code == 200, answer.text
+    (said,) = [one for one in scene.bodies[1]["messages"] if one["role"] == "assistant"]
+    native = ANTHROPIC.whole(STEP)["content"]
+    assert said["content"][0] == native[0]
+    assert [block["type"] for block in said["content"]] == [block["type"] for block in native]
+
+
+def test_one_callers_state_is_not_anothers() -> None:
+    """The id of a call alone does not show its state."""
+    states = CallStates()
+    states.put("one", {"call_1": "ob1.x"})
+
+    assert states.get("one", "call_1") == "ob1.x"
+    assert states.get("two", "call_1") is None
+
+
+def test_states_are_bounded_by_size_and_age() -> None:
+    """The oldest make room; what is old is gone."""
+    now = [0.0]
+    states = CallStates(max_bytes=25, clock=lambda: now[0])
+    for number in range(3):
+        states.put("one", {f"call_{number}": "x" * 10})
+
+    assert [states.get("one", f"call_{number}") is None for number in range(3)] == [
+        True,
+        False,
+        False,
+    ]
+    now[0] = 1e6
+    assert states.get("one", "call_2") is None
+
+
+def test_sealed_state_never_reaches_an_upstream_of_the_same_api() -> None:
+    """A conversation that began on Claude goes on with a Chat server: it does not pass as it came."""
+    first: dict[str, Any] = {"role": "user", "content": "Hi"}
+    body = {"model": MODEL, "messages": [first], **WEATHER["openai-chat"]}
+    with playing(ANTHROPIC, STEP) as scene, gateway(scene.model, seal_key="shared") as url:
+        made = httpx.post(f"{url}/v1/chat/completions", json=body).json()
+    message = made["choices"][0]["message"]
+    result = {"role": "tool", "tool_call_id": message["tool_calls"][0]["id"], "content": "rain"}
+    again = {**body, "messages": [first, message, result]}
+    with playing(COMPATIBLE, ANSWER) as scene, gateway(scene.model, seal_key="shared") as url:
+        answer = httpx.post(f"{url}/v1/chat/completions", json=again)
+
+    assert "ob1." in json.dumps(message)
+    assert answer.status_code == 200
+    assert "ob1." not in json.dumps(scene.bodies)
+    assert "Let me see." in json.dumps(scene.bodies)
