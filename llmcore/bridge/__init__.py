@@ -1,7 +1,7 @@
-"""OpenBridge: a gateway that speaks the Responses API in front of any route.
+"""OpenBridge: a gateway that speaks the APIs of OpenAI, Anthropic and Google in front of any route.
 
-A client that speaks only `POST /v1/responses` talks to the bridge, the bridge to whatever upstream
-a route reaches. In reading order:
+A client talks to the gateway in the API that it has, the gateway to whatever upstream a route
+reaches. In reading order:
 
 - `config`, `tools_file`: what is configured
 - `model_map`, `upstream`, `model_names`: which provider answers to a model's name
