@@ -9,8 +9,10 @@
 - `sealer`, `opaque_state`, `answer_record`: what clients do not see of an answer, carried by them
 - `token_estimate`: about how many tokens a request has
 - `segment_order`: segments of an answer, one after another
+- `hosted_calls`: calls of tools that a provider ran
 - `freeform_input`: a freeform tool's input out of a function's arguments
 - `openai_forms`: errors and lists of models as OpenAI writes them
+- `anthropic_messages`: the front of Anthropic's Messages API
 - `gemini`: the front of Gemini's generateContent
 - `openai_chat`: the front of OpenAI's Chat Completions API
 - `openai_responses`: the front of OpenAI's Responses API

@@ -35,6 +35,10 @@ class FrontError(Exception):
     """The upstream provider's id of the request, for a response header."""
     headers: tuple[tuple[str, str], ...] = ()
     """Further headers of the response."""
+    actual_tokens: int | None = None
+    """Of a prompt that is too long: its tokens, where the upstream counted them."""
+    limit_tokens: int | None = None
+    """Of a prompt that is too long: the tokens that the model takes."""
 
     def __str__(self) -> str:
         return f"{self.message} ({self.status}, {self.code or self.type})"
@@ -107,6 +111,7 @@ def from_llm_error(error: LLMError) -> FrontError:
     """Return the error of a request whose upstream failed with *error*."""
     kind = next(kind for kind in type(error).__mro__ if kind in _FORMS)
     status, type_, code = _FORMS[kind]
+    too_long = error if isinstance(error, errors.ContextLengthError) else None
     return FrontError(
         status=status,
         message=error.message,
@@ -114,6 +119,8 @@ def from_llm_error(error: LLMError) -> FrontError:
         code=code or error.error_code,
         retry_after=error.retry_after,
         upstream_request_id=error.request_id,
+        actual_tokens=too_long.actual_tokens if too_long else None,
+        limit_tokens=too_long.limit_tokens if too_long else None,
     )
 
 

@@ -1,11 +1,17 @@
 """How an answer ended, and what it consumed, in terms that every API has words for."""
 
+from typing import Final
+
 from attrs import frozen
 
 from llmcore.schema.events import FinishReason, FinishReasonKind
 from llmcore.schema.usage import Usage
 
 # -- finish reasons
+
+_OF_WHOLE_CALLS: Final = frozenset({"UNEXPECTED_TOOL_CALL"})
+"""Errors of an answer whose calls are whole: Gemini was offered no tools, and called one. Source:
+https://ai.google.dev/api/generate-content#FinishReason, read November 2026."""
 
 
 def finish_kind(reason: FinishReason, *, called: bool) -> FinishReasonKind:
@@ -17,6 +23,8 @@ def finish_kind(reason: FinishReason, *, called: bool) -> FinishReasonKind:
     """
     match reason.reason, called:
         case ("stop" | "other", True):
+            return "tool_calls"
+        case ("error", True) if reason.raw in _OF_WHOLE_CALLS:
             return "tool_calls"
         case ("tool_calls", False):
             return "stop"

@@ -6,7 +6,13 @@ from typing import Literal, Self, TypeAlias, Union
 from attrs import field, frozen
 
 from llmcore.schema.errors import InvalidRequestError
-from llmcore.schema.json import JsonObject, JsonValue, plain_object
+from llmcore.schema.json import (
+    JsonObject,
+    JsonValue,
+    ProviderMetadata,
+    plain_metadata,
+    plain_object,
+)
 
 MAX_TOOL_NAME_LENGTH = 512
 """In characters. APIs allow fewer; names that an API rejects are replaced in its requests."""
@@ -67,6 +73,10 @@ class ToolDefinition:
     strict: bool | None = field(default=None, kw_only=True)
     cache: Literal["5m", "1h"] | None = field(default=None, kw_only=True)
     """Marks the end of a prefix of tools to be cached for this time."""
+    provider_metadata: ProviderMetadata = field(
+        factory=dict, converter=plain_metadata, kw_only=True
+    )
+    """Fields of one provider's definitions only, such as `defer_loading` of Anthropic's."""
 
 
 @frozen(kw_only=True)

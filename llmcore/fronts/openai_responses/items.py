@@ -5,6 +5,14 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol
 
 from llmcore.fronts.answer_record import AnswerRecord, shown_part
+from llmcore.fronts.hosted_calls import (
+    HostedCallKind,
+    executed_code,
+    found_pages,
+    hosted_call_kind,
+    result_as_text,
+    search_queries,
+)
 from llmcore.fronts.opaque_state import ShownPart
 from llmcore.fronts.openai_responses.content import (
     annotations_of,
@@ -16,9 +24,9 @@ from llmcore.fronts.openai_responses.content import (
 )
 from llmcore.fronts.openai_responses.events import EventWriter
 from llmcore.protocols.diagnostics import Notes
-from llmcore.protocols.native_json import object_or_empty, objects, str_or_none, text_or_json
+from llmcore.protocols.native_json import object_or_empty, str_or_none, text_or_json
 from llmcore.protocols.openai_responses.names import METADATA_KEY
-from llmcore.schema.content import ContentPart, TextPart
+from llmcore.schema.content import ContentPart
 from llmcore.schema.events import (
     File,
     ProviderEvent,
@@ -225,9 +233,14 @@ LIFECYCLE: Final[Mapping[str, tuple[str, ...]]] = {
 """Events of their own that items have between their beginning and their end; the last one
 belongs to the end."""
 
-_SEARCHES: Final = frozenset({"web_search", "google_search", "x_search", "nova_grounding"})
-_CODE: Final = frozenset({"code_execution", "code_interpreter", "nova_code_interpreter"})
 _PREFIXES: Final = {"web_search_call": "ws", "code_interpreter_call": "ci", "mcp_call": "mcp"}
+
+
+_TYPES: Final[Mapping[HostedCallKind, str]] = {
+    "web_search": "web_search_call",
+    "code_execution": "code_interpreter_call",
+    "other": "mcp_call",
+}
 
 
 def hosted_type(call: ToolCall) -> str:
@@ -235,9 +248,7 @@ def hosted_type(call: ToolCall) -> str:
     native = str_or_none(_native(call).get("type"))
     if native is not None:
         return native
-    if call.name in _SEARCHES:
-        return "web_search_call"
-    return "code_interpreter_call" if call.name in _CODE else "mcp_call"
+    return _TYPES[hosted_call_kind(call.name)]
 
 
 def hosted_prefix(call: ToolCall) -> str:
@@ -267,7 +278,7 @@ def hosted_item(
         case _:
             arguments = text_or_json(call.arguments)
             named = {"server_label": provider or "upstream", "name": call.name}
-            output = None if result is None else _text(result)
+            output = None if result is None else result_as_text(result)
             return {**item, **named, "arguments": arguments, "output": output, "error": None}
 
 
@@ -297,36 +308,21 @@ def picture(file: File) -> str | None:
 
 def _search(call: ToolCall, result: ToolResult | None) -> dict[str, Any]:
     """Return what was searched for, and what was found."""
-    arguments = object_or_empty(call.arguments)
-    given = arguments.get("queries")
-    queries = [one for one in given if isinstance(one, str)] if isinstance(given, list) else []
-    query = str_or_none(arguments.get("query")) or (queries[0] if queries else "")
-    action: dict[str, Any] = {"type": "search", "query": query}
-    if queries:
+    queries = search_queries(call)
+    action: dict[str, Any] = {"type": "search", "query": queries[0] if queries else ""}
+    if object_or_empty(call.arguments).get("queries"):
         action["queries"] = queries
-    found = result.content if result is not None else None
-    pages = objects(found) or objects(object_or_empty(found).get("sources"))
-    sources = [
-        {"type": "url", "url": page["url"]} for page in pages if str_or_none(page.get("url"))
-    ]
+    sources = [{"type": "url", "url": page["url"]} for page in found_pages(result)]
     return {**action, "sources": sources} if sources else action
 
 
 def _code(call: ToolCall, result: ToolResult | None) -> dict[str, Any]:
-    code = str_or_none(object_or_empty(call.arguments).get("code"))
-    text = "" if result is None else _text(result)
+    text = result_as_text(result)
     return {
-        "code": code if code is not None else text_or_json(call.arguments),
+        "code": executed_code(call),
         "container_id": "",
         "outputs": [{"type": "logs", "logs": text}] if text else None,
     }
-
-
-def _text(result: ToolResult) -> str:
-    content = result.content
-    if isinstance(content, tuple):
-        return "".join(part.text for part in content if isinstance(part, TextPart))
-    return text_or_json(content)
 
 
 # -- items that come whole

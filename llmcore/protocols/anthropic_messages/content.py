@@ -60,12 +60,12 @@ def on_citation(block: Block, delta: Event, events: list[LLMEvent]) -> Block:
 
 def end_text(block: Block, events: list[LLMEvent]) -> None:
     """Emit the end of a text, with its citations."""
-    citations = tuple(map(_read_citation, block.citations))
+    citations = tuple(map(read_citation, block.citations))
     events.append(TextEnd(block.segment, citations=citations))
 
 
-def _read_citation(native: JsonObject) -> Citation:
-    """Return a citation of any type; its native form goes back with it."""
+def read_citation(native: JsonObject) -> Citation:
+    """Return a citation of any type. Its native form is kept, to be sent back."""
     source = str_or_none(native.get("source"))
     source_url = source if source is not None and "://" in source else None
     return Citation(

@@ -12,7 +12,7 @@ from attrs import field, frozen
 
 from llmcore.protocols.answer_format import ForcedFormat
 from llmcore.protocols.anthropic_messages.caching import cache_mark
-from llmcore.protocols.anthropic_messages.names import TOOL_CHOICES
+from llmcore.protocols.anthropic_messages.names import METADATA_KEY, TOOL_CHOICES
 from llmcore.protocols.claude import ClaudeRules
 from llmcore.protocols.claude_tools import ClaudeTool, lower_claude_tool, native_tool
 from llmcore.protocols.diagnostics import Notes
@@ -85,7 +85,7 @@ def _lower_function(
         function["strict"] = True
     if tool.cache is not None:
         function["cache_control"] = cache_mark(tool.cache)
-    return function
+    return {**function, **tool.provider_metadata.get(METADATA_KEY, {})}
 
 
 def _function(name: str, description: str | None, schema: JsonObject) -> dict[str, Any]:

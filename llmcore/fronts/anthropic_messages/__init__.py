@@ -1,0 +1,54 @@
+"""The front of Anthropic's Messages API: `POST /v1/messages` over any upstream.
+
+Documents, read November 2026: https://platform.claude.com/docs/en/api/messages and
+https://platform.claude.com/docs/en/build-with-claude/streaming; others are linked where their rules
+stand.
+
+In reading order. Requests: `request` (settings), `messages`, `content`, `hosted` (tools that a
+provider ran, both ways), `tools`, `client_tools`. Answers: `answer` (the writer), `blocks`,
+`finish`. `errors`, `models` (lists and counts), `grammar` (the rules of a stream).
+"""
+
+from typing import Final
+
+from llmcore.fronts.anthropic_messages.answer import MessagesWriter
+from llmcore.fronts.anthropic_messages.errors import failure_response
+from llmcore.fronts.anthropic_messages.grammar import MessagesChecker
+from llmcore.fronts.anthropic_messages.models import listed_model, model_list, token_count
+from llmcore.fronts.anthropic_messages.request import (
+    MessagesContext,
+    no_request,
+    read_request,
+    wanted,
+)
+from llmcore.fronts.encoding import EVENT_STREAM, named_event
+from llmcore.fronts.front import ClientRequest, Front, StreamEncoding
+from llmcore.protocols.anthropic_messages.names import PROTOCOL_ID
+
+_ENCODING: Final = StreamEncoding(
+    content_type=EVENT_STREAM,
+    encode=named_event,
+    heartbeat=named_event({"type": "ping"}),
+)
+
+
+def _encoding(_asked: ClientRequest) -> StreamEncoding:
+    return _ENCODING
+
+
+front: Final[Front[MessagesContext]] = Front(
+    id=PROTOCOL_ID,
+    id_prefix="msg",
+    wanted=wanted,
+    read=read_request,
+    no_request=no_request,
+    writer=MessagesWriter,
+    encoding=_encoding,
+    error=failure_response,
+    checker=MessagesChecker,
+    models=model_list,
+    model=listed_model,
+    token_count=token_count,
+)
+
+__all__ = ["MessagesContext", "front"]

@@ -1,0 +1,480 @@
+"""From events to a Messages stream, and to the message that it adds up to.
+
+    {"type": "message_start", "message": {"id": "msg_1", "content": [], "usage": {...}, ...}}
+    {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}
+    {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Hello"}}
+    {"type": "content_block_stop", "index": 0}
+    {"type": "message_delta", "delta": {"stop_reason": "end_turn", ...}, "usage": {...}}
+    {"type": "message_stop"}
+
+Source: https://platform.claude.com/docs/en/build-with-claude/streaming, read November 2026. One
+block is open at a time. State that the client cannot see is sealed in the `signature` of thinking,
+or in the `data` of a `redacted_thinking` block. An answer that fails ends with an error event; its
+open block stays open, because clients run the tools of blocks that ended.
+
+The writer is a private builder that lives as long as one answer; a delta costs one dict.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Final
+
+from llmcore.fronts.answer_record import AnswerRecord, shown_part
+from llmcore.fronts.anthropic_messages.blocks import (
+    BlockWriter,
+    OpenText,
+    OpenThinking,
+    OpenToolUse,
+)
+from llmcore.fronts.anthropic_messages.content import write_citations
+from llmcore.fronts.anthropic_messages.errors import envelope
+from llmcore.fronts.anthropic_messages.finish import (
+    container_fields,
+    is_explanation,
+    starting_usage,
+    stop_fields,
+    usage_fields,
+)
+from llmcore.fronts.anthropic_messages.hosted import (
+    hosted_call,
+    hosted_result,
+    read_hosted,
+    search_result,
+    server_call,
+)
+from llmcore.fronts.anthropic_messages.request import MessagesContext
+from llmcore.fronts.errors import from_llm_error
+from llmcore.fronts.finishing import finish_kind
+from llmcore.fronts.front import AnswerInfo, Event, Upstream
+from llmcore.fronts.hosted_calls import found_pages, search_queries
+from llmcore.fronts.segment_order import SegmentOrder
+from llmcore.protocols.anthropic_messages.names import CALL_IDS, METADATA_KEY, Block
+from llmcore.protocols.diagnostics import Notes
+from llmcore.protocols.native_json import object_or_empty, str_or_none
+from llmcore.protocols.tools import fit
+from llmcore.schema.changed import changed
+from llmcore.schema.content import ContentPart, TextPart, ToolCallPart
+from llmcore.schema.diagnostics import Diagnostic
+from llmcore.schema.errors import LLMError, StreamError
+from llmcore.schema.events import (
+    ErrorEvent,
+    File,
+    Finish,
+    FinishReason,
+    LLMEvent,
+    ProviderEvent,
+    ReasoningDelta,
+    ReasoningEnd,
+    Source,
+    StepFinish,
+    StreamStart,
+    TextDelta,
+    TextEnd,
+    TextStart,
+    ToolCall,
+    ToolInputDelta,
+    ToolInputStart,
+    ToolResult,
+)
+from llmcore.schema.json import JsonObject
+from llmcore.schema.messages import Origin
+from llmcore.schema.usage import Usage
+
+_KINDS: Final[Mapping[type, str]] = {
+    TextDelta: "text",
+    ReasoningDelta: "reasoning",
+    ToolInputDelta: "tool",
+}
+_DISPOSABLE: Final = frozenset({"id", "part", "index"})
+"""Metadata that only says where a part stood among the items that a provider keeps."""
+
+
+class MessagesWriter:
+    """Writes one answer, event by event."""
+
+    def __init__(self, info: AnswerInfo, context: MessagesContext, upstream: Upstream) -> None:
+        self._info = info
+        self._context = context
+        self._order = SegmentOrder()
+        self._notes = Notes()
+        self._told: list[Diagnostic] = list(context.diagnostics)
+        self._blocks = BlockWriter()
+        self._record = AnswerRecord(info.id, upstream.sealer, sealing=True)
+        self._hidden = False
+        """Whether something is not sealed yet that the client's echo would not bring back."""
+        self._block: OpenText | OpenThinking | OpenToolUse | None = None
+        self._text_start: TextStart | None = None
+        self._ids: dict[str, str] = {}
+        self._hosted: dict[str, Block] = {}
+        self._pages: dict[str, Mapping[str, Any]] = {}
+        self._shown_pages: set[str] = set()
+        self._query = ""
+        self._searched = 0
+        self._refused = False
+        self._start: StreamStart | None = None
+        self._usage: Usage | None = None
+        self._message: dict[str, Any] = {}
+        self.error: LLMError | None = None
+        self.ended = False
+        self.outcome = "in_progress"
+
+    # -- what the server reads
+
+    @property
+    def usage(self) -> Usage | None:
+        """Tokens, as far as the upstream has counted them."""
+        return self._usage
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """Everything lost, changed or invented, from the request to the last event."""
+        return (*self._told, *self._notes.entries)
+
+    def start(self) -> list[Event]:
+        """Return nothing: the first event says which model answers, and under which counts."""
+        return []
+
+    def feed(self, event: LLMEvent) -> list[Event]:
+        """Return the events that *event* amounts to. None come after a terminal one."""
+        kind = _KINDS.get(type(event))
+        if kind is not None:
+            made = self._delta_of_live(kind, event)
+            if made is not None:
+                return made
+        if self.ended:
+            return []
+        for one in self._order.add(event):
+            handler = self._HANDLERS.get(type(one))
+            if handler is not None:
+                handler(self, one)
+        return self._blocks.take()
+
+    def close(self, error: LLMError | None = None) -> list[Event]:
+        """Return the error event of an answer whose events stopped before their end."""
+        if self.ended:
+            return []
+        words = "the upstream's answer ended before it was complete"
+        self._failed(ErrorEvent(error or StreamError(words)))
+        return self._blocks.take()
+
+    def whole(self) -> JsonObject:
+        """Return the message, once the answer has ended without an error."""
+        return {**self._message, "content": self._blocks.content}
+
+    # -- deltas: the per-token path
+
+    def _delta_of_live(self, kind: str, event: Any) -> list[Event] | None:
+        """Return the event of a delta that only goes on; None for one that does more."""
+        if not event.text:
+            return []
+        block = self._block
+        if block is None or self._text_start is not None or self._order.live != (kind, event.id):
+            return None
+        if block.kind != kind or block.held:
+            return None
+        return [block.delta(event.text)]
+
+    # -- text
+
+    def _begin_text(self, event: TextStart) -> None:
+        self._text_start = event  # a block is shown once it says something
+
+    def _more_text(self, event: TextDelta) -> None:
+        if self._text_start is not None:
+            self._text_start = None
+            self._open(OpenText(self._blocks.index))
+        if isinstance(self._block, OpenText) and event.text:
+            self._blocks.write(self._block.delta(event.text))
+
+    def _end_text(self, event: TextEnd) -> None:
+        start, self._text_start = self._text_start, None
+        self._refused = self._refused or event.refusal
+        part = shown_part(event)
+        if start is not None or not isinstance(self._block, OpenText):
+            if event.provider_metadata and not is_explanation(event):
+                self._show(part, None)
+            return
+        path = f"content[{self._blocks.index}]"
+        citations = write_citations(event.citations, path, self._notes)
+        self._shown_pages |= {str(one.get("url")) for one in citations} if self._searched else set()
+        for one in event.citations:
+            if one.url is not None:
+                self._pages.setdefault(one.url, {"url": one.url, "title": one.title})
+        self._blocks.end_text(event.text, citations)
+        self._block = None
+        # a refusal comes back as text, and its citations as they are shown
+        cited = event.citations
+        echoed = TextPart(event.text, citations=cited)
+        kept = TextPart(event.text, citations=cited, provider_metadata=event.provider_metadata)
+        self._show(kept, echoed)
+
+    # -- thinking
+
+    def _more_reasoning(self, event: ReasoningDelta) -> None:
+        if not self._context.shows_thinking or not event.text:
+            return
+        if not isinstance(self._block, OpenThinking):
+            self._open(OpenThinking(self._blocks.index))
+        if isinstance(self._block, OpenThinking):
+            self._blocks.write(self._block.delta(event.text))
+
+    def _end_reasoning(self, event: ReasoningEnd) -> None:
+        empty = not (event.text or event.signature or event.encrypted)
+        if empty and not _says_more(event.provider_metadata):
+            return
+        self._record.show(shown_part(event))
+        state = self._seal()
+        shown = event.text if self._context.shows_thinking else ""
+        if isinstance(self._block, OpenThinking):
+            self._blocks.end_thinking(shown, state)
+            self._block = None
+        elif self._context.shows_thinking:
+            self._blocks.whole({"type": "redacted_thinking", "data": state})
+        else:
+            self._open(OpenThinking(self._blocks.index))
+            self._blocks.end_thinking("", state)
+            self._block = None
+
+    # -- calls of the client's tools
+
+    def _begin_call(self, event: ToolInputStart) -> None:
+        if event.provider_executed:
+            return
+        call_id = self._ids[event.id] = self._call_id(event.id)
+        freeform = event.kind == "custom"
+        self._open(OpenToolUse(self._blocks.index, call_id, event.name, freeform=freeform))
+
+    def _call_id(self, given: str) -> str:
+        """Return an id that the API allows, and that no other call of the conversation has."""
+        call_id = fit(given, CALL_IDS)
+        taken = {*self._context.call_ids, *self._ids.values()}
+        if call_id not in taken:
+            return call_id
+        return fit(f"{call_id}/{self._info.id}/{len(self._ids)}", CALL_IDS)
+
+    def _more_input(self, event: ToolInputDelta) -> None:
+        if isinstance(self._block, OpenToolUse) and event.text:
+            made = self._block.more(event.text)
+            if made is not None:
+                self._blocks.write(made)
+
+    def _call(self, event: ToolCall) -> None:
+        if event.provider_executed:
+            self._hosted_call(event)
+            return
+        if not isinstance(self._block, OpenToolUse):
+            return
+        block, self._block = self._block, None
+        read = ToolCallPart(block.id, event.name, self._blocks.end_tool_use(block, event))
+        part = shown_part(event)
+        if isinstance(part, ToolCallPart):
+            self._show(changed(part, id=block.id), read)
+
+    # -- tools that the provider runs
+
+    def _hosted_call(self, event: ToolCall) -> None:
+        block = hosted_call(event)
+        if block is None:
+            self._not_shown(f"a call of {event.name}", event)
+            return
+        self._hosted[event.id] = block
+        if block["name"] == "web_search":
+            self._query = self._query or next(iter(search_queries(event)), "")
+            self._searched += 1
+        self._blocks.server_call(block)
+        self._show(shown_part(event), read_hosted(block, {}))
+
+    def _result(self, event: ToolResult) -> None:
+        if not event.provider_executed:
+            return
+        call = self._hosted.get(event.tool_call_id)
+        block = hosted_result(event, call)
+        if block is None:
+            self._not_shown(f"what {event.name or 'a tool'} returned", event)
+            return
+        self._shown_pages |= {str(page["url"]) for page in found_pages(event)}
+        self._blocks.whole(block)
+        names = {} if call is None else {str(call["id"]): str(call["name"])}
+        self._show(shown_part(event), read_hosted(block, names))
+
+    def _not_shown(self, what: str, event: LLMEvent) -> None:
+        why = f"the API has no form for {what}; it stays in the conversation"
+        self._notes.changed("content-not-shown", f"content[{self._blocks.index}]", why)
+        self._show(shown_part(event), None)
+
+    # -- what stands alone
+
+    def _file(self, event: File) -> None:
+        self._not_shown(f"a file of the type {event.media_type}", event)
+
+    def _provider_event(self, event: ProviderEvent) -> None:
+        part = shown_part(event)
+        if part is None:  # a notification
+            return
+        native = object_or_empty(event.data)
+        if event.provider == METADATA_KEY and str_or_none(native.get("type")) is not None:
+            self._blocks.whole(native)
+            self._show(part, part)
+        else:
+            self._show(part, None)
+
+    def _source(self, event: Source) -> None:
+        if event.url is not None:
+            self._pages[event.url] = {"url": event.url, "title": event.title}
+
+    # -- sealed state
+
+    def _open(self, block: OpenText | OpenThinking | OpenToolUse) -> None:
+        self._block = block
+        self._blocks.write(block.start())
+
+    def _show(self, part: ContentPart | None, echoed: ContentPart | None) -> None:
+        """Add a part to the answer; the client's echo of it is read as *echoed*."""
+        if part is None:
+            return
+        self._record.show(part, echoed)
+        if echoed is None:
+            self._hidden = True
+        elif part != echoed:
+            same = changed(part, provider_metadata=echoed.provider_metadata) == echoed
+            self._hidden = self._hidden or not same or _says_more(part.provider_metadata)
+
+    def _seal(self) -> str:
+        self._hidden = False
+        return str(self._record.seal()["encrypted_content"])
+
+    def _carry_rest(self) -> None:
+        """Write a block that carries the state of the parts after the last thinking."""
+        if not self._hidden:
+            return
+        if self._context.takes_state or self._ids:
+            self._blocks.whole({"type": "redacted_thinking", "data": self._seal()})
+        else:
+            why = "thinking is off: no block carries what the upstream would need of this answer"
+            self._notes.dropped("opaque-data-dropped", "content", why)
+
+    # -- the frame
+
+    def _stream_start(self, event: StreamStart) -> None:
+        if self._start is not None:
+            return
+        self._start = event
+        self._record.origin = Origin(
+            provider=event.provider, model=event.model, protocol=event.protocol
+        )
+        self._told += event.diagnostics
+        self._message = {
+            "id": self._info.id,
+            "type": "message",
+            "role": "assistant",
+            "model": self._info.model or event.model,
+            "content": [],
+            "stop_reason": None,
+            "stop_sequence": None,
+            "usage": starting_usage(event.usage),
+        }
+        self._blocks.write({"type": "message_start", "message": dict(self._message)})
+
+    def _step_finish(self, event: StepFinish) -> None:
+        for one in self._order.end():
+            handler = self._HANDLERS.get(type(one))
+            if handler is not None:
+                handler(self, one)
+        self._usage = event.usage
+
+    def _finish(self, event: Finish) -> None:
+        self._told += event.diagnostics
+        self._usage = self._usage or event.usage
+        reason = event.finish_reason
+        if finish_kind(reason, called=bool(self._ids)) == "error":
+            words = f"the upstream ended the answer with an error ({reason.raw or 'no reason'})"
+            self._failed(ErrorEvent(StreamError(words)))
+            return
+        if self._start is None:
+            self._failed(ErrorEvent(StreamError("the upstream's answer has no beginning")))
+            return
+        self._usage = self._usage or self._start.usage
+        self._show_found(event)
+        self._carry_rest()
+        self._end(reason, event)
+
+    def _show_found(self, event: Finish) -> None:
+        """Show the pages that the answer rests on as found by a search, where none showed them."""
+        left = [page for url, page in self._pages.items() if url not in self._shown_pages]
+        if not left:
+            return
+        if not (self._context.searches or self._searched):
+            uncited = [page for page in left if page["url"] not in self._cited()]
+            for page in uncited:
+                why = f"no text cites the source {page['url']}, and no search was asked for"
+                self._notes.dropped("source-dropped", "content", why)
+            return
+        query = self._query or _grounding_query(event)
+        call = server_call(f"{self._info.id}_sources", "web_search", {"query": query})
+        self._blocks.server_call(call)
+        self._blocks.whole(search_result(call["id"], left))
+        self._searched = self._searched or 1
+
+    def _cited(self) -> set[str]:
+        texts = (block for block in self._blocks.content if block["type"] == "text")
+        return {str(one.get("url")) for block in texts for one in block.get("citations") or ()}
+
+    def _end(self, reason: FinishReason, event: Finish) -> None:
+        own = event.provider_metadata.get(METADATA_KEY, {})
+        stop = stop_fields(reason, own, called=bool(self._ids), refused=self._refused)
+        if reason.reason == "other" and stop["stop_reason"] == "end_turn":
+            why = f"the upstream's reason to stop ({reason.raw}) has no word here"
+            self._notes.noted("finish-reason", "stop_reason", why)
+        usage = usage_fields(self._usage, self._start, searches=self._searched)
+        extras, outer = container_fields(own)
+        self._message |= {**stop, **extras, **outer, "usage": {**self._message["usage"], **usage}}
+        delta = {**stop, **extras}
+        self._blocks.write({"type": "message_delta", "delta": delta, **outer, "usage": usage})
+        self._blocks.write({"type": "message_stop"})
+        cut = stop["stop_reason"] in ("max_tokens", "model_context_window_exceeded", "refusal")
+        self.outcome = "incomplete" if cut else "completed"
+        self.ended = True
+
+    def _failed(self, event: ErrorEvent) -> None:
+        self.error = event.error
+        partial = event.error.partial.usage if event.error.partial else None
+        if partial is not None and not partial.estimated:
+            self._usage = partial
+        self._blocks.write(dict(envelope(from_llm_error(event.error))))
+        self.outcome = "failed"
+        self.ended = True
+
+    _HANDLERS: ClassVar[Mapping[type, Callable[[Any, Any], None]]] = {
+        StreamStart: _stream_start,
+        TextStart: _begin_text,
+        TextDelta: _more_text,
+        TextEnd: _end_text,
+        ReasoningDelta: _more_reasoning,
+        ReasoningEnd: _end_reasoning,
+        ToolInputStart: _begin_call,
+        ToolInputDelta: _more_input,
+        ToolCall: _call,
+        ToolResult: _result,
+        File: _file,
+        ProviderEvent: _provider_event,
+        Source: _source,
+        StepFinish: _step_finish,
+        Finish: _finish,
+        ErrorEvent: _failed,
+    }
+
+
+def _says_more(metadata: Mapping[str, Mapping[str, Any]]) -> bool:
+    """Return whether metadata holds more than a place among items that a provider keeps."""
+    return any(
+        data.keys() - _DISPOSABLE - ({"phase"} if data.get("phase") == "final_answer" else set())
+        for data in metadata.values()
+    )
+
+
+def _grounding_query(event: Finish) -> str:
+    """Return what Gemini searched for; empty for other providers."""
+    for data in event.provider_metadata.values():
+        queries = object_or_empty(data.get("groundingMetadata")).get("webSearchQueries")
+        if isinstance(queries, list) and queries:
+            return str(queries[0])
+    return ""

@@ -1,0 +1,169 @@
+"""The blocks of a message: the open one, and those that are complete.
+
+    {"type": "tool_use", "id": "toolu_1", "name": "read", "input": {"path": "a.py"}}
+
+A tool's input is passed on as the model writes it, once it begins as an object. Other forms (a JSON
+text that holds the object, nothing at all, a freeform tool's text) are written when they are whole,
+because clients parse the pieces as one object.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from llmcore.fronts.front import Event
+from llmcore.protocols.anthropic_messages.names import Block
+from llmcore.protocols.native_json import text_or_json
+from llmcore.protocols.tools import freeform_arguments
+from llmcore.schema import json
+from llmcore.schema.events import ToolCall
+
+
+def _delta(index: int, **delta: Any) -> Event:
+    return {"type": "content_block_delta", "index": index, "delta": delta}
+
+
+class OpenText:
+    """A block of text that goes on."""
+
+    kind: Final = "text"
+    held: Final = False
+
+    def __init__(self, index: int) -> None:
+        self._index = index
+
+    def start(self) -> Event:
+        """Return the event that opens the block."""
+        return _started(self._index, {"type": "text", "text": ""})
+
+    def delta(self, text: str) -> Event:
+        """Return the event of more text: the per-token path."""
+        delta = {"type": "text_delta", "text": text}
+        return {"type": "content_block_delta", "index": self._index, "delta": delta}
+
+
+class OpenThinking:
+    """A block of thinking that goes on."""
+
+    kind: Final = "reasoning"
+    held: Final = False
+
+    def __init__(self, index: int) -> None:
+        self._index = index
+
+    def start(self) -> Event:
+        """Return the event that opens the block."""
+        return _started(self._index, {"type": "thinking", "thinking": "", "signature": ""})
+
+    def delta(self, text: str) -> Event:
+        """Return the event of more thinking: the per-token path."""
+        delta = {"type": "thinking_delta", "thinking": text}
+        return {"type": "content_block_delta", "index": self._index, "delta": delta}
+
+
+class OpenToolUse:
+    """A call whose input goes on."""
+
+    kind: Final = "tool"
+
+    def __init__(self, index: int, id_: str, name: str, *, freeform: bool) -> None:
+        self._index = index
+        self.id = id_
+        self.name = name
+        self._freeform = freeform
+        self._spaces = ""
+        self.held = True
+        """Whether the input waits: for its first character, or for its end."""
+        self._waits = freeform
+
+    def start(self) -> Event:
+        """Return the event that opens the block."""
+        block = {"type": "tool_use", "id": self.id, "name": self.name, "input": {}}
+        return _started(self._index, block)
+
+    def delta(self, text: str) -> Event:
+        """Return the event of more input: the per-token path."""
+        delta = {"type": "input_json_delta", "partial_json": text}
+        return {"type": "content_block_delta", "index": self._index, "delta": delta}
+
+    def more(self, text: str) -> Event | None:
+        """Return the event of more input; None while it waits."""
+        if not self.held:
+            return self.delta(text)
+        if self._waits:
+            return None
+        self._spaces += text
+        head = self._spaces.lstrip()
+        if not head:
+            return None
+        if head[0] != "{":
+            self._waits = True
+            return None
+        self.held = False
+        return self.delta(self._spaces)
+
+
+def _started(index: int, block: Block) -> Event:
+    return {"type": "content_block_start", "index": index, "content_block": block}
+
+
+class BlockWriter:
+    """Collects the events of one message, and its blocks as they end."""
+
+    def __init__(self) -> None:
+        self.content: list[Block] = []
+        """Blocks that are complete."""
+        self._events: list[Event] = []
+
+    @property
+    def index(self) -> int:
+        """The number of the open block, or else of the next."""
+        return len(self.content)
+
+    def write(self, event: Event) -> None:
+        """Add an event."""
+        self._events.append(event)
+
+    def take(self) -> list[Event]:
+        """Return the events since the last time."""
+        events, self._events = self._events, []
+        return events
+
+    def _stop(self, block: Block) -> None:
+        self.write({"type": "content_block_stop", "index": self.index})
+        self.content.append(block)
+
+    def end_text(self, text: str, citations: Sequence[Block]) -> None:
+        """End the open text."""
+        for citation in citations:
+            self.write(_delta(self.index, type="citations_delta", citation=citation))
+        cited = {"citations": list(citations)} if citations else {}
+        self._stop({"type": "text", "text": text, **cited})
+
+    def end_thinking(self, text: str, signature: str) -> None:
+        """End the open thinking with its signature."""
+        self.write(_delta(self.index, type="signature_delta", signature=signature))
+        self._stop({"type": "thinking", "thinking": text, "signature": signature})
+
+    def end_tool_use(self, block: OpenToolUse, call: ToolCall) -> Mapping[str, Any]:
+        """End the open call; return its input, which is an object whatever the model wrote."""
+        arguments = call.arguments
+        if call.kind == "custom" or not isinstance(arguments, Mapping):
+            arguments = freeform_arguments(text_or_json(arguments))
+        if block.held and arguments:
+            self.write(block.delta(json.dumps(arguments).decode()))
+        shown = {"id": block.id, "name": block.name, "input": dict(arguments)}
+        self._stop({"type": "tool_use", **shown})
+        return arguments
+
+    def server_call(self, block: Block) -> None:
+        """Write a call of a tool that the provider ran."""
+        self.write(_started(self.index, {**block, "input": {}}))
+        if block["input"]:
+            text = json.dumps(block["input"]).decode()
+            self.write(_delta(self.index, type="input_json_delta", partial_json=text))
+        self._stop(block)
+
+    def whole(self, block: Block) -> None:
+        """Write a block that comes complete."""
+        self.write(_started(self.index, dict(block)))
+        self._stop(dict(block))

@@ -1,0 +1,241 @@
+"""Content of messages: blocks read as parts, and citations written.
+
+    {"type": "text", "text": "Hello", "cache_control": {"type": "ephemeral"}}
+    {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBOR..."}}
+    {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "..."}}
+
+Source: https://platform.claude.com/docs/en/api/messages/create (`ContentBlockParam`), read November
+2026. Blocks without a form among the parts go to a Messages upstream as they came; for others, text
+says what they hold.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, cast
+
+from attrs import frozen
+
+from llmcore.fronts.errors import invalid
+from llmcore.fronts.reading import Fields, decoded, read, read_objects, remote, required
+from llmcore.protocols.anthropic_messages.content import read_citation
+from llmcore.protocols.anthropic_messages.names import METADATA_KEY, Block
+from llmcore.protocols.diagnostics import Notes
+from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
+from llmcore.schema.content import (
+    CacheTtl,
+    Citation,
+    ContentPart,
+    DocumentPart,
+    ImagePart,
+    ProviderPart,
+    TextPart,
+    ToolOutputPart,
+    cached,
+)
+from llmcore.schema.json import JsonValue
+
+# -- reading
+
+
+@frozen(kw_only=True)
+class ContentReader:
+    """Reads the blocks of one request."""
+
+    native: bool
+    """Whether the upstream speaks the Messages API too."""
+    notes: Notes
+
+    def read_content(self, holder: Fields, path: str) -> tuple[ContentPart, ...]:
+        """Return the parts of a user's or the system's `content`: a text, or a list of blocks."""
+        return tuple(
+            part
+            for block, place in content_blocks(holder, path)
+            for part in self.read_block(block, place)
+        )
+
+    def read_block(self, block: Block, path: str) -> tuple[ContentPart, ...]:
+        """Return the parts of one block, the last of them with its cache mark."""
+        parts = self._read_parts(block, path)
+        ttl = cache_ttl_of(block)
+        if ttl is None or not parts or isinstance(parts[-1], ProviderPart):
+            return parts  # a native block keeps its own mark
+        return (*parts[:-1], cached(parts[-1], ttl=ttl))
+
+    def read_output(self, holder: Fields, path: str) -> JsonValue | tuple[ToolOutputPart, ...]:
+        """Return the `content` of a tool's result: a text as it is, or parts."""
+        content = holder.get("content")
+        if content is None or isinstance(content, str):
+            return content or ""
+        return cast("tuple[ToolOutputPart, ...]", self.read_content(holder, path))
+
+    def _read_parts(self, block: Block, path: str) -> tuple[ContentPart, ...]:
+        match block.get("type"):
+            case "text":
+                return (text_block(block, path),)
+            case "image":
+                return (self._image(block, path),)
+            case "document":
+                return self._document(block, path)
+            case "search_result" if not self.native:
+                return (_search_result(block),)
+            case "tool_reference" if not self.native:
+                name = str_or_none(block.get("tool_name")) or ""
+                return (TextPart(f"The tool {name} is available now."),)
+            case str(kind):
+                return self._opaque(block, kind, path)
+            case _:
+                raise invalid(f"{path}.type: Field required", f"{path}.type", "missing_field")
+
+    def _image(self, block: Block, path: str) -> ImagePart:
+        source = required(block, "source", dict, f"{path}.")
+        return ImagePart(**_media(source, f"{path}.source"))
+
+    def _document(self, block: Block, path: str) -> tuple[ContentPart, ...]:
+        source = required(block, "source", dict, f"{path}.")
+        where = f"{path}.source"
+        about: dict[str, Any] = {
+            "title": read(block, "title", str, f"{path}."),
+            "context": read(block, "context", str, f"{path}."),
+            "citations": object_or_empty(block.get("citations")).get("enabled") is True,
+        }
+        match source.get("type"):
+            case "text":
+                text = required(source, "data", str, f"{where}.")
+                return (_text_document(text, about),)
+            case "content" if self.native:
+                return (ProviderPart(METADATA_KEY, block),)
+            case "content":
+                inner = self.read_content(source, where)
+                text = "\n\n".join(part.text for part in inner if isinstance(part, TextPart))
+                rest = [part for part in inner if not isinstance(part, TextPart)]
+                return (_text_document(text, about), *rest)
+            case _:
+                return (DocumentPart(**_media(source, where), **about),)
+
+    def _opaque(self, block: Block, kind: str, path: str) -> tuple[ContentPart, ...]:
+        if self.native:
+            return (ProviderPart(METADATA_KEY, block),)
+        self.notes.left_out(path, f"a {kind} block", "the upstream's API has no such content")
+        return ()
+
+
+def content_blocks(holder: Fields, path: str) -> list[tuple[Block, str]]:
+    """Return the blocks of `content` with their places; a text is one block of text."""
+    content = holder.get("content")
+    if isinstance(content, str):
+        return [({"type": "text", "text": content}, f"{path}.content")]
+    blocks = read_objects(holder, "content", f"{path}.")
+    return [(block, f"{path}.content[{index}]") for index, block in enumerate(blocks)]
+
+
+def cache_ttl_of(native: Fields) -> CacheTtl | None:
+    """Return how long the prefix that ends here is to be cached; None without `cache_control`."""
+    mark = native.get("cache_control")
+    if not mark:
+        return None
+    return "1h" if object_or_empty(mark).get("ttl") == "1h" else "5m"
+
+
+def text_block(block: Block, path: str) -> TextPart:
+    """Return a block of text with its citations, whose native form stays with them."""
+    text = required(block, "text", str, f"{path}.")
+    return TextPart(text, citations=tuple(map(read_citation, objects(block.get("citations")))))
+
+
+def _media(source: Fields, path: str) -> dict[str, Any]:
+    """Return the fields of a part whose data a source holds, or names."""
+    match source.get("type"):
+        case "base64":
+            data = required(source, "data", str, f"{path}.")
+            return {
+                "data": decoded(data, f"{path}.data"),
+                "media_type": read(source, "media_type", str, f"{path}."),
+            }
+        case "url":
+            return {"url": remote(required(source, "url", str, f"{path}."), f"{path}.url")}
+        case "file":
+            return {"file_id": required(source, "file_id", str, f"{path}.")}
+        case kind:
+            raise invalid(f"{path} has the unknown type {kind!r}.", f"{path}.type")
+
+
+def _text_document(text: str, about: Mapping[str, Any]) -> DocumentPart:
+    return DocumentPart(data=text.encode("utf-8", "replace"), media_type="text/plain", **about)
+
+
+def _search_result(block: Block) -> DocumentPart:
+    """Return what a search of the client's own found, as a document."""
+    text = "\n\n".join(str(one.get("text") or "") for one in objects(block.get("content")))
+    about = {
+        "title": str_or_none(block.get("title")),
+        "context": str_or_none(block.get("source")),
+        "citations": object_or_empty(block.get("citations")).get("enabled") is True,
+    }
+    return _text_document(text, about)
+
+
+# -- citations, written
+
+_QUOTED: Final = 150
+"""Characters of the cited text that a citation of a web page shows at most."""
+
+_NATIVE: Final = {
+    "char_location": ("cited_text", "document_index", "start_char_index", "end_char_index"),
+    "page_location": ("cited_text", "document_index", "start_page_number", "end_page_number"),
+    "content_block_location": (
+        "cited_text",
+        "document_index",
+        "start_block_index",
+        "end_block_index",
+    ),
+    "search_result_location": (
+        "cited_text",
+        "source",
+        "search_result_index",
+        "start_block_index",
+        "end_block_index",
+    ),
+    "web_search_result_location": ("cited_text", "url", "encrypted_index"),
+}
+"""Citations by type, and the fields that each must have."""
+
+
+def write_citations(citations: Sequence[Citation], path: str, notes: Notes) -> list[dict[str, Any]]:
+    """Return the citations of a text in native form; those that have none are reported.
+
+    A citation that names a page becomes one of a web search, any other one of a search result.
+    """
+    written = list(_written(citations, path, notes))
+    placed = any(one.start_index is not None for one in citations)
+    if placed and written:
+        why = "citations here are of the whole block; where they stand in the text is lost"
+        notes.changed("citation-place-dropped", path, why)
+    return written
+
+
+def _written(citations: Iterable[Citation], path: str, notes: Notes) -> Iterable[dict[str, Any]]:
+    for citation in citations:
+        native = dict(citation.provider_metadata.get(METADATA_KEY, {}))
+        needed = _NATIVE.get(str(native.get("type")))
+        if needed is not None and all(native.get(name) is not None for name in needed):
+            yield native
+        elif citation.url is not None:
+            yield {
+                "type": "web_search_result_location",
+                "url": citation.url,
+                "title": citation.title,
+                "encrypted_index": "",
+                "cited_text": (citation.cited_text or "")[:_QUOTED],
+            }
+        elif (source := citation.document_id or citation.title) is not None:
+            yield {
+                "type": "search_result_location",
+                "source": source,
+                "title": citation.title,
+                "cited_text": citation.cited_text or "",
+                "search_result_index": 0,
+                "start_block_index": 0,
+                "end_block_index": 0,
+            }
+        else:
+            why = "a citation that names neither a page nor a document has no form here"
+            notes.dropped("citation-dropped", path, why)

@@ -1,0 +1,69 @@
+"""Errors in Anthropic's form: the body of a refused request, and the event that ends a stream.
+
+    {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"},
+     "request_id": "req_1"}
+
+Source: https://platform.claude.com/docs/en/api/errors, read November 2026. Clients match words of
+the message, so an upstream's own stay in it.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from llmcore.fronts.errors import CONTEXT_LENGTH, NO_QUOTA, FrontError, retry_headers
+from llmcore.fronts.front import FailureResponse
+from llmcore.schema.json import JsonObject
+
+_OVERLOADED: Final = "server_is_overloaded"
+_BY_CODE: Final[Mapping[str | None, int]] = {NO_QUOTA: 402, _OVERLOADED: 529}
+"""Statuses that only this API has, by the code of the error."""
+_TYPES: Final[Mapping[int, str]] = {
+    401: "authentication_error",
+    402: "billing_error",
+    403: "permission_error",
+    404: "not_found_error",
+    409: "conflict_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    504: "timeout_error",
+    529: "overloaded_error",
+}
+_SERVER: Final = 500
+
+_KNOWN_WORDS: Final = re.compile(
+    r"prompt is too long|input length and `max_tokens` exceed context limit", re.IGNORECASE
+)
+"""How Anthropic itself says that a prompt is too long: Claude Code then shortens it."""
+
+
+def envelope(error: FrontError) -> JsonObject:
+    """Return the body of an error response, which is also the event inside a stream."""
+    status = _status(error)
+    other = "api_error" if status >= _SERVER else "invalid_request_error"
+    return {
+        "type": "error",
+        "error": {"type": _TYPES.get(status, other), "message": _message(error)},
+        "request_id": error.upstream_request_id,
+    }
+
+
+def failure_response(error: FrontError) -> FailureResponse:
+    """Return the response to a request that has no answer."""
+    return FailureResponse(
+        status=_status(error), body=envelope(error), headers=retry_headers(error)
+    )
+
+
+def _status(error: FrontError) -> int:
+    return _BY_CODE.get(error.code, error.status)
+
+
+def _message(error: FrontError) -> str:
+    """Return the message; of a prompt that is too long, in the words that clients look for."""
+    if error.code != CONTEXT_LENGTH or _KNOWN_WORDS.search(error.message):
+        return error.message
+    if error.actual_tokens is None or error.limit_tokens is None:
+        return f"prompt is too long: {error.message}"
+    numbers = f"{error.actual_tokens} tokens > {error.limit_tokens} maximum"
+    return f"prompt is too long: {numbers} ({error.message})"

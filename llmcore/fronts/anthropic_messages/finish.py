@@ -1,0 +1,117 @@
+"""How a message ends: stop reason and token counts.
+
+    {"stop_reason": "tool_use", "stop_sequence": null}
+    {"input_tokens": 200, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 1000,
+     "output_tokens": 90}
+
+`input_tokens` counts what was neither read from the cache nor written to it. Sources, read November
+2026: https://platform.claude.com/docs/en/build-with-claude/handling-stop-reasons,
+https://platform.claude.com/docs/en/build-with-claude/prompt-caching#tracking-cache-performance.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from llmcore.fronts.finishing import finish_kind, token_counts
+from llmcore.protocols.anthropic_messages.names import (
+    CACHE_READ_TOKENS,
+    CACHE_WRITE_TOKENS,
+    FINISH_REASONS,
+    INPUT_TOKENS,
+    METADATA_KEY,
+    OUTPUT_TOKENS,
+    PROTOCOL_ID,
+)
+from llmcore.protocols.native_json import object_or_empty, str_or_none
+from llmcore.schema.events import FinishReason, FinishReasonKind, StreamStart, TextEnd
+from llmcore.schema.usage import Usage
+
+# -- stop reasons
+
+_STOP_REASONS: Final[Mapping[FinishReasonKind, str]] = {
+    "stop": "end_turn",
+    "length": "max_tokens",
+    "tool_calls": "tool_use",
+    "content_filter": "refusal",
+    "other": "end_turn",
+}
+_NO_DETAILS: Final = {"type": "refusal", "category": None, "explanation": None}
+
+
+def stop_fields(
+    reason: FinishReason, own: Mapping[str, Any], *, called: bool, refused: bool
+) -> dict[str, Any]:
+    """Return why the message ended. *own* is what Anthropic itself said of its answer.
+
+    The upstream's own word stands where it is one of the API's, and the client will do by it what
+    the answer demands.
+    """
+    kind = finish_kind(reason, called=called)
+    if refused and kind == "stop":
+        kind = "content_filter"
+    word = _STOP_REASONS.get(kind, "end_turn")
+    if reason.raw is not None and FINISH_REASONS.get(reason.raw) == kind == reason.reason:
+        word = reason.raw
+    sequence = str_or_none(own.get("stop_sequence"))
+    fields: dict[str, Any] = {
+        "stop_reason": word,
+        "stop_sequence": sequence if word == "stop_sequence" else None,
+    }
+    if word == "refusal":
+        fields["stop_details"] = object_or_empty(own.get("stop_details")) or dict(_NO_DETAILS)
+    return fields
+
+
+def is_explanation(event: TextEnd) -> bool:
+    """Return whether a text is Anthropic's explanation of a refusal, shown as `stop_details`."""
+    return "stop_details" in event.provider_metadata.get(METADATA_KEY, {})
+
+
+def container_fields(own: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return further facts of the message: those inside of the last delta, and beside it."""
+    inside = {name: own[name] for name in ("container",) if own.get(name) is not None}
+    beside = {name: own[name] for name in ("context_management",) if own.get(name) is not None}
+    return inside, beside
+
+
+# -- token counts
+
+
+def starting_usage(usage: Usage | None) -> dict[str, Any]:
+    """Return the counts at the beginning of a message, 0 where there are none yet."""
+    counts = token_counts(usage)
+    return {
+        INPUT_TOKENS: counts.uncached_input if counts else 0,
+        CACHE_WRITE_TOKENS: counts.cache_write if counts else 0,
+        CACHE_READ_TOKENS: counts.cache_read if counts else 0,
+        OUTPUT_TOKENS: 0,
+    }
+
+
+def usage_fields(
+    usage: Usage | None, start: StreamStart | None, *, searches: int
+) -> dict[str, Any]:
+    """Return the counts of the whole message; of Anthropic's answers, with all it counts."""
+    counts = token_counts(usage)
+    if usage is None or counts is None:
+        return {OUTPUT_TOKENS: 0}
+    fields: dict[str, Any] = {
+        INPUT_TOKENS: counts.uncached_input,
+        CACHE_WRITE_TOKENS: counts.cache_write,
+        CACHE_READ_TOKENS: counts.cache_read,
+        OUTPUT_TOKENS: counts.output,
+    }
+    if usage.cache_write_1h_tokens is not None:
+        short = counts.cache_write - counts.cache_write_1h
+        fields["cache_creation"] = {
+            "ephemeral_5m_input_tokens": short,
+            "ephemeral_1h_input_tokens": counts.cache_write_1h,
+        }
+    if usage.reasoning_tokens is not None:
+        fields["output_tokens_details"] = {"thinking_tokens": counts.reasoning}
+    if start is not None and start.protocol == PROTOCOL_ID:
+        raw = object_or_empty(usage.raw)
+        fields |= {k: v for k, v in raw.items() if k not in fields and v is not None}
+    elif searches:
+        fields["server_tool_use"] = {"web_search_requests": searches, "web_fetch_requests": 0}
+    return fields

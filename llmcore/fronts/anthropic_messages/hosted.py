@@ -1,0 +1,178 @@
+"""Tools that a provider ran: the blocks that show their calls and results, both ways.
+
+    {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "..."}}
+    {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": [
+        {"type": "web_search_result", "url": "...", "title": "...", "encrypted_content": "...",
+         "page_age": null}]}
+
+Anthropic's own blocks are shown as they came. Searches and code that another provider ran have the
+same form, with empty `encrypted_content`: Anthropic refuses such blocks, so they never go there.
+Source: https://platform.claude.com/docs/en/agents-and-tools/tool-use/web-search-tool, read November
+2026.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from llmcore.fronts.hosted_calls import (
+    executed_code,
+    found_pages,
+    hosted_call_kind,
+    result_as_text,
+    search_queries,
+)
+from llmcore.protocols.anthropic_messages.names import (
+    METADATA_KEY,
+    RESULT_SUFFIX,
+    TOOL_CALL_TYPES,
+    Block,
+)
+from llmcore.protocols.native_json import object_or_empty, objects, str_or_none, text_or_json
+from llmcore.protocols.tools import CallIdRule, fit
+from llmcore.schema.content import TextPart, ToolCallPart, ToolResultPart
+from llmcore.schema.events import ToolCall, ToolResult
+
+SEARCH_RESULT: Final = "web_search_tool_result"
+_CODE_RESULT: Final = "code_execution_tool_result"
+_ID_RULE: Final = CallIdRule(r"[a-zA-Z0-9_]+", 40)
+
+# -- written
+
+
+def is_hosted_call(block: Block) -> bool:
+    """Return whether *block* is a call of a tool that the provider runs."""
+    return block.get("type") in TOOL_CALL_TYPES[1:]
+
+
+def is_hosted_result(block: Block) -> bool:
+    """Return whether *block* is what such a tool returned."""
+    return str(block.get("type")).endswith(RESULT_SUFFIX)
+
+
+def hosted_call(call: ToolCall) -> Block | None:
+    """Return the block of a call; None for a tool that the API has no form for."""
+    native = call.provider_metadata.get(METADATA_KEY, {})
+    if isinstance(native.get("type"), str):
+        arguments = object_or_empty(call.arguments)
+        shown = {"id": call.id, "name": call.name, "input": arguments}
+        return {"type": native["type"], **shown, **native}
+    match hosted_call_kind(call.name):
+        case "web_search":
+            queries = search_queries(call)
+            return server_call(call.id, "web_search", {"query": " ".join(queries[:1])})
+        case "code_execution":
+            return server_call(call.id, "code_execution", {"code": executed_code(call)})
+        case _:
+            return None
+
+
+def server_call(call_id: str, name: str, arguments: Mapping[str, Any]) -> Block:
+    """Return the block of a call of a tool that another provider ran."""
+    id_ = server_call_id(call_id)
+    return {"type": "server_tool_use", "id": id_, "name": name, "input": dict(arguments)}
+
+
+def server_call_id(call_id: str) -> str:
+    """Return the id of such a call: it must begin with `srvtoolu_`."""
+    known = call_id.startswith("srvtoolu_")
+    return call_id if known else f"srvtoolu_{fit(call_id, _ID_RULE)}"
+
+
+def hosted_result(result: ToolResult, call: Block | None) -> Block | None:
+    """Return the block of what a tool returned to *call*; None without a form for it."""
+    native = result.provider_metadata.get(METADATA_KEY, {})
+    if isinstance(native.get("type"), str):
+        shown = {"tool_use_id": result.tool_call_id, "content": result.content}
+        return {"type": native["type"], **shown, **native}
+    if call is None:
+        return None
+    if call["name"] == "web_search":
+        return search_result(call["id"], found_pages(result), failed=result.is_error)
+    if call["name"] == "code_execution":
+        return _code_result(call["id"], result)
+    return None
+
+
+def search_result(
+    call_id: str, pages: Iterable[Mapping[str, Any]], *, failed: bool = False
+) -> Block:
+    """Return the block of what a search found: pages, each with its `url`."""
+    if failed:
+        fault = {"type": f"{SEARCH_RESULT}_error", "error_code": "unavailable"}
+        return {"type": SEARCH_RESULT, "tool_use_id": call_id, "content": fault}
+    content = [
+        {
+            "type": "web_search_result",
+            "url": page["url"],
+            "title": str_or_none(page.get("title")) or page["url"],
+            "encrypted_content": "",
+            "page_age": None,
+        }
+        for page in pages
+    ]
+    return {"type": SEARCH_RESULT, "tool_use_id": call_id, "content": content}
+
+
+def _code_result(call_id: str, result: ToolResult) -> Block:
+    text = result_as_text(result)
+    content = {
+        "type": "code_execution_result",
+        "stdout": "" if result.is_error else text,
+        "stderr": text if result.is_error else "",
+        "return_code": int(result.is_error),
+        "content": [],
+    }
+    return {"type": _CODE_RESULT, "tool_use_id": call_id, "content": content}
+
+
+# -- read
+
+
+def read_hosted(block: Block, names: Mapping[str, str]) -> ToolCallPart | ToolResultPart:
+    """Return a call or a result, with its native form; *names* are the tools of earlier calls."""
+    if is_hosted_call(block):
+        rest = {
+            k: v for k, v in block.items() if k not in ("id", "name", "input") and v is not None
+        }
+        return ToolCallPart(
+            str(block.get("id") or ""),
+            str(block.get("name") or ""),
+            object_or_empty(block.get("input")),
+            provider_executed=True,
+            provider_metadata={METADATA_KEY: rest},
+        )
+    content = block.get("content")
+    call_id = str(block.get("tool_use_id") or "")
+    rest = {k: v for k, v in block.items() if k not in ("tool_use_id", "content")}
+    failed = str(object_or_empty(content).get("type", "")).endswith("_error")
+    return ToolResultPart(
+        call_id,
+        content,
+        name=names.get(call_id),
+        is_error=block.get("is_error") is True or failed,
+        provider_executed=True,
+        provider_metadata={METADATA_KEY: rest},
+    )
+
+
+def hosted_as_text(part: ToolResultPart) -> TextPart | None:
+    """Return what a hosted tool returned as text, for an upstream that did not run it.
+
+    None for what no text can say.
+    """
+    content = part.content
+    pages = found_pages(part)
+    if pages:
+        lines = [f"- {page.get('title') or page['url']}: {page['url']}" for page in pages]
+        return TextPart("\n".join(["Found on the web:", *lines]))
+    native = object_or_empty(content)
+    printed = [str_or_none(native.get(name)) for name in ("stdout", "stderr")]
+    said = [text for text in printed if text] or [
+        str(one["text"]) for one in objects(content) if str_or_none(one.get("text"))
+    ]
+    fetched = object_or_empty(object_or_empty(native.get("content")).get("source"))
+    if not said and fetched.get("type") == "text":
+        said = [text_or_json(fetched.get("data"))]
+    if not said:
+        return None
+    return TextPart("\n".join([f"{part.name or 'A tool'} returned:", *said]))

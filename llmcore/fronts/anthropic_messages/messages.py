@@ -1,0 +1,255 @@
+"""The conversation: native messages read as messages, and sealed state put back in its place.
+
+    {"role": "assistant", "content": [
+        {"type": "thinking", "thinking": "Two files.", "signature": "ob1...."},
+        {"type": "tool_use", "id": "toolu_1", "name": "read", "input": {"path": "a.py"}}]}
+    {"role": "user", "content": [
+        {"type": "tool_result", "tool_use_id": "toolu_1", "content": "import os"}]}
+
+Sources, read November 2026: https://platform.claude.com/docs/en/api/messages/create (`messages`),
+https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages.
+
+The reader is lenient: results after text, empty texts and repeated ids are repaired for the
+upstreams that refuse them by `llmcore.protocols.history`. Thinking that no seal of ours covers goes
+to a Messages upstream as it came; another one gets its text, without the signature.
+"""
+
+from collections.abc import Iterable
+from typing import Any, Final, TypeVar, cast
+
+from llmcore.fronts.anthropic_messages.content import (
+    ContentReader,
+    cache_ttl_of,
+    content_blocks,
+    text_block,
+)
+from llmcore.fronts.anthropic_messages.hosted import (
+    hosted_as_text,
+    is_hosted_call,
+    is_hosted_result,
+    read_hosted,
+)
+from llmcore.fronts.errors import invalid
+from llmcore.fronts.front import Upstream
+from llmcore.fronts.opaque_state import AnswerReader, Echo, EchoedHostedItem
+from llmcore.fronts.reading import Fields, read, required
+from llmcore.fronts.sealer import PREFIX
+from llmcore.protocols.anthropic_messages.names import METADATA_KEY, PROTOCOL_ID, Block
+from llmcore.protocols.diagnostics import Notes
+from llmcore.protocols.native_json import object_or_empty, str_or_none
+from llmcore.schema.content import (
+    ContentPart,
+    ReasoningPart,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+    cached,
+)
+from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.messages import Message, Origin
+
+_Part = TypeVar("_Part", TextPart, ToolCallPart, ToolResultPart)
+
+_SYSTEM_EXTRAS: Final = ("clear_at", "output_config")
+"""Fields of system messages that only Anthropic reads."""
+
+
+class TurnReader:
+    """Reads the messages of one request."""
+
+    def __init__(self, upstream: Upstream, notes: Notes) -> None:
+        self._native = upstream.protocol_id == PROTOCOL_ID
+        self._notes = notes
+        self._run = AnswerReader(upstream.sealer, notes)
+        self._content = ContentReader(native=self._native, notes=notes)
+        self._messages: list[Message] = []
+        self._names: dict[str, str] = {}
+
+    @property
+    def call_ids(self) -> frozenset[str]:
+        """The ids of all calls that were read."""
+        return frozenset(self._names)
+
+    def read(self, natives: Iterable[Fields]) -> tuple[Message, ...]:
+        """Return the messages. FrontError, with the place, for what cannot be understood."""
+        for index, native in enumerate(natives):
+            path = f"messages[{index}]"
+            try:
+                self._read(native, path)
+            except InvalidRequestError as error:
+                raise invalid(f"{path}: {error.message}", path) from error
+        return tuple(self._messages)
+
+    def read_system(self, native: Fields) -> tuple[TextPart, ...]:
+        """Return the parts of the request's `system`."""
+        found = self._content.read_content({"content": native.get("system")}, "system")
+        texts = tuple(part for part in found if isinstance(part, TextPart))
+        if len(texts) < len(found):
+            raise invalid("system: a text, or a list of blocks of text.", "system")
+        return texts
+
+    def _read(self, native: Fields, path: str) -> None:
+        match required(native, "role", str, f"{path}."):
+            case "assistant":
+                self._assistant(native, path)
+            case "user":
+                self._user(native, path)
+            case "system":
+                self._system(native, path)
+            case role:
+                raise invalid(
+                    f"{path}.role is {role[:40]!r}, not user, assistant or system.", f"{path}.role"
+                )
+
+    def _system(self, native: Fields, path: str) -> None:
+        for name in _SYSTEM_EXTRAS:
+            if native.get(name) is not None:
+                self._notes.left_out(f"{path}.{name}", name, "it goes to Anthropic only")
+        parts = self._content.read_content(native, path)
+        if parts:
+            self._messages.append(Message("system", parts))
+
+    # -- the user's side
+
+    def _user(self, native: Fields, path: str) -> None:
+        """Add a user's turn: results of tools, and what else it says, each a message in order."""
+        said: list[ContentPart] = []
+        results: list[ToolResultPart] = []
+        for block, place in content_blocks(native, path):
+            if block.get("type") == "tool_result":
+                self._flush("user", said)
+                results.append(self._result(block, place))
+            else:
+                self._flush("tool", results)
+                said += self._content.read_block(block, place)
+        self._flush("tool", results)
+        if said or not native.get("content"):
+            self._messages.append(Message("user", tuple(said)))
+
+    def _flush(self, role: Any, parts: list[Any]) -> None:
+        if parts:
+            self._messages.append(Message(role, tuple(parts)))
+            parts.clear()
+
+    def _result(self, block: Block, path: str) -> ToolResultPart:
+        call_id = required(block, "tool_use_id", str, f"{path}.")
+        part = ToolResultPart(
+            call_id,
+            self._content.read_output(block, path),
+            name=self._names.get(call_id),
+            is_error=read(block, "is_error", bool, f"{path}.") is True,
+        )
+        return _marked(part, block)
+
+    # -- the assistant's side
+
+    def _assistant(self, native: Fields, path: str) -> None:
+        """Add an assistant's turn: one answer, or several whose state the blocks carry."""
+        for block, place in content_blocks(native, path):
+            self._block(block, place)
+        for origin, echoes in self._run.take():
+            parts = tuple(self._restored(origin, echoes, path))
+            if parts:
+                self._messages.append(Message.assistant(parts, origin=origin))
+
+    def _block(self, block: Block, path: str) -> None:
+        match block.get("type"):
+            case "thinking" | "redacted_thinking":
+                self._thinking(block, path)
+            case "text":
+                self._run.add(_marked(text_block(block, path), block))
+            case "tool_use":
+                self._run.add(self._call(block, path))
+            case str() if is_hosted_call(block) or is_hosted_result(block):
+                hosted = read_hosted(block, self._names)
+                if isinstance(hosted, ToolCallPart):
+                    self._names[hosted.id] = hosted.name
+                self._run.add(hosted)
+            case _:
+                for part in self._content.read_block(block, path):
+                    self._run.add(part)
+
+    def _thinking(self, block: Block, path: str) -> None:
+        name = "signature" if block["type"] == "thinking" else "data"
+        carried = str_or_none(block.get(name))
+        if carried is not None and carried.startswith(PREFIX):
+            self._run.add_state(carried, f"{path}.{name}")
+            return
+        text = str_or_none(block.get("thinking")) or ""
+        if self._native:
+            kept: dict[str, Any] = {"signature" if name == "signature" else "encrypted": carried}
+            self._run.add(ReasoningPart(text, **kept))
+            return
+        if carried is not None:
+            why = "only the API that made it can read it"
+            self._notes.dropped("opaque-data-dropped", f"{path}.{name}", why)
+        if text:
+            self._run.add(ReasoningPart(text))
+
+    def _call(self, block: Block, path: str) -> ToolCallPart:
+        call_id = required(block, "id", str, f"{path}.")
+        name = required(block, "name", str, f"{path}.")
+        self._names[call_id] = name
+        known = ("caller", "toolset_name")
+        kept = {key: block[key] for key in known if block.get(key) is not None}
+        part = ToolCallPart(
+            call_id,
+            name,
+            read(block, "input", dict, f"{path}.") or {},
+            provider_metadata={METADATA_KEY: kept} if kept else {},
+        )
+        return _marked(part, block)
+
+    def _restored(
+        self, origin: Origin | None, echoes: Iterable[Echo], path: str
+    ) -> Iterable[ContentPart]:
+        """Yield the parts of an answer; those of hosted tools of unknown origin as text."""
+        for part in echoes:
+            if isinstance(part, EchoedHostedItem):
+                continue
+            executed = isinstance(part, ToolCallPart | ToolResultPart) and part.provider_executed
+            if executed and origin is None and not self._native:
+                yield from self._as_text(part, path)
+            else:
+                yield part
+
+    def _as_text(self, part: ContentPart, path: str) -> Iterable[TextPart]:
+        text = hosted_as_text(part) if isinstance(part, ToolResultPart) else None
+        if text is not None:
+            why = "the upstream did not run this tool: what it returned is sent as text"
+            self._notes.changed("hosted-tool-as-text", path, why)
+            yield text
+        elif isinstance(part, ToolResultPart):
+            why = "what a tool returned that another provider ran has no form at the upstream"
+            self._notes.dropped("hosted-tool-dropped", path, why)
+
+
+def _marked(part: _Part, block: Block) -> _Part:
+    """Return *part* with the block's cache mark."""
+    ttl = cache_ttl_of(block)
+    return part if ttl is None else cast("_Part", cached(part, ttl=ttl))
+
+
+def holds_sealed_state(natives: Iterable[Fields]) -> bool:
+    """Return whether messages carry state that we sealed, which no vendor may be sent."""
+    return any(
+        str(block.get(name)).startswith(PREFIX)
+        for native in natives
+        if isinstance(native.get("content"), list)
+        for block in map(object_or_empty, native["content"])
+        for name in ("signature", "data")
+        if block.get(name) is not None
+    )
+
+
+def referenced_tools(messages: Iterable[Fields]) -> list[str]:
+    """Return the tools that results of a tool search name, in the order of their first mention."""
+    names: dict[str, None] = {}
+    for native in messages:
+        for block, _ in content_blocks(native, "messages"):
+            inner = block.get("content") if block.get("type") == "tool_result" else None
+            for one in inner if isinstance(inner, list) else ():
+                name = str_or_none(object_or_empty(one).get("tool_name"))
+                if name is not None:
+                    names[name] = None
+    return list(names)

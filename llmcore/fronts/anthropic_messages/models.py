@@ -1,0 +1,82 @@
+"""Lists of models, and counts of tokens, in Anthropic's form.
+
+    {"data": [{"type": "model", "id": "claude-opus-5", "display_name": "claude-opus-5",
+               "created_at": "1970-01-01T00:00:00Z"}],
+     "has_more": false, "first_id": "claude-opus-5", "last_id": "claude-opus-5"}
+    {"input_tokens": 2095}
+
+Sources, read November 2026: https://platform.claude.com/docs/en/api/models/list,
+https://platform.claude.com/docs/en/api/messages/count_tokens.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from llmcore.fronts.errors import invalid
+from llmcore.fronts.front import ListedModel
+from llmcore.schema.json import JsonObject
+
+_UNKNOWN: Final = "1970-01-01T00:00:00Z"
+"""The release date of a model where none is known: the value that the API itself uses."""
+_PAGE: Final = 20
+_MAX_PAGE: Final = 1000
+
+
+def listed_model(model: ListedModel) -> JsonObject:
+    """Return one model."""
+    limits = {
+        "max_input_tokens": model.max_input_tokens,
+        "max_tokens": model.max_output_tokens,
+    }
+    return {
+        "type": "model",
+        "id": model.id,
+        "display_name": model.id,
+        "created_at": _UNKNOWN,
+        **{name: limit for name, limit in limits.items() if limit is not None},
+    }
+
+
+def model_list(models: Sequence[ListedModel], query: Mapping[str, str]) -> JsonObject:
+    """Return the page of *models* that *query* asks for: `limit`, `after_id`, `before_id`.
+
+    FrontError for invalid values.
+    """
+    limit = _limit(query.get("limit"))
+    first, last = 0, len(models)
+    if (after := query.get("after_id")) is not None:
+        first = _place(models, after, "after_id") + 1
+        more = first + limit < last
+    elif (before := query.get("before_id")) is not None:
+        last = _place(models, before, "before_id")
+        first = max(0, last - limit)
+        more = first > 0
+    else:
+        more = limit < last
+    page = models[first : min(last, first + limit)]
+    return {
+        "data": [listed_model(model) for model in page],
+        "has_more": more,
+        "first_id": page[0].id if page else None,
+        "last_id": page[-1].id if page else None,
+    }
+
+
+def _limit(text: str | None) -> int:
+    if text is None:
+        return _PAGE
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text[:9]) <= _MAX_PAGE:
+        raise invalid(f"limit: {text[:40]!r} is not a number from 1 to {_MAX_PAGE}", "limit")
+    return int(text)
+
+
+def _place(models: Sequence[ListedModel], name: str, param: str) -> int:
+    for index, model in enumerate(models):
+        if model.id == name:
+            return index
+    raise invalid(f"{param}: there is no model {name[:80]!r} in the list", param)
+
+
+def token_count(tokens: int) -> JsonObject:
+    """Return the answer to a request that counts tokens."""
+    return {"input_tokens": tokens}

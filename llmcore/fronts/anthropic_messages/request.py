@@ -1,0 +1,338 @@
+"""A Messages request, read: its settings, and what its answer is written with.
+
+    {"model": "claude-opus-5", "max_tokens": 32000, "stream": true,
+     "thinking": {"type": "adaptive"}, "output_config": {"effort": "high"}, "system": [...],
+     "tools": [...], "messages": [...]}
+
+Fields that our request has go there. The rest goes by its native name to a Messages upstream, and
+is reported for others; no field that is not understood is refused. Sources, read November 2026:
+https://platform.claude.com/docs/en/api/messages/create,
+https://platform.claude.com/docs/en/build-with-claude/thinking,
+https://platform.claude.com/docs/en/build-with-claude/effort,
+https://platform.claude.com/docs/en/build-with-claude/structured-outputs.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final, Literal
+
+from attrs import evolve, field, frozen
+
+from llmcore.fronts.anthropic_messages.messages import TurnReader, referenced_tools
+from llmcore.fronts.anthropic_messages.tools import MessagesOffer, read_offer
+from llmcore.fronts.billing_line import without_billing_line
+from llmcore.fronts.errors import FrontError, invalid
+from llmcore.fronts.front import ClientRequest, ReadRequest, Upstream, Wanted
+from llmcore.fronts.reading import Fields, read, read_objects, read_texts, required
+from llmcore.protocols.anthropic_messages.names import METADATA_KEY, PROTOCOL_ID
+from llmcore.protocols.diagnostics import Notes
+from llmcore.protocols.native_json import json_or_text, object_or_empty, str_or_none
+from llmcore.protocols.openai_chat.names import PROTOCOL_ID as CHAT
+from llmcore.protocols.openai_responses.names import PROTOCOL_ID as RESPONSES
+from llmcore.schema.content import TextPart
+from llmcore.schema.diagnostics import Diagnostic
+from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.options import (
+    CachePolicy,
+    GenerationOptions,
+    ReasoningOptions,
+    ResponseFormat,
+)
+from llmcore.schema.request import LLMRequest
+from llmcore.schema.result import Failure, Result, Success
+
+_LONG_CONTEXT: Final = "[1m]"
+"""The suffix with which Claude Code asks for the long context of a model."""
+
+
+_IN_PATH: Final = re.compile(
+    r"/models?/(?P<model>[^/]+?)"
+    r"(?:/(?:invoke|invoke-with-response-stream)|:(?:rawPredict|streamRawPredict))/*$"
+)
+"""Bedrock's and Vertex AI's paths of the API, whose bodies name no model."""
+_STREAMS: Final = re.compile(r"(?:-with-response-stream|:streamRawPredict)/*$")
+
+
+def wanted(asked: ClientRequest) -> Wanted:
+    """Return the model, and whether the answer is to be streamed. FrontError without a model."""
+    named = _IN_PATH.search(asked.path)
+    model = read(asked.body, "model", str) or (named["model"] if named else "")
+    if not model.strip():
+        raise invalid("model: Field required", "model", "missing_field")
+    streaming = read(asked.body, "stream", bool) is True or _STREAMS.search(asked.path) is not None
+    return Wanted(model=model.removesuffix(_LONG_CONTEXT), streaming=streaming)
+
+
+# -- what the answer is written with
+
+
+@frozen(kw_only=True)
+class MessagesContext:
+    """The facts of a request that its answer is written with."""
+
+    shows_thinking: bool = True
+    """False where the client asks for thinking without its text (`display: omitted`)."""
+    takes_state: bool = True
+    """Whether state may be carried in a block of its own. Clients that turn thinking off get it
+    only where a tool's result continues the answer."""
+    searches: bool = True
+    """Whether pages that the answer rests on are shown as found by a search."""
+    call_ids: frozenset[str] = frozenset()
+    """The ids of calls in the conversation, which new ones must differ from."""
+    diagnostics: tuple[Diagnostic, ...] = field(default=())
+    """The losses and changes of reading the request."""
+
+
+def no_request(_upstream: Upstream) -> MessagesContext:
+    """Return the context of an answer to no request in particular."""
+    return MessagesContext(searches=False)
+
+
+# -- the body
+
+
+def read_request(
+    asked: ClientRequest, upstream: Upstream
+) -> Result[ReadRequest[MessagesContext], FrontError]:
+    """Return what *asked* is for *upstream*; a Failure for an invalid request."""
+    try:
+        return Success(_read(asked, upstream))
+    except FrontError as error:
+        return Failure(error)
+    except InvalidRequestError as error:
+        return Failure(invalid(error.message))
+    except RecursionError:
+        return Failure(invalid("The request is nested too deeply."))
+
+
+def _read(asked: ClientRequest, upstream: Upstream) -> ReadRequest[MessagesContext]:
+    body, notes = asked.body, Notes()
+    natives = read_objects(body, "messages")
+    if not natives:
+        raise invalid("messages: at least one message is required", "messages")
+    if len(natives) > _MAX_MESSAGES:
+        raise invalid(f"messages: at most {_MAX_MESSAGES} are taken", "messages")
+    reader = TurnReader(upstream, notes)
+    system = reader.read_system(body)
+    messages = reader.read(natives)
+    offer = read_offer(body, referenced_tools(natives), upstream, notes)
+    request = LLMRequest(
+        model=upstream.model,
+        provider=upstream.provider,
+        messages=messages,
+        system=(*system, *_about_missing(offer, notes)),
+        tools=offer.tools,
+        tool_choice=offer.choice,
+        parallel_tool_calls=offer.parallel,
+        generation=_generation(body, upstream, notes),
+        response_format=_format(body),
+        reasoning=_reasoning(body),
+        cache=_cache(asked, upstream),
+        metadata=_metadata(body, upstream, notes),
+        provider_options=_native_fields(asked, upstream, offer, notes),
+    )
+    if upstream.protocol_id != PROTOCOL_ID:
+        request = without_billing_line(request, notes)
+    diagnostics = tuple(notes.entries)
+    context = evolve(
+        _context(body), searches=offer.searches, call_ids=reader.call_ids, diagnostics=diagnostics
+    )
+    streaming = _STREAMS.search(asked.path) is not None or read(body, "stream", bool) is True
+    return ReadRequest(
+        request=request, context=context, streaming=streaming, diagnostics=diagnostics
+    )
+
+
+_MAX_MESSAGES: Final = 100_000
+"""The API's own limit."""
+
+
+def _context(body: Fields) -> MessagesContext:
+    thinking = object_or_empty(body.get("thinking"))
+    return MessagesContext(
+        shows_thinking=thinking.get("display") != "omitted",
+        takes_state=thinking.get("type") != "disabled",
+    )
+
+
+def _about_missing(offer: MessagesOffer, notes: Notes) -> tuple[TextPart, ...]:
+    """Return words for a model that lacks the only tools of the request.
+
+    Without them it would make up what the tools were to find.
+    """
+    if not offer.missing:
+        return ()
+    names = ", ".join(offer.missing)
+    notes.added(
+        "instructions-added", "system", f"a line of instructions names the missing tools: {names}"
+    )
+    text = f"These tools are not available: {names}. Say so where an answer would need them."
+    return (TextPart(text),)
+
+
+# -- settings
+
+
+def _generation(body: Fields, upstream: Upstream, notes: Notes) -> GenerationOptions:
+    limit = read(body, "max_tokens", int)
+    if limit == 0 and upstream.protocol_id != PROTOCOL_ID:
+        limit = 1
+        notes.changed("parameter-out-of-range", "max_tokens", "the upstream answers at least one")
+    return GenerationOptions(
+        temperature=read(body, "temperature", float),
+        top_p=read(body, "top_p", float),
+        top_k=read(body, "top_k", int),
+        max_tokens=limit,
+        stop=read_texts(body, "stop_sequences"),
+    )
+
+
+def _format(body: Fields) -> ResponseFormat | None:
+    """Return the shape of the answer: `output_config.format`, or `output_format` of old."""
+    config = read(body, "output_config", dict) or {}
+    path = "output_config.format"
+    form = read(config, "format", dict, "output_config.")
+    if form is None:
+        path, form = "output_format", read(body, "output_format", dict)
+    if form is None:
+        return None
+    if form.get("type") != "json_schema":
+        raise invalid(f"{path}.type must be json_schema.", f"{path}.type")
+    return ResponseFormat.json_schema(required(form, "schema", dict, f"{path}."))
+
+
+_DISPLAYS: Final[Mapping[object, Literal["auto", "none"]]] = {
+    "summarized": "auto",
+    "omitted": "none",
+}
+
+
+def _reasoning(body: Fields) -> ReasoningOptions | None:
+    """Return how much the model is to think; None if the request does not say."""
+    thinking = read(body, "thinking", dict)
+    effort = read(read(body, "output_config", dict) or {}, "effort", str, "output_config.")
+    if thinking is None:
+        return None if effort is None else ReasoningOptions(effort=effort)
+    match required(thinking, "type", str, "thinking."):
+        case "disabled":
+            return ReasoningOptions(effort="none")
+        case "enabled":
+            return ReasoningOptions(
+                effort=effort,
+                budget_tokens=read(thinking, "budget_tokens", int, "thinking."),
+                summary=_DISPLAYS.get(thinking.get("display")),
+            )
+        case _:  # adaptive, or newer than this
+            return ReasoningOptions(effort=effort, summary=_DISPLAYS.get(thinking.get("display")))
+
+
+def _cache(asked: ClientRequest, upstream: Upstream) -> CachePolicy:
+    """Return the client's own marks and no others, unless it asks for automatic ones."""
+    whole = read(asked.body, "cache_control", dict)
+    if upstream.protocol_id in (CHAT, RESPONSES):
+        return CachePolicy(key=_session(asked))
+    if whole is None or upstream.protocol_id == PROTOCOL_ID:
+        return CachePolicy(mode="manual")
+    return CachePolicy(mode="auto", ttl="1h" if whole.get("ttl") == "1h" else None)
+
+
+_MAX_KEY: Final = 64
+"""Characters of `prompt_cache_key`."""
+
+
+def _session(asked: ClientRequest) -> str | None:
+    """Return what Claude Code calls the session, by which caches can be found again."""
+    named = str_or_none(asked.headers.get("x-claude-code-session-id"))
+    if named is None:
+        user = str_or_none(object_or_empty(asked.body.get("metadata")).get("user_id"))
+        facts = json_or_text(user) if user is not None else None
+        named = str_or_none(object_or_empty(facts).get("session_id"))
+    return named[:_MAX_KEY] if named else None
+
+
+def _metadata(body: Fields, upstream: Upstream, notes: Notes) -> Mapping[str, str]:
+    user = read(read(body, "metadata", dict) or {}, "user_id", str, "metadata.")
+    if user is None:
+        return {}
+    if upstream.protocol_id == PROTOCOL_ID:
+        return {"user_id": user}
+    notes.dropped("unsupported-parameter", "metadata.user_id", "it is meant for Anthropic")
+    return {}
+
+
+# -- native fields
+
+_UNDERSTOOD: Final = frozenset(
+    {
+        "anthropic_version",
+        "cache_control",
+        "max_tokens",
+        "mcp_servers",
+        "messages",
+        "metadata",
+        "model",
+        "output_config",
+        "output_format",
+        "stop_sequences",
+        "stream",
+        "system",
+        "temperature",
+        "thinking",
+        "tool_choice",
+        "tools",
+        "top_k",
+        "top_p",
+    }
+)
+"""Fields that are read elsewhere."""
+_SILENT: Final[Mapping[str, frozenset[object]]] = {
+    "service_tier": frozenset({"auto"}),
+    "speed": frozenset({"standard"}),
+}
+"""Values that say only what is so anyway."""
+_OF_OUTPUT_CONFIG: Final = frozenset({"effort", "format"})
+_BETAS: Final = "anthropic-beta"
+_MAX_UNKNOWN: Final = 100
+
+
+def _native_fields(
+    asked: ClientRequest, upstream: Upstream, offer: MessagesOffer, notes: Notes
+) -> dict[str, dict[str, Any]]:
+    """Return the fields that only the Messages API has; for another upstream, report them."""
+    own = {k: v for k, v in asked.body.items() if k not in _UNDERSTOOD and v is not None}
+    config = {
+        name: value
+        for name, value in object_or_empty(asked.body.get("output_config")).items()
+        if name not in _OF_OUTPUT_CONFIG and value is not None
+    }
+    if upstream.protocol_id != PROTOCOL_ID:
+        _report_lost(
+            {**own, **{f"output_config.{name}": one for name, one in config.items()}}, notes
+        )
+        return {}
+    whole = asked.body.get("cache_control")
+    betas = str_or_none(asked.headers.get(_BETAS))
+    thinking = object_or_empty(asked.body.get("thinking"))
+    fields: dict[str, Any] = {
+        **own,
+        **offer.native,
+        **({"cache_control": whole} if whole else {}),
+        **({"output_config": config} if config else {}),
+        **({"betas": [name.strip() for name in betas.split(",")]} if betas else {}),
+    }
+    if not thinking and object_or_empty(asked.body.get("output_config")).get("effort"):
+        fields["thinking"] = None  # effort alone does not turn thinking on
+    return {METADATA_KEY: fields} if fields else {}
+
+
+def _report_lost(fields: Mapping[str, Any], notes: Notes) -> None:
+    lost = [
+        name
+        for name, value in fields.items()
+        if isinstance(value, dict | list) or value not in _SILENT.get(name, frozenset())
+    ]
+    for name in lost[:_MAX_UNKNOWN]:
+        why = "the upstream's API has no such field"
+        notes.dropped("unsupported-parameter", name[:100], why)
+    if more := lost[_MAX_UNKNOWN:]:
+        notes.dropped("unsupported-parameter", "", f"{len(more)} more fields of this kind")

@@ -1,0 +1,276 @@
+"""The tools that a request offers, and the choice among them.
+
+    {"name": "read", "description": "...", "input_schema": {"type": "object", ...}}
+    {"type": "web_search_20250305", "name": "web_search", "max_uses": 8}
+    {"type": "bash_20250124", "name": "bash"}
+
+A Messages upstream gets what Anthropic defines as it is. For others, tools that the client runs
+(bash, text editor, memory, computer) become functions, tools that the provider runs become its own
+where it has them, and tools that are not loaded at first are offered once they were found.
+Sources, read November 2026: https://platform.claude.com/docs/en/agents-and-tools/tool-use/overview,
+https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-search-tool.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from attrs import field, frozen
+
+from llmcore.fronts.anthropic_messages.client_tools import client_tool
+from llmcore.fronts.anthropic_messages.content import cache_ttl_of
+from llmcore.fronts.errors import invalid
+from llmcore.fronts.front import Upstream
+from llmcore.fronts.openai_responses.native_tools import HOSTED_AS_FUNCTIONS
+from llmcore.fronts.reading import Fields, read, read_objects, read_texts, required
+from llmcore.protocols.anthropic_messages.names import METADATA_KEY, PROTOCOL_ID, TOOL_CHOICES
+from llmcore.protocols.diagnostics import Notes
+from llmcore.protocols.native_json import objects, str_or_none
+from llmcore.protocols.registry import protocol_by_id
+from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.tools import HostedTool, HostedToolKind, ToolChoice, ToolDefinition, ToolSpec
+
+_HOSTED: Final[Mapping[str, HostedToolKind]] = {
+    "web_search_": "web_search",
+    "web_fetch_": "web_fetch",
+    "code_execution_": "code_execution",
+    "mcp_toolset": "mcp",
+}
+"""Kinds of tools that the provider runs, by how their types begin."""
+_SEARCH: Final = "tool_search_tool"
+_EXTRAS: Final = ("defer_loading", "input_examples", "eager_input_streaming", "allowed_callers")
+"""Fields of a client's tool that only Anthropic reads."""
+_QUIET: Final = frozenset({"defer_loading", "eager_input_streaming", "allowed_callers"})
+"""Of these, the ones that say how tools are sent, and nothing to the model."""
+
+
+@frozen(kw_only=True)
+class MessagesOffer:
+    """The tools of a request, and the choice among them."""
+
+    tools: tuple[ToolSpec, ...] = ()
+    choice: ToolChoice | None = None
+    parallel: bool | None = None
+    missing: tuple[str, ...] = ()
+    """The names of hosted tools that the upstream does not have, where nothing else is offered."""
+    searches: bool = False
+    """Whether the client offers the web search of the provider."""
+    native: Mapping[str, Any] = field(factory=dict)
+    """Fields of the body that go with the tools."""
+
+
+def read_offer(
+    body: Fields, referenced: Sequence[str], upstream: Upstream, notes: Notes
+) -> MessagesOffer:
+    """Return what *body* offers; *referenced* are the tools that searches among tools found.
+
+    FrontError for invalid definitions, and for a choice of what the upstream lacks.
+    """
+    natives = read_objects(body, "tools")
+    if len(natives) > upstream.policy.max_tools:
+        raise invalid(f"At most {upstream.policy.max_tools} tools are taken.", "tools")
+    reader = _ToolReader(body, upstream, notes)
+    specs: list[ToolSpec] = []
+    for index in _order(natives, referenced, native=reader.native):
+        try:
+            spec = reader.tool(natives[index], f"tools[{index}]")
+        except InvalidRequestError as error:
+            raise invalid(f"tools[{index}]: {error.message}", f"tools[{index}]") from error
+        if spec is not None:
+            specs.append(spec)
+    choice, parallel = _read_choice(body, specs, reader.missing, notes)
+    servers = body.get("mcp_servers") if reader.native else None
+    return MessagesOffer(
+        tools=tuple(specs),
+        choice=choice,
+        parallel=parallel,
+        missing=() if specs else tuple(reader.missing),
+        searches=any(str(one.get("type")).startswith("web_search_") for one in natives),
+        native={"mcp_servers": servers} if servers else {},
+    )
+
+
+def _order(natives: Sequence[Fields], referenced: Sequence[str], *, native: bool) -> Iterable[int]:
+    """Return which tools are offered, in an order that only grows as tools are found.
+
+    Where Anthropic searches among the tools itself, another upstream gets them all at once; where
+    the client searches, it gets those that were found.
+    """
+    by_provider = any(str(one.get("type")).startswith(_SEARCH) for one in natives)
+    if native or by_provider:
+        return range(len(natives))
+    loaded = [i for i, one in enumerate(natives) if not one.get("defer_loading")]
+    names = {one.get("name"): i for i, one in enumerate(natives) if one.get("defer_loading")}
+    return [*loaded, *(names[name] for name in referenced if name in names)]
+
+
+# -- one tool
+
+
+class _ToolReader:
+    """Reads the tools of one request."""
+
+    def __init__(self, body: Fields, upstream: Upstream, notes: Notes) -> None:
+        self.native = upstream.protocol_id == PROTOCOL_ID
+        self.missing: list[str] = []
+        """Names of hosted tools that were left out."""
+        self._policy = upstream.policy.hosted_tools
+        known = protocol_by_id(upstream.protocol_id).hosted_kinds if upstream.protocol_id else ()
+        self._kinds = known
+        self._servers = {one.get("name"): one for one in objects(body.get("mcp_servers"))}
+        self._notes = notes
+
+    def tool(self, native: Fields, path: str) -> ToolSpec | None:
+        """Return a tool for the upstream; None if it is left out."""
+        type_ = read(native, "type", str, f"{path}.") or "custom"
+        kind = next((k for start, k in _HOSTED.items() if type_.startswith(start)), None)
+        if type_ == "custom":
+            return self._custom(native, path)
+        if kind is not None and self._policy == "drop":
+            self._left_out(native, type_, path, "the gateway leaves out hosted tools")
+            return None
+        if self.native:
+            return HostedTool.raw(METADATA_KEY, native)
+        if type_.startswith(_SEARCH):
+            why = "the upstream has no search among tools: it is offered all of them"
+            self._notes.changed("tool-search-unrolled", path, why)
+            return None
+        if (function := client_tool(type_, native)) is not None:
+            return function
+        return self._hosted(native, type_, kind, path)
+
+    def _custom(self, native: Fields, path: str) -> ToolSpec:
+        name = required(native, "name", str, f"{path}.")
+        extras = [one for one in _EXTRAS if native.get(one) not in (None, False, [])]
+        schema = read(native, "input_schema", dict, f"{path}.") or {}
+        if schema and "type" not in schema and "$ref" not in schema:
+            schema = {"type": "object", **schema}
+        for one in extras:
+            if one not in _QUIET and not self.native:
+                why = f"the upstream's tools have no {one}"
+                self._notes.dropped("unsupported-parameter", f"{path}.{one}", why)
+        return ToolDefinition(
+            name,
+            str_or_none(native.get("description")) or "",
+            schema,
+            strict=read(native, "strict", bool, f"{path}."),
+            cache=cache_ttl_of(native),
+            provider_metadata={METADATA_KEY: {one: native[one] for one in extras}}
+            if extras
+            else {},
+        )
+
+    def _hosted(
+        self, native: Fields, type_: str, kind: HostedToolKind | None, path: str
+    ) -> ToolSpec | None:
+        if kind is not None and self._policy == "function" and kind in HOSTED_AS_FUNCTIONS:
+            builtin = HOSTED_AS_FUNCTIONS[kind]
+            name = str_or_none(native.get("name")) or builtin.name
+            return ToolDefinition(name, builtin.description, builtin.parameters)
+        if kind in self._kinds:
+            made = self._lowered(kind, native, path)
+            if made is not None:
+                return made
+        if self._policy == "error":
+            raise invalid(
+                f"The upstream has no {type_} tool. Leave it out, or offer a function instead.",
+                path,
+                "unsupported_tool",
+            )
+        self._left_out(native, type_, path, f"the upstream has no {type_} tool")
+        return None
+
+    def _left_out(self, native: Fields, type_: str, path: str, why: str) -> None:
+        self._notes.dropped("hosted-tool-dropped", path, why)
+        self.missing.append(str_or_none(native.get("name")) or type_)
+
+    def _lowered(self, kind: HostedToolKind | None, native: Fields, path: str) -> HostedTool | None:
+        """Return a tool that the upstream's provider runs; None if this one has no form there."""
+        match kind:
+            case "web_search":
+                return HostedTool.web_search(
+                    max_uses=read(native, "max_uses", int, f"{path}."),
+                    allowed_domains=read_texts(native, "allowed_domains", f"{path}."),
+                    blocked_domains=read_texts(native, "blocked_domains", f"{path}."),
+                    user_location=_location(native, path),
+                )
+            case "web_fetch":
+                return HostedTool.web_fetch(max_uses=read(native, "max_uses", int, f"{path}."))
+            case "code_execution":
+                return HostedTool.code_execution()
+            case "mcp":
+                return self._mcp(native)
+            case _:
+                return None
+
+    def _mcp(self, native: Fields) -> HostedTool | None:
+        server = self._servers.get(native.get("mcp_server_name"))
+        url = None if server is None else str_or_none(server.get("url"))
+        if server is None or url is None:
+            return None
+        configs = native.get("configs")
+        allowed = [
+            name
+            for name, config in (configs.items() if isinstance(configs, dict) else ())
+            if isinstance(config, dict) and config.get("enabled") is True
+        ]
+        return HostedTool.mcp(
+            server_label=str(server.get("name") or "mcp"),
+            server_url=url,
+            authorization=str_or_none(server.get("authorization_token")),
+            allowed_tools=tuple(allowed),
+        )
+
+
+def _location(native: Fields, path: str) -> Mapping[str, Any] | None:
+    given = read(native, "user_location", dict, f"{path}.") or {}
+    return {name: value for name, value in given.items() if value and name != "type"} or None
+
+
+# -- the choice
+
+_MODES: Final = {native: mode for mode, native in TOOL_CHOICES.items()}
+
+
+def _read_choice(
+    body: Fields, specs: Sequence[ToolSpec], missing: Sequence[str], notes: Notes
+) -> tuple[ToolChoice | None, bool | None]:
+    """Return the choice, and whether calls may come in parallel."""
+    native = read(body, "tool_choice", dict)
+    if native is None:
+        return None, None
+    given = required(native, "type", str, "tool_choice.")
+    if given not in _MODES:
+        raise invalid(
+            f"tool_choice.type is {given[:40]!r}, not {', '.join(_MODES)}.", "tool_choice.type"
+        )
+    serial = read(native, "disable_parallel_tool_use", bool, "tool_choice.")
+    parallel = False if serial else None
+    name = str_or_none(native.get("name")) if given == "tool" else None
+    if given == "tool" and name is None:
+        raise invalid("tool_choice.name: Field required", "tool_choice.name")
+    if name in missing or (given == "any" and missing and not specs):
+        raise invalid(
+            f"tool_choice demands {name or missing[0]}, which the upstream does not have.",
+            "tool_choice",
+            "unsupported_tool",
+        )
+    if not specs:
+        return None, None
+    return _choice(_MODES[given], name, specs, notes), parallel
+
+
+def _choice(
+    mode: str, name: str | None, specs: Sequence[ToolSpec], notes: Notes
+) -> ToolChoice | None:
+    if name is None:
+        return ToolChoice(mode)  # type: ignore[arg-type]
+    own = {spec.name for spec in specs if isinstance(spec, ToolDefinition)}
+    if name in own or any(isinstance(spec, HostedTool) and spec.kind == "raw" for spec in specs):
+        return ToolChoice.named(name)
+    if not any(isinstance(spec, HostedTool) for spec in specs):
+        raise invalid(
+            f"tool_choice names {name[:80]!r}, which is not among the tools.", "tool_choice"
+        )
+    why = "a tool that the upstream's provider runs cannot be demanded by name"
+    notes.changed("tool-choice-changed", "tool_choice", why)
+    return None

@@ -1,0 +1,52 @@
+"""Calls of tools that a provider ran: which kind they are, what was searched, what was found."""
+
+from collections.abc import Mapping
+from typing import Any, Final, Literal, TypeAlias
+
+from llmcore.protocols.native_json import object_or_empty, objects, str_or_none, text_or_json
+from llmcore.schema.content import TextPart, ToolCallPart, ToolResultPart
+from llmcore.schema.events import ToolCall, ToolResult
+
+HostedCallKind: TypeAlias = Literal["web_search", "code_execution", "other"]
+
+_SEARCHES: Final = frozenset(
+    {"web_search", "google_search", "google_search_web", "x_search", "nova_grounding"}
+)
+_CODE: Final = frozenset({"code_execution", "code_interpreter", "nova_code_interpreter"})
+
+
+def hosted_call_kind(name: str) -> HostedCallKind:
+    """Return the kind of the tool *name*, by the names that providers give their tools."""
+    if name in _SEARCHES:
+        return "web_search"
+    return "code_execution" if name in _CODE else "other"
+
+
+def search_queries(call: ToolCall | ToolCallPart) -> list[str]:
+    """Return what a search looked for; empty where the provider does not show it."""
+    arguments = object_or_empty(call.arguments)
+    given = arguments.get("queries")
+    queries = [one for one in given if isinstance(one, str)] if isinstance(given, list) else []
+    first = str_or_none(arguments.get("query"))
+    return [first, *(query for query in queries if query != first)] if first else queries
+
+
+def found_pages(result: ToolResult | ToolResultPart | None) -> list[Mapping[str, Any]]:
+    """Return the pages that a search found, each an object with its `url`."""
+    found = result.content if result is not None else None
+    pages = objects(found) or objects(object_or_empty(found).get("sources"))
+    return [page for page in pages if str_or_none(page.get("url"))]
+
+
+def executed_code(call: ToolCall | ToolCallPart) -> str:
+    """Return the code that was run."""
+    code = str_or_none(object_or_empty(call.arguments).get("code"))
+    return code if code is not None else text_or_json(call.arguments)
+
+
+def result_as_text(result: ToolResult | ToolResultPart | None) -> str:
+    """Return what a tool returned as text."""
+    content = "" if result is None else result.content
+    if isinstance(content, tuple):
+        return "".join(part.text for part in content if isinstance(part, TextPart))
+    return text_or_json(content)
