@@ -55,8 +55,6 @@ def response_cost(
 ) -> float | None:
     """Return what *response* cost, at the service tier it was answered by; see `cost_of`."""
     usage = response.usage
-    if usage is None:
-        return None
     stated = stated_cost(usage)
     if stated is not None:
         return stated

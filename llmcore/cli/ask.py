@@ -152,7 +152,7 @@ class _TextPrinter:
             case Failure(error):
                 self._write("\n" if self._first else "")
                 note(f"llmcore: {explain(error)}")
-            case Success(response) if response.usage is not None:
+            case Success(response) if response.usage != Usage():
                 first = self._first if self._streamed else None
                 self._note(f"[{describe(response.usage, response.cost, self._started, first)}]")
             case _:

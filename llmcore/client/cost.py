@@ -23,7 +23,7 @@ def with_cost(response: LLMResponse, models: "Sequence[ModelInfo]" = ()) -> LLMR
 
     The cost of a cached response is 0. Prices of *models* take precedence over the catalog's.
     """
-    if response.cost is not None or response.usage is None:
+    if response.cost is not None:
         return response
     if _is_cached(response):
         return changed(response, cost=0.0)

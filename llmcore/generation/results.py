@@ -60,7 +60,7 @@ class StepResult:
     @property
     def usage(self) -> Usage:
         """The call's usage; counts that the provider did not report are None."""
-        return self.response.usage or Usage()
+        return self.response.usage
 
     @property
     def cost(self) -> float | None:

@@ -10,6 +10,11 @@ from llmcore.schema.messages import Message
 from llmcore.schema.usage import RateLimitInfo, Usage
 
 
+def _usage(given: Usage | None) -> Usage:
+    """Return *given*; None, as events have it, is a usage of which nothing is known."""
+    return Usage() if given is None else given
+
+
 @frozen(kw_only=True)
 class LLMResponse:
     """The assistant's message, with its finish reason, usage and cost.
@@ -22,7 +27,8 @@ class LLMResponse:
     provider: str
     model: str
     id: str | None = None
-    usage: Usage | None = None
+    usage: Usage = field(default=Usage(), converter=_usage)
+    """Fields that the provider did not report are None; of `Usage()`, it reported nothing."""
     cost: float | None = field(default=None, eq=False)
     """US dollars, as the provider states them or from the list price of the tokens; None if neither
     is known. Set by clients; responses folded without a client have None."""

@@ -29,6 +29,7 @@ from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import JsonObject, JsonValue
 from llmcore.schema.messages import Message
 from llmcore.schema.response import LLMResponse
+from llmcore.schema.usage import Usage
 from llmcore.sessions.contract.assembly import answer_meta, call_errors_meta
 from llmcore.sessions.contract.delta_fold import contract_usage
 from llmcore.sessions.contract.entries import (
@@ -81,7 +82,7 @@ def answer_entries(
     after: Iterable[MessageEntry] = (),
 ) -> tuple[MessageEntry, ...]:
     """Return the answer as the next entries of a run, with model, usage and finish reason."""
-    usage = None if response.usage is None else contract_usage(response.usage)
+    usage = None if response.usage == Usage() else contract_usage(response.usage)
     request_id = response.request_id or response.id
     meta = answer_meta(response.model, request_id, response.finish_reason.reason, usage)
     return to_entries(

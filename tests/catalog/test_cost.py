@@ -157,7 +157,7 @@ def response(provider: str = "openai", model: str = "gpt-5.2", **said: object) -
         (response("anthropic", "claude-opus-4-8", speed="fast"), 10.0),
         (response("anthropic", "claude-opus-4-6", inference_geo="global"), 5.0),
         (response("anthropic", "claude-opus-4-6", inference_geo="us"), None),
-        (evolve(response(), usage=None), None),
+        (evolve(response(), usage=Usage()), None),
         (evolve(response(), usage=Usage(cost_usd=0.5)), 0.5),
     ],
 )

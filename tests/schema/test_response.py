@@ -8,6 +8,7 @@ from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.events import FinishReason
 from llmcore.schema.messages import Message
 from llmcore.schema.response import LLMResponse
+from llmcore.schema.usage import Usage
 from tests.support.strategies.values import responses
 
 
@@ -24,6 +25,25 @@ def test_the_accessors_are_the_messages() -> None:
     assert response.text == "ab"
     assert response.reasoning == "hm"
     assert response.tool_calls == (call,)
+
+
+def test_usage_says_nothing_where_the_provider_did_not() -> None:
+    """Its fields can be read of any response; a partial answer has no usage at first."""
+    told: dict[str, Usage | None] = {"nothing": None, "something": Usage(input_tokens=1)}
+    responses_of = {
+        name: LLMResponse(
+            message=Message.assistant("a"),
+            finish_reason=FinishReason("stop"),
+            provider="acme",
+            model="m",
+            usage=usage,
+        )
+        for name, usage in told.items()
+    }
+
+    assert responses_of["nothing"].usage == Usage()
+    assert responses_of["nothing"].usage.total_tokens is None
+    assert responses_of["something"].usage.input_tokens == 1
 
 
 @given(responses())

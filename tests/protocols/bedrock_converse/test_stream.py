@@ -26,6 +26,7 @@ from llmcore.schema.events import (
 )
 from llmcore.schema.options import ResponseFormat
 from llmcore.schema.tools import CustomTool, ToolDefinition
+from llmcore.schema.usage import Usage
 from tests.support.wire.bedrock import (
     BEGIN,
     CLAUDE,
@@ -419,7 +420,7 @@ def test_an_answer_whose_tokens_were_not_counted() -> None:
     """The message was whole; that its usage is missing is said."""
     got = response(streamed([BEGIN, delta(0, text="Hi"), stop(0), end()[0]]))
 
-    assert (got.text, got.usage) == ("Hi", None)
+    assert (got.text, got.usage) == ("Hi", Usage())
     assert [note.code for note in got.diagnostics] == ["usage-missing"]
 
 

