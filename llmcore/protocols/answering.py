@@ -20,10 +20,10 @@ import msgspec
 from attrs import field, frozen
 
 from llmcore.protocols.answer_format import FormatPlan, answer_tool, unwrapped
-from llmcore.protocols.native_json import json_or_text, str_or_none, text_or_json
+from llmcore.protocols.native_json import json_or_text, objects, str_or_none, text_or_json
 from llmcore.protocols.tools import freeform_text, freeform_tools, synthetic_call_id
 from llmcore.schema.changed import changed
-from llmcore.schema.content import ToolCallKind
+from llmcore.schema.content import TokenLogprob, ToolCallKind
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import InvalidRequestError, StreamError
 from llmcore.schema.events import (
@@ -159,6 +159,34 @@ def invalid_value_error(error: InvalidRequestError, raw: JsonValue) -> ErrorEven
 def empty_response(why: str, document: JsonValue) -> ErrorEvent:
     """Return the error of a body that is not an answer; *why* completes "the response ..."."""
     return ErrorEvent(StreamError(f"the response {why}", raw=document))
+
+
+# -- log probabilities, in the form of OpenAI's APIs
+
+
+def read_logprobs(tokens: object) -> tuple[TokenLogprob, ...]:
+    """Return the log probabilities of a text's tokens, with the likeliest at each place.
+
+    [{"token": "Hi", "logprob": -0.1, "top_logprobs": [{"token": "Hi", "logprob": -0.1}]}]
+    """
+    return tuple(
+        TokenLogprob(
+            token=str(token.get("token")),
+            logprob=float(token["logprob"]),
+            top=tuple(
+                TokenLogprob(token=str(other.get("token")), logprob=float(other["logprob"]))
+                for other in objects(token.get("top_logprobs"))
+                if _has_logprob(other)
+            ),
+        )
+        for token in objects(tokens)
+        if _has_logprob(token)
+    )
+
+
+def _has_logprob(token: Mapping[str, Any]) -> bool:
+    value = token.get("logprob")
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 # -- indexed blocks

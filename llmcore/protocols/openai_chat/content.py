@@ -18,7 +18,7 @@ https://console.groq.com/docs/reasoning, https://docs.vllm.ai/en/latest/features
 
 from typing import Any, Final
 
-from llmcore.protocols.answering import PersistentList, to_list
+from llmcore.protocols.answering import PersistentList, read_logprobs, to_list
 from llmcore.protocols.media import decode_pieces
 from llmcore.protocols.native_json import int_or_none, object_or_empty, objects, str_or_none
 from llmcore.protocols.openai_chat.names import METADATA_KEY, REASONING_FIELDS, NativeObject
@@ -38,7 +38,7 @@ def on_content(
     for part in objects(content):
         state = _on_part(state, part, events)
     text = content if isinstance(content, str) else ""
-    logprobs = read_logprobs(choice, "content")
+    logprobs = _logprobs(choice, "content")
     if logprobs and not text and state.mode != "text":
         events.append(ProviderEvent(state.context.provider, {"logprobs": choice.get("logprobs")}))
         return state
@@ -135,7 +135,7 @@ def on_refusal(
     state: ChatState, delta: NativeObject, choice: NativeObject, events: list[LLMEvent]
 ) -> ChatState:
     """Emit more of a refusal, and its log probabilities."""
-    refusal, logprobs = str_or_none(delta.get("refusal")), read_logprobs(choice, "refusal")
+    refusal, logprobs = str_or_none(delta.get("refusal")), _logprobs(choice, "refusal")
     if refusal is None and state.mode != "refusal":
         if logprobs:
             raw = {"logprobs": choice.get("logprobs")}
@@ -146,27 +146,8 @@ def on_refusal(
     return state if state.refused else changed(state, refused=True)
 
 
-def read_logprobs(choice: NativeObject, name: str) -> tuple[TokenLogprob, ...]:
-    """Return the token log probabilities of a choice's text or refusal."""
-    tokens = objects(object_or_empty(choice.get("logprobs")).get(name))
-    return tuple(_logprob(token) for token in tokens if _has_logprob(token))
-
-
-def _logprob(token: NativeObject) -> TokenLogprob:
-    top = [other for other in objects(token.get("top_logprobs")) if _has_logprob(other)]
-    return TokenLogprob(
-        token=str(token.get("token")),
-        logprob=float(token["logprob"]),
-        top=tuple(
-            TokenLogprob(token=str(other.get("token")), logprob=float(other["logprob"]))
-            for other in top
-        ),
-    )
-
-
-def _has_logprob(token: NativeObject) -> bool:
-    value = token.get("logprob")
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def _logprobs(choice: NativeObject, name: str) -> tuple[TokenLogprob, ...]:
+    return read_logprobs(object_or_empty(choice.get("logprobs")).get(name))
 
 
 # -- media

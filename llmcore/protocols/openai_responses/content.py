@@ -20,7 +20,7 @@ import base64
 import binascii
 from typing import Any
 
-from llmcore.protocols.answering import PersistentList, to_list
+from llmcore.protocols.answering import PersistentList, read_logprobs, to_list
 from llmcore.protocols.media import decode_pieces
 from llmcore.protocols.native_json import int_or_none, object_or_empty, objects, str_or_none
 from llmcore.protocols.openai_responses.names import (
@@ -311,33 +311,6 @@ def _end_thought(item: Item, key: PartKey, encrypted: str | None, events: list[L
         ReasoningEnd(part.segment, part.text, encrypted=encrypted, provider_metadata=metadata)
     )
     return changed(item, parts={**item.parts, key: changed(part, ended=True)})
-
-
-# -- token probabilities
-
-
-def read_logprobs(value: Any) -> tuple[TokenLogprob, ...]:
-    """Return the token log probabilities of a text."""
-    if not value:
-        return ()
-    return tuple(
-        TokenLogprob(
-            token=str(token.get("token")),
-            logprob=float(token["logprob"]),
-            top=tuple(
-                TokenLogprob(token=str(other.get("token")), logprob=float(other["logprob"]))
-                for other in objects(token.get("top_logprobs"))
-                if _has_logprob(other)
-            ),
-        )
-        for token in objects(value)
-        if _has_logprob(token)
-    )
-
-
-def _has_logprob(token: NativeObject) -> bool:
-    value = token.get("logprob")
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 # -- audio
