@@ -3,7 +3,7 @@
 import sys
 from importlib import import_module
 
-NAMES = ("imports", "framing", "client", "memory", "bridge", "sessions")
+NAMES = ("imports", "framing", "own_cost", "client", "memory", "bridge", "sessions")
 
 
 def main() -> None:

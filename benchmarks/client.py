@@ -13,67 +13,24 @@ import statistics
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
-from functools import cache, partial
+from functools import partial
 from typing import Final
 
 import aiohttp
 import httpx
 
 from benchmarks import raw
+from benchmarks.ours import over_llmcore
 from benchmarks.server import running
 from benchmarks.wire import PROTOCOLS
-from llmcore import Client, Endpoint, Framing, Model, OpenAICompatible, Route, request
+from llmcore import Client
 from llmcore.client.http.options import HttpOptions
-from llmcore.protocols.registry import protocol_by_id
-from llmcore.schema.events import TextDelta
 
-_PROTOCOL_IDS: Final = {
-    "responses": "openai-responses",
-    "messages": "anthropic-messages",
-    "gemini": "gemini",
-    "converse": "bedrock-converse",
-}
 GROWTH: Final = (1_000, 10_000, 50_000)
 STREAMS: Final = 200
 
 Measure = Callable[[raw.Reader, str], Awaitable[float]]
 """Reads answers at a URL and returns the seconds of one."""
-
-
-@cache
-def model_at(url: str) -> Model:
-    """Return a model at *url*, whose path names the protocol."""
-    name = url.split("/")[3]
-    if name == "chat":
-        return OpenAICompatible.configure(name="bench", base_url=url, api_key="k").model("m")
-    framing = Framing.aws_event_stream() if name == "converse" else Framing.sse()
-    return Route.make(
-        id=name,
-        provider="x",
-        protocol=protocol_by_id(_PROTOCOL_IDS[name]),
-        endpoint=Endpoint.path("/answer", base_url=url),
-        framing=framing,
-    ).model("m")
-
-
-def over_llmcore(client: Client) -> raw.Reader:
-    """Return a reader of typed events. A program configures its models once."""
-
-    async def read(url: str, first: Callable[[], object] | None = None) -> int:
-        seen = 0
-        question = request(model=model_at(url), prompt="x")
-        if "/plain/" in url:
-            (await client.generate(question)).unwrap()
-            return 1
-        async with client.stream(question) as stream:
-            async for event in stream:
-                seen += 1
-                if first is not None and type(event) is TextDelta:
-                    first()
-                    first = None
-        return seen
-
-    return read
 
 
 async def cpu_time(read: raw.Reader, url: str, *, in_a_row: int) -> float:

@@ -1,32 +1,38 @@
-"""The memory of a process of its own that reads 200 streams at once."""
+"""The memory of processes of their own that read 200 streams at once, one for each engine."""
 
 import asyncio
 import resource
 import subprocess
 import sys
+from typing import Any
 
 from benchmarks.server import running
 
+ENGINES = ("httpx", "aiohttp")
 STREAMS = 200
+NOT_OURS = ("click", "h2", "trio")
+"""Packages that httpx and httpcore import where they are installed, which llmcore does not need."""
 
 
-async def read(url: str) -> None:
-    """Read all streams at once."""
-    from llmcore import Client, OpenAICompatible, request
+async def read(url: str, engine: Any) -> None:
+    """Read all streams at once, and then make as many plain calls."""
+    from benchmarks.ours import over_llmcore
+    from llmcore import Client, HttpOptions
 
-    model = OpenAICompatible.configure(name="bench", base_url=url, api_key="k").model("m")
-
-    async def one(client: Client) -> None:
-        async with client.stream(request(model=model, prompt="x")) as stream:
-            async for _ in stream:
-                pass
-
-    async with Client() as client:
-        await one(client)
-        print(f"after one stream: {_resident():.0f} MB")
-        await asyncio.gather(*(one(client) for _ in range(STREAMS)))
+    async with Client(http=HttpOptions(engine=engine)) as client:
+        one = over_llmcore(client)
+        await one(f"{url}/chat/text/200/1")
+        first = _resident()
+        await asyncio.gather(*(one(f"{url}/chat/text/200/1") for _ in range(STREAMS)))
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        print(f"after {STREAMS} at once: {_resident():.0f} MB, at most {peak:.0f} MB")
+        before = _resident()
+        for _ in range(2 * STREAMS):
+            await one(f"{url}/chat/plain/2000")
+        kept = (_resident() - before) * 1e3 / (2 * STREAMS)
+    print(
+        f"{engine:10} after one stream {first:.0f} MB, {STREAMS} at once at most {peak:.0f} MB;"
+        f" kept per finished call {kept:.2f} kB"
+    )
 
 
 def _resident() -> float:
@@ -36,11 +42,13 @@ def _resident() -> float:
 
 
 def main() -> None:
-    """Run the benchmark in a fresh process."""
+    """Run the benchmark in fresh processes."""
     with running() as url:
-        command = [sys.executable, "-m", "benchmarks.memory", f"{url}/text/200/1"]
-        subprocess.run(command, check=True)
+        for engine in ENGINES:
+            command = [sys.executable, "-m", "benchmarks.memory", url, engine]
+            subprocess.run(command, check=True)
 
 
 if __name__ == "__main__":
-    asyncio.run(read(sys.argv[1]))
+    sys.modules.update(dict.fromkeys(NOT_OURS))  # type: ignore[arg-type]
+    asyncio.run(read(*sys.argv[1:]))

@@ -1,7 +1,7 @@
 """The result of a call: an asynchronous iterator of events that does not raise."""
 
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol, Self, runtime_checkable
 
@@ -72,8 +72,8 @@ class EventStream:
         self._own = Accumulator() if collected is None else None
         self._collected: Collected = collected or self._own  # type: ignore[assignment]
         self._price = price
-        self._batch: Sequence[LLMEvent] = ()
-        self._next = 0
+        self._pending: Iterator[LLMEvent] = iter(())
+        """The events that have come and were not yet returned."""
         self._ended = False
         self._closed = False
 
@@ -101,15 +101,12 @@ class EventStream:
         return self
 
     async def __anext__(self) -> LLMEvent:
-        index = self._next
-        if index >= len(self._batch):
-            batch = await self.next_batch()
-            if not batch:
-                raise StopAsyncIteration
-            self._batch = batch
-            index = 0
-        self._next = index + 1
-        return self._batch[index]
+        for event in self._pending:
+            return event
+        self._pending = iter(await self.next_batch())
+        for event in self._pending:
+            return event
+        raise StopAsyncIteration
 
     async def next_batch(self) -> Sequence[LLMEvent]:
         """Return the next events, at least one; empty at the end.
@@ -117,8 +114,7 @@ class EventStream:
         The iterator yields them one by one; middleware that only observes events is faster with
         batches.
         """
-        if self._next < len(self._batch):
-            rest, self._batch, self._next = self._batch[self._next :], (), 0
+        if rest := tuple(self._pending):
             return rest
         if self._ended or self._closed:
             return ()
@@ -135,7 +131,7 @@ class EventStream:
 
     def unread(self, events: Sequence[LLMEvent]) -> None:
         """Put *events*, which were read, back in front of the remaining ones."""
-        self._batch, self._next = (*events, *self._batch[self._next :]), 0
+        self._pending = iter((*events, *self._pending))
 
     @property
     def text_stream(self) -> AsyncIterator[str]:

@@ -58,17 +58,22 @@ def holds_much(*values: object) -> bool:
     pending = list(values)
     while pending:
         value = pending.pop()
+        if value is None:
+            continue
         if isinstance(value, str | bytes):
             chars += len(value)
             members += _members_within(value)
-        elif isinstance(value, Mapping):
-            members += len(value)
-            pending += value.values()
         elif isinstance(value, list | tuple):
             members += len(value)
             pending += value
-        elif value is not None:
-            pending += _contents(value)
+        elif isinstance(value, dict):  # nearly every mapping is one, and Mapping is slow to ask
+            members += len(value)
+            pending += value.values()
+        elif contents := _contents(value):
+            pending += contents
+        elif isinstance(value, Mapping):
+            members += len(value)
+            pending += value.values()
         if members > LARGE_REQUEST_VALUES or chars > _LARGE_CHARS:
             return True
     return False

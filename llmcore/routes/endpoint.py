@@ -1,6 +1,7 @@
 """Endpoint: where a request goes. Base URL, path and query, and nothing else."""
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Self, TypeAlias
 from urllib.parse import urlsplit, urlunsplit
 
@@ -65,16 +66,21 @@ class Endpoint:
             return Failure(error)
         if not base_url:
             return Failure(ConfigurationError("no base URL: configure the provider with base_url"))
-        parts = urlsplit(base_url.strip())
-        if parts.scheme not in ("http", "https", "ws", "wss") or not parts.netloc:
+        path = self.target if isinstance(self.target, str) else self.target(context)
+        whole = _joined_url(base_url, path)
+        if whole is None:
             shown = base_url.partition("?")[0]  # what follows may hold a key
             message = f"base_url {shown!r} is not an http(s) URL such as https://host/v1"
             return Failure(ConfigurationError(message))
-        path = self.target if isinstance(self.target, str) else self.target(context)
-        path, _, query = path.partition("?")
-        whole = urlunsplit(
-            (parts.scheme, parts.netloc, parts.path.rstrip("/") + path, parts.query, "")
-        )
-        if query:
-            whole = f"{whole}{'&' if parts.query else '?'}{query}"
         return Success(with_query(whole, self.query))
+
+
+@lru_cache(maxsize=256)
+def _joined_url(base_url: str, path: str) -> str | None:
+    """Return the URL of *path* below *base_url*; None if that is not a URL of HTTP."""
+    parts = urlsplit(base_url.strip())
+    if parts.scheme not in ("http", "https", "ws", "wss") or not parts.netloc:
+        return None
+    path, _, query = path.partition("?")
+    whole = urlunsplit((parts.scheme, parts.netloc, parts.path.rstrip("/") + path, parts.query, ""))
+    return f"{whole}{'&' if parts.query else '?'}{query}" if query else whole

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from llmcore.routes.framing import Frame
 
 _PRELUDE = Struct(">III")
-_CHECKSUM = Struct(">I")
+_CHECKSUM_BYTES = 4
 _QUOTED_BYTES = 500
 """How much of a body that is text goes into the error message."""
 
@@ -86,45 +86,52 @@ class EventStreamDecoder:
             chunk = bytes(held)
             held.clear()
         at = 0
-        while (end := at + self._bytes_needed(chunk, at)) <= len(chunk):
-            frames.append(self._message(chunk, at, end))
+        size, known, prelude_bytes = len(chunk), self._known, _PRELUDE.size
+        while size - at >= prelude_bytes:
+            total, length, checksum = _PRELUDE.unpack_from(chunk, at)
+            if crc32(chunk[at : at + 8]) != checksum or not self._fits(total, length):
+                self._needed = self._quotable(chunk, total, length, checksum, at)
+                break
+            self._started = True
+            end = at + total
+            if end > size:
+                self._needed = total
+                break
+            body_end, payload_at = end - 4, at + prelude_bytes + length
+            # The checksum of a message goes on from that of its first bytes.
+            if crc32(chunk[at + 8 : body_end], checksum) != int.from_bytes(chunk[body_end:end]):
+                raise StreamError("an event stream message ends with a wrong checksum")
+            headers = chunk[at + prelude_bytes : payload_at]
+            meaning = known.get(headers)
+            name, instead = self._read_headers(headers) if meaning is None else meaning
+            frames.append((name, chunk[payload_at:body_end] if instead is None else instead))
             at = end
-        self._needed = end - at
+        else:
+            self._needed = prelude_bytes
         held += chunk[at:]
 
-    def _bytes_needed(self, chunk: bytes, at: int) -> int:
-        """Return the length of the message at *at*, or how much it takes to know that."""
-        if len(chunk) - at < _PRELUDE.size:
-            return _PRELUDE.size
-        total, headers, checksum = _PRELUDE.unpack_from(chunk, at)
-        if crc32(chunk[at : at + 8]) != checksum:
-            quoted = _quoted(chunk) if not self._started else ""
-            if quoted and len(chunk) < _QUOTED_BYTES:
-                return _QUOTED_BYTES
-            raise StreamError(quoted or "an event stream message begins with a wrong checksum")
-        if not _PRELUDE.size + headers + _CHECKSUM.size <= total <= self.max_frame_bytes:
+    def _fits(self, total: int, headers: int) -> bool:
+        """Return whether a message may have these lengths."""
+        return _PRELUDE.size + headers + _CHECKSUM_BYTES <= total <= self.max_frame_bytes
+
+    def _quotable(self, chunk: bytes, total: int, headers: int, checksum: int, at: int) -> int:
+        """Raise StreamError for a bad prelude; or return how many bytes it takes to quote text."""
+        if crc32(chunk[at : at + 8]) == checksum:
             raise StreamError(
                 f"an event stream message declares {total} bytes, {headers} of them headers;"
                 f" allowed are {self.max_frame_bytes}"
             )
-        self._started = True
-        return int(total)
+        quoted = _quoted(chunk) if not self._started else ""
+        if quoted and len(chunk) < _QUOTED_BYTES:
+            return _QUOTED_BYTES
+        raise StreamError(quoted or "an event stream message begins with a wrong checksum")
 
-    def _message(self, chunk: bytes, start: int, end: int) -> "Frame":
-        """Return the message that takes up *chunk* from *start* to *end*."""
-        body_end = end - _CHECKSUM.size
-        if crc32(chunk[start:body_end]) != _CHECKSUM.unpack_from(chunk, body_end)[0]:
-            raise StreamError("an event stream message ends with a wrong checksum")
-        headers_at = start + _PRELUDE.size
-        payload_at = headers_at + int(_PRELUDE.unpack_from(chunk, start)[1])
-        headers = chunk[headers_at:payload_at]
-        meaning = self._known.get(headers)
-        if meaning is None:
-            meaning = _meaning(headers)
-            if len(self._known) < 64 and len(headers) < 1024:  # a hostile server repeats none
-                self._known[headers] = meaning
-        name, instead = meaning
-        return name, chunk[payload_at:body_end] if instead is None else instead
+    def _read_headers(self, headers: bytes) -> "tuple[str, bytes | None]":
+        """Return what *headers* mean, and remember it."""
+        meaning = _meaning(headers)
+        if len(self._known) < 64 and len(headers) < 1024:  # a hostile server repeats none
+            self._known[headers] = meaning
+        return meaning
 
 
 def _meaning(headers: bytes) -> "tuple[str, bytes | None]":

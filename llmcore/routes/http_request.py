@@ -8,6 +8,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from attrs import evolve, field, frozen
 
+from llmcore.schema.changed import changed
 from llmcore.schema.errors import InvalidRequestError, LLMError
 from llmcore.schema.result import Failure, Result, Success
 from llmcore.schema.secret_names import REDACTED, holds_credential, redacted
@@ -51,7 +52,7 @@ class HttpRequest:
     def with_header(self, name: str, value: str, *, secret: bool = False) -> Self:
         """Return the request with this header set."""
         name = name.lower()
-        return evolve(
+        return changed(
             self,
             headers={**self.headers, name: value},
             secret_headers=self.secret_headers | {name} if secret else self.secret_headers,

@@ -73,12 +73,15 @@ class ModelLimits:
         return min(known, default=None)
 
 
+_NO_GENERATION: Final = GenerationOptions()
+
+
 @frozen(kw_only=True)
 class RouteDefaults:
     """Values that a route adds to every request that does not set them."""
 
     headers: Mapping[str, str] = field(factory=dict, repr=False)
-    generation: GenerationOptions = GenerationOptions()
+    generation: GenerationOptions = _NO_GENERATION
     provider_options: ProviderMetadata = field(factory=dict, converter=plain_metadata)
     http: HttpOverlay = HttpOverlay()
     timeouts: Timeouts | None = None
@@ -90,9 +93,9 @@ class RouteDefaults:
 
     def applied_to(self, request: LLMRequest) -> LLMRequest:
         """Return *request* with these defaults below it."""
-        options = dict(self.provider_options)
-        for provider, values in request.provider_options.items():
-            options[provider] = merge_json(options.get(provider, {}), values, keep_none=True)
+        options: ProviderMetadata = request.provider_options
+        if self.provider_options:
+            options = merge_json(self.provider_options, options, keep_none=True)  # type: ignore[assignment]
         generation = _filled(request.generation, self.generation)
         http = request.http.over(self.http)
         same = options == request.provider_options and generation is request.generation
@@ -106,6 +109,8 @@ _GENERATION = tuple(option.name for option in fields(GenerationOptions))
 
 def _filled(above: GenerationOptions, below: GenerationOptions) -> GenerationOptions:
     """Return *above*, its unset fields taken from *below*."""
+    if below is _NO_GENERATION:
+        return above
     unset = [name for name in _GENERATION if getattr(above, name) in (None, ())]
     changes = {name: getattr(below, name) for name in unset if getattr(below, name)}
     return evolve(above, **changes) if changes else above

@@ -320,6 +320,11 @@ def test_whatever_comes_the_two_ways_agree(
 # -- Gemini, whose state changes with every chunk
 
 
+def _arguments(text: str, **more: object) -> Event:
+    piece = {"jsonPath": "$.at", "stringValue": text, "willContinue": True}
+    return {"functionCall": {"partialArgs": [piece], "willContinue": True, **more}}
+
+
 def _gemini(*parts: Event, **fields: object) -> Event:
     candidate = {"content": {"parts": list(parts), "role": "model"}, "index": 0}
     usage = {"promptTokenCount": 1, "candidatesTokenCount": 2}
@@ -341,12 +346,19 @@ CHUNKS = {
     "two": _gemini({"text": "b"}, {"text": "c"}),
     "signed": _gemini({"text": "b", "thoughtSignature": "c2ln"}),
     "late usage": _gemini({"text": "b"}, usageMetadata={"trafficType": "ON_DEMAND"}),
+    "arguments": _gemini(_arguments("b")),
+    "the last arguments": _gemini(_arguments("b", willContinue=False)),
+    "arguments of a name": _gemini(_arguments("b", name="look")),
+    "arguments that are thought": _gemini({**_arguments("b"), "thought": True}),
+    "arguments and text": _gemini({**_arguments("b"), "text": "c"}),
     "the end": _gemini(),
 }
 
 
 def _known(state: Any) -> object:
-    return state.info, state.usage, to_list(state.pieces)
+    call = state.info.call
+    opened = call and (call.id, call.name, call.native, to_list(call.pieces))
+    return evolve(state.info, call=None), opened, state.usage, to_list(state.pieces)
 
 
 def _gemini_state(before: tuple[Event, ...]) -> Any:
@@ -369,6 +381,19 @@ def test_a_continuation_of_gemini_makes_no_new_answer(before: str, chunk: str) -
     assert isinstance(event, FastChunk)
     assert after.info is state.info
     assert [one.text for one in events if isinstance(one, TextDelta | ReasoningDelta)] == ["b"]
+
+
+def test_arguments_that_continue_a_call_of_gemini_are_kept_without_an_event() -> None:
+    """The usual chunk is decoded as one; the arguments come when the call is complete."""
+    machine: Any = gemini.protocol.stream
+    state = _gemini_state(BEFORE["a call"])
+
+    event = machine.decode(("", json.dumps(CHUNKS["arguments"]).encode()))
+    after, events = machine.step(state, event)
+
+    assert isinstance(event, FastChunk)
+    assert list(events) == []
+    assert to_list(after.info.call.pieces)[1:] == [_arguments("b")["functionCall"]]
 
 
 @pytest.mark.parametrize("before", BEFORE.values(), ids=BEFORE)

@@ -1,5 +1,6 @@
 """Headers and URLs of requests in the form that HTTP requires."""
 
+import functools
 import re
 from collections.abc import Iterable
 from typing import Final
@@ -45,6 +46,7 @@ def joined_headers(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
     return joined
 
 
+@functools.lru_cache(maxsize=256)
 def _authority(url: str) -> str:
     scheme, authority, *_ = urlsplit(wire_url(url))
     return authority.rpartition("@")[2].removesuffix(_DEFAULT_PORTS.get(scheme, "\0"))

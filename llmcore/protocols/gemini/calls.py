@@ -26,6 +26,7 @@ from llmcore.protocols.answering import PersistentList, to_list
 from llmcore.protocols.gemini.content import omit_keys, on_unknown
 from llmcore.protocols.gemini.names import METADATA_KEY, NativeObject
 from llmcore.protocols.gemini.state import (
+    GeminiInfo,
     GeminiState,
     OpenCall,
     change,
@@ -106,6 +107,15 @@ def _on_more(
 ) -> GeminiState:
     state = change(state, call=changed(opened, pieces=PersistentList(call, opened.pieces)))
     return state if call.get("willContinue") is True else end_call(state, events)
+
+
+def continued_call(info: GeminiInfo, arguments: list[NativeObject]) -> GeminiInfo | None:
+    """Return *info* with more `partialArgs` of the open call; None if no call is open."""
+    opened = info.call
+    if opened is None:
+        return None
+    call = {"partialArgs": arguments, "willContinue": True}
+    return changed(info, call=changed(opened, pieces=PersistentList(call, opened.pieces)))
 
 
 def end_call(state: GeminiState, events: list[LLMEvent], *, cut: bool = False) -> GeminiState:

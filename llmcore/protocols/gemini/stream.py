@@ -26,6 +26,7 @@ from llmcore.protocols.answering import (
 )
 from llmcore.protocols.failures.errors import error_from_body
 from llmcore.protocols.gemini.calls import (
+    continued_call,
     end_call,
     on_code,
     on_code_result,
@@ -78,9 +79,15 @@ from llmcore.schema.request import LLMRequest
 # -- frames -------------------------------------------------------------------------------
 
 
-class _Part(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    text: str
+class _Call(msgspec.Struct, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
+    partial_args: list[dict[str, Any]]
+    will_continue: Literal[True]
+
+
+class _Part(msgspec.Struct, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
+    text: str | msgspec.UnsetType = msgspec.UNSET
     thought: bool = False
+    function_call: _Call | msgspec.UnsetType = msgspec.UNSET
 
 
 class _Content(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -94,7 +101,7 @@ class _Candidate(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True)
 
 
 class FastChunk(msgspec.Struct, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
-    """A chunk with text, the usage, and the fields that every chunk repeats."""
+    """A chunk with text or arguments, the usage, and the fields that every chunk repeats."""
 
     candidates: list[_Candidate]
     usage_metadata: dict[str, Any] | None = None
@@ -292,8 +299,8 @@ def whole(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent]:
 
 # -- the per-token path -------------------------------------------------------------------
 #
-# Most chunks only bring more of the open text or thought. They are decoded into a type of their
-# own, which has no place for anything else, and a step with one makes no new `GeminiInfo`.
+# Most chunks only bring more of the open text, thought or call. They are decoded into a type of
+# their own, which has no place for anything else, and a step with text makes no new `GeminiInfo`.
 # `as_chunk` gives the chunk back, for states in which it means more than that.
 #
 # `StreamMachine.fast_delta` cannot do this: each chunk restates the usage, and citations count in
@@ -317,19 +324,25 @@ def as_chunk(event: FastChunk) -> NativeObject:
     return chunk
 
 
-def fast_step(state: GeminiState, event: FastChunk) -> tuple[GeminiState, tuple[LLMEvent]] | None:
+def fast_step(state: GeminiState, event: FastChunk) -> Step | None:
     """Return the step of a chunk that only continues the open segment; None for any other."""
     info, usage = state.info, event.usage_metadata
     candidates = event.candidates
     parts = candidates[0].content.parts if len(candidates) == 1 else ()
-    if len(parts) != 1 or not parts[0].text or not _repeats(event, info):
+    if len(parts) != 1 or not _repeats(event, info):
         return None
-    text, usage = parts[0].text, state.usage if usage is None else latest(state.usage, usage)
-    if not parts[0].thought and info.mode == "text":
-        state = GeminiState(info, usage, PersistentList(text, state.pieces))
-        return state, (TextDelta(info.segment, text),)
-    if parts[0].thought and info.mode == "reasoning":
-        return GeminiState(info, usage, state.pieces), (ReasoningDelta(info.segment, text),)
+    part, text, call = parts[0], parts[0].text, parts[0].function_call
+    usage = state.usage if usage is None else latest(state.usage, usage)
+    if isinstance(text, str) and text and call is msgspec.UNSET:
+        if not part.thought and info.mode == "text":
+            state = GeminiState(info, usage, PersistentList(text, state.pieces))
+            return state, (TextDelta(info.segment, text),)
+        if part.thought and info.mode == "reasoning":
+            return GeminiState(info, usage, state.pieces), (ReasoningDelta(info.segment, text),)
+    elif isinstance(call, _Call) and text is msgspec.UNSET and not part.thought:
+        more = continued_call(info, call.partial_args)
+        if more is not None:
+            return GeminiState(more, usage, state.pieces), ()
     return None
 
 
