@@ -1,0 +1,192 @@
+"""Requests and answers that pass as they came, where both sides speak the same API."""
+
+import json
+from typing import Any
+
+import httpx
+import pytest
+
+from llmcore.bridge.apis.registry import SERVED
+from llmcore.bridge.model_map import model_map_from
+from tests.support.servers.front_gateways import gateway, served, service_for
+from tests.support.servers.loopback import Answer, Received, serve
+from tests.support.wire.matrix import (
+    ANTHROPIC,
+    COLUMNS,
+    COMPATIBLE,
+    GEMINI,
+    KEY,
+    OPENAI,
+    Column,
+    Counts,
+    Refused,
+    Said,
+    playing,
+)
+
+SAID = Said(text="Grüße, it rains 🙂.", cities=("Oslo",), counts=Counts(read=8))
+UNKNOWN = {"from_tomorrow": {"b": 1, "a": [1.5, None]}}
+"""A field that no version of the gateway has heard of."""
+REQUESTS: dict[str, tuple[Column, str, dict[str, Any]]] = {
+    "openai-responses": (
+        OPENAI,
+        "/v1/responses",
+        {"model": "fast", "input": "Hi", "store": False, **UNKNOWN},
+    ),
+    "openai-chat": (
+        COMPATIBLE,
+        "/v1/chat/completions",
+        {"model": "fast", "messages": [{"role": "user", "content": "Hi", "x": 1}], **UNKNOWN},
+    ),
+    "anthropic-messages": (
+        ANTHROPIC,
+        "/v1/messages?beta=true",
+        {
+            "messages": [{"role": "user", "content": [{"type": "text", "text": "Hi"}]}],
+            "system": [{"type": "text", "text": "Be brief."}],
+            "model": "fast",
+            "max_tokens": 90,
+            **UNKNOWN,
+        },
+    ),
+    "gemini": (
+        GEMINI,
+        "/v1beta/models/fast:generateContent",
+        {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}], **UNKNOWN},
+    ),
+}
+STREAMED = "/v1beta/models/fast:streamGenerateContent?alt=sse"
+fronts = pytest.mark.parametrize("front", [front for front in REQUESTS if front in SERVED])
+streaming = pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
+
+
+def asked(front: str, *, stream: bool) -> tuple[Column, str, dict[str, Any]]:
+    """Return the upstream, the path and the body of a request."""
+    column, path, body = REQUESTS[front]
+    if front == "gemini":
+        return column, STREAMED if stream else path, body
+    return column, path, {**body, "stream": True} if stream else body
+
+
+@fronts
+@streaming
+def test_the_body_goes_up_and_the_bytes_come_down_as_they_came(front: str, stream: bool) -> None:
+    """In the order of the client's keys, with what only the two of them understand."""
+    column, path, body = asked(front, stream=stream)
+    document = column.whole(SAID)
+    sent = column.streamed(document) if stream else json.dumps(document).encode()
+    kind = column.stream_type if stream else "application/json"
+
+    def handler(_received: Received) -> Answer:
+        return Answer([sent[:200], sent[200:]], headers={"content-type": kind})
+
+    with serve(handler) as server:
+        service = service_for(
+            column.model_at(server.url), model_map_from({"models": {"fast": "up/m"}}, "up")
+        )
+        with served(service) as url:
+            answer = httpx.post(url + path, json=body)
+        counted = service.metrics.exposition().decode()
+    up = json.loads(server.received[0].body)
+
+    assert answer.content == sent
+    assert answer.headers["content-type"].startswith(kind)
+    assert json.dumps({**up, "model": "fast"} if "model" in up else up) == json.dumps(body)
+    assert up.get("model", column.model_id) == column.model_id
+    assert f'tokens_total{{kind="input",provider="up"}} {SAID.counts.input}.0' in counted
+    assert 'answers_total{outcome="completed",provider="up"} 1.0' in counted
+
+
+@fronts
+@streaming
+def test_an_error_of_the_upstream_keeps_its_body(front: str, stream: bool) -> None:
+    """With its status, and how long to wait."""
+    column, path, body = asked(front, stream=stream)
+    refused = Refused(status=429, headers={"retry-after": "7", "x-should-retry": "false"})
+    with playing(column, refused) as scene, gateway(scene.model) as url:
+        answer = httpx.post(url + path, json=body)
+
+    assert answer.status_code == 429
+    assert answer.json() == column.errors[429][0]
+    assert answer.headers["retry-after"] == "7"
+    assert answer.headers["x-should-retry"] == "false"
+
+
+@fronts
+@pytest.mark.parametrize("status", [401, 403])
+@pytest.mark.parametrize("relay", [True, False], ids=["relayed", "translated"])
+def test_a_refusal_of_the_gateways_key_is_not_the_clients(
+    front: str, status: int, relay: bool
+) -> None:
+    """Clients would ask their user to log in again; and a key that is quoted back is not shown."""
+    if status == 403 and not relay:
+        pytest.skip("an upstream may deny access to a model")
+    column, path, body = asked(front, stream=False)
+
+    def handler(_received: Received) -> Answer:
+        data = json.dumps({"error": {"message": f"bad key {KEY}", "type": "auth"}}).encode()
+        return Answer([data], status, {"content-type": "application/json"}, len(data))
+
+    with serve(handler) as server, gateway(column.model_at(server.url), relay=relay) as url:
+        answer = httpx.post(url + path, json=body)
+
+    assert answer.status_code == 502
+    assert KEY not in answer.text
+
+
+@pytest.mark.skipif("anthropic-messages" not in SERVED, reason="not served")
+@pytest.mark.parametrize("path", ["/v1/messages", "/v1/messages/count_tokens"])
+def test_betas_reach_an_upstream_of_the_same_api(path: str) -> None:
+    """The header, both times that it came, and `?beta=true`."""
+
+    def handler(received: Received) -> Answer:
+        counted = b'{"input_tokens": 3}'
+        data = counted if "count" in received.path else json.dumps(ANTHROPIC.whole(SAID)).encode()
+        return Answer([data], headers={"content-type": "application/json"}, length=len(data))
+
+    headers = [("anthropic-beta", "one-1,two-2"), ("anthropic-beta", "three-3")]
+    with serve(handler) as server, gateway(ANTHROPIC.model_at(server.url)) as url:
+        body = REQUESTS["anthropic-messages"][2]
+        answer = httpx.post(f"{url}{path}?beta=true", json=body, headers=headers)
+    (received,) = server.received
+
+    assert answer.status_code == 200
+    assert received.path == f"{path}?beta=true"
+    assert {"one-1", "two-2", "three-3"} <= set(received.headers["anthropic-beta"].split(","))
+
+
+@fronts
+def test_a_half_frame_is_never_sent(front: str) -> None:
+    """What was whole arrives, then an error in a frame of its own."""
+    column, path, body = asked(front, stream=True)
+    whole = column.streamed(column.whole(Said(text="It rains in Bergen, as it always does.")))
+    cut = whole[: len(whole) * 6 // 10]
+
+    def handler(_received: Received) -> Answer:
+        return Answer([cut], headers={"content-type": column.stream_type})
+
+    with serve(handler) as server, gateway(column.model_at(server.url)) as url:
+        answer = httpx.post(url + path, json=body)
+    frames = [frame for frame in answer.content.replace(b"\r", b"").split(b"\n\n") if frame.strip()]
+
+    for frame in frames:
+        data = [line.removeprefix(b"data: ") for line in frame.split(b"\n") if b"{" in line]
+        assert all(json.loads(line) for line in data)
+    assert b"error" in frames[-1]
+
+
+def test_policies_and_state_of_the_gateway_are_not_passed_by() -> None:
+    """Stored responses, and policies on tools, are the gateway's work."""
+    body = {"model": "m", "input": "Hi"}
+    with playing(OPENAI, SAID) as scene:
+        for fields, settings in (({}, {}), ({"store": False}, {"hosted_tools": "drop"})):
+            with gateway(scene.model, **settings) as url:
+                answer = httpx.post(f"{url}/v1/responses", json={**body, **fields})
+            assert answer.json()["id"] != OPENAI.whole(SAID)["id"]
+
+
+def test_all_columns_are_known() -> None:
+    """Each front has an upstream of its own API."""
+    assert {column.id for column, _, _ in REQUESTS.values()} == {
+        column.id for column in COLUMNS if column.id != "bedrock"
+    }
