@@ -43,7 +43,7 @@ class Apis:
     def of(self, path: str, headers: Mapping[str, str]) -> Api:
         """Return the API that a request speaks, as far as its path and headers show."""
         spoken = spoken_api(path, headers)
-        return next((api for api in self.all if api.id == spoken), self.all[0])
+        return next(api for api in self.all if api.id == spoken)
 
     def is_free(self, path: str) -> bool:
         """Return whether requests of *path* do not count against the rate: they count tokens."""
@@ -76,6 +76,7 @@ _GEMINI_HEADERS: Final = frozenset({"x-goog-api-key", "x-goog-api-client"})
 
 def apis(service: "Service") -> Apis:
     """Return every API, over *service*."""
+    from llmcore.bridge.apis.chat import ChatCompletions
     from llmcore.bridge.apis.responses import responses_api
     from llmcore.bridge.generation import Generation
 
@@ -84,34 +85,26 @@ def apis(service: "Service") -> Apis:
         return Generation(front_by_id(api_id), service, format_field=field)
 
     responses = Generation(front_by_id(RESPONSES), service, format_field="text.format")
-    askers: dict[str, Generation[Any]] = dict.fromkeys((CHAT, MESSAGES, GEMINI), responses)
-    askers[RESPONSES] = responses
-    served = [responses_api(service)]
-    if CHAT in SERVED:
-        from llmcore.bridge.apis.chat import ChatCompletions
-
-        chat = ChatCompletions(service)
-        one = _posted("chat_completions", "/chat/completions", chat.generate)
-        served.append(_api(chat.front, ("/v1", "", "/openai/v1"), one))
-    if MESSAGES in SERVED:
-        messages = askers[MESSAGES] = generation(MESSAGES)
-        served.append(
+    chat, messages, gemini = ChatCompletions(service), generation(MESSAGES), generation(GEMINI)
+    askers = {RESPONSES: responses, CHAT: responses, MESSAGES: messages, GEMINI: gemini}
+    return Apis(
+        (
+            responses_api(service),
+            _api(
+                chat.front,
+                ("/v1", "", "/openai/v1"),
+                _posted("chat_completions", "/chat/completions", chat.generate),
+            ),
             _api(
                 messages.front,
                 _VERSIONS,
                 _posted("messages", "/messages", messages.generate),
                 _posted("count_tokens", "/messages/count_tokens", messages.count),
-            )
+            ),
+            _api(gemini.front, _GEMINI_VERSIONS, *_gemini_operations(gemini)),
+            _api(responses.front, _GEMINI_VERSIONS, *_model_operations(askers)),
         )
-    if GEMINI in SERVED:
-        gemini = askers[GEMINI] = generation(GEMINI)
-        served.append(_api(gemini.front, _GEMINI_VERSIONS, *_gemini_operations(gemini)))
-    served.append(_api(responses.front, _GEMINI_VERSIONS, *_model_operations(askers)))
-    return Apis(served)
-
-
-SERVED: Final = frozenset({RESPONSES, CHAT, GEMINI})
-"""The ids of the APIs."""
+    )
 
 
 def _api(front: Front[Any], prefixes: tuple[str, ...], *operations: Operation) -> Api:
