@@ -102,6 +102,8 @@ class ChatWriter:
         self._fields: dict[str, JsonValue] = {}
         """Fields of the completion that are known at its end."""
         self._reason = ""
+        self._counted = False
+        """Whether the upstream counted the answer itself."""
         self.usage: Usage | None = None
         """Tokens, as far as the upstream has counted them."""
         self.error: LLMError | None = None
@@ -238,7 +240,8 @@ class ChatWriter:
         if isinstance(event, ReasoningDelta):
             self._thinking.more(event)
         elif isinstance(event, ReasoningEnd):
-            self._parts.end(("reasoning", event.id), _shown(event))
+            kept = event.text or event.signature or event.encrypted or event.provider_metadata
+            self._parts.end(("reasoning", event.id), _shown(event) if kept else None)
             self._thinking.end(event)
 
     # -- calls, and what stands alone
@@ -300,11 +303,13 @@ class ChatWriter:
                     write(one)
                 else:
                     self._write_text(one, name)
+        self._counted = event.usage is not None
         self.usage = event.usage or self.usage
 
     def _finish(self, event: Finish) -> None:
         self._reported += event.diagnostics
-        self.usage = event.usage or self.usage
+        if not self._counted:
+            self.usage = event.usage or self.usage
         kind = finish_kind(event.finish_reason, called=bool(self._calls))
         if kind == "error":
             raw = event.finish_reason.raw or "no reason"
@@ -326,7 +331,8 @@ class ChatWriter:
         if kind == "other":
             why = f"the upstream's reason to stop ({reason.raw}) has no word here"
             self._notes.noted("finish-reason", "choices[0].finish_reason", why)
-        if kind == "content_filter" and self._texts["refusal"] and reason.raw in _ENDED_BY_ITSELF:
+        refused = bool(self._texts["refusal"]) and not self._calls
+        if kind == "content_filter" and refused and reason.raw in _ENDED_BY_ITSELF:
             return _WORDS["stop"]
         if kind == "tool_calls" and self._context.legacy:
             return "function_call"

@@ -125,8 +125,9 @@ class AnswerParts:
     def seal(self) -> str | None:
         """Return the recipe of all that is not sealed yet; None if an echo gives that back."""
         parts = self._whole[self._sealed :]
-        if not any(map(_needs_state, parts)):
-            return None
+        thinks = any(isinstance(shown.parts[0], ReasoningPart) for shown in parts)
+        if not any(map(_needs_state, parts)) and _in_order(parts) and not (self._sealed and thinks):
+            return None  # beside sealed thinking, none is read from what the client shows
         self._sealed = len(self._whole)
         return self._recipe(parts)
 
@@ -140,6 +141,18 @@ class AnswerParts:
         )
 
 
+_ORDER: Final = (ReasoningPart, TextPart, RefusalPart, ImagePart, ToolCallPart)
+"""The order in which the fields of a message are read."""
+
+
+def _in_order(parts: Sequence[ShownPart]) -> bool:
+    """Return whether the fields of a message give *parts* back: texts of one kind are joined."""
+    kinds = [type(shown.parts[0]) for shown in parts]
+    joined = [kind for kind in kinds if kind in (ReasoningPart, TextPart, RefusalPart)]
+    ranks = [_ORDER.index(kind) for kind in kinds if kind in _ORDER]
+    return ranks == sorted(ranks) and len(joined) == len(set(joined))
+
+
 def _needs_state(shown: ShownPart) -> bool:
     """Return whether something must be sealed: thinking without a proof comes back as text."""
     part = shown.parts[0]
@@ -150,14 +163,14 @@ def _needs_state(shown: ShownPart) -> bool:
 
 # -- reading
 
-_EACH: Final = re.compile(rf"{re.escape(PREFIX)}[A-Za-z0-9_-]+")
-"""One seal; clients that join strings may write several in a row."""
+_EACH: Final = re.compile(rf"(?={re.escape(PREFIX)})")
+"""The beginning of a seal; clients that join strings write several in a row."""
 
 
 def seals_in(native: Mapping[str, Any]) -> list[str]:
     """Return all seals that an assistant message carries, each once, in order."""
-    found = [seal for text in _carriers(native) for seal in _EACH.findall(text)]
-    return list(dict.fromkeys(found))
+    found = [seal for text in _carriers(native) for seal in _EACH.split(text)]
+    return list(dict.fromkeys(seal for seal in found if seal.startswith(PREFIX)))
 
 
 def is_sealed(entry: Mapping[str, Any]) -> bool:

@@ -10,6 +10,7 @@ Sources, read November 2026: https://developers.openai.com/api/reference/resourc
 https://openrouter.ai/docs/features/multimodal (`video_url`, files by URL, `cache_control`).
 """
 
+import base64
 from collections.abc import Iterable
 from typing import Final, cast
 
@@ -52,10 +53,10 @@ def read_content(content: object, path: str, *, same_api: bool) -> tuple[Content
     Parts that OpenAI's API does not have go up unread to a server of the *same_api*. Raises
     FrontError, naming the place, for what is none of these.
     """
+    if not content:
+        return ()  # an empty text has no part that an API takes
     if isinstance(content, str):
         return (TextPart(content),)
-    if content is None:
-        return ()
     if not isinstance(content, list):
         raise invalid(f"{path} must be a text or a list of parts.", path)
     return tuple(
@@ -231,25 +232,24 @@ def native_image(file: File) -> JsonObject | None:
 
     Source: https://openrouter.ai/docs/features/multimodal/image-generation
     """
-    part = _as_image(file)
-    url = None if part is None else media.data_url(part) or media.remote_url(part)
-    if url is None:
-        return None
-    return {"type": "image_url", "image_url": {"url": url}}
+    url = _image_url(file)
+    return None if url is None else {"type": "image_url", "image_url": {"url": url}}
+
+
+def _image_url(file: File) -> str | None:
+    if file.data is not None:
+        kind = file.media_type or media.sniffed(file.data) or ""
+        encoded = base64.b64encode(file.data).decode()
+        return f"data:{kind};base64,{encoded}" if kind.startswith("image/") else None
+    url = file.url or ""
+    kind = file.media_type or ("image/" if url.startswith("https:") else url[5:])
+    is_image = kind.startswith("image/") and url.startswith(("https:", "http:", "data:"))
+    return url if is_image else None
 
 
 def read_images(value: object, path: str) -> tuple[ImagePart, ...]:
     """Return the pictures of an assistant message, as `native_image` writes them."""
     return tuple(_image(one, f"{path}[{index}]") for index, one in enumerate(objects(value)))
-
-
-def _as_image(file: File) -> ImagePart | None:
-    kind = file.media_type or ""
-    if file.file_id is not None or not (kind.startswith("image/") or not kind):
-        return None
-    if file.data is not None:
-        return ImagePart(data=file.data, media_type=file.media_type)
-    return None if file.url is None else ImagePart(url=file.url, media_type=file.media_type)
 
 
 def native_audio(file: File, created_at: int) -> JsonObject | None:
@@ -259,10 +259,9 @@ def native_audio(file: File, created_at: int) -> JsonObject | None:
     """
     if not (file.media_type or "").startswith("audio/") or file.data is None:
         return None
-    encoded = media.base64_data(AudioPart(data=file.data, media_type=file.media_type))
     return {
         "id": file.id,
-        "data": "" if encoded is None else encoded[1],
+        "data": base64.b64encode(file.data).decode(),
         "expires_at": created_at,
         "transcript": file.transcript or "",
     }

@@ -199,7 +199,8 @@ def _format(body: Fields) -> ResponseFormat | None:
 def _reasoning(body: Fields) -> ReasoningOptions | None:
     """Return how much to think, in whichever of the spellings clients have for it."""
     wanted = field(body, "reasoning", dict) or {}
-    effort = field(body, "reasoning_effort", str) or field(wanted, "effort", str, "reasoning.")
+    effort = field(body, "reasoning_effort", str)
+    effort = field(wanted, "effort", str, "reasoning.") if effort is None else effort
     budget = field(wanted, "max_tokens", int, "reasoning.")
     summary: Any = wanted.get("summary")
     if wanted.get("exclude") is True or body.get("include_reasoning") is False:
@@ -232,13 +233,13 @@ _SUMMARIES: Final = ("auto", "concise", "detailed", "none")
 
 def _cache(body: Fields) -> CachePolicy:
     options = field(body, "prompt_cache_options", dict) or {}
-    retention = field(body, "prompt_cache_retention", str) or str_or_none(options.get("ttl"))
+    retention = field(body, "prompt_cache_retention", str)
     marked = options.get("mode") == "explicit" or _has_marks(body)
     return CachePolicy(
         mode="manual" if marked else "auto",
         ttl=cache_ttl_of(body),
         key=field(body, "prompt_cache_key", str),
-        retention=retention,
+        retention=str_or_none(options.get("ttl")) if retention is None else retention,
     )
 
 
