@@ -230,7 +230,10 @@ EXCHANGE = (
         (ONE % (EXCHANGE % '"chunks":[[5,0]]'), "the chunks have 5 bytes, the body has 3"),
         (ONE % (EXCHANGE % '"speed":1'), "unknown fields: speed"),
         (ONE % (EXCHANGE % '"delay_ms":-1'), "delay_ms"),
-        (ONE % (EXCHANGE % '"failure":{"type":"Nope","message":""}'), "not the name of an error class"),
+        (
+            ONE % (EXCHANGE % '"failure":{"type":"Nope","message":""}'),
+            "not the name of an error class",
+        ),
         (ONE.replace('"recorded"', '"authored"') % "", "source"),
     ],
 )
