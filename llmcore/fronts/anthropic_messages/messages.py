@@ -230,18 +230,6 @@ def _marked(part: _Part, block: Block) -> _Part:
     return part if ttl is None else cast("_Part", cached(part, ttl=ttl))
 
 
-def holds_sealed_state(natives: Iterable[Fields]) -> bool:
-    """Return whether messages carry state that we sealed, which no vendor may be sent."""
-    return any(
-        str(block.get(name)).startswith(PREFIX)
-        for native in natives
-        if isinstance(native.get("content"), list)
-        for block in map(object_or_empty, native["content"])
-        for name in ("signature", "data")
-        if block.get(name) is not None
-    )
-
-
 def referenced_tools(messages: Iterable[Fields]) -> list[str]:
     """Return the tools that results of a tool search name, in the order of their first mention."""
     names: dict[str, None] = {}

@@ -122,7 +122,7 @@ class _ToolReader:
     def tool(self, native: Fields, path: str) -> ToolSpec | None:
         """Return a tool for the upstream; None if it is left out."""
         type_ = read(native, "type", str, f"{path}.") or "custom"
-        kind = next((k for start, k in _HOSTED.items() if type_.startswith(start)), None)
+        kind = _hosted_kind(type_)
         if type_ == "custom":
             return self._custom(native, path)
         if kind is not None and self._policy == "drop":
@@ -219,6 +219,14 @@ class _ToolReader:
             authorization=str_or_none(server.get("authorization_token")),
             allowed_tools=tuple(allowed),
         )
+
+
+def _hosted_kind(type_: str) -> HostedToolKind | None:
+    """Return the kind of a tool that the provider runs; None for another tool."""
+    for start, kind in _HOSTED.items():
+        if type_.startswith(start):
+            return kind
+    return None
 
 
 def _location(native: Fields, path: str) -> Mapping[str, Any] | None:

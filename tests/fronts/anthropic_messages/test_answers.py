@@ -1,0 +1,442 @@
+"""Answers of other providers on Anthropic's wire: blocks, stop reasons, counts, sealed state."""
+
+from typing import Any
+
+import anthropic
+import pytest
+
+from llmcore.fronts.anthropic_messages import MessagesContext
+from llmcore.schema import errors
+from llmcore.schema.content import Citation, ReasoningPart, ToolCallPart
+from llmcore.schema.errors import LLMError
+from llmcore.schema.events import (
+    ErrorEvent,
+    LLMEvent,
+    Source,
+    TextDelta,
+    TextEnd,
+    TextStart,
+    ToolInputDelta,
+    ToolInputEnd,
+    ToolInputStart,
+    ToolResult,
+)
+from llmcore.schema.usage import Usage
+from tests.fronts.anthropic_messages.messages_kit import (
+    ASK,
+    GEMINI,
+    HELLO,
+    MESSAGES,
+    built,
+    failure_body,
+    messages_of,
+    read,
+    sdk_stream,
+    written,
+)
+from tests.fronts.openai_responses.responses_kit import call, stream, text, thought
+
+
+def test_calls_that_come_interleaved_are_blocks_one_after_another() -> None:
+    """Each with its own input, under indices without a gap; the first is streamed as it comes."""
+    ids = ("a", "b", "c")
+    events: list[LLMEvent] = [
+        *(ToolInputStart(name, f"tool_{name}") for name in ids),
+        *(ToolInputDelta(name, '{"at":') for name in ids),
+        *(ToolInputDelta(name, f'"{name}"}}') for name in ids),
+        *(ToolInputEnd(name) for name in ids),
+    ]
+    made = written(stream(events, reason="tool_calls"))
+
+    assert [(b["name"], b["input"]) for b in made.content] == [
+        (f"tool_{name}", {"at": name}) for name in ids
+    ]
+    first = [e for batch in made.batches[:6] for e in batch if e["type"] == "content_block_delta"]
+    assert [event["delta"]["partial_json"] for event in first] == ['{"at":']
+
+
+@pytest.mark.parametrize(
+    ("pieces", "expected"),
+    [
+        pytest.param((), {}, id="nothing"),
+        pytest.param(("null",), {}, id="null"),
+        pytest.param((" ", "{", '"a": 1}'), {"a": 1}, id="white space first"),
+        pytest.param(('"{\\"a\\"', ': 1}"'), {"a": 1}, id="encoded twice"),
+        pytest.param(("look here",), {"input": "look here"}, id="no JSON"),
+    ],
+)
+def test_the_input_of_a_call_is_an_object(pieces: tuple[str, ...], expected: Any) -> None:
+    """Streamed and whole, whatever the upstream's model wrote."""
+    made = written(stream(call("look", *pieces), reason="tool_calls"))
+
+    assert made.content[0]["input"] == expected
+    block: Any = sdk_stream(made.body).content[0]
+    assert block.input == expected
+
+
+def test_a_hundred_deltas_are_one_block() -> None:
+    """Each delta is one event, and only that."""
+    made = written(stream(text(*("word " for _ in range(100)))))
+
+    assert made.types == ["text"]
+    later = [batch for batch in made.batches if len(batch) == 1]
+    assert sum("delta" in event for (event,) in later) == 99
+
+
+@pytest.mark.parametrize(
+    ("reason", "raw", "calls", "expected"),
+    [
+        ("stop", "stop", 0, "end_turn"),
+        ("stop", "stop", 1, "tool_use"),
+        ("tool_calls", "tool_calls", 1, "tool_use"),
+        ("tool_calls", "tool_calls", 0, "end_turn"),
+        ("length", "length", 0, "max_tokens"),
+        ("length", "model_context_window_exceeded", 0, "model_context_window_exceeded"),
+        ("content_filter", "SAFETY", 0, "refusal"),
+        ("other", "pause_turn", 0, "pause_turn"),
+        ("other", "eos", 0, "end_turn"),
+        ("error", "UNEXPECTED_TOOL_CALL", 1, "tool_use"),
+    ],
+)
+def test_a_finish_reason_has_its_stop_reason(
+    reason: str, raw: str, calls: int, expected: str
+) -> None:
+    """By what the client has to do next."""
+    segments = [call("look", "{}", id=f"c{number}") for number in range(calls)]
+    newer = raw == "model_context_window_exceeded"  # than the contract
+    made = written(stream(text("Well."), *segments, reason=reason, raw=raw), checked=not newer)
+
+    assert made.whole["stop_reason"] == expected
+    assert made.end["delta"]["stop_reason"] == expected
+    assert ("stop_details" in made.whole) == (expected == "refusal")
+
+
+def test_the_stop_sequence_that_anthropic_names_is_shown() -> None:
+    """Other providers do not name it."""
+    metadata = {"anthropic": {"stop_sequence": "END"}}
+    made = written(
+        stream(text("Well."), raw="stop_sequence", provider_metadata=metadata, protocol=MESSAGES)
+    )
+
+    assert (made.whole["stop_reason"], made.whole["stop_sequence"]) == ("stop_sequence", "END")
+
+
+def test_a_refusal_in_words_is_a_text_and_a_stop_reason() -> None:
+    """And comes back as text."""
+    made = written(stream(text("I will not.", refusal=True)))
+
+    assert made.content == [{"type": "text", "text": "I will not."}]
+    assert made.whole["stop_reason"] == "refusal"
+
+
+def test_why_anthropic_stopped_an_answer_is_in_the_details() -> None:
+    """Not in a text, which the model did not write."""
+    details = {"type": "refusal", "category": "cyber", "explanation": "Not that."}
+    metadata = {"anthropic": {"stop_details": details}}
+    events = stream(
+        text("Not that.", refusal=True, provider_metadata=metadata),
+        reason="content_filter",
+        raw="refusal",
+        provider_metadata=metadata,
+    )
+    made = sdk_stream(written(events).body)
+
+    assert made.stop_details is not None
+    assert made.stop_details.category == "cyber"
+
+
+@pytest.mark.parametrize(
+    ("usage", "expected"),
+    [
+        (Usage.make(input_tokens=1200, output_tokens=90, cache_read_tokens=1000), (200, 0, 1000)),
+        (Usage.make(input_tokens=50, output_tokens=9, cache_write_tokens=30), (20, 30, 0)),
+        (Usage.make(input_tokens=5, output_tokens=9), (5, 0, 0)),
+    ],
+)
+def test_the_counts_of_the_input_add_up_to_the_whole_prompt(usage: Usage, expected: Any) -> None:
+    """They come at the end, and replace the zeros of the beginning."""
+    made = written(stream(text("Hi"), usage=usage))
+    counts = sdk_stream(made.body).usage
+
+    start = made.events[0]["message"]["usage"]
+    assert (start["input_tokens"], start["output_tokens"]) == (0, 0)
+    shown = (
+        counts.input_tokens,
+        counts.cache_creation_input_tokens,
+        counts.cache_read_input_tokens,
+    )
+    assert shown == expected
+    assert sum(expected) == usage.input_tokens
+    assert counts.output_tokens == usage.output_tokens
+
+
+def test_an_answer_without_counts_has_numbers_all_the_same() -> None:
+    """Clients compute with them."""
+    made = written(stream(text("Hi")))
+
+    assert made.end["usage"]["output_tokens"] == 0
+    assert made.whole["usage"]["input_tokens"] == 0
+
+
+# -- thinking and sealed state
+
+
+def test_thinking_without_a_signature_is_a_block_before_the_text() -> None:
+    """The client gets a signature that only we can read."""
+    made = written(stream(thought("Two ", "files."), text("Reading.")))
+
+    assert made.types == ["thinking", "text"]
+    assert made.content[0]["thinking"] == "Two files."
+    assert made.content[0]["signature"].startswith("ob1.")
+
+
+def test_encrypted_thinking_without_text_is_redacted() -> None:
+    """It comes back as it was, to the provider that made it."""
+    events = stream(
+        thought(encrypted="gAAA", provider_metadata={"openai": {"id": "rs_1"}}), text("Hi")
+    )
+    made = written(events)
+    back = messages_of(HELLO, made.echo(), HELLO)[1]
+
+    assert made.types == ["redacted_thinking", "text"]
+    assert back.content[0] == ReasoningPart(
+        "", encrypted="gAAA", provider_metadata={"openai": {"id": "rs_1"}}
+    )
+    assert back.origin is not None
+    assert back.origin.provider == "acme"
+
+
+def test_thinking_is_shown_without_its_text_where_the_client_asks_for_that() -> None:
+    """`display: omitted` gives blocks with a signature alone."""
+    body = {"thinking": {"type": "adaptive", "display": "omitted"}}
+    made = written(stream(thought("Secret."), text("Hi")), read(body).context)
+
+    assert made.content[0]["thinking"] == ""
+    assert messages_of(HELLO, made.echo())[1].content[0] == ReasoningPart("Secret.")
+
+
+def test_a_signature_on_a_call_comes_back_to_its_call() -> None:
+    """As Gemini demands; a block after the call carries it."""
+    signed = {"google": {"thoughtSignature": "c2ln"}}
+    made = written(
+        stream(call("look", "{}", provider_metadata=signed), reason="tool_calls", protocol=GEMINI)
+    )
+    result = {"type": "tool_result", "tool_use_id": "call_1", "content": "seen"}
+    back = messages_of(HELLO, made.echo(), {"role": "user", "content": [result]})
+
+    assert made.types == ["tool_use", "redacted_thinking"]
+    assert back[1].content == (ToolCallPart("call_1", "look", {}, provider_metadata=signed),)
+
+
+def test_the_ids_of_stored_items_alone_need_no_block() -> None:
+    """A plain answer of OpenAI's stays plain."""
+    made = written(stream(text("Hi", provider_metadata={"openai": {"id": "msg_1"}})))
+
+    assert made.types == ["text"]
+
+
+def test_no_block_carries_state_where_thinking_is_off_and_no_tool_is_called() -> None:
+    """What is lost is reported."""
+    context = read({"thinking": {"type": "disabled"}}).context
+    signed = {"google": {"thoughtSignature": "c2ln"}}
+    made = written(stream(text("Hi", provider_metadata=signed)), context)
+
+    assert made.types == ["text"]
+    assert [one.code for one in made.writer.diagnostics] == ["opaque-data-dropped"]
+
+
+@pytest.mark.parametrize("protocol_id", ["openai-chat", "openai-responses", GEMINI, MESSAGES])
+def test_sealed_state_is_never_sent_to_a_vendor(protocol_id: str) -> None:
+    """A conversation that began elsewhere keeps its texts and calls."""
+    made = written(stream(thought("Hm.", signature="sig"), text("So."), call("look", "{}")))
+    result = {"type": "tool_result", "tool_use_id": "call_1", "content": "seen"}
+    body = {"messages": [HELLO, made.echo(), {"role": "user", "content": [result]}]}
+    sent = str(built(read(body, protocol_id).request, protocol_id))
+
+    assert "ob1." not in sent
+    assert "So." in sent
+    assert "look" in sent
+
+
+def test_a_call_gets_an_id_that_no_other_call_of_the_conversation_has() -> None:
+    """Some servers number the calls of each answer from 0."""
+    use = {"type": "tool_use", "id": "call_0", "name": "look", "input": {}}
+    result = {"type": "tool_result", "tool_use_id": "call_0", "content": "seen"}
+    turns = [
+        HELLO,
+        {"role": "assistant", "content": [use]},
+        {"role": "user", "content": [result]},
+    ]
+    context = read({"messages": turns}).context
+    made = written(stream(call("look", "{}", id="call_0"), reason="tool_calls"), context)
+
+    assert made.content[0]["id"] != "call_0"
+
+
+@pytest.mark.parametrize("given", ["call.1:x", "x" * 80, "é"])
+def test_the_id_of_a_call_is_short_and_of_plain_characters(given: str) -> None:
+    """As the API has it."""
+    made = written(stream(call("look", "{}", id=given), reason="tool_calls"))
+
+    shown = made.content[0]["id"]
+    assert len(shown) <= 64
+    assert shown.replace("-", "").replace("_", "").isascii()
+
+
+# -- searches
+
+
+def test_pages_that_an_answer_rests_on_are_shown_as_a_search_where_the_client_offers_one() -> None:
+    """Gemini names them at the end of its answer."""
+    search = {"type": "web_search_20250305", "name": "web_search"}
+    context = read({"tools": [search]}, GEMINI).context
+    cited = Citation(url="https://a.example/", title="A")
+    grounding = {"google": {"groundingMetadata": {"webSearchQueries": ["what is a"]}}}
+    events = stream(
+        [TextStart("t"), TextDelta("t", "It is."), TextEnd("t", citations=(cited,))],
+        Source(id="s", url="https://a.example/", title="A"),
+        provider_metadata=grounding,
+    )
+    made = written(events, context)
+
+    assert made.types == ["text", "server_tool_use", "web_search_tool_result"]
+    assert made.content[0]["citations"][0]["url"] == "https://a.example/"
+    assert made.content[1]["input"] == {"query": "what is a"}
+    assert [page["title"] for page in made.content[2]["content"]] == ["A"]
+    assert sdk_stream(made.body).content[2].type == "web_search_tool_result"
+
+
+def test_a_search_of_another_provider_has_anthropics_form_and_comes_back_as_its_own() -> None:
+    """Its native item is sealed beside what is shown."""
+    item = {"openai": {"item": {"type": "web_search_call", "id": "ws_1"}}}
+    events = stream(
+        call("web_search", '{"query": "a"}', id="ws_1", hosted=True, provider_metadata=item),
+        ToolResult(
+            "ws_1",
+            {"sources": [{"url": "https://a.example/"}]},
+            name="web_search",
+            provider_executed=True,
+        ),
+        text("It is."),
+    )
+    made = written(events)
+    back = messages_of(HELLO, made.echo())[1]
+
+    assert made.types == ["server_tool_use", "web_search_tool_result", "text", "redacted_thinking"]
+    assert made.content[0]["id"].startswith("srvtoolu_")
+    found = back.content[0]
+    assert isinstance(found, ToolCallPart)
+    assert (found.id, found.provider_metadata) == ("ws_1", item)
+
+
+def test_what_a_search_found_elsewhere_is_text_for_another_upstream() -> None:
+    """Blocks that nothing of ours covers are not replayed."""
+    blocks = [
+        {
+            "type": "server_tool_use",
+            "id": "srvtoolu_1",
+            "name": "web_search",
+            "input": {"query": "a"},
+        },
+        {
+            "type": "web_search_tool_result",
+            "tool_use_id": "srvtoolu_1",
+            "content": [
+                {
+                    "type": "web_search_result",
+                    "url": "https://a.example/",
+                    "title": "A",
+                    "encrypted_content": "xyz",
+                }
+            ],
+        },
+        {"type": "text", "text": "It is."},
+    ]
+    turns = [HELLO, {"role": "assistant", "content": blocks}, HELLO]
+
+    sent = str(built(read({"messages": turns}).request, "openai-chat"))
+    assert "https://a.example/" in sent
+    assert "xyz" not in sent
+    again = built(read({"messages": turns}, MESSAGES).request, MESSAGES)
+    assert again["messages"][1]["content"][:2] == blocks[:2]
+
+
+# -- failures
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "type_", "words"),
+    [
+        (errors.OverloadedError("Overloaded"), 529, "overloaded_error", "Overloaded"),
+        (errors.RateLimitError("Slow down", retry_after=3), 429, "rate_limit_error", "Slow down"),
+        (errors.QuotaExceededError("No credit"), 402, "billing_error", "No credit"),
+        (errors.AuthenticationError("Bad key"), 502, "api_error", "Bad key"),
+        (errors.ServerError("Broke"), 502, "api_error", "Broke"),
+        (errors.RequestTimeoutError("Late"), 504, "timeout_error", "Late"),
+        (errors.NotFoundError("No model"), 404, "not_found_error", "No model"),
+        (errors.InvalidRequestError("Bad"), 400, "invalid_request_error", "Bad"),
+        (
+            errors.ContextLengthError("too many", limit_tokens=10, actual_tokens=12),
+            400,
+            "invalid_request_error",
+            "prompt is too long: 12 tokens > 10 maximum (too many)",
+        ),
+        (
+            errors.ContextLengthError("maximum context length is 10"),
+            400,
+            "invalid_request_error",
+            "prompt is too long: maximum context length is 10",
+        ),
+        (
+            errors.ContextLengthError(
+                "input length and `max_tokens` exceed context limit: 8 + 4 > 10"
+            ),
+            400,
+            "invalid_request_error",
+            "input length and `max_tokens` exceed context limit: 8 + 4 > 10",
+        ),
+    ],
+)
+def test_an_error_has_anthropics_form(error: LLMError, status: int, type_: str, words: str) -> None:
+    """As a response, with the headers that clients retry by, and inside a stream."""
+    shown, body, headers = failure_body(error)
+
+    assert (shown, body["error"]) == (status, {"type": type_, "message": words})
+    assert headers["x-should-retry"] == (
+        "true"
+        if status in (429, 502, 504, 529) and (not isinstance(error, errors.AuthenticationError))
+        else "false"
+    )
+    assert headers.get("retry-after") == ("3" if error.retry_after else None)
+    made = written([*stream(text("Reading."))[:-3], ErrorEvent(error)])
+    assert made.events[-1] == body
+
+
+def test_a_failure_within_a_call_leaves_its_block_open() -> None:
+    """The vendor's client raises, and no half of a call is run."""
+    events = stream(text("Reading."), call("look", '{"at": 1}'))
+    cut = next(i for i, event in enumerate(events) if isinstance(event, ToolInputEnd))
+    made = written([*events[:cut], ErrorEvent(errors.OverloadedError("Overloaded"))])
+
+    stops = [event["index"] for event in made.events if event["type"] == "content_block_stop"]
+    assert stops == [0]
+    with pytest.raises(anthropic.APIStatusError, match="Overloaded"):
+        sdk_stream(made.body)
+
+
+def test_an_answer_that_never_ends_is_an_error() -> None:
+    """Not a message that looks complete."""
+    made = written(stream(text("Reading."))[:-2])
+
+    assert made.failed
+    assert "before it was complete" in made.events[-1]["error"]["message"]
+
+
+def test_an_answer_of_nothing_that_ended_well_is_a_message_of_nothing() -> None:
+    """As Anthropic itself answers."""
+    made = written(stream())
+
+    assert made.content == []
+    assert made.whole["stop_reason"] == "end_turn"
+    assert ASK["model"] == made.whole["model"]
+    assert MessagesContext().takes_state

@@ -1,0 +1,510 @@
+"""Requests of Anthropic's clients, read for every kind of upstream."""
+
+import base64
+from typing import Any
+
+import pytest
+
+from llmcore.fronts.anthropic_messages import front
+from llmcore.fronts.front import ClientRequest, ListedModel
+from llmcore.schema.content import DocumentPart, ImagePart, ReasoningPart, TextPart, ToolResultPart
+from llmcore.schema.options import ReasoningOptions
+from llmcore.schema.tools import HostedTool, ToolChoice, ToolDefinition
+from tests.fronts.anthropic_messages.messages_kit import (
+    BEDROCK,
+    CHAT,
+    GEMINI,
+    HELLO,
+    MESSAGES,
+    RESPONSES,
+    asked,
+    built,
+    codes,
+    messages_of,
+    read,
+    read_asked,
+    refused,
+)
+
+PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n").decode()
+PICTURE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}}
+USE = {"type": "tool_use", "id": "toolu_1", "name": "read", "input": {"path": "a.py"}}
+RESULT = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "import os"}
+TOOL = {"name": "read", "input_schema": {"type": "object", "properties": {}}}
+UPSTREAMS = (MESSAGES, CHAT, RESPONSES, GEMINI, BEDROCK)
+
+CLAUDE_CODE: dict[str, Any] = {
+    "model": "claude-opus-4-6",
+    "max_tokens": 32000,
+    "stream": True,
+    "thinking": {"type": "adaptive"},
+    "output_config": {"effort": "high"},
+    "metadata": {"user_id": '{"device_id":"d","account_uuid":"a","session_id":"s-1"}'},
+    "system": [
+        {"type": "text", "text": "x-anthropic-billing-header: cc_version=2.1; cch=abc;"},
+        {"type": "text", "text": "You help.", "cache_control": {"type": "ephemeral"}},
+    ],
+    "tools": [
+        {
+            "name": "Bash",
+            "description": "Runs a command.",
+            "input_schema": {
+                "$schema": "https://json-schema.org/draft/2020-12/schema",
+                "type": "object",
+                "properties": {"command": {"type": "string"}},
+                "required": ["command"],
+                "additionalProperties": False,
+            },
+            "eager_input_streaming": True,
+            "input_examples": [{"command": "ls"}],
+        }
+    ],
+    "context_management": {"edits": [{"type": "clear_thinking_20251015", "keep": "all"}]},
+    "messages": [
+        {
+            "role": "user",
+            "content": [
+                {"type": "text", "text": "<system-reminder>Today.</system-reminder>"},
+                {"type": "text", "text": "Fix it.", "cache_control": {"type": "ephemeral"}},
+            ],
+        },
+        {
+            "role": "assistant",
+            "content": [
+                {"type": "thinking", "thinking": "Look.", "signature": "c2ln"},
+                {"type": "text", "text": "Looking."},
+                {"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {"command": "ls"}},
+            ],
+        },
+        {
+            "role": "user",
+            "content": [
+                {
+                    "type": "tool_result",
+                    "tool_use_id": "toolu_1",
+                    "content": [{"type": "text", "text": "a.py"}, PICTURE],
+                    "is_error": True,
+                },
+                {"type": "text", "text": "Go on.", "cache_control": {"type": "ephemeral"}},
+            ],
+        },
+    ],
+}
+
+
+@pytest.mark.parametrize("protocol_id", UPSTREAMS)
+def test_a_request_of_claude_code_is_built_for_every_upstream(protocol_id: str) -> None:
+    """Its texts, calls and pictures arrive; nothing of its betas is refused."""
+    request = asked(CLAUDE_CODE, anthropic_beta="interleaved-thinking-2025-05-14,new-2099-01-01")
+    sent = str(built(read_asked(request, protocol_id).request, protocol_id))
+
+    for said in ("You help.", "Fix it.", "Looking.", "a.py", "Go on.", "Runs a command."):
+        assert said in sent
+    assert PNG in sent or "PNG" in sent
+    assert ("cch=abc" in sent) == (protocol_id == MESSAGES)
+    assert ("c2ln" in sent) == (protocol_id == MESSAGES)
+
+
+def test_a_messages_upstream_gets_what_only_anthropic_has() -> None:
+    """Fields, betas, tool fields and thinking, all under their own names."""
+    request = asked({**CLAUDE_CODE, "speed": "fast"}, anthropic_beta="a-2099, b-2099")
+    made = read_asked(request, MESSAGES).request
+    body = built(made, MESSAGES)
+
+    assert body["context_management"] == CLAUDE_CODE["context_management"]
+    assert body["speed"] == "fast"
+    assert body["thinking"] == {"type": "adaptive"}
+    assert body["output_config"] == {"effort": "high"}
+    assert body["tools"][0]["input_examples"] == [{"command": "ls"}]
+    assert body["tools"][0]["eager_input_streaming"] is True
+    assert body["messages"][1]["content"][0] == CLAUDE_CODE["messages"][1]["content"][0]
+    assert made.options_for("anthropic")["betas"] == ["a-2099", "b-2099"]
+
+
+def test_other_upstreams_report_what_only_anthropic_has() -> None:
+    """Once for each field."""
+    made = read({**CLAUDE_CODE, "container": "c"})
+    lost = [one.path for one in made.diagnostics if one.code == "unsupported-parameter"]
+
+    assert sorted(lost) == [
+        "container",
+        "context_management",
+        "metadata.user_id",
+        "tools[0].input_examples",
+    ]
+
+
+@pytest.mark.parametrize("protocol_id", [MESSAGES, BEDROCK])
+def test_cache_marks_reach_upstreams_that_take_them(protocol_id: str) -> None:
+    """On system, messages, results and tools; no others are added."""
+    mark = {"cache_control": {"type": "ephemeral"}}
+    body = built(
+        read(
+            {
+                "system": [{"type": "text", "text": "You help.", **mark}],
+                "tools": [{**TOOL, **mark}],
+                "messages": [
+                    HELLO,
+                    {"role": "assistant", "content": [USE]},
+                    {"role": "user", "content": [{**RESULT, **mark}]},
+                    {"role": "assistant", "content": "So."},
+                    HELLO,
+                ],
+            },
+            protocol_id,
+        ).request,
+        protocol_id,
+    )
+    text = str(body)
+
+    assert text.count("cache_control") + text.count("cachePoint") == 3
+
+
+def test_the_session_of_claude_code_is_the_cache_key() -> None:
+    """Of upstreams that have one."""
+    assert read(CLAUDE_CODE, RESPONSES).request.cache.key == "s-1"
+    named = asked({}, x_claude_code_session_id="s-2")
+    assert read_asked(named, CHAT).request.cache.key == "s-2"
+    assert read(CLAUDE_CODE, GEMINI).request.cache.key is None
+
+
+def test_requests_that_extend_each_other_are_read_as_such() -> None:
+    """So that the upstream finds the prefix in its cache."""
+    turns = CLAUDE_CODE["messages"]
+    first = read({**CLAUDE_CODE, "messages": turns[:1]}).request
+    again = read(CLAUDE_CODE).request
+
+    assert again.system == first.system
+    assert again.tools == first.tools
+    assert again.messages[: len(first.messages)] == first.messages
+
+
+# -- conversations
+
+
+def test_results_and_words_of_one_turn_are_messages_in_order() -> None:
+    """Also where the client puts a result after its text."""
+    turn = {"role": "user", "content": [{"type": "text", "text": "See:"}, RESULT, PICTURE]}
+    made = messages_of(HELLO, {"role": "assistant", "content": [USE]}, turn)
+
+    assert [message.role for message in made[2:]] == ["user", "tool", "user"]
+    body = built(
+        read({"messages": [HELLO, {"role": "assistant", "content": [USE]}, turn]}).request, CHAT
+    )
+    assert [message["role"] for message in body["messages"]][1:4] == ["assistant", "tool", "user"]
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (None, ""),
+        ("seen", "seen"),
+        ([], ()),
+        ([{"type": "text", "text": "seen"}], (TextPart("seen"),)),
+        (
+            [{"type": "tool_reference", "tool_name": "read"}],
+            (TextPart("The tool read is available now."),),
+        ),
+    ],
+)
+def test_what_a_tool_returned_is_text_or_parts(content: Any, expected: Any) -> None:
+    """Missing content is an empty text."""
+    turn = {"role": "user", "content": [{**RESULT, "content": content}]}
+    made = messages_of(HELLO, {"role": "assistant", "content": [USE]}, turn)[-1].content[0]
+
+    assert made == ToolResultPart("toolu_1", expected, name="read")
+
+
+def test_a_system_message_in_the_middle_stays_in_its_place() -> None:
+    """And never becomes a part of the instructions, which would change the cached prefix."""
+    turns = [HELLO, {"role": "system", "content": "Be brief."}]
+    made = read({"system": "You help.", "messages": turns}).request
+
+    assert [message.role for message in made.messages] == ["user", "system"]
+    assert made.system == (TextPart("You help."),)
+    for protocol_id in UPSTREAMS:
+        body = built(made, protocol_id)
+        assert "Be brief." in str(body.get("messages") or body.get("input") or body["contents"])
+
+
+def test_unsealed_thinking_stays_with_messages_upstreams() -> None:
+    """Another one gets its text, without a signature that it could not read."""
+    turn = {
+        "role": "assistant",
+        "content": [
+            {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"},
+            {"type": "redacted_thinking", "data": "xyz"},
+            {"type": "text", "text": "So."},
+        ],
+    }
+    native = messages_of(HELLO, turn, protocol_id=MESSAGES)[1]
+    other = read({"messages": [HELLO, turn]})
+
+    assert native.content[:2] == (
+        ReasoningPart("Hm.", signature="c2ln"),
+        ReasoningPart("", encrypted="xyz"),
+    )
+    assert other.request.messages[1].content == (ReasoningPart("Hm."), TextPart("So."))
+    assert codes(other) == ["opaque-data-dropped"] * 2
+
+
+@pytest.mark.parametrize(
+    ("block", "expected"),
+    [
+        (PICTURE, ImagePart(data=base64.b64decode(PNG), media_type="image/png")),
+        (
+            {"type": "image", "source": {"type": "url", "url": "https://a.example/a.png"}},
+            ImagePart(url="https://a.example/a.png"),
+        ),
+        (
+            {"type": "document", "source": {"type": "file", "file_id": "file_1"}},
+            DocumentPart(file_id="file_1"),
+        ),
+        (
+            {
+                "type": "document",
+                "title": "A",
+                "citations": {"enabled": True},
+                "source": {"type": "text", "media_type": "text/plain", "data": "Words"},
+            },
+            DocumentPart(data=b"Words", media_type="text/plain", title="A", citations=True),
+        ),
+        (
+            {
+                "type": "search_result",
+                "title": "A",
+                "source": "https://a.example/",
+                "content": [{"type": "text", "text": "Words"}],
+            },
+            DocumentPart(
+                data=b"Words", media_type="text/plain", title="A", context="https://a.example/"
+            ),
+        ),
+    ],
+)
+def test_a_block_of_content_is_a_part(block: Any, expected: Any) -> None:
+    """For an upstream of another API."""
+    assert messages_of({"role": "user", "content": [block]})[0].content == (expected,)
+
+
+@pytest.mark.parametrize(
+    ("body", "param"),
+    [
+        ({"messages": []}, "messages"),
+        ({"messages": [{"role": "robot", "content": "x"}]}, "messages[0].role"),
+        ({"messages": [{"role": "user", "content": 5}]}, "messages[0].content"),
+        ({"messages": [{"role": "user", "content": [{}]}]}, "messages[0].content[0].type"),
+        (
+            {"messages": [{"role": "user", "content": [{"type": "image", "source": {}}]}]},
+            "messages[0].content[0].source.type",
+        ),
+        (
+            {
+                "messages": [
+                    {
+                        "role": "user",
+                        "content": [
+                            {"type": "image", "source": {"type": "url", "url": "/etc/passwd"}}
+                        ],
+                    }
+                ]
+            },
+            "messages[0].content[0].source.url",
+        ),
+        ({"max_tokens": "many"}, "max_tokens"),
+        ({"tool_choice": {"type": "some"}}, "tool_choice.type"),
+        ({"output_config": {"format": {"type": "xml"}}}, "output_config.format.type"),
+    ],
+)
+def test_an_invalid_field_is_refused_by_its_place(body: dict[str, Any], param: str) -> None:
+    """With 400."""
+    error = refused(body)
+
+    assert (error.status, error.param) == (400, param)
+
+
+# -- settings
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ({}, None),
+        ({"thinking": {"type": "disabled"}}, ReasoningOptions(effort="none")),
+        ({"thinking": {"type": "adaptive"}}, ReasoningOptions()),
+        (
+            {"thinking": {"type": "enabled", "budget_tokens": 500}},
+            ReasoningOptions(budget_tokens=500),
+        ),
+        (
+            {
+                "thinking": {"type": "adaptive", "display": "omitted"},
+                "output_config": {"effort": "xhigh"},
+            },
+            ReasoningOptions(effort="xhigh", summary="none"),
+        ),
+        ({"output_config": {"effort": "low"}}, ReasoningOptions(effort="low")),
+    ],
+)
+def test_thinking_and_effort_are_reasoning_options(body: Any, expected: Any) -> None:
+    """What each model takes of them is the protocols' work."""
+    assert read(body).request.reasoning == expected
+    for protocol_id in UPSTREAMS:
+        built(read(body, protocol_id).request, protocol_id)
+
+
+def test_effort_alone_does_not_turn_thinking_on() -> None:
+    """At a Messages upstream, where the two are apart."""
+    body = built(read({"output_config": {"effort": "low"}}, MESSAGES).request, MESSAGES)
+
+    assert body["output_config"] == {"effort": "low"}
+    assert "thinking" not in body
+
+
+@pytest.mark.parametrize("field", ["output_config", "output_format"])
+def test_a_schema_is_the_format_of_the_answer(field: str) -> None:
+    """Under its new name and its old one."""
+    form = {"type": "json_schema", "schema": {"type": "object", "properties": {}}}
+    body = {"output_config": {"format": form}} if field == "output_config" else {field: form}
+
+    made = read(body).request.response_format
+    assert made is not None
+    assert made.schema == form["schema"]
+
+
+@pytest.mark.parametrize(
+    ("choice", "expected", "parallel"),
+    [
+        (None, None, None),
+        ({"type": "auto"}, ToolChoice.auto(), None),
+        ({"type": "any"}, ToolChoice.required(), None),
+        ({"type": "none"}, ToolChoice.none(), None),
+        ({"type": "tool", "name": "read"}, ToolChoice.named("read"), None),
+        ({"type": "auto", "disable_parallel_tool_use": True}, ToolChoice.auto(), False),
+        ({"type": "any", "disable_parallel_tool_use": True}, ToolChoice.required(), False),
+    ],
+)
+def test_a_tool_choice_is_read_with_its_flag(choice: Any, expected: Any, parallel: Any) -> None:
+    """And built again as it was."""
+    body = {"tools": [TOOL], "tool_choice": choice}
+    made = read(body).request
+
+    assert (made.tool_choice, made.parallel_tool_calls) == (expected, parallel)
+    assert built(read(body, MESSAGES).request, MESSAGES).get("tool_choice") == choice
+
+
+def test_a_model_is_named_by_the_body_or_by_the_path() -> None:
+    """Claude Code's suffix for a long context is no part of the name."""
+    assert front.wanted(asked({"model": "claude-x[1m]", "stream": True})).model == "claude-x"
+    path = "/model/eu.anthropic.claude-x-v1:0/invoke"
+    assert front.wanted(ClientRequest(body={}, path=path)).model == "eu.anthropic.claude-x-v1:0"
+
+
+# -- tools
+
+
+@pytest.mark.parametrize(
+    ("type_", "name"),
+    [
+        ("bash_20250124", "bash"),
+        ("text_editor_20250728", "str_replace_based_edit_tool"),
+        ("memory_20250818", "memory"),
+        ("computer_20250124", "computer"),
+    ],
+)
+def test_a_tool_that_the_client_runs_is_a_function_elsewhere(type_: str, name: str) -> None:
+    """With a schema that says what Claude has learned."""
+    native = {"type": type_, "name": name}
+    (made,) = read({"tools": [native]}).request.tools
+    (kept,) = read({"tools": [native]}, MESSAGES).request.tools
+
+    assert isinstance(made, ToolDefinition)
+    assert made.name == name
+    assert made.parameters["properties"]
+    assert kept == HostedTool.raw("anthropic", native)
+
+
+def test_tools_that_were_not_found_yet_are_not_offered() -> None:
+    """Each is added at the end once a search of the client's own found it."""
+    late = [{**TOOL, "name": name, "defer_loading": True} for name in ("a", "b", "c")]
+    search = {"type": "tool_reference", "tool_name": "b"}
+    turns = [
+        HELLO,
+        {"role": "assistant", "content": [USE]},
+        {"role": "user", "content": [{**RESULT, "content": [search]}]},
+    ]
+
+    def names(**body: Any) -> list[str]:
+        tools = read(body).request.tools
+        return [tool.name for tool in tools if isinstance(tool, ToolDefinition)]
+
+    assert names(tools=[*late, TOOL]) == ["read"]
+    assert names(tools=[*late, TOOL], messages=turns) == ["read", "b"]
+    by_provider = {"type": "tool_search_tool_bm25_20251119", "name": "tool_search_tool_bm25"}
+    assert names(tools=[by_provider, *late]) == ["a", "b", "c"]
+    native = built(read({"tools": [*late, TOOL]}, MESSAGES).request, MESSAGES)["tools"]
+    assert [tool.get("defer_loading") for tool in native] == [True, True, True, None]
+
+
+def test_a_search_of_the_web_is_the_upstreams_own_where_it_has_one() -> None:
+    """Else the model is to say that it has none; a search that is demanded is refused."""
+    search = {"type": "web_search_20250305", "name": "web_search", "max_uses": 8}
+    (made,) = read({"tools": [search]}, GEMINI).request.tools
+    without = read({"tools": [search]}).request
+
+    assert isinstance(made, HostedTool)
+    assert made.kind == "web_search"
+    assert without.tools == ()
+    assert "web_search" in without.system[-1].text
+    demanded = {"tools": [search], "tool_choice": {"type": "tool", "name": "web_search"}}
+    assert refused(demanded).code == "unsupported_tool"
+
+
+@pytest.mark.parametrize(
+    ("policy", "expected"),
+    [("drop", 0), ("function", 1)],
+)
+def test_a_policy_decides_about_hosted_tools(policy: Any, expected: int) -> None:
+    """As in the other fronts."""
+    search = {"type": "web_search_20250305", "name": "web_search"}
+    made = read({"tools": [search]}, hosted_tools=policy).request
+
+    assert len(made.tools) == expected
+    assert refused({"tools": [search]}, hosted_tools="error").code == "unsupported_tool"
+
+
+def test_a_schema_without_a_type_is_one_of_an_object() -> None:
+    """Schemas may lack their properties too."""
+    (made,) = read({"tools": [{"name": "a", "input_schema": {"properties": {}}}]}).request.tools
+
+    assert isinstance(made, ToolDefinition)
+    assert made.parameters == {"type": "object", "properties": {}}
+
+
+# -- models and counts
+
+
+def test_models_come_in_pages() -> None:
+    """By the ids after or before which they stand."""
+    models = [ListedModel(id=name, owner="acme", max_input_tokens=10) for name in "abcde"]
+
+    def ids(**query: str) -> tuple[list[str], bool]:
+        page: Any = front.models(models, query)
+        return [one["id"] for one in page["data"]], page["has_more"]
+
+    assert ids() == (list("abcde"), False)
+    assert ids(limit="2") == (["a", "b"], True)
+    assert ids(limit="2", after_id="b") == (["c", "d"], True)
+    assert ids(limit="9", after_id="b") == (["c", "d", "e"], False)
+    assert ids(limit="2", before_id="d") == (["b", "c"], True)
+    assert ids(limit="1000")[1] is False
+
+
+def test_tokens_are_counted_of_a_request_without_a_limit() -> None:
+    """Bodies that count tokens have no `max_tokens`."""
+    body: dict[str, Any] = {"model": "m", "messages": [HELLO]}
+    made = read_asked(ClientRequest(body=body, path="/v1/messages/count_tokens"), MESSAGES)
+
+    assert made.request.generation.max_tokens is None
+    assert front.token_count is not None
+    assert front.token_count(7) == {"input_tokens": 7}
