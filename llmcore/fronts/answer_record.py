@@ -15,13 +15,15 @@ from llmcore.schema.events import LLMEvent
 from llmcore.schema.messages import Message, Origin
 
 
-def shown_part(event: LLMEvent, ids: CallIdRule = CALL_IDS) -> ContentPart | None:
+def shown_part(
+    event: LLMEvent, ids: CallIdRule = CALL_IDS, *, provider: str | None = None
+) -> ContentPart | None:
     """Return the part that *event* is on its own, as the client sees it; None for other events.
 
     Call ids are those that the client sees, which *ids* allows. Log probabilities are left out:
-    nothing reads them again.
+    nothing reads them again. The ids of files belong to *provider*.
     """
-    match response.part_of(event):
+    match response.part_of(event, provider):
         case TextPart() as part if part.logprobs:
             return evolve(part, logprobs=())
         case ToolCallPart() as part:

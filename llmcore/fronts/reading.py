@@ -80,12 +80,17 @@ def required(body: Fields, name: str, kind: type[_T], path: str = "") -> _T:
 _SCHEME: Final = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
 
 
+def is_remote(address: str) -> bool:
+    """Return whether *address* is a web address, a data URL or another that is not a local path."""
+    return _SCHEME.match(address) is not None and address[:5].lower() != "file:"
+
+
 def remote(address: str, path: str) -> str:
     """Return *address* if it is a web address or a data URL; FrontError for a local path.
 
     A path would be read from the disk of the machine that the request came to.
     """
-    if _SCHEME.match(address) is None or address[:5].lower() == "file:":
+    if not is_remote(address):
         raise invalid(
             f"{path} must be a web address or a data URL; files of this machine are not read.",
             path,

@@ -19,13 +19,11 @@ a turn of a chat with a chunk that has none (`chats._validate_response`).
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
-from attrs import evolve
-
 from llmcore.fronts.answer_record import AnswerRecord, shown_part
 from llmcore.fronts.errors import from_llm_error
 from llmcore.fronts.front import AnswerInfo, Event, Upstream
 from llmcore.fronts.gemini.carrier import carried
-from llmcore.fronts.gemini.content import Grounding, file_part, logprobs_result
+from llmcore.fronts.gemini.content import Grounding, file_part, logprobs_result, read_media
 from llmcore.fronts.gemini.errors import envelope
 from llmcore.fronts.gemini.finish import candidate_end, finish_reason, usage_metadata
 from llmcore.fronts.gemini.request import GeminiContext
@@ -33,16 +31,15 @@ from llmcore.fronts.gemini.text_run import TextRun, joined_texts
 from llmcore.fronts.segment_order import SegmentOrder
 from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.gemini.names import METADATA_KEY, PROTOCOL_ID, ROLES, NativeObject
-from llmcore.protocols.native_json import object_or_empty, str_or_none
+from llmcore.protocols.native_json import object_or_empty, str_or_none, text_or_json
 from llmcore.protocols.tools import freeform_arguments
-from llmcore.schema.content import TextPart, TokenLogprob, ToolCallPart
+from llmcore.schema.content import ContentPart, TextPart, TokenLogprob, ToolCallPart
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import LLMError, StreamError
 from llmcore.schema.events import (
     ErrorEvent,
     File,
     Finish,
-    FinishReason,
     LLMEvent,
     ProviderEvent,
     ReasoningDelta,
@@ -75,11 +72,10 @@ class GeminiWriter:
         self._chunks: list[Event] = []
         self._parts: list[NativeObject] = []
         self._tokens: tuple[TokenLogprob, ...] = ()
-        self._held: list[ToolCall] = []
+        self._held: ToolCall | None = None
         self._calls = 0
         self._native = False
         self._last: NativeObject = {}
-        self._reason = FinishReason("other")
         self.usage: Usage | None = None
         """Tokens, as far as the upstream has counted them."""
         self.error: LLMError | None = None
@@ -162,7 +158,13 @@ class GeminiWriter:
         chunks, self._chunks = self._chunks, []
         return chunks
 
+    def _part(self, event: LLMEvent) -> ContentPart | None:
+        """Return the part that *event* is, with ids that the client sees."""
+        return shown_part(event, provider=self._record.origin.provider or None)
+
     def _handle(self, event: LLMEvent) -> None:
+        if self._held is not None and not isinstance(event, _NO_PARTS):
+            self._end_held(cut=False)  # what another part follows was not cut off
         handler = self._HANDLERS.get(type(event))
         if handler is not None:
             handler(self, event)
@@ -181,13 +183,13 @@ class GeminiWriter:
             self._write({"text": event.text, "thought": True})
 
     def _end_text(self, event: TextEnd) -> None:
-        text = self._run.end_text(shown_part(event))
+        text = self._run.end_text(self._part(event))
         if text or event.citations:
             self._grounding.text(text, event.citations, self._notes)
 
     def _hide(self, event: LLMEvent) -> None:
         """Keep what the client does not see, or need not send back as it saw it."""
-        part = shown_part(event)
+        part = self._part(event)
         if part is not None:
             self._run.hide(part)
 
@@ -205,12 +207,12 @@ class GeminiWriter:
         elif event.kind == "custom":
             self._write_call(event, freeform_arguments(str(event.arguments)))
         else:
-            self._held.append(event)  # it may have been cut off: the finish reason will tell
+            self._held = event  # it may have been cut off: what follows will tell
 
     def _write_call(self, event: ToolCall, arguments: JsonObject) -> None:
         self._end_run()
         self._calls += 1
-        part = shown_part(event)
+        part = self._part(event)
         if not isinstance(part, ToolCallPart):
             return
         native = {"id": part.id, "name": part.name, "args": arguments}
@@ -223,16 +225,19 @@ class GeminiWriter:
             return {}
         return {"thoughtSignature": carried(self._record.seal()["encrypted_content"])}
 
-    def _show_held(self, reason: FinishReason) -> None:
-        """Write the calls whose arguments do not parse, but for those that were cut off."""
-        for event in self._held:
-            if reason.reason == "length":
-                why = f"the answer was cut off inside a call of {event.name}, which must not be run"
-                self._notes.dropped("incomplete-tool-call", f"tool_calls[{event.id}]", why)
-            else:
-                why = "arguments are an object: these are wrapped in one"
-                self._notes.changed("invalid-tool-arguments", f"tool_calls[{event.id}]", why)
-                self._write_call(event, freeform_arguments(_as_text(event)))
+    def _end_held(self, *, cut: bool) -> None:
+        """Write the call whose arguments are not an object, unless it was *cut* off."""
+        event, self._held = self._held, None
+        if event is None:
+            return
+        path = f"tool_calls[{event.id}]"
+        if cut:
+            why = f"the answer was cut off inside a call of {event.name}, which must not be run"
+            self._notes.dropped("incomplete-tool-call", path, why)
+            return
+        why = "arguments are an object: these are wrapped in one"
+        self._notes.changed("invalid-tool-arguments", path, why)
+        self._write_call(event, freeform_arguments(text_or_json(event.arguments)))
 
     # -- tools that the provider ran
 
@@ -260,15 +265,14 @@ class GeminiWriter:
     # -- what stands alone
 
     def _file(self, event: File) -> None:
-        native, part = file_part(event), shown_part(event)
+        native, part = file_part(event), self._part(event)
         if native is None or part is None:
             why = "the API has no form for a file without bytes or an address"
             self._notes.dropped("file-dropped", f"files[{event.id}]", why)
             self._hide(event)
             return
         self._end_run()
-        kept = evolve(part, provider_metadata={})
-        self._record.show(part, kept)
+        self._record.show(part, read_media(native, "parts", native=False))
         self._write({**native, **self._signature()})
 
     def _provider_event(self, event: ProviderEvent) -> None:
@@ -294,7 +298,7 @@ class GeminiWriter:
     def _step_finish(self, event: StepFinish) -> None:
         for one in self._order.end():
             self._handle(one)
-        self._show_held(event.finish_reason)
+        self._end_held(cut=event.finish_reason.reason == "length")
         self.usage = event.usage
 
     def _finish(self, event: Finish) -> None:
@@ -358,6 +362,8 @@ class GeminiWriter:
     }
 
 
+_NO_PARTS: Final = (Source, StepFinish, ErrorEvent)
+"""Events that can follow a call that was cut off."""
 _SEARCHES: Final = frozenset({"web_search", "google_search", "x_search", "nova_grounding"})
 _CODE: Final = frozenset({"code_execution", "code_interpreter", "nova_code_interpreter"})
 
@@ -365,10 +371,6 @@ _CODE: Final = frozenset({"code_execution", "code_interpreter", "nova_code_inter
 def _native_part(event: ToolCall | ToolResult) -> NativeObject:
     """Return the part that a tool of Google's own came in; empty for others."""
     return object_or_empty(object_or_empty(event.provider_metadata.get(METADATA_KEY)).get("part"))
-
-
-def _as_text(event: ToolCall) -> str:
-    return event.arguments if isinstance(event.arguments, str) else str(event.raw_arguments)
 
 
 def printed(content: object) -> str:

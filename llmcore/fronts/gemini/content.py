@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from attrs import evolve
 
 from llmcore.fronts.errors import invalid
-from llmcore.fronts.reading import remote
+from llmcore.fronts.reading import is_remote
 from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.gemini.names import METADATA_KEY, RESOLUTIONS, NativeObject
 from llmcore.protocols.gemini.parts import MediaPart
@@ -125,9 +125,9 @@ def _address(stored: NativeObject, path: str, *, native: bool) -> dict[str, Any]
     uri = str_or_none(stored.get("fileUri"))
     if uri is None:
         raise invalid(f"{path} is missing.", path)
-    if not native and _is_googles(uri):
-        return {"file_id": uri, "file_owner": METADATA_KEY}
-    return {"url": remote(uri, path)}
+    if is_remote(uri) and (native or not _is_googles(uri)):
+        return {"url": uri}
+    return {"file_id": uri, "file_owner": None if native else METADATA_KEY}
 
 
 def _is_googles(uri: str) -> bool:
@@ -165,7 +165,7 @@ def file_part(event: File) -> NativeObject | None:
     if event.data is not None:
         data = base64.b64encode(event.data).decode()
         return {"inlineData": {"mimeType": "application/octet-stream", **kind, "data": data}}
-    if event.url is not None and urlsplit(event.url).scheme:
+    if event.url is not None and is_remote(event.url):
         return {"fileData": {**kind, "fileUri": event.url}}
     return None
 

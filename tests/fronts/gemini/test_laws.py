@@ -1,0 +1,312 @@
+"""Laws: an answer is what its client sends back, a stream is its whole, a request its body."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from attrs import evolve
+from google.genai import errors, types
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from llmcore.folds.response import collect
+from llmcore.fronts.answer_record import shown_call_id
+from llmcore.fronts.front import ClientRequest
+from llmcore.fronts.gemini import front
+from llmcore.protocols import gemini
+from llmcore.schema import json
+from llmcore.schema.content import (
+    ContentPart,
+    ImagePart,
+    ReasoningPart,
+    RefusalPart,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
+from llmcore.schema.errors import LLMError
+from llmcore.schema.events import LLMEvent, ToolResult
+from llmcore.schema.messages import Message
+from llmcore.schema.request import LLMRequest
+from llmcore.schema.response import LLMResponse
+from llmcore.schema.result import Failure, Success
+from llmcore.testing import decode_recorded
+from tests.fronts.gemini.gemini_kit import (
+    CLIENTS,
+    HELLO,
+    Written,
+    echo,
+    messages_of,
+    sdk,
+    upstream,
+    written,
+)
+from tests.support.strategies.examples import costly
+from tests.support.strategies.values import json_values, requests
+from tests.support.strategies.values import streams as any_streams
+from tests.support.wire import gemini as wire
+
+
+def streams(*, may_fail: bool = True) -> st.SearchStrategy[list[LLMEvent]]:
+    """Streams as the network brings them: no result of a hosted tool names a local file."""
+    return any_streams(may_fail=may_fail).map(
+        lambda events: [event for event in events if not _names_file(event)]
+    )
+
+
+def _names_file(event: LLMEvent) -> bool:
+    content = event.content if isinstance(event, ToolResult) else ()
+    parts = content if isinstance(content, tuple) else ()
+    return any(getattr(part, "path", None) is not None for part in parts)
+
+
+def decoded(body: bytes, *, streaming: bool) -> LLMResponse | LLMError:
+    """Return what our own protocol reads out of an answer."""
+    kind = "text/event-stream" if streaming else "application/json"
+    result = decode_recorded(
+        "gemini", status=200, headers={"content-type": kind}, body=body, streaming=streaming
+    )
+    found: LLMResponse | LLMError = (
+        result.unwrap() if isinstance(result, Success) else result.failure()
+    )
+    return found
+
+
+def said(message: Message, *kinds: type[Any]) -> str:
+    """Return the text of all parts of *kinds*."""
+    return "".join(part.text for part in message.content if isinstance(part, kinds))
+
+
+def calls(message: Message) -> list[tuple[str, str, Any]]:
+    """Return what the client is asked to run, arguments as objects."""
+    return [
+        (shown_call_id(part.id), part.name, _as_object(part.arguments))
+        for part in message.tool_calls
+    ]
+
+
+def _as_object(arguments: Any) -> Any:
+    return arguments if isinstance(arguments, Mapping) else {"input": arguments}
+
+
+CUT_OFF = "incomplete-tool-call"
+"""The code of an answer that ends inside a call, which is left out."""
+
+
+# -- answers
+
+
+@costly
+@given(streams(may_fail=False))
+def test_our_protocol_reads_what_the_events_say(events: list[LLMEvent]) -> None:
+    """Grammar and the SDK's types hold too: `written` checks them."""
+    made = written(events)
+    before = collect(events).unwrap()
+    after = decoded(made.sse, streaming=True)
+
+    if before.finish_reason.reason == "error":
+        assert isinstance(after, LLMError)
+        return
+    assert isinstance(after, LLMResponse)
+    assert said(after.message, TextPart) == said(before.message, TextPart, RefusalPart)
+    assert said(after.message, ReasoningPart) == said(before.message, ReasoningPart)
+    if CUT_OFF not in made.codes:
+        assert calls(after.message) == calls(before.message)
+    if before.usage is not None and before.usage.output_tokens is not None:
+        assert after.usage is not None
+        assert after.usage.input_tokens == (
+            before.usage.input_tokens if before.usage.input_tokens is not None else _cached(before)
+        )
+        assert after.usage.output_tokens == before.usage.output_tokens
+    if before.finish_reason.reason in ("length", "content_filter"):
+        assert after.finish_reason.reason == before.finish_reason.reason
+
+
+def _cached(response: LLMResponse) -> int:
+    usage = response.usage
+    assert usage is not None
+    return (usage.cache_read_tokens or 0) + (usage.cache_write_tokens or 0)
+
+
+def restored(made: Written, client: str) -> tuple[Message, ...]:
+    """Return the messages that *client* sends back of an answer."""
+    return messages_of(HELLO, *echo(made, client), HELLO)[1:-1]
+
+
+@costly
+@given(streams(may_fail=False), st.sampled_from(CLIENTS))
+def test_what_a_client_sends_back_is_the_answer(events: list[LLMEvent], client: str) -> None:
+    """Also what it does not see: signatures, encrypted thinking, tools that the provider ran."""
+    before = collect(events).unwrap()
+    assume(before.finish_reason.reason != "error")
+    made = written(events)
+    assume(CUT_OFF not in made.codes)
+    expected = [_as_kept(part) for part in before.message.content]
+    answers = restored(made, client)
+
+    parts = [part for message in answers for part in message.content]
+    if client == "ai-sdk":
+        parts, expected = [*map(_without_id, parts)], [*map(_without_id, expected)]
+    assert _as_one(parts) == _as_one(expected)
+    for message in answers:
+        assert message.origin in (None, before.message.origin)
+
+
+def _as_kept(part: ContentPart) -> ContentPart:
+    """Return *part* as an echo can bring it back: log probabilities are not read again."""
+    match part:
+        case TextPart():
+            return evolve(part, logprobs=())
+        case ToolCallPart():
+            return evolve(part, id=shown_call_id(part.id))
+        case ToolResultPart():
+            return evolve(part, tool_call_id=shown_call_id(part.tool_call_id))
+        case _:
+            return part
+
+
+def _without_id(part: ContentPart) -> ContentPart:
+    """Return a call without its id: one that needs no state comes back with a new one."""
+    own = isinstance(part, ToolCallPart) and not part.provider_executed
+    return evolve(part, id="") if own else part
+
+
+def _as_one(parts: list[ContentPart]) -> list[ContentPart]:
+    """Return *parts* without texts of no characters, which say nothing."""
+    return [part for part in parts if part != TextPart("")]
+
+
+@costly
+@given(streams())
+def test_a_stream_and_a_whole_body_are_the_same_answer(events: list[LLMEvent]) -> None:
+    made = written(events)
+    assume(made.writer.error is None)
+    whole = decoded(json.dumps(made.whole), streaming=False)
+    for query, kind in (({"alt": "sse"}, "text/event-stream"), ({}, "application/json")):
+        result = decode_recorded(
+            "gemini",
+            status=200,
+            headers={"content-type": kind},
+            body=made.encoded(**query),
+            streaming=True,
+        )
+        streamed = result.unwrap() if isinstance(result, Success) else result.failure()
+        assert isinstance(streamed, LLMResponse) == isinstance(whole, LLMResponse)
+        if isinstance(streamed, LLMResponse) and isinstance(whole, LLMResponse):
+            assert _as_one(list(streamed.message.content)) == _as_one(list(whole.message.content))
+            assert streamed.finish_reason == whole.finish_reason
+            assert streamed.usage == whole.usage
+            assert streamed.sources == whole.sources
+
+
+@costly
+@given(streams())
+def test_any_stream_ends_once_wherever_it_is_cut(events: list[LLMEvent]) -> None:
+    for cut in range(len(events)):
+        made = written(events[:cut])
+
+        assert made.writer.error is not None
+        assert "error" in made.last
+
+
+@costly
+@given(streams())
+def test_the_sdk_reads_every_answer_and_raises_on_every_failure(events: list[LLMEvent]) -> None:
+    made = written(events)
+    client = sdk(made.sse)
+    if made.writer.error is not None:
+        with pytest.raises(errors.APIError) as caught:
+            list(client.models.generate_content_stream(model="m", contents="x"))
+        assert caught.value.message == made.last["error"]["message"]
+        return
+    pieces = list(client.models.generate_content_stream(model="m", contents="x"))
+    parts = [part for piece in pieces for part in _parts(piece)]
+    shown = "".join(part.text or "" for part in parts if not part.thought)
+    before = collect(events).unwrap()
+    assert shown == said(before.message, TextPart, RefusalPart)
+
+
+def _parts(piece: types.GenerateContentResponse) -> list[types.Part]:
+    found = (piece.candidates or [types.Candidate()])[0].content
+    return (found.parts if found else None) or []
+
+
+# -- requests
+
+
+PATH = "/v1beta/models/gemini-3-flash-preview:generateContent"
+
+
+def reread(asked: LLMRequest, body: Mapping[str, Any]) -> LLMRequest:
+    """Return what the front reads in the *body* that was built of *asked*."""
+    server = evolve(upstream("gemini"), model=asked.model, provider=asked.provider)
+    result = front.read(ClientRequest(body=body, path=PATH), server)
+    assert isinstance(result, Success), result
+    request: LLMRequest = result.unwrap().request
+    return request
+
+
+def native(asked: LLMRequest) -> Any:
+    """Return the body that our protocol sends of *asked*."""
+    return json.loads(json.dumps(wire.body(asked)))
+
+
+def test_a_request_is_read_as_it_was_built() -> None:
+    asked = wire.everything()
+    read = reread(asked, native(asked))
+
+    assert read.generation == asked.generation
+    assert read.reasoning == asked.reasoning
+    assert read.tools == asked.tools
+    assert read.tool_choice == asked.tool_choice
+    assert read.system == asked.system
+    assert read.provider_options == asked.provider_options
+    assert [_untyped(part) for one in read.messages for part in one.content][:5] == [
+        part for one in asked.messages for part in one.content
+    ][:5]
+    assert read.response_format is not None
+    assert read.response_format.type == "json_schema"
+
+
+def _untyped(part: ContentPart) -> ContentPart:
+    """Return a part without what its bytes, or its signature, say a second time."""
+    if isinstance(part, ReasoningPart):
+        return evolve(part, provider_metadata={})
+    return evolve(part, media_type=None) if isinstance(part, ImagePart) else part
+
+
+@costly
+@given(requests())
+def test_a_request_that_is_read_is_built_the_same(asked: LLMRequest) -> None:
+    """Whatever a body says that we build: the front loses nothing of it."""
+    asked = evolve(asked, model=wire.MODEL, provider=None, strict=False)
+    result = gemini.protocol.body.build(asked, False)
+    assume(isinstance(result, Success))
+    body = json.loads(json.dumps(result.unwrap().body))
+    assume(body["contents"])
+
+    assert native(reread(asked, body)) == body
+
+
+def native_names() -> st.SearchStrategy[str]:
+    """Draw a name that a body has somewhere."""
+    return st.sampled_from(
+        [
+            "contents", "parts", "role", "text", "functionCall", "function_response", "response",
+            "inlineData", "data", "mimeType", "fileData", "fileUri", "tools", "toolConfig",
+            "functionDeclarations", "parameters", "generationConfig", "thinkingConfig", "topK",
+            "stopSequences", "responseSchema", "systemInstruction", "name", "args", "id",
+            "thoughtSignature", "thinkingBudget", "googleSearch", "functionCallingConfig", "mode",
+        ]
+    )  # fmt: skip
+
+
+@costly
+@given(st.recursive(json_values(), lambda inner: st.dictionaries(native_names(), inner)))
+def test_any_body_is_read_or_refused(body: Any) -> None:
+    """No value of any field raises anything but what a client is told."""
+    given_body = body if isinstance(body, dict) else {"contents": body}
+    for protocol_id in ("openai-chat", "gemini"):
+        result = front.read(ClientRequest(body=given_body, path=PATH), upstream(protocol_id))
+
+        assert isinstance(result, Success | Failure)
