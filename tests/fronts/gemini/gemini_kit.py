@@ -2,7 +2,7 @@
 
 import base64
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import httpx2
@@ -235,8 +235,17 @@ def sdk(body: bytes, *, status: int = 200, kind: str = "text/event-stream") -> g
     """Return Google's client, whose network answers *body*."""
     response = httpx2.Response(status, headers={"content-type": kind}, content=body)
     transport = httpx2.MockTransport(lambda _request: response)
-    options = types.HttpOptions(base_url="http://front", client_args={"transport": transport})
+    network: Any = {"transport": transport}
+    options = types.HttpOptions(
+        base_url="http://front", client_args=network, async_client_args=network
+    )
     return genai.Client(api_key="k", http_options=options)
+
+
+def heard(body: bytes) -> Iterator[types.GenerateContentResponse]:
+    """Yield what Google's client reads in a stream."""
+    client = sdk(body)
+    yield from client.models.generate_content_stream(model="m", contents="x")
 
 
 def echo(made: Written, client: str) -> list[dict[str, Any]]:

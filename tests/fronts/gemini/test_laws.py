@@ -36,8 +36,8 @@ from tests.fronts.gemini.gemini_kit import (
     HELLO,
     Written,
     echo,
+    heard,
     messages_of,
-    sdk,
     upstream,
     written,
 )
@@ -167,8 +167,9 @@ def _as_kept(part: ContentPart) -> ContentPart:
 
 def _without_id(part: ContentPart) -> ContentPart:
     """Return a call without its id: one that needs no state comes back with a new one."""
-    own = isinstance(part, ToolCallPart) and not part.provider_executed
-    return evolve(part, id="") if own else part
+    if isinstance(part, ToolCallPart) and not part.provider_executed:
+        return evolve(part, id="")
+    return part
 
 
 def _as_one(parts: list[ContentPart]) -> list[ContentPart]:
@@ -213,14 +214,12 @@ def test_any_stream_ends_once_wherever_it_is_cut(events: list[LLMEvent]) -> None
 @given(streams())
 def test_the_sdk_reads_every_answer_and_raises_on_every_failure(events: list[LLMEvent]) -> None:
     made = written(events)
-    client = sdk(made.sse)
     if made.writer.error is not None:
         with pytest.raises(errors.APIError) as caught:
-            list(client.models.generate_content_stream(model="m", contents="x"))
+            list(heard(made.sse))
         assert caught.value.message == made.last["error"]["message"]
         return
-    pieces = list(client.models.generate_content_stream(model="m", contents="x"))
-    parts = [part for piece in pieces for part in _parts(piece)]
+    parts = [part for piece in heard(made.sse) for part in _parts(piece)]
     shown = "".join(part.text or "" for part in parts if not part.thought)
     before = collect(events).unwrap()
     assert shown == said(before.message, TextPart, RefusalPart)
@@ -282,7 +281,8 @@ def test_a_request_that_is_read_is_built_the_same(asked: LLMRequest) -> None:
     asked = evolve(asked, model=wire.MODEL, provider=None, strict=False)
     result = gemini.protocol.body.build(asked, False)
     assume(isinstance(result, Success))
-    body = json.loads(json.dumps(result.unwrap().body))
+    built: Any = result.unwrap().body
+    body: Any = json.loads(json.dumps(built))
     assume(body["contents"])
 
     assert native(reread(asked, body)) == body
