@@ -14,13 +14,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 import aiohttp
 
 CONCURRENCY = (1, 50, 200)
+PER_EVENT = (1, 16, 200)
+"""Streams at once, where the cost of one event is measured."""
 EVENTS = 50
 PACE_MS = 100
 _STAMP = re.compile(rb"@(\d+)@")
@@ -94,13 +96,20 @@ def _running(command: list[str], environ: dict[str, str]) -> Iterator[subprocess
 
 
 @contextmanager
-def _gateway(upstream: str, folder: Path, events: int, pause_ms: int) -> Iterator[tuple[str, int]]:
+def _gateway(
+    upstream: str,
+    folder: Path,
+    events: int,
+    pause_ms: int,
+    more: Mapping[str, str] | None = None,
+) -> Iterator[tuple[str, int]]:
     """Run a gateway before the upstream's path; its URL and process id."""
     environ = {
         "OPENBRIDGE_UPSTREAM": "openai-compatible",
         "OPENBRIDGE_UPSTREAM_BASE_URL": f"{upstream}/{events}/{pause_ms}",
         "OPENBRIDGE_STATE_PATH": str(folder / "state.db"),
         "OPENBRIDGE_MAX_RUNNING": "1000",
+        **(more or {}),
     }
     program = "import sys; from llmcore.cli.openbridge import main; sys.exit(main())"
     with _running(["-c", program, "serve", "--port", "0"], environ) as process:
@@ -152,6 +161,52 @@ def _resident_mb(pid: int) -> float:
     return int(found[1]) / 1024 if found else 0.0
 
 
+_ASKS: tuple[tuple[str, str, dict[str, object], bytes], ...] = (
+    ("responses", "/responses", {"input": "x", "store": False}, b'"response.output_text.delta"'),
+    ("chat", "/chat/completions", {"messages": [{"role": "user", "content": "x"}]}, b'"content"'),
+    (
+        "messages",
+        "/messages",
+        {"max_tokens": 99, "messages": [{"role": "user", "content": "x"}]},
+        b'"text_delta"',
+    ),
+    (
+        "gemini",
+        "/models/m:streamGenerateContent?alt=sse",
+        {"contents": [{"parts": [{"text": "x"}]}]},
+        b'"candidates"',
+    ),
+)
+"""The name of an API, a path below `/v1`, a body, and the mark of a delta."""
+
+
+def _cpu_s(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+async def _per_event(upstream: str, folder: Path) -> None:
+    """Print what one event costs in each API over a Chat upstream, and what relaying costs."""
+    print(f"\nan event each {PACE_MS} ms: CPU of the gateway per event, microseconds")
+    print(f"{'API':>16} " + " ".join(f"{count:>8}" for count in PER_EVENT))
+    for relay in (False, True):
+        environ = {"OPENBRIDGE_RELAY": str(relay).lower()}
+        with _gateway(upstream, folder, EVENTS, PACE_MS, environ) as (gateway, pid):
+            for name, path, body, mark in _ASKS:
+                if relay and name != "chat":
+                    continue
+                asked = {"model": "m", "stream": True, **body}
+                read = _reader(f"{gateway}{path}", asked, mark)
+                await _at_once(read, 2, 1)
+                cells = []
+                for count in PER_EVENT:
+                    before = _cpu_s(pid)
+                    await _at_once(read, count, 1)
+                    events = EVENTS * (count + 1)  # one stream is read to warm up
+                    cells.append(f"{(_cpu_s(pid) - before) / events * 1e6:8.0f}")
+                print(f"{name + (' relayed' if relay else ''):>16} " + " ".join(cells))
+
+
 def _readers(upstream: str, gateway: str, events: int, pause_ms: int) -> tuple[Read, Read]:
     messages = [{"role": "user", "content": "x"}]
     chat = {"model": "m", "stream": True, "messages": messages}
@@ -196,6 +251,7 @@ async def _run(upstream: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         await _throughput(upstream, Path(folder))
         await _latency(upstream, Path(folder))
+        await _per_event(upstream, Path(folder))
 
 
 def main() -> None:

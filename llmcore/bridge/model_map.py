@@ -19,14 +19,19 @@ name as it is; the default), `refuse`, or a target that takes every other name. 
 written as a text is `provider/model`.
 """
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 from attrs import field, frozen
 
 from llmcore.schema import json
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.json import JsonValue
+
+_LONG_CONTEXT: Final = "[1m]"
+_DATE: Final = re.compile(r"-20[0-9]{6}$")
 
 MAX_FILE_BYTES = 4 * 1024 * 1024
 
@@ -74,9 +79,15 @@ class ModelMap:
     passes: bool = True
 
     def resolve(self, name: str) -> UpstreamModel | None:
-        """Return the target of *name*; None if it has none."""
-        if name in self.models:
-            return self.models[name]
+        """Return the target of *name*; None if it has none.
+
+        Clients mark a wish for a long context as `[1m]`, which no provider takes; a name with the
+        date of a snapshot is also found without the date.
+        """
+        name = name.removesuffix(_LONG_CONTEXT)
+        for known in (name, _DATE.sub("", name)):
+            if known in self.models:
+                return self.models[known]
         for rule in self.prefixes:
             if name.startswith(rule.prefix):
                 return rule.target(name)

@@ -44,7 +44,7 @@ def envelope(error: FrontError) -> JsonObject:
     return {
         "type": "error",
         "error": {"type": _TYPES.get(status, other), "message": _message(error)},
-        "request_id": error.upstream_request_id,
+        "request_id": error.request_id or error.upstream_request_id,
     }
 
 

@@ -97,3 +97,21 @@ def test_a_file_is_read(tmp_path: Path) -> None:
     path.write_text(json.dumps(MAP))
 
     assert read_model_map(path, "openai") == model_map_from(MAP, "openai")
+
+
+@pytest.mark.parametrize(
+    ("name", "model"),
+    [
+        ("claude-opus-5", "one"),
+        ("claude-opus-5[1m]", "one"),
+        ("claude-opus-5-20260801", "one"),
+        ("claude-opus-5-20260801[1m]", "one"),
+        ("claude-other-20260801[1m]", "claude-other-20260801"),
+    ],
+)
+def test_a_name_with_a_date_or_a_long_context_is_known(name: str, model: str) -> None:
+    """The date goes only where the map has the name without it."""
+    target = model_map_from({"models": {"claude-opus-5": "up/one"}}, "up").resolve(name)
+
+    assert target is not None
+    assert target.model == model
