@@ -6,6 +6,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import anthropic
 import httpx
 import openai
 import pytest
@@ -215,12 +216,15 @@ def test_lists_of_models_have_the_form_of_the_asker() -> None:
         with openai.OpenAI(base_url=f"{url}/v1", api_key="k") as client:
             by_openai = [one.id for one in client.models.list()]
             assert client.models.retrieve("fast").id == "fast"
+        with anthropic.Anthropic(base_url=url, api_key="k") as client_:
+            by_anthropic = [one.id for one in client_.models.list(limit=2)]
         options = genai_types.HttpOptions(base_url=url)
         with genai.Client(api_key="k", http_options=options) as google:
             by_google = [one.name for one in google.models.list(config={"page_size": 2})]
         missing = httpx.get(f"{url}/v1beta/models/none")
 
     assert by_openai == sorted(names, key=list(names).index)
+    assert by_anthropic == list(names)
     assert by_google == [f"models/{name}" for name in names]
     assert missing.status_code == 404
     assert is_error_of("gemini", missing)
@@ -384,3 +388,23 @@ def test_a_client_that_leaves_closes_the_call_of_the_upstream(front: str, relay:
 
     assert server.disconnects
     assert server.disconnects[0] - left < 1
+
+
+def test_errors_of_messages_name_the_gateways_own_request() -> None:
+    """The id that its log has."""
+    path, body = ASKS["anthropic-messages"]
+    with playing(COMPATIBLE, Refused(status=429)) as scene, gateway(scene.model) as url:
+        answer = httpx.post(url + path, json=body)
+
+    assert answer.json()["request_id"] == answer.headers["request-id"]
+
+
+def test_a_user_id_of_claude_code_is_not_taken_for_a_key() -> None:
+    """It is JSON text in `metadata`."""
+    path, body = ASKS["anthropic-messages"]
+    user = json.dumps({"device_id": "d", "account_uuid": "", "session_id": "s"})
+    with playing(COMPATIBLE, TEXT) as scene, gateway(scene.model, client_api_keys=(KEY,)) as url:
+        asked = {**body, "metadata": {"user_id": user}}
+        answer = httpx.post(url + path, json=asked, headers={"x-api-key": KEY})
+
+    assert answer.status_code == 200
