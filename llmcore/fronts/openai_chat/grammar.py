@@ -178,7 +178,7 @@ class ChunkChecker:
         had = self._details[index]
         again = had & entry.keys() & {"format", "signature", "data", "id"}
         self._expect(not again, f"{', '.join(sorted(again))} of reasoning_details comes twice")
-        had |= entry.keys()
+        had.update(entry)
 
     def _image(self, entry: Event) -> None:
         self._expect(entry.get("index") == self._images, "index of images has a gap")
