@@ -86,6 +86,8 @@ _KINDS: Final[Mapping[type, str]] = {
 }
 _DISPOSABLE: Final = frozenset({"id", "part", "index"})
 """Metadata that only says where a part stood among the items that a provider keeps."""
+_USUAL: Final[Mapping[str, object]] = {"phase": "final_answer", "caller": {"type": "direct"}}
+"""Metadata that a provider takes for granted where it is missing."""
 
 
 class MessagesWriter:
@@ -466,8 +468,9 @@ class MessagesWriter:
 def _says_more(metadata: Mapping[str, Mapping[str, Any]]) -> bool:
     """Return whether metadata holds more than a place among items that a provider keeps."""
     return any(
-        data.keys() - _DISPOSABLE - ({"phase"} if data.get("phase") == "final_answer" else set())
+        name not in _DISPOSABLE and _USUAL.get(name) != value
         for data in metadata.values()
+        for name, value in data.items()
     )
 
 

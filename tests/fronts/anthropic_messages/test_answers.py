@@ -230,9 +230,13 @@ def test_a_signature_on_a_call_comes_back_to_its_call() -> None:
 
 def test_the_ids_of_stored_items_alone_need_no_block() -> None:
     """A plain answer of OpenAI's stays plain."""
-    made = written(stream(text("Hi", provider_metadata={"openai": {"id": "msg_1"}})))
+    stored = {"openai": {"id": "msg_1", "phase": "final_answer"}}
+    direct = {"anthropic": {"caller": {"type": "direct"}}}
+    made = written(
+        stream(text("Hi", provider_metadata=stored), call("look", provider_metadata=direct))
+    )
 
-    assert made.types == ["text"]
+    assert made.types == ["text", "tool_use"]
 
 
 def test_no_block_carries_state_where_thinking_is_off_and_no_tool_is_called() -> None:
