@@ -80,6 +80,7 @@ catalog: $(STAMP)-dev ## refresh llmcore/catalog/models.json from genai-prices a
 docs-table: $(STAMP)-dev ## refresh the tables of the docs that are made from code
 	$(BIN)/python scripts/provider_table.py
 	$(BIN)/python scripts/settings_table.py
+	$(BIN)/python scripts/fronts_table.py
 
 stubs: $(STAMP)-dev ## refresh the __init__.pyi of packages whose names are imported on first use
 	$(BIN)/python scripts/write_stubs.py
