@@ -106,8 +106,8 @@ FEATURES: Final[Mapping[str, LLMRequest]] = {
             Message.user("Hi"),
             Message("system", (TextPart("Be brief."),)),
             Message.assistant("Yes?"),
-        )
-        + (Message.user("Go on."),),
+            Message.user("Go on."),
+        ),
     ),
     "picture": _shown(ImagePart(data=PIXEL, media_type="image/png")),
     "PDF": _shown(DocumentPart(data=b"%PDF-1.4", media_type="application/pdf", name="a.pdf")),
