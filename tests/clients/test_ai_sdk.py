@@ -91,10 +91,12 @@ def test_tools_of_open_responses(bridge: Bridge) -> None:
 @pytest.mark.parametrize("provider", OTHERS)
 @pytest.mark.parametrize("name", ["tools", "tools_streamed"])
 def test_tools_of_other_apis(bridge: Bridge, provider: str, name: str) -> None:
-    """Chat, Messages and generateContent, whole and streamed."""
+    """Chat, Messages and generateContent, whole and streamed; each wraps results in its own way."""
     made = ask(bridge, name, provider)
 
-    assert (made["called"], made["text"]) == (list(CITIES), TEXT)
+    assert made["called"] == list(CITIES)
+    assert made["text"].startswith("That is: ")
+    assert all(f'"weather":"{city}: sunny"' in made["text"] for city in CITIES)
 
 
 @pytest.mark.parametrize(

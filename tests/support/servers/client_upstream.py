@@ -2,11 +2,11 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tests.support.servers.bridge_service import JSON, refused, streamed, tool_script
-from tests.support.servers.loopback import Answer, Received, chat_chunk, chat_stream
+from tests.support.servers.loopback import DONE, Answer, Received, chat_chunk, chat_stream
 
 SIGNATURES = ("sig-1", "sig-2")
 """Of the thinking before each call of the weather tool: it wants them back."""
@@ -33,7 +33,7 @@ text(done.output);
 
 
 def answer(received: Received) -> Answer:
-    """Answer any request of the tests' clients."""
+    """Answer any request of the tests' clients, streamed or whole as it asks."""
     if received.path.endswith("/models"):
         data = b'{"object": "list", "data": [{"id": "m-1", "object": "model"}]}'
         return Answer([data], headers=JSON, length=len(data))
@@ -43,18 +43,63 @@ def answer(received: Received) -> Answer:
         return refused(int(asked.rsplit(" ", 1)[-1]), "as you wish", headers={"x-request-id": "up"})
     if "break off" in asked:
         return streamed([chat_chunk(delta={"content": "Hel"})], cut=True)
+    script = [chat_chunk(delta={"role": "assistant", "content": ""}), *_script(body, asked)]
+    if body.get("stream"):
+        return streamed(script)
+    data = _whole(script)
+    return Answer([data], headers=JSON, length=len(data))
+
+
+def _script(body: Any, asked: str) -> list[bytes | float]:
+    """Return the chunks of the answer."""
     if "Write a summary" in asked:
-        return streamed([*_thought(0), *chat_stream(["They said ", "hello."])])
+        return [*_thought(0), *chat_stream(["They said ", "hello."])]
     if "in one block" in asked:
-        return streamed(chat_stream(["made.txt\n```\nfrom ", "text alone\n```\n"]))
+        return chat_stream(["made.txt\n```\nfrom ", "text alone\n```\n"])
     if "response_format" in body:
-        return streamed(chat_stream(['{"yes":', " true}"]))
+        return chat_stream(['{"yes":', " true}"])
     results = results_since_question(body)
     if _task(body):
         results = [text_of(one) for one in body["messages"] if one["role"] == "tool"]
     if call := _call(body, asked, len(results)):
-        return streamed(call)
-    return streamed(chat_stream(["That is: ", *results] if results else ["Hel", "lo"]))
+        return call
+    return chat_stream(["That is: ", *results] if results else ["Hel", "lo"])
+
+
+def _whole(script: Sequence[bytes | float]) -> bytes:
+    """Return the body that the chunks of *script* add up to."""
+    message: Any = {"role": "assistant", "content": None}
+    reason, usage = None, None
+    for chunk in _chunks(script):
+        usage = chunk.get("usage") or usage
+        for choice in chunk["choices"]:
+            reason = choice["finish_reason"] or reason
+            for name, value in choice["delta"].items():
+                if name == "role":
+                    continue
+                if name == "tool_calls":
+                    _add_call(message.setdefault(name, []), value[0])
+                elif isinstance(value, list):
+                    message[name] = [*message.get(name, []), *value]
+                else:
+                    message[name] = (message.get(name) or "") + value
+    choice = {"index": 0, "message": message, "finish_reason": reason, "logprobs": None}
+    whole = {"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "m-1"}
+    return json.dumps({**whole, "choices": [choice], "usage": usage}).encode()
+
+
+def _chunks(script: Sequence[bytes | float]) -> Iterator[Any]:
+    for item in script:
+        if isinstance(item, bytes) and item != DONE:
+            yield json.loads(item.removeprefix(b"data: "))
+
+
+def _add_call(calls: list[Any], piece: Any) -> None:
+    if piece["index"] == len(calls):
+        calls.append({"id": piece["id"], "type": "function", "function": piece["function"]})
+    else:
+        made = calls[piece["index"]]["function"]
+        made["arguments"] += piece["function"]["arguments"]
 
 
 def last_question(body: Any) -> str:
