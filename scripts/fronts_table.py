@@ -42,6 +42,7 @@ from llmcore.fronts.front import FRONT_IDS, ClientRequest, Upstream, front_by_id
 from llmcore.fronts.policy import TranslationPolicy
 from llmcore.fronts.sealer import Sealer
 from llmcore.schema.diagnostics import Diagnostic
+from llmcore.schema.json import JsonObject
 from llmcore.schema.result import Failure, Success
 
 PAGE: Final = Path(__file__).parents[1] / "docs" / "fronts.md"
@@ -76,7 +77,7 @@ TOOL: Final = ToolDefinition(
     parameters={"type": "object", "properties": {"at": {"type": "string"}}, "required": ["at"]},
 )
 CALL: Final = ToolCallPart("call_1", "look", {"at": "a"})
-SCHEMA: Final = {
+SCHEMA: Final[JsonObject] = {
     "type": "object",
     "properties": {"yes": {"type": "boolean"}},
     "required": ["yes"],
@@ -129,7 +130,7 @@ FEATURES: Final[Mapping[str, LLMRequest]] = {
     "seed": _options(seed=7),
     "log probabilities": _options(logprobs=True, top_logprobs=2),
     "cache marks": evolve(
-        HI, system=(cached(TextPart("Be brief.")),), cache=CachePolicy(mode="manual")
+        HI, messages=(Message.user((cached(TextPart("Hi")),)),), cache=CachePolicy(mode="manual")
     ),
 }
 """One feature each, on top of a plain request."""

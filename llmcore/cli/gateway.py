@@ -212,7 +212,7 @@ async def _run_one(responses: "Responses", body: JsonObject, caller: "Caller") -
         run = await responses.generate(OperationRequest(asked=asked, caller=caller))
         try:
             while data := await run.next_bytes():
-                for line in data.splitlines():
+                for line in data.split(b"\n"):
                     if line.startswith(_DATA):
                         _print(json.loads(line.removeprefix(_DATA)))
         finally:

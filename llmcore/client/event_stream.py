@@ -76,6 +76,7 @@ class EventStream:
         """The events that have come and were not yet returned."""
         self._ended = False
         self._closed = False
+        self._reading = False
 
     @classmethod
     def of(cls, events: Iterable[LLMEvent]) -> Self:
@@ -111,14 +112,21 @@ class EventStream:
     async def next_batch(self) -> Sequence[LLMEvent]:
         """Return the next events, at least one; empty at the end.
 
-        The iterator yields them one by one; middleware that only observes events is faster with
+        Raises anyio.BusyResourceError while another task is reading: a stream has one reader. The
+        iterator yields them one by one; middleware that only observes events is faster with
         batches.
         """
         if rest := tuple(self._pending):
             return rest
         if self._ended or self._closed:
             return ()
-        batch = await self._source.next_batch()
+        if self._reading:
+            raise anyio.BusyResourceError("reading")
+        self._reading = True
+        try:
+            batch = await self._source.next_batch()
+        finally:
+            self._reading = False
         if not batch and self._closed:  # by another task, while this one waited
             return ()
         if self._own is not None:

@@ -124,10 +124,9 @@ def _numbered(
 def _results_in(path: Path) -> Iterator[_KeptResults]:
     """Open the file of results; a last line that was cut is overwritten by the next."""
     try:
-        lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
-        whole = lines[:-1] if lines and not lines[-1].endswith(b"\n") else lines
+        *whole, _cut = path.read_bytes().split(b"\n") if path.exists() else [b""]
         found = dict(map(_read_line, whole))
-        path.write_bytes(b"".join(whole))
+        path.write_bytes(b"".join(line + b"\n" for line in whole))
         file = path.open("a", encoding="utf-8")
     except (OSError, ValueError, KeyError, TypeError, InvalidRequestError) as error:
         message = f"{path} cannot be used as a file of results: {error}"

@@ -58,6 +58,7 @@ def make(dialect: ResponsesDialect) -> Protocol[ResponsesBody, NativeObject, Res
             resume=resume,
         ),
         whole=stream.whole,
+        hosted_kinds=frozenset({"web_search", "code_execution", "mcp"}),
     )
 
 

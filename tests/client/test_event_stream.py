@@ -1,0 +1,38 @@
+"""`EventStream`: one reader at a time."""
+
+import anyio
+import pytest
+
+from llmcore import Finish, TextDelta, request
+from llmcore.testing import Delay, FakeModel
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_second_reader_is_refused_while_the_first_one_waits() -> None:
+    """The first one goes on as if nothing had happened."""
+    fake = FakeModel(["first", Delay(0.05), " last"])
+    seen: list[str] = []
+    async with fake.client.stream(request(model=fake.model, prompt="?")) as events:
+
+        async def read() -> None:
+            seen.extend([event.text async for event in events if isinstance(event, TextDelta)])
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(read)
+            await anyio.sleep(0.02)
+            with pytest.raises(anyio.BusyResourceError):
+                await anext(events)
+
+    assert "".join(seen) == "first last"
+
+
+async def test_readers_one_after_another_share_the_events() -> None:
+    """What one has read is not given to the next."""
+    fake = FakeModel("one two")
+    async with fake.client.stream(request(model=fake.model, prompt="?")) as events:
+        first = await anext(events)
+        rest = [event async for event in events]
+
+    assert first not in rest
+    assert isinstance(rest[-1], Finish)
