@@ -28,6 +28,7 @@ from llmcore.fronts.gemini.errors import envelope
 from llmcore.fronts.gemini.finish import candidate_end, finish_reason, usage_metadata
 from llmcore.fronts.gemini.request import GeminiContext
 from llmcore.fronts.gemini.text_run import TextRun, joined_texts
+from llmcore.fronts.hosted_calls import executed_code, hosted_call_kind, search_queries
 from llmcore.fronts.segment_order import SegmentOrder
 from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.gemini.names import METADATA_KEY, PROTOCOL_ID, ROLES, NativeObject
@@ -243,21 +244,21 @@ class GeminiWriter:
 
     def _hosted_call(self, event: ToolCall) -> None:
         self._hide(event)
-        native = _native_part(event)
-        code = object_or_empty(event.arguments).get("code")
+        native, kind = _native_part(event), hosted_call_kind(event.name)
         if native:
             self._write(native)
-        elif event.name in _CODE and isinstance(code, str):
-            self._write({"executableCode": {"language": "PYTHON", "code": code}})
-        elif event.name in _SEARCHES:
-            self._grounding.search(event.arguments)
+        elif kind == "code_execution":
+            code = {"language": "PYTHON", "code": executed_code(event)}
+            self._write({"executableCode": code})
+        elif kind == "web_search":
+            self._grounding.search(search_queries(event))
 
     def _result(self, event: ToolResult) -> None:
         self._hide(event)
         native = _native_part(event)
         if native:
             self._write(native)
-        elif event.provider_executed and event.name in _CODE:
+        elif event.provider_executed and hosted_call_kind(event.name or "") == "code_execution":
             outcome = "OUTCOME_FAILED" if event.is_error else "OUTCOME_OK"
             result = {"outcome": outcome, "output": printed(event.content)}
             self._write({"codeExecutionResult": result})
@@ -364,8 +365,6 @@ class GeminiWriter:
 
 _NO_PARTS: Final = (Source, StepFinish, ErrorEvent)
 """Events that can follow a call that was cut off."""
-_SEARCHES: Final = frozenset({"web_search", "google_search", "x_search", "nova_grounding"})
-_CODE: Final = frozenset({"code_execution", "code_interpreter", "nova_code_interpreter"})
 
 
 def _native_part(event: ToolCall | ToolResult) -> NativeObject:

@@ -23,7 +23,7 @@ from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.gemini.names import METADATA_KEY, RESOLUTIONS, NativeObject
 from llmcore.protocols.gemini.parts import MediaPart
 from llmcore.protocols.media import decode_base64
-from llmcore.protocols.native_json import object_or_empty, str_or_none
+from llmcore.protocols.native_json import str_or_none
 from llmcore.schema.content import (
     AudioPart,
     Citation,
@@ -199,14 +199,9 @@ class Grounding:
         self._supports: list[tuple[int, int | None, int | None, str]] = []
         self._texts: list[str] = []
 
-    def search(self, arguments: object) -> None:
+    def search(self, queries: Sequence[str]) -> None:
         """Add the queries of a call that searched the web."""
-        given = object_or_empty(arguments)
-        queries = given.get("queries")
-        named = [given.get("query"), *(queries if isinstance(queries, list) else ())]
-        for query in named:
-            if isinstance(query, str) and query and query not in self._queries:
-                self._queries.append(query)
+        self._queries += [query for query in queries if query not in self._queries]
 
     def source(self, event: Source) -> None:
         """Add a source of the answer."""
