@@ -111,7 +111,8 @@ def listed(events: list[LLMEvent]) -> dict[str, Any]:
 
 def said(message: Message, kind: type[Any]) -> str:
     """Return the text of all parts of a kind."""
-    return "".join(part.text for part in message.content if isinstance(part, kind))
+    parts: list[Any] = [part for part in message.content if isinstance(part, kind)]
+    return "".join(part.text for part in parts)
 
 
 def calls(message: Message) -> list[tuple[str, str, Any]]:
