@@ -69,6 +69,7 @@ def _is_empty(message: Mapping[str, Any]) -> bool:
     return message["role"] == "assistant" and not any(given)
 
 
+@costly
 @pytest.mark.parametrize("dialect", [OPENAI, OPENROUTER], ids=["openai", "openrouter"])
 @given(request=requests())
 def test_a_body_that_the_protocol_builds_is_read_as_what_builds_it_again(
