@@ -221,8 +221,8 @@ class MessagesWriter:
 
     def _end_reasoning(self, event: ReasoningEnd) -> None:
         empty = not (event.text or event.signature or event.encrypted)
-        if empty and not _says_more(event.provider_metadata):
-            return
+        if empty and not event.provider_metadata:
+            return  # an item's id alone is enough for the provider that keeps the item
         self._record.show(shown_part(event))
         state = self._seal()
         shown = event.text if self._context.shows_thinking else ""
@@ -320,7 +320,7 @@ class MessagesWriter:
             self._show(part, None)
 
     def _source(self, event: Source) -> None:
-        if event.url is not None:
+        if event.url is not None and event.kind == "url":
             self._pages[event.url] = {"url": event.url, "title": event.title}
 
     # -- sealed state
