@@ -78,6 +78,9 @@ class Responses(Generation[Translation]):
 
     async def generate(self, call: OperationRequest) -> AnswerRun:
         """`POST /responses`."""
+        if call.body.get("background"):
+            message = "The gateway answers only while the client waits: leave background out."
+            raise invalid(message, "background")
         chosen = await self.chosen(call.asked)
         if _needs_no_store(call.body) and self.relays(call.asked, chosen):
             return self.relayed(call.asked, chosen)

@@ -153,6 +153,8 @@ def call_part(
         return None
     namespace = str_or_none(item.get("namespace"))
     entry = registry.of_client(name, namespace)
+    if entry is None and namespace == name:  # a function that was loaded on its own
+        namespace, entry = None, registry.of_client(name)
     upstream = entry.upstream if entry else function_name(name, namespace)
     by_id = str_or_none(item.get("id")) if kind in ("local_shell", "tool_search") else None
     call_id = str_or_none(item.get("call_id")) or by_id or ""
@@ -203,9 +205,11 @@ def _arguments(item: Mapping[str, Any], kind: ToolKind) -> JsonValue:
 
 
 def is_output(item: Mapping[str, Any]) -> bool:
-    """Return whether *item* is a tool's result."""
+    """Return whether *item* is the result of a tool that the client runs."""
     type_ = str(item.get("type"))
-    return type_.endswith("_call_output") or type_ == "tool_search_output"
+    if type_ == "tool_search_output":
+        return item.get("execution") != "server"
+    return type_.endswith("_call_output")
 
 
 def result_part(

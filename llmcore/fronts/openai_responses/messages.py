@@ -185,6 +185,7 @@ _HOSTED: Final[Mapping[str, str | None]] = {
     "web_search_call": None,
 }
 """Items about tools that a provider ran, and which field is what the tool returned."""
+_TOOL_SEARCH: Final = frozenset({"tool_search_call", "tool_search_output"})
 _UNREADABLE: Final = frozenset({COMPACTION, TRIGGER, "program", "program_output"})
 """Items that only the server can read that made them, or that ask OpenAI's for something."""
 
@@ -245,8 +246,18 @@ class InputReader:
         elif type_ in _HOSTED or (type_ in _UNREADABLE and self._native):
             native = {"type": TRIGGER} if type_ == TRIGGER else item  # it has no id of its own
             self._run.add(EchoedHostedItem(native=native, path=path))
+        elif type_ in _TOOL_SEARCH:
+            self._read_tool_search(item, path)
         elif type_ not in _NO_WORDS:
             self._read_other(item, type_, path)
+
+    def _read_tool_search(self, item: Item, path: str) -> None:
+        """Read an item of a search among tools that the server ran."""
+        if self._native:
+            self._run.add(EchoedHostedItem(native=item, path=path))
+        else:
+            why = "the upstream has no search among tools: it is offered those that were found"
+            self._notes.dropped("hosted-tool-dropped", path, why)
 
     def _read_message(self, item: Item, path: str) -> None:
         role = item.get("role")

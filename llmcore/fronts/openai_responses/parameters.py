@@ -31,10 +31,6 @@ Body = Mapping[str, Any]
 
 def refuse_unsupported(body: Body) -> None:
     """Raise FrontError for what would change the meaning of the answer if it were left out."""
-    if body.get("background"):
-        raise invalid(
-            "The bridge answers only while the client waits: leave background out.", "background"
-        )
     if body.get("conversation") is not None:
         raise invalid(
             "The bridge keeps no conversations. Use previous_response_id, or send all items.",

@@ -179,6 +179,8 @@ def test_what_is_not_here(client: OpenAI) -> None:
     """Background answers, and unknown paths."""
     made = client.responses.create(model="m-1", input="Hi")
 
+    with pytest.raises(openai.BadRequestError, match="leave background out"):
+        client.responses.create(model="m-1", input="Hi", background=True)
     with pytest.raises(openai.APIStatusError, match="background") as cancelling:
         client.responses.cancel(made.id)
     with pytest.raises(openai.NotFoundError, match="no POST /v1/embeddings"):

@@ -269,7 +269,6 @@ def test_a_response_that_is_not_kept_cannot_be_continued() -> None:
         ({"input": "x", "temperature": "hot"}, "temperature"),
         ({"input": "x", "max_output_tokens": 1.5}, "max_output_tokens"),
         ({"input": "x", "stream": "yes"}, "stream"),
-        ({"input": "x", "background": True}, "background"),
         ({"input": "x", "conversation": "conv_1"}, "conversation"),
         ({"input": "x", "prompt": {"id": "p"}}, "prompt"),
         ({"input": "x", "text": {"format": {"type": "odd"}}}, "text.format.type"),
@@ -545,3 +544,31 @@ def test_what_opens_an_mcp_server_is_not_repeated() -> None:
 
     assert "SECRET" not in str(made.echo)
     assert "SECRET" in str(made.request.tools[0].options)  # type: ignore[union-attr]
+
+
+def test_a_call_within_a_namespace_of_its_own_name_is_one_of_the_function() -> None:
+    """So servers call a function that was loaded on its own, and clients send that back."""
+    call = {"type": "function_call", "call_id": "c1", "name": "f", "namespace": "f"}
+    made = asked([{**call, "arguments": "{}"}], tools=[{**FUNCTION, "name": "f"}])
+
+    assert made.messages[0].tool_calls[0].name == "f"
+
+
+@pytest.mark.parametrize("call_id", [None, "c1"])
+def test_a_search_among_tools_that_the_server_ran_is_left_out_with_a_diagnostic(
+    call_id: str | None,
+) -> None:
+    """The tools that it found are offered; servers give its items no `call_id`."""
+    search = {"execution": "server", "call_id": call_id, "status": "completed"}
+    made = asked(
+        [
+            {"role": "user", "content": "x"},
+            {**search, "type": "tool_search_call", "arguments": {"queries": ["f"]}},
+            {**search, "type": "tool_search_output", "tools": [{**FUNCTION, "name": "f"}]},
+            {"role": "user", "content": "y"},
+        ]
+    )
+
+    assert [message.role for message in made.messages] == ["user", "user"]
+    assert names(made) == ["f"]
+    assert codes(made) == ["hosted-tool-dropped"] * 2
