@@ -284,7 +284,10 @@ def _sayable(asked: LLMRequest) -> LLMRequest:
     wanted = asked.response_format
     if wanted is not None and wanted.schema is not None:
         wanted = ResponseFormat.json_schema(wire.SCHEMA)
-    messages = [evolve(one, content=tuple(filter(_says, one.content))) for one in asked.messages]
+    messages = [
+        evolve(one, content=tuple(part for part in one.content if _says(part)))
+        for one in asked.messages
+    ]
     return evolve(
         asked,
         model=wire.MODEL,
