@@ -188,8 +188,11 @@ def _checked_version(db: sqlite3.Connection, layout: Layout) -> int | None:
 
     Raises ForeignFileError if it is not this store's, or of an unknown version.
     """
-    version: int = db.execute("PRAGMA user_version").fetchone()[0]
-    tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    with _snapshot(db):
+        version: int = db.execute("PRAGMA user_version").fetchone()[0]
+        tables = {
+            name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        }
     if version == 0 and not tables:
         return None
     if not tables >= layout.names or (version == 0 and version not in layout.upgrades):
@@ -199,6 +202,19 @@ def _checked_version(db: sqlite3.Connection, layout: Layout) -> int | None:
             f"the file has version {version}; this llmcore reads version {layout.version}"
         )
     return version
+
+
+@contextmanager
+def _snapshot(db: sqlite3.Connection) -> Iterator[None]:
+    """Read the file at one moment: another process may be making its tables."""
+    if db.in_transaction:
+        yield
+        return
+    db.execute("BEGIN")
+    try:
+        yield
+    finally:
+        db.execute("COMMIT")
 
 
 def _statements(script: str) -> Iterator[str]:

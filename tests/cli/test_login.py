@@ -85,7 +85,7 @@ def test_a_login_that_is_refused(stand_in: Github, capsys: pytest.CaptureFixture
     stand_in.polls = [{"error": "access_denied"}]
 
     assert login(stand_in) == 3
-    assert "refused in the browser" in capsys.readouterr().err
+    assert "declined in the browser" in capsys.readouterr().err
 
 
 def test_a_place_where_nothing_can_be_kept(

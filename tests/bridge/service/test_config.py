@@ -102,7 +102,7 @@ NO_KEYS = ("", "  ", ",", " , ", "none", "None", "null", "sk-1,undefined")
         ({**REDIS, "OPENBRIDGE_STATE_MAX_BYTES": "1"}, "maxmemory"),
         ({**REDIS, "OPENBRIDGE_STATE_MAX_ENTRIES": "1"}, "maxmemory"),
         ({"OPENBRIDGE_STATE_MAX_ENTRIES": "0"}, "at least 1"),
-        ({"OPENBRIDGE_STATE_PATH": "~no-such-user/x"}, "OPENBRIDGE_STATE_PATH names a home"),
+        ({"OPENBRIDGE_STATE_PATH": "~no-such-user/x"}, "OPENBRIDGE_STATE_PATH has an unknown home"),
         ({"OPENBRIDGE_CHECK_STREAM": "perhaps"}, "neither true nor false"),
         ({"OPENBRIDGE_UPSTREAM": "openai-compatible"}, "OPENBRIDGE_UPSTREAM_BASE_URL"),
         ({"OPENBRIDGE_MODEL_MAP": "x"}, "unknown: OPENBRIDGE_MODEL_MAP "),

@@ -102,7 +102,7 @@ def test_streams_that_outlast_the_patience_are_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("variables", "says"),
     [
-        ({}, "OPENROUTER_API_KEY"),
+        ({"OPENBRIDGE_UPSTREAM": "openrouter"}, "OPENROUTER_API_KEY"),
         ({"OPENROUTER_API_KEY": "k", "OPENBRIDGE_HOST": "0.0.0.0"}, "OPENBRIDGE_CLIENT_API_KEY"),
         ({"OPENBRIDGE_UPSTREAM": "nobody"}, "no provider 'nobody'"),
         ({"OPENBRIDGE_UPSTREAM": "anthropic"}, "ANTHROPIC_API_KEY"),

@@ -193,7 +193,7 @@ def test_a_call_that_never_has_a_name_is_an_error() -> None:
     """Nobody could run it."""
     native = {**function_call(), "name": None}
 
-    assert "without a name" in str(error(whole(document([native]))))
+    assert "has no name" in str(error(whole(document([native]))))
 
 
 def test_arguments_that_are_not_repeated_are_not_lost_silently() -> None:
