@@ -20,8 +20,8 @@ from llmcore.fronts.anthropic_messages.client_tools import client_tool
 from llmcore.fronts.anthropic_messages.content import cache_ttl_of
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import Upstream
-from llmcore.fronts.openai_responses.native_tools import HOSTED_AS_FUNCTIONS
 from llmcore.fronts.reading import Fields, read, read_objects, read_texts, required
+from llmcore.fronts.tools_as_functions import HOSTED_AS_FUNCTIONS
 from llmcore.protocols.anthropic_messages.names import METADATA_KEY, PROTOCOL_ID, TOOL_CHOICES
 from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.native_json import objects, str_or_none

@@ -18,7 +18,7 @@ from attrs import evolve, field, frozen
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import Upstream
 from llmcore.fronts.gemini.content import camel_keys
-from llmcore.fronts.openai_responses.native_tools import HOSTED_AS_FUNCTIONS
+from llmcore.fronts.tools_as_functions import HOSTED_AS_FUNCTIONS
 from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.gemini.names import METADATA_KEY, MODES, PROTOCOL_ID, NativeObject
 from llmcore.protocols.native_json import str_or_none

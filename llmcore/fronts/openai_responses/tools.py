@@ -11,15 +11,10 @@ from typing import Any, Final
 from attrs import evolve, frozen
 
 from llmcore.fronts.errors import FrontError, invalid
-from llmcore.fronts.openai_responses.native_tools import (
-    BUILTIN,
-    HOSTED_AS_FUNCTIONS,
-    is_hosted,
-    kind_of,
-    offer_hosted,
-)
+from llmcore.fronts.openai_responses.native_tools import is_hosted, kind_of, offer_hosted
 from llmcore.fronts.policy import TranslationPolicy
 from llmcore.fronts.tool_registry import ToolEntry, ToolKind, ToolRegistry, function_name
+from llmcore.fronts.tools_as_functions import BUILTIN, HOSTED_AS_FUNCTIONS
 from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
 from llmcore.protocols.tools import freeform_description, freeform_schema

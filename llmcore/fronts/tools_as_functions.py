@@ -1,0 +1,151 @@
+"""Tools that are not functions, as the functions that stand for them at other upstreams.
+
+Sources, read November 2026: https://developers.openai.com/api/docs/guides/tools-apply-patch,
+.../tools-shell, .../tools-local-shell, .../tools-tool-search, .../tools-computer-use.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from attrs import frozen
+
+from llmcore.fronts.tool_registry import ToolKind
+from llmcore.schema.tools import HostedToolKind
+
+_TEXT: Final[dict[str, Any]] = {"type": "string"}
+_TEXTS: Final[dict[str, Any]] = {"type": "array", "items": {"type": "string"}}
+_COUNT: Final[dict[str, Any]] = {"type": "integer"}
+_MILLISECONDS: Final[dict[str, Any]] = {
+    "type": "integer",
+    "description": "Milliseconds after which the command is stopped.",
+}
+
+
+def _object(required: tuple[str, ...], **properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": list(required)}
+
+
+@frozen(kw_only=True)
+class Builtin:
+    """A built-in tool as a function."""
+
+    kind: ToolKind
+    name: str = ""
+    """The function's name, where it is not the type of the tool."""
+    description: str
+    parameters: dict[str, Any]
+
+
+_OPERATION: Final = _object(
+    ("type", "path"),
+    type={"type": "string", "enum": ["create_file", "update_file", "delete_file"]},
+    path={"type": "string", "description": "The file, relative to the working directory."},
+    diff={
+        "type": "string",
+        "description": "Of create_file and update_file: hunks in the V4A format. A hunk begins "
+        "with a line `@@` (and, where it helps, the enclosing definition); then come lines that "
+        "begin with a space (context), `-` (removed) or `+` (added). A new file has only `+` "
+        "lines.",
+    },
+)
+
+BUILTIN: Final[Mapping[str, Builtin]] = {
+    "apply_patch": Builtin(
+        kind="apply_patch",
+        description="Creates, updates or deletes one file. Call it once for each file.",
+        parameters=_object(("operation",), operation=_OPERATION),
+    ),
+    "shell": Builtin(
+        kind="shell",
+        description="Runs shell commands and returns what they print.",
+        parameters=_object(
+            ("commands",),
+            commands={**_TEXTS, "description": "Commands, each one a whole shell command line."},
+            timeout_ms=_MILLISECONDS,
+            max_output_length={"type": "integer", "description": "Characters of output at most."},
+        ),
+    ),
+    "local_shell": Builtin(
+        kind="local_shell",
+        description="Runs one command and returns what it prints.",
+        parameters=_object(
+            ("command",),
+            command={**_TEXTS, "description": "The program and its arguments."},
+            timeout_ms=_MILLISECONDS,
+            working_directory=_TEXT,
+            env={"type": "object", "additionalProperties": {"type": "string"}},
+            user=_TEXT,
+        ),
+    ),
+    "tool_search": Builtin(
+        kind="tool_search",
+        description="Finds more tools; those that it finds can be called afterwards.",
+        parameters=_object(("query",), query=_TEXT),
+    ),
+}
+"""By the type that a client lists in `tools`."""
+
+
+def _hosted(name: str, description: str, *required: str, **properties: dict[str, Any]) -> Builtin:
+    return Builtin(
+        kind="function",
+        name=name,
+        description=description,
+        parameters=_object(required, **properties),
+    )
+
+
+HOSTED_AS_FUNCTIONS: Final[Mapping[HostedToolKind, Builtin]] = {
+    "web_search": _hosted(
+        "web_search", "Searches the web and returns what it finds.", "query", query=_TEXT
+    ),
+    "file_search": _hosted(
+        "file_search",
+        "Searches the files that belong to this conversation.",
+        "queries",
+        queries=_TEXTS,
+    ),
+    "code_execution": _hosted(
+        "code_interpreter", "Runs Python code and returns what it prints.", "code", code=_TEXT
+    ),
+    "image_generation": _hosted("image_generation", "Draws a picture.", "prompt", prompt=_TEXT),
+    "computer_use": _hosted(
+        "computer",
+        "Acts on a screen and returns a picture of it.",
+        "type",
+        type={
+            "type": "string",
+            "enum": [
+                "click",
+                "double_click",
+                "drag",
+                "keypress",
+                "move",
+                "screenshot",
+                "scroll",
+                "type",
+                "wait",
+            ],
+        },
+        x=_COUNT,
+        y=_COUNT,
+        scroll_x=_COUNT,
+        scroll_y=_COUNT,
+        button=_TEXT,
+        keys=_TEXTS,
+        text=_TEXT,
+        path={
+            "type": "array",
+            "items": {"type": "object", "properties": {"x": _COUNT, "y": _COUNT}},
+        },
+    ),
+    "mcp": _hosted(
+        "mcp",
+        "Calls a tool of an MCP server.",
+        "tool",
+        "arguments",
+        tool=_TEXT,
+        arguments={"type": "object"},
+    ),
+}
+"""Functions in place of tools that a provider runs, by the kind of tool."""
