@@ -3,7 +3,7 @@
 A client talks to the gateway in the API that it has, the gateway to whatever upstream a route
 reaches. In reading order:
 
-- `config`, `tools_file`: what is configured
+- `configuration/`, `tools_file`: what is configured
 - `model_map`, `upstream`, `model_names`: which provider answers to a model's name
 - `upstream_call`, `drop_rejected_parameters`, `answer_run`: one answer under way; `relay`: one that
   passes as it came

@@ -12,7 +12,7 @@ import anyio
 
 from llmcore.bridge.answer_run import AnswerPlan, AnswerRun, TranslatedRun
 from llmcore.bridge.build import build_information
-from llmcore.bridge.config import GatewaySettings
+from llmcore.bridge.configuration.settings import GatewaySettings
 from llmcore.bridge.counting import TokenCounter
 from llmcore.bridge.http.logs import log
 from llmcore.bridge.http.metrics import Metrics

@@ -7,7 +7,7 @@ from typing import Final
 import anyio
 from attrs import evolve, frozen
 
-from llmcore.bridge.config import GatewaySettings
+from llmcore.bridge.configuration.settings import GatewaySettings
 from llmcore.bridge.model_map import ModelMap
 from llmcore.client.client import Client, ModelSource
 from llmcore.client.environment import provider_entries

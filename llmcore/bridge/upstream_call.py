@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import anyio
 from attrs import evolve, frozen
 
-from llmcore.bridge.config import GatewaySettings
+from llmcore.bridge.configuration.settings import GatewaySettings
 from llmcore.bridge.http.logs import log
 from llmcore.bridge.http.metrics import Metrics
 from llmcore.client.client import Client

@@ -18,7 +18,12 @@ from typing import TYPE_CHECKING
 import anyio
 from attrs import evolve
 
-from llmcore.bridge.config import GatewaySettings, StateSettings, read_environment, settings_from
+from llmcore.bridge.configuration.settings import (
+    GatewaySettings,
+    StateSettings,
+    read_environment,
+    settings_from,
+)
 from llmcore.cli.gateway_clients import (
     ANY_KEY,
     OTHERS_KEYS,

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from llmcore.bridge.answer_run import ErrorForm
 from llmcore.bridge.api import Caller
 from llmcore.bridge.apis.registry import Apis
-from llmcore.bridge.config import GatewaySettings, is_loopback
+from llmcore.bridge.configuration.settings import GatewaySettings, is_loopback
 from llmcore.bridge.http.observability import log_fields
 from llmcore.bridge.http.responses import error_response
 from llmcore.fronts.errors import FrontError

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from llmcore.bridge.config import GatewaySettings
+from llmcore.bridge.configuration.settings import GatewaySettings
 from llmcore.bridge.http.logs import log, set_up
 from llmcore.fronts.policy import RegisteredTool
 from llmcore.schema.errors import ConfigurationError

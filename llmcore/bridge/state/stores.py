@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from llmcore.bridge.config import GatewaySettings, StateBackend
+from llmcore.bridge.configuration.settings import GatewaySettings, StateBackend
 from llmcore.bridge.state.memory import MemoryResponseStore
 from llmcore.bridge.state.sqlite import SqliteResponseStore
 from llmcore.bridge.state.store import ResponseStore

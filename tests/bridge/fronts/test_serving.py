@@ -13,7 +13,7 @@ import pytest
 from google import genai
 from google.genai import types as genai_types
 
-from llmcore.bridge.config import Limits
+from llmcore.bridge.configuration.settings import Limits
 from llmcore.bridge.model_map import model_map_from
 from tests.support.servers.front_gateways import ASKERS, ERRORS, MODEL, gateway, served, service_for
 from tests.support.servers.loopback import DONE, Answer, Received, chat_chunk, serve

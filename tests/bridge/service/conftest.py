@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from llmcore.bridge.config import GatewaySettings
+from llmcore.bridge.configuration.settings import GatewaySettings
 from tests.support.servers.bridge_service import settings_for
 from tests.support.servers.loopback import Loopback, chat_handler, serve
 

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from llmcore.bridge.config import GatewaySettings, StateSettings
+from llmcore.bridge.configuration.settings import GatewaySettings, StateSettings
 from llmcore.client.local import model_files
 from llmcore.client.local.embedded import EmbeddedOptions, EmbeddedServer
 from tests.support.servers.bridge_service import events_of, listening, text_of

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from llmcore.bridge.config import GatewaySettings, StateSettings
+from llmcore.bridge.configuration.settings import GatewaySettings, StateSettings
 from llmcore.bridge.http.app import make_app
 from llmcore.bridge.service import Service
 from llmcore.fronts.openai_responses.grammar import violations

@@ -14,7 +14,7 @@ import pytest
 import zstandard
 from attrs import evolve
 
-from llmcore.bridge.config import GatewaySettings, Limits
+from llmcore.bridge.configuration.settings import GatewaySettings, Limits
 from llmcore.bridge.http.app import make_app
 from llmcore.bridge.model_names import ModelNames
 from llmcore.bridge.service import Service

@@ -17,7 +17,7 @@ import pytest
 from attrs import evolve
 
 from llmcore.bridge.apis import responses as operations_module
-from llmcore.bridge.config import GatewaySettings, Limits
+from llmcore.bridge.configuration.settings import GatewaySettings, Limits
 from llmcore.bridge.http.app import make_app
 from llmcore.bridge.http.logs import LOGGER, JsonFormatter
 from llmcore.bridge.service import Service

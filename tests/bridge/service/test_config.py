@@ -4,8 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from llmcore.bridge import config
-from llmcore.bridge.config import GatewaySettings, is_loopback, read_environment, settings_from
+from llmcore.bridge.configuration import settings as config
+from llmcore.bridge.configuration.settings import (
+    GatewaySettings,
+    is_loopback,
+    read_environment,
+    settings_from,
+)
 from llmcore.schema.errors import ConfigurationError
 
 

@@ -12,7 +12,7 @@ import httpx
 import pytest
 from attrs import evolve
 
-from llmcore.bridge.config import Limits
+from llmcore.bridge.configuration.settings import Limits
 from tests.support.servers.bridge_service import (
     events_of,
     listening,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from llmcore.bridge.config import GatewaySettings
+from llmcore.bridge.configuration.settings import GatewaySettings
 from llmcore.fronts.sealer import PREFIX
 from llmcore.schema import json
 from llmcore.schema.json import JsonObject

@@ -19,7 +19,12 @@ import anyio
 import pytest
 from attrs import evolve
 
-from llmcore.bridge.config import GatewaySettings, StateBackend, StateSettings, settings_from
+from llmcore.bridge.configuration.settings import (
+    GatewaySettings,
+    StateBackend,
+    StateSettings,
+    settings_from,
+)
 from llmcore.bridge.state import redis as redis_store
 from llmcore.bridge.state import sqlite as sqlite_store
 from llmcore.bridge.state.memory import MemoryResponseStore

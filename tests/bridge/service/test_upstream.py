@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from llmcore.bridge.config import GatewaySettings
+from llmcore.bridge.configuration.settings import GatewaySettings
 from llmcore.bridge.model_map import ModelMap, UpstreamModel
 from llmcore.bridge.upstream import Upstreams, upstreams_from
 from llmcore.schema.errors import AuthenticationError, ConfigurationError, RequestTimeoutError

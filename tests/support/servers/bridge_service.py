@@ -12,7 +12,7 @@ import httpx
 import uvicorn
 from attrs import evolve
 
-from llmcore.bridge.config import GatewaySettings, StateSettings
+from llmcore.bridge.configuration.settings import GatewaySettings, StateSettings
 from llmcore.bridge.http import server
 from llmcore.bridge.http.app import make_app
 from llmcore.bridge.service import Service

@@ -15,7 +15,7 @@ from google import genai
 from google.genai import types as genai_types
 
 from llmcore import Client, Model
-from llmcore.bridge.config import GatewaySettings, StateSettings
+from llmcore.bridge.configuration.settings import GatewaySettings, StateSettings
 from llmcore.bridge.http import server
 from llmcore.bridge.http.app import make_app
 from llmcore.bridge.model_map import ModelMap
