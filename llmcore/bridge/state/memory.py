@@ -10,6 +10,8 @@ from attrs import frozen
 
 from llmcore.bridge.state.store import (
     SEALING_KEY_BYTES,
+    SMALL_ENTRY_BYTES,
+    no_room_for_entries,
     packed,
     packed_items,
     unpacked,
@@ -17,6 +19,8 @@ from llmcore.bridge.state.store import (
 )
 from llmcore.fronts.openai_responses.state import Record
 from llmcore.schema.json import JsonObject
+
+_LEAST_PURGED = 100
 
 
 @frozen
@@ -53,6 +57,9 @@ class MemoryResponseStore:
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
         self._home_of_item: dict[str, str] = {}
         self._bytes = 0
+        self._entries: dict[str, tuple[bytes, float]] = {}
+        self._entry_bytes = 0
+        self._entries_after_purge = _LEAST_PURGED
         self._sealing_key = secrets.token_bytes(SEALING_KEY_BYTES)
 
     async def check(self) -> None:
@@ -86,6 +93,36 @@ class MemoryResponseStore:
         found = [(name, kept.items[name]) for name, kept in homes if kept and name in kept.items]
         return unpacked_items(found, owner)
 
+    async def entry(self, name: str) -> bytes | None:
+        """Return the value of an entry; None if there is none, or no more."""
+        value, until = self._entries.get(name, (None, 0.0))
+        return value if until > self._clock() else None
+
+    async def keep(self, name: str, value: bytes, ttl_s: float) -> None:
+        """Write an entry for *ttl_s* seconds; StateUnavailableError if there is no room."""
+        if self._entry_bytes + len(value) > self._max_bytes and len(value) > SMALL_ENTRY_BYTES:
+            self._purge_entries()
+            if self._entry_bytes + len(value) > self._max_bytes:
+                raise no_room_for_entries()
+        self._drop_entry(name)
+        self._entries[name] = (value, self._clock() + ttl_s)
+        self._entry_bytes += len(value)
+        if len(self._entries) > 2 * self._entries_after_purge:
+            self._purge_entries()
+
+    async def swap(self, name: str, old: bytes | None, new: bytes, ttl_s: float) -> bool:
+        """Write *new* if the entry is *old*; return whether it is *new* afterwards."""
+        value = await self.entry(name)
+        if value == old:
+            await self.keep(name, new, ttl_s)
+            return True
+        return value == new
+
+    async def forget(self, names: Sequence[str]) -> None:
+        """Remove entries."""
+        for name in names:
+            self._drop_entry(name)
+
     async def sealing_key(self) -> bytes:
         """Return a key that ends with the process, as everything here does."""
         return self._sealing_key
@@ -94,7 +131,19 @@ class MemoryResponseStore:
         """Forget everything."""
         self._kept.clear()
         self._home_of_item.clear()
-        self._bytes = 0
+        self._entries.clear()
+        self._bytes = self._entry_bytes = 0
+
+    def _drop_entry(self, name: str) -> None:
+        value, _ = self._entries.pop(name, (b"", 0.0))
+        self._entry_bytes -= len(value)
+
+    def _purge_entries(self) -> None:
+        """Drop what is past its time: so often that a write costs the same on average."""
+        now = self._clock()
+        for name in [name for name, (_, until) in self._entries.items() if until <= now]:
+            self._drop_entry(name)
+        self._entries_after_purge = max(_LEAST_PURGED, len(self._entries))
 
     def _live(self, response_id: str) -> _Kept | None:
         kept = self._kept.get(response_id)

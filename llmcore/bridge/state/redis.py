@@ -1,7 +1,7 @@
 """Responses kept in Redis, which several gateways on several machines share.
 
-Keys are `openbridge:response:<id>` and `openbridge:item:<id>`, which Redis forgets at the end of
-their time to live, and `openbridge:sealing-key`.
+Keys are `openbridge:response:<id>`, `openbridge:item:<id>` and `openbridge:entry:<name>`, which
+Redis forgets at the end of their time to live, and `openbridge:sealing-key`.
 """
 
 import math
@@ -34,6 +34,17 @@ _ANSWER_S = 5.0
 _THREADS = 32
 _AVOIDED_S = 5.0
 """How long a Redis that did not answer in time is not asked again."""
+
+_SWAP = """
+local value = redis.call('GET', KEYS[1])
+if value == ARGV[3] then return 1 end
+if (ARGV[1] == '0' and not value) or (ARGV[1] == '1' and value == ARGV[2]) then
+  redis.call('SET', KEYS[1], ARGV[3], 'PX', ARGV[4])
+  return 1
+end
+return 0
+"""
+"""A script of Redis runs at once, so nothing is written between its reading and its writing."""
 
 
 class RedisResponseStore:
@@ -104,6 +115,24 @@ class RedisResponseStore:
 
         return await self._run(read)
 
+    async def entry(self, name: str) -> bytes | None:
+        """Return the value of an entry; None if there is none, or no more."""
+        return await self._run(lambda redis: redis.get(_entry(name)))
+
+    async def keep(self, name: str, value: bytes, ttl_s: float) -> None:
+        """Write an entry for *ttl_s* seconds."""
+        await self._run(lambda redis: redis.set(_entry(name), value, px=_ms(ttl_s)))
+
+    async def swap(self, name: str, old: bytes | None, new: bytes, ttl_s: float) -> bool:
+        """Write *new* if the entry is *old*; return whether it is *new* afterwards."""
+        given = (int(old is not None), old or b"", new, _ms(ttl_s))
+        return await self._run(lambda redis: redis.eval(_SWAP, 1, _entry(name), *given) == 1)
+
+    async def forget(self, names: Sequence[str]) -> None:
+        """Remove entries."""
+        if names:
+            await self._run(lambda redis: redis.delete(*map(_entry, names)))
+
     async def sealing_key(self) -> bytes:
         """Return the key of all gateways of this Redis; it has no end of time."""
 
@@ -138,6 +167,14 @@ class RedisResponseStore:
 
 def _response(name: str) -> str:
     return f"{PREFIX}response:{name}"
+
+
+def _entry(name: str) -> str:
+    return f"{PREFIX}entry:{name}"
+
+
+def _ms(seconds: float) -> int:
+    return max(1, math.ceil(seconds * 1000))
 
 
 def _item(name: str) -> str:

@@ -167,6 +167,80 @@ async def test_all_who_share_a_store_have_one_sealing_key(settings: GatewaySetti
     assert await MemoryResponseStore(ttl_s=1, max_entries=1, max_bytes=1).sealing_key() not in keys
 
 
+@pytest.mark.anyio
+async def test_an_entry_is_kept_for_its_own_time(settings: GatewaySettings) -> None:
+    async with opened(settings) as store:
+        assert await store.entry("a") is None
+        await store.keep("a", b"1", 60)
+        await store.keep("short", b"2", 0.05)
+        await store.keep("a", bytes(range(256)), 60)
+        await anyio.sleep(0.2)
+
+        assert await store.entry("a") == bytes(range(256))
+        assert await store.entry("short") is None
+        await store.forget(["a", "missing"])
+        assert await store.entry("a") is None
+
+
+@pytest.mark.anyio
+async def test_an_entry_is_swapped_only_from_the_value_it_has(settings: GatewaySettings) -> None:
+    async with opened(settings) as store:
+        await store.forget(["s"])
+        steps = [
+            await store.swap("s", b"1", b"2", 60),
+            await store.swap("s", None, b"1", 60),
+            await store.swap("s", None, b"other", 60),
+            await store.swap("s", b"1", b"2", 60),
+            await store.swap("s", b"1", b"2", 60),
+            await store.swap("s", b"2", b"brief", 0.05),
+        ]
+        await anyio.sleep(0.2)
+
+        assert steps == [False, True, False, True, True, True]
+        assert await store.swap("s", None, b"3", 60)
+        assert await store.entry("s") == b"3"
+
+
+@pytest.mark.anyio
+async def test_of_many_that_swap_one_wins(settings: GatewaySettings) -> None:
+    """Also where they are different processes' stores."""
+    won: list[int] = []
+
+    async def attempt(store: ResponseStore, number: int) -> None:
+        if await store.swap("race", None, b"%d" % number, 60):
+            won.append(number)
+
+    async with opened(settings) as store:
+        await store.forget(["race"])
+        other = store if settings.state.backend == "memory" else store_for(settings)
+        async with anyio.create_task_group() as tasks:
+            for number in range(20):
+                tasks.start_soon(attempt, (store, other)[number % 2], number)
+        assert await store.entry("race") == b"%d" % won[0]
+        await other.aclose()
+
+    assert len(won) == 1
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("backend", ["memory", "sqlite"])
+async def test_large_entries_are_refused_beyond_the_bound(
+    tmp_path: Path, backend: StateBackend
+) -> None:
+    """Small ones, such as leases, are kept; what is past its time makes room."""
+    state = StateSettings(backend=backend, path=tmp_path / "x.db", max_bytes=10_000)
+    async with opened(GatewaySettings(state=state)) as store:
+        await store.keep("old", b"x" * 6000, 0.05)
+        with pytest.raises(StateUnavailableError, match="no room"):
+            await store.keep("new", b"x" * 6000, 60)
+        await store.keep("lease", b"x", 60)
+        await anyio.sleep(0.1)
+        await store.keep("new", b"x" * 6000, 60)
+
+        assert await store.entry("lease") == b"x"
+        assert await store.entry("new") == b"x" * 6000
+
+
 async def _add(keys: list[bytes], ask: Callable[[], Awaitable[bytes]]) -> None:
     keys.append(await ask())
 
