@@ -40,6 +40,7 @@ from llmcore.schema.events import (
 )
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
+from llmcore.schema.response import LLMResponse
 
 JSON_TYPE = "application/json"
 
@@ -63,6 +64,8 @@ class RunLabels:
     """The name by which the client called the model."""
     provider: str
     streamed: bool
+    target: str = ""
+    """The upstream's id of the model."""
 
 
 class AnswerRun(Protocol):
@@ -71,6 +74,25 @@ class AnswerRun(Protocol):
     info: RunLabels
     dropped: list[str]
     """Parameters that were left out because the upstream rejected them."""
+    outcome: str
+    """How the answer ended, in a word for metrics; `cancelled` until it has ended."""
+
+    def request(self) -> LLMRequest:
+        """Return the client's request as the upstream's model is to understand it.
+
+        FrontError for one that passes as it came, and cannot be read.
+        """
+        ...
+
+    @property
+    def response(self) -> LLMResponse:
+        """The upstream's answer, as far as it has arrived."""
+        ...
+
+    @property
+    def first_event_s(self) -> float | None:
+        """Seconds from asking the upstream to its first event; None if none has arrived."""
+        ...
 
     @property
     def upstream_request_id(self) -> str | None:
@@ -173,6 +195,7 @@ class TranslatedRun:
         self.info = plan.info
         self.plan = plan
         self.dropped: list[str] = []
+        self.outcome = "cancelled"
         self.headers: Mapping[str, str] = {}
         self.content_type = plan.encoding.content_type
         self._removed: list[Diagnostic] = []
@@ -188,6 +211,20 @@ class TranslatedRun:
         self._begun = False
         self._ended = False
         self._tail_sent = False
+
+    def request(self) -> LLMRequest:
+        """Return the request as it was read."""
+        return self.plan.request
+
+    @property
+    def response(self) -> LLMResponse:
+        """The upstream's answer, as far as it has arrived."""
+        return self._call.response
+
+    @property
+    def first_event_s(self) -> float | None:
+        """Seconds from asking the upstream to its first event; None if none has arrived."""
+        return self._call.first_event_s
 
     @property
     def error(self) -> LLMError | None:
@@ -370,6 +407,7 @@ class TranslatedRun:
         return events
 
     def _count(self, outcome: str) -> None:
+        self.outcome = outcome
         self._context.metrics.answers.labels(self.info.provider, outcome).inc()
 
 

@@ -117,13 +117,21 @@ class Generation(Generic[Context]):
                 model=chosen.name,
                 provider=chosen.target.provider,
                 streamed=chosen.streaming,
+                target=chosen.target.model,
             ),
             request=relayed_request(asked, chosen.model, route),
             writer=self.front.writer(info, self.front.no_request(upstream), upstream),
             encoding=self.front.encoding(asked),
             error=self.front.error,
+            read=partial(self._read_now, asked, upstream),
         )
         return self._service.relay(plan)
+
+    def _read_now(self, asked: ClientRequest, upstream: Upstream) -> LLMRequest:
+        result = self.front.read(asked, upstream)
+        if isinstance(result, Success):
+            return result.unwrap().request
+        raise result.failure()
 
     async def read(
         self,
@@ -167,6 +175,7 @@ class Generation(Generic[Context]):
                 model=chosen.name,
                 provider=chosen.target.provider,
                 streamed=read.streaming,
+                target=chosen.target.model,
             ),
             request=read.request,
             writer=writer,

@@ -7,7 +7,7 @@ agree on is lost on the way.
 """
 
 import re
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any, Final
 
 from attrs import evolve, field, frozen
@@ -33,6 +33,7 @@ from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
 from llmcore.schema.options import HttpOverlay
 from llmcore.schema.request import LLMRequest
+from llmcore.schema.response import LLMResponse
 from llmcore.schema.result import Result
 from llmcore.schema.usage import Usage
 
@@ -195,6 +196,8 @@ class RelayPlan:
     """Writes the events of an error after the answer began."""
     encoding: StreamEncoding
     error: ErrorForm
+    read: Callable[[], LLMRequest]
+    """Reads the client's request, which passes without being read. Raises FrontError."""
     diagnostics: tuple[Diagnostic, ...] = field(default=())
 
 
@@ -204,6 +207,7 @@ class RelayRun:
     def __init__(self, context: RunContext, plan: RelayPlan) -> None:
         self.info = plan.info
         self.dropped: list[str] = []
+        self.outcome = "cancelled"
         self.error: LLMError | None = None
         self._plan = plan
         self._context = context
@@ -216,6 +220,20 @@ class RelayRun:
         self._begun = False
         """Whether a byte of the upstream's was sent."""
         self._ended = False
+
+    def request(self) -> LLMRequest:
+        """Return the request, which is read for this; FrontError if it cannot be."""
+        return self._plan.read()
+
+    @property
+    def response(self) -> LLMResponse:
+        """The upstream's answer, as far as it has arrived."""
+        return self._call.response
+
+    @property
+    def first_event_s(self) -> float | None:
+        """Seconds from asking the upstream to its first event; None if none has arrived."""
+        return self._call.first_event_s
 
     @property
     def upstream_request_id(self) -> str | None:
@@ -344,6 +362,7 @@ class RelayRun:
 
     def _end(self, outcome: str) -> None:
         self._ended = True
+        self.outcome = outcome
         metrics, provider = self._context.metrics, self.info.provider
         metrics.count_tokens(provider, self._usage)
         metrics.answers.labels(provider, outcome).inc()

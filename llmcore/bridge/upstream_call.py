@@ -19,6 +19,7 @@ from llmcore.generation.retry import RetryPolicy
 from llmcore.routes.transport import Timeouts
 from llmcore.schema.errors import LLMError
 from llmcore.schema.events import ErrorEvent, LLMEvent, StreamStart
+from llmcore.schema.response import LLMResponse
 
 _FIRST_DELAY_S = 0.5
 _MAX_DELAY_S = 20.0
@@ -52,6 +53,8 @@ class UpstreamCall:
     ) -> None:
         self.request_id: str | None = None
         """The upstream's id of the request."""
+        self.first_event_s: float | None = None
+        """Seconds from the request to the first event of the answer."""
         self._context = context
         self._provider = provider
         self._attempt = attempt
@@ -69,15 +72,20 @@ class UpstreamCall:
         for event in batch:
             match event:
                 case StreamStart(request_id=request_id):
-                    waited = time.monotonic() - self._asked_at
+                    self.first_event_s = time.monotonic() - self._asked_at
                     seconds = self._context.metrics.first_event_seconds
-                    seconds.labels(self._provider).observe(waited)
+                    seconds.labels(self._provider).observe(self.first_event_s)
                     self.request_id = request_id or self.request_id
                 case ErrorEvent(error):
                     self.request_id = error.request_id or self.request_id
                 case _:
                     pass
         return batch
+
+    @property
+    def response(self) -> LLMResponse:
+        """The upstream's answer, as far as it has arrived."""
+        return self._call.partial
 
     async def renew(self) -> None:
         """Begin again, with what the attempt is by now; as many tries are left as at first."""
