@@ -5,7 +5,10 @@ import signal
 
 import pytest
 
-from tests.support.strategies.examples import register_profiles
+from tests.support.strategies.examples import (
+    leave_out_local_constants,
+    register_profiles,
+)
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # Shells start background jobs so, and their children inherit it: nothing could be interrupted.
@@ -21,6 +24,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     and loads the model once.
     """
     items.sort(key=lambda item: item.get_closest_marker("local_model") is None)
+
+
+def pytest_sessionstart() -> None:
+    """Apply what depends on the profile that the command line chose."""
+    leave_out_local_constants()
 
 
 def pytest_collection_finish() -> None:

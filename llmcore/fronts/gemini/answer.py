@@ -77,6 +77,7 @@ class GeminiWriter:
         self._calls = 0
         self._native = False
         self._last: NativeObject = {}
+        self._first_usage: Usage | None = None
         self.usage: Usage | None = None
         """Tokens, as far as the upstream has counted them."""
         self.error: LLMError | None = None
@@ -293,6 +294,7 @@ class GeminiWriter:
             provider=event.provider, model=event.model, protocol=event.protocol
         )
         self._told += event.diagnostics
+        self._first_usage = event.usage
         if not self._frame["modelVersion"]:
             self._frame = {**self._frame, "modelVersion": event.model}
 
@@ -304,7 +306,7 @@ class GeminiWriter:
 
     def _finish(self, event: Finish) -> None:
         self._told += event.diagnostics
-        self.usage = self.usage or event.usage
+        self.usage = self.usage or event.usage or self._first_usage
         word = finish_reason(event.finish_reason, native=self._native, called=self._calls > 0)
         if word is None:
             reason = event.finish_reason.raw or "no reason"

@@ -100,6 +100,7 @@ class ResponsesWriter:
         self._input_text = ""
         self._refused = False
         self._provider = ""
+        self._first_usage: Usage | None = None
         self._frame = ResponseFrame(info, translation.echo)
         self._sources = Sources()
         self._begun = False
@@ -384,6 +385,7 @@ class ResponsesWriter:
 
     def _stream_start(self, event: StreamStart) -> None:
         self._provider = event.provider
+        self._first_usage = event.usage
         self._record.origin = Origin(
             provider=event.provider, model=event.model, protocol=event.protocol
         )
@@ -408,6 +410,7 @@ class ResponsesWriter:
     def _finish(self, event: Finish) -> None:
         self._told += event.diagnostics
         self._frame.finish(event)
+        self._frame.usage = self._frame.usage or self._first_usage
         self._sources.note(self._notes)
         reason = event.finish_reason
         incomplete = _INCOMPLETE.get(reason.reason)

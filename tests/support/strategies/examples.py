@@ -4,6 +4,8 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture.providers import HypothesisProvider
+from hypothesis.internal.constants_ast import Constants
 
 _Test = TypeVar("_Test", bound=Callable[..., Any])
 
@@ -29,6 +31,16 @@ def register_profiles() -> None:
             print_blob=not repeatable,
         )
     settings.load_profile("normal")
+
+
+def leave_out_local_constants() -> None:
+    """Keep the constants of imported modules out of examples, unless the profile is `many`.
+
+    hypothesis collects them from the modules that are loaded by then, so that examples depend on
+    which tests a worker ran before. It has no setting for this.
+    """
+    if settings.get_current_profile_name() != "many":
+        HypothesisProvider._local_constants = Constants()  # type: ignore[assignment]
 
 
 def costly(test: _Test) -> _Test:
