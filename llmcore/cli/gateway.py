@@ -1,7 +1,8 @@
 """The command line `openbridge`.
 
 `serve` runs the gateway, `run` runs it for one program, and `replay` runs recorded requests. All
-are configured by `OPENBRIDGE_` variables and a `.env` file; options win over them.
+are configured by `OPENBRIDGE_` variables, a `.env` file and `openbridge.toml`; options win over
+them.
 """
 
 import argparse
@@ -18,12 +19,12 @@ from typing import TYPE_CHECKING
 import anyio
 from attrs import evolve
 
-from llmcore.bridge.configuration.settings import (
-    GatewaySettings,
-    StateSettings,
+from llmcore.bridge.configuration.reading import (
+    find_config,
     read_environment,
     settings_from,
 )
+from llmcore.bridge.configuration.settings import GatewaySettings, StateSettings
 from llmcore.cli.gateway_clients import (
     ANY_KEY,
     OTHERS_KEYS,
@@ -81,12 +82,16 @@ def parser() -> argparse.ArgumentParser:
 def _add_common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--upstream", metavar="PROVIDER", help="(OPENBRIDGE_UPSTREAM)")
     parser.add_argument("--model-map", metavar="FILE", help="(OPENBRIDGE_MODEL_MAP_PATH)")
+    parser.add_argument(
+        "--config", metavar="FILE", help="instead of openbridge.toml (OPENBRIDGE_CONFIG)"
+    )
     parser.add_argument("--env-file", metavar="FILE", help="instead of .env (OPENBRIDGE_ENV_FILE)")
 
 
 def _settings(args: argparse.Namespace, **more: str) -> GatewaySettings:
     given = {
         "OPENBRIDGE_ENV_FILE": args.env_file,
+        "OPENBRIDGE_CONFIG": args.config,
         "OPENBRIDGE_UPSTREAM": args.upstream,
         "OPENBRIDGE_MODEL_MAP_PATH": args.model_map,
         "OPENBRIDGE_HOST": getattr(args, "host", None),
@@ -95,7 +100,7 @@ def _settings(args: argparse.Namespace, **more: str) -> GatewaySettings:
     }
     named = {name: value for name, value in given.items() if value is not None}
     environ = read_environment({**os.environ, **named}, Path.cwd())
-    return settings_from(environ)
+    return settings_from(environ, find_config(environ, Path.cwd()))
 
 
 # -- serve

@@ -1,4 +1,7 @@
 """How the gateway is configured: by variables, a `.env` file, and `openbridge.toml`.
 
-- `settings`: the values, and how they are read from variables
+- `settings`: the values
+- `document`: the configuration file, with the line of each key
+- `values`: one setting after another, from its variable or the file
+- `reading`: all settings
 """

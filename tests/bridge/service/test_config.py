@@ -4,13 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from llmcore.bridge.configuration import settings as config
-from llmcore.bridge.configuration.settings import (
-    GatewaySettings,
-    is_loopback,
-    read_environment,
-    settings_from,
-)
+from llmcore.bridge.configuration import reading as config
+from llmcore.bridge.configuration.reading import read_environment, settings_from
+from llmcore.bridge.configuration.settings import GatewaySettings, is_loopback
 from llmcore.schema.errors import ConfigurationError
 
 

@@ -9,7 +9,7 @@ import pytest
 from openai import OpenAI
 from pydantic import BaseModel
 
-from llmcore.bridge.configuration.settings import settings_from
+from llmcore.bridge.configuration.reading import settings_from
 from tests.support.servers.bridge_service import listening
 from tests.support.servers.local_scenes import CITY
 

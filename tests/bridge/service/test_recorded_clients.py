@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from attrs import frozen
 
-from llmcore.bridge.configuration.settings import settings_from
+from llmcore.bridge.configuration.reading import settings_from
 from llmcore.fronts.openai_responses.grammar import violations
 from llmcore.testing.cassette import Interaction, RecordedResponse
 from llmcore.testing.cassette_file import load

@@ -19,12 +19,8 @@ import anyio
 import pytest
 from attrs import evolve
 
-from llmcore.bridge.configuration.settings import (
-    GatewaySettings,
-    StateBackend,
-    StateSettings,
-    settings_from,
-)
+from llmcore.bridge.configuration.reading import settings_from
+from llmcore.bridge.configuration.settings import GatewaySettings, StateBackend, StateSettings
 from llmcore.bridge.state import redis as redis_store
 from llmcore.bridge.state import sqlite as sqlite_store
 from llmcore.bridge.state.memory import MemoryResponseStore

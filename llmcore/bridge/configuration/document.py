@@ -1,0 +1,178 @@
+"""The configuration file `openbridge.toml`: its tables, and the line of each key for errors.
+
+    [server]
+    port = 8787
+
+    [[upstreams]]
+    name = "anthropic-a"
+    provider = "anthropic"
+    key_file = "/run/secrets/anthropic-a"
+
+The syntax is TOML 1.0 (https://toml.io/en/v1.0.0), read by `tomllib`, which reports lines of
+syntax errors only. The lines of keys are found by reading the file once more, one statement at a
+time: a header or a key with its value is a document of its own.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from attrs import field, frozen
+
+from llmcore.schema.errors import ConfigurationError
+
+MAX_FILE_BYTES: Final = 4 * 1024 * 1024
+
+Keys: TypeAlias = tuple[str | int, ...]
+"""The place of a value: keys of tables, and positions in arrays of tables."""
+
+_SYNTAX_ERROR: Final = re.compile(r"(?P<message>.*) \(at (?:line (?P<line>\d+), .*|end .*)\)")
+
+
+@frozen
+class ConfigDocument:
+    """A configuration file that was read."""
+
+    path: Path
+    tables: Mapping[str, Any] = field(repr=False)
+    """May hold secrets, as the text does."""
+    text: str = field(repr=False)
+
+    def line(self, keys: Keys) -> int:
+        """Return the line of the value at *keys*, or of the nearest table around it."""
+        while keys and keys not in self._lines:
+            keys = keys[:-1]
+        return self._lines.get(keys, 1)
+
+    @cached_property
+    def _lines(self) -> Mapping[Keys, int]:
+        return dict(_statement_lines(self.text))
+
+    def error(self, keys: Keys, message: str) -> ConfigurationError:
+        """Return the error of the value at *keys*."""
+        return ConfigurationError(f"{self.label(keys)} {message}")
+
+    def label(self, keys: Keys) -> str:
+        """Return the file, the line and the name of the value at *keys*."""
+        return f"{self.path.name} line {self.line(keys)}: {dotted(keys)}"
+
+    def refuse_unknown(self, keys: Keys, known: Sequence[str]) -> None:
+        """Raise ConfigurationError if the table at *keys* has a key that is not in *known*."""
+        table: Any = self.tables
+        for key in keys:
+            table = table[key]
+        if not isinstance(table, dict):
+            raise self.error(keys, "is not a table")
+        for key in table:
+            if key not in known:
+                names = ", ".join(known)
+                raise self.error((*keys, key), f"is not a setting (known: {names})")
+
+
+def dotted(keys: Keys) -> str:
+    """Return *keys* as TOML writes them, such as `models."gpt-5.5".targets`."""
+    text = ""
+    for key in keys:
+        if isinstance(key, int):
+            text += f"[{key + 1}]"
+        else:
+            quoted = key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else f'"{key}"'
+            text += f".{quoted}" if text else quoted
+    return text
+
+
+def read_document(path: Path) -> ConfigDocument:
+    """Return the file at *path*.
+
+    Raises ConfigurationError, with the line, if it cannot be read or is not TOML.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        message = f"{path} cannot be read: {error.strerror or error}"
+        raise ConfigurationError(message, cause=error) from error
+    if len(data) > MAX_FILE_BYTES:
+        raise ConfigurationError(f"{path} is larger than {MAX_FILE_BYTES} bytes")
+    try:
+        return parse_document(path, data.decode())
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        message = f"{path.name} line {line}: is not UTF-8 text"
+        raise ConfigurationError(message, cause=error) from error
+
+
+def parse_document(path: Path, text: str) -> ConfigDocument:
+    """Return the document that *text*, the content of *path*, holds."""
+    try:
+        return ConfigDocument(path, tomllib.loads(text), text)
+    except tomllib.TOMLDecodeError as error:
+        found = _SYNTAX_ERROR.fullmatch(str(error))
+        message, line = str(error), str(text.count("\n") + 1)
+        if found:
+            message, line = found["message"], found["line"] or line
+        raise ConfigurationError(f"{path.name} line {line}: {message}", cause=error) from error
+
+
+def _statement_lines(text: str) -> Iterator[tuple[Keys, int]]:
+    """Yield the place of each header and key of a valid document, and its line."""
+    table: Keys = ()
+    counts: dict[Keys, int] = {}
+    for line, statement in _statements(text):
+        parsed = tomllib.loads(statement)
+        if statement.lstrip().startswith("["):
+            table = _table(_header(parsed), counts, is_array=statement.lstrip().startswith("[["))
+            yield table, line
+        else:
+            for keys in _paths(parsed):
+                yield (*table, *keys), line
+
+
+def _statements(text: str) -> Iterator[tuple[int, str]]:
+    """Yield each statement with its first line; a value can take several lines."""
+    pending, first = "", 0
+    for number, line in enumerate(text.split("\n"), 1):
+        if not pending and not line.strip():
+            continue
+        first = first if pending else number
+        pending = f"{pending}\n{line}" if pending else line
+        try:
+            parsed = tomllib.loads(pending)
+        except tomllib.TOMLDecodeError:  # the statement continues
+            continue
+        if parsed:
+            yield first, pending
+        pending = ""
+
+
+def _header(parsed: Mapping[str, Any]) -> Sequence[str]:
+    keys: list[str] = []
+    inner: Any = parsed
+    while inner and isinstance(inner, dict):
+        key, inner = next(iter(inner.items()))
+        keys.append(key)
+    return keys
+
+
+def _table(header: Sequence[str], counts: dict[Keys, int], *, is_array: bool) -> Keys:
+    """Return the place of the table that *header* opens, counting entries of arrays in *counts*."""
+    keys: Keys = ()
+    for number, key in enumerate(header, 1):
+        keys = (*keys, key)
+        if is_array and number == len(header):
+            counts[keys] = counts.get(keys, -1) + 1
+        if keys in counts:
+            keys = (*keys, counts[keys])
+    return keys
+
+
+def _paths(parsed: Mapping[str, Any]) -> Iterator[Keys]:
+    """Yield the place of each key within one statement."""
+    for key, value in parsed.items():
+        yield (key,)
+        if isinstance(value, dict):
+            for keys in _paths(value):
+                yield (key, *keys)

@@ -1,0 +1,208 @@
+"""Reads the gateway's settings: from variables, a `.env` file and `openbridge.toml`."""
+
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+from llmcore.bridge.configuration.document import ConfigDocument, read_document
+from llmcore.bridge.configuration.settings import (
+    RETRY_WITHOUT,
+    CustomTools,
+    GatewaySettings,
+    HostedTools,
+    Limits,
+    LogLevel,
+    ReasoningText,
+    StateBackend,
+    StateSettings,
+    StructuredOutput,
+)
+from llmcore.bridge.configuration.values import Values
+from llmcore.client.environment import provider_entries
+from llmcore.client.user_folders import named_path
+from llmcore.schema.errors import ConfigurationError
+
+FILE_NAME: Final = "openbridge.toml"
+"""The configuration file that is read where none is named, if it is there."""
+
+
+def read_environment(environ: Mapping[str, str], folder: Path) -> dict[str, str]:
+    """Return *environ* over what the `.env` file of *folder* says.
+
+    `OPENBRIDGE_ENV_FILE` names another file, which must then be there.
+    """
+    named = environ.get("OPENBRIDGE_ENV_FILE", "").strip()
+    path = named_path(named, "OPENBRIDGE_ENV_FILE") if named else folder / ".env"
+    if not path.is_file():
+        if named:
+            raise ConfigurationError(f"OPENBRIDGE_ENV_FILE names {path}, which is not a file")
+        return dict(environ)
+    try:
+        from dotenv import dotenv_values
+    except ImportError as error:
+        message = f"reading {path} needs: pip install 'llmcore-routes[bridge]'"
+        raise ConfigurationError(message, cause=error) from error
+    try:
+        lines = dotenv_values(path)
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(f"{path} is not UTF-8 text: {error}", cause=error) from error
+    return {**{name: value for name, value in lines.items() if value is not None}, **environ}
+
+
+def find_config(environ: Mapping[str, str], folder: Path) -> Path | None:
+    """Return the configuration file: the one that `OPENBRIDGE_CONFIG` names, or that of *folder*.
+
+    None if there is none. `OPENBRIDGE_CONFIG=none` ignores the folder's. Raises ConfigurationError
+    if the named file is missing.
+    """
+    named = environ.get("OPENBRIDGE_CONFIG", "").strip()
+    if named.lower() == "none":
+        return None
+    path = named_path(named, "OPENBRIDGE_CONFIG") if named else folder / FILE_NAME
+    if path.is_file():
+        return path
+    if named:
+        raise ConfigurationError(f"OPENBRIDGE_CONFIG names {path}, which is not a file")
+    return None
+
+
+def settings_from(environ: Mapping[str, str], config: Path | None = None) -> GatewaySettings:
+    """Return the settings of *environ* and of the file *config*, over which *environ* wins.
+
+    Raises ConfigurationError, naming the variable or the line, for an invalid value, for an
+    unknown `OPENBRIDGE_` variable or key of the file, and for a public address without a client
+    key.
+    """
+    return settings_of(environ, None if config is None else read_document(config))
+
+
+def settings_of(environ: Mapping[str, str], document: ConfigDocument | None) -> GatewaySettings:
+    """Return the settings of *environ* and of *document*, over which *environ* wins."""
+    read = Values(environ, document)
+    settings = _settings(read)
+    read.refuse_unknown()
+    _check(settings, read)
+    return settings
+
+
+def _settings(read: Values) -> GatewaySettings:
+    return GatewaySettings(
+        host=read.text("HOST") or "127.0.0.1",
+        port=read.number("PORT", 8787, int, least=0, most=65535),
+        log_level=read.one_of("LOG_LEVEL", "info", LogLevel),
+        upstream=read.text("UPSTREAM") or _found_upstream(read),
+        upstream_base_url=read.text("UPSTREAM_BASE_URL"),
+        upstream_api_key=read.text("UPSTREAM_API_KEY"),
+        model_map_path=read.path("MODEL_MAP_PATH"),
+        client_api_keys=_client_keys(read),
+        allowed_hosts=read.words("ALLOWED_HOSTS"),
+        seal_key=read.text("SEAL_KEY"),
+        limits=_limits(read),
+        state=_state(read),
+        retries=read.number("RETRIES", 2, int, least=0),
+        retry_timeouts=read.flag("RETRY_TIMEOUTS"),
+        keep_alive_s=read.number("KEEP_ALIVE_SECONDS", 15.0, float, least=0),
+        hosted_tools=read.one_of("HOSTED_TOOLS", "native", HostedTools),
+        structured_output=read.one_of("STRUCTURED_OUTPUT", "error", StructuredOutput),
+        custom_tools=read.one_of("CUSTOM_TOOLS", "function", CustomTools),
+        reasoning_text=read.one_of("REASONING_TEXT", "auto", ReasoningText),
+        tools_path=read.path("TOOLS_PATH"),
+        retry_without=read.words("RETRY_WITHOUT", RETRY_WITHOUT),
+        relay=read.flag("RELAY", default=True),
+        check_stream=read.flag("CHECK_STREAM"),
+        config_path=None if read.document is None else read.document.path,
+        environ=dict(read.environ),
+    )
+
+
+def _found_upstream(read: Values) -> str:
+    """Return the upstream where none is named: the first provider that *read* configures.
+
+    Without any it is the local model, if its package is installed.
+    """
+    if read.text("UPSTREAM_BASE_URL"):
+        return "openai-compatible"
+    found = next((one.id for one in provider_entries() if one.is_configured(read.environ)), None)
+    if found is not None:
+        return found
+    if find_spec("xllamacpp") is not None:
+        return "local"
+    raise ConfigurationError(
+        "no upstream is configured: set the key of a provider, such as OPENAI_API_KEY or "
+        "ANTHROPIC_API_KEY (`llmcore providers` lists them), OPENBRIDGE_UPSTREAM_BASE_URL, or "
+        "install the local model: pip install 'llmcore-routes[local]'"
+    )
+
+
+_NOT_KEYS = frozenset({"none", "null", "undefined", "nil", "false"})
+"""Words that programs write in place of a missing key."""
+
+
+def _client_keys(read: Values) -> tuple[str, ...]:
+    """Return the keys that clients must show one of.
+
+    Raises ConfigurationError if the variable is set and names none: a gateway that was meant to
+    have a key must not run without.
+    """
+    text = read.raw("CLIENT_API_KEY")
+    if text is None:
+        return ()
+    keys = tuple(key for key in (part.strip() for part in text.split(",")) if key)
+    if not keys or any(key.lower() in _NOT_KEYS for key in keys):
+        raise ConfigurationError(
+            "OPENBRIDGE_CLIENT_API_KEY is set and names no key: set it to the keys that clients "
+            "may use, or remove it to answer without keys on this machine"
+        )
+    return keys
+
+
+def _limits(read: Values) -> Limits:
+    default = Limits()
+    return Limits(
+        max_body_bytes=read.number("MAX_BODY_BYTES", default.max_body_bytes, int, least=1),
+        max_header_bytes=read.number("MAX_HEADER_BYTES", default.max_header_bytes, int, least=1024),
+        body_s=read.number("BODY_SECONDS", default.body_s, float, least=0.001),
+        send_s=read.number("SEND_SECONDS", default.send_s, float, least=0.001),
+        first_event_s=read.number("FIRST_EVENT_SECONDS", default.first_event_s, float, least=0.001),
+        idle_s=read.number("IDLE_SECONDS", default.idle_s, float, least=0.001),
+        total_s=read.number("TOTAL_SECONDS", 0.0, float, least=0) or None,
+        max_running=read.number("MAX_RUNNING", default.max_running, int, least=1),
+        rate_per_minute=read.number("RATE_LIMIT_PER_MINUTE", 0, int, least=0),
+        shutdown_s=read.number("SHUTDOWN_SECONDS", default.shutdown_s, float, least=0),
+    )
+
+
+def _state(read: Values) -> StateSettings:
+    default = StateSettings()
+    return StateSettings(
+        backend=read.one_of("STATE_BACKEND", "sqlite", StateBackend),
+        path=read.path("STATE_PATH"),
+        redis_url=read.text("REDIS_URL"),
+        ttl_s=read.number("STATE_TTL_SECONDS", default.ttl_s, float, least=1),
+        max_entries=read.number("STATE_MAX_ENTRIES", default.max_entries, int, least=1),
+        max_bytes=read.number("STATE_MAX_BYTES", default.max_bytes, int, least=1),
+    )
+
+
+def _check(settings: GatewaySettings, read: Values) -> None:
+    public = f"{read.label('HOST')}={settings.host} can be reached from other machines"
+    if settings.is_public and not settings.client_api_keys:
+        raise ConfigurationError(f"{public}: set OPENBRIDGE_CLIENT_API_KEY, or listen on 127.0.0.1")
+    if settings.is_public and not settings.limits.rate_per_minute:
+        raise ConfigurationError(
+            f"{public}: set OPENBRIDGE_RATE_LIMIT_PER_MINUTE, the requests a minute that each key "
+            "may make"
+        )
+    state = settings.state
+    if state.backend == "redis" and not state.redis_url:
+        raise ConfigurationError(f"{read.label('STATE_BACKEND')}=redis needs OPENBRIDGE_REDIS_URL")
+    if state.backend == "redis" and (state.max_entries or state.max_bytes):
+        raise ConfigurationError(
+            "OPENBRIDGE_STATE_MAX_ENTRIES and OPENBRIDGE_STATE_MAX_BYTES bound sqlite and memory: "
+            "leave them out, and set maxmemory in Redis"
+        )
+    if settings.upstream == "openai-compatible" and not settings.upstream_base_url:
+        raise ConfigurationError(
+            f"{read.label('UPSTREAM')}=openai-compatible needs OPENBRIDGE_UPSTREAM_BASE_URL"
+        )

@@ -1,0 +1,236 @@
+"""Reads one setting after another, from its variable or else from the configuration file.
+
+Each setting has one name: that of its variable without `OPENBRIDGE_`. In the file it is a key of a
+section, such as `first_event_seconds` of `[limits]`. A variable wins over the file, so that one
+deployment of a shared file can differ.
+"""
+
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final, TypeVar, cast, get_args
+
+from attrs import frozen
+
+from llmcore.bridge.configuration.document import ConfigDocument
+from llmcore.client.user_folders import named_path
+from llmcore.schema.errors import ConfigurationError
+
+_T = TypeVar("_T")
+
+_TRUE = frozenset({"1", "true", "yes", "on"})
+_FALSE = frozenset({"0", "false", "no", "off"})
+_PREFIX: Final = "OPENBRIDGE_"
+
+SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
+    "server": (
+        "HOST",
+        "PORT",
+        "LOG_LEVEL",
+        "CLIENT_API_KEY",
+        "ALLOWED_HOSTS",
+        "SEAL_KEY",
+        "KEEP_ALIVE_SECONDS",
+        "SHUTDOWN_SECONDS",
+    ),
+    "routing": (
+        "UPSTREAM",
+        "UPSTREAM_BASE_URL",
+        "UPSTREAM_API_KEY",
+        "MODEL_MAP_PATH",
+        "RETRIES",
+        "RETRY_TIMEOUTS",
+    ),
+    "limits": (
+        "MAX_BODY_BYTES",
+        "MAX_HEADER_BYTES",
+        "BODY_SECONDS",
+        "SEND_SECONDS",
+        "FIRST_EVENT_SECONDS",
+        "IDLE_SECONDS",
+        "TOTAL_SECONDS",
+        "MAX_RUNNING",
+        "RATE_LIMIT_PER_MINUTE",
+    ),
+    "state": (
+        "STATE_BACKEND",
+        "STATE_PATH",
+        "REDIS_URL",
+        "STATE_TTL_SECONDS",
+        "STATE_MAX_ENTRIES",
+        "STATE_MAX_BYTES",
+    ),
+    "policies": (
+        "HOSTED_TOOLS",
+        "STRUCTURED_OUTPUT",
+        "CUSTOM_TOOLS",
+        "REASONING_TEXT",
+        "TOOLS_PATH",
+        "RETRY_WITHOUT",
+        "RELAY",
+        "CHECK_STREAM",
+    ),
+    "keys": (),
+    "budgets": (),
+    "spend": (),
+    "cache": (),
+}
+"""The settings of each section of the file, by the names of their variables."""
+
+
+def file_keys(name: str) -> tuple[str, str]:
+    """Return the section and the key of the setting *name* in the file.
+
+    A key does not repeat its section: `STATE_BACKEND` is `backend` of `[state]`.
+    """
+    section = next(section for section, names in SECTIONS.items() if name in names)
+    return section, name.removeprefix(f"{section.upper()}_").lower()
+
+
+@frozen
+class _Given:
+    """A setting that was given."""
+
+    value: Any
+    label: str
+    """Its variable, or the line of the file and the key there."""
+    is_typed: bool
+    """Whether the value has a type of its own, as values of the file have."""
+
+    def fault(self, message: str) -> ConfigurationError:
+        return ConfigurationError(f"{self.label} {message}")
+
+    def fault_of_value(self, message: str) -> ConfigurationError:
+        return ConfigurationError(f"{self.label}={self.value!r} {message}")
+
+
+class Values:
+    """The values of settings, and which of them were read."""
+
+    def __init__(self, environ: Mapping[str, str], document: ConfigDocument | None = None) -> None:
+        self.environ = environ
+        self.document = document
+        self._known = {"OPENBRIDGE_ENV_FILE", "OPENBRIDGE_CONFIG"}
+
+    def given(self, name: str) -> bool:
+        """Return whether the setting is there and not blank."""
+        return self._find(name) is not None
+
+    def label(self, name: str) -> str:
+        """Return where the setting is: its variable, or its line in the file."""
+        found = self._find(name)
+        return f"{_PREFIX}{name}" if found is None else found.label
+
+    def text(self, name: str) -> str | None:
+        """Return the setting's text; None if it is absent or blank."""
+        found = self._find(name)
+        if found is None:
+            return None
+        if not isinstance(found.value, str):
+            raise found.fault("must be a text in quotes")
+        return found.value.strip()
+
+    def raw(self, name: str) -> str | None:
+        """Return the setting's text as it is, blank or not; None if it is absent."""
+        found = self._find(name, blank=True)
+        return None if found is None else str(found.value)
+
+    def words(self, name: str, default: tuple[str, ...] = ()) -> tuple[str, ...]:
+        """Return a list of words: of the file, or separated by commas; `none` is the empty list."""
+        found = self._find(name)
+        if found is None:
+            return default
+        if found.is_typed:
+            if not isinstance(found.value, list) or not all(
+                isinstance(word, str) for word in found.value
+            ):
+                raise found.fault("must be a list of texts")
+            return tuple(found.value)
+        if found.value.lower() == "none":
+            return ()
+        return tuple(word for word in (part.strip() for part in found.value.split(",")) if word)
+
+    def path(self, name: str) -> Path | None:
+        """Return the setting as a path; one of the file is relative to the file's folder."""
+        text = self.text(name)
+        if text is None:
+            return None
+        path = named_path(text, self.label(name))
+        found = self._find(name)
+        if found is not None and found.is_typed and self.document is not None:
+            return self.document.path.parent / path
+        return path
+
+    def number(
+        self,
+        name: str,
+        default: _T,
+        kind: Callable[[str], _T],
+        *,
+        least: float,
+        most: float = sys.float_info.max,
+    ) -> _T:
+        """Return the setting as a number from *least* to *most*."""
+        found = self._find(name)
+        if found is None:
+            return default
+        if found.is_typed and type(found.value) not in (int, float):
+            raise found.fault_of_value("is not a number")
+        try:
+            value = kind(str(found.value))
+        except ValueError as error:
+            raise found.fault_of_value("is not a number") from error
+        if not least <= cast("float", value) <= most:
+            bounds = f"at least {least:g}" + (f" and at most {most:g}" if most < 1e9 else "")
+            raise ConfigurationError(f"{found.label}={found.value} must be {bounds}")
+        return value
+
+    def flag(self, name: str, *, default: bool = False) -> bool:
+        """Return the setting as a boolean; *default* if it is absent."""
+        found = self._find(name)
+        if found is None:
+            return default
+        if isinstance(found.value, bool):
+            return found.value
+        text = str(found.value).lower()
+        if found.is_typed or text not in _TRUE | _FALSE:
+            raise found.fault_of_value("is neither true nor false")
+        return text in _TRUE
+
+    def one_of(self, name: str, default: _T, words: object) -> _T:
+        """Return the setting, which must be one of the literal *words*."""
+        text = (self.text(name) or str(default)).lower()
+        if text not in get_args(words):
+            choices = ", ".join(get_args(words))
+            raise ConfigurationError(f"{self.label(name)}={text!r} is not one of {choices}")
+        return cast("_T", text)
+
+    def refuse_unknown(self) -> None:
+        """Raise ConfigurationError for a setting that was not read, such as a misspelt one."""
+        ours = {name for name in self.environ if name.startswith(_PREFIX)}
+        if unknown := sorted(ours - self._known):
+            known = ", ".join(sorted(self._known))
+            raise ConfigurationError(f"unknown: {', '.join(unknown)} (known: {known})")
+        if self.document is None:
+            return
+        self.document.refuse_unknown((), tuple(SECTIONS))
+        for section, names in SECTIONS.items():
+            if section in self.document.tables:
+                keys = [file_keys(name)[1] for name in names]
+                self.document.refuse_unknown((section,), keys)
+
+    def _find(self, name: str, *, blank: bool = False) -> _Given | None:
+        """Return the setting; None if it is absent, or *blank* is false and it is blank."""
+        variable = f"{_PREFIX}{name}"
+        self._known.add(variable)
+        text = self.environ.get(variable)
+        if text is not None and (blank or text.strip()):
+            return _Given(text.strip(), variable, is_typed=False)
+        if self.document is None:
+            return None
+        keys = file_keys(name)
+        table = self.document.tables.get(keys[0])
+        value = table.get(keys[1]) if isinstance(table, dict) else None
+        if value is None or (value == "" and not blank):
+            return None
+        return _Given(value, self.document.label(keys), is_typed=True)

@@ -1,0 +1,137 @@
+"""`openbridge.toml` beside variables: sections, precedence, and what is refused."""
+
+from pathlib import Path
+
+import pytest
+
+from llmcore.bridge.configuration.document import parse_document
+from llmcore.bridge.configuration.reading import find_config, settings_from, settings_of
+from llmcore.bridge.configuration.settings import GatewaySettings
+from llmcore.bridge.configuration.values import SECTIONS, Values, file_keys
+from llmcore.schema.errors import ConfigurationError
+
+
+def read(text: str, **environ: str) -> GatewaySettings:
+    return settings_of(environ, parse_document(Path("/etc/openbridge.toml"), text))
+
+
+WHOLE = """
+[server]
+host = "0.0.0.0"
+port = 9000
+log_level = "debug"
+client_api_key = "one, two"
+allowed_hosts = ["a.example", "b.example"]
+[routing]
+upstream = "groq"
+model_map_path = "map.json"
+retry_timeouts = true
+[limits]
+total_seconds = 9.5
+idle_seconds = 30
+rate_limit_per_minute = 5
+[state]
+backend = "redis"
+redis_url = "redis://x"
+ttl_seconds = 60
+[policies]
+hosted_tools = "function"
+retry_without = []
+"""
+
+
+def test_every_section_arrives() -> None:
+    settings = read(WHOLE)
+
+    assert (settings.host, settings.port, settings.log_level) == ("0.0.0.0", 9000, "debug")
+    assert settings.client_api_keys == ("one", "two")
+    assert settings.allowed_hosts == ("a.example", "b.example")
+    assert (settings.upstream, settings.retry_timeouts) == ("groq", True)
+    assert (settings.limits.total_s, settings.limits.idle_s) == (9.5, 30.0)
+    assert (settings.state.backend, settings.state.ttl_s) == ("redis", 60.0)
+    assert (settings.hosted_tools, settings.retry_without) == ("function", ())
+    assert settings.config_path == Path("/etc/openbridge.toml")
+
+
+def test_a_relative_path_is_below_the_files_folder() -> None:
+    assert read(WHOLE).model_map_path == Path("/etc/map.json")
+    assert read('[state]\npath = "/var/x"').state.path == Path("/var/x")
+
+
+def test_a_variable_wins_over_the_file() -> None:
+    settings = read(WHOLE, OPENBRIDGE_PORT="1", OPENBRIDGE_RETRY_WITHOUT="tools")
+
+    assert (settings.port, settings.log_level) == (1, "debug")
+    assert settings.retry_without == ("tools",)
+
+
+def test_every_variable_has_a_key_of_its_own_in_the_file() -> None:
+    """Those that say which files are read are left out."""
+    values = Values({})
+    with pytest.raises(ConfigurationError) as refused:
+        settings_of({"OPENBRIDGE_NONE": "x"}, None)
+    known = refused.value.message.partition("(known: ")[2].removesuffix(")").split(", ")
+    names = [name.removeprefix("OPENBRIDGE_") for name in known]
+    listed = [name for section in SECTIONS.values() for name in section]
+
+    assert sorted(listed) == sorted(set(names) - {"CONFIG", "ENV_FILE"})
+    assert len({file_keys(name) for name in listed}) == len(listed)
+    assert not values.given("HOST")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("[sever]\n", r"openbridge\.toml line 1: sever is not a setting \(known: server, "),
+        ("port = 1\n", r"line 1: port is not a setting"),
+        ("[server]\n\nprot = 1\n", r"line 3: server\.prot is not a setting \(known: host, port"),
+        ("server = 3\n", r"line 1: server is not a table"),
+        ("[server]\nport = '1'\n", r"line 2: server\.port='1' is not a number"),
+        ("[server]\nport = true\n", r"line 2: server\.port=True is not a number"),
+        ("[server]\nport = 1.5\n", r"line 2: server\.port=1\.5 is not a number"),
+        ("[server]\nport = 70000\n", r"line 2: server\.port=70000 must be at least 0 and at most"),
+        ("[server]\nhost = 1\n", r"line 2: server\.host must be a text"),
+        ("[server]\nhost = '0.0.0.0'\n", r"line 2: server\.host=0\.0\.0\.0 can be reached"),
+        ("[server]\nclient_api_key = ''\n", "names no key"),
+        ("[server]\nlog_level = 'loud'\n", r"line 2: server\.log_level='loud' is not one of debug"),
+        ("[policies]\nrelay = 'yes'\n", r"line 2: policies\.relay='yes' is neither true nor false"),
+        ("[policies]\nretry_without = 'x'\n", r"line 2: policies\.retry_without must be a list"),
+        ("[state]\nbackend = 'redis'\n", r"line 2: state\.backend=redis needs"),
+        ("[limits]\nidle_seconds = nan\n", r"line 2: limits\.idle_seconds=nan must be"),
+    ],
+)
+def test_what_is_invalid_is_refused_with_its_line(text: str, says: str) -> None:
+    with pytest.raises(ConfigurationError, match=says):
+        read(text)
+
+
+def test_which_file_is_read(tmp_path: Path) -> None:
+    """One that is named must be there; the folder's is taken if it is."""
+    assert find_config({}, tmp_path) is None
+    (tmp_path / "openbridge.toml").write_text("[server]\nport = 7\n")
+    (tmp_path / "other.toml").write_text("")
+    other = str(tmp_path / "other.toml")
+
+    assert find_config({}, tmp_path) == tmp_path / "openbridge.toml"
+    assert find_config({"OPENBRIDGE_CONFIG": other}, tmp_path) == tmp_path / "other.toml"
+    assert find_config({"OPENBRIDGE_CONFIG": "none"}, tmp_path) is None
+    with pytest.raises(ConfigurationError, match=r"missing\.toml, which is not a file"):
+        find_config({"OPENBRIDGE_CONFIG": "missing.toml"}, tmp_path)
+    assert settings_from({}, tmp_path / "openbridge.toml").port == 7
+
+
+def test_secrets_of_the_file_are_not_in_reprs() -> None:
+    text = '[server]\nclient_api_key = "sk-1"\nseal_key = "sk-2"\n'
+    document = parse_document(Path("x"), text)
+
+    assert "sk-" not in repr(document)
+    assert "sk-" not in repr(settings_of({}, document))
+
+
+def test_the_page_lists_every_key_of_every_section() -> None:
+    page = Path("docs/openbridge.md").read_text(encoding="utf-8")
+
+    for section, names in SECTIONS.items():
+        if names:
+            keys = ", ".join(f"`{file_keys(name)[1]}`" for name in names)
+            assert f"| `[{section}]` | {keys} |" in page
