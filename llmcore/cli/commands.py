@@ -3,12 +3,12 @@
 import argparse
 
 from llmcore.cli import ask, local, login, models, prepare, providers, sessions
-from llmcore.cli.program import ShowVersion
+from llmcore.cli.program import Parser, ShowVersion
 
 
 def parser() -> argparse.ArgumentParser:
     """Return the argument parser of `llmcore`."""
-    parser_ = argparse.ArgumentParser(
+    parser_ = Parser(
         prog="llmcore", description="Ask any LLM provider through one functional core."
     )
     parser_.add_argument("--version", action=ShowVersion)

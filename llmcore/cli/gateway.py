@@ -33,7 +33,7 @@ from llmcore.cli.gateway_clients import (
     instructions,
     variables,
 )
-from llmcore.cli.program import ShowVersion, json_output, json_text
+from llmcore.cli.program import Parser, ShowVersion, json_output, json_text
 from llmcore.client.transport import Transport
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError
 from llmcore.schema.json import JsonObject
@@ -49,7 +49,7 @@ _RECORDED_URL = "http://recorded.invalid/v1"
 
 def parser() -> argparse.ArgumentParser:
     """Return the argument parser of `openbridge`."""
-    parser_ = argparse.ArgumentParser(
+    parser_ = Parser(
         prog="openbridge", description="Any client of an LLM API in front of any provider."
     )
     parser_.add_argument("--version", action=ShowVersion)

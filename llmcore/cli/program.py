@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from io import TextIOWrapper
-from typing import Final, TextIO
+from typing import Final, NoReturn, TextIO
 
 from llmcore.schema import errors
 from llmcore.sessions.contract.errors import ContractError
@@ -58,6 +58,14 @@ def explain(error: errors.LLMError) -> str:
 
 
 # -- running
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors repeat what was typed without its control characters."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print usage and *message*, and exit with 2."""
+        super().error(printable(message))
 
 
 def run(parser: argparse.ArgumentParser, argv: Sequence[str] | None) -> int:

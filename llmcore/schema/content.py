@@ -7,7 +7,7 @@ from attrs import evolve, field, frozen
 
 from llmcore.schema import json
 from llmcore.schema.errors import InvalidRequestError
-from llmcore.schema.json import JsonValue, ProviderMetadata, plain, plain_metadata
+from llmcore.schema.json import MAX_DEPTH, JsonValue, ProviderMetadata, plain, plain_metadata
 
 ToolCallKind = Literal["function", "custom"]
 """`function` takes JSON arguments, `custom` one freeform string."""
@@ -312,11 +312,13 @@ PARTS = (
 """The classes of `ContentPart`."""
 
 
-def parts_of(values: Iterable[PartInput]) -> tuple[ContentPart, ...]:
+def parts_of(values: Iterable[PartInput], *, levels: int = MAX_DEPTH) -> tuple[ContentPart, ...]:
     """Return *values* as one flat tuple of parts; strings become text parts.
 
-    Raises InvalidRequestError for what is neither.
+    Raises InvalidRequestError for what is neither, and for lists nested deeper than *levels*.
     """
+    if not levels:
+        raise InvalidRequestError(f"content is nested more than {MAX_DEPTH} levels deep")
     parts: list[ContentPart] = []
     for value in values:
         if isinstance(value, str):
@@ -324,7 +326,7 @@ def parts_of(values: Iterable[PartInput]) -> tuple[ContentPart, ...]:
         elif isinstance(value, PARTS):
             parts.append(value)
         elif isinstance(value, Sequence) and not isinstance(value, bytes):
-            parts.extend(parts_of(value))
+            parts.extend(parts_of(value, levels=levels - 1))
         else:
             raise InvalidRequestError(
                 f"content must be text or content parts; got a {type(value).__name__}"

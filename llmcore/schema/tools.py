@@ -39,7 +39,7 @@ def _parameters(schema: object) -> JsonObject:
         target = _resolve(copy, reference)
         if target is None:
             raise InvalidRequestError(
-                f"parameters contain a reference to {reference!r}, which they do not define"
+                f"parameters contain a reference to {reference[:100]!r}, which they do not define"
             )
         root = target
     if root.get("type") != "object":

@@ -7,13 +7,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from llmcore.cli import main
+from llmcore.cli import main, openbridge
 from llmcore.cli.program import escaped, printable
 from tests.support.servers.loopback import Answer, Loopback, chat_handler, chat_stream, serve
 
@@ -212,3 +212,15 @@ def test_a_picture_without_an_end_is_refused(
         "llmcore ask -q -m vllm:m-1 --image <(printf '\\x89PNG\\r\\n\\x1a\\n') Hi </dev/null"
     )
     assert done.stdout == b"Hello\n", done.stderr
+
+
+@pytest.mark.parametrize("program", [main, openbridge.main])
+def test_a_usage_error_repeats_no_control_characters(
+    program: Callable[[list[str]], int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An argument may have been pasted from anywhere."""
+    with pytest.raises(SystemExit, match="2"):
+        program(["--\x1b]52;c;evil\x07"])
+
+    assert "\x1b" not in (shown := capsys.readouterr().err)
+    assert "evil" in shown

@@ -311,3 +311,12 @@ def test_only_the_text_of_an_object_is_sent_as_it_came(raw: str, arguments: Any,
 
     assert call.raw_arguments == raw
     assert call.arguments_text == text
+
+
+def test_content_that_contains_itself_is_refused() -> None:
+    """A list within itself would be flattened for ever."""
+    content: list[Any] = []
+    content.append(content)
+
+    with pytest.raises(InvalidRequestError, match="nested more than"):
+        parts_of(content)

@@ -114,6 +114,14 @@ def test_parameters_are_the_schema_of_an_object(schema: Any, message: str) -> No
         ToolDefinition("f", "", schema)
 
 
+def test_an_error_shows_the_beginning_of_an_endless_reference() -> None:
+    """Messages stay short, whatever a schema holds."""
+    with pytest.raises(InvalidRequestError) as refused:
+        ToolDefinition("f", "", {"$ref": "#/" + "x" * 10_000})
+
+    assert len(str(refused.value)) < 200
+
+
 # -- hosted tools
 
 

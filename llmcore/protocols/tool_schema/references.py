@@ -86,10 +86,11 @@ class _Inliner:
         self, reference: str, node: JsonObject, path: str, depth: int, opened: tuple[str, ...]
     ) -> Schema:
         beside = without(node, "$ref")
+        shown = reference[:100]
         target = look_up(self._root, reference)
         if target is None:
             self._notes.dropped(
-                "schema-reference-unresolved", path, f"{reference} points nowhere in the schema"
+                "schema-reference-unresolved", path, f"{shown} points nowhere in the schema"
             )
             return self.schema(beside, path, depth + 1, opened)
         if reference in opened:
@@ -97,14 +98,14 @@ class _Inliner:
                 beside,
                 path,
                 "schema-recursion-cut",
-                f"{reference} contains itself, which the target cannot express",
+                f"{shown} contains itself, which the target cannot express",
             )
         if self._left < 0:
             return self._cut(
                 beside,
                 path,
                 "schema-too-large",
-                f"inlining {reference} once more would make the schema too large",
+                f"inlining {shown} once more would make the schema too large",
             )
         merged = overlay(target, beside)
         return self.schema(merged, path, depth + 1, (*opened, reference))
