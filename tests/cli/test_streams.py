@@ -214,13 +214,13 @@ def test_a_picture_without_an_end_is_refused(
     assert done.stdout == b"Hello\n", done.stderr
 
 
-@pytest.mark.parametrize("program", [main, openbridge.main])
+@pytest.mark.parametrize(("program", "command"), [(main, "models"), (openbridge.main, "serve")])
 def test_a_usage_error_repeats_no_control_characters(
-    program: Callable[[list[str]], int], capsys: pytest.CaptureFixture[str]
+    program: Callable[[list[str]], int], command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """An argument may have been pasted from anywhere."""
     with pytest.raises(SystemExit, match="2"):
-        program(["--\x1b]52;c;evil\x07"])
+        program([command, "--\x1b]52;c;evil\x07"])
 
     assert "\x1b" not in (shown := capsys.readouterr().err)
     assert "evil" in shown
