@@ -2,6 +2,7 @@
 
 - `sqlite`: files that several processes and threads open, also across forks
 - `redis`: connections to a Redis server
+- `postgres`: connections to a PostgreSQL server
 
 Each store keeps only its own tables, keys and errors.
 """

@@ -1,7 +1,9 @@
-"""Where responses are kept.
+"""Where the state of gateways is kept: responses and accounts.
 
 - `call_states`: sealed state of calls, for clients that drop it
 - `store`: the interface, and records as bytes
 - `memory`, `sqlite`, `redis`: the backends
-- `stores`: the one that the settings ask for
+- `ledger`: the interface of the store of accounts: keys, budgets, rates, spend
+- `ledger_sql`, `ledger_redis`: its backends
+- `stores`: the ones that the settings ask for
 """

@@ -8,6 +8,7 @@ import math
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 import anyio
@@ -47,12 +48,17 @@ return 0
 """A script of Redis runs at once, so nothing is written between its reading and its writing."""
 
 
-class RedisResponseStore:
-    """A store in Redis. Each call runs in a thread, so any event loop may use it."""
+class RedisConnections:
+    """Connections that the threads of a gateway share.
 
-    def __init__(self, url: str, *, ttl_s: float) -> None:
-        self._ttl_ms = math.ceil(ttl_s * 1000)
-        self._redis = connect(
+    A Redis that did not answer in time is not asked again for a few seconds, so that requests fail
+    at once and not one after another.
+    """
+
+    def __init__(self, url: str, *, stored: str) -> None:
+        """Connect to *url* at the first use; errors name what is *stored* there."""
+        self._stored = stored
+        self.client = connect(
             url,
             setting="OPENBRIDGE_REDIS_URL",
             connect_s=_CONNECT_S,
@@ -60,8 +66,35 @@ class RedisResponseStore:
             retries=1,  # what is sent is idempotent
             max_connections=_THREADS,
         )
-        self._threads = anyio.CapacityLimiter(_THREADS)
         self._avoided_until = -math.inf
+
+    def run(self, step: Callable[[Any], _T]) -> _T:
+        """Return what *step* returns for the client; StateUnavailableError if Redis fails."""
+        import redis
+
+        if time.monotonic() < self._avoided_until:  # also for those who waited for a thread
+            raise StateUnavailableError(f"{self._stored} (Redis) did not answer in time")
+        try:
+            return step(self.client)
+        except redis.RedisError as error:
+            if isinstance(error, redis.TimeoutError):
+                self._avoided_until = time.monotonic() + _AVOIDED_S
+            kind = type(error).__name__
+            message = f"{self._stored} (Redis) does not answer as it should: {kind}"
+            raise StateUnavailableError(message) from error
+
+    def close(self) -> None:
+        """Close the connections."""
+        self.client.close()
+
+
+class RedisResponseStore:
+    """A store in Redis. Each call runs in a thread, so any event loop may use it."""
+
+    def __init__(self, url: str, *, ttl_s: float) -> None:
+        self._ttl_ms = math.ceil(ttl_s * 1000)
+        self._connections = RedisConnections(url, stored="the response store")
+        self._threads = anyio.CapacityLimiter(_THREADS)
 
     async def check(self) -> None:
         """Return if Redis answers."""
@@ -145,24 +178,12 @@ class RedisResponseStore:
     async def aclose(self) -> None:
         """Close the connections."""
         with anyio.CancelScope(shield=True):
-            await anyio.to_thread.run_sync(self._redis.close)
+            await anyio.to_thread.run_sync(self._connections.close)
 
     async def _run(self, step: Callable[[Any], _T]) -> _T:
-        import redis
-
-        def guarded() -> _T:
-            if time.monotonic() < self._avoided_until:  # also for those who waited for a thread
-                raise StateUnavailableError("the response store (Redis) did not answer in time")
-            try:
-                return step(self._redis)
-            except redis.RedisError as error:
-                if isinstance(error, redis.TimeoutError):
-                    self._avoided_until = time.monotonic() + _AVOIDED_S
-                kind = type(error).__name__
-                message = f"the response store (Redis) does not answer as it should: {kind}"
-                raise StateUnavailableError(message) from error
-
-        return await anyio.to_thread.run_sync(guarded, limiter=self._threads)
+        return await anyio.to_thread.run_sync(
+            partial(self._connections.run, step), limiter=self._threads
+        )
 
 
 def _response(name: str) -> str:

@@ -1,0 +1,234 @@
+"""The ledger in Redis. Each change is one script, which Redis runs without interruption.
+
+    openbridge:key:<name>        an issued key; their names are the set openbridge:keys
+    openbridge:meter:<name>      a hash: level, at (when it was that), drains (a second)
+    openbridge:holds:<worker>    a hash of the worker's reservations: "<id> <meter>" -> amount
+    openbridge:workers           a sorted set: each worker, by the end of its lease
+    openbridge:spend             a sorted set: "<id> <row>", by the time of the row
+
+Numbers of scripts are doubles, which hold every integer up to 2**53: nine million dollars in
+nano-dollars.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from llmcore.bridge.state.ledger import Excess, Meter, Settlement, StoredRow, Take
+from llmcore.bridge.state.redis import PREFIX, RedisConnections
+
+_PAGE: Final = 2000
+_FORGOTTEN: Final = 500
+
+_KEYS: Final = f"{PREFIX}keys"
+_KEY: Final = f"{PREFIX}key:"
+_SPEND: Final = f"{PREFIX}spend"
+
+_COMMON: Final = """
+local P = '%s'
+local now = tonumber(ARGV[1])
+if now < 0 then
+  local time = redis.call('TIME')
+  now = time[1] + time[2] / 1000000
+end
+local function level_of(name)
+  local found = redis.call('HMGET', P .. 'meter:' .. name, 'level', 'at', 'drains')
+  if not found[1] then return 0 end
+  local drained = found[1] - found[3] * math.max(0, now - found[2])
+  return math.max(0, drained)
+end
+local function text(number) return string.format('%%.17g', number) end
+local function add(name, amount, drains, keep)
+  local key = P .. 'meter:' .. name
+  local level = math.max(0, level_of(name) + amount)
+  local at = math.max(now, tonumber(redis.call('HGET', key, 'at') or 0))
+  redis.call('HSET', key, 'level', text(level), 'at', text(at))
+  if drains then redis.call('HSET', key, 'drains', drains) end
+  if keep then redis.call('PEXPIRE', key, keep) end
+end
+"""
+_RESERVE: Final = """
+local id, worker = ARGV[2], ARGV[3]
+local holds = P .. 'holds:' .. worker
+for i = 4, #ARGV, 5 do
+  local name, amount, limit = ARGV[i], tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2])
+  if id ~= '' and redis.call('HEXISTS', holds, id .. ' ' .. name) == 1 then return {} end
+  local level = level_of(name)
+  if level + amount > limit then return {name, text(level)} end
+end
+if id ~= '' then redis.call('ZADD', P .. 'workers', 'NX', now + 60, worker) end
+for i = 4, #ARGV, 5 do
+  add(ARGV[i], tonumber(ARGV[i + 1]), ARGV[i + 3], ARGV[i + 4])
+  if id ~= '' then redis.call('HSET', holds, id .. ' ' .. ARGV[i], ARGV[i + 1]) end
+end
+return {}
+"""
+_SETTLE: Final = """
+local id, worker, at, row = ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+if redis.call('ZADD', P .. 'spend', 'NX', at, id .. ' ' .. row) == 0 then return 0 end
+local holds = P .. 'holds:' .. worker
+for i = 6, #ARGV, 4 do
+  local field = id .. ' ' .. ARGV[i]
+  local held = tonumber(redis.call('HGET', holds, field) or 0)
+  redis.call('HDEL', holds, field)
+  add(ARGV[i], tonumber(ARGV[i + 1]) - held, ARGV[i + 2], ARGV[i + 3])
+end
+return 1
+"""
+_RENEW: Final = """
+redis.call('ZADD', P .. 'workers', now + ARGV[3], ARGV[2])
+for _, worker in ipairs(redis.call('ZRANGEBYSCORE', P .. 'workers', '-inf', now)) do
+  local holds = P .. 'holds:' .. worker
+  local all = redis.call('HGETALL', holds)
+  for i = 1, #all, 2 do
+    local name = string.match(all[i], '^%S+ (.*)$')
+    if redis.call('EXISTS', P .. 'meter:' .. name) == 1 then
+      add(name, -tonumber(all[i + 1]))
+    end
+  end
+  redis.call('DEL', holds)
+  redis.call('ZREM', P .. 'workers', worker)
+end
+return 1
+"""
+_LEVELS: Final = """
+local levels = {}
+for i = 2, #ARGV do levels[i - 1] = text(level_of(ARGV[i])) end
+return levels
+"""
+_SWAP: Final = f"""
+local value = redis.call('GET', KEYS[1])
+if (ARGV[1] == '0' and not value) or (ARGV[1] == '1' and value == ARGV[2]) then
+  redis.call('SET', KEYS[1], ARGV[3])
+  redis.call('SADD', '{_KEYS}', ARGV[4])
+  return 1
+end
+return 0
+"""
+
+
+class RedisLedger:
+    """A ledger in Redis, which any number of machines share."""
+
+    def __init__(self, url: str, *, clock: Callable[[], float] | None = None) -> None:
+        self._clock = clock
+        self._connections = RedisConnections(url, stored="the store of accounts")
+        client = self._connections.client
+        self._scripts: Mapping[str, Any] = {
+            script: client.register_script(_COMMON % PREFIX + script)
+            for script in (_RESERVE, _SETTLE, _RENEW, _LEVELS)
+        }
+
+    def check(self) -> None:
+        """Return if Redis answers."""
+        self._connections.run(lambda redis: redis.ping())
+
+    def key(self, name: str) -> bytes | None:
+        """Return an issued key; None if there is none."""
+        value: bytes | None = self._connections.run(lambda redis: redis.get(_KEY + name))
+        return value
+
+    def keys(self) -> Mapping[str, bytes]:
+        """Return all issued keys by their names."""
+
+        def read(redis: Any) -> Mapping[str, bytes]:
+            names = sorted(name.decode() for name in redis.smembers(_KEYS))
+            values = redis.mget([_KEY + name for name in names]) if names else []
+            return {name: value for name, value in zip(names, values, strict=True) if value}
+
+        return self._connections.run(read)
+
+    def swap_key(self, name: str, old: bytes | None, new: bytes) -> bool:
+        """Write an issued key if it is *old*, None for a missing one; return whether it was."""
+        given = (int(old is not None), old or b"", new, name)
+        swapped: int = self._connections.run(
+            lambda redis: redis.eval(_SWAP, 1, _KEY + name, *given)
+        )
+        return swapped == 1
+
+    def reserve(self, reservation: str, worker: str, takes: Sequence[Take]) -> Excess | None:
+        """Add every amount to its level, or none of them; return the one that does not fit."""
+        given: list[object] = [reservation, worker]
+        for take in takes:
+            meter = take.meter
+            given += [meter.name, take.amount, meter.limit, *_rest(meter)]
+        found = self._run(_RESERVE, given)
+        if not found:
+            return None
+        name = found[0].decode()
+        over = next(take for take in takes if take.meter.name == name)
+        return Excess(meter=over.meter, level=float(found[1]), amount=over.amount)
+
+    def settle(self, settlements: Sequence[Settlement]) -> None:
+        """Write the rows of answers, with the use of each in place of its reservation.
+
+        Each is settled by itself: after a failure in between, settling all again is right.
+        """
+        script = self._scripts[_SETTLE]
+
+        def write(redis: Any) -> None:
+            with redis.pipeline(transaction=False) as pipeline:
+                for one in settlements:
+                    given: list[object] = [self._now, one.id, one.worker, repr(one.at), one.row]
+                    for use in one.uses:
+                        given += [use.meter.name, use.amount, *_rest(use.meter)]
+                    script(args=given, client=pipeline)
+                pipeline.execute()
+
+        self._connections.run(write)
+
+    def renew(self, worker: str, lease_s: float) -> None:
+        """Extend the lease of *worker*; give back the reservations of those whose lease ended."""
+        self._run(_RENEW, [worker, lease_s])
+
+    def levels(self, meters: Sequence[Meter]) -> Sequence[float]:
+        """Return the level of each meter, used and reserved, as of now."""
+        return [float(level) for level in self._run(_LEVELS, [meter.name for meter in meters])]
+
+    def rows(self, since: float, until: float, after: tuple[float, str]) -> Sequence[StoredRow]:
+        """Return a page of rows from *since* on and before *until*, by time and id."""
+        start = max(since, after[0])
+
+        def read(redis: Any) -> Sequence[StoredRow]:
+            offset = 0
+            while True:
+                found = redis.zrangebyscore(
+                    _SPEND, repr(start), f"({until!r}", offset, _PAGE, withscores=True
+                )
+                rows = [row for row in map(_row, found) if (row.at, row.id) > after]
+                if rows or not found:
+                    return rows
+                offset += _PAGE
+
+        return self._connections.run(read)
+
+    def forget(self, before: float) -> int:
+        """Delete rows that are older than *before*, some at a time; return how many."""
+
+        def remove(redis: Any) -> int:
+            old = redis.zrangebyscore(_SPEND, "-inf", f"({before!r}", 0, _FORGOTTEN)
+            return redis.zrem(_SPEND, *old) if old else 0
+
+        return self._connections.run(remove)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._connections.close()
+
+    @property
+    def _now(self) -> str:
+        """The time for scripts: below 0 is the server's."""
+        return "-1" if self._clock is None else repr(self._clock())
+
+    def _run(self, script: str, given: Sequence[object]) -> Any:
+        args = [self._now, *given]
+        return self._connections.run(lambda redis: self._scripts[script](args=args, client=redis))
+
+
+def _rest(meter: Meter) -> tuple[str, int]:
+    """Return how fast a meter drains a second, and the milliseconds that it is kept."""
+    return repr(meter.drains_per_s), round(meter.keep_s * 1000)
+
+
+def _row(found: tuple[bytes, float]) -> StoredRow:
+    id_, _, data = found[0].partition(b" ")
+    return StoredRow(id=id_.decode(), at=found[1], data=data)

@@ -1,0 +1,361 @@
+"""The ledger in SQL: in a SQLite file, in this process's memory, or in PostgreSQL.
+
+One text of SQL serves all of them. A level is changed by one statement, which reads, drains and
+bounds it: SQLite runs one writer at a time, and PostgreSQL locks the row. Meters are changed in
+the order of their names, so that transactions never wait for each other in a circle.
+"""
+
+import sqlite3
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
+
+from llmcore.bridge.state.ledger import Excess, Meter, Settlement, StoredRow, Take
+from llmcore.bridge.state.store import StateUnavailableError
+from llmcore.storage.postgres import PostgresDatabase, rows_of
+from llmcore.storage.sqlite import ForeignFileError, Layout, SqliteFile, transaction
+
+_T = TypeVar("_T")
+
+PAGE: Final = 2000
+"""Rows of spend that are read at once."""
+_FORGOTTEN: Final = 500
+_UNBOUNDED: Final = 1e300
+_CONNECT_S: Final = 3.0
+
+TABLES: Final = """
+create table if not exists openbridge_keys (name text primary key, value bytea not null);
+create table if not exists openbridge_meters (
+    name text primary key, level double precision not null, at double precision not null,
+    drains double precision not null, expires double precision not null
+);
+create table if not exists openbridge_holds (
+    id text not null, meter text not null, amount double precision not null,
+    worker text not null, made double precision not null, primary key (id, meter)
+);
+create index if not exists openbridge_holds_by_worker on openbridge_holds (worker);
+create table if not exists openbridge_workers (
+    name text primary key, lease_end double precision not null
+);
+create table if not exists openbridge_spend (
+    id text primary key, at double precision not null, data bytea not null
+);
+create index if not exists openbridge_spend_by_time on openbridge_spend (at, id);
+"""
+LAYOUT: Final = Layout(
+    version=1,
+    names=frozenset({"openbridge_meters", "openbridge_holds", "openbridge_spend"}),
+    tables=TABLES,
+    pragmas=("synchronous = NORMAL",),
+)
+
+_ADD: Final = """
+insert into openbridge_meters as m (name, level, at, drains, expires) values (?, ?, ?, ?, ?)
+on conflict (name) do update set
+    level = greatest(0, greatest(0, m.level - m.drains * greatest(0, excluded.at - m.at))
+        + excluded.level),
+    at = greatest(m.at, excluded.at), drains = excluded.drains, expires = excluded.expires
+where greatest(0, m.level - m.drains * greatest(0, excluded.at - m.at)) + excluded.level <= ?
+returning level
+"""
+_LEVEL: Final = """
+select greatest(0, level - drains * greatest(0, ? - at)) from openbridge_meters where name = ?
+"""
+_GIVE_BACK: Final = """
+update openbridge_meters set
+    level = greatest(0, greatest(0, level - drains * greatest(0, ? - at)) - ?),
+    at = greatest(at, ?)
+where name = ?
+"""
+_DEAD = """
+delete from openbridge_holds where made < ?
+    and worker not in (select name from openbridge_workers where lease_end > ?)
+returning meter, amount
+"""
+_HOLD = "insert into openbridge_holds values (?, ?, ?, ?, ?) on conflict do nothing returning id"
+_WORKER = """
+insert into openbridge_workers values (?, ?)
+on conflict (name) do update set lease_end = excluded.lease_end
+"""
+_ROW = "insert into openbridge_spend values (?, ?, ?) on conflict do nothing returning id"
+_ROWS = """
+select id, at, data from openbridge_spend
+where at >= ? and at < ? and (at, id) > (?, ?) order by at, id limit ?
+"""
+_OLD_ROWS = """
+delete from openbridge_spend where id in
+    (select id from openbridge_spend where at < ? order by at limit ?) returning id
+"""
+
+Execute: TypeAlias = Callable[..., Sequence[tuple[Any, ...]]]
+"""Runs a statement with its values, and returns its rows."""
+
+
+class LedgerDatabase(Protocol):
+    """Runs transactions of a ledger."""
+
+    def now(self, execute: Execute) -> float:
+        """Return the time that all users of the database share, in seconds since 1970."""
+        ...
+
+    def run(self, work: Callable[[Execute], _T]) -> _T:
+        """Return what *work* returns, in a transaction of its own."""
+        ...
+
+    def read(self, work: Callable[[Execute], _T]) -> _T:
+        """Return what *work*, which changes nothing, returns."""
+        ...
+
+    def close(self) -> None:
+        """Close the connections."""
+        ...
+
+
+class SqlLedger:
+    """A ledger in an SQL database."""
+
+    def __init__(self, database: LedgerDatabase) -> None:
+        self._db = database
+
+    def check(self) -> None:
+        """Return if the database answers."""
+        self._db.read(lambda execute: execute("select 1"))
+
+    def key(self, name: str) -> bytes | None:
+        """Return an issued key; None if there is none."""
+        query = "select value from openbridge_keys where name = ?"
+        found = self._db.read(lambda execute: execute(query, (name,)))
+        return bytes(found[0][0]) if found else None
+
+    def keys(self) -> Mapping[str, bytes]:
+        """Return all issued keys by their names."""
+        query = "select name, value from openbridge_keys order by name"
+        return {name: bytes(value) for name, value in self._db.read(lambda run: run(query))}
+
+    def swap_key(self, name: str, old: bytes | None, new: bytes) -> bool:
+        """Write an issued key if it is *old*, None for a missing one; return whether it was."""
+        if old is None:
+            sql = "insert into openbridge_keys values (?, ?) on conflict do nothing returning name"
+            values: tuple[object, ...] = (name, new)
+        else:
+            sql = "update openbridge_keys set value = ? where name = ? and value = ? returning name"
+            values = (new, name, old)
+        return bool(self._db.run(lambda execute: execute(sql, values)))
+
+    def reserve(self, reservation: str, worker: str, takes: Sequence[Take]) -> Excess | None:
+        """Add every amount to its level, or none of them; return the one that does not fit."""
+        try:
+            self._db.run(lambda execute: self._reserve(execute, reservation, worker, takes))
+        except _ExcessError as excess:
+            return excess.excess
+        return None
+
+    def _reserve(
+        self, execute: Execute, reservation: str, worker: str, takes: Sequence[Take]
+    ) -> None:
+        now = self._db.now(execute)
+        for take in sorted(takes, key=lambda take: take.meter.name):
+            meter, amount = take.meter, take.amount
+            if reservation:
+                hold = (reservation, meter.name, amount, worker, now)
+                if not execute(_HOLD, hold):  # reserved by an earlier try
+                    continue
+            if amount > meter.limit or not _added(execute, meter, amount, now, meter.limit):
+                level = _level(execute, meter, now)
+                raise _ExcessError(Excess(meter=meter, level=level, amount=amount))
+
+    def settle(self, settlements: Sequence[Settlement]) -> None:
+        """Write the rows of answers, with the use of each in place of its reservation."""
+        self._db.run(lambda execute: self._settle(execute, settlements))
+
+    def _settle(self, execute: Execute, settlements: Sequence[Settlement]) -> None:
+        changes: defaultdict[str, float] = defaultdict(float)
+        meters: dict[str, Meter] = {}
+        for one in settlements:
+            if not execute(_ROW, (one.id, one.at, one.row)):  # written by an earlier try
+                continue
+            held: dict[str, float] = dict(
+                execute(
+                    "delete from openbridge_holds where id = ? returning meter, amount", (one.id,)
+                )
+            )
+            for use in one.uses:
+                meters[use.meter.name] = use.meter
+                changes[use.meter.name] += use.amount - held.get(use.meter.name, 0)
+        now = self._db.now(execute) if changes else 0.0
+        for name in sorted(changes):
+            _added(execute, meters[name], changes[name], now, _UNBOUNDED)
+
+    def renew(self, worker: str, lease_s: float) -> None:
+        """Extend the lease of *worker*; give back the reservations of those whose lease ended."""
+        self._db.run(lambda execute: self._renew(execute, worker, lease_s))
+
+    def _renew(self, execute: Execute, worker: str, lease_s: float) -> None:
+        now = self._db.now(execute)
+        execute(_WORKER, (worker, now + lease_s))
+        changes: defaultdict[str, float] = defaultdict(float)
+        for meter, amount in execute(_DEAD, (now - lease_s, now)):
+            changes[meter] += amount
+        for name in sorted(changes):
+            execute(_GIVE_BACK, (now, changes[name], now, name))
+        execute("delete from openbridge_workers where lease_end < ?", (now - 10 * lease_s,))
+        execute(
+            "delete from openbridge_meters where expires < ? "
+            "and name not in (select meter from openbridge_holds)",
+            (now,),
+        )
+
+    def levels(self, meters: Sequence[Meter]) -> Sequence[float]:
+        """Return the level of each meter, used and reserved, as of now."""
+
+        def read(execute: Execute) -> Sequence[float]:
+            now = self._db.now(execute)
+            return [_level(execute, meter, now) for meter in meters]
+
+        return self._db.read(read)
+
+    def rows(self, since: float, until: float, after: tuple[float, str]) -> Sequence[StoredRow]:
+        """Return a page of rows from *since* on and before *until*, by time and id."""
+        found = self._db.read(lambda execute: execute(_ROWS, (since, until, *after, PAGE)))
+        return [StoredRow(id=id_, at=at, data=bytes(data)) for id_, at, data in found]
+
+    def forget(self, before: float) -> int:
+        """Delete rows that are older than *before*, some at a time; return how many."""
+        return len(self._db.run(lambda execute: execute(_OLD_ROWS, (before, _FORGOTTEN))))
+
+    def close(self) -> None:
+        """Close the database."""
+        self._db.close()
+
+
+def _added(execute: Execute, meter: Meter, amount: float, now: float, limit: float) -> bool:
+    """Add to a level unless it would rise above *limit*; return whether it was added."""
+    values = (meter.name, amount, now, meter.drains_per_s, now + meter.keep_s, limit)
+    return bool(execute(_ADD, values))
+
+
+def _level(execute: Execute, meter: Meter, now: float) -> float:
+    found = execute(_LEVEL, (now, meter.name))
+    return float(found[0][0]) if found else 0.0
+
+
+class _ExcessError(Exception):
+    """Rolls a reservation back."""
+
+    def __init__(self, excess: Excess) -> None:
+        super().__init__(excess.meter.name)
+        self.excess = excess
+
+
+# -- databases
+
+
+class SqliteLedgerDatabase:
+    """A SQLite file, which the processes of one machine share; without a path, memory."""
+
+    def __init__(
+        self,
+        path: Path | None,
+        *,
+        setting: str,
+        busy_s: float = 5.0,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._setting = setting
+        self._clock = clock
+        self._file = None if path is None else SqliteFile(path, LAYOUT, patience_s=busy_s)
+        self._memory: sqlite3.Connection | None = None
+        self._lock = threading.Lock()
+
+    def now(self, _execute: Execute) -> float:
+        """Return the time of this machine."""
+        return self._clock()
+
+    def run(self, work: Callable[[Execute], _T]) -> _T:
+        """Return what *work* returns, in a transaction of its own."""
+
+        def step(db: sqlite3.Connection) -> _T:
+            with transaction(db):
+                return work(_executing(db))
+
+        return self._on_file(step)
+
+    def read(self, work: Callable[[Execute], _T]) -> _T:
+        """Return what *work* returns, without waiting for writers."""
+        return self._on_file(lambda db: work(_executing(db)))
+
+    def _on_file(self, step: Callable[[sqlite3.Connection], _T]) -> _T:
+        try:
+            if self._file is not None:
+                return self._file.run(step)
+            with self._lock:
+                if self._memory is None:
+                    self._memory = _in_memory()
+                return step(self._memory)
+        except ForeignFileError as error:
+            message = f"the file of accounts beside {self._setting} is another one: {error}"
+            raise StateUnavailableError(message) from error
+        except (sqlite3.Error, OSError) as error:
+            raise StateUnavailableError(f"the store of accounts does not work: {error}") from error
+
+    def close(self) -> None:
+        """Close the file; what is in memory is lost."""
+        if self._file is not None:
+            self._file.close()
+        with self._lock:
+            if self._memory is not None:
+                self._memory.close()
+                self._memory = None
+
+
+def _executing(db: sqlite3.Connection) -> Execute:
+    def execute(sql: str, values: Sequence[object] = ()) -> Sequence[tuple[Any, ...]]:
+        return db.execute(sql.replace("greatest(", "max("), values).fetchall()
+
+    return execute
+
+
+def _in_memory() -> sqlite3.Connection:
+    db = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    db.executescript(TABLES)
+    return db
+
+
+class PostgresLedgerDatabase:
+    """A PostgreSQL database, which any number of machines share."""
+
+    def __init__(self, url: str, *, setting: str, clock: Callable[[], float] | None = None) -> None:
+        self._clock = clock
+        self._db = PostgresDatabase(url, setting=setting, tables=TABLES, connect_s=_CONNECT_S)
+
+    def now(self, execute: Execute) -> float:
+        """Return the time of the server."""
+        if self._clock is not None:
+            return self._clock()
+        return float(execute("select extract(epoch from clock_timestamp())")[0][0])
+
+    def run(self, work: Callable[[Execute], _T]) -> _T:
+        """Return what *work* returns, in a transaction of its own."""
+        import psycopg
+
+        def step(cursor: Any) -> _T:
+            def execute(sql: str, values: Sequence[object] = ()) -> Sequence[tuple[Any, ...]]:
+                return rows_of(cursor, sql, values)
+
+            return work(execute)
+
+        try:
+            return self._db.run(step)
+        except (psycopg.Error, OSError) as error:
+            kind = type(error).__name__
+            message = f"the store of accounts (PostgreSQL) does not answer as it should: {kind}"
+            raise StateUnavailableError(message) from error
+
+    read = run
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._db.close()

@@ -1,0 +1,137 @@
+"""Connections to a PostgreSQL server, for stores whose calls run in threads.
+
+Tables are made when a connection is first opened, by whichever process comes first: an advisory
+lock of the database keeps the others waiting.
+"""
+
+import os
+from collections import deque
+from collections.abc import Callable, Sequence
+from threading import Lock
+from typing import Any, Final, TypeVar
+
+from llmcore.schema.errors import ConfigurationError
+
+_T = TypeVar("_T")
+
+_LOCK_OF_TABLES: Final = 0x6F70656E  # of ours alone, by chance: it is the ASCII text "open"
+_TRIES: Final = 3
+_STATEMENT_S: Final = 10
+_KEPT: Final = 32
+"""Connections that stay open while they are not used."""
+
+
+class PostgresDatabase:
+    """Runs transactions on connections that are opened when they are needed, and used again.
+
+    *tables* is the SQL that makes the tables unless they exist. ConfigurationError, which names
+    *setting* and does not quote the URL, for a bad URL, and where `psycopg` is not installed.
+    """
+
+    def __init__(self, url: str, *, setting: str, tables: str, connect_s: float = 3.0) -> None:
+        try:
+            import psycopg
+            from psycopg.conninfo import conninfo_to_dict
+        except ImportError as error:
+            raise ConfigurationError(
+                "the client for PostgreSQL is not installed: "
+                "pip install 'llmcore-routes[postgres]'",
+                cause=error,
+            ) from error
+        self._driver: Any = psycopg
+        try:
+            conninfo_to_dict(url)
+        except psycopg.Error:
+            # Its text may quote the URL, password and all.
+            raise ConfigurationError(
+                f"{setting} is not the URL of a PostgreSQL server: "
+                "postgresql://[user:password@]host[:port]/database"
+            ) from None
+        self._url = url
+        self._tables = tables
+        self._connect_s = connect_s
+        self._free: deque[Any] = deque()
+        self._lock = Lock()
+        self._has_tables = False
+        self._pid = os.getpid()
+
+    def run(self, work: Callable[[Any], _T]) -> _T:
+        """Return what *work* returns for a cursor, in a transaction that is then committed.
+
+        *work* runs again after a deadlock, and on a new connection if that of the first try was
+        found broken before anything was done. Raises psycopg.Error.
+        """
+        for left in reversed(range(_TRIES)):
+            connection, is_new = self._connection()
+            try:
+                with connection.transaction(), connection.cursor() as cursor:
+                    made = work(cursor)
+            except self._driver.OperationalError as error:
+                repeats = isinstance(
+                    error, self._driver.errors.DeadlockDetected
+                ) or _closed_before_use(error, is_new=is_new)
+                connection.close()
+                if not left or not repeats:
+                    raise
+            except BaseException:
+                connection.close()
+                raise
+            else:
+                self._give_back(connection)
+                return made
+        raise AssertionError  # the last try returns or raises
+
+    def close(self) -> None:
+        """Close the connections that are not in use."""
+        while self._free:
+            self._free.pop().close()
+
+    def _connection(self) -> tuple[Any, bool]:
+        """Return a connection of this process, and whether it is new."""
+        if self._pid != os.getpid():  # those of the parent process are not to be used, nor closed
+            self._free, self._pid, self._lock = deque(), os.getpid(), Lock()
+        try:
+            return self._free.pop(), False
+        except IndexError:
+            return self._opened(), True
+
+    def _give_back(self, connection: Any) -> None:
+        if len(self._free) < _KEPT and self._pid == os.getpid():
+            self._free.append(connection)
+        else:
+            connection.close()
+
+    def _opened(self) -> Any:
+        connection = self._driver.connect(
+            self._url,
+            autocommit=True,
+            connect_timeout=max(2, round(self._connect_s)),
+            application_name="openbridge",
+        )
+        connection.execute(f"set statement_timeout = '{_STATEMENT_S}s'")
+        with self._lock:
+            if not self._has_tables:
+                self._make_tables(connection)
+                self._has_tables = True
+        return connection
+
+    def _make_tables(self, connection: Any) -> None:
+        with connection.transaction():
+            connection.execute("select pg_advisory_xact_lock(%s)", (_LOCK_OF_TABLES,))
+            connection.execute("set local client_min_messages = warning")
+            connection.execute(self._tables)
+
+
+def _closed_before_use(error: Exception, *, is_new: bool) -> bool:
+    """Return whether an old connection was closed by the server, as after its restart.
+
+    Such an error has no SQLSTATE. The transaction's own commit could have failed the same way, so
+    callers' work must be idempotent.
+    """
+    return not is_new and getattr(error, "sqlstate", None) is None
+
+
+def rows_of(cursor: Any, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+    """Return the rows of a statement whose values are marked by `?`; empty where it has none."""
+    cursor.execute(sql.replace("?", "%s"), values)
+    return [] if cursor.description is None else cursor.fetchall()

@@ -1,0 +1,312 @@
+"""Every ledger keeps the same promises: in memory, SQLite, Redis and PostgreSQL."""
+
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+from attrs import define
+
+from llmcore.bridge.state.ledger import Ledger, Meter, Settlement, Take
+from llmcore.bridge.state.ledger_redis import RedisLedger
+from llmcore.bridge.state.ledger_sql import (
+    PostgresLedgerDatabase,
+    SqliteLedgerDatabase,
+    SqlLedger,
+)
+from llmcore.bridge.state.store import StateUnavailableError
+from tests.support.servers.postgres_servers import PostgresServer, running_postgres
+from tests.support.servers.redis_servers import RedisServer, running_redis
+
+BUDGET = Meter(name="budget:k", limit=100, keep_s=1000.0)
+RATE = Meter(name="rate:k", limit=60, drains_per_s=1.0, keep_s=120.0)
+
+
+@define
+class Clock:
+    now: float = 1_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture(scope="module")
+def redis() -> Iterator[RedisServer]:
+    with running_redis() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[PostgresServer]:
+    with running_postgres() as running:
+        yield running
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+Opening: TypeAlias = Callable[[], Ledger]
+
+
+@pytest.fixture(params=["memory", "sqlite", "redis", "postgres"])
+def opening(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Iterator[Opening]:
+    """Return a function that opens the same empty ledger anew, as another process would."""
+    kind = request.param
+    opened: list[Ledger] = []
+    memory = SqlLedger(SqliteLedgerDatabase(None, setting="X", clock=clock))
+
+    def made() -> Ledger:
+        match kind:
+            case "memory":
+                return memory
+            case "sqlite":
+                path = tmp_path / "accounts.db"
+                return SqlLedger(SqliteLedgerDatabase(path, setting="X", clock=clock))
+            case "redis":
+                server: RedisServer = request.getfixturevalue("redis")
+                return RedisLedger(server.url, clock=clock)
+            case _:
+                url = request.getfixturevalue("postgres").url
+                return SqlLedger(PostgresLedgerDatabase(url, setting="X", clock=clock))
+
+    def open_() -> Ledger:
+        opened.append(made())
+        return opened[-1]
+
+    if kind == "redis":
+        with request.getfixturevalue("redis").client() as client:
+            client.flushall()
+    if kind == "postgres":
+        request.getfixturevalue("postgres").clear()
+    yield open_
+    for ledger in opened:
+        ledger.close()
+
+
+@pytest.fixture
+def ledger(opening: Opening) -> Ledger:
+    return opening()
+
+
+def settled(id_: str, *uses: Take, at: float = 1.0, worker: str = "w") -> Settlement:
+    return Settlement(id=id_, worker=worker, at=at, uses=uses, row=f"row of {id_}".encode())
+
+
+def rows(ledger: Ledger, since: float = 0.0, until: float = 1e9) -> list[str]:
+    """Return the ids of all rows, read page by page."""
+    found: list[str] = []
+    after = (0.0, "")
+    while page := ledger.rows(since, until, after):
+        found += [row.id for row in page]
+        after = (page[-1].at, page[-1].id)
+    return found
+
+
+# -- keys
+
+
+def test_keys_are_swapped_only_if_they_are_what_the_caller_read(ledger: Ledger) -> None:
+    """Two changes of one key cannot undo each other."""
+    ledger.check()
+
+    assert ledger.key("a") is None
+    assert ledger.swap_key("a", None, b"\x00first") is True
+    assert ledger.swap_key("a", None, b"second") is False
+    assert ledger.swap_key("a", b"other", b"second") is False
+    assert ledger.swap_key("a", b"\x00first", b"second") is True
+    assert ledger.swap_key("b", b"x", b"y") is False
+    assert ledger.key("a") == b"second"
+    assert ledger.keys() == {"a": b"second"}
+
+
+def test_keys_are_seen_by_other_processes_at_once(opening: Opening) -> None:
+    """A revocation is one."""
+    one, two = opening(), opening()
+    one.swap_key("a", None, b"valid")
+    assert two.key("a") == b"valid"
+    one.swap_key("a", b"valid", b"revoked")
+
+    assert two.key("a") == b"revoked"
+
+
+# -- reservations
+
+
+def test_a_reservation_is_all_or_nothing(ledger: Ledger) -> None:
+    """One amount that does not fit leaves the other meter as it was."""
+    assert ledger.reserve("a", "w", [Take(BUDGET, 60), Take(RATE, 10)]) is None
+    excess = ledger.reserve("b", "w", [Take(RATE, 10), Take(BUDGET, 60)])
+
+    assert excess is not None
+    assert (excess.meter, excess.level, excess.amount) == (BUDGET, 60, 60)
+    assert excess.wait_s is None
+    assert ledger.levels([BUDGET, RATE]) == [60, 10]
+
+
+def test_a_reservation_larger_than_the_limit_never_fits(ledger: Ledger) -> None:
+    """Also as the first of its meter."""
+    excess = ledger.reserve("a", "w", [Take(RATE, 61)])
+
+    assert excess is not None
+    assert excess.wait_s is None
+    assert ledger.levels([RATE]) == [0]
+    assert ledger.reserve("a", "w", [Take(RATE, 60)]) is None
+
+
+def test_reserving_twice_under_one_id_counts_once(ledger: Ledger) -> None:
+    """A request to the store may be sent again after its answer was lost."""
+    for _ in range(2):
+        assert ledger.reserve("a", "w", [Take(BUDGET, 60)]) is None
+
+    assert ledger.levels([BUDGET]) == [60]
+
+
+def test_a_settlement_replaces_the_reservation_by_the_use(ledger: Ledger) -> None:
+    """And writes its row; sent again, it changes nothing."""
+    ledger.reserve("a", "w", [Take(BUDGET, 60), Take(RATE, 5)])
+    for _ in range(2):
+        ledger.settle([settled("a", Take(BUDGET, 25), Take(RATE, 7))])
+
+    assert ledger.levels([BUDGET, RATE]) == [25, 7]
+    assert rows(ledger) == ["a"]
+
+
+def test_a_use_without_a_reservation_counts(ledger: Ledger) -> None:
+    """Its lease may have ended; it may also exceed the limit, which later calls then meet."""
+    ledger.settle([settled("a", Take(BUDGET, 130)), settled("b")])
+
+    assert ledger.levels([BUDGET]) == [130]
+    assert ledger.reserve("c", "w", [Take(BUDGET, 0)]) is not None
+    assert rows(ledger) == ["a", "b"]
+
+
+def test_a_rate_drains_and_a_budget_does_not(ledger: Ledger, clock: Clock) -> None:
+    """A rate states when a refused request fits."""
+    ledger.reserve("", "w", [Take(RATE, 60), Take(BUDGET, 60)])
+    clock.now += 10
+    excess = ledger.reserve("", "w", [Take(RATE, 30)])
+
+    assert excess is not None
+    assert excess.wait_s == pytest.approx(20)
+    assert ledger.levels([RATE, BUDGET]) == [50, 60]
+    clock.now += 20
+    assert ledger.reserve("", "w", [Take(RATE, 30)]) is None
+    clock.now -= 100  # a clock that is set back adds nothing
+    assert ledger.levels([RATE]) == [60]
+
+
+def test_reservations_of_a_dead_worker_are_given_back(opening: Opening, clock: Clock) -> None:
+    """Once its lease has ended, and never those of a worker that renews its own."""
+    dead, alive = opening(), opening()
+    for ledger, name in ((dead, "dead"), (alive, "alive")):
+        ledger.renew(name, 30.0)
+        assert ledger.reserve(f"of-{name}", name, [Take(BUDGET, 50)]) is None
+    for _ in range(4):
+        clock.now += 20
+        alive.renew("alive", 30.0)
+
+    assert alive.levels([BUDGET]) == [50]
+    alive.settle([settled("of-alive", Take(BUDGET, 20), worker="alive")])
+    assert alive.levels([BUDGET]) == [20]
+
+
+def test_a_worker_that_was_given_up_still_settles_what_it_used(
+    opening: Opening, clock: Clock
+) -> None:
+    """It may only have been stopped for a while."""
+    stopped, alive = opening(), opening()
+    stopped.renew("stopped", 30.0)
+    stopped.reserve("a", "stopped", [Take(BUDGET, 50)])
+    for _ in range(4):
+        clock.now += 20
+        alive.renew("alive", 30.0)
+    assert alive.levels([BUDGET]) == [0]
+    stopped.settle([settled("a", Take(BUDGET, 40), worker="stopped")])
+    stopped.renew("stopped", 30.0)
+
+    assert alive.levels([BUDGET]) == [40]
+
+
+def test_reservations_at_once_never_exceed_the_limit(opening: Opening) -> None:
+    """From several connections, as from several machines."""
+    granted: list[str] = []
+
+    def work(number: int) -> None:
+        ledger = opening()
+        for turn in range(10):
+            id_ = f"{number}-{turn}"
+            if ledger.reserve(id_, f"w{number}", [Take(BUDGET, 7), Take(RATE, 1)]) is None:
+                granted.append(id_)
+                if turn % 2:
+                    use = (Take(BUDGET, 3), Take(RATE, 1))
+                    ledger.settle([settled(id_, *use, worker=f"w{number}")])
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    ledger = opening()
+    written = rows(ledger)
+    held = len(granted) - len(written)
+
+    assert ledger.levels([BUDGET]) == [7 * held + 3 * len(written)]
+    assert 93 < ledger.levels([BUDGET])[0] <= 100
+
+
+# -- rows
+
+
+def test_rows_come_in_pages_by_time(ledger: Ledger) -> None:
+    """Also where many are of one moment; old ones can be deleted."""
+    ledger.settle([settled(f"a{number:05}", at=5.0) for number in range(2500)])
+    ledger.settle([settled("b", at=4.0), settled("c", at=6.0)])
+
+    assert rows(ledger) == ["b", *(f"a{number:05}" for number in range(2500)), "c"]
+    assert rows(ledger, since=4.5, until=6.0) == [f"a{number:05}" for number in range(2500)]
+    assert ledger.rows(6.0, 7.0, (0.0, ""))[0].data == b"row of c"
+    deleted = [ledger.forget(6.0) for _ in range(7)]
+    assert sum(deleted) == 2501
+    assert max(deleted) <= 500
+    assert rows(ledger) == ["c"]
+
+
+# -- failures
+
+
+def test_a_ledger_that_cannot_be_reached_raises(tmp_path: Path) -> None:
+    """With the same error for each store, and no secret in it."""
+    (tmp_path / "file.db").write_bytes(b"no database" * 100)
+    sqlite = SqlLedger(SqliteLedgerDatabase(tmp_path / "file.db", setting="X"))
+    redis = RedisLedger("redis://user:hunter2@127.0.0.1:1/0")
+    with pytest.raises(StateUnavailableError):
+        sqlite.check()
+    with pytest.raises(StateUnavailableError) as caught:
+        redis.check()
+    assert "hunter2" not in str(caught.value)
+
+
+def test_postgres_that_cannot_be_reached_raises() -> None:
+    """Its text does not quote the URL."""
+    pytest.importorskip("psycopg")
+    url = "postgresql://user:hunter2@127.0.0.1:1/x"
+    ledger = SqlLedger(PostgresLedgerDatabase(url, setting="X"))
+    with pytest.raises(StateUnavailableError) as caught:
+        ledger.check()
+    assert "hunter2" not in str(caught.value)
+
+
+def test_postgres_is_used_again_after_its_restart(postgres: PostgresServer) -> None:
+    """The connections of before are found closed, and opened again."""
+    ledger = SqlLedger(PostgresLedgerDatabase(postgres.url, setting="X"))
+    ledger.check()
+    postgres.stop()
+    with pytest.raises(StateUnavailableError):
+        ledger.check()
+    postgres.start()
+
+    ledger.check()
+    ledger.close()
