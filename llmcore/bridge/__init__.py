@@ -10,6 +10,7 @@ reaches. In reading order:
 - `api`: one API that clients speak: operations that return JSON, or an answer to run
 - `counting`: counts of tokens
 - `generation`: the operations that all fronts have; `apis/`: the APIs that there are
+- `background/`: answers that no client waits for
 - `state/`: where responses are kept
 - `service`, `build`: what all APIs are built on
 - `http/`: the APIs over HTTP

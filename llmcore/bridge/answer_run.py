@@ -68,31 +68,12 @@ class RunLabels:
     """The upstream's id of the model."""
 
 
-class AnswerRun(Protocol):
-    """An answer under way. Nothing is sent upstream before its first bytes are requested."""
+class SentAnswer(Protocol):
+    """An answer on its way to a client."""
 
     info: RunLabels
     dropped: list[str]
     """Parameters that were left out because the upstream rejected them."""
-    outcome: str
-    """How the answer ended, in a word for metrics; `cancelled` until it has ended."""
-
-    def request(self) -> LLMRequest:
-        """Return the client's request as the upstream's model is to understand it.
-
-        FrontError for one that passes as it came, and cannot be read.
-        """
-        ...
-
-    @property
-    def response(self) -> LLMResponse:
-        """The upstream's answer, as far as it has arrived."""
-        ...
-
-    @property
-    def first_event_s(self) -> float | None:
-        """Seconds from asking the upstream to its first event; None if none has arrived."""
-        ...
 
     @property
     def upstream_request_id(self) -> str | None:
@@ -144,6 +125,30 @@ class AnswerRun(Protocol):
 
     async def aclose(self) -> None:
         """Hang up on the upstream, if it is still at work."""
+        ...
+
+
+class AnswerRun(SentAnswer, Protocol):
+    """An answer under way. Nothing is sent upstream before its first bytes are requested."""
+
+    outcome: str
+    """How the answer ended, in a word for metrics; `cancelled` until it has ended."""
+
+    def request(self) -> LLMRequest:
+        """Return the client's request as the upstream's model is to understand it.
+
+        FrontError for one that passes as it came, and cannot be read.
+        """
+        ...
+
+    @property
+    def response(self) -> LLMResponse:
+        """The upstream's answer, as far as it has arrived."""
+        ...
+
+    @property
+    def first_event_s(self) -> float | None:
+        """Seconds from asking the upstream to its first event; None if none has arrived."""
         ...
 
 

@@ -1,7 +1,7 @@
 """One API that clients speak, as the gateway serves it.
 
 It has operations and a form for errors, without HTTP. An operation returns a JSON object,
-or an `AnswerRun` for an answer that a model is yet to give. Admission, bodies, streams and logs
+or a `SentAnswer` for an answer that a model is yet to give. Admission, bodies, streams and logs
 are the gateway's, the same for all operations.
 """
 
@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from attrs import field, frozen
 
-from llmcore.bridge.answer_run import AnswerRun, ErrorForm
+from llmcore.bridge.answer_run import ErrorForm, SentAnswer
 from llmcore.fronts.front import ClientRequest
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.json import JsonObject
@@ -69,7 +69,7 @@ class Operation:
     method: str
     path: str
     """As Starlette writes paths, such as `/responses/{response_id}`."""
-    answer: Callable[[OperationRequest], Awaitable[JsonObject | Outcome | AnswerRun]]
+    answer: Callable[[OperationRequest], Awaitable[JsonObject | Outcome | SentAnswer]]
     """Raises FrontError."""
     takes_body: bool = False
     """Whether a JSON object is read, and the request counts as one under way."""

@@ -21,6 +21,7 @@ from llmcore.fronts.front import (
     Front,
     ListedModel,
     ReadRequest,
+    StreamEncoding,
     Upstream,
 )
 from llmcore.routes.route import Route
@@ -165,8 +166,12 @@ class Generation(Generic[Context]):
         *,
         stored: StoredAnswer | None = None,
         is_large: bool = False,
+        encoding: StreamEncoding | None = None,
     ) -> AnswerRun:
-        """Return the answer that *writer* writes, to be run."""
+        """Return the answer that *writer* writes, to be run.
+
+        With an *encoding*, it is a stream of that form and not of the front's own.
+        """
         front = self.front
         checks = self._service.settings.check_stream
         plan = AnswerPlan(
@@ -174,12 +179,12 @@ class Generation(Generic[Context]):
                 id=info.id,
                 model=chosen.name,
                 provider=chosen.target.provider,
-                streamed=read.streaming,
+                streamed=read.streaming or encoding is not None,
                 target=chosen.target.model,
             ),
             request=read.request,
             writer=writer,
-            encoding=front.encoding(asked),
+            encoding=encoding or front.encoding(asked),
             error=front.error,
             checker=front.checker() if checks else None,
             stored=stored,

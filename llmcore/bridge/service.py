@@ -11,6 +11,7 @@ from typing import TypeVar
 import anyio
 
 from llmcore.bridge.answer_run import AnswerPlan, AnswerRun, TranslatedRun
+from llmcore.bridge.background.answers import BackgroundAnswers
 from llmcore.bridge.build import build_information
 from llmcore.bridge.configuration.settings import GatewaySettings
 from llmcore.bridge.counting import TokenCounter
@@ -71,6 +72,9 @@ class Service:
         self.metrics = metrics or Metrics()
         self.names = ModelNames(model_map, upstreams)
         self.store = store
+        self.background = BackgroundAnswers(
+            store, self.metrics, at_once=settings.limits.max_background
+        )
         self.policy = _policy(settings, registered_tools)
         self.counter = TokenCounter(upstreams)
         self._upstreams = upstreams
@@ -111,7 +115,8 @@ class Service:
         )
 
     async def aclose(self) -> None:
-        """Close connections and the store."""
+        """Close connections and the store, once the background answers have ended."""
+        await self.background.aclose(self.settings.limits.shutdown_s)
         await self._upstreams.aclose()
         await self.store.aclose()
 

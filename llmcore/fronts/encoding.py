@@ -6,7 +6,7 @@ stream"), read November 2026.
 
 from typing import Final
 
-from llmcore.fronts.front import Event
+from llmcore.fronts.front import Event, StreamEncoding
 from llmcore.schema import json
 
 EVENT_STREAM: Final = "text/event-stream; charset=utf-8"
@@ -42,3 +42,11 @@ def data_event(event: Event) -> bytes:
 def named_event(event: Event) -> bytes:
     """Return *event* as a server-sent event that is named after its `type`."""
     return b"event: %b\ndata: %b\n\n" % (event["type"].encode(), json_line(event))
+
+
+JSON_LINES: Final = StreamEncoding(
+    content_type="application/x-ndjson",
+    encode=lambda event: json.dumps(event) + b"\n",
+    heartbeat=b"",
+)
+"""Events as lines of JSON, for what passes them on in another form."""

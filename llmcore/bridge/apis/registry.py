@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attrs import frozen
 
-from llmcore.bridge.answer_run import AnswerRun
+from llmcore.bridge.answer_run import AnswerRun, SentAnswer
 from llmcore.bridge.api import Api, Operation, OperationRequest, Outcome
 from llmcore.fronts.errors import FrontError
 from llmcore.fronts.front import Front, front_by_id
@@ -114,7 +114,7 @@ def _api(front: Front[Any], prefixes: tuple[str, ...], *operations: Operation) -
 def _posted(
     name: str,
     path: str,
-    answer: Callable[[OperationRequest], Awaitable[JsonObject | Outcome | AnswerRun]],
+    answer: Callable[[OperationRequest], Awaitable[JsonObject | Outcome | SentAnswer]],
 ) -> Operation:
     return Operation(name=name, method="POST", path=path, answer=answer, takes_body=True)
 

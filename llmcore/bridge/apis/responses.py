@@ -4,18 +4,20 @@ Source: https://developers.openai.com/api/reference/resources/responses, read No
 """
 
 import logging
+import re
 from collections.abc import Awaitable, Callable
 from functools import partial
 
 from attrs import evolve, frozen
 
-from llmcore.bridge.answer_run import AnswerRun
+from llmcore.bridge.answer_run import AnswerRun, SentAnswer
 from llmcore.bridge.api import Api, Caller, Operation, OperationRequest, Outcome
+from llmcore.bridge.background.replay import ReplayRun
 from llmcore.bridge.generation import Chosen, Generation
 from llmcore.bridge.http.logs import log
 from llmcore.bridge.service import Service, new_id
-from llmcore.bridge.state.store import ResponseStore
 from llmcore.client.large_requests import holds_much, is_large, off_the_loop
+from llmcore.fronts.encoding import JSON_LINES
 from llmcore.fronts.errors import FrontError, invalid
 from llmcore.fronts.front import ClientRequest, Event, ReadRequest
 from llmcore.fronts.openai_responses import front
@@ -44,7 +46,7 @@ def responses_api(service: Service) -> Api:
         prefixes=("/v1", ""),
         error_form=front.error,
         operations=(
-            _posted("create", "/responses", calls.generate),
+            _posted("create", "/responses", calls.create),
             _posted("input_tokens", "/responses/input_tokens", calls.count),
             _posted("compact", "/responses/compact", calls.compact),
             Operation(name="upgrade", method="GET", path="/responses", answer=calls.upgrade),
@@ -62,7 +64,7 @@ def responses_api(service: Service) -> Api:
 
 
 def _posted(
-    name: str, path: str, answer: Callable[[OperationRequest], Awaitable[Outcome | AnswerRun]]
+    name: str, path: str, answer: Callable[[OperationRequest], Awaitable[Outcome | SentAnswer]]
 ) -> Operation:
     return Operation(name=name, method="POST", path=path, answer=answer, takes_body=True)
 
@@ -76,19 +78,66 @@ class Responses(Generation[Translation]):
 
     # -- answers
 
-    async def generate(self, call: OperationRequest) -> AnswerRun:
+    async def create(self, call: OperationRequest) -> SentAnswer | Outcome:
         """`POST /responses`."""
-        if call.body.get("background"):
-            message = "The gateway answers only while the client waits: leave background out."
-            raise invalid(message, "background")
+        if call.body.get("background") is not True:
+            return await self.generate(call)
+        if call.body.get("store") is False:
+            raise invalid("A background response is stored: leave out store: false.", "background")
+        chosen = await self.chosen(call.asked)
+        return await self._in_background(call, chosen, await self._checked(call, chosen))
+
+    async def generate(self, call: OperationRequest) -> AnswerRun:
+        """Return the answer of a request whose client waits for it."""
         chosen = await self.chosen(call.asked)
         if _needs_no_store(call.body) and self.relays(call.asked, chosen):
             return self.relayed(call.asked, chosen)
+        return self._run(call, chosen, await self._checked(call, chosen))
+
+    async def _checked(self, call: OperationRequest, chosen: Chosen) -> ReadRequest[Translation]:
+        """Return a request that can be answered, as far as is known before it is sent."""
         read = await self._remembered(call.asked, call.caller, chosen)
         await self.check_format(read.request)
         if read.context.store:
             await self._service.from_store(self._store.check())
-        return self._run(call, chosen, read)
+        return read
+
+    async def _in_background(
+        self, call: OperationRequest, chosen: Chosen, read: ReadRequest[Translation]
+    ) -> SentAnswer | Outcome:
+        """Begin to make an answer that goes on without its client."""
+        service, owner = self._service, call.caller.owner
+        info, context = self.answer_info(chosen), read.context
+        writer = ResponsesWriter(info, context, chosen.upstream)
+        record = Record(
+            id=info.id,
+            owner=owner,
+            response={**writer.response, "status": "queued"},
+            input_items=context.input_items,
+        )
+        ended: list[Record] = []
+
+        async def keep(final: Record) -> None:
+            ended.append(final)
+
+        run = self.run(
+            call.asked,
+            chosen,
+            read,
+            info,
+            writer,
+            stored=_Stored(writer, keep, owner, is_large(read.request)),
+            is_large=holds_much(context.echo),
+            encoding=JSON_LINES,
+        )
+        begun = service.background.start(record, run, lambda: ended[0] if ended else None)
+        await service.from_store(begun)
+        if read.streaming:
+            return self._replay(record, -1)
+        return Outcome(body=record.response, diagnostics=tuple(run.diagnostics))
+
+    def _replay(self, record: Record, after: int) -> SentAnswer:
+        return ReplayRun(self._service.background, record, after, self.front.error)
 
     async def compact(self, call: OperationRequest) -> AnswerRun:
         """`POST /responses/compact`."""
@@ -111,7 +160,8 @@ class Responses(Generation[Translation]):
         info, context = self.answer_info(chosen), read.context
         writer = ResponsesWriter(info, context, chosen.upstream, form=form)
         large = is_large(read.request)
-        stored = _Stored(writer, self._store, call.caller.owner, large) if context.store else None
+        put, owner = self._store.put, call.caller.owner
+        stored = _Stored(writer, put, owner, large) if context.store else None
         return self.run(
             call.asked, chosen, read, info, writer, stored=stored, is_large=holds_much(context.echo)
         )
@@ -163,28 +213,32 @@ class Responses(Generation[Translation]):
 
     # -- stored responses
 
-    async def get(self, call: OperationRequest) -> JsonObject:
-        """`GET /responses/{response_id}`."""
-        if call.query.get("stream", "").lower() == "true":
-            message = "a stored response cannot be streamed again; leave out stream=true"
-            raise FrontError(status=501, message=message, code="not_implemented", param="stream")
-        return (await self._existing(call)).response
+    async def get(self, call: OperationRequest) -> JsonObject | SentAnswer:
+        """`GET /responses/{response_id}`, with `stream=true` the events of a background one."""
+        record = await self._existing(call)
+        if call.query.get("stream", "").lower() != "true":
+            return record.response
+        if record.response.get("background") is not True:
+            message = "only a background response can be streamed again; leave out stream=true"
+            raise invalid(message, "stream")
+        return self._replay(record, _starting_after(call.query.get("starting_after")))
 
     async def delete(self, call: OperationRequest) -> JsonObject:
         """`DELETE /responses/{response_id}`."""
         record = await self._existing(call)
+        if record.response.get("background") is True:
+            await self._service.from_store(self._service.background.delete(record))
         await self._service.from_store(self._store.delete(record.id))
         return {"id": record.id, "object": "response.deleted", "deleted": True}
 
     async def cancel(self, call: OperationRequest) -> JsonObject:
-        """`POST /responses/{response_id}/cancel`: 404, or 501."""
-        await self._existing(call)
-        raise FrontError(
-            status=501,
-            message="there are no background responses here: close the connection of a running "
-            "response to cancel it",
-            code="not_implemented",
-        )
+        """`POST /responses/{response_id}/cancel`; one that has ended is returned as it is."""
+        record = await self._existing(call)
+        if record.response.get("background") is not True:
+            message = "Only a background response can be cancelled: close the connection instead."
+            raise invalid(message, "response_id")
+        cancelled = await self._service.from_store(self._service.background.cancel(record))
+        return cancelled.response
 
     async def input_items(self, call: OperationRequest) -> JsonObject:
         """`GET /responses/{response_id}/input_items`, in pages."""
@@ -202,7 +256,9 @@ class Responses(Generation[Translation]):
         if not response_id.isascii():  # not one of ours
             return None
         record = await self._service.from_store(self._store.get(response_id))
-        return record if record is not None and record.owner == owner else None
+        if record is None or record.owner != owner:
+            return None
+        return await self._service.from_store(self._service.background.lifecycle.current(record))
 
 
 @frozen
@@ -210,13 +266,13 @@ class _Stored:
     """A response that is stored at its end."""
 
     writer: ResponsesWriter
-    store: ResponseStore
+    put: Callable[[Record], Awaitable[None]]
     owner: str
     large: bool
 
     async def keep(self) -> None:
         record = await off_the_loop(partial(self.writer.record, self.owner), large=self.large)
-        await self.store.put(record)
+        await self.put(record)
 
     def failed_instead(self, event: Event, message: str) -> Event:
         return self.writer.failed_instead(event, message)
@@ -231,6 +287,15 @@ def _needs_no_store(body: JsonObject) -> bool:
         return False
     wanted = required_references(body)
     return not (wanted.items or wanted.hints)
+
+
+def _starting_after(text: str | None) -> int:
+    """Return the sequence number after which a stream begins; -1 for its beginning."""
+    if text is None:
+        return -1
+    if not re.fullmatch(r"[0-9]{1,15}", text):
+        raise invalid(f"starting_after is {text[:40]!r}, not a sequence number", "starting_after")
+    return int(text)
 
 
 def _conversation(record: Record) -> Conversation:

@@ -168,6 +168,7 @@ def _limits(read: Values) -> Limits:
         idle_s=read.number("IDLE_SECONDS", default.idle_s, float, least=0.001),
         total_s=read.number("TOTAL_SECONDS", 0.0, float, least=0) or None,
         max_running=read.number("MAX_RUNNING", default.max_running, int, least=1),
+        max_background=read.number("MAX_BACKGROUND", default.max_background, int, least=1),
         rate_per_minute=read.number("RATE_LIMIT_PER_MINUTE", 0, int, least=0),
         shutdown_s=read.number("SHUTDOWN_SECONDS", default.shutdown_s, float, least=0),
     )

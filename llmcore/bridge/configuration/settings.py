@@ -37,6 +37,8 @@ class Limits:
     """For the whole of an answer, all tries and the waits between them included."""
     max_running: int = 256
     """Answers under way at once; further requests are told to come back."""
+    max_background: int = 64
+    """Background answers that a process makes at once; as many again may wait."""
     rate_per_minute: int = 0
     """Requests a minute of each client key (or of each address, without keys); 0 is unlimited."""
     shutdown_s: float = 120.0

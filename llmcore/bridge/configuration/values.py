@@ -50,6 +50,7 @@ SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
         "IDLE_SECONDS",
         "TOTAL_SECONDS",
         "MAX_RUNNING",
+        "MAX_BACKGROUND",
         "RATE_LIMIT_PER_MINUTE",
     ),
     "state": (

@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from llmcore.bridge.answer_run import AnswerRun
+from llmcore.bridge.answer_run import SentAnswer
 from llmcore.bridge.api import Api, Operation, OperationRequest, Outcome
 from llmcore.bridge.apis.registry import Apis, apis
 from llmcore.bridge.http.access import AccessMiddleware, caller_of, error_form
@@ -197,7 +197,7 @@ class _Answering:
                 case run:
                     return self._run(request.scope, run, place.pop_all().close)
 
-    def _run(self, scope: Scope, run: AnswerRun, release: Callable[[], None]) -> ASGIApp:
+    def _run(self, scope: Scope, run: SentAnswer, release: Callable[[], None]) -> ASGIApp:
         """Return the answer of *run*, which releases its place at its end."""
         info, fields = run.info, log_fields(scope)
         fields.update(model=info.model, provider=info.provider, response_id=info.id)

@@ -33,6 +33,9 @@ class Metrics:
 
     def _count_answers(self) -> None:
         self.running = Gauge(f"{_PREFIX}running_answers", "Under way.", registry=self.registry)
+        self.background_answers = Gauge(
+            f"{_PREFIX}background_answers", "Under way or waiting.", registry=self.registry
+        )
         self.answers = self._counter(
             "answers", "Answers of models, by provider and how they ended.", "provider", "outcome"
         )

@@ -8,7 +8,7 @@ import anyio
 from attrs import evolve, frozen
 from starlette.types import Receive, Scope, Send
 
-from llmcore.bridge.answer_run import AnswerRun, ErrorForm, WholeBody
+from llmcore.bridge.answer_run import ErrorForm, SentAnswer, WholeBody
 from llmcore.bridge.http.logs import LOGGER, REQUEST_ID, log
 from llmcore.bridge.http.stream_writer import Headers, StreamWriter
 from llmcore.client.large_requests import holds_much, off_the_loop
@@ -79,7 +79,7 @@ def _whole(whole: WholeBody, headers: Headers) -> BytesResponse:
 class WholeAnswer:
     """Runs an answer and sends it as one object, or an error."""
 
-    def __init__(self, run: AnswerRun, done: Callable[[], None]) -> None:
+    def __init__(self, run: SentAnswer, done: Callable[[], None]) -> None:
         self._run = run
         self._done = done
         self._ended = False
@@ -116,7 +116,7 @@ class StreamedAnswer:
     """
 
     def __init__(
-        self, run: AnswerRun, done: Callable[[], None], *, keep_alive_s: float, send_s: float
+        self, run: SentAnswer, done: Callable[[], None], *, keep_alive_s: float, send_s: float
     ) -> None:
         self._run = run
         self._done = done
@@ -220,7 +220,7 @@ async def _while_connected(
 # -- headers and errors
 
 
-def run_headers(run: AnswerRun) -> Headers:
+def run_headers(run: SentAnswer) -> Headers:
     """Return headers about the upstream, and about what was changed on the way there."""
     fields = {
         UPSTREAM_ID: run.upstream_request_id,
@@ -250,7 +250,7 @@ def gateway_failed() -> FrontError:
     return FrontError(status=500, message=message, type=SERVER_ERROR)
 
 
-def _run_error(run: AnswerRun, error: FrontError) -> BytesResponse:
+def _run_error(run: SentAnswer, error: FrontError) -> BytesResponse:
     told = run.error_response(evolve(error, request_id=REQUEST_ID.get()))
     if isinstance(told, WholeBody):
         return _whole(told, run_headers(run))

@@ -10,8 +10,8 @@ from attrs import frozen
 
 from llmcore.bridge.state.store import (
     SEALING_KEY_BYTES,
-    SMALL_ENTRY_BYTES,
-    no_room_for_entries,
+    SMALL_VALUE_BYTES,
+    no_room_for_values,
     packed,
     packed_items,
     unpacked,
@@ -57,9 +57,9 @@ class MemoryResponseStore:
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
         self._home_of_item: dict[str, str] = {}
         self._bytes = 0
-        self._entries: dict[str, tuple[bytes, float]] = {}
-        self._entry_bytes = 0
-        self._entries_after_purge = _LEAST_PURGED
+        self._values: dict[str, tuple[bytes, float]] = {}
+        self._value_bytes = 0
+        self._values_after_purge = _LEAST_PURGED
         self._sealing_key = secrets.token_bytes(SEALING_KEY_BYTES)
 
     async def check(self) -> None:
@@ -93,35 +93,35 @@ class MemoryResponseStore:
         found = [(name, kept.items[name]) for name, kept in homes if kept and name in kept.items]
         return unpacked_items(found, owner)
 
-    async def entry(self, name: str) -> bytes | None:
-        """Return the value of an entry; None if there is none, or no more."""
-        value, until = self._entries.get(name, (None, 0.0))
+    async def value(self, name: str) -> bytes | None:
+        """Return a named value; None if there is none, or no more."""
+        value, until = self._values.get(name, (None, 0.0))
         return value if until > self._clock() else None
 
     async def keep(self, name: str, value: bytes, ttl_s: float) -> None:
-        """Write an entry for *ttl_s* seconds; StateUnavailableError if there is no room."""
-        if self._entry_bytes + len(value) > self._max_bytes and len(value) > SMALL_ENTRY_BYTES:
-            self._purge_entries()
-            if self._entry_bytes + len(value) > self._max_bytes:
-                raise no_room_for_entries()
-        self._drop_entry(name)
-        self._entries[name] = (value, self._clock() + ttl_s)
-        self._entry_bytes += len(value)
-        if len(self._entries) > 2 * self._entries_after_purge:
-            self._purge_entries()
+        """Write a named value for *ttl_s* seconds; StateUnavailableError if there is no room."""
+        if self._value_bytes + len(value) > self._max_bytes and len(value) > SMALL_VALUE_BYTES:
+            self._purge_values()
+            if self._value_bytes + len(value) > self._max_bytes:
+                raise no_room_for_values()
+        self._drop_value(name)
+        self._values[name] = (value, self._clock() + ttl_s)
+        self._value_bytes += len(value)
+        if len(self._values) > 2 * self._values_after_purge:
+            self._purge_values()
 
     async def swap(self, name: str, old: bytes | None, new: bytes, ttl_s: float) -> bool:
-        """Write *new* if the entry is *old*; return whether it is *new* afterwards."""
-        value = await self.entry(name)
+        """Write *new* if the value is *old*; return whether it is *new* afterwards."""
+        value = await self.value(name)
         if value == old:
             await self.keep(name, new, ttl_s)
             return True
         return value == new
 
     async def forget(self, names: Sequence[str]) -> None:
-        """Remove entries."""
+        """Remove named values."""
         for name in names:
-            self._drop_entry(name)
+            self._drop_value(name)
 
     async def sealing_key(self) -> bytes:
         """Return a key that ends with the process, as everything here does."""
@@ -131,19 +131,19 @@ class MemoryResponseStore:
         """Forget everything."""
         self._kept.clear()
         self._home_of_item.clear()
-        self._entries.clear()
-        self._bytes = self._entry_bytes = 0
+        self._values.clear()
+        self._bytes = self._value_bytes = 0
 
-    def _drop_entry(self, name: str) -> None:
-        value, _ = self._entries.pop(name, (b"", 0.0))
-        self._entry_bytes -= len(value)
+    def _drop_value(self, name: str) -> None:
+        value, _ = self._values.pop(name, (b"", 0.0))
+        self._value_bytes -= len(value)
 
-    def _purge_entries(self) -> None:
+    def _purge_values(self) -> None:
         """Drop what is past its time: so often that a write costs the same on average."""
         now = self._clock()
-        for name in [name for name, (_, until) in self._entries.items() if until <= now]:
-            self._drop_entry(name)
-        self._entries_after_purge = max(_LEAST_PURGED, len(self._entries))
+        for name in [name for name, (_, until) in self._values.items() if until <= now]:
+            self._drop_value(name)
+        self._values_after_purge = max(_LEAST_PURGED, len(self._values))
 
     def _live(self, response_id: str) -> _Kept | None:
         kept = self._kept.get(response_id)

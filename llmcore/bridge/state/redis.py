@@ -1,6 +1,6 @@
 """Responses kept in Redis, which several gateways on several machines share.
 
-Keys are `openbridge:response:<id>`, `openbridge:item:<id>` and `openbridge:entry:<name>`, which
+Keys are `openbridge:response:<id>`, `openbridge:item:<id>` and `openbridge:value:<name>`, which
 Redis forgets at the end of their time to live, and `openbridge:sealing-key`.
 """
 
@@ -148,23 +148,23 @@ class RedisResponseStore:
 
         return await self._run(read)
 
-    async def entry(self, name: str) -> bytes | None:
-        """Return the value of an entry; None if there is none, or no more."""
-        return await self._run(lambda redis: redis.get(_entry(name)))
+    async def value(self, name: str) -> bytes | None:
+        """Return a named value; None if there is none, or no more."""
+        return await self._run(lambda redis: redis.get(_value(name)))
 
     async def keep(self, name: str, value: bytes, ttl_s: float) -> None:
-        """Write an entry for *ttl_s* seconds."""
-        await self._run(lambda redis: redis.set(_entry(name), value, px=_ms(ttl_s)))
+        """Write a named value for *ttl_s* seconds."""
+        await self._run(lambda redis: redis.set(_value(name), value, px=_ms(ttl_s)))
 
     async def swap(self, name: str, old: bytes | None, new: bytes, ttl_s: float) -> bool:
-        """Write *new* if the entry is *old*; return whether it is *new* afterwards."""
+        """Write *new* if the value is *old*; return whether it is *new* afterwards."""
         given = (int(old is not None), old or b"", new, _ms(ttl_s))
-        return await self._run(lambda redis: redis.eval(_SWAP, 1, _entry(name), *given) == 1)
+        return await self._run(lambda redis: redis.eval(_SWAP, 1, _value(name), *given) == 1)
 
     async def forget(self, names: Sequence[str]) -> None:
-        """Remove entries."""
+        """Remove named values."""
         if names:
-            await self._run(lambda redis: redis.delete(*map(_entry, names)))
+            await self._run(lambda redis: redis.delete(*map(_value, names)))
 
     async def sealing_key(self) -> bytes:
         """Return the key of all gateways of this Redis; it has no end of time."""
@@ -190,8 +190,8 @@ def _response(name: str) -> str:
     return f"{PREFIX}response:{name}"
 
 
-def _entry(name: str) -> str:
-    return f"{PREFIX}entry:{name}"
+def _value(name: str) -> str:
+    return f"{PREFIX}value:{name}"
 
 
 def _ms(seconds: float) -> int:

@@ -19,9 +19,9 @@ import anyio.to_thread
 
 from llmcore.bridge.state.store import (
     SEALING_KEY_BYTES,
-    SMALL_ENTRY_BYTES,
+    SMALL_VALUE_BYTES,
     StateUnavailableError,
-    no_room_for_entries,
+    no_room_for_values,
     packed,
     packed_items,
     unpacked,
@@ -56,28 +56,28 @@ create table items (
 create index items_by_response on items (response_id);
 create table secrets (name text primary key, value blob not null) without rowid;
 """
-_ENTRIES = """
-create table entries (
+_VALUES = """
+create table named_values (
     name text primary key, value blob not null, expires real not null
 ) without rowid;
-create index entries_by_age on entries (expires);
-create table entries_held (bytes integer not null);
-insert into entries_held values (0);
-create trigger entry_added after insert on entries begin
-    update entries_held set bytes = bytes + length(new.value);
+create index named_values_by_age on named_values (expires);
+create table named_values_held (bytes integer not null);
+insert into named_values_held values (0);
+create trigger value_added after insert on named_values begin
+    update named_values_held set bytes = bytes + length(new.value);
 end;
-create trigger entry_changed after update on entries begin
-    update entries_held set bytes = bytes + length(new.value) - length(old.value);
+create trigger value_changed after update on named_values begin
+    update named_values_held set bytes = bytes + length(new.value) - length(old.value);
 end;
-create trigger entry_removed after delete on entries begin
-    update entries_held set bytes = bytes - length(old.value);
+create trigger value_removed after delete on named_values begin
+    update named_values_held set bytes = bytes - length(old.value);
 end;
 """
 LAYOUT: Final = Layout(
     version=3,
     names=frozenset({"responses", "items", "secrets"}),
-    tables=_TABLES + _SUMS + _ENTRIES,
-    upgrades={1: _WITH_SIZES + _SUMS, 2: _ENTRIES},
+    tables=_TABLES + _SUMS + _VALUES,
+    upgrades={1: _WITH_SIZES + _SUMS, 2: _VALUES},
     pragmas=("synchronous = NORMAL",),
 )
 _COUNT = "select count(*), coalesce(sum(size), 0) from responses"
@@ -192,12 +192,12 @@ class SqliteResponseStore:
 
         return await self._run(read) if names else {}
 
-    async def entry(self, name: str) -> bytes | None:
-        """Return the value of an entry; None if there is none, or no more."""
-        return await self._run(lambda db: self._entry(db, name))
+    async def value(self, name: str) -> bytes | None:
+        """Return a named value; None if there is none, or no more."""
+        return await self._run(lambda db: self._value(db, name))
 
     async def keep(self, name: str, value: bytes, ttl_s: float) -> None:
-        """Write an entry for *ttl_s* seconds; StateUnavailableError if there is no room."""
+        """Write a named value for *ttl_s* seconds; StateUnavailableError if there is no room."""
 
         def write(db: sqlite3.Connection) -> None:
             db.execute("begin immediate")
@@ -206,11 +206,11 @@ class SqliteResponseStore:
         await self._run(write)
 
     async def swap(self, name: str, old: bytes | None, new: bytes, ttl_s: float) -> bool:
-        """Write *new* if the entry is *old*; return whether it is *new* afterwards."""
+        """Write *new* if the value is *old*; return whether it is *new* afterwards."""
 
         def write(db: sqlite3.Connection) -> bool:
             db.execute("begin immediate")
-            value = self._entry(db, name)
+            value = self._value(db, name)
             if value == old:
                 self._keep(db, name, new, ttl_s)
                 return True
@@ -219,31 +219,31 @@ class SqliteResponseStore:
         return await self._run(write)
 
     async def forget(self, names: Sequence[str]) -> None:
-        """Remove entries."""
+        """Remove named values."""
 
         def remove(db: sqlite3.Connection) -> None:
             db.execute("begin immediate")
-            db.executemany("delete from entries where name = ?", [(name,) for name in names])
+            db.executemany("delete from named_values where name = ?", [(name,) for name in names])
 
         await self._run(remove)
 
-    def _entry(self, db: sqlite3.Connection, name: str) -> bytes | None:
-        query = "select value from entries where name = ? and expires > ?"
+    def _value(self, db: sqlite3.Connection, name: str) -> bytes | None:
+        query = "select value from named_values where name = ? and expires > ?"
         row = db.execute(query, (name, self._clock())).fetchone()
         return None if row is None else bytes(row[0])
 
     def _keep(self, db: sqlite3.Connection, name: str, value: bytes, ttl_s: float) -> None:
         now = self._clock()
         db.execute(
-            "delete from entries where name in "
-            "(select name from entries where expires <= ? order by expires limit ?)",
+            "delete from named_values where name in "
+            "(select name from named_values where expires <= ? order by expires limit ?)",
             (now, _FORGOTTEN_PER_WRITE),
         )
-        (held,) = db.execute("select bytes from entries_held").fetchone()
-        if len(value) > SMALL_ENTRY_BYTES and held + len(value) > self._max_bytes:
-            raise no_room_for_entries()
+        (held,) = db.execute("select bytes from named_values_held").fetchone()
+        if len(value) > SMALL_VALUE_BYTES and held + len(value) > self._max_bytes:
+            raise no_room_for_values()
         db.execute(
-            "insert into entries values (?, ?, ?) on conflict (name) "
+            "insert into named_values values (?, ?, ?) on conflict (name) "
             "do update set value = excluded.value, expires = excluded.expires",
             (name, value, now + ttl_s),
         )

@@ -3,9 +3,9 @@
 A store forgets a record at the end of its time to live. `put` writes a record and the items
 that can be referred to at once or not at all.
 
-Beside records it keeps entries: bytes under a name, each with a time to live of its own. What
-several processes agree on without sharing memory is built on them, such as who runs a background
-answer and how it ended.
+Beside records it keeps named values: bytes, each with a time to live of its own. What several
+processes agree on without sharing memory is built on them, such as who makes a background answer
+and how it ended.
 """
 
 import zlib
@@ -18,8 +18,8 @@ from llmcore.schema.json import JsonObject, JsonValue
 
 _VERSION = b"\x01"
 SEALING_KEY_BYTES = 32
-SMALL_ENTRY_BYTES = 1024
-"""Entries up to this size are kept also while the store has no room for larger ones: leases."""
+SMALL_VALUE_BYTES = 1024
+"""Named values up to this size, such as leases, are kept also while there is no room for larger."""
 MAX_RECORD_BYTES = 256 * 1024 * 1024
 """A record that says it is larger than this is not read."""
 
@@ -54,23 +54,23 @@ class ResponseStore(Protocol):
         """Return those output items of *owner* that there still are, by their ids."""
         ...
 
-    async def entry(self, name: str) -> bytes | None:
-        """Return the value of an entry; None if there is none, or no more."""
+    async def value(self, name: str) -> bytes | None:
+        """Return a named value; None if there is none, or no more."""
         ...
 
     async def keep(self, name: str, value: bytes, ttl_s: float) -> None:
-        """Write an entry for *ttl_s* seconds, whatever it was."""
+        """Write a named value for *ttl_s* seconds, whatever it was."""
         ...
 
     async def swap(self, name: str, old: bytes | None, new: bytes, ttl_s: float) -> bool:
-        """Write *new* if the entry is *old*, where None is a missing one; atomic.
+        """Write *new* if the value is *old*, where None is a missing one; atomic.
 
-        Returns whether the entry is *new* afterwards.
+        Returns whether the value is *new* afterwards.
         """
         ...
 
     async def forget(self, names: Sequence[str]) -> None:
-        """Remove entries."""
+        """Remove named values."""
         ...
 
     async def sealing_key(self) -> bytes:
@@ -153,9 +153,9 @@ def _unpacked(data: bytes) -> JsonObject:
     return value
 
 
-def no_room_for_entries() -> StateUnavailableError:
-    """Return the error of a store whose bound on entries is reached."""
-    return StateUnavailableError("the response store has no room for further entries")
+def no_room_for_values() -> StateUnavailableError:
+    """Return the error of a store whose bound on named values is reached."""
+    return StateUnavailableError("the response store has no room for further values")
 
 
 def _damaged() -> StateUnavailableError:

@@ -164,22 +164,22 @@ async def test_all_who_share_a_store_have_one_sealing_key(settings: GatewaySetti
 
 
 @pytest.mark.anyio
-async def test_an_entry_is_kept_for_its_own_time(settings: GatewaySettings) -> None:
+async def test_a_value_is_kept_for_its_own_time(settings: GatewaySettings) -> None:
     async with opened(settings) as store:
-        assert await store.entry("a") is None
+        assert await store.value("a") is None
         await store.keep("a", b"1", 60)
         await store.keep("short", b"2", 0.05)
         await store.keep("a", bytes(range(256)), 60)
         await anyio.sleep(0.2)
 
-        assert await store.entry("a") == bytes(range(256))
-        assert await store.entry("short") is None
+        assert await store.value("a") == bytes(range(256))
+        assert await store.value("short") is None
         await store.forget(["a", "missing"])
-        assert await store.entry("a") is None
+        assert await store.value("a") is None
 
 
 @pytest.mark.anyio
-async def test_an_entry_is_swapped_only_from_the_value_it_has(settings: GatewaySettings) -> None:
+async def test_a_value_is_swapped_only_from_what_it_is(settings: GatewaySettings) -> None:
     async with opened(settings) as store:
         await store.forget(["s"])
         steps = [
@@ -194,7 +194,7 @@ async def test_an_entry_is_swapped_only_from_the_value_it_has(settings: GatewayS
 
         assert steps == [False, True, False, True, True, True]
         assert await store.swap("s", None, b"3", 60)
-        assert await store.entry("s") == b"3"
+        assert await store.value("s") == b"3"
 
 
 @pytest.mark.anyio
@@ -212,7 +212,7 @@ async def test_of_many_that_swap_one_wins(settings: GatewaySettings) -> None:
         async with anyio.create_task_group() as tasks:
             for number in range(20):
                 tasks.start_soon(attempt, (store, other)[number % 2], number)
-        assert await store.entry("race") == b"%d" % won[0]
+        assert await store.value("race") == b"%d" % won[0]
         await other.aclose()
 
     assert len(won) == 1
@@ -220,7 +220,7 @@ async def test_of_many_that_swap_one_wins(settings: GatewaySettings) -> None:
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("backend", ["memory", "sqlite"])
-async def test_large_entries_are_refused_beyond_the_bound(
+async def test_large_values_are_refused_beyond_the_bound(
     tmp_path: Path, backend: StateBackend
 ) -> None:
     """Small ones, such as leases, are kept; what is past its time makes room."""
@@ -233,8 +233,8 @@ async def test_large_entries_are_refused_beyond_the_bound(
         await anyio.sleep(0.1)
         await store.keep("new", b"x" * 6000, 60)
 
-        assert await store.entry("lease") == b"x"
-        assert await store.entry("new") == b"x" * 6000
+        assert await store.value("lease") == b"x"
+        assert await store.value("new") == b"x" * 6000
 
 
 async def _add(keys: list[bytes], ask: Callable[[], Awaitable[bytes]]) -> None:

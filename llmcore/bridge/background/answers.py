@@ -1,0 +1,209 @@
+"""The background answers that this process makes, within limits of their number."""
+
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Final, TypeVar
+
+import anyio
+from attrs import define, field
+
+from llmcore.bridge.answer_run import AnswerRun
+from llmcore.bridge.background.event_log import EventLog
+from llmcore.bridge.background.lifecycle import BEAT_S, Lifecycle, cancelled, failed, is_finished
+from llmcore.bridge.http.logs import LOGGER, log
+from llmcore.bridge.http.metrics import Metrics
+from llmcore.bridge.state.store import ResponseStore, StateUnavailableError
+from llmcore.client.loop_task import LoopTask
+from llmcore.fronts.errors import FrontError, overloaded
+from llmcore.fronts.openai_responses.state import Record
+
+_T = TypeVar("_T")
+
+_FLUSH_S: Final = 0.5
+"""How long events wait at most until processes that share the store can read them."""
+_STORE_RETRIES: Final = 5
+_STORE_RETRY_S: Final = 2.0
+_BROKE: Final = "the gateway failed; its log has the reason"
+_STOPPED: Final = "The gateway was stopped before the response was complete."
+
+
+@define(eq=False)
+class BackgroundAnswer:
+    """An answer that this process makes."""
+
+    record: Record
+    """As it was when the answer was requested."""
+    run: AnswerRun
+    """Writes events as lines of JSON."""
+    final: Callable[[], Record | None]
+    """Returns the record of the answer, once it has ended."""
+    log: EventLog
+    task: LoopTask | None = field(default=None, init=False)
+    reason: str = field(default=_BROKE, init=False)
+    """Why it failed, if it does not come to its end."""
+
+
+class BackgroundAnswers:
+    """Makes answers while no client waits for them."""
+
+    def __init__(self, store: ResponseStore, metrics: Metrics, *, at_once: int) -> None:
+        self.lifecycle = Lifecycle(store)
+        self.store = store
+        self._at_once = at_once
+        self._places = anyio.CapacityLimiter(at_once)
+        self._local: dict[str, BackgroundAnswer] = {}
+        self._gauge = metrics.background_answers
+        self._closing = False
+        self._idle = anyio.Event()
+
+    def check_room(self) -> None:
+        """Raise FrontError, 503, if no further answer can be taken.
+
+        As many may wait as run.
+        """
+        if self._closing:
+            raise overloaded("the gateway is shutting down")
+        if len(self._local) >= 2 * self._at_once:
+            raise overloaded(f"{len(self._local)} background answers are under way or wait")
+
+    def local(self, response_id: str) -> BackgroundAnswer | None:
+        """Return an answer that this process makes; None if it is not one."""
+        return self._local.get(response_id)
+
+    async def start(
+        self, record: Record, run: AnswerRun, final: Callable[[], Record | None]
+    ) -> None:
+        """Begin to make the answer of *run*, whose *record* is queued.
+
+        Raises StateUnavailableError, and FrontError if there is no room.
+        """
+        self.check_room()
+        answer = BackgroundAnswer(record, run, final, EventLog(self.store, record.id))
+        self._local[record.id] = answer
+        self._gauge.set(len(self._local))
+        try:
+            await self.lifecycle.begin(record)
+        except BaseException:
+            self._drop(answer)
+            raise
+        answer.task = LoopTask(lambda: self._make(answer))
+
+    async def cancel(self, record: Record) -> Record:
+        """Cancel an answer, whichever process makes it; return how it ended."""
+        record = await self.lifecycle.current(record)
+        if is_finished(record):
+            return record
+        record = await self.lifecycle.end(cancelled(record))
+        answer = self._local.get(record.id)
+        if answer is not None and answer.task is not None:
+            await answer.task.stop()
+        return record
+
+    async def delete(self, record: Record) -> None:
+        """Cancel an answer if it is under way, and remove its events."""
+        await self.cancel(record)
+        await self.lifecycle.forget(record)
+
+    async def aclose(self, seconds: float) -> None:
+        """Let the answers come to their end; those that need more than *seconds* fail."""
+        self._closing = True
+        with anyio.move_on_after(seconds):
+            while self._local:
+                self._idle = anyio.Event()
+                await self._idle.wait()
+        for answer in list(self._local.values()):
+            answer.reason = _STOPPED
+            if answer.task is not None:
+                await answer.task.stop()
+
+    # -- one answer
+
+    async def _make(self, answer: BackgroundAnswer) -> None:
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._give_signs_of_life, answer, tasks.cancel_scope)
+                async with self._places:
+                    if await self._in_store(lambda: self.lifecycle.run(answer.record.id)):
+                        tasks.start_soon(self._flush, answer)
+                        await self._run(answer)
+                tasks.cancel_scope.cancel()
+        except Exception:  # noqa: BLE001  a fault of the gateway; no client waits
+            LOGGER.exception("background_answer_broke")
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self._end(answer)
+
+    async def _run(self, answer: BackgroundAnswer) -> None:
+        """Write the events of the answer; the last one only once its record is stored.
+
+        A client that reads of the end can so rely on it.
+        """
+        run, events = answer.run, answer.log
+        data = await run.keep_alive()  # the events that open the stream: it has begun
+        while True:
+            lines = data.split(b"\n")[:-1]
+            if answer.final() is not None:
+                break
+            events.add(lines)
+            if events.is_full:
+                await events.flush()
+            try:
+                data = await run.next_bytes()
+            except FrontError as error:
+                answer.reason = error.message
+                return
+            if not data:
+                return
+        events.add(lines[:-1])
+        await events.flush()
+        final = answer.final()
+        assert final is not None  # noqa: S101
+        if await self._in_store(lambda: self.lifecycle.end(final)) is final:
+            events.add(lines[-1:])
+
+    async def _end(self, answer: BackgroundAnswer) -> None:
+        """Free everything, and note a failure if the answer has not ended."""
+        try:
+            await answer.run.aclose()
+            await answer.log.flush()
+            await self.lifecycle.end(failed(answer.record, answer.reason))
+            await self.lifecycle.keep_place(answer.record.id, answer.log)
+        except StateUnavailableError as error:  # its signs of life end, so it fails
+            log(logging.ERROR, "state_unavailable", error=str(error))
+        except Exception:  # noqa: BLE001  a fault of the gateway; no client waits
+            LOGGER.exception("background_answer_broke")
+        finally:
+            self._drop(answer)
+
+    def _drop(self, answer: BackgroundAnswer) -> None:
+        self._local.pop(answer.record.id, None)
+        self._gauge.set(len(self._local))
+        answer.log.wake()
+        if not self._local:
+            self._idle.set()
+
+    async def _give_signs_of_life(self, answer: BackgroundAnswer, scope: anyio.CancelScope) -> None:
+        while True:
+            await anyio.sleep(BEAT_S)
+            try:
+                wanted = await self.lifecycle.beat(answer.record.id, answer.log)
+            except StateUnavailableError as error:
+                log(logging.WARNING, "state_unavailable", error=str(error))
+                continue
+            if not wanted and answer.final() is None:  # cancelled in another process
+                scope.cancel()
+
+    async def _flush(self, answer: BackgroundAnswer) -> None:
+        while True:
+            await anyio.sleep(_FLUSH_S)
+            await answer.log.flush()
+
+    async def _in_store(self, step: Callable[[], Awaitable[_T]]) -> _T:
+        """Return what *step* returns; a store that is away for a moment is waited for."""
+        for _ in range(_STORE_RETRIES):
+            try:
+                return await step()
+            except StateUnavailableError as error:
+                log(logging.WARNING, "state_unavailable", error=str(error))
+                await anyio.sleep(_STORE_RETRY_S)
+        return await step()
