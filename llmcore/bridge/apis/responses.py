@@ -30,7 +30,7 @@ from llmcore.fronts.openai_responses.errors import (
 from llmcore.fronts.openai_responses.messages import required_references
 from llmcore.fronts.openai_responses.request import Translation
 from llmcore.fronts.openai_responses.request import read as read_with_memory
-from llmcore.fronts.openai_responses.state import Conversation, Memory, Record, page
+from llmcore.fronts.openai_responses.state import StoredConversation, Memory, Record, page
 from llmcore.protocols.diagnostics import Notes
 from llmcore.schema.errors import LLMError
 from llmcore.schema.json import JsonObject
@@ -298,9 +298,9 @@ def _starting_after(text: str | None) -> int:
     return int(text)
 
 
-def _conversation(record: Record) -> Conversation:
+def _conversation(record: Record) -> StoredConversation:
     try:
-        return Conversation.from_json(record.conversation)
+        return StoredConversation.from_json(record.conversation)
     except LLMError as error:
         log(logging.ERROR, "conversation_unreadable", response_id=record.id, error=str(error))
         raise previous_response_not_found(record.id) from error

@@ -28,7 +28,7 @@ from llmcore.fronts.openai_responses.items import (
 )
 from llmcore.fronts.openai_responses.output_calls import CallItem, HostedItem
 from llmcore.fronts.openai_responses.request import Translation
-from llmcore.fronts.openai_responses.state import Conversation, Record
+from llmcore.fronts.openai_responses.state import StoredConversation, Record
 from llmcore.fronts.segment_order import SegmentOrder
 from llmcore.protocols.diagnostics import Notes
 from llmcore.schema.diagnostics import Diagnostic
@@ -147,13 +147,13 @@ class ResponsesWriter:
         )
         return self._writer.take()
 
-    def conversation(self) -> Conversation:
+    def conversation(self) -> StoredConversation:
         """Return the conversation up to this response, to be kept under its id."""
         translation, model = self._translation, self._frame.model
         if self._summary is not None:
-            return Conversation(model=model, messages=(summary_message(self._summary.text),))
+            return StoredConversation(model=model, messages=(summary_message(self._summary.text),))
         message = self._record.message
-        return Conversation(
+        return StoredConversation(
             model=model,
             messages=(*translation.messages, *([message] if message.content else ())),
             tools=translation.registry.entries,

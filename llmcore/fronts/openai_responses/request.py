@@ -29,7 +29,7 @@ from llmcore.fronts.openai_responses.parameters import (
     read_reasoning,
     refuse_unsupported,
 )
-from llmcore.fronts.openai_responses.state import NO_MEMORY, Conversation, Memory
+from llmcore.fronts.openai_responses.state import NO_MEMORY, StoredConversation, Memory
 from llmcore.fronts.openai_responses.tools import ToolCollector, ToolOffer, read_tool_choice
 from llmcore.fronts.reading import read as read_field
 from llmcore.fronts.tool_registry import ToolRegistry
@@ -145,7 +145,7 @@ def token_count(count: int) -> JsonObject:
     return {"object": "response.input_tokens", "input_tokens": count}
 
 
-def _check(body: JsonObject, previous: Conversation | None) -> None:
+def _check(body: JsonObject, previous: StoredConversation | None) -> None:
     check_types(body)
     wanted_id = str_or_none(body.get("previous_response_id"))
     if wanted_id and previous is None:
@@ -157,7 +157,7 @@ def _translation(asked: JsonObject, upstream: Upstream, memory: Memory) -> Trans
     _check(asked, memory.previous)
     policy, protocol_id = upstream.policy, upstream.protocol_id
     items = read_items(asked.get("input"), memory.find_item, upstream.new_id, policy.max_items)
-    previous = memory.previous or Conversation(model="", messages=())
+    previous = memory.previous or StoredConversation(model="", messages=())
     notes = Notes()
     body = _configured(asked, items)
     offer = _offer(body, items, ToolCollector(protocol_id, policy, notes))

@@ -16,7 +16,7 @@ from llmcore.schema.messages import Message
 
 
 @frozen(kw_only=True)
-class Conversation:
+class StoredConversation:
     """All that was said up to a response, that response included."""
 
     model: str
@@ -30,7 +30,7 @@ class Conversation:
         return to_json(self)
 
     @classmethod
-    def from_json(cls, data: JsonValue) -> "Conversation":
+    def from_json(cls, data: JsonValue) -> "StoredConversation":
         """Return the conversation that *data* spells; InvalidRequestError if it spells none."""
         return from_json(cls, data)
 
@@ -50,7 +50,7 @@ def _no_item(_name: str) -> None:
 class Memory:
     """The kept things that one request refers to."""
 
-    previous: Conversation | None = None
+    previous: StoredConversation | None = None
     """The conversation up to `previous_response_id`."""
     find_item: FindItem = _no_item
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from llmcore.folds.response import collect
 from llmcore.fronts.answer_record import shown_call_id
-from llmcore.fronts.openai_responses.state import Conversation
+from llmcore.fronts.openai_responses.state import StoredConversation
 from llmcore.protocols import openai_responses
 from llmcore.routes.decoding import decode_response
 from llmcore.routes.framing import Framing
@@ -158,7 +158,7 @@ def test_a_conversation_survives_the_store(events: list[LLMEvent]) -> None:
     kept = folded(events, strict=False).conversation
     data = json.loads(json.dumps(kept.to_json()))
 
-    assert Conversation.from_json(data) == kept
+    assert StoredConversation.from_json(data) == kept
 
 
 @pytest.mark.parametrize("client", ["codex", "ai-sdk", "openai-python"])

@@ -6,7 +6,7 @@ import pytest
 from attrs import evolve
 
 from llmcore.fronts.openai_responses.messages import required_references
-from llmcore.fronts.openai_responses.state import Conversation
+from llmcore.fronts.openai_responses.state import StoredConversation
 from llmcore.fronts.policy import TranslationPolicy
 from llmcore.fronts.tool_registry import ToolEntry
 from llmcore.routes.anthropic import Anthropic
@@ -215,7 +215,7 @@ def test_every_upstream_takes_what_clients_send(model: Any, body: dict[str, Any]
 def test_instructions_are_of_one_request_only() -> None:
     """They lead, and no conversation keeps them."""
     made = asked("Hi", instructions="Be brief.")
-    before = Conversation(model="m", messages=(Message.user("A"), Message.assistant("B")))
+    before = StoredConversation(model="m", messages=(Message.user("A"), Message.assistant("B")))
     again = translated({"input": "C", "previous_response_id": "r"}, previous=before)
 
     assert [part.text for part in made.request.system] == ["Be brief."]
@@ -228,7 +228,7 @@ def test_earlier_calls_keep_their_tools() -> None:
     """Outputs find calls of earlier turns, and calls mean what they meant."""
     entry = ToolEntry(upstream="n__go", kind="function", name="go", namespace="n")
     said = Message.assistant(ToolCallPart("c1", "n__go", {}))
-    before = Conversation(model="m", messages=(Message.user("A"), said), tools=(entry,))
+    before = StoredConversation(model="m", messages=(Message.user("A"), said), tools=(entry,))
     output = {"type": "function_call_output", "call_id": "c1", "output": "ok"}
     made = translated({"input": [output], "previous_response_id": "r"}, previous=before)
 
