@@ -57,6 +57,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "llmcore.routes.transport": "Timeouts",
         "llmcore.folds.response": "Accumulator collect",
         "llmcore.generation.abort": "AbortController AbortSignal",
+        "llmcore.generation.conversation": "Conversation",
         "llmcore.generation.generate": "generate",
         "llmcore.generation.many": "generate_many",
         "llmcore.generation.objects": "StreamObjectResult generate_object stream_object",

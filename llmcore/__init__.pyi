@@ -31,6 +31,7 @@ from llmcore.folds.response import Accumulator as Accumulator
 from llmcore.folds.response import collect as collect
 from llmcore.generation.abort import AbortController as AbortController
 from llmcore.generation.abort import AbortSignal as AbortSignal
+from llmcore.generation.conversation import Conversation as Conversation
 from llmcore.generation.generate import generate as generate
 from llmcore.generation.many import generate_many as generate_many
 from llmcore.generation.objects import StreamObjectResult as StreamObjectResult
@@ -232,6 +233,7 @@ __all__ = [
     "ContentPart",
     "ContextLengthError",
     "ContractError",
+    "Conversation",
     "CostBudget",
     "CustomTool",
     "DeepInfra",

@@ -1,28 +1,36 @@
 """The command lines `llmcore` (and `python -m llmcore.cli`: `__main__`) and `openbridge`.
 
 `main` is the entry point of `llmcore`; it imports nothing before it can handle Ctrl-C. In reading
-order: `commands` (all commands of `llmcore`), each a module with `add_parser(commands)` and
-`run(args)`, which returns the exit code: `ask`, `prepare`, `providers`, `models`, `login`, `local`
-and `sessions`; `request_options` (the options of `ask` and `prepare`), `conversation` (the history
-of `ask --session`); `openbridge`, `gateway` and `gateway_clients` (the other program); `program`
-(shared by all: streams, exit codes, and how a program ends).
+order: `commands` (all commands of `llmcore`), each a module with `add_options(parser)` and
+`run(args)`, which returns the exit code: `ask`, `chat`, `prepare`, `providers`, `models`, `config`,
+`keys`, `login`, `local`, `logs`, `sessions`, `doctor` and `completion`. `ask` and its kin share
+`request_options`, `attachments` (files, schemas and functions that options name), `conversation`
+(stored conversations), `printing`, `user_config` and `stored_keys`; `chat` has `chat_input` and
+`markdown_printer` too. `openbridge`, `gateway` and `gateway_clients` are the other program;
+`program` (streams, and how a program ends) and `failures` (exit codes) are shared by all.
 """
 
-from collections.abc import Sequence
-from importlib import import_module
+import argparse
+from collections.abc import Callable, Sequence
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line *argv* of `llmcore` and return its exit code."""
-    return start("llmcore.cli.commands", argv)
+
+    def parser() -> argparse.ArgumentParser:
+        from llmcore.cli import commands
+
+        return commands.parser(argv)
+
+    return start(parser, argv)
 
 
-def start(module: str, argv: Sequence[str] | None) -> int:
-    """Import *module*, whose `parser()` has the commands, and run the command line *argv*."""
+def start(parser: "Callable[[], argparse.ArgumentParser]", argv: Sequence[str] | None) -> int:
+    """Run the command line *argv* with what *parser* imports and returns."""
     try:
         from llmcore.cli.program import run
 
-        parser = import_module(module).parser()
+        made = parser()
     except KeyboardInterrupt:  # importing takes half a second
         return 130
-    return run(parser, argv)
+    return run(made, argv)

@@ -1,206 +1,155 @@
 """`llmcore ask`: send a prompt and print the answer while it is streamed."""
 
 import argparse
-import json
 import os
 import sys
-import time
-from typing import TextIO
+from collections.abc import Sequence
+from typing import TypeAlias
 
 import anyio
+from attrs import evolve
 
-from llmcore.cli.conversation import StoredConversation, open_store, self_contained
-from llmcore.cli.program import exit_code, explain, json_output, json_text, note, printable
-from llmcore.cli.request_options import add_request_options, make_client, read_request
+from llmcore.cli.attachments import schema_of
+from llmcore.cli.conversation import open_conversation
+from llmcore.cli.failures import exit_code
+from llmcore.cli.printing import JsonPrinter, TextPrinter
+from llmcore.cli.program import json_output, json_text, note
+from llmcore.cli.request_options import Options, add_request_options, make_client
 from llmcore.client.client import Client
-from llmcore.client.event_stream import EventStream
-from llmcore.schema.codec import to_json
-from llmcore.schema.diagnostics import Diagnostic
-from llmcore.schema.errors import LLMError
-from llmcore.schema.events import (
-    Finish,
-    LLMEvent,
-    ReasoningDelta,
-    ReasoningEnd,
-    Source,
-    StreamStart,
-    TextDelta,
-    TextEnd,
-    ToolCall,
-)
+from llmcore.client.media_files import load_files
+from llmcore.generation.execution import AnyTool
+from llmcore.generation.objects import generate_object
+from llmcore.generation.results import GenerateResult
+from llmcore.generation.stream import stream
+from llmcore.generation.type_schema import to_plain
+from llmcore.schema.errors import InvalidRequestError, LLMError
+from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.result import Failure, Result, Success
-from llmcore.schema.usage import Usage
+from llmcore.sessions.store import SessionStoreError
 
-_DIM, _PLAIN = "\x1b[2m", "\x1b[0m"
+MAX_TOOL_ROUNDS = 10
+"""How often the functions of `--tool` are run and their results sent back."""
 
 
-def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the `ask` command."""
-    parser = commands.add_parser("ask", help="ask a model and print its answer as it arrives")
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
     add_request_options(parser)
     parser.add_argument("--json", action="store_true", help="print events as JSON lines")
-    parser.add_argument(
-        "--session", metavar="NAME", help="continue this conversation and store the answer"
-    )
+    add_session_options(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="print the answer only")
     parser.set_defaults(run=run)
 
 
-def run(args: argparse.Namespace) -> int:
-    """Send the prompt, print the answer, and return the exit code."""
-    client = make_client()
-    request = read_request(args, client)
-    if args.session is None:
-        return anyio.run(_ask, client, request, args)
-    return anyio.run(_ask_in_session, client, self_contained(request), args)
-
-
-async def _ask(client: Client, request: LLMRequest, args: argparse.Namespace) -> int:
-    code, _ = await _answer(client, request, args)
-    return code
-
-
-async def _ask_in_session(client: Client, question: LLMRequest, args: argparse.Namespace) -> int:
-    """Ask within a stored conversation; only a complete answer is stored, with its question."""
-    async with open_store(os.environ) as store:
-        conversation = await StoredConversation.read(store, args.session)
-        code, result = await _answer(client, conversation.asking(question), args)
-        if isinstance(result, Success):
-            await conversation.keep(question, result.unwrap())
-    return code
-
-
-async def _answer(
-    client: Client, request: LLMRequest, args: argparse.Namespace
-) -> tuple[int, Result[LLMResponse, LLMError]]:
-    """Print the answer as it arrives; return the exit code and the complete result."""
-    printer = (
-        _JsonPrinter(json_output())
-        if args.json
-        else _TextPrinter(sys.stdout, quiet=args.quiet, streamed=args.stream)
+def add_session_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that choose a stored conversation."""
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument(
+        "--session", metavar="NAME", help="continue this conversation and store the answer"
     )
-    async with client, _events(client, request, streaming=args.stream) as stream:
-        async for event in stream:
-            printer.show(event)
-        result = await stream.result()
-    printer.finish(result)
-    return exit_code(result.error) if isinstance(result, Failure) else 0, result
+    group.add_argument(
+        "-c", "--continue", dest="last", action="store_true", help="continue the last conversation"
+    )
+    group.add_argument("--no-log", dest="log", action="store_false", help="store nothing")
 
 
-def _events(client: Client, request: LLMRequest, *, streaming: bool) -> EventStream:
-    return client.stream(request) if streaming else client.events(request)
+def run(args: argparse.Namespace) -> int:
+    """Send the prompt, print the answer, and return the exit code.
 
-
-class _JsonPrinter:
-    """Prints each event as a line of JSON."""
-
-    def __init__(self, out: TextIO) -> None:
-        self._out = out
-
-    def show(self, event: LLMEvent) -> None:
-        line = {"type": str(event.type), **_mapping(to_json(event))}
-        print(json_text(line), file=self._out, flush=True)
-
-    def finish(self, result: Result[LLMResponse, LLMError]) -> None:
-        pass
-
-
-def _mapping(value: object) -> dict[str, object]:
-    return dict(value) if isinstance(value, dict) else {}
-
-
-class _TextPrinter:
-    """Prints the answer's text, reasoning dimmed; diagnostics, usage and cost go to stderr."""
-
-    def __init__(self, out: TextIO, *, quiet: bool, streamed: bool) -> None:
-        self._out = out
-        self._quiet = quiet
-        self._streamed = streamed
-        self._colour = out.isatty() and not os.environ.get("NO_COLOR")
-        self._started = time.monotonic()
-        self._first: float | None = None
-
-    def show(self, event: LLMEvent) -> None:
-        match event:
-            case StreamStart(diagnostics=diagnostics):  # of the request
-                self._notes(diagnostics)
-            case TextDelta(text=text):
-                self._begin()
-                self._write(printable(text))
-            case ReasoningDelta(text=text):
-                self._begin()
-                self._aside(printable(text))
-            case ReasoningEnd():
-                self._aside("\n\n")
-            case TextEnd():
-                self._write("\n")
-            case ToolCall(name=name, arguments=arguments):
-                self._note(f"→ {name}({json.dumps(arguments, ensure_ascii=False)})")
-            case Source(url=url) if url:
-                self._note(f"source: {url}")
-            case Finish(diagnostics=diagnostics, finish_reason=reason):
-                self._notes(diagnostics)
-                if reason.reason not in ("stop", "tool_calls"):
-                    self._note(f"ended by: {reason.raw or reason.reason}")
-            case _:
-                pass
-
-    def finish(self, result: Result[LLMResponse, LLMError]) -> None:
-        match result:
-            case Failure(error):
-                self._write("\n" if self._first else "")
-                note(f"llmcore: {explain(error)}")
-            case Success(response) if response.usage != Usage():
-                first = self._first if self._streamed else None
-                self._note(f"[{describe(response.usage, response.cost, self._started, first)}]")
-            case _:
-                pass
-
-    def _begin(self) -> None:
-        if self._first is None:
-            self._first = time.monotonic()
-
-    def _aside(self, text: str) -> None:
-        """Write reasoning: dimmed in a terminal, to stderr if stdout is piped."""
-        if self._quiet:
-            return
-        if self._colour:
-            self._write(f"{_DIM}{text}{_PLAIN}")
-        else:
-            sys.stderr.write(text)
-            sys.stderr.flush()
-
-    def _write(self, text: str) -> None:
-        self._out.write(text)
-        self._out.flush()
-
-    def _notes(self, diagnostics: tuple[Diagnostic, ...]) -> None:
-        for diagnostic in diagnostics:
-            self._note(f"note: {diagnostic}")
-
-    def _note(self, text: str) -> None:
-        if not self._quiet:
-            note(text)
-
-
-def describe(usage: Usage, cost: float | None, started: float, first: float | None) -> str:
-    """Return tokens, cost, speed and time of an answer that ends now.
-
-    *first* is the time of its first text. None omits the speed, as for an answer that was not
-    streamed.
+    In a terminal, without anything to ask, it is a chat.
     """
-    now = time.monotonic()
-    facts = [f"{usage.input_tokens or 0} tokens in", f"{usage.output_tokens or 0} out"]
-    if usage.reasoning_tokens:
-        facts.append(f"{usage.reasoning_tokens} of them reasoning")
-    if usage.cache_read_tokens:
-        facts.append(f"{usage.cache_read_tokens} from the cache")
-    if cost is not None:
-        facts.append(f"${cost:.6f}")
-    if first is not None and usage.output_tokens and now > first:
-        facts.append(f"{usage.output_tokens / (now - first):.0f} tokens/s")
-        facts.append(f"first after {first - started:.1f} s")
-    facts.append(f"{now - started:.1f} s in all")
-    return ", ".join(facts)
+    options = Options.of(args)
+    if not options.has_input and sys.stdin.isatty():
+        from llmcore.cli.chat import chat
+
+        return chat(options)
+    if args.schema and args.json:
+        raise InvalidRequestError("give either --schema or --json: --schema prints JSON by itself")
+    return anyio.run(_ask, options)
+
+
+async def _ask(options: Options) -> int:
+    """Ask within a conversation; only a complete answer is stored, with its question."""
+    args, client = options.args, make_client()
+    log = args.log and options.config.log
+    async with (
+        client,
+        open_conversation(os.environ, args.session, last=args.last, log=log) as conversation,
+    ):
+        model = options.model(client, conversation.model)
+        question = load_files(options.question(model, new=not conversation.entries))
+        request = conversation.asking(question)
+        answered = await (_object if args.schema else _answer)(client, request, options)
+        if isinstance(answered, Failure):
+            return exit_code(answered.error)
+        new, answers = answered.value
+        try:
+            await conversation.keep(question, (*question.messages, *new), answers)
+        except SessionStoreError as error:
+            if args.session is not None or args.last:
+                raise
+            note(f"note: {error}")
+    return 0
+
+
+_Answered: TypeAlias = Result[tuple[tuple[Message, ...], tuple[LLMResponse, ...]], LLMError]
+"""The messages that follow the question, and the responses that some of them came with."""
+
+
+async def _object(client: Client, request: LLMRequest, options: Options) -> _Answered:
+    """Print the validated object of the answer. Raises LLMError."""
+    result = await generate_object(
+        request=request,
+        schema=schema_of(options.args.schema),
+        tools=options.tools,
+        max_tool_rounds=MAX_TOOL_ROUNDS,
+        client=client,
+    )
+    print(json_text(to_plain(result.output), indent=2), file=json_output())
+    return _of_run(request, result)
+
+
+async def _answer(client: Client, request: LLMRequest, options: Options) -> _Answered:
+    """Print the answer as it arrives."""
+    args = options.args
+    printer = (
+        JsonPrinter(json_output())
+        if args.json
+        else TextPrinter(sys.stdout, quiet=args.quiet, streamed=args.stream)
+    )
+    if options.tools:
+        return await _answer_with_tools(client, request, options.tools, printer)
+    events = client.stream(request) if args.stream else client.events(request)
+    async with events as stream_:
+        async for event in stream_:
+            printer.show(event)
+        result = await stream_.result()
+    printer.finish(result)
+    return result.map(lambda response: ((response.message,), (response,)))
+
+
+async def _answer_with_tools(
+    client: Client,
+    request: LLMRequest,
+    tools: Sequence[AnyTool],
+    printer: JsonPrinter | TextPrinter,
+) -> _Answered:
+    rounds = MAX_TOOL_ROUNDS
+    try:
+        async with stream(
+            request=request, tools=tools, max_tool_rounds=rounds, client=client
+        ) as run_:
+            async for event in run_:
+                printer.show(event)
+            result = await run_.result()
+    except LLMError as error:
+        printer.finish(Failure(error))
+        return Failure(error)
+    printer.finish(Success(evolve(result.response, usage=result.total_usage, cost=result.cost)))
+    return _of_run(request, result)
+
+
+def _of_run(request: LLMRequest, result: GenerateResult[object]) -> _Answered:
+    new = result.messages[len(request.messages) :]
+    return Success((new, tuple(step.response for step in result.steps)))

@@ -1,20 +1,15 @@
-"""The stored conversations of `ask --session`: which store, reading and appending."""
+"""The stored conversations of the command line: where they are, and which one is continued."""
 
-from collections.abc import Mapping
-from typing import Self
+import secrets
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 
-from attrs import evolve, frozen
-
-from llmcore.client.media_files import load_files
+from llmcore.cli.program import note
 from llmcore.client.user_folders import data_dir, named_path
-from llmcore.schema.content import TextPart
-from llmcore.schema.errors import ConfigurationError, InvalidRequestError
-from llmcore.schema.messages import Message
-from llmcore.schema.request import LLMRequest
-from llmcore.schema.response import LLMResponse
-from llmcore.sessions.contract.entries import MessageEntry
-from llmcore.sessions.conversion import answer_entries, to_entries, to_messages
-from llmcore.sessions.store import SessionStore, SessionStoreError, check_run_id, utc_now
+from llmcore.generation.conversation import Conversation
+from llmcore.schema.errors import ConfigurationError, InvalidRequestError, LLMError
+from llmcore.sessions.memory_store import MemoryStore
+from llmcore.sessions.store import SessionStore, utc_now
 
 _VARIABLE = "LLMCORE_SESSIONS"
 
@@ -41,61 +36,43 @@ def open_store(environ: Mapping[str, str]) -> SessionStore:
     return SQLiteStore(data_dir(environ, variable=_VARIABLE) / "sessions.db")
 
 
-@frozen
-class StoredConversation:
-    """A stored run, as it was when it was read."""
-
-    store: SessionStore
-    run_id: str
-    entries: tuple[MessageEntry, ...]
-
-    @classmethod
-    async def read(cls, store: SessionStore, run_id: str) -> Self:
-        """Read run *run_id*; without stored entries, it is a new conversation."""
-        check_run_id(run_id)
-        stored = await store.read(run_id)
-        return cls(store, run_id, tuple(item.entry for item in stored))
-
-    def asking(self, question: LLMRequest) -> LLMRequest:
-        """Return *question* with the conversation's messages before it and its instructions.
-
-        Raises InvalidRequestError if its instructions differ from the conversation's.
-        """
-        before = to_messages(self.entries)
-        system: tuple[TextPart, ...] = ()
-        if before and before[0].role == "system":
-            content, before = before[0].content, before[1:]
-            system = tuple(part for part in content if isinstance(part, TextPart))
-        if self.entries and question.system and question.system != system:
-            raise InvalidRequestError(
-                f"session {self.run_id!r} already has other instructions: omit --system, "
-                "or choose another session"
-            )
-        return evolve(
-            question,
-            system=question.system if not self.entries else system,
-            messages=(*before, *question.messages),
-        )
-
-    async def keep(self, question: LLMRequest, response: LLMResponse) -> None:
-        """Append the messages of *question* and *response*, in one transaction.
-
-                Raises SessionStoreError, also if another process has appended to the conversation
-        meanwhile.
-        """
-        now = utc_now()
-        instructions = [Message.system(question.system)] if question.system else []
-        messages = [*([] if self.entries else instructions), *question.messages]
-        asked = to_entries(messages, run_id=self.run_id, timestamp=now, after=self.entries)
-        before = (*self.entries, *asked)
-        answer = answer_entries(response, run_id=self.run_id, timestamp=now, after=before)
-        try:
-            await self.store.append(self.run_id, (*asked, *answer), expected_seq=len(self.entries))
-        except SessionStoreError as error:
-            error.message = f"the answer could not be stored: {error.message}"
-            raise
+def new_name() -> str:
+    """Return the name of a conversation that the user gave none, such as `2026-11-23-4f9a1c`."""
+    return f"{utc_now()[:10]}-{secrets.token_hex(3)}"
 
 
-def self_contained(question: LLMRequest) -> LLMRequest:
-    """Return *question* with the bytes of its files, which may be gone when it is read again."""
-    return load_files(question)
+@asynccontextmanager
+async def open_conversation(
+    environ: Mapping[str, str], name: str | None, *, last: bool = False, log: bool = True
+) -> AsyncIterator[Conversation]:
+    """Open the conversation *name*, the last one, or else a new one.
+
+    A new one without a name is kept in memory alone if *log* is false; if the store cannot be
+    opened, that is reported and the conversation is kept in memory too.
+    """
+    if name is None and not last:
+        store = _log_store(environ) if log else MemoryStore()
+        async with store:
+            yield Conversation(store, new_name())
+        return
+    async with open_store(environ) as store:
+        yield await Conversation.open(store, name or await latest(store))
+
+
+async def latest(store: SessionStore) -> str:
+    """Return the name of the conversation that was continued last.
+
+    Raises InvalidRequestError if the store is empty.
+    """
+    found = max(await store.runs(), key=lambda run: run.updated_at, default=None)
+    if found is None:
+        raise InvalidRequestError("there is no conversation to continue")
+    return found.run_id
+
+
+def _log_store(environ: Mapping[str, str]) -> SessionStore:
+    try:
+        return open_store(environ)
+    except LLMError as error:
+        note(f"note: this conversation will not be stored: {error}")
+        return MemoryStore()

@@ -7,9 +7,8 @@ from llmcore.cli.program import note, say
 from llmcore.client.local import model_files
 
 
-def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the `local` command."""
-    parser = commands.add_parser("local", help="install, check or remove the embedded model")
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
     parser.add_argument("action", choices=("install", "status", "remove"))
     parser.set_defaults(run=run)
 

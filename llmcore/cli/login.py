@@ -24,9 +24,8 @@ from llmcore.routes.github_credentials import PROVIDER
 from llmcore.schema.errors import ConfigurationError
 
 
-def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the `login` and `logout` commands."""
-    login = commands.add_parser("login", help="log in to GitHub Copilot, by a code in a browser")
+def add_options(login: argparse.ArgumentParser) -> None:
+    """Add the options of `login`."""
     login.add_argument("provider", choices=(PROVIDER,))
     login.add_argument(
         "--github-url", default=GITHUB_URL, metavar="URL", help="such as https://acme.ghe.com"
@@ -36,7 +35,10 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     )
     login.add_argument("--client-id", default=CLIENT_ID, metavar="ID", help="the OAuth application")
     login.set_defaults(run=run_login)
-    logout = commands.add_parser("logout", help="remove a stored login")
+
+
+def add_logout_options(logout: argparse.ArgumentParser) -> None:
+    """Add the options of `logout`."""
     logout.add_argument("provider", choices=(PROVIDER,))
     logout.set_defaults(run=run_logout)
 

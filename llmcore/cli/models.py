@@ -1,20 +1,26 @@
 """`llmcore models`: lists the models of the catalog."""
 
 import argparse
-from typing import get_args
+import difflib
+from collections.abc import Mapping, Sequence
+from typing import Any, get_args
 
 from llmcore.catalog.lookup import Capability
 from llmcore.catalog.model_info import ModelInfo
 from llmcore.catalog.records import catalog, model_from
 from llmcore.cli.program import json_output, json_text, note, say
+from llmcore.schema.errors import InvalidRequestError
 
 _HEADS = ("MODEL", "RELEASED", "CONTEXT", "OUTPUT", "IN $/M", "OUT $/M", "CAN")
 
 
-def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the `models` command."""
-    parser = commands.add_parser(
-        "models", help="list known models with their capabilities and prices"
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    parser.add_argument(
+        "words", nargs="*", help="only models with all of these in their provider, id or name"
+    )
+    parser.add_argument(
+        "--latest", action="store_true", help="only the newest matching model of each provider"
     )
     parser.add_argument("--provider", metavar="ID", help="only models of this provider")
     parser.add_argument(
@@ -30,12 +36,20 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 def run(args: argparse.Namespace) -> int:
     """Print a line for each matching model; the exit code is 1 if none matches."""
+    _check_provider(args.provider)
     records = [
         record
         for record in catalog().records
         if args.provider in (None, record["provider"])
         and all(record.get(f"supports_{name}") for name in args.capability)
+        and _has_words(record, args.words)
     ]
+    records.sort(key=_newest_first)
+    if args.latest:
+        newest: dict[object, Mapping[str, Any]] = {}
+        for record in records:
+            newest.setdefault(record["provider"], record)
+        records = list(newest.values())
     if not records:
         note("no model in the catalog matches")
         return 1
@@ -45,6 +59,28 @@ def run(args: argparse.Namespace) -> int:
     else:
         _print_table([_HEADS, *(_row(model_from(record)) for record in records)])
     return 0
+
+
+def _check_provider(provider: str | None) -> None:
+    """Raise InvalidRequestError for a provider without models in the catalog."""
+    known = {record["provider"] for record in catalog().records}
+    if provider is not None and provider not in known:
+        near = difflib.get_close_matches(provider, known, 1)
+        hint = (
+            f": did you mean {near[0]!r}?" if near else f"; there are: {', '.join(sorted(known))}"
+        )
+        raise InvalidRequestError(f"the catalog has no provider {provider!r}{hint}")
+
+
+def _has_words(record: Mapping[str, Any], words: Sequence[str]) -> bool:
+    text = f"{record['provider']}:{record['id']} {record.get('display_name') or ''}".casefold()
+    return all(word.casefold() in text for word in words)
+
+
+def _newest_first(record: Mapping[str, Any]) -> tuple[str, bool, list[int]]:
+    """Return a key that sorts by provider, then those still offered, then by date backwards."""
+    released = str(record.get("release_date") or "")
+    return record["provider"], bool(record.get("deprecated")), [-ord(char) for char in released]
 
 
 def _row(model: ModelInfo) -> tuple[str, ...]:

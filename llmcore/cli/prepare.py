@@ -5,17 +5,19 @@ import os
 import shlex
 from collections.abc import Mapping
 
+from attrs import evolve
+
 from llmcore.cli.program import escaped, json_output, json_text, note
-from llmcore.cli.request_options import add_request_options, model_of, question_of
+from llmcore.cli.request_options import Options, add_request_options
+from llmcore.cli.stored_keys import with_stored_keys
 from llmcore.client.client import Client
 from llmcore.routes.route import PreparedRequest, Route
 from llmcore.schema.model import Model
 from llmcore.schema.result import Failure
 
 
-def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the `prepare` command."""
-    parser = commands.add_parser("prepare", help="print the native request without sending it")
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
     add_request_options(parser)
     parser.add_argument("--curl", action="store_true", help="print it as a curl command")
     parser.set_defaults(run=run)
@@ -23,10 +25,15 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 def run(args: argparse.Namespace) -> int:
     """Print the request. Keys are redacted, and not required."""
-    model = model_of(args, Client.from_env(), keyless=True)
+    options = Options.of(args)
+    environ = with_stored_keys(os.environ)
+    model = options.model(Client.from_env(environ=environ), keyless=True)
     names = _key_names(model) if args.curl else {}
-    client = Client.from_env(environ={**os.environ, **names})
-    prepared = client.prepare(question_of(args, model), streaming=args.stream)
+    client = Client.from_env(environ={**environ, **names})
+    question = options.question(model)
+    if options.schema is not None:
+        question = evolve(question, response_format=options.schema.response_format(None, None))
+    prepared = client.prepare(question, streaming=args.stream)
     if isinstance(prepared, Failure):
         raise prepared.error
     request = prepared.value

@@ -1,4 +1,4 @@
-"""Shared by all commands: standard streams, exit codes, running a command and ending.
+"""Shared by all commands: standard streams, running a command and ending.
 
 Text from a model or a server is written by `say` and `note`, which remove control characters: in a
 terminal these could move the cursor, set the clipboard or hide text. They are removed for pipes
@@ -15,47 +15,10 @@ from contextlib import suppress
 from io import TextIOWrapper
 from typing import Final, NoReturn, TextIO
 
-from llmcore.schema import errors
-from llmcore.sessions.contract.errors import ContractError
 from llmcore.version import VERSION
 
 INTERRUPTED: Final = 130
 """The exit code that shells report for a program ended by Ctrl-C."""
-
-EXIT_CODES: Final[tuple[tuple[type[errors.LLMError], int], ...]] = (
-    (errors.AuthenticationError, 3),
-    (errors.AccessDeniedError, 3),
-    (errors.RateLimitError, 4),
-    (errors.QuotaExceededError, 4),
-    (errors.ContextLengthError, 5),
-    (errors.NotFoundError, 5),
-    (errors.InvalidRequestError, 5),
-    (errors.UnsupportedToolChoiceError, 5),
-    (errors.ContentFilterError, 6),
-    (errors.RequestTimeoutError, 7),
-    (errors.NetworkError, 7),
-    (errors.StreamError, 7),
-    (errors.ServerError, 8),
-    (errors.ConfigurationError, 9),
-    (ContractError, 5),
-)
-"""The first matching class decides; other errors are 1. 2 is wrong usage, 130 is Ctrl-C."""
-
-
-def exit_code(error: errors.LLMError) -> int:
-    """Return the exit code of *error*."""
-    return next((code for kind, code in EXIT_CODES if isinstance(error, kind)), 1)
-
-
-def explain(error: errors.LLMError) -> str:
-    """Return *error* as text, with the time until a retry and the request's id if known."""
-    text = f"{type(error).__name__}: {error}"
-    if error.retry_after is not None:
-        text += f" — try again in {error.retry_after:g} s"
-    if error.request_id:
-        text += f" [request {error.request_id}]"
-    return text
-
 
 # -- running
 
@@ -91,7 +54,12 @@ def _dispatch(parser: argparse.ArgumentParser, argv: Sequence[str] | None) -> in
     args = parser.parse_args(argv)
     try:
         code: int = args.run(args)
-    except errors.LLMError as error:
+    except Exception as error:
+        from llmcore.cli.failures import exit_code, explain  # loads half the library
+        from llmcore.schema.errors import LLMError
+
+        if not isinstance(error, LLMError):
+            raise
         note(f"{parser.prog}: {explain(error)}")
         return exit_code(error)
     return code
@@ -121,10 +89,11 @@ class ShowVersion(argparse.Action):
 
     def __call__(self, parser: argparse.ArgumentParser, *_parsed: object) -> None:
         """Print, and exit."""
-        from llmcore.client.http.options import HttpOptions, with_version  # loads ssl
+        from importlib.metadata import version  # neither it nor the library is needed elsewhere
+        from importlib.util import find_spec
 
-        engine = with_version(HttpOptions().engine_on("asyncio"))
-        say(f"{parser.prog} {VERSION} (HTTP by {engine})")
+        engine = "httpx" if find_spec("aiohttp") is None else "aiohttp"
+        say(f"{parser.prog} {VERSION} (HTTP by {engine} {version(engine)})")
         parser.exit()
 
 

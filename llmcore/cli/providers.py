@@ -12,9 +12,8 @@ from llmcore.routes.github_credentials import PROVIDER
 from llmcore.routes.providers import ProviderEntry
 
 
-def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the `providers` command."""
-    parser = commands.add_parser("providers", help="list providers and whether they are configured")
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
     parser.set_defaults(run=run)
 
 

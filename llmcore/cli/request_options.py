@@ -1,12 +1,26 @@
-"""The options for the prompt, the model and generation, and the request built from them."""
+"""The options for the prompt, the model and generation, and the request built from them.
+
+What the options leave open is taken from the template (`-t`), from the conversation that is
+continued, and from the user's configuration, in this order.
+"""
 
 import argparse
 import difflib
+import os
 import sys
 
+from attrs import frozen
+
 from llmcore.catalog.model_names import PROVIDER_ALIASES
+from llmcore.cli.attachments import attachment, schema_of, user_object
+from llmcore.cli.stored_keys import with_stored_keys
+from llmcore.cli.user_config import Template, UserConfig, read_config
 from llmcore.client.client import Client
 from llmcore.client.environment import provider_entries
+from llmcore.generation.execution import AnyTool
+from llmcore.generation.object_schema import ObjectSchema
+from llmcore.generation.settings import ToolInput, definitions_of, tools_of
+from llmcore.generation.tool import Tool
 from llmcore.routes.providers import Facade
 from llmcore.schema.content import ImagePart
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError
@@ -16,6 +30,7 @@ from llmcore.schema.request import LLMRequest, request
 
 _NO_PROVIDER = """no provider is configured. Either
   - set a key, such as OPENAI_API_KEY or ANTHROPIC_API_KEY (`llmcore providers` lists them all), or
+  - store one: llmcore keys set openai, or
   - run the small model that comes with llmcore, without any key:
       pip install "llmcore-routes[local]" && llmcore local install
       llmcore ask --local "..." """
@@ -24,7 +39,9 @@ _NO_PROVIDER = """no provider is configured. Either
 def add_request_options(parser: argparse.ArgumentParser) -> None:
     """Add the options to *parser*."""
     parser.add_argument("prompt", nargs="*", help="the user message; text on stdin is appended")
-    parser.add_argument("-m", "--model", metavar="PROVIDER:ID", help="such as openai:gpt-5.2")
+    parser.add_argument(
+        "-m", "--model", metavar="PROVIDER:ID", help="such as openai:gpt-5.2, or an alias"
+    )
     parser.add_argument("--local", action="store_true", help="ask the embedded local model")
     parser.add_argument("-s", "--system", help="the system prompt")
     parser.add_argument(
@@ -33,6 +50,35 @@ def add_request_options(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="FILE|URL",
         help="an image to attach; repeatable",
+    )
+    parser.add_argument(
+        "-a",
+        "--attach",
+        action="append",
+        default=[],
+        metavar="FILE|URL|-",
+        help="a picture, sound, document or text to attach, - for stdin; repeatable",
+    )
+    parser.add_argument("-t", "--template", metavar="NAME", help="a prompt of `llmcore config`")
+    parser.add_argument(
+        "-p",
+        "--param",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a value in the template; repeatable",
+    )
+    parser.add_argument(
+        "--schema",
+        metavar="SCHEMA",
+        help="answer with JSON: a JSON Schema, its file, module:Class, or `name, age int`",
+    )
+    parser.add_argument(
+        "--tool",
+        action="append",
+        default=[],
+        metavar="MODULE:FUNCTION",
+        help="a Python function that the model may call, or FILE.py:FUNCTION; repeatable",
     )
     parser.add_argument("--max-tokens", type=int, metavar="N")
     parser.add_argument("--temperature", type=float, metavar="T")
@@ -46,32 +92,95 @@ def add_request_options(parser: argparse.ArgumentParser) -> None:
 
 
 def make_client() -> Client:
-    """Return a client of all providers that the environment configures."""
-    return Client.from_env()
+    """Return a client of all providers that the environment and stored keys configure."""
+    return Client.from_env(environ=with_stored_keys(os.environ))
 
 
-def read_request(args: argparse.Namespace, client: Client) -> LLMRequest:
-    """Return the request that *args* describe.
+@frozen(kw_only=True)
+class Options:
+    """The options of one command, with what the user's configuration adds."""
 
-    Raises InvalidRequestError without a prompt, ConfigurationError without a usable model.
-    """
-    return question_of(args, model_of(args, client))
+    args: argparse.Namespace
+    config: UserConfig
+    template: Template
+
+    @classmethod
+    def of(cls, args: argparse.Namespace) -> "Options":
+        """Return the options *args*. Raises ConfigurationError, InvalidRequestError."""
+        config = read_config(os.environ)
+        template = config.template(args.template) if args.template else Template()
+        if args.param and not args.template:
+            raise InvalidRequestError("-p NAME=VALUE fills a template: give -t NAME")
+        return cls(args=args, config=config, template=template)
+
+    def model(
+        self, client: Client, continued: str | None = None, *, keyless: bool = False
+    ) -> Model:
+        """Return the model to ask; *continued* is that of the conversation so far.
+
+        Raises ConfigurationError if its provider is not configured, unless *keyless* is set.
+        """
+        named = self.args.model or (None if self.args.local else self.template.model or continued)
+        named = named or (None if self.args.local else self.config.get("model"))
+        resolved = self.config.model_named(named) if named else None
+        return model_of(resolved, client, local=self.args.local, keyless=keyless)
+
+    @property
+    def has_input(self) -> bool:
+        """Whether the options have anything to ask."""
+        args = self.args
+        return bool(args.prompt or args.image or args.attach or self.template.prompt)
+
+    def question(self, model: Model, *, new: bool = True) -> LLMRequest:
+        """Return the request to *model*; instructions of the configuration are those of *new* ones.
+
+        Raises InvalidRequestError without a prompt.
+        """
+        args = self.args
+        piped = "" if "-" in args.attach else _stdin()
+        text = "\n\n".join(part for part in (" ".join(args.prompt), piped) if part)
+        text = self.template.fill(text, dict(map(_parameter, args.param)))
+        parts = [*map(_image, args.image), *map(attachment, args.attach)]
+        if not text and not parts:
+            raise InvalidRequestError("there is nothing to ask: give a prompt, or text on stdin")
+        return request(
+            model=model,
+            system=self.system(new=new),
+            messages=[Message.user(text, parts) if text else Message.user(parts)],
+            tools=definitions_of(self.tools),
+            max_tokens=args.max_tokens,
+            temperature=args.temperature,
+            reasoning_effort=args.reasoning_effort,
+        )
+
+    def system(self, *, new: bool = True) -> str | None:
+        """Return the instructions of a conversation, those of the configuration if it is *new*."""
+        default = self.template.system or self.config.get("system") if new else None
+        return self.args.system or default
+
+    @property
+    def tools(self) -> tuple[AnyTool, ...]:
+        """The user's functions that the model may call."""
+        return tools_of([_function(reference) for reference in self.args.tool])
+
+    @property
+    def schema(self) -> ObjectSchema | None:
+        """The schema of the answer; None for text."""
+        return ObjectSchema.of(schema_of(self.args.schema)) if self.args.schema else None
 
 
-def question_of(args: argparse.Namespace, model: Model) -> LLMRequest:
-    """Return the request to *model* that *args* describe."""
-    text = "\n\n".join(part for part in (" ".join(args.prompt), _stdin()) if part)
-    if not text and not args.image:
-        raise InvalidRequestError("there is nothing to ask: give a prompt, or text on stdin")
-    images = [_image(source) for source in args.image]
-    return request(
-        model=model,
-        system=args.system,
-        messages=[Message.user(text, images) if text else Message.user(images)],
-        max_tokens=args.max_tokens,
-        temperature=args.temperature,
-        reasoning_effort=args.reasoning_effort,
-    )
+def _function(reference: str) -> ToolInput:
+    found = user_object(reference)
+    if not callable(found) and not isinstance(found, Tool):
+        raise InvalidRequestError(f"{reference} is a {type(found).__name__}, not a function")
+    return found
+
+
+def _parameter(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise InvalidRequestError(f"-p {text!r} is not NAME=VALUE")
+    return name, value
 
 
 def _stdin() -> str:
@@ -94,31 +203,34 @@ def _image(source: str) -> ImagePart:
     return ImagePart(url=source) if remote else ImagePart(path=source)
 
 
-def model_of(args: argparse.Namespace, client: Client, *, keyless: bool = False) -> Model:
-    """Return the model that *args* name.
+def model_of(name: str | None, client: Client, *, local: bool, keyless: bool) -> Model:
+    """Return the model *name*, or the embedded one.
 
     Raises ConfigurationError if its provider is not configured, unless *keyless* is set.
     """
-    if args.local:
+    if local:
         from llmcore.routes.local import Local
 
-        if args.model:
+        if name:
             raise InvalidRequestError("give either --local or --model, and not both")
         return Local.configure().model()
-    named, colon, model_id = (args.model or "").partition(":")
+    named, colon, model_id = (name or "").partition(":")
     if colon and not (named.strip() and model_id.strip()):
         raise InvalidRequestError(
-            f"--model must be PROVIDER:ID, such as openai:gpt-5.2, not {args.model!r}"
+            f"--model must be PROVIDER:ID, such as openai:gpt-5.2, not {name!r}"
         )
     named = PROVIDER_ALIASES.get(named, named)
     if colon and named not in client.providers:
         return _unconfigured(named, client, keyless=keyless).model(model_id)
     if not client.providers:
         raise ConfigurationError(_NO_PROVIDER)
-    if not args.model:
+    if not name:
         known = ", ".join(client.providers)
-        raise ConfigurationError(f"no model given: set --model PROVIDER:ID (configured: {known})")
-    model, provider = (model_id, named) if colon else (args.model, None)
+        raise ConfigurationError(
+            f"no model given: use --model PROVIDER:ID, or set a default with "
+            f"`llmcore config set model PROVIDER:ID` (configured: {known})"
+        )
+    model, provider = (model_id, named) if colon else (name, None)
     return client.resolve(request(model=model, provider=provider, prompt="")).unwrap()
 
 
@@ -134,5 +246,5 @@ def _unconfigured(named: str, client: Client, *, keyless: bool) -> Facade:
         return entry.from_environ(client.environ)
     raise ConfigurationError(
         f"the provider {named!r} is not configured: set {' or '.join(entry.switches)}"
-        ", or use the small local model with --local"
+        f", store a key with `llmcore keys set {named}`, or use the small local model with --local"
     )

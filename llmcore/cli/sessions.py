@@ -28,11 +28,8 @@ from llmcore.sessions.store import SessionStore
 _Action: TypeAlias = Callable[[SessionStore, argparse.Namespace], Awaitable[int]]
 
 
-def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the `sessions` command and its actions."""
-    parser = commands.add_parser(
-        "sessions", help="list, show, export and import stored conversations"
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
     actions = parser.add_subparsers(required=True, metavar="ACTION")
 
     def add(name: str, action: _Action, about: str) -> argparse.ArgumentParser:

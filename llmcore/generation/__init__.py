@@ -1,6 +1,7 @@
 """Generation: text and objects with tools and retries, built on the client.
 
-In reading order: `generate`, `many` and `stream` (the functions that callers use), `settings`
+In reading order: `generate`, `many` and `stream` (the functions that callers use),
+`conversation` (runs that continue a stored conversation), `settings`
 (their arguments), `setting_checks` (their types), `loop` (calling the model, running its tools,
 calling it again), `model_call` (one call of the model, retried), `retry` (which errors are retried,
 and when), `execution` (the tools of one step), `arguments` (validating and repairing a call),

@@ -77,7 +77,8 @@ class Run:
         self._early: list[LLMEvent] = []  # events of approved calls, delivered after StreamStart
         self._started = False
         self._answer: StreamStart | None = None  # of a later step, for its StepStart
-        self._complete = False
+        self.complete = False
+        """Whether the run reached its end, with an answer."""
         self._diagnostics: list[Diagnostic] = []
 
     # -- state
@@ -98,7 +99,7 @@ class Run:
         """Return the result of a run that ended; raise the error of one that failed."""
         if self.error is not None:
             raise self.error
-        if not self._complete:
+        if not self.complete:
             raise AbortError("the run was closed before its end", partial=self.partial)
         return GenerateResult(steps=tuple(self.steps), messages=self._messages)
 
@@ -273,7 +274,7 @@ class Run:
 
     def _end(self, finish: Finish) -> Sequence[LLMEvent]:
         """End the run and return its `Finish`."""
-        self.ended = self._complete = True
+        self.ended = self.complete = True
         usage = total_usage(self.steps) if len(self.steps) > 1 else finish.usage
         response, notes = self.steps[-1].response, tuple(self._diagnostics)
         return (_changed(finish, usage=usage, diagnostics=notes, response=response),)

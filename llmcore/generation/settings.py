@@ -7,7 +7,7 @@ defaults, checked. Calls without a client share one, made from the environment o
 import difflib
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Final, TypeAlias, TypedDict, TypeVar, Union, get_args
+from typing import Any, Final, TypeAlias, TypedDict, TypeVar, Union, get_args
 
 from attrs import NOTHING, evolve, field, fields_dict, frozen
 
@@ -268,6 +268,13 @@ class RunPlan:
             http=self.http,
             strict=self.strict,
         )
+
+    def with_request(self, request: LLMRequest) -> "RunPlan":
+        """Return the plan with *request* in place of the settings that describe one."""
+        defaults: dict[str, Any] = {
+            name: fields_dict(RunPlan)[name].default for name in _DESCRIPTIONS
+        }
+        return evolve(self, **{**defaults, "request": request})
 
     def offered_tools(self) -> tuple[AnyTool, ...]:
         """Return the tools of the first step: the request's, and those of the settings."""

@@ -16,7 +16,7 @@ import pytest
 
 from llmcore import ChatDialect
 from llmcore.cli import main
-from llmcore.cli.program import EXIT_CODES, exit_code, explain
+from llmcore.cli.failures import EXIT_CODES, exit_code, explain
 from llmcore.client.client import Client
 from llmcore.routes.openai_compatible import OpenAICompatible
 from llmcore.schema.errors import AbortError, RateLimitError, error_types

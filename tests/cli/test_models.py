@@ -39,6 +39,33 @@ def test_deprecated_models_are_marked(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_no_model_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
-    """A script notices a provider that is misspelled."""
-    assert main(["models", "--provider", "nobody"]) == 1
+    """A script notices a word that nothing has."""
+    assert main(["models", "no-such-model"]) == 1
     assert "no model" in capsys.readouterr().err
+
+
+def test_a_misspelled_provider_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    """The error names the nearest one."""
+    assert main(["models", "--provider", "opnai"]) == 5
+    assert "did you mean 'openai'" in capsys.readouterr().err
+
+
+def test_models_are_searched_by_words(capsys: pytest.CaptureFixture[str]) -> None:
+    """All words must be in provider, id or name; the newest come first."""
+    assert main(["models", "OPENAI:", "gpt-5", "codex"]) == 0
+
+    _, *lines = capsys.readouterr().out.splitlines()
+    ids = [line.split()[0] for line in lines]
+    assert "openai:gpt-5.2-codex" in ids
+    assert all(name.startswith("openai:gpt-5") and "codex" in name for name in ids)
+    dates = [line.split()[1] for line in lines if "deprecated" not in line]
+    assert dates == sorted(dates, reverse=True)
+
+
+def test_the_latest_of_each_provider_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    """One line for each provider that has a match."""
+    assert main(["models", "claude", "--latest"]) == 0
+
+    providers = [line.split(":")[0] for line in capsys.readouterr().out.splitlines()[1:]]
+    assert "anthropic" in providers
+    assert len(providers) == len(set(providers))

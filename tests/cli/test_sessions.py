@@ -95,7 +95,7 @@ def test_other_instructions_need_another_session(
     assert main([*ASK, "--system", "Be brief.", "Hi"]) == 0
     assert main([*ASK, "--system", "Be verbose.", "Hi"]) == 5
 
-    assert "--system" in capsys.readouterr().err
+    assert "already has other instructions" in capsys.readouterr().err
     assert len(server.received) == 2
 
 

@@ -28,7 +28,7 @@ from llmcore.fronts.openai_responses.items import (
 )
 from llmcore.fronts.openai_responses.output_calls import CallItem, HostedItem
 from llmcore.fronts.openai_responses.request import Translation
-from llmcore.fronts.openai_responses.state import StoredConversation, Record
+from llmcore.fronts.openai_responses.state import Record, StoredConversation
 from llmcore.fronts.segment_order import SegmentOrder
 from llmcore.protocols.diagnostics import Notes
 from llmcore.schema.diagnostics import Diagnostic

@@ -29,7 +29,7 @@ from llmcore.fronts.openai_responses.parameters import (
     read_reasoning,
     refuse_unsupported,
 )
-from llmcore.fronts.openai_responses.state import NO_MEMORY, StoredConversation, Memory
+from llmcore.fronts.openai_responses.state import NO_MEMORY, Memory, StoredConversation
 from llmcore.fronts.openai_responses.tools import ToolCollector, ToolOffer, read_tool_choice
 from llmcore.fronts.reading import read as read_field
 from llmcore.fronts.tool_registry import ToolRegistry

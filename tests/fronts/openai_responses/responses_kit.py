@@ -11,7 +11,7 @@ from llmcore.fronts.front import AnswerInfo, ClientRequest, Upstream
 from llmcore.fronts.openai_responses import grammar
 from llmcore.fronts.openai_responses.answer import ResponsesWriter
 from llmcore.fronts.openai_responses.request import Translation, read
-from llmcore.fronts.openai_responses.state import StoredConversation, Memory
+from llmcore.fronts.openai_responses.state import Memory, StoredConversation
 from llmcore.fronts.policy import TranslationPolicy
 from llmcore.fronts.sealer import Sealer
 from llmcore.schema.content import ReasoningPart

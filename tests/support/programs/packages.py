@@ -1,11 +1,16 @@
 """Packages that seem not to be installed."""
 
+import importlib.util
+import sys
+
 import pytest
 
-from llmcore.client.http import options
 
-
-def without(monkeypatch: pytest.MonkeyPatch, package: str) -> None:
-    """Let *package* seem not to be installed, for what HTTP needs it for."""
-    installed = options._installed
-    monkeypatch.setattr(options, "_installed", lambda name: name != package and installed(name))
+def without(monkeypatch: pytest.MonkeyPatch, *packages: str) -> None:
+    """Let *packages* seem not to be installed."""
+    find_spec = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name in packages else find_spec(name)
+    )
+    for package in packages:
+        monkeypatch.setitem(sys.modules, package, None)  # importing it raises ImportError

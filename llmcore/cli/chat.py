@@ -1,0 +1,236 @@
+"""`llmcore chat`: a conversation in the terminal.
+
+Lines that begin with a slash are commands; all others go to the model. Ctrl-C stops an answer and
+not the chat; Ctrl-D or `/exit` ends it.
+"""
+
+import argparse
+import os
+import shlex
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from attrs import evolve
+
+from llmcore.cli.ask import MAX_TOOL_ROUNDS, add_session_options
+from llmcore.cli.attachments import attachment
+from llmcore.cli.chat_input import EndOfChat, LineReader, line_reader
+from llmcore.cli.conversation import new_name, open_conversation
+from llmcore.cli.failures import explain
+from llmcore.cli.markdown_printer import ChatPrinter
+from llmcore.cli.program import note, say
+from llmcore.cli.request_options import Options, add_request_options, make_client, model_of
+from llmcore.generation.conversation import Conversation
+from llmcore.generation.execution import AnyTool
+from llmcore.schema.content import ContentPart
+from llmcore.schema.errors import InvalidRequestError, LLMError
+from llmcore.schema.messages import Message
+from llmcore.schema.model import Model
+from llmcore.schema.result import Success
+from llmcore.sync.background import background
+from llmcore.sync.streams import StreamResult
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    add_request_options(parser)
+    add_session_options(parser)
+    parser.set_defaults(run=run, json=False, quiet=False)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Chat until the end of the input, and return the exit code."""
+    if args.schema:
+        raise InvalidRequestError("--schema is an option of `llmcore ask`: a chat answers in text")
+    return chat(Options.of(args))
+
+
+def chat(options: Options) -> int:
+    """Chat with the options of `ask` or `chat`. Raises LLMError if it cannot begin."""
+    args = options.args
+    log = args.log and options.config.log
+    opened = open_conversation(os.environ, args.session, last=args.last, log=log)
+    conversation = background().run(opened.__aenter__)
+    try:
+        talk = Chat(
+            options, conversation, line_reader(os.environ, [f"/{name}" for name in _COMMANDS])
+        )
+        if options.has_input:
+            talk.ask(talk.options.question(talk.model, new=not conversation.entries).messages)
+        talk.loop()
+    finally:
+        background().run(lambda: opened.__aexit__(None, None, None))
+    return 0
+
+
+class Chat:
+    """The state of a chat: model, conversation, tools, attachments of the next question."""
+
+    def __init__(self, options: Options, conversation: Conversation, reader: LineReader) -> None:
+        self.options = options
+        self.client = make_client()
+        self.model: Model = options.model(self.client, conversation.model)
+        self._conversation = conversation
+        self._system = options.system() if not conversation.entries else None
+        self._tools: tuple[AnyTool, ...] = options.tools
+        self._attached: list[ContentPart] = []
+        self._cost: list[float | None] = []
+        self._tokens = [0, 0]
+        self._reader = reader
+
+    # -- the loop
+
+    def loop(self) -> None:
+        """Read and answer lines until the end."""
+        note(f"{self.model.provider}:{self.model.id} in {self._conversation.run_id!r}; /help")
+        while True:
+            try:
+                line = self._reader.read("> ").strip()
+                if line.startswith("/"):
+                    self.command(line)
+                elif line:
+                    self.ask([Message.user(line, self._attached)])
+            except EndOfChat:
+                return
+            except KeyboardInterrupt:  # while a line is typed or a command runs
+                note("(Ctrl-D or /exit ends the chat)")
+
+    def ask(self, messages: Sequence[Message]) -> None:
+        """Send *messages* and print the answer; Ctrl-C stops it, and nothing is stored."""
+        printer = ChatPrinter(sys.stdout)
+        args = self.options.args
+        try:
+            events = self._conversation.stream(
+                self.model,
+                messages=messages,
+                system=self._system,
+                tools=self._tools,
+                max_tool_rounds=MAX_TOOL_ROUNDS,
+                max_tokens=args.max_tokens,
+                temperature=args.temperature,
+                reasoning_effort=args.reasoning_effort,
+                client=self.client,
+            )
+            with StreamResult(events) as stream:
+                for event in stream:
+                    printer.show(event)
+                result = stream.result()
+        except KeyboardInterrupt:
+            printer.close()
+            note("stopped; the question and what came of its answer are not kept")
+            return
+        except LLMError as error:
+            printer.close()
+            note(f"llmcore: {explain(error)}")
+            return
+        self._attached = []
+        self._cost.append(result.cost)
+        usage = result.total_usage
+        self._tokens[0] += usage.input_tokens or 0
+        self._tokens[1] += usage.output_tokens or 0
+        printer.finish(Success(evolve(result.response, usage=usage, cost=result.cost)))
+
+    # -- commands
+
+    def command(self, line: str) -> None:
+        """Run the command *line*; its errors are printed."""
+        name, _, rest = line[1:].partition(" ")
+        handler = _COMMANDS.get(name)
+        if handler is None:
+            note(f"there is no command /{name}; /help lists them")
+            return
+        try:
+            handler(self, rest.strip())
+        except LLMError as error:
+            note(f"llmcore: {explain(error)}")
+
+    def help(self, _rest: str) -> None:
+        """List the commands."""
+        for name, handler in _COMMANDS.items():
+            say(f"/{name:8} {(handler.__doc__ or '').partition('.')[0]}")
+        say("Alt-Enter begins a new line; Ctrl-C stops an answer; Ctrl-D ends the chat")
+
+    def set_model(self, name: str) -> None:
+        """Show the model, or change it: /model openai:gpt-5.2."""
+        if name:
+            resolved = self.options.config.model_named(name)
+            self.model = model_of(resolved, self.client, local=False, keyless=False)
+        say(f"{self.model.provider}:{self.model.id}")
+
+    def set_system(self, text: str) -> None:
+        """Show the instructions, or begin a new conversation with others: /system Be brief."""
+        if text:
+            self._begin()
+            self._system = text
+            note("a new conversation begins with these instructions")
+            return
+        kept = "".join(part.text for part in self._conversation.system)
+        say(kept or self._system or "(none)")
+
+    def save(self, name: str) -> None:
+        """Store the conversation under a name, and continue it there: /save trip."""
+        if not name:
+            raise InvalidRequestError("give a name: /save NAME")
+        store, entries = self._conversation.store, self._conversation.entries
+        renamed = [evolve(entry, run_id=name) for entry in entries]
+        background().run(lambda: store.append(name, renamed, expected_seq=0))
+        self._conversation = Conversation(store, name, renamed)
+        note(f"stored as {name!r}: `llmcore chat --session {shlex.quote(name)}` continues it")
+
+    def show_cost(self, _rest: str) -> None:
+        """Show the tokens and the cost of this chat."""
+        known = [cost for cost in self._cost if cost is not None]
+        unknown = len(self._cost) - len(known)
+        more = f" and {unknown} answers of unknown cost" if unknown else ""
+        say(f"{self._tokens[0]} tokens in, {self._tokens[1]} out, ${sum(known):.6f}{more}")
+
+    def show_tools(self, reference: str) -> None:
+        """List the tools, or add one: /tools module:function."""
+        if reference:
+            args = argparse.Namespace(tool=[*self.options.args.tool, reference])
+            changed = argparse.Namespace(**{**vars(self.options.args), **vars(args)})
+            options = evolve(self.options, args=changed)
+            self._tools, self.options = options.tools, options
+        for tool in self._tools:
+            about = getattr(tool, "description", None) or ""
+            say(f"{getattr(tool, 'name', '?')}  {about}".rstrip())
+        if not self._tools:
+            say("(none)")
+
+    def attach(self, source: str) -> None:
+        """Attach a file or a URL to the next question: /attach photo.png."""
+        if source:
+            words = shlex.split(source) if os.sep == "/" else [source]
+            self._attached += [attachment(word) for word in words]
+        for part in self._attached:
+            say(f"{part.__class__.__name__.removesuffix('Part').lower()} attached")
+        if not self._attached:
+            say("(nothing is attached)")
+
+    def begin_anew(self, _rest: str) -> None:
+        """Begin a new conversation."""
+        self._begin()
+        note(f"a new conversation, {self._conversation.run_id!r}")
+
+    def _begin(self) -> None:
+        system = "".join(part.text for part in self._conversation.system)
+        self._system = self._system or system or None
+        self._conversation = Conversation(self._conversation.store, new_name())
+
+    def exit(self, _rest: str) -> None:
+        """End the chat."""
+        raise EndOfChat
+
+
+_COMMANDS: Final[Mapping[str, Callable[[Chat, str], None]]] = {
+    "help": Chat.help,
+    "model": Chat.set_model,
+    "system": Chat.set_system,
+    "save": Chat.save,
+    "cost": Chat.show_cost,
+    "tools": Chat.show_tools,
+    "attach": Chat.attach,
+    "new": Chat.begin_anew,
+    "exit": Chat.exit,
+}

@@ -1,0 +1,48 @@
+"""`llmcore config`: shows and changes the user's configuration."""
+
+import argparse
+import os
+
+from llmcore.cli.program import json_text, note, say
+from llmcore.cli.user_config import KEYS, check, config_file, read_config, write_config
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the actions of the command."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = "keys:\n" + "\n".join(f"  {key:22} {about}" for key, about in KEYS.items())
+    parser.set_defaults(run=_show)
+    actions = parser.add_subparsers(metavar="ACTION")
+    actions.add_parser("path", help="print the path of the file").set_defaults(run=_path)
+    setting = actions.add_parser("set", help="set a key")
+    setting.add_argument("key", help=f"one of {', '.join(KEYS)}")
+    setting.add_argument("value")
+    setting.set_defaults(run=_set)
+    removing = actions.add_parser("unset", help="remove a key")
+    removing.add_argument("key")
+    removing.set_defaults(run=_unset)
+
+
+def _show(_args: argparse.Namespace) -> int:
+    say(json_text(dict(read_config(os.environ).values), indent=2))
+    return 0
+
+
+def _path(_args: argparse.Namespace) -> int:
+    say(str(config_file(os.environ)))
+    return 0
+
+
+def _set(args: argparse.Namespace) -> int:
+    check(args.key, args.value)
+    write_config(os.environ, {**read_config(os.environ).values, args.key: args.value})
+    return 0
+
+
+def _unset(args: argparse.Namespace) -> int:
+    values = dict(read_config(os.environ).values)
+    if values.pop(args.key, None) is None:
+        note(f"{args.key} is not set")
+        return 1
+    write_config(os.environ, values)
+    return 0

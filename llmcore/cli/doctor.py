@@ -1,0 +1,173 @@
+"""`llmcore doctor`: checks what calls depend on, and prints what is wrong and how to mend it."""
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from email.utils import parsedate_to_datetime
+from importlib.util import find_spec
+from typing import Final, Literal, TypeAlias
+from urllib.request import getproxies
+
+import anyio
+from attrs import frozen
+
+from llmcore.cli.conversation import open_store
+from llmcore.cli.program import say
+from llmcore.cli.stored_keys import stored_names, with_stored_keys
+from llmcore.cli.user_config import config_file, read_config
+from llmcore.client.client import Client
+from llmcore.client.environment import provider_entries
+from llmcore.client.http.options import HttpOptions
+from llmcore.client.http.transport import HttpTransport
+from llmcore.routes.http_request import HttpRequest
+from llmcore.routes.transport import Timeouts
+from llmcore.schema.errors import LLMError
+from llmcore.version import VERSION
+
+_EXTRAS: Final = {
+    "fast": "aiohttp",
+    "http2": "h2",
+    "websocket": "websockets",
+    "bedrock": "botocore",
+    "vertex": "google.auth",
+    "local": "xllamacpp",
+    "redis": "redis",
+    "otel": "opentelemetry",
+    "bridge": "uvicorn",
+    "cli": "prompt_toolkit",
+}
+"""A package of each extra."""
+
+_WRONG_CLOCK = 120
+"""Seconds beyond which signatures of cloud providers are rejected."""
+
+_Mark: TypeAlias = Literal["ok", "warning", "fault"]
+_MARKS: Final[Mapping[_Mark, str]] = {"ok": "✓", "warning": "!", "fault": "✗"}
+
+
+@frozen
+class _Finding:
+    """One line of the report."""
+
+    mark: _Mark
+    text: str
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    parser.add_argument(
+        "--offline", action="store_true", help="connect to nothing: leave out network and clock"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the findings; the exit code is 1 if there is a fault."""
+    findings = [*_local_findings(os.environ)]
+    if not args.offline:
+        findings += anyio.run(_network_findings, with_stored_keys(os.environ))
+    for finding in findings:
+        say(f"{_MARKS[finding.mark]} {finding.text}")
+    return 1 if any(finding.mark == "fault" for finding in findings) else 0
+
+
+def _local_findings(environ: Mapping[str, str]) -> Iterator[_Finding]:
+    yield _Finding("ok", f"llmcore {VERSION} on Python {sys.version.split()[0]}, {sys.platform}")
+    extras = [name for name, package in _EXTRAS.items() if _installed(package)]
+    yield _Finding("ok", f"extras that are installed: {', '.join(extras) or 'none'}")
+    yield from _files(environ)
+    yield from _providers(environ)
+    for scheme, proxy in getproxies().items():
+        if scheme in ("http", "https", "all"):
+            host = proxy.rpartition("@")[2]  # without a password
+            yield _Finding("ok", f"requests by {scheme} go through the proxy {host}")
+
+
+def _installed(package: str) -> bool:
+    try:
+        return find_spec(package) is not None
+    except ModuleNotFoundError:  # the parent package
+        return False
+
+
+def _files(environ: Mapping[str, str]) -> Iterator[_Finding]:
+    try:
+        read_config(environ)
+        yield _Finding("ok", f"configuration: {config_file(environ)}")
+    except LLMError as error:
+        yield _Finding("fault", f"configuration: {error}")
+    try:
+        anyio.run(_read_store, environ)
+        yield _Finding("ok", "conversations can be read")
+    except LLMError as error:
+        yield _Finding("fault", f"conversations cannot be read: {error}")
+
+
+async def _read_store(environ: Mapping[str, str]) -> None:
+    async with open_store(environ) as store:
+        await store.runs()
+
+
+def _providers(environ: Mapping[str, str]) -> Iterator[_Finding]:
+    try:
+        stored = stored_names(environ)
+        merged = with_stored_keys(environ)
+    except LLMError as error:
+        yield _Finding("fault", f"stored keys: {error}")
+        return
+    configured = False
+    for entry in provider_entries():
+        found = [name for name in entry.switches if merged.get(name, "").strip()]
+        if not found:
+            continue
+        configured = True
+        where = "stored key" if found[0] in stored and not environ.get(found[0]) else "variable"
+        value = merged[found[0]]
+        if value != value.strip() or value.strip()[:1] in ("'", '"'):
+            yield _Finding("warning", f"{entry.id}: {found[0]} has quotes or spaces around it")
+        else:
+            yield _Finding("ok", f"{entry.id}: {where} {found[0]}")
+    if not configured:
+        hint = "run `llmcore keys set openai`, set a key such as OPENAI_API_KEY, or use --local"
+        yield _Finding("warning", f"no provider is configured: {hint}")
+
+
+async def _network_findings(environ: Mapping[str, str]) -> list[_Finding]:
+    findings: list[_Finding] = []
+    async with anyio.create_task_group() as group:
+        for name, url in _addresses(environ):
+            group.start_soon(_connect, name, url, findings)
+    return sorted(findings, key=lambda finding: finding.text)
+
+
+def _addresses(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield id and base URL of each configured provider whose address does not depend on more."""
+    client = Client.from_env(environ=environ)
+    for name, provider in client.providers.items():
+        base_url = getattr(getattr(provider.model("x").route, "endpoint", None), "base_url", None)
+        if isinstance(base_url, str) and base_url.startswith("http"):
+            yield name, base_url
+
+
+async def _connect(name: str, url: str, findings: list[_Finding]) -> None:
+    """Send a request without a key to *url*: any answer shows that the way is open."""
+    transport = HttpTransport(options=HttpOptions())
+    started = time.monotonic()
+    try:
+        with anyio.fail_after(10):
+            answer = await transport.send(HttpRequest(method="GET", url=url), Timeouts())
+            date = answer.headers.get("date")
+            await answer.aclose()
+    except (LLMError, TimeoutError) as error:
+        reason = error.message if isinstance(error, LLMError) else "no answer within 10 s"
+        findings.append(_Finding("fault", f"{name}: cannot reach {url}: {reason}"))
+        return
+    finally:
+        await transport.aclose()
+    findings.append(_Finding("ok", f"{name}: {url} answers in {time.monotonic() - started:.1f} s"))
+    skew = 0.0 if date is None else time.time() - parsedate_to_datetime(date).timestamp()
+    if abs(skew) > _WRONG_CLOCK:
+        text = f"this machine's clock differs by {skew:.0f} s from that of {name}"
+        findings.append(_Finding("fault", f"{text}: providers may reject signatures"))

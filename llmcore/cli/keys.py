@@ -1,0 +1,66 @@
+"""`llmcore keys`: stores the API keys of providers."""
+
+import argparse
+import getpass
+import os
+import sys
+
+from llmcore.cli.program import note, say
+from llmcore.cli.stored_keys import remove_key, store_key, stored_names
+from llmcore.client.environment import provider_entries
+from llmcore.schema.errors import InvalidRequestError
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the actions of the command."""
+    actions = parser.add_subparsers(required=True, metavar="ACTION")
+    setting = actions.add_parser(
+        "set", help="store a key, typed or on stdin: in the keyring, else in a private file"
+    )
+    setting.add_argument("provider", help="such as openai; or the name of a variable")
+    setting.set_defaults(run=_set)
+    actions.add_parser("list", help="list stored keys, not their values").set_defaults(run=_list)
+    removing = actions.add_parser("remove", help="remove a stored key")
+    removing.add_argument("provider")
+    removing.set_defaults(run=_remove)
+
+
+def _set(args: argparse.Namespace) -> int:
+    name = variable_of(args.provider)
+    key = getpass.getpass(f"{name}: ") if sys.stdin.isatty() else sys.stdin.readline()
+    if not key.strip():
+        raise InvalidRequestError("the key is empty")
+    say(f"{name} is stored in {store_key(os.environ, name, key.strip())}")
+    if os.environ.get(name, "").strip():
+        note(f"note: the variable {name} is set, and wins over the stored key")
+    return 0
+
+
+def _list(_args: argparse.Namespace) -> int:
+    for name, in_keyring in stored_names(os.environ).items():
+        say(f"{name}  in {'the keyring' if in_keyring else 'the file'}")
+    return 0
+
+
+def _remove(args: argparse.Namespace) -> int:
+    name = variable_of(args.provider)
+    if remove_key(os.environ, name):
+        return 0
+    note(f"no key is stored for {name}")
+    return 1
+
+
+def variable_of(named: str) -> str:
+    """Return the variable that holds the key of the provider *named*, or that is *named* itself.
+
+    Raises InvalidRequestError for an unknown provider, or one without a key.
+    """
+    entries = {entry.id: entry.key_variables for entry in provider_entries()}
+    variables = {name for names in entries.values() for name in names}
+    if named in variables:
+        return named
+    if named not in entries:
+        raise InvalidRequestError(f"there is no provider {named!r} (`llmcore providers`)")
+    if not entries[named]:
+        raise InvalidRequestError(f"the provider {named!r} has no key")
+    return entries[named][0]

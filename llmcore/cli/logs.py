@@ -1,0 +1,117 @@
+"""`llmcore logs`: prints and searches stored conversations."""
+
+import argparse
+import os
+from collections.abc import Iterator, Sequence
+
+import anyio
+from attrs import frozen
+
+from llmcore.cli.conversation import open_store
+from llmcore.cli.program import json_output, json_text, note, say
+from llmcore.cli.sessions import describe
+from llmcore.schema.errors import InvalidRequestError
+from llmcore.sessions.contract.entries import MessageEntry
+from llmcore.sessions.store import SessionStore
+
+_SHORT = 500
+"""The characters of a message that are shown without `--full`."""
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    parser.add_argument("words", nargs="*", help="only exchanges that contain all of these")
+    parser.add_argument(
+        "-n", dest="count", type=int, default=3, metavar="N", help="the last N (3); 0 for all"
+    )
+    parser.add_argument("-m", "--model", metavar="ID", help="only answers of models with this name")
+    parser.add_argument("--session", metavar="NAME", help="only of this conversation")
+    parser.add_argument("--full", action="store_true", help="do not shorten long messages")
+    parser.add_argument("--json", action="store_true", help="print one JSON object per line")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the last matching exchanges, oldest first; the exit code is 1 without any."""
+    if args.count < 0:
+        raise InvalidRequestError("-n must be 0 or more")
+    found = anyio.run(_find, args)
+    for exchange in found:
+        if args.json:
+            print(json_text(exchange.as_json()), file=json_output())
+        else:
+            _print(exchange, None if args.full else _SHORT)
+    if not found:
+        note("nothing that is stored matches")
+    return 0 if found else 1
+
+
+@frozen(kw_only=True)
+class _Exchange:
+    """A question, and everything until the next."""
+
+    session: str
+    entries: tuple[MessageEntry, ...]
+
+    @property
+    def model(self) -> str:
+        return next((str(e.meta["modelId"]) for e in self.entries if e.meta.get("modelId")), "")
+
+    @property
+    def time(self) -> str:
+        return self.entries[-1].timestamp
+
+    def messages(self) -> Iterator[tuple[str, str]]:
+        """Yield the role and the text of each message."""
+        for entry in self.entries:
+            yield entry.role, " ".join(filter(None, map(describe, entry.parts)))
+
+    def matches(self, words: Sequence[str], model: str | None) -> bool:
+        """Whether all of *words* are in it, upper and lower case alike."""
+        if model is not None and model.casefold() not in self.model.casefold():
+            return False
+        text = "\n".join(text for _, text in self.messages()).casefold()
+        return all(word.casefold() in text for word in words)
+
+    def as_json(self) -> dict[str, object]:
+        """Return it as the JSON that is printed."""
+        messages = [{"role": role, "text": text} for role, text in self.messages()]
+        return {
+            "session": self.session,
+            "time": self.time,
+            "model": self.model,
+            "messages": messages,
+        }
+
+
+async def _find(args: argparse.Namespace) -> list[_Exchange]:
+    async with open_store(os.environ) as store:
+        runs = sorted(await store.runs(), key=lambda run: run.updated_at, reverse=True)
+        found: list[_Exchange] = []
+        for run_ in runs:
+            if args.session not in (None, run_.run_id):
+                continue
+            if args.count and len(found) >= args.count and run_.updated_at < found[-1].time:
+                break  # the others are older than what is found
+            exchanges = await _exchanges(store, run_.run_id)
+            found += [item for item in exchanges if item.matches(args.words, args.model)]
+            found.sort(key=lambda item: item.time, reverse=True)
+            found = found[: args.count or None]
+    return found[::-1]
+
+
+async def _exchanges(store: SessionStore, name: str) -> list[_Exchange]:
+    groups: list[list[MessageEntry]] = []
+    for item in await store.read(name):
+        if not groups or (item.entry.role == "user" and groups[-1][-1].role == "assistant"):
+            groups.append([])
+        groups[-1].append(item.entry)
+    return [_Exchange(session=name, entries=tuple(group)) for group in groups]
+
+
+def _print(exchange: _Exchange, limit: int | None) -> None:
+    say(f"--- {exchange.time}  {exchange.session}  {exchange.model}")
+    for role, text in exchange.messages():
+        short = limit is not None and len(text) > limit
+        say(f"{role}: {text[:limit] + '...' if short else text}")
+    say("")

@@ -1,0 +1,110 @@
+"""Printing the answers of a chat: as formatted Markdown where rich is installed.
+
+Blocks of Markdown that are complete are printed once and scroll away; only the last block, which
+may still change, is drawn again as its text arrives.
+"""
+
+import os
+import re
+from typing import TYPE_CHECKING, TextIO
+
+from llmcore.cli.printing import TextPrinter
+from llmcore.cli.program import printable
+from llmcore.schema.events import LLMEvent, TextDelta, TextEnd
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.live import Live
+
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+
+
+def complete_blocks(text: str) -> int:
+    r"""Return the length of the blocks of the Markdown *text* that further text cannot change.
+
+    A block ends with an empty line outside of a fence, unless what follows is indented, as the
+    next paragraph of a list item is.
+
+        >>> text = "# Title\n\nSome wor"
+        >>> text[: complete_blocks(text)]
+        '# Title\n\n'
+    """
+    fence, end, position, blank = "", 0, 0, False
+    for line in text.splitlines(keepends=True):
+        opened = _FENCE.match(line)
+        if blank and line.strip():
+            if not line[0].isspace():
+                end = position
+            blank = False
+        if opened and not fence:
+            fence = opened[1]
+        elif opened and opened[1].startswith(fence) and not line.strip().strip(fence[0]):
+            fence = ""
+        position += len(line)
+        blank = not line.strip() and line.endswith("\n") and not fence
+    return end
+
+
+class ChatPrinter(TextPrinter):
+    """Prints as `TextPrinter` does, with the text formatted in a terminal."""
+
+    def __init__(self, out: TextIO) -> None:
+        super().__init__(out, quiet=False, streamed=True)
+        self._console = _console(out)
+        self._text = ""
+        self._live: Live | None = None
+
+    def show(self, event: LLMEvent) -> None:
+        """Print what *event* adds to the answer."""
+        if self._console is None:
+            super().show(event)
+        elif isinstance(event, TextDelta):
+            self._begin()
+            self._text += printable(event.text)
+            self._draw(self._console)
+        elif isinstance(event, TextEnd):
+            self.close()
+        else:
+            super().show(event)
+
+    def close(self) -> None:
+        """Print the rest of the text."""
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+        if self._text and self._console is not None:
+            self._print(self._console, self._text)
+        self._text = ""
+
+    def _draw(self, console: "Console") -> None:
+        done = complete_blocks(self._text)
+        if done:
+            if self._live is not None:
+                self._live.stop()
+                self._live = None
+            self._print(console, self._text[:done])
+            console.print()
+            self._text = self._text[done:]
+        from rich.live import Live
+        from rich.markdown import Markdown
+
+        if self._live is None:
+            self._live = Live(console=console, transient=True, refresh_per_second=10)
+            self._live.start()
+        self._live.update(Markdown(self._text))
+
+    def _print(self, console: "Console", text: str) -> None:
+        from rich.markdown import Markdown
+
+        console.print(Markdown(text.rstrip("\n")))
+
+
+def _console(out: TextIO) -> "Console | None":
+    """Return a console for a terminal; None elsewhere, without rich and without a cursor."""
+    if not out.isatty() or os.environ.get("TERM") == "dumb":
+        return None
+    try:
+        from rich.console import Console
+    except ImportError:
+        return None
+    return Console(file=out, highlight=False)

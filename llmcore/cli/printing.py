@@ -1,0 +1,148 @@
+"""Printing the events of an answer: as text for people, or as JSON lines."""
+
+import json
+import os
+import sys
+import time
+from typing import TextIO
+
+from llmcore.cli.failures import explain
+from llmcore.cli.program import json_text, note, printable
+from llmcore.schema.codec import to_json
+from llmcore.schema.diagnostics import Diagnostic
+from llmcore.schema.errors import LLMError
+from llmcore.schema.events import (
+    Finish,
+    LLMEvent,
+    ReasoningDelta,
+    ReasoningEnd,
+    Source,
+    StreamStart,
+    TextDelta,
+    TextEnd,
+    ToolCall,
+    ToolError,
+)
+from llmcore.schema.response import LLMResponse
+from llmcore.schema.result import Failure, Result, Success
+from llmcore.schema.usage import Usage
+
+_DIM, _PLAIN = "\x1b[2m", "\x1b[0m"
+
+
+class JsonPrinter:
+    """Prints each event as a line of JSON."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+
+    def show(self, event: LLMEvent) -> None:
+        """Print *event*."""
+        line = {"type": str(event.type), **_mapping(to_json(event))}
+        print(json_text(line), file=self._out, flush=True)
+
+    def finish(self, result: Result[LLMResponse, LLMError]) -> None:
+        """Do nothing: the last event has the answer or the error."""
+
+
+def _mapping(value: object) -> dict[str, object]:
+    return dict(value) if isinstance(value, dict) else {}
+
+
+class TextPrinter:
+    """Prints the answer's text, reasoning dimmed; diagnostics, usage and cost go to stderr."""
+
+    def __init__(self, out: TextIO, *, quiet: bool, streamed: bool) -> None:
+        self._out = out
+        self._quiet = quiet
+        self._streamed = streamed
+        self._colour = out.isatty() and not os.environ.get("NO_COLOR")
+        self._started = time.monotonic()
+        self._first: float | None = None
+
+    def show(self, event: LLMEvent) -> None:
+        """Print what *event* adds to the answer."""
+        match event:
+            case StreamStart(diagnostics=diagnostics):  # of the request
+                self._notes(diagnostics)
+            case TextDelta(text=text):
+                self._begin()
+                self._write(printable(text))
+            case ReasoningDelta(text=text):
+                self._begin()
+                self._aside(printable(text))
+            case ReasoningEnd():
+                self._aside("\n\n")
+            case TextEnd():
+                self._write("\n")
+            case ToolCall(name=name, arguments=arguments):
+                self._note(f"→ {name}({json.dumps(arguments, ensure_ascii=False)})")
+            case ToolError(name=name, message=message):
+                self._note(f"{name} failed: {message}")
+            case Source(url=url) if url:
+                self._note(f"source: {url}")
+            case Finish(diagnostics=diagnostics, finish_reason=reason):
+                self._notes(diagnostics)
+                if reason.reason not in ("stop", "tool_calls"):
+                    self._note(f"ended by: {reason.raw or reason.reason}")
+            case _:
+                pass
+
+    def finish(self, result: Result[LLMResponse, LLMError]) -> None:
+        """Print the error of *result*, or its tokens, cost and speed."""
+        match result:
+            case Failure(error):
+                self._write("\n" if self._first else "")
+                note(f"llmcore: {explain(error)}")
+            case Success(response) if response.usage != Usage():
+                first = self._first if self._streamed else None
+                self._note(f"[{describe(response.usage, response.cost, self._started, first)}]")
+            case _:
+                pass
+
+    def _begin(self) -> None:
+        if self._first is None:
+            self._first = time.monotonic()
+
+    def _aside(self, text: str) -> None:
+        """Write reasoning: dimmed in a terminal, to stderr if stdout is piped."""
+        if self._quiet:
+            return
+        if self._colour:
+            self._write(f"{_DIM}{text}{_PLAIN}")
+        else:
+            sys.stderr.write(text)
+            sys.stderr.flush()
+
+    def _write(self, text: str) -> None:
+        self._out.write(text)
+        self._out.flush()
+
+    def _notes(self, diagnostics: tuple[Diagnostic, ...]) -> None:
+        for diagnostic in diagnostics:
+            self._note(f"note: {diagnostic}")
+
+    def _note(self, text: str) -> None:
+        if not self._quiet:
+            note(text)
+
+
+def describe(usage: Usage, cost: float | None, started: float, first: float | None) -> str:
+    """Return tokens, cost, speed and time of an answer that ends now.
+
+    *first* is the time of its first text. None omits the speed, as for an answer that was not
+    streamed.
+    """
+    now = time.monotonic()
+    facts = [f"{usage.input_tokens or 0} tokens in", f"{usage.output_tokens or 0} out"]
+    if usage.reasoning_tokens:
+        facts.append(f"{usage.reasoning_tokens} of them reasoning")
+    if usage.cache_read_tokens:
+        facts.append(f"{usage.cache_read_tokens} from the cache")
+    if cost is not None:
+        facts.append(f"${cost:.6f}")
+    if first is not None and usage.output_tokens and now > first:
+        facts.append(f"{usage.output_tokens / (now - first):.0f} tokens/s")
+        facts.append(f"first after {first - started:.1f} s")
+    facts.append(f"{now - started:.1f} s in all")
+    return ", ".join(facts)

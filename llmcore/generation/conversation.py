@@ -1,0 +1,182 @@
+"""`Conversation`: a stored conversation that `generate` and `stream` continue."""
+
+from collections.abc import Sequence
+from typing import Self, Unpack
+
+import anyio.to_thread
+from attrs import evolve
+
+from llmcore.client.media_files import load_files
+from llmcore.generation.generate import completed
+from llmcore.generation.loop import Run
+from llmcore.generation.results import GenerateResult
+from llmcore.generation.settings import RunPlan, Settings, plan_of
+from llmcore.generation.stream import StreamResult
+from llmcore.schema.content import TextPart
+from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.messages import Message
+from llmcore.schema.model import Model
+from llmcore.schema.request import LLMRequest
+from llmcore.schema.response import LLMResponse
+from llmcore.sessions.contract.entries import MessageEntry
+from llmcore.sessions.conversion import answer_entries, to_entries, to_messages
+from llmcore.sessions.store import SessionStore, SessionStoreError, check_run_id, utc_now
+
+
+class Conversation:
+    """A conversation in a store: each run continues it, and is stored when it is complete.
+
+        async with SQLiteStore("chats.db") as store:
+            chat = await Conversation.open(store, "trip")
+            print((await chat.generate("openai:gpt-5.2", "Where is Oslo?")).text)
+            print((await chat.generate(prompt="And Rome?")).text)
+
+    A question is stored together with all that follows from it (tool calls, their results and the
+    answers), in one transaction. A run that fails, or is left before its end has arrived, stores
+    nothing.
+    Use one at a time: a run raises SeqConflictError if another writer appended meanwhile.
+    """
+
+    def __init__(
+        self, store: SessionStore, run_id: str, entries: Sequence[MessageEntry] = ()
+    ) -> None:
+        check_run_id(run_id)
+        self.store = store
+        self.run_id = run_id
+        self._entries = tuple(entries)
+
+    @classmethod
+    async def open(cls, store: SessionStore, run_id: str) -> Self:
+        """Read the conversation *run_id*; without stored entries, it is a new one.
+
+        Raises SessionStoreError, and InvalidRequestError for an id that cannot name a run.
+        """
+        check_run_id(run_id)
+        return cls(store, run_id, [item.entry for item in await store.read(run_id)])
+
+    def __repr__(self) -> str:
+        return f"Conversation({self.run_id!r}, {len(self._entries)} entries)"
+
+    @property
+    def entries(self) -> tuple[MessageEntry, ...]:
+        """The stored entries."""
+        return self._entries
+
+    @property
+    def system(self) -> tuple[TextPart, ...]:
+        """The instructions, which are those of the first run; empty if it had none."""
+        first = next(iter(to_messages(self._entries[:1])), None)
+        if first is None or first.role != "system":
+            return ()
+        return tuple(part for part in first.content if isinstance(part, TextPart))
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The messages, without the instructions."""
+        messages = to_messages(self._entries)
+        return messages[1:] if messages and messages[0].role == "system" else messages
+
+    @property
+    def model(self) -> str | None:
+        """The model of the last answer, as `provider:model`; None before the first."""
+        origins = (message.origin for message in reversed(self.messages))
+        origin = next(filter(None, origins), None)
+        return None if origin is None else f"{origin.provider}:{origin.model}"
+
+    # -- runs
+
+    async def generate(
+        self,
+        model: Model | str | None = None,
+        prompt: str | None = None,
+        **settings: Unpack[Settings],
+    ) -> GenerateResult[None]:
+        """Ask the next question, and store it with what follows. Raises LLMError.
+
+        The arguments are those of `llmcore.generate`; `messages` are the new ones. Without a model
+        it is that of the last answer. An error of the store has the answer as its `partial`.
+        """
+        plan, question = await anyio.to_thread.run_sync(
+            self._plan, "generate", model, prompt, settings
+        )
+        result = await completed(plan)
+        await self._keep_run(question, result)
+        return result
+
+    def stream(
+        self,
+        model: Model | str | None = None,
+        prompt: str | None = None,
+        **settings: Unpack[Settings],
+    ) -> StreamResult:
+        """Return the events of what `generate` would do with the same arguments.
+
+        The run is stored before its `Finish` is yielded. Local files are read by this call.
+        """
+        plan, question = self._plan("stream", model, prompt, settings)
+
+        async def keep(result: GenerateResult[None]) -> None:
+            await self._keep_run(question, result)
+
+        return StreamResult(Run(plan, live=True), completed=keep)
+
+    def _plan(
+        self, function: str, model: Model | str | None, prompt: str | None, settings: Settings
+    ) -> tuple[RunPlan, LLMRequest]:
+        """Return the plan of a run after the stored messages, and the new request by itself."""
+        if model is None and settings.get("request") is None:
+            model = self.model
+        plan = plan_of(function, model, prompt, settings)
+        question = load_files(plan.first_request())
+        return plan.with_request(self.asking(question)), question
+
+    # -- storing
+
+    def asking(self, question: LLMRequest) -> LLMRequest:
+        """Return *question* with the conversation's messages before it and its instructions.
+
+        Raises InvalidRequestError if its instructions differ from the conversation's.
+        """
+        if not self._entries:
+            return question
+        system = self.system
+        if question.system and question.system != system:
+            raise InvalidRequestError(
+                f"session {self.run_id!r} already has other instructions: omit system, "
+                "or choose another session"
+            )
+        return evolve(question, system=system, messages=(*self.messages, *question.messages))
+
+    async def keep(
+        self, question: LLMRequest, new: Sequence[Message], answers: Sequence[LLMResponse]
+    ) -> None:
+        """Append the messages *new*, which follow from *question*, in one transaction.
+
+        The messages of *answers* are stored with their model and usage. Raises SessionStoreError,
+        also if another process has appended to the conversation meanwhile.
+        """
+        now = utc_now()
+        entries = list(self._entries)
+        if not entries and question.system:
+            entries += to_entries(
+                [Message.system(question.system)], run_id=self.run_id, timestamp=now
+            )
+        for message in new:
+            answer = next((item for item in answers if item.message is message), None)
+            entries += (
+                to_entries([message], run_id=self.run_id, timestamp=now, after=entries)
+                if answer is None
+                else answer_entries(answer, run_id=self.run_id, timestamp=now, after=entries)
+            )
+        stored = len(self._entries)
+        try:
+            await self.store.append(self.run_id, entries[stored:], expected_seq=stored)
+        except SessionStoreError as error:
+            error.message = f"the answer could not be stored: {error.message}"
+            error.partial = answers[-1] if answers else None
+            raise
+        self._entries = tuple(entries)
+
+    async def _keep_run(self, question: LLMRequest, result: GenerateResult[None]) -> None:
+        new = result.messages[len(self.messages) :]
+        await self.keep(question, new, [step.response for step in result.steps])

@@ -1,0 +1,237 @@
+"""`llmcore chat`, in a pseudo terminal and with plain input."""
+
+import io
+import os
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llmcore.cli import main
+from llmcore.cli.markdown_printer import complete_blocks
+from tests.support.programs.packages import without
+from tests.support.servers.loopback import Answer, Loopback, chat_chunk, chat_handler, serve
+
+pexpect = pytest.importorskip("pexpect", reason="pexpect runs programs in a pseudo terminal")
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="has no pseudo terminals")
+
+
+EDITING = re.escape("\x1b[?2004h")
+"""What the terminal is sent when a line can be typed."""
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Loopback]:
+    """Run a Chat server, configured in the environment as vLLM."""
+    for name in [name for name in os.environ if name.endswith(("_API_KEY", "_TOKEN", "_BASE_URL"))]:
+        monkeypatch.delenv(name)
+    with serve(chat_handler) as running:
+        monkeypatch.setenv("VLLM_BASE_URL", running.url + "/v1")
+        yield running
+
+
+def sent(server: Loopback) -> list[str]:
+    """Return the texts of the last request."""
+    body = server.received[-1].json
+    assert isinstance(body, dict)
+    return [one["content"] for one in body["messages"]]
+
+
+def spawn(*options: str, **variables: str) -> Any:
+    """Start a chat in a pseudo terminal."""
+    environ = {
+        **os.environ,
+        "TERM": "xterm",
+        "COLUMNS": "80",
+        "PROMPT_TOOLKIT_NO_CPR": "1",
+        **variables,
+    }
+    command = ["-m", "llmcore.cli", "chat", "-m", "vllm:m-1", *options]
+    return pexpect.spawn(
+        sys.executable, command, env=environ, encoding="utf-8", timeout=20, dimensions=(40, 100)
+    )
+
+
+@pytest.mark.slow
+def test_a_chat_in_a_terminal(server: Loopback) -> None:
+    """Answers are formatted; several lines are one question; Ctrl-C stops an answer alone."""
+    text = "A **bold** word."
+    script = [chat_chunk(delta={"content": text}), chat_chunk(delta={}, finish_reason="stop")]
+    stream = {"content-type": "text/event-stream"}
+    server.handler = lambda _: Answer([*script, b"data: [DONE]\n\n"], headers=stream)
+    chat = spawn()
+    chat.expect(EDITING)
+    chat.send("First line")
+    chat.send("\x1b\r")  # Alt-Enter
+    chat.send("second\r")
+    chat.expect("\x1b\\[1mbold\x1b\\[0m")
+    chat.expect(EDITING)
+    assert sent(server) == ["First line\nsecond"]
+
+    def endless() -> Iterator[bytes | float]:
+        while True:
+            yield chat_chunk(delta={"content": "again "})
+            yield 0.02
+
+    server.handler = lambda _: Answer(endless(), headers=stream)
+    chat.send("Go on\r")
+    chat.expect("again again")
+    chat.sendintr()
+    chat.expect("stopped")
+    server.handler = chat_handler
+    chat.expect(EDITING)
+    chat.send("Hi\r")
+    chat.expect("Hello")
+    chat.expect("s in all")
+    assert sent(server) == ["First line\nsecond", text, "Hi"]
+    chat.expect(EDITING)
+    chat.sendeof()
+    chat.expect(pexpect.EOF)
+    chat.close()
+    assert chat.exitstatus == 0
+
+
+@pytest.mark.slow
+def test_ask_without_a_prompt_in_a_terminal_is_a_chat(server: Loopback) -> None:
+    """There is somebody to ask."""
+    environ = {**os.environ, "TERM": "dumb", "NO_COLOR": "1"}
+    command = ["-m", "llmcore.cli", "ask", "-m", "vllm:m-1"]
+    chat = pexpect.spawn(sys.executable, command, env=environ, encoding="utf-8", timeout=20)
+    chat.expect("/help")
+    chat.expect("> ")
+    chat.send("/exit\r")
+    chat.expect(pexpect.EOF)
+    chat.close()
+    assert chat.exitstatus == 0
+
+
+# -- with plain input
+
+
+def chat(lines: str, monkeypatch: pytest.MonkeyPatch, *options: str) -> int:
+    """Run a chat that reads *lines*."""
+    monkeypatch.setattr("sys.stdin", io.StringIO(lines))
+    return main(["chat", "-m", "vllm:m-1", *options])
+
+
+def test_commands_change_what_is_asked(
+    server: Loopback, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The model, the instructions, and what is attached to one question."""
+    (folder := Path(os.environ["XDG_DATA_HOME"])).mkdir()
+    (folder / "a.txt").write_text("Some text.")
+    lines = [
+        "/model vllm:m-2",
+        "/system Be brief.",
+        f"/attach {folder / 'a.txt'}",
+        "Read \\",
+        "this.",
+        "And now?",
+        "/cost",
+    ]
+    assert chat("\n".join(lines), monkeypatch) == 0
+
+    first, second = (one.json for one in server.received)
+    assert isinstance(first, dict)
+    assert isinstance(second, dict)
+    assert (first["model"], first["messages"][0]["content"]) == ("m-2", "Be brief.")
+    assert first["messages"][1]["content"].startswith("Read \nthis.")
+    assert "Some text." in first["messages"][1]["content"]
+    assert second["messages"][-1]["content"] == "And now?"
+    assert "6 tokens in, 4 out" in capsys.readouterr().out
+
+
+def test_a_chat_is_saved_under_a_name_and_goes_on(
+    server: Loopback, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`/save` keeps what was said; `/new` begins anew."""
+    assert chat("One\n/save trip\nTwo\n/new\nThree\n", monkeypatch) == 0
+    assert sent(server) == ["Three"]
+    assert chat("Four\n", monkeypatch, "--session", "trip") == 0
+    assert sent(server) == ["One", "Hello", "Two", "Hello", "Four"]
+    assert chat("Five\n/save trip\n", monkeypatch) == 0
+    assert "'trip' ends at" in capsys.readouterr().err
+
+
+def test_tools_are_added_and_listed(
+    server: Loopback, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By module and function."""
+    assert chat("/tools\n/tools os.path:basename\n/tools\nHi\n", monkeypatch) == 0
+    shown = capsys.readouterr().out
+    assert shown.index("(none)") < shown.index("basename")
+    body = server.received[0].json
+    assert isinstance(body, dict)
+    assert body["tools"][0]["function"]["name"] == "basename"
+
+
+def test_mistakes_and_failures_do_not_end_the_chat(
+    server: Loopback, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They are printed, and the next line is read."""
+    lines = "/nothing\n/model nobody:x\n/attach no-such-file\n/save\n/help\nHi\n"
+    answers = iter([Answer([b"{}"], 400, {"content-type": "application/json"}, length=2)])
+    server.handler = lambda received: next(answers, None) or chat_handler(received)
+    assert chat(lines + "Again\n", monkeypatch) == 0
+
+    shown = capsys.readouterr()
+    for told in (
+        "no command /nothing",
+        "no provider 'nobody'",
+        "no-such-file",
+        "/save NAME",
+        "400",
+    ):
+        assert told in shown.err
+    assert "/attach" in shown.out
+    assert shown.out.endswith("Hello\n")
+    assert sent(server) == ["Again"]
+
+
+def test_a_chat_works_without_the_packages_of_the_extra(
+    server: Loopback, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Text is then printed as it comes."""
+    without(monkeypatch, "rich", "rich.console", "prompt_toolkit")
+    assert chat("Hi\n", monkeypatch) == 0
+    assert capsys.readouterr().out == "Hello\n"
+
+
+def test_a_schema_is_for_ask(server: Loopback, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A chat answers in text."""
+    assert chat("Hi\n", monkeypatch, "--schema", "name") == 5
+
+
+# -- Markdown
+
+
+@pytest.mark.parametrize(
+    ("text", "done"),
+    [
+        ("", ""),
+        ("One line", ""),
+        ("A paragraph.\n\n", ""),
+        ("A paragraph.\n\nN", "A paragraph.\n\n"),
+        ("- item\n\n  of the same item\n", ""),
+        ("```\ncode\n\nmore\n", ""),
+        ("```\ncode\n\nmore\n```\n\nText", "```\ncode\n\nmore\n```\n\n"),
+        ("~~~~\n~~~\n\na\n", ""),
+        ("a\n\nb\n\nc", "a\n\nb\n\n"),
+    ],
+)
+def test_blocks_are_complete_when_the_next_begins(text: str, done: str) -> None:
+    """A fence holds empty lines, and an indented paragraph may belong to a list."""
+    assert text[: complete_blocks(text)] == done
+
+
+@given(st.lists(st.sampled_from(["a", "- b", "  c", "```", "~~~", "", "# d"])), st.text())
+def test_what_is_complete_stays_complete(lines: list[str], more: str) -> None:
+    """Further text never moves the end back."""
+    text = "\n".join(lines)
+    assert complete_blocks(text + more) >= complete_blocks(text)

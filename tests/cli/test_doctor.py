@@ -1,0 +1,128 @@
+"""`llmcore doctor` and `llmcore completion`; how the command line starts."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from llmcore.cli import main
+from llmcore.cli.commands import COMMANDS
+from llmcore.cli.user_config import config_file
+from tests.support.programs.packages import without
+from tests.support.servers.loopback import Answer, Loopback, serve
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Loopback]:
+    """Run a server, configured in the environment as vLLM, and no other provider."""
+    for name in [name for name in os.environ if name.endswith(("_API_KEY", "_TOKEN", "_BASE_URL"))]:
+        monkeypatch.delenv(name)
+    headers = {"date": "Sat, 01 Jan 2000 00:00:00 GMT"}
+    with serve(lambda _: Answer([b""], 404, headers, length=0)) as running:
+        monkeypatch.setenv("VLLM_BASE_URL", running.url + "/v1")
+        yield running
+
+
+def test_the_doctor_finds_a_wrong_clock_and_an_open_way(
+    server: Loopback, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Any answer shows that the provider can be reached; no key is sent."""
+    assert main(["doctor"]) == 1
+
+    lines = capsys.readouterr().out.splitlines()
+    assert any(line.startswith("✓ vllm: http") and "answers in" in line for line in lines)
+    assert any(line.startswith("✗ this machine's clock differs") for line in lines)
+    assert "authorization" not in server.received[0].headers
+
+
+def test_the_doctor_finds_what_is_wrong_on_this_machine(
+    monkeypatch: pytest.MonkeyPatch, server: Loopback, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without a connection: the files, and values that were pasted with their quotes."""
+    monkeypatch.setenv("OPENAI_API_KEY", "'sk-secret'")
+    monkeypatch.setenv("HTTPS_PROXY", "http://user:secret-word@proxy:8080")
+    path = config_file(os.environ)
+    path.parent.mkdir(parents=True)
+    path.write_text("{")
+    assert main(["doctor", "--offline"]) == 1
+
+    shown = capsys.readouterr().out
+    assert "! openai: OPENAI_API_KEY has quotes" in shown
+    assert f"✗ configuration: cannot read {path}" in shown
+    assert "through the proxy proxy:8080" in shown
+    assert "secret" not in shown
+    assert server.received == []
+
+
+def test_the_doctor_names_a_provider_that_cannot_be_reached(
+    monkeypatch: pytest.MonkeyPatch, server: Loopback, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With the address."""
+    monkeypatch.setenv("VLLM_BASE_URL", "http://127.0.0.1:1/v1")
+    assert main(["doctor"]) == 1
+    assert "✗ vllm: cannot reach http://127.0.0.1:1/v1" in capsys.readouterr().out
+
+
+def test_nothing_configured_is_a_warning(
+    monkeypatch: pytest.MonkeyPatch, server: Loopback, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It says what to do."""
+    monkeypatch.delenv("VLLM_BASE_URL")
+    assert main(["doctor", "--offline"]) == 0
+    assert "! no provider is configured" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+def test_completion_knows_commands_and_options(
+    shell: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The script is made from the parser."""
+    pytest.importorskip("shtab")
+    assert main(["completion", shell]) == 0
+    script = capsys.readouterr().out
+    assert all(name in script for name in COMMANDS)
+    assert "--reasoning-effort" in script
+
+
+def test_completion_needs_an_extra(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The error names it."""
+    without(monkeypatch, "shtab")
+    assert main(["completion", "bash"]) == 9
+    assert "pip install 'llmcore-routes[cli]'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["--version", "--help"])
+def test_version_and_help_load_nothing(option: str) -> None:
+    """They are there at once: the library itself is not imported."""
+    program = (
+        "import sys\nfrom llmcore.cli import main\ntry:\n"
+        f"    main([{option!r}])\nexcept SystemExit:\n    pass\n"
+        "loaded = [name for name in sys.modules if name.startswith('llmcore.')]\n"
+        "print(sorted(loaded), file=sys.stderr)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert "llmcore" in done.stdout
+    loaded = {"cli", "cli.commands", "cli.program", "lazy_names", "version"}
+    assert done.stderr.strip() == str(sorted(f"llmcore.{name}" for name in loaded))
+
+
+def test_a_mistyped_command_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    """With the nearest one."""
+    with pytest.raises(SystemExit) as ended:
+        main(["aks", "Hi"])
+    assert ended.value.code == 2
+    assert "did you mean 'ask'?" in capsys.readouterr().err
+
+
+def test_options_are_not_abbreviated(capsys: pytest.CaptureFixture[str]) -> None:
+    """A new option would change what an abbreviation means."""
+    with pytest.raises(SystemExit) as ended:
+        main(["ask", "--temp", "1", "Hi"])
+    assert ended.value.code == 2
+    assert "--temp" in capsys.readouterr().err

@@ -1,0 +1,129 @@
+"""`Conversation`: runs that continue a stored conversation."""
+
+from pathlib import Path
+
+import pytest
+
+from llmcore import Conversation, ImagePart, Message, SeqConflictError, ToolResultPart
+from llmcore.schema.errors import InvalidRequestError, LLMError, ServerError
+from llmcore.sessions.contract.run_rules import check_run
+from llmcore.sessions.memory_store import MemoryStore
+from llmcore.sessions.sqlite_store import SQLiteStore
+from llmcore.testing.fake_model import Delay, FakeModel, call
+
+
+def get_weather(city: str) -> str:
+    """Return the weather in a city."""
+    return f"sunny in {city}"
+
+
+@pytest.mark.anyio
+async def test_a_conversation_goes_on_in_another_process(tmp_path: Path) -> None:
+    """The second run is sent what was stored, by the model of the first, under its instructions."""
+    fake = FakeModel("In Norway.", "In Italy.")
+    async with SQLiteStore(tmp_path / "a.db") as store:
+        chat = await Conversation.open(store, "trip")
+        first = await chat.generate(
+            fake.model, "Where is Oslo?", system="Be brief.", client=fake.client
+        )
+    async with SQLiteStore(tmp_path / "a.db") as store:
+        chat = await Conversation.open(store, "trip")
+        assert (chat.model, chat.system[0].text) == ("fake:fake-model", "Be brief.")
+        second = await chat.generate(fake.model, "And Rome?", client=fake.client)
+        again = await Conversation.open(store, "trip")
+
+    assert (first.text, second.text) == ("In Norway.", "In Italy.")
+    sent = fake.requests[1]
+    assert [part.text for part in sent.system] == ["Be brief."]
+    assert [message.text for message in sent.messages] == [
+        "Where is Oslo?",
+        "In Norway.",
+        "And Rome?",
+    ]
+    assert again.messages == chat.messages == second.messages
+    assert again.entries[2].meta["modelId"] == "fake-model"
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("streamed", [True, False])
+async def test_calls_and_results_of_tools_are_stored(*, streamed: bool) -> None:
+    """A run is stored whole, and obeys the rules of the contract."""
+    fake = FakeModel(call("get_weather", {"city": "Oslo"}), "It is sunny.")
+    store = MemoryStore()
+    chat = await Conversation.open(store, "trip")
+    if streamed:
+        async with chat.stream(
+            fake.model, "Weather?", tools=[get_weather], client=fake.client
+        ) as stream:
+            async for event in stream:
+                if event.type == "finish":
+                    assert len(chat.entries) == 4  # stored before the end is seen
+            result = await stream.result()
+    else:
+        result = await chat.generate(
+            fake.model, "Weather?", tools=[get_weather], client=fake.client
+        )
+
+    assert result.text == "It is sunny."
+    entries = (await Conversation.open(store, "trip")).entries
+    assert [entry.role for entry in entries] == ["user", "assistant", "tool", "assistant"]
+    check_run(entries)
+    (tool_result,) = chat.messages[2].content
+    assert isinstance(tool_result, ToolResultPart)
+    assert tool_result.content == "sunny in Oslo"
+
+
+@pytest.mark.anyio
+async def test_a_failed_or_abandoned_run_stores_nothing() -> None:
+    """Asking again asks the same."""
+    fake = FakeModel(ServerError("down"), ["Hel", Delay(60), "lo"])
+    chat = await Conversation.open(MemoryStore(), "trip")
+    with pytest.raises(LLMError, match="down"):
+        await chat.generate(fake.model, "Hi", client=fake.client, max_retries=0)
+    async with chat.stream(fake.model, "Hi", client=fake.client) as stream:
+        await anext(stream)
+
+    assert (chat.entries, chat.messages, chat.model) == ((), (), None)
+
+
+@pytest.mark.anyio
+async def test_files_are_stored_with_their_bytes(tmp_path: Path) -> None:
+    """The file may be gone when the conversation is read again."""
+    picture = tmp_path / "a.png"
+    picture.write_bytes(b"\x89PNG\r\n\x1a\n")
+    fake = FakeModel("A dot.")
+    chat = await Conversation.open(MemoryStore(), "trip")
+    question = Message.user("What is it?", ImagePart(path=str(picture)))
+    await chat.generate(fake.model, messages=[question], client=fake.client)
+
+    part = chat.messages[0].content[1]
+    assert isinstance(part, ImagePart)
+    assert part.data == b"\x89PNG\r\n\x1a\n"
+
+
+@pytest.mark.anyio
+async def test_other_instructions_are_refused() -> None:
+    """Those of the first run hold."""
+    fake = FakeModel("Hello", "Hello")
+    chat = await Conversation.open(MemoryStore(), "trip")
+    await chat.generate(fake.model, "Hi", system="Be brief.", client=fake.client)
+    with pytest.raises(InvalidRequestError, match="other instructions"):
+        await chat.generate(fake.model, "Hi", system="Be long.", client=fake.client)
+    with pytest.raises(InvalidRequestError, match="id"):
+        await Conversation.open(MemoryStore(), "")
+
+
+@pytest.mark.anyio
+async def test_the_slower_writer_gets_its_answer_with_the_error() -> None:
+    """The answer has been paid for."""
+    fake = FakeModel("first", "second")
+    store = MemoryStore()
+    one, two = await Conversation.open(store, "trip"), await Conversation.open(store, "trip")
+    await one.generate(fake.model, "Hi", client=fake.client)
+    with pytest.raises(SeqConflictError, match="could not be stored") as raised:
+        await two.generate(fake.model, "Hi", client=fake.client)
+
+    assert raised.value.partial is not None
+    assert raised.value.partial.text == "second"
+    assert len((await Conversation.open(store, "trip")).entries) == 2
+    assert repr(two) == "Conversation('trip', 0 entries)"
