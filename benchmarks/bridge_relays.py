@@ -17,9 +17,7 @@ _HEADERS = {"content-type": "application/json", "authorization": "Bearer k"}
 
 
 async def _over_aiohttp(upstream: str, listener: socket.socket) -> None:
-    session = aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(limit=0), auto_decompress=False
-    )
+    session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), auto_decompress=False)
 
     async def relay(request: web.BaseRequest) -> web.StreamResponse:
         url = upstream + request.path_qs

@@ -332,7 +332,9 @@ class TranslatedRun:
     # -- Calls of the upstream
 
     def _attempt(self, timeouts: Timeouts) -> EventStream:
-        return self._context.client.stream(self._request, timeouts=timeouts)
+        client = self._context.client
+        call = client.stream if self.info.streamed else client.events
+        return call(self._request, timeouts=timeouts)
 
     def _attempt_without_reasoning(self, timeouts: Timeouts) -> EventStream:
         self._drop_reasoning()

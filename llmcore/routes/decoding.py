@@ -309,12 +309,13 @@ def is_streamed(framing: Framing, headers: Mapping[str, str], *, asked: bool) ->
     """Return whether a body is to be read as a stream.
 
     Servers answer a request for a stream with one JSON document when they do not stream,
-    or when something went wrong before it began; a proxy may answer with a web page.
+    or when something went wrong before it began; a proxy may answer with a web page. Some stream
+    whatever they are asked for.
     """
-    if not asked:
-        return False
     content_type = next((v for k, v in headers.items() if k.lower() == "content-type"), "")
     media_type = content_type.partition(";")[0].strip().lower()
+    if not asked:
+        return media_type in framing.content_types and not media_type.endswith("json")
     if not media_type or media_type in framing.content_types:
         return True
     return not media_type.endswith(("json", "html"))

@@ -1,10 +1,11 @@
 """The gateway over HTTP, as an ASGI application under uvicorn.
 
 - `metrics`, `logs`: what is counted and logged
+- `asgi`, `client_connection`: requests as servers hand them over, and whether the client is there
 - `request_body`: bodies read within limits, as JSON
 - `stream_writer`, `responses`: answers as they are sent
 - `observability`: around each request: its id, log line and metrics
 - `access`: which callers are admitted, and how often
-- `app`: the application
-- `header_timeout`, `server`: uvicorn's part
+- `router`, `app`: the application
+- `http1`, `server`: uvicorn's part
 """

@@ -6,15 +6,14 @@ import re
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from urllib.parse import parse_qsl
 
 from attrs import define
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from llmcore.bridge.answer_run import ErrorForm
 from llmcore.bridge.api import Caller
 from llmcore.bridge.apis.registry import Apis
 from llmcore.bridge.configuration.settings import GatewaySettings, is_loopback
+from llmcore.bridge.http.asgi import ASGIApp, Receive, Scope, Send, headers_of, query_of
 from llmcore.bridge.http.observability import log_fields
 from llmcore.bridge.http.responses import error_response
 from llmcore.fronts.errors import FrontError
@@ -122,11 +121,7 @@ class CallerRates:
 
 def error_form(served: Apis, scope: Scope) -> ErrorForm:
     """Return the form of errors of the API that a request speaks."""
-    return served.of(scope["path"], _headers(scope)).error_form
-
-
-def _headers(scope: Scope) -> dict[str, str]:
-    return {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+    return served.of(scope["path"], headers_of(scope)).error_form
 
 
 def caller_of(scope: Scope) -> Caller:
@@ -165,15 +160,14 @@ class AccessMiddleware:
         if size > self._max_header_bytes:
             message = f"the headers are larger than {self._max_header_bytes} bytes"
             raise FrontError(status=431, message=message, code="headers_too_large")
-        headers = _headers(scope)
+        headers = headers_of(scope)
         if not self._keys.required and not names_this_machine(
             headers.get("host", ""), self._allowed_hosts
         ):
             message = "this gateway has no client key, so it answers to names of this machine only"
             raise FrontError(status=403, message=message, code="host_not_allowed")
         address = (scope.get("client") or ("unknown", 0))[0]
-        query = dict(parse_qsl(scope["query_string"].decode("latin-1")))
-        caller = self._keys.caller(headers, address, query)
+        caller = self._keys.caller(headers, address, query_of(scope))
         if caller is None:
             message = (
                 "the key is missing or wrong: send it as Authorization: Bearer, x-api-key or "

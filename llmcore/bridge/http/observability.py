@@ -4,11 +4,19 @@ import logging
 import secrets
 import time
 
-from starlette.requests import ClientDisconnect
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
+from llmcore.bridge.apis.registry import Apis
+from llmcore.bridge.http.asgi import (
+    ASGIApp,
+    ClientDisconnectError,
+    Message,
+    Receive,
+    Scope,
+    Send,
+    headers_of,
+)
 from llmcore.bridge.http.logs import LOGGER, REQUEST_ID, log
 from llmcore.bridge.http.metrics import Metrics
+from llmcore.bridge.http.responses import error_response, gateway_failed
 
 _METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})
 _ID_HEADERS = (b"x-request-id", b"request-id")
@@ -31,18 +39,17 @@ def name_operation(scope: Scope, operation: str) -> None:
 class ObservabilityMiddleware:
     """Gives each request an id, logs and counts it, and reports faults of the gateway."""
 
-    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+    def __init__(self, app: ASGIApp, metrics: Metrics, served: Apis) -> None:
         self._app = app
         self._metrics = metrics
+        self._served = served
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Run the application for one request."""
         if scope["type"] == "websocket":
             await _refuse_websocket(scope, receive, send)
-        elif scope["type"] == "http":
-            await self._observed(scope, receive, send)
         else:
-            await self._app(scope, receive, send)
+            await self._observed(scope, receive, send)
 
     async def _observed(self, scope: Scope, receive: Receive, send: Send) -> None:
         request_id = f"req_{secrets.token_hex(16)}"
@@ -61,10 +68,13 @@ class ObservabilityMiddleware:
 
         try:
             await self._app(scope, receive, tagged)
-        except ClientDisconnect:
+        except ClientDisconnectError:
             log(logging.INFO, "client_gone")
-        except Exception:  # noqa: BLE001  answered with a 500 by now
+        except Exception:  # noqa: BLE001  (a fault of the gateway)
             LOGGER.exception("request_broke")
+            if not status:
+                form = self._served.of(scope["path"], headers_of(scope)).error_form
+                await error_response(gateway_failed(), form).send(tagged)
         finally:
             seconds = time.monotonic() - started
             self._count(scope["method"], operation[0], status, seconds)
@@ -87,9 +97,8 @@ class ObservabilityMiddleware:
 
 
 def _client_request_id(scope: Scope) -> str | None:
-    headers = dict(scope["headers"])
-    found = headers.get(b"x-client-request-id") or headers.get(b"x-request-id")
-    return None if found is None else found.decode("latin-1")
+    headers = headers_of(scope)
+    return headers.get("x-client-request-id") or headers.get("x-request-id")
 
 
 async def _refuse_websocket(scope: Scope, receive: Receive, send: Send) -> None:

@@ -1,16 +1,16 @@
 """ASGI responses: an SSE stream, or one JSON object. Both watch for the client's disconnect."""
 
-import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import anyio
 from attrs import evolve, frozen
-from starlette.types import Receive, Scope, Send
 
 from llmcore.bridge.answer_run import ErrorForm, SentAnswer, WholeBody
-from llmcore.bridge.http.logs import LOGGER, REQUEST_ID, log
-from llmcore.bridge.http.stream_writer import Headers, StreamWriter
+from llmcore.bridge.http.asgi import Headers, Receive, Scope, Send
+from llmcore.bridge.http.client_connection import while_connected
+from llmcore.bridge.http.logs import LOGGER, REQUEST_ID
+from llmcore.bridge.http.stream_writer import StreamWriter
 from llmcore.client.large_requests import holds_much, off_the_loop
 from llmcore.fronts.errors import SERVER_ERROR, FrontError
 from llmcore.fronts.front import FailureResponse
@@ -84,10 +84,10 @@ class WholeAnswer:
         self._done = done
         self._ended = False
 
-    async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer the request; a client that goes away ends the call of the upstream."""
         try:
-            await _while_connected(receive, lambda: self._answer(send), lambda: self._ended)
+            await while_connected(scope, receive, lambda: self._answer(send), lambda: self._ended)
         except anyio.get_cancelled_exc_class():
             if not self._ended:
                 with anyio.move_on_after(_FAREWELL_S, shield=True):
@@ -123,12 +123,12 @@ class StreamedAnswer:
         self._keep_alive_s = keep_alive_s
         self._send_s = send_s
 
-    async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer the request; a client that goes away ends the call of the upstream."""
         writer = StreamWriter(send, self._headers)
         try:
-            await _while_connected(
-                receive, lambda: self._answer(writer, send), lambda: writer.ended
+            await while_connected(
+                scope, receive, lambda: self._answer(writer, send), lambda: writer.ended
             )
         except anyio.get_cancelled_exc_class():
             await self._fail(writer, send, _stopping())
@@ -193,28 +193,6 @@ class StreamedAnswer:
             *encoded_headers(self._run.headers),
             *run_headers(self._run),
         ]
-
-
-async def _while_connected(
-    receive: Receive, work: Callable[[], Awaitable[None]], ended: Callable[[], bool]
-) -> None:
-    """Run *work*; stop as soon as the client disconnects."""
-
-    async def watch() -> None:
-        while (await receive())["type"] != "http.disconnect":
-            pass
-        if ended():  # servers report the same after a whole answer
-            return
-        log(logging.INFO, "client_gone")
-        tasks.cancel_scope.cancel()
-
-    try:
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(watch)
-            await work()
-            tasks.cancel_scope.cancel()
-    except* OSError:  # what servers raise on sending to a client that disconnected
-        log(logging.INFO, "client_gone")
 
 
 # -- headers and errors

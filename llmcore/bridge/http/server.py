@@ -16,8 +16,9 @@ from llmcore.schema.errors import ConfigurationError
 from llmcore.version import VERSION
 
 if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Receive, Scope, Send
     from uvicorn import Config, Server
+
+    from llmcore.bridge.http.asgi import ASGIApp, Receive, Scope, Send
 
 _BACKLOG = 2048
 _IDLE_CONNECTION_S = 75
@@ -83,11 +84,12 @@ def uvicorn_config(app: "ASGIApp", settings: GatewaySettings) -> "Config":
     """Return how uvicorn is to serve *app*."""
     import uvicorn
 
-    from llmcore.bridge.http.header_timeout import timed_heads
+    from llmcore.bridge.http.http1 import limited_connections
 
+    limits = settings.limits
     return uvicorn.Config(
         _ending_quietly(app),
-        http=timed_heads(settings.limits.body_s),
+        http=limited_connections(limits.body_s, limits.max_header_bytes),
         ws="none",  # an upgrade is then a GET, which is refused with an explanation
         lifespan="on",
         log_config=None,
@@ -95,8 +97,7 @@ def uvicorn_config(app: "ASGIApp", settings: GatewaySettings) -> "Config":
         proxy_headers=False,  # any client could claim another address, and so another rate
         server_header=False,
         timeout_keep_alive=_IDLE_CONNECTION_S,
-        timeout_graceful_shutdown=max(1, round(settings.limits.shutdown_s)),
-        h11_max_incomplete_event_size=settings.limits.max_header_bytes,
+        timeout_graceful_shutdown=max(1, round(limits.shutdown_s)),
     )
 
 

@@ -3,9 +3,8 @@
 from collections.abc import Callable
 
 import anyio
-from starlette.types import Send
 
-Headers = list[tuple[bytes, bytes]]
+from llmcore.bridge.http.asgi import Headers, Send
 
 _MAX_WAITING_BYTES = 64 * 1024
 

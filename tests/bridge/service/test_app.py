@@ -65,6 +65,19 @@ async def test_a_whole_response(settings: GatewaySettings, upstream: Loopback, p
     assert sent(upstream)["messages"] == [{"role": "user", "content": "Hi"}]
 
 
+async def test_a_whole_response_is_asked_for_whole(
+    settings: GatewaySettings, upstream: Loopback
+) -> None:
+    """A stream that the upstream sends all the same is read as one."""
+    async with asked(settings) as client:
+        await client.post("/v1/responses", json=ASK)
+        assert not sent(upstream).get("stream")
+        upstream.handler = lambda _: streamed(chat_stream(["Hel", "lo"]))
+        answer = await client.post("/v1/responses", json=ASK)
+
+    assert (answer.status_code, text_of(answer.json())) == (200, "Hello")
+
+
 async def test_a_stream(settings: GatewaySettings) -> None:
     """Events from created to completed, the last one the whole response."""
     async with asked(settings) as client:

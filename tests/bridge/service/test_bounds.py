@@ -303,6 +303,60 @@ def test_a_head_that_never_ends_is_given_up(
         assert seconds_until_closed(client, drip=drip if before else b"") < 4
 
 
+POST = b"POST /v1/responses HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+CHUNKED = POST + b"transfer-encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "endless"),
+    [
+        (HEAD, b"x: " + b"x" * 1000 + b"\r\n"),
+        (HEAD + b"x: ", b"x" * 1000),
+        (CHUNKED + b"2\r\n{}\r\n0\r\n", b"x: " + b"x" * 1000 + b"\r\n"),
+        (CHUNKED + b"2;x=", b"x" * 1000),
+    ],
+    ids=["headers", "one header", "trailers", "an extension of a chunk"],
+)
+def test_a_head_that_goes_on_for_ever_is_refused(
+    settings: GatewaySettings, before: bytes, endless: bytes
+) -> None:
+    """The connection is closed soon after the limit, with the status for it."""
+    sent, received = 0, b""
+    with (
+        listening(evolve(settings, limits=Limits(max_header_bytes=8192))) as url,
+        connected(url) as client,
+    ):
+        client.sendall(before)
+        client.settimeout(0.02)
+        while sent < 2_000_000:
+            try:
+                client.sendall(endless)
+                sent += len(endless)
+                received += (data := client.recv(65536))
+                if not data:
+                    break
+            except TimeoutError:
+                continue
+            except OSError:
+                break
+
+    assert sent < 100_000
+    assert received.startswith(b"HTTP/1.1 431") or not received
+    assert b"headers_too_large" in received or not received
+
+
+def test_a_body_in_small_chunks_is_read_whatever_their_framing_takes(
+    settings: GatewaySettings,
+) -> None:
+    """Each byte of it comes in a chunk of its own."""
+    body = json.dumps({**ASK, "instructions": "x" * 3000}).encode()
+    chunks = b"".join(b"1\r\n%c\r\n" % byte for byte in body)
+    limits = Limits(max_header_bytes=1024)
+    with listening(evolve(settings, limits=limits)) as url, connected(url) as client:
+        client.sendall(CHUNKED + chunks + b"0\r\n\r\n")
+        assert client.recv(65536).startswith(b"HTTP/1.1 200")
+
+
 def test_a_connection_that_waits_for_the_next_request_is_kept(settings: GatewaySettings) -> None:
     """That it is silent between two requests is no fault of its."""
     with listening(evolve(settings, limits=Limits(body_s=0.3))) as url, httpx.Client() as client:

@@ -1,0 +1,53 @@
+"""The interface of ASGI applications and servers.
+
+Source: https://asgi.readthedocs.io/en/latest/specs/www.html, read November 2026.
+"""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, MutableMapping
+from typing import Any, Final, TypeAlias
+from urllib.parse import parse_qsl
+
+Scope: TypeAlias = MutableMapping[str, Any]
+"""Type, method, path and headers of a request, and whatever is added on its way."""
+Message: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Message]]
+Send: TypeAlias = Callable[[Message], Awaitable[None]]
+ASGIApp: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
+Headers: TypeAlias = list[tuple[bytes, bytes]]
+
+_HEADERS: Final = "openbridge.headers"
+_QUERY: Final = "openbridge.query"
+
+
+def headers_of(scope: Scope) -> Mapping[str, str]:
+    """Return the headers of a request by name in lower case; repeated ones are joined by commas."""
+    if (known := scope.get(_HEADERS)) is None:
+        known = scope[_HEADERS] = {}
+        for name, value in scope["headers"]:
+            key, text = name.decode("latin-1"), value.decode("latin-1")
+            known[key] = f"{known[key]},{text}" if key in known else text
+    return known
+
+
+def query_of(scope: Scope) -> Mapping[str, str]:
+    """Return the parameters of a request's URL; of repeated ones the last."""
+    if (known := scope.get(_QUERY)) is None:
+        text = scope["query_string"].decode("latin-1")
+        known = scope[_QUERY] = dict(parse_qsl(text, keep_blank_values=True)) if text else {}
+    return known
+
+
+class ClientDisconnectError(Exception):
+    """The client left before its request was there."""
+
+
+async def body_of(receive: Receive) -> AsyncGenerator[bytes, None]:
+    """Iterate over a request's body as it arrives; ClientDisconnectError if it does not."""
+    more = True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnectError
+        more = message.get("more_body", False)
+        if chunk := message.get("body"):
+            yield chunk

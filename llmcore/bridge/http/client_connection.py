@@ -1,0 +1,85 @@
+"""The connection of a request's client: whether it is still there.
+
+ASGI reports a disconnect to a task that waits for it, which every request would have to start. The
+gateway's own server calls back instead; with other servers `while_connected` waits as ASGI has it.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import anyio
+
+from llmcore.bridge.http.asgi import Receive, Scope
+from llmcore.bridge.http.logs import log
+
+SCOPE_KEY: Final = "openbridge.client"
+
+
+class ClientConnection:
+    """Whether a connection is lost, and what is to be called when it is."""
+
+    def __init__(self) -> None:
+        self._is_lost = False
+        self._watching: set[Callable[[], object]] = set()
+
+    def lost(self) -> None:
+        """Call back everything that watches: the connection is closed."""
+        self._is_lost = True
+        for callback in tuple(self._watching):
+            callback()
+
+    @contextmanager
+    def watched(self, callback: Callable[[], object]) -> Iterator[None]:
+        """Call *callback* if the connection is lost before or during the block."""
+        if self._is_lost:
+            callback()
+        self._watching.add(callback)
+        try:
+            yield
+        finally:
+            self._watching.discard(callback)
+
+
+async def while_connected(
+    scope: Scope,
+    receive: Receive,
+    work: Callable[[], Awaitable[None]],
+    ended: Callable[[], bool],
+) -> None:
+    """Run *work*; stop as soon as the client disconnects, unless it has *ended* by then."""
+    client: ClientConnection | None = scope.get(SCOPE_KEY)
+    try:
+        if client is None:
+            await _while_no_disconnect(receive, work, ended)
+            return
+        with anyio.CancelScope() as connected, client.watched(_leaving(connected, ended)):
+            await work()
+    except* OSError:  # what servers raise on sending to a client that disconnected
+        log(logging.INFO, "client_gone")
+
+
+def _leaving(connected: anyio.CancelScope, ended: Callable[[], bool]) -> Callable[[], None]:
+    def leave() -> None:
+        if not ended():  # connections are also closed after a whole answer
+            log(logging.INFO, "client_gone")
+            connected.cancel()
+
+    return leave
+
+
+async def _while_no_disconnect(
+    receive: Receive, work: Callable[[], Awaitable[None]], ended: Callable[[], bool]
+) -> None:
+    async with anyio.create_task_group() as tasks:
+        leave = _leaving(tasks.cancel_scope, ended)
+
+        async def watch() -> None:
+            while (await receive())["type"] != "http.disconnect":
+                pass
+            leave()
+
+        tasks.start_soon(watch)
+        await work()
+        tasks.cancel_scope.cancel()

@@ -1,0 +1,124 @@
+"""The gateway's HTTP/1.1 connections: uvicorn's over httptools, with limits that it does not have.
+
+uvicorn waits without a limit for the head of a request, and httptools holds a head or a trailer of
+any size. A few thousand connections that never finish their heads, or one whose head never ends,
+would take all that a process can have.
+"""
+
+import asyncio
+import json
+from typing import ClassVar, Final
+
+import httptools
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+from llmcore.bridge.http.client_connection import SCOPE_KEY, ClientConnection
+
+_FRAMING_BYTES: Final = 20
+"""The framing of one chunk of a body: up to sixteen hexadecimal digits and two line ends.
+Extensions of chunks count as headers."""
+
+
+class _Connection(HttpToolsProtocol):
+    head_s: ClassVar[float]
+    max_header_bytes: ClassVar[int]
+    _late: asyncio.TimerHandle | None = None
+    _in_head = False
+    _head_bytes = 0
+    """Bytes of the request that are neither its body nor the framing of that."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._client = ClientConnection()
+        self._watch()
+
+    def data_received(self, data: bytes) -> None:
+        self._head_bytes += len(data)
+        self._unset_keepalive_if_required()
+        assert self.parser is not None  # noqa: S101  (it is, until the connection is lost)
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            if self._should_upgrade():
+                self._unwatch()
+                self.handle_websocket_upgrade()
+                return
+        except httptools.HttpParserError as error:
+            self._refuse(400, str(error))
+        if self._head_bytes > self.max_header_bytes:
+            self._refuse(431, f"the headers are larger than {self.max_header_bytes} bytes")
+        self._watch()
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._in_head = True
+        self.scope[SCOPE_KEY] = self._client  # type: ignore[typeddict-unknown-key]
+
+    def on_headers_complete(self) -> None:
+        self._in_head = False
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        self._head_bytes -= len(body)
+        super().on_body(body)
+
+    def on_chunk_header(self) -> None:
+        """Leave the framing of a chunk out of the count; httptools calls this for each."""
+        self._head_bytes -= _FRAMING_BYTES
+
+    def on_message_complete(self) -> None:
+        self._head_bytes = 0
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self._in_head:
+            self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._unwatch()
+        self._client.lost()
+
+    def _watch(self) -> None:
+        """Let the time run while no request is being answered."""
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._unwatch()
+        elif self._late is None and not self.transport.is_closing():
+            self._late = self.loop.call_later(self.head_s, self.transport.close)
+
+    def _unwatch(self) -> None:
+        if self._late is not None:
+            self._late.cancel()
+            self._late = None
+
+    def _refuse(self, status: int, reason: str) -> None:
+        """Close the connection, with an error unless an answer is on its way."""
+        if self.transport.is_closing():
+            return
+        if self.cycle is None or self.cycle.response_complete or not self.cycle.response_started:
+            self.transport.write(_refusal(status, reason))
+        self.transport.close()
+
+
+def _refusal(status: int, reason: str) -> bytes:
+    """Return the response to what is not a request, in the form of OpenAI's errors."""
+    framing = "Content-Length" in reason or "Transfer-Encoding" in reason
+    code = (
+        "headers_too_large" if status == 431 else "invalid_framing" if framing else "invalid_http"
+    )
+    error = {"message": reason, "type": "invalid_request_error", "param": None, "code": code}
+    body = json.dumps({"error": error}).encode()
+    head = b"content-type: application/json\r\nconnection: close\r\ncontent-length: %d\r\n\r\n"
+    return STATUS_LINE[status] + head % len(body) + body
+
+
+def limited_connections(head_s: float, max_header_bytes: int) -> type[HttpToolsProtocol]:
+    """Return uvicorn's protocol with limits on the heads of requests.
+
+    A connection is closed whose next head takes more than *head_s* seconds, from the connection's
+    begin or the first byte after an answer. One whose headers and trailers are larger than
+    *max_header_bytes* gets a 431.
+    """
+    limits = {"head_s": head_s, "max_header_bytes": max_header_bytes}
+    return type("LimitedConnection", (_Connection,), limits)
