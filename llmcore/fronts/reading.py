@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from typing import Any, Final, TypeVar
 
 from llmcore.fronts.errors import invalid
+from llmcore.protocols.native_json import object_or_empty
+from llmcore.schema.content import CacheTtl
 
 _T = TypeVar("_T")
 
@@ -105,3 +107,14 @@ def decoded(data: str, path: str) -> bytes:
         return base64.b64decode(data, validate=True)
     except (binascii.Error, ValueError) as error:
         raise invalid(f"{path} is not base64.", path) from error
+
+
+def cache_ttl_of(native: Mapping[str, Any]) -> CacheTtl | None:
+    """Return how long the prefix up to here is to be cached; None where nothing marks it.
+
+    Marks are Anthropic's `cache_control` or OpenAI's `prompt_cache_breakpoint`.
+    """
+    mark = native.get("cache_control") or native.get("prompt_cache_breakpoint")
+    if not mark:
+        return None
+    return "1h" if object_or_empty(mark).get("ttl") == "1h" else "5m"

@@ -16,12 +16,14 @@ Each protocol finds the candidates in its own body and writes the chosen breakpo
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Final, Literal, TypeAlias
+from itertools import chain
+from typing import Any, Final, Literal, TypeAlias
 
 from attrs import frozen
 
 from llmcore.protocols.diagnostics import Notes
-from llmcore.schema.content import CacheTtl
+from llmcore.schema.content import CacheTtl, ToolResultPart, cache_ttl
+from llmcore.schema.request import LLMRequest
 
 Section: TypeAlias = Literal["tools", "system", "messages"]
 SECTIONS: Final[tuple[Section, ...]] = ("tools", "system", "messages")
@@ -139,3 +141,67 @@ def _with_lifetimes(
         else:
             lifetimes[position] = "5m" if "5m" in before else wanted
     return lifetimes
+
+
+# -- OpenAI's prompt cache
+
+OPENAI_BREAKPOINT_MODELS: Final = r"gpt-5\.([6-9]|\d\d).*|gpt-([6-9]|\d\d)([.-].*)?"
+"""Models (a pattern for the whole id) that take explicit breakpoints of the prompt cache.
+
+Source: https://developers.openai.com/api/docs/guides/prompt-caching ("GPT-5.6 models and later
+model families"), read November 2026.
+"""
+OPENAI_BREAKPOINT: Final = "prompt_cache_breakpoint"
+"""The field of a content part that ends a cached prefix."""
+_OPENAI_TTLS: Final = frozenset({"30m", "12h"})
+"""Retentions that are values of `prompt_cache_options`, not of `prompt_cache_retention`."""
+
+
+def mark_breakpoint(native: dict[str, Any], part: object) -> None:
+    """Mark *native*, the last of what *part* was lowered to, if the caller marked *part*."""
+    if cache_ttl(part) is not None:
+        native[OPENAI_BREAKPOINT] = {"mode": "explicit"}
+
+
+def openai_cache_fields(
+    request: LLMRequest, natives: Iterable[dict[str, Any]], *, takes_breakpoints: bool
+) -> dict[str, Any]:
+    """Return OpenAI's parameters of the prompt cache.
+
+    By default OpenAI places a breakpoint at the end of the newest message. This is switched off
+    where the caller places them, or wants none, unless one of the caller's marks is not in
+    *natives*, the messages or items: the prompt would then be cached nowhere.
+    """
+    cache = request.cache
+    options: dict[str, Any] = {}
+    if takes_breakpoints and (
+        cache.mode == "off" or (cache.mode == "manual" and _marks(request) == _written(natives))
+    ):
+        options["mode"] = "explicit"
+    if cache.mode == "off":
+        return {"prompt_cache_options": options} if options else {}
+    if cache.retention in _OPENAI_TTLS:
+        options["ttl"] = cache.retention
+    fields: dict[str, Any] = {} if cache.key is None else {"prompt_cache_key": cache.key}
+    if options:
+        fields["prompt_cache_options"] = options
+    if cache.retention is not None and "ttl" not in options:
+        fields["prompt_cache_retention"] = cache.retention
+    return fields
+
+
+def _marks(request: LLMRequest) -> int:
+    """Return how many breakpoints the caller has set."""
+    count = sum(getattr(tool, "cache", None) is not None for tool in request.tools)
+    for part in chain(request.system, *(message.content for message in request.messages)):
+        inner = part.content if isinstance(part, ToolResultPart) else ()
+        parts = (part, *inner) if isinstance(inner, tuple) else (part,)
+        count += sum(cache_ttl(one) is not None for one in parts)
+    return count
+
+
+def _written(natives: Iterable[dict[str, Any]]) -> int:
+    """Return how many breakpoints are in native messages or items."""
+    contents = (native.get("content") or native.get("output") for native in natives)
+    parts = chain.from_iterable(content for content in contents if isinstance(content, list))
+    return sum(OPENAI_BREAKPOINT in part for part in parts)

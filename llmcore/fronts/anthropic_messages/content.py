@@ -15,13 +15,20 @@ from typing import Any, Final, cast
 from attrs import frozen
 
 from llmcore.fronts.errors import invalid
-from llmcore.fronts.reading import Fields, decoded, read, read_objects, remote, required
+from llmcore.fronts.reading import (
+    Fields,
+    cache_ttl_of,
+    decoded,
+    read,
+    read_objects,
+    remote,
+    required,
+)
 from llmcore.protocols.anthropic_messages.content import read_citation
 from llmcore.protocols.anthropic_messages.names import METADATA_KEY, Block
 from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
 from llmcore.schema.content import (
-    CacheTtl,
     Citation,
     ContentPart,
     DocumentPart,
@@ -125,14 +132,6 @@ def content_blocks(holder: Fields, path: str) -> list[tuple[Block, str]]:
         return [({"type": "text", "text": content}, f"{path}.content")]
     blocks = read_objects(holder, "content", f"{path}.")
     return [(block, f"{path}.content[{index}]") for index, block in enumerate(blocks)]
-
-
-def cache_ttl_of(native: Fields) -> CacheTtl | None:
-    """Return how long the prefix that ends here is to be cached; None without `cache_control`."""
-    mark = native.get("cache_control")
-    if not mark:
-        return None
-    return "1h" if object_or_empty(mark).get("ttl") == "1h" else "5m"
 
 
 def text_block(block: Block, path: str) -> TextPart:

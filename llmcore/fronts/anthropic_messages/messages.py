@@ -19,7 +19,6 @@ from typing import Any, Final, TypeVar, cast
 
 from llmcore.fronts.anthropic_messages.content import (
     ContentReader,
-    cache_ttl_of,
     content_blocks,
     text_block,
 )
@@ -32,7 +31,7 @@ from llmcore.fronts.anthropic_messages.hosted import (
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import Upstream
 from llmcore.fronts.opaque_state import AnswerReader, Echo, EchoedHostedItem
-from llmcore.fronts.reading import Fields, read, required
+from llmcore.fronts.reading import Fields, cache_ttl_of, read, required
 from llmcore.fronts.sealer import PREFIX
 from llmcore.protocols.anthropic_messages.names import METADATA_KEY, PROTOCOL_ID, Block
 from llmcore.protocols.diagnostics import Notes

@@ -17,10 +17,9 @@ from typing import Any, Final
 from attrs import field, frozen
 
 from llmcore.fronts.anthropic_messages.client_tools import client_tool
-from llmcore.fronts.anthropic_messages.content import cache_ttl_of
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import Upstream
-from llmcore.fronts.reading import Fields, read, read_objects, read_texts, required
+from llmcore.fronts.reading import Fields, cache_ttl_of, read, read_objects, read_texts, required
 from llmcore.fronts.tools_as_functions import HOSTED_AS_FUNCTIONS
 from llmcore.protocols.anthropic_messages.names import METADATA_KEY, PROTOCOL_ID, TOOL_CHOICES
 from llmcore.protocols.diagnostics import Notes

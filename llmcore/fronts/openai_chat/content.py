@@ -15,14 +15,13 @@ from collections.abc import Iterable
 from typing import Final, cast
 
 from llmcore.fronts.errors import invalid
-from llmcore.fronts.reading import Fields, decoded, remote, required
+from llmcore.fronts.reading import Fields, cache_ttl_of, decoded, remote, required
 from llmcore.protocols import media
 from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.native_json import int_or_none, object_or_empty, objects, str_or_none
 from llmcore.protocols.openai_chat.names import METADATA_KEY
 from llmcore.schema.content import (
     AudioPart,
-    CacheTtl,
     Citation,
     ContentPart,
     DocumentPart,
@@ -83,17 +82,6 @@ def _read_part(part: object, path: str, *, same_api: bool) -> ContentPart:
     read = _read_native(native, path)
     ttl = cache_ttl_of(native)
     return read if ttl is None else cached(read, ttl=ttl)
-
-
-def cache_ttl_of(native: Fields) -> CacheTtl | None:
-    """Return how long the prefix up to here is to be cached; None where nothing marks it.
-
-    Marks are Anthropic's `cache_control` or OpenAI's `prompt_cache_breakpoint`.
-    """
-    mark = native.get("cache_control") or native.get("prompt_cache_breakpoint")
-    if not mark:
-        return None
-    return "1h" if object_or_empty(mark).get("ttl") == "1h" else "5m"
 
 
 def _read_native(native: Fields, path: str) -> ContentPart:

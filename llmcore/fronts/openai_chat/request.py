@@ -15,10 +15,9 @@ from attrs import frozen
 from llmcore.fronts.billing_line import without_billing_line
 from llmcore.fronts.errors import FrontError, invalid
 from llmcore.fronts.front import ClientRequest, ReadRequest, Upstream, Wanted
-from llmcore.fronts.openai_chat.content import cache_ttl_of
 from llmcore.fronts.openai_chat.messages import MessageReader
 from llmcore.fronts.openai_chat.tools import Offer, own_forms, read_offer
-from llmcore.fronts.reading import Fields, read_texts
+from llmcore.fronts.reading import Fields, cache_ttl_of, read_texts
 from llmcore.fronts.reading import read as field
 from llmcore.protocols.anthropic_messages.names import PROTOCOL_ID as MESSAGES
 from llmcore.protocols.diagnostics import Notes
@@ -234,7 +233,7 @@ _SUMMARIES: Final = ("auto", "concise", "detailed", "none")
 def _cache(body: Fields) -> CachePolicy:
     options = field(body, "prompt_cache_options", dict) or {}
     retention = field(body, "prompt_cache_retention", str)
-    marked = options.get("mode") == "explicit" or _has_marks(body)
+    marked = options.get("mode") == "explicit" or _has_anthropic_marks(body)
     return CachePolicy(
         mode="manual" if marked else "auto",
         ttl=cache_ttl_of(body),
@@ -243,11 +242,11 @@ def _cache(body: Fields) -> CachePolicy:
     )
 
 
-def _has_marks(body: Fields) -> bool:
-    """Return whether the client says itself where a cached prefix ends."""
+def _has_anthropic_marks(body: Fields) -> bool:
+    """Return whether prefixes are marked as Anthropic's are; OpenAI's marks are additional."""
     messages = objects(body.get("messages"))
     parts = (part for message in messages for part in objects(message.get("content")))
-    return any(cache_ttl_of(one) for one in (*parts, *objects(body.get("tools"))))
+    return any("cache_control" in one for one in (*parts, *objects(body.get("tools"))))
 
 
 def _metadata(body: Fields, notes: Notes) -> Mapping[str, str]:

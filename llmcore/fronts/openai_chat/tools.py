@@ -18,8 +18,7 @@ from attrs import frozen
 
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import Upstream
-from llmcore.fronts.openai_chat.content import cache_ttl_of
-from llmcore.fronts.reading import Fields, read, read_objects, required
+from llmcore.fronts.reading import Fields, cache_ttl_of, read, read_objects, required
 from llmcore.fronts.tools_as_functions import HOSTED_AS_FUNCTIONS
 from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.native_json import object_or_empty, objects, str_or_none

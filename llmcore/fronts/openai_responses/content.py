@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, cast
 
 from llmcore.fronts.errors import invalid
-from llmcore.fronts.reading import decoded, remote
+from llmcore.fronts.reading import cache_ttl_of, decoded, remote
 from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
 from llmcore.protocols.openai_responses.names import METADATA_KEY
@@ -24,6 +24,7 @@ from llmcore.schema.content import (
     TextPart,
     TokenLogprob,
     ToolOutputPart,
+    cached,
 )
 from llmcore.schema.json import JsonValue
 
@@ -46,7 +47,7 @@ def read_content(content: object, path: str) -> tuple[ContentPart, ...]:
         return ()
     if not isinstance(content, list):
         raise invalid(f"{path} must be a text or a list of parts.", path)
-    return tuple(_read_part(part, f"{path}[{index}]") for index, part in enumerate(content))
+    return tuple(_read_marked(part, f"{path}[{index}]") for index, part in enumerate(content))
 
 
 def read_output(output: object, path: str) -> JsonValue | tuple[ToolOutputPart, ...]:
@@ -62,6 +63,11 @@ _OUTPUTS: Final = frozenset({"input_text", "output_text", "text", "input_image",
 
 def _is_part(item: object) -> bool:
     return str_or_none(object_or_empty(item).get("type")) in _OUTPUTS
+
+
+def _read_marked(native: object, path: str) -> ContentPart:
+    part, ttl = _read_part(native, path), cache_ttl_of(object_or_empty(native))
+    return part if ttl is None else cached(part, ttl=ttl)
 
 
 def _read_part(part: object, path: str) -> ContentPart:

@@ -130,7 +130,11 @@ def read_cache(body: Body) -> CachePolicy:
     """Return what steers the prompt cache."""
     options = read_field(body, "prompt_cache_options", dict) or {}
     retention = read_field(body, "prompt_cache_retention", str) or str_or_none(options.get("ttl"))
-    return CachePolicy(key=read_field(body, "prompt_cache_key", str), retention=retention)
+    return CachePolicy(
+        mode="manual" if options.get("mode") == "explicit" else "auto",
+        key=read_field(body, "prompt_cache_key", str),
+        retention=retention,
+    )
 
 
 # -- native fields

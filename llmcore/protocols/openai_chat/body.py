@@ -7,6 +7,7 @@ other servers take instead, their documents, named in the dialects and beside th
 from typing import cast
 
 from llmcore.protocols.answer_format import format_in_words
+from llmcore.protocols.caching import openai_cache_fields
 from llmcore.protocols.diagnostics import Notes, collect_diagnostics
 from llmcore.protocols.openai_chat.messages import ChatTarget, lower_messages, target_of
 from llmcore.protocols.openai_chat.models import SAMPLING, ChatDialect, forces_call_by_schema
@@ -40,13 +41,14 @@ def from_request(
 def _lower(request: LLMRequest, stream: bool, dialect: ChatDialect, notes: Notes) -> NativeObject:
     context = target_of(request, dialect)
     asked, words = _lower_asked(request, context, notes)
+    messages = lower_messages(request, context, words, notes)
     body: NativeObject = {
         "model": request.model_id,
-        "messages": lower_messages(request, context, words, notes),
+        "messages": messages,
         **asked,
         **lower_generation(request, dialect),
         **lower_reasoning(request, dialect, notes),
-        **lower_caching(request, dialect, notes),
+        **lower_caching(request, messages, context, notes),
     }
     if request.metadata:
         body["metadata"] = dict(request.metadata)
@@ -139,26 +141,23 @@ def lower_generation(request: LLMRequest, dialect: ChatDialect) -> NativeObject:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def lower_caching(request: LLMRequest, dialect: ChatDialect, notes: Notes) -> NativeObject:
-    """Return the parameters of the prompt cache.
+def lower_caching(
+    request: LLMRequest, messages: list[NativeObject], context: ChatTarget, notes: Notes
+) -> NativeObject:
+    """Return the parameters of the prompt cache; *messages* may hold the caller's breakpoints.
 
     Most servers cache without being asked; OpenRouter has `cache_control` on the request.
     """
-    cache = request.cache
+    cache, dialect = request.cache, context.dialect
     fields: NativeObject = {}
+    if dialect.prompt_cache_key:
+        fields = openai_cache_fields(request, messages, takes_breakpoints=context.breakpoints)
     if cache.mode == "off":
         return fields
     for name, value in (("key", cache.key), ("retention", cache.retention)):
-        if value is None:
-            continue
-        if dialect.prompt_cache_key:
-            fields[f"prompt_cache_{name}"] = value
-        else:
-            notes.dropped(
-                "unsupported-parameter",
-                f"cache.{name}",
-                f"the server has no cache {name}",
-            )
+        if value is not None and not dialect.prompt_cache_key:
+            why = f"the server has no cache {name}"
+            notes.dropped("unsupported-parameter", f"cache.{name}", why)
     if dialect.caches_on_request(request.model_id) and cache.mode == "auto":
         fields["cache_control"] = cache_mark(cache.ttl)
     elif cache.ttl is not None and not dialect.cache_control:

@@ -11,6 +11,7 @@ from typing import Final, cast
 
 from attrs import frozen
 
+from llmcore.protocols.caching import mark_breakpoint
 from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.history import HistoryPolicy, Repaired, repair
 from llmcore.protocols.history.policy import LoweringContext, native_provider_ids
@@ -23,7 +24,7 @@ from llmcore.protocols.openai_chat.names import (
     NativeObject,
     rejoin_details,
 )
-from llmcore.protocols.openai_chat.parts import content_of, lower_part, lower_text, omitted
+from llmcore.protocols.openai_chat.parts import content_of, lower_part, omitted
 from llmcore.protocols.tools import freeform_arguments
 from llmcore.schema.content import (
     AudioPart,
@@ -37,6 +38,7 @@ from llmcore.schema.content import (
     ToolCallPart,
     ToolOutputPart,
     ToolResultPart,
+    cache_ttl,
 )
 from llmcore.schema.json import JsonValue
 from llmcore.schema.messages import Message
@@ -48,6 +50,8 @@ class ChatTarget(LoweringContext):
     """The request's facts that lowering its messages needs."""
 
     dialect: ChatDialect
+    breakpoints: bool = False
+    """Whether the model takes OpenAI's breakpoints of the prompt cache."""
 
 
 def target_of(request: LLMRequest, dialect: ChatDialect) -> ChatTarget:
@@ -68,6 +72,7 @@ def target_of(request: LLMRequest, dialect: ChatDialect) -> ChatTarget:
         dialect=dialect,
         policy=policy,
         keys=native_provider_ids(request, METADATA_KEY),
+        breakpoints=dialect.takes_breakpoints(request.model_id),
     )
 
 
@@ -77,7 +82,7 @@ def lower_messages(
     """Return the body's `messages`; *instructions* are added to the leading system message."""
     repaired = repair(request.messages, context.policy)
     notes.extend(repaired.diagnostics)
-    messages = _lower_system(request, repaired, context, instructions)
+    messages = _lower_system(request, repaired, context, instructions, notes)
     after_results: list[NativeObject] = []
     for message, path in zip(repaired.messages, repaired.paths, strict=True):
         if message.role != "tool" and after_results:
@@ -101,10 +106,15 @@ def lower_messages(
 
 
 def _lower_system(
-    request: LLMRequest, repaired: Repaired, context: ChatTarget, instructions: Sequence[str]
+    request: LLMRequest,
+    repaired: Repaired,
+    context: ChatTarget,
+    instructions: Sequence[str],
+    notes: Notes,
 ) -> list[NativeObject]:
     texts = [*request.system, *repaired.system, *map(TextPart, instructions)]
-    parts = [lower_text(part, context.dialect) for part in texts if part.text]
+    shown = [part for part in texts if part.text]
+    parts = _lower_parts(shown, "system", context, notes)
     if not parts:
         return []
     return [{"role": "system", "content": content_of(parts, context.dialect)}]
@@ -116,7 +126,7 @@ def _lower_instructions(
     parts: list[NativeObject] = []
     for index, part in enumerate(message.content):
         where = f"{path}.content[{index}]"
-        natives = lower_part(part, where, context.dialect, context.keys, notes)
+        natives = _lower_marked(part, where, context, notes)
         if not isinstance(part, ProviderPart) and any(n["type"] != "text" for n in natives):
             natives = [omitted("a file", where, "instructions hold only text", notes)]
         parts += natives
@@ -139,10 +149,18 @@ def _lower_parts(
     return [
         native
         for index, part in enumerate(parts)
-        for native in lower_part(
-            part, f"{path}.content[{index}]", context.dialect, context.keys, notes
-        )
+        for native in _lower_marked(part, f"{path}.content[{index}]", context, notes)
     ]
+
+
+def _lower_marked(
+    part: ContentPart, path: str, context: ChatTarget, notes: Notes
+) -> list[NativeObject]:
+    """Return a part as native parts, the last one marked where a cached prefix is to end."""
+    natives = lower_part(part, path, context.dialect, context.keys, notes)
+    if context.breakpoints and natives:
+        mark_breakpoint(natives[-1], part)
+    return natives
 
 
 def _named(
@@ -204,7 +222,7 @@ def _lower_content(
     dialect = context.dialect
     match part:
         case TextPart(text=text) if text:
-            return [lower_text(part, dialect)]
+            return _lower_marked(part, path, context, notes)
         case RefusalPart(text=text) if not dialect.refusal_field:
             return [{"type": "text", "text": text}]
         case ReasoningPart(text=text) if text and dialect.thinks_in_content:
@@ -342,7 +360,7 @@ def _lower_results(
     for index, part in enumerate(message.content):
         where = f"{path}.content[{index}]"
         if not isinstance(part, ToolResultPart):
-            after_results += lower_part(part, where, context.dialect, context.keys, notes)
+            after_results += _lower_marked(part, where, context, notes)
             continue
         content = _lower_result(part, where, context, after_results, notes)
         messages.append({"role": "tool", "tool_call_id": part.tool_call_id, "content": content})
@@ -357,12 +375,17 @@ def _lower_result(
     notes: Notes,
 ) -> str | list[NativeObject]:
     if not isinstance(part.content, tuple):
-        return result_text(part)
+        text = result_text(part)
+        if not (context.breakpoints and cache_ttl(part)):
+            return text
+        marked: NativeObject = {"type": "text", "text": text}
+        mark_breakpoint(marked, part)
+        return [marked]
     natives: list[NativeObject] = [{"type": "text", "text": "Error:"}] if part.is_error else []
     shown = 0
     for index, item in enumerate(cast("tuple[ToolOutputPart, ...]", part.content)):
         where = f"{path}.content[{index}]"
-        lowered = lower_part(item, where, context.dialect, context.keys, notes)
+        lowered = _lower_marked(item, where, context, notes)
         for native in lowered:
             if native.get("type") == "text" or _holds(native, context.dialect):
                 natives.append(native)

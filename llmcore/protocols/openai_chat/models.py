@@ -9,6 +9,7 @@ from typing import Final, Literal
 
 from attrs import frozen
 
+from llmcore.protocols.caching import OPENAI_BREAKPOINT_MODELS
 from llmcore.protocols.lowering import OPENAI_FIXED_SAMPLING, FixedSampling, matches_model
 from llmcore.protocols.openai_chat.names import CALL_IDS
 from llmcore.protocols.tools import CallIdRule, freeform_tools
@@ -132,6 +133,8 @@ class ChatDialect:
     prompt_cache_key: bool = True
     cache_control: bool = False
     """Whether text parts take Anthropic-style `cache_control` marks."""
+    breakpoint_models: str = ""
+    """Models that take OpenAI's `prompt_cache_breakpoint` on the parts of messages."""
     auto_cache_models: str = ""
     """Models that cache only if asked to, by one `cache_control` on the whole request."""
 
@@ -166,6 +169,10 @@ class ChatDialect:
         """Return whether *model* caches only where the request has `cache_control`."""
         return matches_model(self.auto_cache_models, model)
 
+    def takes_breakpoints(self, model: str) -> bool:
+        """Return whether *model* takes OpenAI's breakpoints of the prompt cache."""
+        return matches_model(self.breakpoint_models, model)
+
 
 OPENAI = ChatDialect(
     fixed_sampling=OPENAI_FIXED_SAMPLING,
@@ -176,6 +183,7 @@ OPENAI = ChatDialect(
     # in Chat Completions only with reasoning_effort: none"),
     # https://github.com/openai/openai-openapi/issues/541
     tools_stop_thinking=r"gpt-5\.[4-9].*|gpt-6-(sol|luna).*",
+    breakpoint_models=OPENAI_BREAKPOINT_MODELS,
 )
 COMPATIBLE = ChatDialect(
     max_tokens_field="max_tokens",

@@ -35,7 +35,7 @@ def lower_part(
     """
     match part:
         case TextPart():
-            return [lower_text(part, dialect)]
+            return [_lower_text(part, dialect)]
         case ImagePart():
             return [_lower_image(part, path, dialect, notes)]
         case AudioPart():
@@ -50,7 +50,7 @@ def lower_part(
             return [omitted(what, path, "it has no form here", notes)]
 
 
-def lower_text(part: TextPart, dialect: ChatDialect) -> NativeObject:
+def _lower_text(part: TextPart, dialect: ChatDialect) -> NativeObject:
     """Return text, with its cache mark where the server takes them."""
     native: NativeObject = {"type": "text", "text": part.text}
     ttl = cache_ttl(part) if dialect.cache_control else None

@@ -6,6 +6,7 @@ November 2026.
 
 from typing import Final, cast
 
+from llmcore.protocols.caching import openai_cache_fields
 from llmcore.protocols.diagnostics import Notes, collect_diagnostics
 from llmcore.protocols.openai_responses.messages import ResponsesTarget, lower_messages, target_of
 from llmcore.protocols.openai_responses.models import SAMPLING, ResponsesDialect
@@ -66,7 +67,7 @@ def _lower(
         **lower_generation(request, notes),
         **lower_reasoning(request, notes),
         **lower_text(request.response_format, notes),
-        **lower_caching(request, notes),
+        **lower_caching(request, items, context, notes),
     }
     if request.metadata:
         body["metadata"] = dict(request.metadata)
@@ -161,28 +162,20 @@ def lower_generation(request: LLMRequest, notes: Notes) -> NativeObject:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-_TTLS: Final = frozenset({"30m", "12h"})
-"""Retentions that are values of `prompt_cache_options`, not of `prompt_cache_retention`."""
-
-
-def lower_caching(request: LLMRequest, notes: Notes) -> NativeObject:
-    """Return the parameters of the prompt cache; the provider places its breakpoints itself.
+def lower_caching(
+    request: LLMRequest, items: list[NativeObject], context: ResponsesTarget, notes: Notes
+) -> NativeObject:
+    """Return the parameters of the prompt cache; *items* may hold the caller's breakpoints.
 
     Source: https://developers.openai.com/api/docs/guides/prompt-caching
     """
     cache = request.cache
+    fields = openai_cache_fields(request, items, takes_breakpoints=context.breakpoints)
     if cache.mode == "off":
-        return {}
+        return fields
     if cache.ttl is not None:
         why = "the provider places its own breakpoints: set cache.retention instead"
         notes.dropped("unsupported-parameter", "cache.ttl", why)
-    fields: NativeObject = {}
-    if cache.key is not None:
-        fields["prompt_cache_key"] = cache.key
-    if cache.retention in _TTLS:
-        fields["prompt_cache_options"] = {"ttl": cache.retention}
-    elif cache.retention is not None:
-        fields["prompt_cache_retention"] = cache.retention
     return fields
 
 

@@ -10,6 +10,7 @@ from typing import Final
 
 from attrs import frozen
 
+from llmcore.protocols.caching import mark_breakpoint
 from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.history import HistoryPolicy, Repaired, repair
 from llmcore.protocols.history.policy import LoweringContext, native_provider_ids
@@ -23,7 +24,13 @@ from llmcore.protocols.openai_responses.names import (
 )
 from llmcore.protocols.openai_responses.parts import content_of, lower_part, lower_result
 from llmcore.protocols.openai_responses.replay_grouping import ReplayRules, lower_answer
-from llmcore.schema.content import ContentPart, ProviderPart, ToolCallPart, ToolResultPart
+from llmcore.schema.content import (
+    ContentPart,
+    ProviderPart,
+    ToolCallPart,
+    ToolResultPart,
+    cache_ttl,
+)
 from llmcore.schema.json import JsonObject
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
@@ -38,6 +45,8 @@ class ResponsesTarget(LoweringContext):
     dialect: ResponsesDialect
     stateless: bool
     """Whether the provider does not store anything, so that items must bring all they need."""
+    breakpoints: bool = False
+    """Whether the model takes breakpoints of the prompt cache."""
 
 
 def target_of(
@@ -64,6 +73,7 @@ def target_of(
         policy=policy,
         keys=native_provider_ids(request, METADATA_KEY, PROTOCOL_ID),
         stateless=stateless,
+        breakpoints=dialect.takes_breakpoints(request.model_id),
     )
 
 
@@ -131,7 +141,10 @@ def _lower_input_message(
         where = f"{path}.content[{index}]"
         item = _lower_item(part, where, context, calls, notes)
         if item is None:
-            content += lower_part(part, where, context.keys, notes)
+            natives = lower_part(part, where, context.keys, notes)
+            if context.breakpoints and natives:
+                mark_breakpoint(natives[-1], part)
+            content += natives
             continue
         items += _message(role, content)
         items.append(item)
@@ -150,12 +163,26 @@ def _lower_item(
     match part:
         case ToolResultPart():
             call = calls.get(part.tool_call_id)
-            return lower_result(part, path, call, context.keys, notes)
+            native = lower_result(part, path, call, context.keys, notes)
+            return _marked_output(native, part) if context.breakpoints else native
         case ProviderPart(provider=provider, data=dict() as data) if provider in context.keys:
             is_content = (str_or_none(data.get("type")) or "").startswith("input_")
             return None if is_content else dict(data)
         case _:
             return None
+
+
+def _marked_output(native: NativeObject, part: ToolResultPart) -> NativeObject:
+    """Return the output item of *part*, whose end is the end of a cached prefix if it is marked."""
+    output = native.get("output")
+    if cache_ttl(part) is None or native.get("type") not in _OUTPUTS_OF_PARTS or not output:
+        return native
+    parts = [{"type": "input_text", "text": output}] if isinstance(output, str) else output
+    mark_breakpoint(parts[-1], part)
+    return {**native, "output": parts}
+
+
+_OUTPUTS_OF_PARTS: Final = frozenset({"function_call_output", "custom_tool_call_output"})
 
 
 def _message(role: str, content: list[NativeObject]) -> list[NativeObject]:

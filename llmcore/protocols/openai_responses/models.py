@@ -9,7 +9,8 @@ from typing import Final, Literal
 
 from attrs import frozen
 
-from llmcore.protocols.lowering import OPENAI_FIXED_SAMPLING, FixedSampling
+from llmcore.protocols.caching import OPENAI_BREAKPOINT_MODELS
+from llmcore.protocols.lowering import OPENAI_FIXED_SAMPLING, FixedSampling, matches_model
 
 SAMPLING: Final = frozenset({"temperature", "top_p", "top_logprobs"})
 
@@ -28,6 +29,12 @@ class ResponsesDialect:
     `include: ["reasoning.encrypted_content"]`."""
     fixed_sampling: FixedSampling = FixedSampling()
     """Models that reject sampling parameters."""
+    breakpoint_models: str = ""
+    """Models that take `prompt_cache_breakpoint` on the parts of messages."""
+
+    def takes_breakpoints(self, model: str) -> bool:
+        """Return whether *model* takes breakpoints of the prompt cache."""
+        return matches_model(self.breakpoint_models, model)
 
     def encrypts_reasoning(self, model: str) -> bool:
         """Return whether *model* can be asked for encrypted reasoning."""
@@ -39,4 +46,5 @@ OPENAI = ResponsesDialect(
     # https://github.com/pydantic/pydantic-ai/issues/2865 and 3326; an unknown name may reason
     plain_models=r"(^|[^a-z0-9])(gpt-3|gpt-4|chatgpt-|gpt-5-chat)",
     fixed_sampling=OPENAI_FIXED_SAMPLING,
+    breakpoint_models=OPENAI_BREAKPOINT_MODELS,
 )
