@@ -16,6 +16,7 @@ The packages, from the values in the middle to the programs at the rim (imports 
 - `storage`: SQLite files and Redis connections, which all stores share
 - `sessions`: conversations that are stored
 - `testing`: cassettes and scripted transports for tests
+- `inspector`: pages that show recorded exchanges
 - `bridge`: OpenBridge, the gateway
 - `cli`: the commands `llmcore` and `openbridge`
 

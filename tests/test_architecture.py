@@ -24,9 +24,22 @@ MAY_IMPORT: dict[str, set[str]] = {
     "sessions": {"schema", "folds", "storage", "sessions"},
     "fronts": {"schema", "folds", "protocols", "fronts"},
     "testing": {*LAYERS[: LAYERS.index("client") + 1], "fronts", "sync", "testing"},
-    "bridge": {*LAYERS, "catalog", "sessions", "storage", "fronts", "bridge"},
-    "cli": {*LAYERS, "catalog", "sessions", "fronts", "bridge", "testing", "sync", "cli"},
+    "inspector": {"schema", "folds", "protocols", "routes", "catalog", "sessions", "testing"}
+    | {"inspector"},
+    "bridge": {*LAYERS, "inspector", "catalog", "sessions", "storage", "fronts", "bridge"},
+    "cli": {
+        *LAYERS,
+        "catalog",
+        "sessions",
+        "fronts",
+        "bridge",
+        "testing",
+        "sync",
+        "inspector",
+        "cli",
+    },
 }
+MAY_IMPORT["cli"] |= {"sync", "inspector"}
 MAY_IMPORT["client"] |= {"catalog", "storage"}
 MAY_IMPORT["generation"] |= {"catalog", "sessions"}
 MAY_IMPORT["sync"] = {*LAYERS, "catalog", "sync"}

@@ -22,6 +22,7 @@ COMMANDS: Final = {
     "local": ("local", "install, check or remove the embedded model"),
     "logs": ("logs", "print and search what was asked and answered"),
     "sessions": ("sessions", "list, show, export and import stored conversations"),
+    "inspect": ("inspect", "show a cassette, session or recorded stream as a page"),
     "doctor": ("doctor", "check keys, network, packages and files"),
     "completion": ("completion", "print the completion script of a shell"),
 }

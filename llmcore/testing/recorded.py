@@ -59,7 +59,7 @@ def recorded_events(
     protocol = protocol_by_id(protocol_id)
     return decode_response(
         protocol,
-        _framing(protocol, _content_type(headers)),
+        framing_of(protocol, _content_type(headers)),
         LLMRequest(model=Model("recorded", ""), messages=()),
         status=status,
         headers=headers,
@@ -74,7 +74,7 @@ def _content_type(headers: Mapping[str, str]) -> str:
     return named.partition(";")[0].strip().lower()
 
 
-def _framing(protocol: Protocol[Any, Any, Any], content_type: str) -> Framing:
+def framing_of(protocol: Protocol[Any, Any, Any], content_type: str) -> Framing:
     """Return the framing that *content_type* names, else the protocol's usual one."""
     known = [_FRAMINGS[id_]() for id_ in protocol.framings]
     named = (framing for framing in known if content_type in framing.content_types)

@@ -15,7 +15,7 @@ from llmcore.testing.cassette import CassetteError
 # A key begins where nothing of its alphabet stands before it, unless that belongs to an
 # escape: so the inside of a long base64 blob (an encrypted thought, an image) never counts as one.
 _START = r"(?:(?<![A-Za-z0-9_-])|(?<=\\[bfnrt])|(?<=\\u[0-9A-Fa-f]{4}))"
-_SHAPES = {
+SHAPES = {
     name: re.compile(_START + shape)
     for name, shape in {
         "a key that begins with sk-": r"sk-(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_-]{16,}",
@@ -120,7 +120,7 @@ def _found_in(text: str, values: Mapping[str, str], not_secret: Collection[str])
     for value, what in values.items():
         if value in text and (len(value) >= _UNMISTAKABLE or _stands_alone(value, text)):
             yield what
-    for what, shape in _SHAPES.items():
+    for what, shape in SHAPES.items():
         if any(match[0] not in not_secret for match in shape.finditer(text)):
             yield what
 

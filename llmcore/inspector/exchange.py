@@ -1,0 +1,298 @@
+"""One exchange as the JSON that the page shows.
+
+    {"name": "...", "provider": "openai", "protocol": "openai-chat", "model": "gpt-5.2",
+     "stages": [{"title": "Request", "line": "POST https://...", "headers": {}, "body": {}}, ...],
+     "wire": [{"ms": 12.5, "bytes": 93, "frame": {...}, "events": [0, 1]}, ...],
+     "events": [{"ms": 12.5, "type": "text-delta", "text": "Hi", "data": {...}}, ...],
+     "lanes": [{"kind": "text", "label": "text", "ms": [12.5, 30.1], "end": 41.0, "cut": false}],
+     "gaps": [[100.0, 2300.0]], "first_ms": 12.5, "total_ms": 41.0, "timed": true,
+     "usage": {...}, "cost": 0.0001, "finish": "stop", "diagnostics": ["..."], "text": "Hi",
+     "error": null}
+
+Times count from the request, in milliseconds. Without recorded times (`timed` false) they count
+frames.
+"""
+
+import statistics
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any, Final
+
+from attrs import define, field, frozen
+
+from llmcore.catalog.cost import response_cost
+from llmcore.folds.response import collect
+from llmcore.inspector.redaction import safe_headers, safe_json, safe_text, safe_url
+from llmcore.protocols.failures.errors import error_from_response
+from llmcore.protocols.protocol import Protocol
+from llmcore.protocols.registry import protocol_by_id
+from llmcore.routes.decoding import ResponseDecoder, is_streamed
+from llmcore.routes.framing import Framing
+from llmcore.schema import json
+from llmcore.schema.codec import to_json
+from llmcore.schema.errors import LLMError
+from llmcore.schema.events import ErrorEvent, LLMEvent
+from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.schema.model import Model
+from llmcore.schema.request import LLMRequest
+from llmcore.schema.response import LLMResponse
+from llmcore.schema.result import Success
+from llmcore.testing.recorded import framing_of
+
+Document = dict[str, Any]
+"""JSON that the page shows."""
+
+_GAP_MS: Final = 300.0
+_GAP_FACTOR: Final = 6.0
+"""A pause is a gap if it is longer than both: this many milliseconds, and times the usual."""
+
+_STARTS: Final = {"text-start": "text", "reasoning-start": "reasoning", "tool-input-start": "tool"}
+_DELTAS: Final = frozenset({"text-delta", "reasoning-delta", "tool-input-delta"})
+_ENDS: Final = frozenset({"text-end", "reasoning-end", "tool-input-end"})
+
+
+@frozen(kw_only=True)
+class Answer:
+    """The response to a request, as it came."""
+
+    status: int = 200
+    headers: Mapping[str, str] = field(factory=dict)
+    pieces: Sequence[tuple[bytes, float]]
+    """The body in the pieces it came in, each with its delay in milliseconds."""
+    head_ms: float = 0.0
+    """From the request to the headers."""
+    timed: bool = True
+    failure: LLMError | None = None
+    """The error that ended the body early."""
+
+
+def request_stage(title: str, line: str, headers: Mapping[str, str], body: bytes) -> Document:
+    """Return the stage that shows a request: *line* is its method and URL."""
+    method, _, url = line.partition(" ")
+    return {
+        "title": title,
+        "line": f"{method} {safe_url(url)}".strip(),
+        "headers": safe_headers(headers),
+        "body": _shown_body(body),
+    }
+
+
+def exchange(
+    name: str,
+    provider: str,
+    protocol_id: str,
+    answer: Answer,
+    *,
+    streaming: bool,
+    stages: Sequence[Document] = (),
+) -> Document:
+    """Return the document of an exchange, whose answer is decoded as the client decodes it."""
+    protocol = protocol_by_id(protocol_id)
+    steps = _Reading(protocol, provider, answer, streaming=streaming).read()
+    events = [event for step in steps for event in step.events]
+    head = {
+        "title": "Response head",
+        "line": f"HTTP {answer.status}",
+        "headers": safe_headers(answer.headers),
+    }
+    document = {
+        "name": safe_text(name),
+        "provider": provider,
+        "protocol": protocol_id,
+        "stages": [*stages, head],
+        "timed": answer.timed,
+        **_timeline(steps),
+    }
+    return {**document, **_outcome(provider, events)}
+
+
+# -- reading the wire
+
+
+@define
+class _Step:
+    """One frame of the wire and the events that were made of it."""
+
+    ms: float
+    size: int
+    frame: JsonValue
+    events: list[LLMEvent] = field(factory=list)
+
+
+class _Reading:
+    """Decodes an answer frame by frame."""
+
+    def __init__(
+        self, protocol: Protocol[Any, Any, Any], provider: str, answer: Answer, *, streaming: bool
+    ) -> None:
+        media = next((v for k, v in answer.headers.items() if k.lower() == "content-type"), "")
+        self._framing: Framing = framing_of(protocol, media.partition(";")[0].strip().lower())
+        self._request = LLMRequest(model=Model("recorded", provider), messages=())
+        self._decoder = ResponseDecoder(protocol, self._framing, self._request, raw=True)
+        self._answer = answer
+        self._streamed = is_streamed(self._framing, answer.headers, asked=streaming)
+
+    def read(self) -> list[_Step]:
+        """Return the steps, the last of which has the terminal event."""
+        answer = self._answer
+        body = b"".join(data for data, _ in answer.pieces)
+        ended = answer.head_ms + sum(delay for _, delay in answer.pieces)
+        if answer.status >= 400:
+            error = error_from_response(
+                provider=self._request.provider_id,
+                status=answer.status,
+                headers=answer.headers,
+                body=body,
+            )
+            return [_Step(ended, len(body), _parsed(body), [ErrorEvent(error)])]
+        if not self._streamed:
+            return [_Step(ended, len(body), _parsed(body), self._decoder.whole(body))]
+        return self._read_stream()
+
+    def _read_stream(self) -> list[_Step]:
+        steps: list[_Step] = []
+        frames = self._framing.new_decoder()
+        ms = self._answer.head_ms
+        for data, delay in self._answer.pieces:
+            ms += delay
+            try:
+                found = list(frames.feed(data))
+            except LLMError:  # the decoder reports it
+                found = []
+            now = [_Step(ms, len(frame[1]), self._framing.native(frame)) for frame in found]
+            _assign(now or [_Step(ms, len(data), None)], self._decoder.feed(data), steps)
+        if not self._answer.timed:
+            for number, step in enumerate(steps):
+                step.ms = float(number)
+            ms = float(len(steps))
+        failure = self._answer.failure
+        last = self._decoder.end() if failure is None else self._decoder.fail(failure)
+        if last:
+            steps.append(_Step(ms, 0, None, last))
+        return steps
+
+
+def _assign(now: list[_Step], events: list[LLMEvent], steps: list[_Step]) -> None:
+    """Give each of *events* to the frame that it was read from, and add the frames to *steps*."""
+    at = 0
+    for event in events:
+        native = event.native
+        while at + 1 < len(now) and native is not None and now[at].frame != native:
+            at += 1
+        now[at].events.append(event)
+    steps += [step for step in now if step.frame is not None or step.events]
+
+
+def _parsed(body: bytes) -> JsonValue:
+    try:
+        value: JsonValue = json.loads(body)
+    except ValueError:
+        return body.decode("utf-8", "replace")
+    return value
+
+
+def _shown_body(body: bytes) -> JsonValue:
+    return safe_json(_parsed(body)) if body else None
+
+
+# -- events over time
+
+
+def _timeline(steps: Sequence[_Step]) -> Document:
+    wire: list[Document] = []
+    events: list[Document] = []
+    for step in steps:
+        indices = range(len(events), len(events) + len(step.events))
+        events += [event_document(event, step.ms) for event in step.events]
+        frame = safe_json(step.frame)
+        wire.append({"ms": step.ms, "bytes": step.size, "frame": frame, "events": [*indices]})
+    return {"wire": wire, "events": events, **timing(events)}
+
+
+def event_document(event: LLMEvent, ms: float) -> Document:
+    """Return *event* as the page shows it."""
+    data = to_json(event)
+    return raw_event({**(data if isinstance(data, dict) else {}), "type": str(event.type)}, ms)
+
+
+def raw_event(data: JsonObject, ms: float) -> Document:
+    """Return an event given as its JSON, as the page shows it."""
+    shown = safe_json(data)
+    assert isinstance(shown, dict)  # noqa: S101  (it was one)
+    text = next((shown[key] for key in ("text", "input", "name", "message") if key in shown), None)
+    return {
+        "ms": ms,
+        "type": shown.get("type"),
+        "text": text if isinstance(text, str) else "",
+        "data": shown,
+    }
+
+
+def timing(events: Sequence[Document]) -> Document:
+    """Return lanes, gaps and times of *events*."""
+    lanes: dict[str, Document] = {}
+    first: float | None = None
+    for event in events:
+        kind, name = event["type"], str(event["data"].get("id", event["type"]))
+        if kind in _STARTS:
+            label = event["data"].get("name") or _STARTS[kind]
+            lanes[name] = {
+                "kind": _STARTS[kind],
+                "label": label,
+                "ms": [],
+                "start": event["ms"],
+                "end": None,
+                "cut": True,
+            }
+        elif kind in _DELTAS and name in lanes:
+            lanes[name]["ms"].append(event["ms"])
+            first = event["ms"] if first is None else first
+        elif kind in _ENDS and name in lanes:
+            lanes[name].update(end=event["ms"], cut=False)
+    total = max([event["ms"] for event in events], default=0.0)
+    failed = any(event["type"] == "error" for event in events)
+    for lane in lanes.values():
+        lane["cut"] = lane["cut"] or (failed and lane["end"] == total)
+        lane["end"] = total if lane["end"] is None else lane["end"]
+    return {
+        "lanes": list(lanes.values()),
+        "gaps": _gaps([event["ms"] for event in events]),
+        "first_ms": first,
+        "total_ms": total,
+    }
+
+
+def _gaps(times: Sequence[float]) -> list[list[float]]:
+    """Return the pauses between events that are far longer than usual."""
+    moments = sorted(set(times))
+    pauses = [later - earlier for earlier, later in pairwise(moments)]
+    if len(pauses) < 2:
+        return []
+    limit = max(_GAP_MS, _GAP_FACTOR * statistics.median(pauses))
+    return [[earlier, later] for earlier, later in pairwise(moments) if later - earlier > limit]
+
+
+# -- the outcome
+
+
+def _outcome(provider: str, events: Sequence[LLMEvent]) -> Document:
+    result = collect(events)
+    if isinstance(result, Success):
+        return {"error": None, **_of_response(provider, result.value)}
+    error, partial = result.error, result.error.partial
+    shown = safe_json(to_json(error))
+    known = {} if partial is None else _of_response(provider, partial)
+    return {**known, "error": {"kind": type(error).__name__, "data": shown}}
+
+
+def _of_response(provider: str, response: LLMResponse) -> Document:
+    usage = to_json(response.usage)
+    return {
+        "model": response.model,
+        "text": safe_text(response.text),
+        "usage": usage if isinstance(usage, dict) else {},
+        "cost": response.cost if response.cost is not None else response_cost(response),
+        "finish": response.finish_reason.reason,
+        "diagnostics": [safe_text(str(item)) for item in response.diagnostics],
+        "answer": safe_json(to_json(response.message)),
+    }

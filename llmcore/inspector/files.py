@@ -1,0 +1,280 @@
+"""The documents of files: cassettes, exported sessions, recorded streams, printed events."""
+
+import difflib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from llmcore.inspector.exchange import (
+    Answer,
+    Document,
+    exchange,
+    raw_event,
+    request_stage,
+    timing,
+)
+from llmcore.inspector.redaction import safe_json, safe_text
+from llmcore.protocols.registry import PROTOCOL_IDS
+from llmcore.schema.errors import InvalidRequestError, LLMError
+from llmcore.sessions.contract.codec import to_wire
+from llmcore.sessions.contract.entries import MessageEntry
+from llmcore.sessions.jsonl import from_lines
+from llmcore.testing.cassette import (
+    AnyInteraction,
+    Cassette,
+    CassetteError,
+    Interaction,
+    NoResponse,
+    WebSocketInteraction,
+)
+from llmcore.testing.cassette_file import loads
+
+MAX_BYTES: Final = 64 * 1024 * 1024
+
+_PATHS: Final = {
+    "/chat/completions": "openai-chat",
+    "/responses": "openai-responses",
+    "/messages": "anthropic-messages",
+    "eneratecontent": "gemini",
+    "/converse": "bedrock-converse",
+}
+"""Endings and pieces of URLs, by which a protocol is recognised."""
+
+
+def read_document(path: str | Path, protocol: str | None = None) -> Document:
+    """Return the document of the file *path*.
+
+    *protocol* is that of a recorded stream; without it, the one that can read the stream is taken.
+    Raises InvalidRequestError, naming the file, if it is of none of the kinds.
+    """
+    path = Path(path)
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        message = f"cannot read {path}: {error.strerror or error}"
+        raise InvalidRequestError(message, cause=error) from error
+    if len(data) > MAX_BYTES:
+        raise InvalidRequestError(f"{path} has more than {MAX_BYTES} bytes")
+    try:
+        return document_of(path.name, data, protocol)
+    except LLMError as error:
+        raise InvalidRequestError(f"{path}: {error.message}", cause=error) from error
+
+
+def document_of(name: str, data: bytes, protocol: str | None = None) -> Document:
+    """Return the document of a file's *data*; its errors are those of `read_document`."""
+    first = _json_lines(data[: data.find(b"\n") + 1] or data)
+    whole = _json(data)
+    if isinstance(whole, Mapping) and "interactions" in whole:
+        try:
+            return of_cassette(loads(data.decode()), name)
+        except CassetteError as error:
+            message = f"it is not a cassette: {error}"
+            raise InvalidRequestError(message, cause=error) from error
+    if first and isinstance(first[0], Mapping):
+        if "contractVersion" in first[0]:
+            return of_session(name, list(from_lines(data.decode().splitlines())))
+        if _is_event(first[0]):
+            return of_events(name, _json_lines(data))
+    return of_stream(name, data, protocol)
+
+
+def _json(data: bytes) -> object:
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _json_lines(data: bytes) -> list[Any]:
+    values = [_json(line) for line in data.splitlines() if line.strip()]
+    return [] if None in values else values
+
+
+def _is_event(value: Mapping[str, object]) -> bool:
+    return value.get("type") in {"stream-start", "step-start", "error"}
+
+
+# -- kinds of files
+
+
+def of_cassette(cassette: Cassette, name: str) -> Document:
+    """Return the document of a cassette: an exchange for each interaction."""
+    provider = cassette.metadata.provider or ""
+    found = [
+        _interaction(item, f"{number}", provider, cassette.metadata.protocol)
+        for number, item in enumerate(cassette.interactions, 1)
+    ]
+    return {"title": name, "kind": "cassette", "exchanges": found}
+
+
+def _interaction(item: AnyInteraction, name: str, provider: str, protocol: str | None) -> Document:
+    request = item.request
+    line = f"{request.method} {request.url}"
+    stage = request_stage("Request", line, request.headers, request.body)
+    protocol = protocol or _protocol_of(request.url) or "openai-chat"
+    if isinstance(item, WebSocketInteraction):
+        return {
+            **exchange(name, provider, protocol, _of_socket(item), streaming=True, stages=[stage]),
+            "messages": [
+                {
+                    "role": message.direction,
+                    "text": safe_text(message.text),
+                    "data": safe_json(_value(message.text)),
+                }
+                for message in item.messages
+            ],
+        }
+    answer = _answer_of(item)
+    streaming = answer.status < 400
+    return exchange(name, provider, protocol, answer, streaming=streaming, stages=[stage])
+
+
+def _answer_of(item: Interaction) -> Answer:
+    response = item.response
+    if isinstance(response, NoResponse):
+        left = LLMError("the caller left before an answer came")
+        return Answer(
+            headers={"content-type": "text/event-stream"},
+            pieces=(),
+            head_ms=response.delay_ms,
+            failure=response.failure or left,
+        )
+    failure = response.failure
+    if response.abandoned:
+        failure = LLMError("the caller stopped reading here")
+    return Answer(
+        status=response.status,
+        headers=response.headers,
+        pieces=response.pieces(),
+        head_ms=response.delay_ms,
+        timed=bool(response.delay_ms or any(chunk.delay_ms for chunk in response.chunks)),
+        failure=failure,
+    )
+
+
+def _of_socket(item: WebSocketInteraction) -> Answer:
+    """Return the first answer over a socket, its messages as the frames of a stream."""
+    pieces: list[tuple[bytes, float]] = []
+    waited = 0.0
+    for message in item.messages:
+        waited += message.delay_ms
+        if message.direction == "server":
+            pieces.append((b"data: " + message.text.encode() + b"\n\n", waited))
+            waited = 0.0
+    return Answer(
+        headers={"content-type": "text/event-stream"}, pieces=pieces, failure=item.failure
+    )
+
+
+def _protocol_of(url: str) -> str | None:
+    path = url.partition("?")[0].lower()
+    return next((protocol for end, protocol in _PATHS.items() if end in path), None)
+
+
+def of_stream(name: str, data: bytes, protocol: str | None = None) -> Document:
+    """Return the document of a recorded body, such as the SSE that curl printed."""
+    streaming = not isinstance(_json(data), Mapping)
+    media = "text/event-stream" if streaming else "application/json"
+    answer = Answer(headers={"content-type": media}, pieces=[(data, 0.0)], timed=False)
+    candidates = PROTOCOL_IDS if protocol is None else (protocol,)
+    read = [exchange(name, "", one, answer, streaming=streaming) for one in candidates]
+    best = next((one for one in read if one["error"] is None), None)
+    if best is None and protocol is None:
+        raise InvalidRequestError(
+            "it is not a cassette, an exported session, printed events or a complete answer of "
+            "a known API: name the API of a stream with --protocol"
+        )
+    return {"title": name, "kind": "stream", "exchanges": [best or read[0]]}
+
+
+def of_events(name: str, lines: Sequence[Any]) -> Document:
+    """Return the document of events that `llmcore ask --json` printed, in their order."""
+    events = [
+        raw_event(value, float(number))
+        for number, value in enumerate(lines)
+        if isinstance(value, dict)
+    ]
+    last = events[-1]["data"] if events else {}
+    usage, error = last.get("usage"), last.get("error")
+    found = {
+        "name": name,
+        "provider": "",
+        "protocol": "",
+        "stages": [],
+        "wire": [],
+        "events": events,
+        "timed": False,
+        **timing(events),
+        "usage": usage if isinstance(usage, dict) else {},
+        "finish": (last.get("finish_reason") or {}).get("reason"),
+        "text": "".join(event["text"] for event in events if event["type"] == "text-delta"),
+        "error": None if error is None else {"kind": "error", "data": error},
+    }
+    return {"title": name, "kind": "events", "exchanges": [found]}
+
+
+def of_session(name: str, entries: Sequence[MessageEntry]) -> Document:
+    """Return the document of exported sessions: their messages in order."""
+    messages = [
+        {
+            "role": entry.role,
+            "name": entry.run_id,
+            "time": entry.timestamp,
+            "text": safe_text(entry.text),
+            "data": safe_json(_value(json.dumps(to_wire(entry)))),
+            "usage": entry.meta.get("usage"),
+        }
+        for entry in entries
+    ]
+    return {"title": name, "kind": "session", "exchanges": [], "messages": messages}
+
+
+def _value(text: str) -> Any:
+    found = _json(text.encode())
+    return text if found is None else found
+
+
+# -- differences
+
+
+def difference(first: Document, second: Document) -> list[Document]:
+    """Return what differs between two documents: for each part, lines with ` `, `-` or `+`."""
+    parts: list[Document] = []
+    count = max(len(first["exchanges"]), len(second["exchanges"]))
+    for number in range(count):
+        one, other = (_parts(document, number) for document in (first, second))
+        parts += [
+            {"title": f"{title} {number + 1}", "lines": lines}
+            for title in one
+            if (lines := _lines(one[title], other[title]))
+        ]
+    if not count:
+        lines = _lines(_pretty(first.get("messages")), _pretty(second.get("messages")))
+        parts += [{"title": "Messages", "lines": lines}] if lines else []
+    return parts
+
+
+def _parts(document: Document, number: int) -> dict[str, str]:
+    exchanges = document["exchanges"]
+    found = exchanges[number] if number < len(exchanges) else {"stages": []}
+    stages = {stage["title"]: stage for stage in found["stages"]}
+    return {
+        "Request": _pretty(stages.get("Request")),
+        "Answer": _pretty(found.get("answer")),
+        "Usage": _pretty(found.get("usage")),
+        "Diagnostics": _pretty(found.get("diagnostics")),
+        "Error": _pretty(found.get("error")),
+    }
+
+
+def _pretty(value: object) -> str:
+    return "" if value is None else json.dumps(value, indent=2, ensure_ascii=False, sort_keys=True)
+
+
+def _lines(one: str, other: str) -> list[list[str]]:
+    """Return the lines that differ, with three lines around them."""
+    diff = difflib.unified_diff(one.splitlines(), other.splitlines(), lineterm="", n=3)
+    return [[line[:1], line[1:]] for line in list(diff)[2:]]

@@ -1,0 +1,60 @@
+"""The inspector's page in a headless Chromium: it shows everything, and runs nothing of it."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from llmcore.inspector.exchange import Answer, exchange
+from llmcore.inspector.files import difference, read_document
+from llmcore.inspector.page import page
+from tests.support.programs.browser import SIZES, chromium, opened
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with chromium() as running:
+        yield running
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_cassette_is_shown(size: tuple[int, int, str], browser: Any, tmp_path: Path) -> None:
+    """Lanes, tokens, stages and the wire; it fits its window."""
+    document = read_document(ROOT / "cassettes/local/tools.json")
+    document["differences"] = difference(document, document)
+    path = tmp_path / "page.html"
+    path.write_text(page(document))
+    with opened(browser, path.as_uri(), size) as shown:
+        assert shown.locator("section.exchange").count() == len(document["exchanges"])
+        assert shown.locator("svg.lanes").first.get_attribute("aria-label")
+        assert shown.get_by_text("The files do not differ.").is_visible()
+        wire = shown.locator("summary", has_text="Wire and events").first
+        wire.focus()
+        shown.keyboard.press("Enter")  # folds open without a mouse
+        assert shown.locator("table.wire").first.is_visible()
+        rows = shown.locator("table.wire").first.locator("tbody tr").count()
+        assert rows == len(document["exchanges"][0]["wire"])
+
+
+def test_hostile_content_is_text(browser: Any, tmp_path: Path) -> None:
+    """Neither markup nor script of an answer takes effect."""
+    hostile = "</script><img src=x onerror=\"alert('run')\"><b id=made>bold</b>"
+    choice = {"index": 0, "delta": {"content": hostile}, "finish_reason": "stop"}
+    body = b"data: " + json.dumps({"model": hostile, "choices": [choice]}).encode() + b"\n\n"
+    answer = Answer(
+        headers={"content-type": "text/event-stream", "x-a": hostile}, pieces=[(body, 0)]
+    )
+    found = exchange(hostile, "openai", "openai-chat", answer, streaming=True)
+    path = tmp_path / "page.html"
+    path.write_text(page({"title": hostile, "exchanges": [found]}))
+    with opened(browser, path.as_uri()) as shown:
+        assert shown.locator("#made").count() == 0
+        assert shown.locator("img").count() == 0
+        assert hostile in shown.locator("h1").inner_text()
+        assert hostile in shown.locator("main").inner_text()
