@@ -52,7 +52,7 @@ _ENDS: Final = frozenset({"text-end", "reasoning-end", "tool-input-end"})
 
 
 @frozen(kw_only=True)
-class Answer:
+class RecordedAnswer:
     """The response to a request, as it came."""
 
     status: int = 200
@@ -81,7 +81,7 @@ def exchange(
     name: str,
     provider: str,
     protocol_id: str,
-    answer: Answer,
+    answer: RecordedAnswer,
     *,
     streaming: bool,
     stages: Sequence[Document] = (),
@@ -123,7 +123,12 @@ class _Reading:
     """Decodes an answer frame by frame."""
 
     def __init__(
-        self, protocol: Protocol[Any, Any, Any], provider: str, answer: Answer, *, streaming: bool
+        self,
+        protocol: Protocol[Any, Any, Any],
+        provider: str,
+        answer: RecordedAnswer,
+        *,
+        streaming: bool,
     ) -> None:
         media = next((v for k, v in answer.headers.items() if k.lower() == "content-type"), "")
         self._framing: Framing = framing_of(protocol, media.partition(";")[0].strip().lower())

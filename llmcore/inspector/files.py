@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from llmcore.inspector.exchange import (
-    Answer,
     Document,
+    RecordedAnswer,
     exchange,
     raw_event,
     request_stage,
@@ -132,11 +132,11 @@ def _interaction(item: AnyInteraction, name: str, provider: str, protocol: str |
     return exchange(name, provider, protocol, answer, streaming=streaming, stages=[stage])
 
 
-def _answer_of(item: Interaction) -> Answer:
+def _answer_of(item: Interaction) -> RecordedAnswer:
     response = item.response
     if isinstance(response, NoResponse):
         left = LLMError("the caller left before an answer came")
-        return Answer(
+        return RecordedAnswer(
             headers={"content-type": "text/event-stream"},
             pieces=(),
             head_ms=response.delay_ms,
@@ -145,7 +145,7 @@ def _answer_of(item: Interaction) -> Answer:
     failure = response.failure
     if response.abandoned:
         failure = LLMError("the caller stopped reading here")
-    return Answer(
+    return RecordedAnswer(
         status=response.status,
         headers=response.headers,
         pieces=response.pieces(),
@@ -155,7 +155,7 @@ def _answer_of(item: Interaction) -> Answer:
     )
 
 
-def _of_socket(item: WebSocketInteraction) -> Answer:
+def _of_socket(item: WebSocketInteraction) -> RecordedAnswer:
     """Return the first answer over a socket, its messages as the frames of a stream."""
     pieces: list[tuple[bytes, float]] = []
     waited = 0.0
@@ -164,7 +164,7 @@ def _of_socket(item: WebSocketInteraction) -> Answer:
         if message.direction == "server":
             pieces.append((b"data: " + message.text.encode() + b"\n\n", waited))
             waited = 0.0
-    return Answer(
+    return RecordedAnswer(
         headers={"content-type": "text/event-stream"}, pieces=pieces, failure=item.failure
     )
 
@@ -178,7 +178,7 @@ def of_stream(name: str, data: bytes, protocol: str | None = None) -> Document:
     """Return the document of a recorded body, such as the SSE that curl printed."""
     streaming = not isinstance(_json(data), Mapping)
     media = "text/event-stream" if streaming else "application/json"
-    answer = Answer(headers={"content-type": media}, pieces=[(data, 0.0)], timed=False)
+    answer = RecordedAnswer(headers={"content-type": media}, pieces=[(data, 0.0)], timed=False)
     candidates = PROTOCOL_IDS if protocol is None else (protocol,)
     read = [exchange(name, "", one, answer, streaming=streaming) for one in candidates]
     best = next((one for one in read if one["error"] is None), None)

@@ -154,7 +154,7 @@ function tokenBars(usage) {
 
 function eventLine(event) {
   const kind = /^(text|reasoning|tool|error)/.exec(event.type || "");
-  const details = h("code", {}, event.text || pretty(event.data).slice(0, 400));
+  const details = h("code", {}, event.text || JSON.stringify(event.data).slice(0, 400));
   return h("span", { class: `event ${kind ? kind[1] : ""}` }, h("b", {}, event.type || "?"), details);
 }
 
@@ -165,7 +165,7 @@ function wire(exchange) {
   const body = h("tbody", {});
   const add = (from, to) => rows.slice(from, to).forEach((row) => body.append(h("tr", {},
     h("td", { class: "number" }, when(exchange, row.ms)),
-    h("td", {}, row.frame === null ? h("span", { class: "dim" }, "–") : h("code", {}, pretty(row.frame))),
+    h("td", {}, row.frame === null ? h("span", { class: "dim" }, "–") : h("code", {}, typeof row.frame === "string" ? row.frame : JSON.stringify(row.frame))),
     h("td", {}, row.shown.map(eventLine)))));
   add(0, ROWS);
   const table = h("table", { class: "wire" },

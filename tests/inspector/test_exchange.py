@@ -11,11 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore.cli import main
-from llmcore.inspector.exchange import Answer, exchange, timing
+from llmcore.inspector.exchange import RecordedAnswer, exchange, timing
 from llmcore.inspector.files import difference, document_of, of_cassette, read_document
 from llmcore.inspector.page import page, script_json
 from llmcore.inspector.redaction import safe_json, safe_text, safe_url
 from llmcore.schema.errors import InvalidRequestError, NetworkError
+from llmcore.schema.json import JsonValue
 from llmcore.testing.cassette import Interaction, RecordedResponse
 from llmcore.testing.cassette_file import load
 
@@ -41,7 +42,7 @@ def end(reason: str = "stop") -> bytes:
 
 def answered(*pieces: tuple[bytes, float], **changes: Any) -> dict[str, Any]:
     """Return the document of a streamed answer."""
-    answer = evolve(Answer(headers=SSE, pieces=pieces, head_ms=100.0), **changes)
+    answer = evolve(RecordedAnswer(headers=SSE, pieces=pieces, head_ms=100.0), **changes)
     return exchange("1", "openai", "openai-chat", answer, streaming=True)
 
 
@@ -234,7 +235,7 @@ def test_secrets_are_not_in_the_page(tmp_path: Path) -> None:
 
 def test_what_is_no_secret_stays() -> None:
     """Tokens of text, counts, names."""
-    body = {"token": "Hi", "max_tokens": 5, "key": "value", "signature": "abc"}
+    body: JsonValue = {"token": "Hi", "max_tokens": 5, "key": "value", "signature": "abc"}
     assert safe_json(body) == body
     assert safe_text("asking for a key") == "asking for a key"
     assert safe_url("https://h/v1/x?alt=sse") == "https://h/v1/x?alt=sse"

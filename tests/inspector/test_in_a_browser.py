@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from llmcore.inspector.exchange import Answer, exchange
+from llmcore.inspector.exchange import RecordedAnswer, exchange
 from llmcore.inspector.files import difference, read_document
 from llmcore.inspector.page import page
 from tests.support.programs.browser import SIZES, chromium, opened
@@ -47,7 +47,7 @@ def test_hostile_content_is_text(browser: Any, tmp_path: Path) -> None:
     hostile = "</script><img src=x onerror=\"alert('run')\"><b id=made>bold</b>"
     choice = {"index": 0, "delta": {"content": hostile}, "finish_reason": "stop"}
     body = b"data: " + json.dumps({"model": hostile, "choices": [choice]}).encode() + b"\n\n"
-    answer = Answer(
+    answer = RecordedAnswer(
         headers={"content-type": "text/event-stream", "x-a": hostile}, pieces=[(body, 0)]
     )
     found = exchange(hostile, "openai", "openai-chat", answer, streaming=True)

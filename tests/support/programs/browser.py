@@ -43,7 +43,7 @@ def opened(browser: Any, url: str, size: tuple[int, int, str] = SIZES[0]) -> Ite
     faults: list[str] = []
     page.on("pageerror", lambda error: faults.append(str(error)))
     page.on("console", lambda said: faults.append(said.text) if said.type == "error" else None)
-    page.on("dialog", lambda dialog: (faults.append(dialog.message), dialog.dismiss()))
+    page.on("dialog", lambda dialog: faults.append(dialog.message))
     page.goto(url)
     yield page
     assert page.evaluate("document.documentElement.scrollWidth") <= width
