@@ -94,7 +94,9 @@ class ContentReader:
 
     def _image(self, block: Block, path: str) -> ImagePart:
         source = required(block, "source", dict, f"{path}.")
-        return ImagePart(**_media(source, f"{path}.source"))
+        how = object_or_empty(block.get("transformations"))
+        metadata = {METADATA_KEY: {"transformations": how}} if how else {}
+        return ImagePart(**_media(source, f"{path}.source"), provider_metadata=metadata)
 
     def _document(self, block: Block, path: str) -> tuple[ContentPart, ...]:
         source = required(block, "source", dict, f"{path}.")

@@ -17,7 +17,7 @@ from llmcore.protocols.claude import ClaudeRules
 from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.history import LoweringContext
 from llmcore.protocols.lowering import native_citations, omitted_text
-from llmcore.protocols.native_json import text_or_json
+from llmcore.protocols.native_json import object_or_empty, text_or_json
 from llmcore.protocols.tools import FREEFORM_FIELD, object_arguments
 from llmcore.schema.content import (
     AudioPart,
@@ -115,7 +115,9 @@ def _lower_image(part: ImagePart, path: str, notes: Notes) -> Block:
         return _omitted("an image", path, f"the API accepts no {found[0]}", notes)
     if part.file_id is None and part.detail not in (None, "auto"):
         notes.dropped("unsupported-parameter", f"{path}.detail", "the API has no detail levels")
-    return marked({"type": "image", "source": _source(part, found)}, part)
+    block: Block = {"type": "image", "source": _source(part, found)}
+    how = object_or_empty(part.provider_metadata.get(METADATA_KEY)).get("transformations")
+    return marked({**block, "transformations": how} if how else block, part)
 
 
 def _source(part: ImagePart | DocumentPart, found: tuple[str, str] | None) -> dict[str, Any]:

@@ -215,6 +215,14 @@ def test_what_a_tool_returned_is_text_or_parts(content: Any, expected: Any) -> N
     assert made == ToolResultPart("toolu_1", expected, name="read")
 
 
+def test_what_is_to_be_done_to_a_picture_reaches_messages_upstreams() -> None:
+    """`error` keeps an oversized picture from being scaled down silently."""
+    block = {**PICTURE, "transformations": {"oversized_image": "error"}}
+    native = {"messages": [{"role": "user", "content": [block]}]}
+
+    assert built(read(native, MESSAGES).request, MESSAGES)["messages"][0]["content"] == [block]
+
+
 def test_a_system_message_in_the_middle_stays_in_its_place() -> None:
     """And never becomes a part of the instructions, which would change the cached prefix."""
     turns = [HELLO, {"role": "system", "content": "Be brief."}]
