@@ -72,8 +72,11 @@ class SentAnswer(Protocol):
     """An answer on its way to a client."""
 
     info: RunLabels
-    dropped: list[str]
-    """Parameters that were left out because the upstream rejected them."""
+
+    @property
+    def dropped(self) -> Sequence[str]:
+        """Parameters that were left out because the upstream rejected them."""
+        ...
 
     @property
     def upstream_request_id(self) -> str | None:
@@ -131,8 +134,10 @@ class SentAnswer(Protocol):
 class AnswerRun(SentAnswer, Protocol):
     """An answer under way. Nothing is sent upstream before its first bytes are requested."""
 
-    outcome: str
-    """How the answer ended, in a word for metrics; `cancelled` until it has ended."""
+    @property
+    def outcome(self) -> str:
+        """How the answer ended, in a word for metrics; `cancelled` until it has ended."""
+        ...
 
     def request(self) -> LLMRequest:
         """Return the client's request as the upstream's model is to understand it.

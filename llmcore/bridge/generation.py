@@ -1,18 +1,20 @@
 """Answers, counts and lists of models in the form of any front."""
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from llmcore.bridge.answer_run import AnswerPlan, AnswerRun, RunLabels, StoredAnswer
 from llmcore.bridge.api import OperationRequest, Outcome
+from llmcore.bridge.configuration.settings import KeepAlive
 from llmcore.bridge.model_map import UpstreamModel
 from llmcore.bridge.relay import RelayPlan, holds_sealed_state, relayed_request
 from llmcore.bridge.service import Service, new_id
 from llmcore.client.large_requests import holds_much
+from llmcore.fronts.encoding import COMMENT_FRAME
 from llmcore.fronts.errors import FrontError, invalid
 from llmcore.fronts.front import (
     AnswerInfo,
@@ -24,6 +26,7 @@ from llmcore.fronts.front import (
     StreamEncoding,
     Upstream,
 )
+from llmcore.protocols.anthropic_messages.names import PROTOCOL_ID as MESSAGES
 from llmcore.routes.route import Route
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.json import JsonObject
@@ -38,6 +41,11 @@ Reading: TypeAlias = Callable[[ClientRequest, Upstream], Result[ReadRequest[Cont
 
 _FORMAT_LOST: Final = frozenset({"response-format-in-words"})
 _FORMAT_PATH: Final = "response_format"
+_HEARTBEATS: Final[Mapping[KeepAlive, bytes]] = {
+    "comment": COMMENT_FRAME,
+    "blank": b"\n",
+    "none": b"",
+}
 
 
 @frozen(kw_only=True)
@@ -67,7 +75,7 @@ class Generation(Generic[Context]):
         if self.relays(call.asked, chosen):
             return self.relayed(call.asked, chosen)
         read = await self.read(call.asked, chosen)
-        await self.check_format(read.request)
+        await self.check(read.request)
         info = self.answer_info(chosen)
         writer = self.front.writer(info, read.context, chosen.upstream)
         return self.run(call.asked, chosen, read, info, writer)
@@ -104,7 +112,7 @@ class Generation(Generic[Context]):
             return False
         if policy.hosted_tools != "native" or policy.registered_tools:
             return False
-        framed = self.front.encoding(asked).content_type.startswith("text/event-stream")
+        framed = self.encoding(asked).content_type.startswith("text/event-stream")
         return (framed or not chosen.streaming) and not holds_sealed_state(asked.body)
 
     def relayed(self, asked: ClientRequest, chosen: Chosen) -> AnswerRun:
@@ -122,7 +130,7 @@ class Generation(Generic[Context]):
             ),
             request=relayed_request(asked, chosen.model, route),
             writer=self.front.writer(info, self.front.no_request(upstream), upstream),
-            encoding=self.front.encoding(asked),
+            encoding=self.encoding(asked),
             error=self.front.error,
             read=partial(self._read_now, asked, upstream),
         )
@@ -184,7 +192,7 @@ class Generation(Generic[Context]):
             ),
             request=read.request,
             writer=writer,
-            encoding=encoding or front.encoding(asked),
+            encoding=encoding or self.encoding(asked),
             error=front.error,
             checker=front.checker() if checks else None,
             stored=stored,
@@ -192,19 +200,40 @@ class Generation(Generic[Context]):
         )
         return self._service.run(plan)
 
-    async def check_format(self, request: LLMRequest) -> None:
-        """Refuse a schema that the upstream would not enforce, if that is the policy."""
-        if self._service.policy.structured_output != "error" or request.response_format is None:
+    def encoding(self, asked: ClientRequest) -> StreamEncoding:
+        """Return how events become bytes, with the heartbeat that is configured."""
+        encoding = self.front.encoding(asked)
+        word = self._service.settings.keep_alive_by_front.get(self.front.id)
+        return encoding if word is None else evolve(encoding, heartbeat=_HEARTBEATS[word])
+
+    async def check(self, request: LLMRequest) -> None:
+        """Refuse what the upstream would not keep to, where that is the policy.
+
+        These are a schema that it does not enforce, and the beginning of an answer that it does
+        not continue.
+        """
+        settings = self._service.settings
+        formats = settings.structured_output_by_front
+        format_policy = formats.get(self.front.id, settings.structured_output)
+        checks_format = format_policy == "error" and request.response_format is not None
+        checks_prefill = settings.prefill == "error" and _ends_with_answer(request)
+        if not (checks_format or checks_prefill):
             return
-        prepared = await self._service.prepared(request)
-        for diagnostic in prepared.diagnostics:
-            if _loses_format(diagnostic):
+        for diagnostic in (await self._service.prepared(request)).diagnostics:
+            if checks_format and _loses_format(diagnostic):
                 raise invalid(
                     f"The upstream does not hold the model to a schema ({diagnostic.message}). "
                     f"Leave {self._format_field} out, or let the bridge ask in words "
                     "(structured_output: degrade).",
                     self._format_field,
                     "structured_output_unsupported",
+                )
+            if checks_prefill and diagnostic.code == "last-message-added":
+                raise invalid(
+                    "This model does not support assistant message prefill. The conversation must "
+                    "end with a user message.",
+                    "messages",
+                    "unsupported_value",
                 )
 
     async def count(self, call: OperationRequest) -> Outcome:
@@ -233,7 +262,10 @@ class Generation(Generic[Context]):
 
     async def models(self, call: OperationRequest) -> JsonObject:
         """Return the list of models: the names of the map, and the upstream's own."""
-        listed = [self._listed(name) for name in await self._service.names.all()]
+        names = self._service.names
+        listed = [self._listed(name) for name in await names.all()]
+        if self.front.id == MESSAGES:
+            listed = [evolve(one, id=names.prefixed(one.id)) for one in listed]
         return self.front.models(listed, call.query)
 
     async def model(self, call: OperationRequest) -> JsonObject:
@@ -244,6 +276,10 @@ class Generation(Generic[Context]):
 
     def _listed(self, name: str) -> ListedModel:
         return ListedModel(id=name, owner=self._service.names.owner(name))
+
+
+def _ends_with_answer(request: LLMRequest) -> bool:
+    return bool(request.messages) and request.messages[-1].role == "assistant"
 
 
 def _loses_format(diagnostic: Diagnostic) -> bool:

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Sequence
+from typing import Final
 
 import anyio
 from attrs import frozen
@@ -16,6 +17,11 @@ _LIST_FOR_S = 60.0
 """How long the upstream's list of models is used again."""
 
 
+_OF_CLAUDE: Final = ("claude", "anthropic")
+"""How ids begin that Claude Code takes from a list of models; it leaves out all others
+(https://code.claude.com/docs/en/llm-gateway, read November 2026)."""
+
+
 @frozen
 class _Listed:
     until: float
@@ -25,9 +31,11 @@ class _Listed:
 class ModelNames:
     """The map's names, and the upstream's own."""
 
-    def __init__(self, model_map: ModelMap, upstreams: Upstreams) -> None:
+    def __init__(self, model_map: ModelMap, upstreams: Upstreams, *, prefix: str = "") -> None:
+        """Resolve names by *model_map*, also those that begin with *prefix*."""
         self._model_map = model_map
         self._upstreams = upstreams
+        self._prefix = prefix
         self._listed: dict[str, _Listed] = {}
         self._asking = anyio.Lock()
 
@@ -38,7 +46,7 @@ class ModelNames:
 
     def target(self, name: str) -> UpstreamModel:
         """Return the target of *name*; FrontError, 404, if it has none."""
-        target = self._model_map.resolve(name)
+        target = self._resolve(name)
         if target is None or not _is_safe(target.model):
             raise _no_model(name)
         return target
@@ -50,9 +58,18 @@ class ModelNames:
             names |= dict.fromkeys(await self._upstream_models(self._model_map.upstream))
         return list(names)
 
+    def prefixed(self, name: str) -> str:
+        """Return *name* as clients find it that leave out models which are not Claude."""
+        return name if name.startswith((*_OF_CLAUDE, self._prefix)) else self._prefix + name
+
+    def _resolve(self, name: str) -> UpstreamModel | None:
+        if self._prefix and name not in self._model_map.models:
+            name = name.removeprefix(self._prefix)
+        return self._model_map.resolve(name)
+
     def owner(self, name: str) -> str:
         """Return the provider of the model called *name*."""
-        target = self._model_map.resolve(name)
+        target = self._resolve(name)
         return "openbridge" if target is None else target.provider
 
     async def _upstream_models(self, provider: str) -> Sequence[str]:

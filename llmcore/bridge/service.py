@@ -70,7 +70,7 @@ class Service:
     ) -> None:
         self.settings = settings
         self.metrics = metrics or Metrics()
-        self.names = ModelNames(model_map, upstreams)
+        self.names = ModelNames(model_map, upstreams, prefix=settings.model_prefix)
         self.store = store
         self.background = BackgroundAnswers(
             store, self.metrics, at_once=settings.limits.max_background
@@ -233,4 +233,5 @@ def _policy(settings: GatewaySettings, tools: tuple[RegisteredTool, ...]) -> Tra
         reasoning_text=settings.reasoning_text,
         retry_without=settings.retry_without,
         registered_tools=tools,
+        max_choices=settings.max_choices,
     )

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from llmcore.bridge.api import Caller
     from llmcore.bridge.apis.responses import Responses
 
+_FORMATS = "OPENBRIDGE_STRUCTURED_OUTPUT_BY_FRONT"
 _RECORDED_URL = "http://recorded.invalid/v1"
 """The base URL of the upstream whose answers are recorded; nothing connects to it."""
 
@@ -149,6 +150,7 @@ def _run_program(args: argparse.Namespace) -> int:
         OPENBRIDGE_PORT="0",
         OPENBRIDGE_CLIENT_API_KEY=key,
         OPENBRIDGE_LOG_LEVEL=os.environ.get("OPENBRIDGE_LOG_LEVEL", "error"),
+        **{_FORMATS: os.environ.get(_FORMATS, "gemini=degrade")},  # Gemini CLI's side calls
     )
     with running_beside(settings) as url:
         address = Address(root=url, key=key, model=args.model)

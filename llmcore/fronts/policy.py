@@ -48,6 +48,9 @@ class TranslationPolicy:
     """Parameters, by their names in the request to the bridge, that are left out in one more try
     if the upstream refuses the request and names them. See `drop_rejected_parameters`."""
     registered_tools: tuple[RegisteredTool, ...] = ()
+    max_choices: int = 1
+    """Of requests that ask for several answers: `n` of Chat Completions at most. The application
+    makes the call of each; the front writes one answer."""
     max_tools: int = 1000
     max_items: int = 20_000
     """Input items at most, those of a stored conversation not counted."""

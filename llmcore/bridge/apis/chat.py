@@ -1,4 +1,4 @@
-"""Chat Completions: the operation of all fronts, and state for clients that drop it."""
+"""Chat Completions: the operation of all fronts, several choices, and state that clients drop."""
 
 from functools import partial
 
@@ -6,16 +6,18 @@ from attrs import evolve, frozen
 
 from llmcore.bridge.answer_run import AnswerRun
 from llmcore.bridge.api import OperationRequest
+from llmcore.bridge.choices import ChoicesRun
 from llmcore.bridge.generation import Generation
 from llmcore.bridge.service import Service
 from llmcore.bridge.state.call_states import CallStates
-from llmcore.fronts.front import Event
+from llmcore.fronts.front import Event, StreamEncoding
 from llmcore.fronts.openai_chat import front
 from llmcore.fronts.openai_chat.answer import ChatWriter
 from llmcore.fronts.openai_chat.messages import with_kept_state
 from llmcore.fronts.openai_chat.request import ChatContext
 from llmcore.protocols.diagnostics import Notes
 from llmcore.schema.messages import Message
+from llmcore.schema.request import LLMRequest
 
 
 class ChatCompletions(Generation[ChatContext]):
@@ -31,16 +33,32 @@ class ChatCompletions(Generation[ChatContext]):
         if self.relays(call.asked, chosen):
             return self.relayed(call.asked, chosen)
         read = await self.read(call.asked, chosen)
-        await self.check_format(read.request)
+        await self.check(read.request)
         owner, notes = call.caller.owner, Notes()
         lookup = partial(self._states.get, owner)
         sealer = chosen.upstream.sealer
         messages = with_kept_state(read.request.messages, lookup, sealer, notes)
         read = evolve(read, request=evolve(read.request, messages=messages))
         info = self.answer_info(chosen)
-        writer = ChatWriter(info, read.context, chosen.upstream)
-        stored = _KeptCalls(writer, self._states, owner)
-        return self.run(call.asked, chosen, read, info, writer, stored=stored)
+
+        def run(index: int, encoding: StreamEncoding) -> AnswerRun:
+            writer = ChatWriter(info, read.context, chosen.upstream)
+            stored = _KeptCalls(writer, self._states, owner)
+            one = evolve(read, request=_reseeded(read.request, index))
+            return self.run(call.asked, chosen, one, info, writer, stored=stored, encoding=encoding)
+
+        encoding = self.encoding(call.asked)
+        if read.context.choices == 1:
+            return run(0, encoding)
+        return ChoicesRun(read.context.choices, encoding, run)
+
+
+def _reseeded(request: LLMRequest, index: int) -> LLMRequest:
+    """Return *request* with a seed of its own for each choice: the same one gives the same text."""
+    if not index or request.generation.seed is None:
+        return request
+    seed = request.generation.seed + index
+    return evolve(request, generation=evolve(request.generation, seed=seed))
 
 
 @frozen

@@ -97,7 +97,7 @@ class Responses(Generation[Translation]):
     async def _checked(self, call: OperationRequest, chosen: Chosen) -> ReadRequest[Translation]:
         """Return a request that can be answered, as far as is known before it is sent."""
         read = await self._remembered(call.asked, call.caller, chosen)
-        await self.check_format(read.request)
+        await self.check(read.request)
         if read.context.store:
             await self._service.from_store(self._store.check())
         return read

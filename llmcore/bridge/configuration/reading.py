@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final
+from typing import Final, get_args
 
 from llmcore.bridge.configuration.document import ConfigDocument, read_document
 from llmcore.bridge.configuration.settings import (
@@ -13,6 +13,7 @@ from llmcore.bridge.configuration.settings import (
     HostedTools,
     Limits,
     LogLevel,
+    Prefill,
     ReasoningText,
     StateBackend,
     StateSettings,
@@ -21,6 +22,7 @@ from llmcore.bridge.configuration.settings import (
 from llmcore.bridge.configuration.values import Values
 from llmcore.client.environment import provider_entries
 from llmcore.client.user_folders import named_path
+from llmcore.fronts.front import FRONT_IDS
 from llmcore.schema.errors import ConfigurationError
 
 FILE_NAME: Final = "openbridge.toml"
@@ -113,7 +115,22 @@ def _settings(read: Values) -> GatewaySettings:
         check_stream=read.flag("CHECK_STREAM"),
         config_path=None if read.document is None else read.document.path,
         environ=dict(read.environ),
+        structured_output_by_front=read.by_front("STRUCTURED_OUTPUT_BY_FRONT", _FORMATS),
+        keep_alive_by_front=read.by_front("KEEP_ALIVE_BY_FRONT", _KEEP_ALIVES),
+        prefill=read.one_of("PREFILL", "continue", Prefill),
+        model_prefix=read.text("MODEL_PREFIX") or "",
+        max_choices=read.number("MAX_CHOICES", 1, int, least=1, most=128),
     )
+
+
+_FORMATS: Final = dict.fromkeys(FRONT_IDS, get_args(StructuredOutput))
+_KEEP_ALIVES: Final[Mapping[str, tuple[str, ...]]] = {
+    "anthropic-messages": ("comment", "blank", "none"),
+    "openai-chat": ("blank", "none"),
+    "openai-responses": ("none",),
+    "gemini": ("none",),
+}
+"""The heartbeats that clients of each front can read, besides its own."""
 
 
 def _found_upstream(read: Values) -> str:

@@ -11,6 +11,8 @@ StateBackend = Literal["sqlite", "memory", "redis"]
 HostedTools = Literal["native", "drop", "error", "function"]
 StructuredOutput = Literal["error", "degrade"]
 CustomTools = Literal["function", "native"]
+KeepAlive = Literal["comment", "blank", "none"]
+Prefill = Literal["continue", "error"]
 ReasoningText = Literal["auto", "summary", "content"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 
@@ -103,6 +105,17 @@ class GatewaySettings:
     """The configuration file, if one was read."""
     environ: Mapping[str, str] = field(factory=dict, repr=False)
     """Everything that was read; providers look for their keys here."""
+    structured_output_by_front: Mapping[str, StructuredOutput] = field(factory=dict)
+    """`structured_output` for single fronts, by their ids."""
+    keep_alive_by_front: Mapping[str, KeepAlive] = field(factory=dict)
+    """The heartbeat of silent streams in place of the front's own, by the ids of fronts."""
+    prefill: Prefill = "continue"
+    """Of a conversation that ends with the assistant, for models that do not continue an answer:
+    add a message of the user's, or refuse."""
+    model_prefix: str = ""
+    """Put before models' names in lists for clients of Messages, and removed from requests."""
+    max_choices: int = 1
+    """The choices that a request of Chat Completions may ask for, each of them one call."""
 
     @property
     def is_public(self) -> bool:

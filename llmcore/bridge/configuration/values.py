@@ -6,7 +6,7 @@ deployment of a shared file can differ.
 """
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast, get_args
 
@@ -31,6 +31,7 @@ SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
         "ALLOWED_HOSTS",
         "SEAL_KEY",
         "KEEP_ALIVE_SECONDS",
+        "KEEP_ALIVE_BY_FRONT",
         "SHUTDOWN_SECONDS",
     ),
     "routing": (
@@ -38,6 +39,7 @@ SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
         "UPSTREAM_BASE_URL",
         "UPSTREAM_API_KEY",
         "MODEL_MAP_PATH",
+        "MODEL_PREFIX",
         "RETRIES",
         "RETRY_TIMEOUTS",
     ),
@@ -52,6 +54,7 @@ SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
         "MAX_RUNNING",
         "MAX_BACKGROUND",
         "RATE_LIMIT_PER_MINUTE",
+        "MAX_CHOICES",
     ),
     "state": (
         "STATE_BACKEND",
@@ -64,6 +67,8 @@ SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "policies": (
         "HOSTED_TOOLS",
         "STRUCTURED_OUTPUT",
+        "STRUCTURED_OUTPUT_BY_FRONT",
+        "PREFILL",
         "CUSTOM_TOOLS",
         "REASONING_TEXT",
         "TOOLS_PATH",
@@ -205,6 +210,20 @@ class Values:
             choices = ", ".join(get_args(words))
             raise ConfigurationError(f"{self.label(name)}={text!r} is not one of {choices}")
         return cast("_T", text)
+
+    def by_front(self, name: str, words: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+        """Return the value of each front, as in `gemini=degrade, openai-chat=error`.
+
+        In the file it is a list of such texts. *words* are the values that each front can have.
+        """
+        found = {}
+        for pair in self.words(name):
+            front, _, word = (part.strip() for part in pair.lower().partition("="))
+            if word not in words.get(front, ()):
+                known = "; ".join(f"{front}={'|'.join(words[front])}" for front in words)
+                raise ConfigurationError(f"{self.label(name)}: {pair!r} is none of {known}")
+            found[front] = word
+        return found
 
     def refuse_unknown(self) -> None:
         """Raise ConfigurationError for a setting that was not read, such as a misspelt one."""

@@ -10,6 +10,7 @@ Source: https://developers.openai.com/api/reference/resources/chat (streaming ev
 """
 
 from collections.abc import Mapping, Sequence
+from functools import reduce
 from typing import Any, Final
 
 from llmcore.fronts.encoding import COMMENT_FRAME, EVENT_STREAM, data_event
@@ -108,3 +109,33 @@ def usage_of(usage: Usage | None) -> JsonObject | None:
         "completion_tokens_details": {"reasoning_tokens": counts.reasoning},
         **cost,
     }
+
+
+# -- several choices, each of which was written as the answer of its own
+
+
+def as_choice(index: int, chunk: Event) -> Event:
+    """Return a chunk, or a completion, as that of the choice *index*."""
+    return {**chunk, "choices": [{**choice, "index": index} for choice in chunk["choices"]]}
+
+
+def joined(answers: Sequence[Event]) -> Event:
+    """Return the completion, or the chunk of usage, that has what *answers* have together.
+
+    Tokens are added up, input included: each choice was a call of its own.
+    """
+    choices = [choice for answer in answers for choice in answer["choices"]]
+    counts = [answer["usage"] for answer in answers if answer.get("usage")]
+    usage = {"usage": reduce(_added, counts)} if counts else {}
+    return {**answers[0], "choices": choices, **usage}
+
+
+def _added(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the sums of the numbers that two objects of the same form have."""
+    total = dict(one)
+    for name, value in other.items():
+        if isinstance(value, Mapping):
+            total[name] = _added(total.get(name, {}), value)
+        else:
+            total[name] = total.get(name, 0) + value
+    return total

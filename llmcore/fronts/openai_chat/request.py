@@ -50,6 +50,8 @@ class ChatContext:
     """Names of the freeform tools that the client listed: their calls are of the type `custom`."""
     legacy: bool = False
     """Whether calls are written as `function_call`, as the API had them before tools."""
+    choices: int = 1
+    """How many answers the client wants, at most `TranslationPolicy.max_choices`."""
     diagnostics: tuple[Diagnostic, ...] = ()
     """All that reading the request lost, changed or invented."""
 
@@ -131,19 +133,18 @@ def _context(
         shows_thinking=not hidden and body.get("include_reasoning") is not False,
         custom_tools=frozenset(t.name for t in offer.tools if isinstance(t, CustomTool)),
         legacy=offer.legacy,
+        choices=_choices(body),
         diagnostics=diagnostics,
     )
 
 
 def _refuse(body: Fields, upstream: Upstream) -> None:
     """Raise FrontError for what would change the meaning of the answer if it were left out."""
-    choices = field(body, "n", int)
-    if choices not in (None, 1):
-        raise invalid(
-            "n must be 1: one answer is given for each request. Send the request several times.",
-            "n",
-            "unsupported_value",
-        )
+    most = upstream.policy.max_choices
+    if not 1 <= _choices(body) <= most:
+        several = f"n must be from 1 to {most}."
+        one = "n must be 1: one answer is given for each request. Send the request several times."
+        raise invalid(one if most == 1 else several, "n", "unsupported_value")
     modalities = field(body, "modalities", list) or ["text"]
     if upstream.protocol_id not in (None, PROTOCOL_ID) and modalities != ["text"]:
         raise invalid(
@@ -151,6 +152,11 @@ def _refuse(body: Fields, upstream: Upstream) -> None:
             "modalities",
             "unsupported_value",
         )
+
+
+def _choices(body: Fields) -> int:
+    choices = field(body, "n", int)
+    return 1 if choices is None else choices
 
 
 # -- what our own request has fields for
@@ -263,7 +269,6 @@ def _metadata(body: Fields, notes: Notes) -> Mapping[str, str]:
 _SAID_ALREADY: Final[Mapping[str, tuple[object, ...]]] = {
     "logit_bias": ({},),
     "modalities": (["text"],),
-    "n": (1,),
     "service_tier": ("auto", "default"),
     "store": (False,),
     "verbosity": ("medium",),
@@ -272,7 +277,7 @@ _SAID_ALREADY: Final[Mapping[str, tuple[object, ...]]] = {
 _READ: Final = frozenset(
     {
         "cache_control", "frequency_penalty", "function_call", "functions", "include_reasoning",
-        "logprobs", "max_completion_tokens", "max_tokens", "messages", "metadata", "model",
+        "logprobs", "max_completion_tokens", "max_tokens", "messages", "metadata", "model", "n",
         "parallel_tool_calls", "presence_penalty", "prompt_cache_key", "prompt_cache_options",
         "prompt_cache_retention", "reasoning", "reasoning_effort", "response_format", "seed",
         "stop", "stream", "stream_options", "temperature", "tool_choice", "tools", "top_k",

@@ -71,6 +71,11 @@ def test_every_variable_arrives() -> None:
             "OPENBRIDGE_RETRY_WITHOUT": "none",
             "OPENBRIDGE_CHECK_STREAM": "true",
             "OPENBRIDGE_STRUCTURED_OUTPUT": "degrade",
+            "OPENBRIDGE_STRUCTURED_OUTPUT_BY_FRONT": "gemini=error, openai-chat=degrade",
+            "OPENBRIDGE_KEEP_ALIVE_BY_FRONT": "openai-chat = None",
+            "OPENBRIDGE_PREFILL": "error",
+            "OPENBRIDGE_MODEL_PREFIX": "claude-via-",
+            "OPENBRIDGE_MAX_CHOICES": "4",
         }
     )
 
@@ -81,6 +86,10 @@ def test_every_variable_arrives() -> None:
     assert (settings.retry_timeouts, settings.hosted_tools) == (True, "function")
     assert (settings.retry_without, settings.check_stream) == ((), True)
     assert (settings.log_level, settings.structured_output) == ("debug", "degrade")
+    assert settings.structured_output_by_front == {"gemini": "error", "openai-chat": "degrade"}
+    assert settings.keep_alive_by_front == {"openai-chat": "none"}
+    assert (settings.prefill, settings.model_prefix) == ("error", "claude-via-")
+    assert settings.max_choices == 4
 
 
 NO_KEYS = ("", "  ", ",", " , ", "none", "None", "null", "sk-1,undefined")
@@ -105,14 +114,21 @@ NO_KEYS = ("", "  ", ",", " , ", "none", "None", "null", "sk-1,undefined")
         ({"OPENBRIDGE_STATE_MAX_ENTRIES": "0"}, "at least 1"),
         ({"OPENBRIDGE_STATE_PATH": "~no-such-user/x"}, "OPENBRIDGE_STATE_PATH has an unknown home"),
         ({"OPENBRIDGE_CHECK_STREAM": "perhaps"}, "neither true nor false"),
+        ({"OPENBRIDGE_MAX_CHOICES": "0"}, "at least 1"),
+        ({"OPENBRIDGE_PREFILL": "drop"}, "not one of continue, error"),
+        ({"OPENBRIDGE_STRUCTURED_OUTPUT_BY_FRONT": "degrade"}, "gemini=error|degrade"),
+        ({"OPENBRIDGE_STRUCTURED_OUTPUT_BY_FRONT": "gemini="}, "gemini=error|degrade"),
+        ({"OPENBRIDGE_KEEP_ALIVE_BY_FRONT": "gemini=comment"}, "gemini=none"),
+        ({"OPENBRIDGE_KEEP_ALIVE_BY_FRONT": "chat=none"}, "openai-chat=blank|none"),
         ({"OPENBRIDGE_UPSTREAM": "openai-compatible"}, "OPENBRIDGE_UPSTREAM_BASE_URL"),
         ({"OPENBRIDGE_MODEL_MAP": "x"}, "unknown: OPENBRIDGE_MODEL_MAP "),
     ],
 )
 def test_what_makes_no_sense_is_refused(environ: dict[str, str], says: str) -> None:
     """The error names the variable."""
-    with pytest.raises(ConfigurationError, match=says):
+    with pytest.raises(ConfigurationError) as raised:
         settings_from(environ)
+    assert says in str(raised.value)
 
 
 @pytest.mark.parametrize(

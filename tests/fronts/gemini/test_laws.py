@@ -75,7 +75,8 @@ def decoded(body: bytes, *, streaming: bool) -> LLMResponse | LLMError:
 
 def said(message: Message, *kinds: type[Any]) -> str:
     """Return the text of all parts of *kinds*."""
-    return "".join(part.text for part in message.content if isinstance(part, kinds))
+    parts: list[Any] = [part for part in message.content if isinstance(part, kinds)]
+    return "".join(part.text for part in parts)
 
 
 def calls(message: Message) -> list[tuple[str, str, Any]]:
@@ -278,12 +279,15 @@ def _untyped(part: ContentPart) -> ContentPart:
 def _sayable(asked: LLMRequest) -> LLMRequest:
     """Return *asked* without what no body of this API says in one way.
 
-    These are choices among tools that it may not have, a schema of nothing, and a thought without
-    a word.
+    These are choices among tools that it may not have, a schema of nothing, a thought without a
+    word, and an effort that is not a word of the API's, which are in ASCII capitals.
     """
     wanted = asked.response_format
     if wanted is not None and wanted.schema is not None:
         wanted = ResponseFormat.json_schema(wire.SCHEMA)
+    thinking = asked.reasoning
+    if thinking is not None and not (thinking.effort and thinking.effort.isascii()):
+        thinking = evolve(thinking, effort=None)
     messages = [
         evolve(one, content=tuple(part for part in one.content if _says(part)))
         for one in asked.messages
@@ -293,6 +297,7 @@ def _sayable(asked: LLMRequest) -> LLMRequest:
         model=wire.MODEL,
         provider=None,
         strict=False,
+        reasoning=thinking,
         messages=(Message.user("Hello"), *messages),
         tool_choice=None,
         response_format=wanted,

@@ -1,0 +1,186 @@
+"""Several choices of one answer, each of them an upstream call of its own.
+
+Most APIs have no `n`: a client of Chat Completions that wants three choices gets the answers of
+three calls, as one completion or as one stream in which the choices take turns.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial, reduce
+from operator import add
+from typing import Any, TypeVar
+
+import anyio
+from attrs import evolve, frozen
+
+from llmcore.bridge.answer_run import AnswerRun, WholeBody
+from llmcore.fronts.errors import FrontError
+from llmcore.fronts.front import Event, FailureResponse, StreamEncoding
+from llmcore.fronts.openai_chat.chunks import as_choice, joined
+from llmcore.schema import json
+from llmcore.schema.diagnostics import Diagnostic
+from llmcore.schema.errors import LLMError
+from llmcore.schema.request import LLMRequest
+from llmcore.schema.response import LLMResponse
+
+_T = TypeVar("_T")
+
+
+@frozen
+class _Choice:
+    """Encodes the chunks of one choice, and keeps its usage back for the chunk that ends all."""
+
+    index: int
+    encoding: StreamEncoding
+    usages: list[Event]
+
+    def encode(self, chunk: Event) -> bytes:
+        if "error" in chunk:
+            return self.encoding.encode(chunk)
+        if chunk["choices"]:
+            return self.encoding.encode(as_choice(self.index, chunk))
+        self.usages.append(chunk)
+        return b""
+
+
+class ChoicesRun:
+    """An answer of several choices. Implements `AnswerRun`."""
+
+    def __init__(
+        self, count: int, encoding: StreamEncoding, run: Callable[[int, StreamEncoding], AnswerRun]
+    ) -> None:
+        """Make *count* answers; *run* returns the one of an index, with the encoding to use."""
+        self._encoding = encoding
+        self._usages: list[Event] = []
+        encodings = (
+            evolve(encoding, encode=_Choice(index, encoding, self._usages).encode, tail=b"")
+            for index in range(count)
+        )
+        self._runs = [
+            run(index, evolve(each, heartbeat=b"")) for index, each in enumerate(encodings)
+        ]
+        self._live = list(self._runs)
+        self._ended = False
+        self.info = self._runs[0].info
+
+    @property
+    def dropped(self) -> Sequence[str]:
+        """Parameters that were left out because the upstream rejected them."""
+        return list(dict.fromkeys(name for run in self._runs for name in run.dropped))
+
+    @property
+    def outcome(self) -> str:
+        """How the answer ended, in a word for metrics: as the first choice that did not succeed."""
+        return next((run.outcome for run in self._runs if run.outcome != "completed"), "completed")
+
+    def request(self) -> LLMRequest:
+        """Return the request of the first choice, as it was read."""
+        return self._runs[0].request()
+
+    @property
+    def response(self) -> LLMResponse:
+        """The first choice as far as it has arrived, with the usage and the cost of all."""
+        answers = [run.response for run in self._runs]
+        costs = [one.cost for one in answers if one.cost is not None]
+        usage = reduce(add, (one.usage for one in answers))
+        return evolve(answers[0], usage=usage, cost=sum(costs) if costs else None)
+
+    @property
+    def first_event_s(self) -> float | None:
+        """Seconds from asking the upstream to its first event; None if none has arrived."""
+        return self._runs[0].first_event_s
+
+    @property
+    def upstream_request_id(self) -> str | None:
+        """The upstream's id of the first choice's request."""
+        return self._runs[0].upstream_request_id
+
+    @property
+    def error(self) -> LLMError | None:
+        """Why the answer failed, if it did: one failed choice fails all."""
+        return next((run.error for run in self._runs if run.error is not None), None)
+
+    @property
+    def diagnostics(self) -> Sequence[Diagnostic]:
+        """Everything lost, changed or invented so far, in all choices."""
+        return [note for run in self._runs for note in run.diagnostics]
+
+    @property
+    def content_type(self) -> str:
+        """The content type of the stream."""
+        return self._encoding.content_type
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Headers of the upstream that clients of a stream can use."""
+        return self._runs[0].headers
+
+    def error_response(self, error: FrontError) -> FailureResponse | WholeBody:
+        """Return the response of an *error* that comes before anything was sent."""
+        return self._runs[0].error_response(error)
+
+    async def next_bytes(self) -> bytes:
+        """Return what comes next of each choice; empty after the last of all.
+
+        Raises FrontError for a failure before anything was handed out.
+        """
+        while self._live and not self._ended:
+            pieces = await _all([run.next_bytes for run in self._live])
+            both = list(zip(self._live, pieces, strict=True))
+            failed = next((piece for run, piece in both if run.error is not None), b"")
+            self._ended = bool(failed)
+            good = b"".join(piece for run, piece in both if run.error is None)
+            self._live = [run for run, piece in both if piece]
+            if good or failed:
+                return good + failed
+        if self._ended:
+            return b""
+        self._ended = True
+        usage = self._encoding.encode(joined(self._usages)) if self._usages else b""
+        return usage + self._encoding.tail
+
+    async def keep_alive(self) -> bytes:
+        """Return the chunks that open the stream, or else a heartbeat."""
+        opened = [await run.keep_alive() for run in self._live]
+        return b"".join(opened) or self._encoding.heartbeat
+
+    async def failed_bytes(self, error: LLMError) -> bytes:
+        """Return the bytes that end a stream with *error*; none if it has ended."""
+        if self._ended:
+            return b""
+        self._ended = True
+        for run in self._live:
+            if data := await run.failed_bytes(error):
+                return data
+        return b""
+
+    async def whole(self) -> WholeBody:
+        """Return the answer in one piece; FrontError if a choice has none."""
+        answers = await _all([run.whole for run in self._runs])
+        bodies: list[Any] = [json.loads(one.body) for one in answers]
+        numbered = [as_choice(index, body) for index, body in enumerate(bodies)]
+        return WholeBody(body=json.dumps(joined(numbered)))
+
+    async def aclose(self) -> None:
+        """Hang up on the upstreams that are still at work."""
+        for run in self._runs:
+            await run.aclose()
+
+
+async def _all(steps: Sequence[Callable[[], Awaitable[_T]]]) -> list[_T]:
+    """Return what all *steps* return, taken at once; the first FrontError ends the others."""
+    results: dict[int, _T] = {}
+    errors: list[FrontError] = []
+
+    async def take(index: int, step: Callable[[], Awaitable[_T]]) -> None:
+        try:
+            results[index] = await step()
+        except FrontError as error:
+            errors.append(error)
+            tasks.cancel_scope.cancel()
+
+    async with anyio.create_task_group() as tasks:
+        for index, step in enumerate(steps):
+            tasks.start_soon(partial(take, index, step))
+    if errors:
+        raise errors[0]
+    return [results[index] for index in range(len(steps))]
