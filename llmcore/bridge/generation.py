@@ -176,10 +176,7 @@ class Generation(Generic[Context]):
         is_large: bool = False,
         encoding: StreamEncoding | None = None,
     ) -> AnswerRun:
-        """Return the answer that *writer* writes, to be run.
-
-        With an *encoding*, it is a stream of that form and not of the front's own.
-        """
+        """Return the answer that *writer* writes, to be run; *encoding* replaces the front's."""
         front = self.front
         checks = self._service.settings.check_stream
         plan = AnswerPlan(
@@ -187,7 +184,7 @@ class Generation(Generic[Context]):
                 id=info.id,
                 model=chosen.name,
                 provider=chosen.target.provider,
-                streamed=read.streaming or encoding is not None,
+                streamed=read.streaming,
                 target=chosen.target.model,
             ),
             request=read.request,

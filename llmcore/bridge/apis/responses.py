@@ -123,7 +123,7 @@ class Responses(Generation[Translation]):
         run = self.run(
             call.asked,
             chosen,
-            read,
+            evolve(read, streaming=True),
             info,
             writer,
             stored=_Stored(writer, keep, owner, is_large(read.request)),
