@@ -11,6 +11,7 @@ reaches. In reading order:
 - `counting`: counts of tokens
 - `generation`: the operations that all fronts have; `apis/`: the APIs that there are
 - `background/`: answers that no client waits for
+- `websocket/`: the Responses API over WebSockets
 - `state/`: where responses are kept
 - `service`, `build`: what all APIs are built on
 - `http/`: the APIs over HTTP

@@ -156,16 +156,16 @@ def test_a_stream_that_breaks_off(bridge: Bridge, tmp_path: Path) -> None:
 
 
 def test_the_providers_own_url(bridge: Bridge, tmp_path: Path) -> None:
-    """As OpenAI itself: a WebSocket is tried first, refused with 426, and POST takes its place."""
+    """As OpenAI itself: over a WebSocket, which it tries first."""
     turn = Codex(tmp_path, bridge.url, model="gpt-5.5", builtin=True).run("Say hello.")
 
     asked = [line for line in bridge.lines() if line["event"] == "request"]
     assert turn.code == 0, turn
     assert turn.text == "Hello"
     assert [(line["method"], line["status"]) for line in asked if "responses" in line["path"]] == [
-        ("GET", 426),
-        ("POST", 200),
+        ("GET", 101),
     ]
+    assert "socket_request" in [line["event"] for line in bridge.lines()]
 
 
 def test_the_local_model_talks(local: Gateway, tmp_path: Path) -> None:

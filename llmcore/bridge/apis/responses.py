@@ -5,8 +5,9 @@ Source: https://developers.openai.com/api/reference/resources/responses, read No
 
 import logging
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
+from types import MappingProxyType
 
 from attrs import evolve, frozen
 
@@ -19,7 +20,7 @@ from llmcore.bridge.service import Service, new_id
 from llmcore.client.large_requests import holds_much, is_large, off_the_loop
 from llmcore.fronts.encoding import JSON_LINES
 from llmcore.fronts.errors import FrontError, invalid
-from llmcore.fronts.front import ClientRequest, Event, ReadRequest
+from llmcore.fronts.front import AnswerInfo, ClientRequest, Event, ReadRequest
 from llmcore.fronts.openai_responses import front
 from llmcore.fronts.openai_responses.answer import ResponsesWriter
 from llmcore.fronts.openai_responses.compaction import as_response_request, compacted, user_items
@@ -33,8 +34,10 @@ from llmcore.fronts.openai_responses.request import read as read_with_memory
 from llmcore.fronts.openai_responses.state import Memory, Record, StoredConversation, page
 from llmcore.protocols.diagnostics import Notes
 from llmcore.schema.errors import LLMError
+from llmcore.schema.events import Finish, FinishReason
 from llmcore.schema.json import JsonObject
 from llmcore.schema.messages import Message
+from llmcore.schema.usage import Usage
 
 
 def responses_api(service: Service) -> Api:
@@ -94,9 +97,65 @@ class Responses(Generation[Translation]):
             return self.relayed(call.asked, chosen)
         return self._run(call, chosen, await self._checked(call, chosen))
 
-    async def _checked(self, call: OperationRequest, chosen: Chosen) -> ReadRequest[Translation]:
+    # -- requests over a WebSocket, whose connection remembers conversations
+
+    async def turn(self, call: OperationRequest, memory: "TurnMemory") -> AnswerRun:
+        """Return the answer of a request as lines of JSON, which *memory* is to remember."""
+        chosen, read, info, writer = await self._read_turn(call, memory)
+        stored = self._remembering(call, read, writer, memory)
+        large = holds_much(read.context.echo)
+        return self.run(
+            call.asked,
+            chosen,
+            read,
+            info,
+            writer,
+            stored=stored,
+            is_large=large,
+            encoding=JSON_LINES,
+        )
+
+    async def warm_up(self, call: OperationRequest, memory: "TurnMemory") -> bytes:
+        """Return the events of a request that wants no answer yet, as lines of JSON.
+
+        The next request continues from it. The upstream is not called: it has no such request.
+        """
+        _, read, _, writer = await self._read_turn(call, memory)
+        stop, nothing = FinishReason("stop"), Usage.make(input_tokens=0, output_tokens=0)
+        events = [*writer.start(), *writer.feed(Finish(finish_reason=stop, usage=nothing))]
+        kept = self._remembering(call, read, writer, memory).keep()
+        await self._service.from_store(kept)
+        return b"".join(map(JSON_LINES.encode, events))
+
+    async def _read_turn(
+        self, call: OperationRequest, memory: "TurnMemory"
+    ) -> tuple[Chosen, ReadRequest[Translation], AnswerInfo, ResponsesWriter]:
+        chosen = await self.chosen(call.asked)
+        read = await self._checked(call, chosen, memory.known)
+        info = self.answer_info(chosen)
+        return chosen, read, info, ResponsesWriter(info, read.context, chosen.upstream)
+
+    def _remembering(
+        self,
+        call: OperationRequest,
+        read: ReadRequest[Translation],
+        writer: ResponsesWriter,
+        memory: "TurnMemory",
+    ) -> "_Remembered":
+        large, put = is_large(read.request), self._store.put
+        stored = _Stored(writer, put, call.caller.owner, large) if read.context.store else None
+        return _Remembered(writer, memory.remember, stored)
+
+    # -- reading
+
+    async def _checked(
+        self,
+        call: OperationRequest,
+        chosen: Chosen,
+        known: Mapping[str, StoredConversation] = MappingProxyType({}),
+    ) -> ReadRequest[Translation]:
         """Return a request that can be answered, as far as is known before it is sent."""
-        read = await self._remembered(call.asked, call.caller, chosen)
+        read = await self._remembered(call.asked, call.caller, chosen, known)
         await self.check(read.request)
         if read.context.store:
             await self._service.from_store(self._store.check())
@@ -172,20 +231,34 @@ class Responses(Generation[Translation]):
         return await self.counted(asked, partial(self._remembered, asked, call.caller))
 
     async def _remembered(
-        self, asked: ClientRequest, caller: Caller, chosen: Chosen
+        self,
+        asked: ClientRequest,
+        caller: Caller,
+        chosen: Chosen,
+        known: Mapping[str, StoredConversation] = MappingProxyType({}),
     ) -> ReadRequest[Translation]:
-        """Return the request that *asked* amounts to, with what it refers to of the store."""
+        """Return the request that *asked* amounts to, with what it refers to.
+
+        That is one of the *known* conversations, or stored.
+        """
         large = holds_much(asked.body)
-        memory = await self._memory(asked.body, caller, large=large)
+        memory = await self._memory(asked.body, caller, known, large=large)
         large = large or holds_much(memory.previous and memory.previous.messages)
         return await self.read(asked, chosen, partial(read_with_memory, memory=memory), large=large)
 
-    async def _memory(self, body: JsonObject, caller: Caller, *, large: bool) -> Memory:
-        """Fetch from the store what *body* refers to."""
+    async def _memory(
+        self,
+        body: JsonObject,
+        caller: Caller,
+        known: Mapping[str, StoredConversation],
+        *,
+        large: bool,
+    ) -> Memory:
+        """Fetch from the store what *body* refers to and is not *known*."""
         service = self._service
         wanted = await service.off_the_loop(partial(required_references, body), large=large)
-        previous = None
-        if wanted.previous_response_id is not None:
+        previous = known.get(wanted.previous_response_id or "")
+        if wanted.previous_response_id is not None and previous is None:
             record = await self._record(wanted.previous_response_id, caller.owner)
             if record is None or record.conversation is None:
                 raise previous_response_not_found(wanted.previous_response_id)
@@ -199,14 +272,14 @@ class Responses(Generation[Translation]):
         return Memory(previous=previous, find_item=items.get)
 
     async def upgrade(self, call: OperationRequest) -> JsonObject:
-        """`GET /responses`: a WebSocket, which clients give up for POST when they get a 426."""
+        """`GET /responses` where the server opens no WebSocket: clients send POST after a 426."""
         if call.headers.get("upgrade", "").lower() != "websocket":
             raise FrontError(
                 status=405, message="/responses does not take GET", code="method_not_allowed"
             )
         raise FrontError(
             status=426,
-            message="there are no WebSockets here: send POST /v1/responses",
+            message="this server opens no WebSockets: send POST /v1/responses",
             code="websocket_not_supported",
             headers=(("upgrade", "HTTP/1.1"), ("connection", "close")),
         )
@@ -273,6 +346,35 @@ class _Stored:
     async def keep(self) -> None:
         record = await off_the_loop(partial(self.writer.record, self.owner), large=self.large)
         await self.put(record)
+
+    def failed_instead(self, event: Event, message: str) -> Event:
+        return self.writer.failed_instead(event, message)
+
+    def continue_from(self, messages: tuple[Message, ...]) -> None:
+        self.writer.continue_from(messages)
+
+
+@frozen
+class TurnMemory:
+    """The conversations that a connection remembers, and what adds one."""
+
+    known: Mapping[str, StoredConversation]
+    remember: Callable[[str, StoredConversation], None]
+
+
+@frozen
+class _Remembered:
+    """A response that its connection remembers at its end, and that may be stored too."""
+
+    writer: ResponsesWriter
+    remember: Callable[[str, StoredConversation], None]
+    stored: _Stored | None
+
+    async def keep(self) -> None:
+        if self.stored is not None:
+            await self.stored.keep()
+        if self.writer.error is None:
+            self.remember(str(self.writer.response["id"]), self.writer.conversation())
 
     def failed_instead(self, event: Event, message: str) -> Event:
         return self.writer.failed_instead(event, message)

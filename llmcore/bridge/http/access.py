@@ -6,6 +6,7 @@ import re
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from attrs import define
 
@@ -25,6 +26,7 @@ ANYBODY = "anybody"
 """The owner of all responses of a gateway without keys."""
 _OPEN_PATHS = frozenset({"/", "/api/hello", "/healthz"})
 _CALLER = "openbridge.caller"
+_ADMIT = "openbridge.admit"
 
 _HOST = re.compile(r"(?P<name>[a-zA-Z0-9._-]+|\[[0-9a-fA-F:.]+\])(:[0-9]{1,5})?")
 """A name or an address, and a port: RFC 9110, 7.2, without the letters that names do not have."""
@@ -130,6 +132,15 @@ def caller_of(scope: Scope) -> Caller:
     return caller
 
 
+def admission_of(scope: Scope) -> Callable[[], Caller]:
+    """Return what admits a further request of an admitted WebSocket, and returns its caller.
+
+    It raises FrontError, as where the key has been revoked since.
+    """
+    admit: Callable[[], Caller] = scope[_ADMIT]
+    return admit
+
+
 class AccessMiddleware:
     """Refuses requests without a key, for other hosts, above the rate, or of unsafe framing."""
 
@@ -143,17 +154,19 @@ class AccessMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Run the application for a request that is admitted."""
-        if scope["type"] == "http":
-            try:
-                _check_framing(scope)
-                scope[_CALLER] = self._caller(scope)
-            except FrontError as error:
-                log_fields(scope)["error"] = str(error)
-                await error_response(error, error_form(self._served, scope)).send(send)
-                return
+        try:
+            _check_framing(scope)
+            scope[_CALLER] = self._caller(scope)
+            scope[_ADMIT] = partial(self._caller, scope)
+        except FrontError as error:
+            log_fields(scope)["error"] = str(error)
+            response = error_response(error, error_form(self._served, scope))
+            await response(scope, receive, send)
+            return
         await self._app(scope, receive, send)
 
     def _caller(self, scope: Scope) -> Caller:
+        """Return the caller of a request, and count it; FrontError if it is not admitted."""
         if scope["path"] in _OPEN_PATHS:
             return Caller(owner=ANYBODY, counted_as=ANYBODY)
         size = sum(len(name) + len(value) for name, value in scope["headers"])
@@ -166,6 +179,8 @@ class AccessMiddleware:
         ):
             message = "this gateway has no client key, so it answers to names of this machine only"
             raise FrontError(status=403, message=message, code="host_not_allowed")
+        if not self._keys.required and scope["type"] == "websocket":
+            _check_origin(headers.get("origin"), self._allowed_hosts)
         address = (scope.get("client") or ("unknown", 0))[0]
         caller = self._keys.caller(headers, address, query_of(scope))
         if caller is None:
@@ -185,6 +200,18 @@ class AccessMiddleware:
                 retry_after=wait_s,
             )
         return caller
+
+
+def _check_origin(origin: str | None, allowed: tuple[str, ...]) -> None:
+    """Refuse a WebSocket that a web page of another site opens.
+
+    Browsers let every page open one to any server, and name the page's origin (RFC 6455, 10.2).
+    """
+    if origin is None:  # no browser
+        return
+    if not names_this_machine(origin.partition("://")[2], allowed):
+        message = "this gateway has no client key, so pages of other sites cannot use it"
+        raise FrontError(status=403, message=message, code="origin_not_allowed")
 
 
 def _check_framing(scope: Scope) -> None:

@@ -12,7 +12,8 @@ import anyio
 from llmcore.bridge.answer_run import SentAnswer
 from llmcore.bridge.api import Operation, OperationRequest, Outcome
 from llmcore.bridge.apis.registry import Apis, apis
-from llmcore.bridge.http.access import AccessMiddleware, caller_of, error_form
+from llmcore.bridge.apis.responses import Responses
+from llmcore.bridge.http.access import AccessMiddleware, admission_of, caller_of, error_form
 from llmcore.bridge.http.asgi import ASGIApp, Receive, Scope, Send, body_of, headers_of, query_of
 from llmcore.bridge.http.metrics import CONTENT_TYPE
 from llmcore.bridge.http.observability import ObservabilityMiddleware, log_fields, name_operation
@@ -28,10 +29,13 @@ from llmcore.bridge.http.responses import (
 )
 from llmcore.bridge.http.router import Router
 from llmcore.bridge.service import Service
+from llmcore.bridge.websocket.connection import SocketConnection
 from llmcore.fronts.errors import FrontError
 from llmcore.fronts.front import ClientRequest
 from llmcore.schema.json import JsonObject
 
+SOCKET_PATHS: tuple[str, ...] = ("/v1/responses", "/responses")
+"""Where WebSockets can be opened."""
 _LARGE_AT_ONCE = 4
 """Large bodies that threads read at once."""
 
@@ -55,7 +59,8 @@ def make_app(service: Service) -> ASGIApp:
             ("GET", "/metrics", _metrics(service)),
         ]
     )
-    routed = _Routed(router, served)
+    sockets = dict.fromkeys(SOCKET_PATHS, _socket(service, bodies))
+    routed = _Routed(router, sockets, served)
     admitted = AccessMiddleware(routed, service.settings, served)
     return _with_lifespan(ObservabilityMiddleware(admitted, service.metrics, served), service)
 
@@ -80,22 +85,52 @@ def _with_lifespan(app: ASGIApp, service: Service) -> ASGIApp:
 
 
 class _Routed:
-    """Answers each request by the operation of its path."""
+    """Answers each request by the operation of its path, and WebSockets by theirs."""
 
-    def __init__(self, router: Router[ASGIApp], served: Apis) -> None:
+    def __init__(
+        self, router: Router[ASGIApp], sockets: Mapping[str, ASGIApp], served: Apis
+    ) -> None:
         self._router = router
+        self._sockets = sockets
         self._served = served
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["path"].endswith("/"):
             scope["path"] = scope["path"].rstrip("/") or "/"
         try:
+            if scope["type"] == "websocket":
+                await self._socket(scope["path"])(scope, receive, send)
+                return
             found = self._router.find(scope["method"], scope["path"])
         except FrontError as error:
-            await error_response(error, error_form(self._served, scope)).send(send)
+            await error_response(error, error_form(self._served, scope))(scope, receive, send)
             return
         scope["path_params"] = found.parameters
         await found.target(scope, receive, send)
+
+    def _socket(self, path: str) -> ASGIApp:
+        if path in self._sockets:
+            return self._sockets[path]
+        message = f"there is no WebSocket at {path[:200]} here"
+        raise FrontError(status=404, message=message, code="unknown_url")
+
+
+def _socket(service: Service, bodies: "_Bodies") -> ASGIApp:
+    responses = Responses(service)
+
+    async def serve(scope: Scope, receive: Receive, send: Send) -> None:
+        name_operation(scope, "socket")
+        connection = SocketConnection(
+            service,
+            responses,
+            caller_of(scope),
+            admission_of(scope),
+            _asked(scope, {}),
+            bodies.bytes,
+        )
+        await connection(scope, receive, send)
+
+    return serve
 
 
 def _metrics(service: Service) -> ASGIApp:
@@ -135,12 +170,12 @@ class _Bodies:
 
     def __init__(self, service: Service) -> None:
         self._limits = service.settings.limits
-        self._bytes = BodyBytes(self._limits.max_body_bytes)
+        self.bytes = BodyBytes(self._limits.max_body_bytes)
         self._threads = anyio.CapacityLimiter(_LARGE_AT_ONCE)
 
     async def read(self, scope: Scope, receive: Receive, place: ExitStack) -> JsonObject:
         """Return the request's body, whose bytes *place* gives back."""
-        received = place.enter_context(self._bytes.of(caller_of(scope).counted_as))
+        received = place.enter_context(self.bytes.of(caller_of(scope).counted_as))
         return await read_object(
             body_of(receive),
             headers_of(scope),

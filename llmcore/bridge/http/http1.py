@@ -1,4 +1,4 @@
-"""The gateway's HTTP/1.1 connections: uvicorn's over httptools, with limits that it does not have.
+"""The gateway's connections: uvicorn's over httptools, with limits that it does not have.
 
 uvicorn waits without a limit for the head of a request, and httptools holds a head or a trailer of
 any size. A few thousand connections that never finish their heads, or one whose head never ends,
@@ -11,8 +11,10 @@ from typing import ClassVar, Final
 
 import httptools
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from llmcore.bridge.http.client_connection import SCOPE_KEY, ClientConnection
+from llmcore.bridge.websocket.connection import STOPPING
 
 _FRAMING_BYTES: Final = 20
 """The framing of one chunk of a body: up to sixteen hexadecimal digits and two line ends.
@@ -99,6 +101,21 @@ class _Connection(HttpToolsProtocol):
         if self.cycle is None or self.cycle.response_complete or not self.cycle.response_started:
             self.transport.write(_refusal(status, reason))
         self.transport.close()
+
+
+class DrainingWebSocket(WebSocketsSansIOProtocol):
+    """uvicorn's WebSocket, which a shutdown asks to end; uvicorn itself would cut it at once.
+
+    The application gets a `websocket.disconnect` with the code 1012, and closes when it can.
+    uvicorn waits for it as long as for requests.
+    """
+
+    def shutdown(self) -> None:
+        """Ask the application to end the connection."""
+        if self.handshake_complete and not self.close_sent:
+            self.queue.put_nowait({"type": "websocket.disconnect", "code": STOPPING})
+        else:
+            super().shutdown()
 
 
 def _refusal(status: int, reason: str) -> bytes:

@@ -23,6 +23,8 @@ _ID_HEADERS = (b"x-request-id", b"request-id")
 """As OpenAI and as Anthropic call the id of a request."""
 _FIELDS = "openbridge.log_fields"
 _OPERATION = "openbridge.operation"
+_HEADS = frozenset({"http.response.start", "websocket.http.response.start", "websocket.accept"})
+"""Messages that carry the head of a response."""
 
 
 def log_fields(scope: Scope) -> dict[str, object]:
@@ -46,12 +48,6 @@ class ObservabilityMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Run the application for one request."""
-        if scope["type"] == "websocket":
-            await _refuse_websocket(scope, receive, send)
-        else:
-            await self._observed(scope, receive, send)
-
-    async def _observed(self, scope: Scope, receive: Receive, send: Send) -> None:
         request_id = f"req_{secrets.token_hex(16)}"
         token = REQUEST_ID.set(request_id)
         started = time.monotonic()
@@ -61,9 +57,10 @@ class ObservabilityMiddleware:
 
         async def tagged(message: Message) -> None:
             nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-                message["headers"] += [(name, request_id.encode()) for name in _ID_HEADERS]
+            if message["type"] in _HEADS:
+                status = message.get("status", 101)
+                ids = [(name, request_id.encode()) for name in _ID_HEADERS]
+                message["headers"] = [*message.get("headers", ()), *ids]
             await send(message)
 
         try:
@@ -74,14 +71,15 @@ class ObservabilityMiddleware:
             LOGGER.exception("request_broke")
             if not status:
                 form = self._served.of(scope["path"], headers_of(scope)).error_form
-                await error_response(gateway_failed(), form).send(tagged)
+                await error_response(gateway_failed(), form)(scope, receive, tagged)
         finally:
             seconds = time.monotonic() - started
-            self._count(scope["method"], operation[0], status, seconds)
+            method = scope.get("method", "GET")
+            self._count(method, operation[0], status, seconds)
             log(
                 logging.INFO,
                 "request",
-                method=scope["method"],
+                method=method,
                 path=scope["path"],
                 status=status or None,
                 seconds=round(seconds, 4),
@@ -99,14 +97,3 @@ class ObservabilityMiddleware:
 def _client_request_id(scope: Scope) -> str | None:
     headers = headers_of(scope)
     return headers.get("x-client-request-id") or headers.get("x-request-id")
-
-
-async def _refuse_websocket(scope: Scope, receive: Receive, send: Send) -> None:
-    """Refuse with a 426 where the server can send one."""
-    await receive()
-    if "websocket.http.response" not in scope.get("extensions", {}):
-        await send({"type": "websocket.close", "code": 1013})
-        return
-    head = {"type": "websocket.http.response.start", "status": 426, "headers": []}
-    await send(head)
-    await send({"type": "websocket.http.response.body", "body": b""})

@@ -10,7 +10,7 @@ import msgspec
 import orjson
 
 from llmcore.client.large_requests import off_the_loop
-from llmcore.fronts.errors import FrontError, overloaded
+from llmcore.fronts.errors import FrontError, invalid, overloaded
 from llmcore.schema import json
 from llmcore.schema.json import JsonObject, JsonValue
 
@@ -91,6 +91,17 @@ async def read_object(
         received(max(0, len(data) - len(packed)))
     large = len(data) > _THREAD_ABOVE_BYTES
     return await off_the_loop(partial(_parsed, data), large=large, limiter=threads)
+
+
+async def parsed_message(text: str | None) -> JsonObject:
+    """Return the JSON object that a message of a WebSocket spells; None is a binary message.
+
+    Raises FrontError, 400 or 413, for anything else.
+    """
+    if text is None:
+        raise invalid("messages must be text, and this one is binary", code="invalid_json")
+    large = len(text) > _THREAD_ABOVE_BYTES
+    return await off_the_loop(lambda: _parsed(text.encode()), large=large)
 
 
 def _check_type(headers: Mapping[str, str]) -> None:

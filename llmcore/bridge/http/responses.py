@@ -7,7 +7,7 @@ import anyio
 from attrs import evolve, frozen
 
 from llmcore.bridge.answer_run import ErrorForm, SentAnswer, WholeBody
-from llmcore.bridge.http.asgi import Headers, Receive, Scope, Send
+from llmcore.bridge.http.asgi import Headers, Message, Receive, Scope, Send
 from llmcore.bridge.http.client_connection import while_connected
 from llmcore.bridge.http.logs import LOGGER, REQUEST_ID
 from llmcore.bridge.http.stream_writer import StreamWriter
@@ -37,8 +37,11 @@ class BytesResponse:
     body: bytes
     headers: Headers
 
-    async def __call__(self, _scope: Scope, _receive: Receive, send: Send) -> None:
-        """Send it."""
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it, also in place of opening a WebSocket."""
+        if scope["type"] == "websocket":
+            await receive()
+            send = _denying(scope, send)
         await self.send(send)
 
     async def send(self, send: Send) -> None:
@@ -46,6 +49,22 @@ class BytesResponse:
         head = [*self.headers, (b"content-length", str(len(self.body)).encode())]
         await send({"type": "http.response.start", "status": self.status, "headers": head})
         await send({"type": "http.response.body", "body": self.body, "more_body": False})
+
+
+def _denying(scope: Scope, send: Send) -> Send:
+    """Return *send* for the response that refuses a WebSocket.
+
+    Servers without the extension of ASGI for it can only refuse without a reason.
+    """
+    can_answer = "websocket.http.response" in scope.get("extensions", {})
+
+    async def denied(message: Message) -> None:
+        if can_answer:
+            await send({**message, "type": f"websocket.{message['type']}"})
+        elif message["type"] == "http.response.start":
+            await send({"type": "websocket.close", "code": 1008})
+
+    return denied
 
 
 async def json_response(value: JsonValue, headers: Headers | None = None) -> BytesResponse:

@@ -84,13 +84,15 @@ def uvicorn_config(app: "ASGIApp", settings: GatewaySettings) -> "Config":
     """Return how uvicorn is to serve *app*."""
     import uvicorn
 
-    from llmcore.bridge.http.http1 import limited_connections
+    from llmcore.bridge.http.http1 import DrainingWebSocket, limited_connections
 
     limits = settings.limits
     return uvicorn.Config(
         _ending_quietly(app),
         http=limited_connections(limits.body_s, limits.max_header_bytes),
-        ws="none",  # an upgrade is then a GET, which is refused with an explanation
+        ws=DrainingWebSocket,
+        ws_max_size=limits.max_body_bytes,
+        ws_per_message_deflate=False,  # it costs more time than a small event takes to send
         lifespan="on",
         log_config=None,
         access_log=False,
@@ -111,7 +113,7 @@ def _ending_quietly(app: "ASGIApp") -> "ASGIApp":
         try:
             await app(scope, receive, send)
         except asyncio.CancelledError:
-            if scope["type"] != "http":
+            if scope["type"] == "lifespan":
                 raise
             log(logging.WARNING, "answer_cut", path=scope["path"])
 

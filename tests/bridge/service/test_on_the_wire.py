@@ -243,22 +243,6 @@ def test_headers_are_limited(upstream: Loopback) -> None:
     assert answer.json()["error"]["code"] == "headers_too_large"
 
 
-def test_a_websocket_gets_426(upstream: Loopback) -> None:
-    """On a real upgrade, with the compression that clients offer."""
-    headers = {
-        "connection": "Upgrade",
-        "upgrade": "websocket",
-        "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
-        "sec-websocket-version": "13",
-        "sec-websocket-extensions": "permessage-deflate",
-        "openai-beta": "responses_websockets=2026-02-06",
-    }
-    with listening(settings_for(upstream.url)) as url:
-        answer = httpx.get(f"{url}/responses", headers=headers)
-
-    assert answer.status_code == 426
-
-
 def test_fifty_streams_at_once_are_all_whole(upstream: Loopback) -> None:
     """Nobody gets another's events."""
 

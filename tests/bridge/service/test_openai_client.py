@@ -9,7 +9,6 @@ import pytest
 from attrs import evolve
 from openai import AsyncOpenAI, OpenAI
 from pydantic import BaseModel
-from websockets.exceptions import InvalidStatus
 
 from tests.support.servers.bridge_service import (
     listening,
@@ -183,14 +182,6 @@ def test_what_is_not_here(client: OpenAI) -> None:
         client.responses.cancel(made.id)
     with pytest.raises(openai.NotFoundError, match="no POST /v1/embeddings"):
         client.embeddings.create(model="m-1", input="Hi")
-
-
-def test_a_web_socket_is_refused(client: OpenAI) -> None:
-    """`responses.connect()` reads the 426."""
-    with pytest.raises(InvalidStatus) as refusal, client.responses.connect():
-        pass
-
-    assert refusal.value.response.status_code == 426
 
 
 @pytest.mark.anyio

@@ -112,6 +112,12 @@ class Loopback:
         return True
 
 
+def held(release: threading.Event, script: Script) -> Script:
+    """Return *script*, which begins once *release* is set."""
+    assert release.wait(20)
+    yield from script
+
+
 def _gone_within(connection: socket.socket, seconds: float) -> bool:
     """Wait *seconds*; return early, and True, if the client closed the connection."""
     deadline = time.monotonic() + seconds

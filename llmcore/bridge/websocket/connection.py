@@ -1,0 +1,243 @@
+"""One WebSocket of a client: messages in, events out.
+
+Messages of one lane are answered one after another, those of different lanes at the same time. Each
+counts as a request of its own: the key, the rate and the room are looked at again.
+"""
+
+import logging
+import secrets
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
+from typing import Final
+
+import anyio
+from anyio.abc import TaskGroup
+from attrs import evolve
+
+from llmcore.bridge.answer_run import AnswerRun
+from llmcore.bridge.api import Caller, OperationRequest
+from llmcore.bridge.apis.responses import Responses, TurnMemory
+from llmcore.bridge.http.asgi import Receive, Scope, Send
+from llmcore.bridge.http.logs import LOGGER, REQUEST_ID, log
+from llmcore.bridge.http.request_body import BodyBytes, parsed_message
+from llmcore.bridge.http.responses import diagnostic_codes, gateway_failed
+from llmcore.bridge.service import Service
+from llmcore.bridge.websocket.memory import SocketMemory
+from llmcore.bridge.websocket.messages import (
+    Create,
+    error_event,
+    in_lane,
+    lane_of,
+    read_create,
+    steering_refused,
+)
+from llmcore.fronts.errors import RATE_LIMIT, FrontError, invalid
+from llmcore.fronts.front import ClientRequest
+from llmcore.protocols.openai_responses.names import SOCKET_TOO_OLD
+from llmcore.schema import json
+from llmcore.schema.errors import ServerError
+from llmcore.schema.json import JsonObject
+
+MAX_AGE_S: Final = 3600.0
+"""How long a connection takes further requests, as at OpenAI."""
+MAX_AT_ONCE: Final = 16
+"""Answers under way of one connection."""
+MAX_LANES: Final = 32
+"""Lanes with a name."""
+MAX_WAITING: Final = 64
+"""Requests of one connection, those under way included."""
+STOPPING: Final = 1012
+"""The code of a `websocket.disconnect` by which the server asks for the connection's end."""
+_GOING_AWAY: Final = 1001
+_FAREWELL_S: Final = 2.0
+
+
+class SocketConnection:
+    """Answers the messages of one WebSocket.
+
+    *caller* opened it with the request *asked*. *admit* returns the caller of each message; it
+    raises FrontError for one that is not admitted. *bodies* counts the bytes of requests.
+    """
+
+    def __init__(
+        self,
+        service: Service,
+        responses: Responses,
+        caller: Caller,
+        admit: Callable[[], Caller],
+        asked: ClientRequest,
+        bodies: BodyBytes,
+    ) -> None:
+        self._service = service
+        self._responses = responses
+        self._caller = caller
+        self._admit = admit
+        self._asked = asked
+        self._bodies = bodies
+        self._memory = SocketMemory(service.policy.max_items)
+        self._lanes: dict[str | None, anyio.Lock] = {None: anyio.Lock()}
+        self._places = anyio.Semaphore(MAX_AT_ONCE)
+        self._waiting = 0
+        self._idle = anyio.Event()
+        self._is_old = False
+        self._send: Send
+
+    async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve the connection until it ends. One that is closed cancels its answers."""
+        self._send = send
+        await receive()
+        await send({"type": "websocket.accept"})
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._end_at_age)
+                if await self._read(receive, tasks) == STOPPING:
+                    await self._wait_until_idle()
+                    await send({"type": "websocket.close", "code": STOPPING})
+                tasks.cancel_scope.cancel()
+        except* (OSError, TimeoutError):  # the client is gone, or does not read
+            log(logging.INFO, "client_gone")
+
+    async def _read(self, receive: Receive, tasks: TaskGroup) -> int:
+        """Start an answer for each message; return the code of the connection's end."""
+        while True:
+            message = await receive()
+            if message["type"] == "websocket.disconnect":
+                return int(message.get("code") or 0)
+            lane = None
+            try:
+                event = await parsed_message(message.get("text"))
+                lane = lane_of(event)
+                if event.get("type") == "response.steer":
+                    await self._send_event(steering_refused(event), lane)
+                elif event.get("type") != "response.processed":  # which wants no answer
+                    self._take(read_create(event), len(message["text"]), tasks)
+            except FrontError as error:
+                await self._send_error(error, lane)
+
+    def _take(self, create: Create, size: int, tasks: TaskGroup) -> None:
+        """Schedule the answer of a request; FrontError if there is no room for it."""
+        if self._is_old:
+            raise _too_old()
+        if self._waiting >= MAX_WAITING:
+            message = f"{self._waiting} requests of this connection are under way or wait"
+            raise FrontError(
+                status=429, message=message, type="rate_limit_error", code=RATE_LIMIT, retry_after=1
+            )
+        if create.lane not in self._lanes:
+            if len(self._lanes) > MAX_LANES:
+                raise invalid(
+                    f"this connection has {MAX_LANES} different values of stream_id, which is the "
+                    "limit: use one of them again, or open another connection",
+                    "stream_id",
+                    "websocket_stream_limit_reached",
+                )
+            self._lanes[create.lane] = anyio.Lock()
+        with ExitStack() as place:
+            place.enter_context(self._bodies.of(self._caller.counted_as))(size)
+            self._waiting += 1
+            tasks.start_soon(self._answer_in_turn, create, place.pop_all())
+
+    # -- answers
+
+    async def _answer_in_turn(self, create: Create, place: ExitStack) -> None:
+        try:
+            with place:
+                async with self._lanes[create.lane], self._places:
+                    REQUEST_ID.set(f"req_{secrets.token_hex(16)}")
+                    await self._answer(create)
+        finally:
+            self._waiting -= 1
+            if not self._waiting:
+                self._idle.set()
+
+    async def _answer(self, create: Create) -> None:
+        started, status = time.monotonic(), 200
+        fields: dict[str, object] = {}
+        try:
+            await self._answered(create, fields)
+        except FrontError as error:
+            status = error.status
+            fields["error"] = str(error)
+            self._memory.forget(create.previous)
+            await self._send_error(error, create.lane)
+        except OSError:
+            raise
+        except Exception:  # noqa: BLE001  a fault of the gateway, which the client must learn of
+            LOGGER.exception("answer_broke")
+            status = 500
+            await self._send_error(gateway_failed(), create.lane)
+        finally:
+            seconds = time.monotonic() - started
+            self._service.metrics.requests.labels("socket_create", "other", str(status)).inc()
+            self._service.metrics.request_seconds.labels("socket_create").observe(seconds)
+            log(logging.INFO, "socket_request", status=status, seconds=round(seconds, 4), **fields)
+
+    async def _answered(self, create: Create, fields: dict[str, object]) -> None:
+        caller = self._admit()
+        with self._service.admitted():
+            call = OperationRequest(caller=caller, asked=evolve(self._asked, body=create.body))
+            memory = TurnMemory(self._memory, partial(self._memory.remember, create.lane))
+            if not create.generates:
+                await self._send_lines(await self._responses.warm_up(call, memory), create.lane)
+                return
+            run = await self._responses.turn(call, memory)
+            info = run.info
+            fields.update(model=info.model, provider=info.provider, response_id=info.id)
+            try:
+                await self._pass_on(run, create.lane)
+            finally:
+                await run.aclose()
+                fields["upstream_request_id"] = run.upstream_request_id
+                fields["diagnostics"] = diagnostic_codes(run.diagnostics)
+                if run.error is not None:
+                    fields["error"] = str(run.error)
+                    self._memory.forget(create.previous)
+
+    async def _pass_on(self, run: AnswerRun, lane: str | None) -> None:
+        try:
+            while data := await run.next_bytes():
+                await self._send_lines(data, lane)
+        except anyio.get_cancelled_exc_class():
+            with anyio.move_on_after(_FAREWELL_S, shield=True):
+                error = ServerError("the gateway is shutting down")
+                await self._send_lines(await run.failed_bytes(error), lane)
+            raise
+
+    # -- sending
+
+    async def _send_lines(self, data: bytes, lane: str | None) -> None:
+        for line in data.split(b"\n")[:-1]:
+            await self._send_text(in_lane(line, lane))
+
+    async def _send_error(self, error: FrontError, lane: str | None) -> None:
+        told = self._responses.front.error(evolve(error, request_id=REQUEST_ID.get()))
+        await self._send_event(error_event(error, told), lane)
+
+    async def _send_event(self, event: JsonObject, lane: str | None) -> None:
+        await self._send_text(in_lane(json.dumps(event), lane))
+
+    async def _send_text(self, text: str) -> None:
+        with anyio.fail_after(self._service.settings.limits.send_s):
+            await self._send({"type": "websocket.send", "text": text})
+
+    # -- the end
+
+    async def _end_at_age(self) -> None:
+        """End the connection at its age, once the answers under way have ended."""
+        await anyio.sleep(MAX_AGE_S)
+        self._is_old = True
+        await self._wait_until_idle()
+        await self._send_error(_too_old(), None)
+        await self._send({"type": "websocket.close", "code": _GOING_AWAY})
+
+    async def _wait_until_idle(self) -> None:
+        while self._waiting:
+            self._idle = anyio.Event()
+            await self._idle.wait()
+
+
+def _too_old() -> FrontError:
+    message = f"this connection has reached its age of {MAX_AGE_S / 60:g} minutes: open another"
+    return invalid(message, code=SOCKET_TOO_OLD)
