@@ -129,7 +129,7 @@ class Generation(Generic[Context]):
                 target=chosen.target.model,
             ),
             request=relayed_request(asked, chosen.model, route),
-            writer=self.front.writer(info, self.front.no_request(upstream), upstream),
+            writer=lambda: self.front.writer(info, self.front.no_request(upstream), upstream),
             encoding=self.encoding(asked),
             error=self.front.error,
             read=partial(self._read_now, asked, upstream),

@@ -8,6 +8,7 @@ agree on is lost on the way.
 
 import re
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 from attrs import evolve, field, frozen
@@ -43,6 +44,7 @@ _FORWARDED_HEADERS: Final = ("anthropic-beta", "anthropic-version", "openai-beta
 _FORWARDED_QUERY: Final = ("beta",)
 _OF_THE_ROUTE: Final = ("model", "anthropic_version")
 """Fields that the route writes and not the client; Vertex AI has the model in its path."""
+_ANYTHING: Final = Message.user("?")
 _SEALS: Final = (f'"{SEAL}'.encode(), b'"b2IxL')
 """How sealed state begins in a body, as it is and in base64."""
 
@@ -58,23 +60,32 @@ def relayed_request(asked: ClientRequest, model: Model, route: Route[Any]) -> LL
     protocol = route.protocol
 
     def build(request: LLMRequest, streaming: bool) -> Result[Built[Any], LLMError]:
-        return protocol.body.build(request, streaming).map(
-            lambda built: Built(_native(asked.body, built.body))
-        )
+        own = _fields_of_the_route(protocol, request.model_id, model.provider, streaming)
+        return own.map(lambda fields: Built(_native(asked.body, fields)))
 
     relaying: Protocol[Any, Any, Any] = evolve(protocol, body=BodyBuilder(build=build))
     headers = {name: asked.headers[name] for name in _FORWARDED_HEADERS if name in asked.headers}
     query = {name: asked.query[name] for name in _FORWARDED_QUERY if name in asked.query}
     return LLMRequest(
         model=Model(model.id, model.provider, route=route.with_(protocol=relaying)),
-        messages=(Message.user("?"),),
+        messages=(_ANYTHING,),
         http=HttpOverlay(headers=headers, query=query),
     )
 
 
-def _native(body: JsonObject, built: Mapping[str, Any]) -> JsonObject:
-    """Return *body* with the fields of *built* that only the route can write."""
-    own = {name: built[name] for name in _OF_THE_ROUTE if name in built}
+@lru_cache(maxsize=256)
+def _fields_of_the_route(
+    protocol: Protocol[Any, Any, Any], model_id: str, provider: str, streaming: bool
+) -> Result[JsonObject, LLMError]:
+    """Return the fields of any body that only the route can write."""
+    request = LLMRequest(model=Model(model_id, provider), messages=(_ANYTHING,))
+    return protocol.body.build(request, streaming).map(
+        lambda built: {name: built.body[name] for name in _OF_THE_ROUTE if name in built.body}
+    )
+
+
+def _native(body: JsonObject, own: JsonObject) -> JsonObject:
+    """Return *body* with the fields *own*, which only the route can write."""
     kept = {name: own.get(name, value) for name, value in body.items()}
     if "model" not in own:
         kept.pop("model", None)
@@ -192,8 +203,8 @@ class RelayPlan:
 
     info: RunLabels
     request: LLMRequest
-    writer: AnswerWriter
-    """Writes the events of an error after the answer began."""
+    writer: Callable[[], AnswerWriter]
+    """Makes what writes the events of an error after the answer began."""
     encoding: StreamEncoding
     error: ErrorForm
     read: Callable[[], LLMRequest]
@@ -357,7 +368,7 @@ class RelayRun:
         return self._sent(data + (self._error_frames(error) if cut else b""))
 
     def _error_frames(self, error: LLMError) -> bytes:
-        events = self._plan.writer.feed(ErrorEvent(error))
+        events = self._plan.writer().feed(ErrorEvent(error))
         return b"".join(map(self._plan.encoding.encode, events))
 
     def _end(self, outcome: str) -> None:

@@ -1,5 +1,7 @@
 """ASGI responses: an SSE stream, or one JSON object. Both watch for the client's disconnect."""
 
+import math
+import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
@@ -160,12 +162,11 @@ class StreamedAnswer:
 
     async def _answer(self, writer: StreamWriter, send: Send) -> None:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(writer.write)
-            tasks.start_soon(writer.watch_for_stall, self._send_s)
-            if self._keep_alive_s:
-                tasks.start_soon(self._keep_alive, writer)
+            tasks.start_soon(self._attend, writer)
             try:
-                await self._pump(writer)
+                while data := await self._run.next_bytes():
+                    await writer.write(data)
+                await writer.end()
             except FrontError as error:
                 await self._fail(writer, send, error)
             except OSError:
@@ -175,23 +176,19 @@ class StreamedAnswer:
                 await self._fail(writer, send, gateway_failed())
             tasks.cancel_scope.cancel()
 
-    async def _pump(self, writer: StreamWriter) -> None:
-        while data := await self._run.next_bytes():
-            writer.send(data)
-            if writer.is_full:
-                await writer.flush()
-        await writer.end()
-
-    async def _keep_alive(self, writer: StreamWriter) -> None:
-        """Send a heartbeat whenever nothing was sent for a while."""
+    async def _attend(self, writer: StreamWriter) -> None:
+        """Send a heartbeat whenever nothing was sent for a while; fail if the client stalls."""
+        silent_s = self._keep_alive_s or math.inf
+        next_heartbeat = writer.wrote_at + silent_s
         while not writer.ended:
-            await anyio.sleep_until(writer.wrote_at + self._keep_alive_s)
-            if anyio.current_time() >= writer.wrote_at + self._keep_alive_s:
-                if data := await self._run.keep_alive():
-                    writer.send(data)
-                    await writer.flush()
-                else:
-                    await anyio.sleep(self._keep_alive_s)
+            await anyio.sleep(min(self._send_s / 2, next_heartbeat - time.monotonic()))
+            writer.check_stall(self._send_s)
+            next_heartbeat = max(next_heartbeat, writer.wrote_at + silent_s)
+            if time.monotonic() < next_heartbeat:
+                continue
+            if data := await self._run.keep_alive():
+                await writer.write(data)
+            next_heartbeat = time.monotonic() + silent_s
 
     async def _fail(self, writer: StreamWriter, send: Send, error: FrontError) -> None:
         """End the stream with the event of a failure, or the request with an error."""
@@ -201,7 +198,7 @@ class StreamedAnswer:
                 await _run_error(self._run, error).send(send)
                 return
             if data := await self._run.failed_bytes(ServerError(error.message)):
-                writer.send(data)
+                await writer.write(data)
             await writer.end()
 
     def _headers(self) -> Headers:

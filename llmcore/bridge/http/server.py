@@ -1,6 +1,7 @@
 """Running the gateway: one uvicorn server, until SIGINT or SIGTERM."""
 
 import asyncio
+import gc
 import logging
 import os
 import socket
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _BACKLOG = 2048
 _IDLE_CONNECTION_S = 75
+_OBJECTS_BETWEEN_COLLECTIONS = 10_000
 
 
 def run(
@@ -39,7 +41,19 @@ def run(
         log(logging.INFO, "listening", url=f"{url}/v1", version=VERSION)
         if announce is not None:
             announce(url)
+        collect_seldom()
         uvicorn_server.run(sockets=[listener])
+
+
+def collect_seldom() -> None:
+    """Leave what was imported out of garbage collections, and collect less often.
+
+    A request makes hundreds of objects, nearly all of which their reference counts free. With
+    Python's own threshold of 700, looking through them for cycles takes a tenth of the time.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS, 20, 20)
 
 
 @contextmanager

@@ -1,91 +1,90 @@
 """The body of a streamed answer, written as fast as the client takes it."""
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import anyio
 
 from llmcore.bridge.http.asgi import Headers, Send
 
-_MAX_WAITING_BYTES = 64 * 1024
-
 
 class StreamWriter:
     """Bytes on their way to a client.
 
-    `write`, a separate task, writes what was sent. It runs once no further event is at hand, so
-    that events which arrived together cost one write.
+    Several tasks may write: the one that reads the answer, and one that fills its silence.
     """
 
     def __init__(self, send: Send, headers: Callable[[], Headers]) -> None:
         self._transmit = send
         self._headers = headers
         self._waiting: list[bytes] = []
-        self._waiting_bytes = 0
-        self._pending = anyio.Event()
-        self._transmiting = anyio.Lock(fast_acquire=True)
-        self.wrote_at = anyio.current_time()
-        """When the last write began, by the event loop's clock."""
+        self._is_transmitting = False
+        self._transmitted: anyio.Event | None = None
+        """Where a task waits for the write of another one."""
+        self.wrote_at = time.monotonic()
+        """When the last write began."""
         self.begun = False
         """Whether the head is sent: an HTTP error is too late."""
         self.ended = False
         """Whether the last byte is written."""
 
-    def send(self, data: bytes) -> None:
-        """Schedule *data* to be written."""
+    async def write(self, data: bytes) -> None:
+        """Write *data*, once the client has taken enough of what was written before."""
         self.begun = True
         self._waiting.append(data)
-        self._waiting_bytes += len(data)
-        self._pending.set()
-
-    @property
-    def is_full(self) -> bool:
-        """Whether `flush` should come before further data."""
-        return self._waiting_bytes > _MAX_WAITING_BYTES
-
-    async def write(self) -> None:
-        """Write whatever is sent, until it is cancelled."""
-        while True:
-            await self._pending.wait()
-            self._pending = anyio.Event()
-            await self.flush()
-
-    async def flush(self) -> None:
-        """Write what was sent so far."""
-        async with self._transmiting:
+        if self._is_transmitting:
+            await self._turn()
+        with self._transmitting():
             await self._flush()
+
+    async def _turn(self) -> None:
+        while self._is_transmitting:
+            self._transmitted = self._transmitted or anyio.Event()
+            await self._transmitted.wait()
+
+    @contextmanager
+    def _transmitting(self) -> Iterator[None]:
+        """Let other tasks wait for the block. A lock would cost more than the write."""
+        self._is_transmitting = True
+        try:
+            yield
+        finally:
+            self._is_transmitting = False
+            if self._transmitted is not None:
+                self._transmitted.set()
+                self._transmitted = None
 
     async def _flush(self) -> None:
         waiting = self._waiting
         if not waiting or self.ended:
             return
-        self.wrote_at = anyio.current_time()
+        self.wrote_at = time.monotonic()
         if (headers := self._take_headers()) is not None:
             await self._transmit({"type": "http.response.start", "status": 200, "headers": headers})
         count, data = len(waiting), b"".join(waiting)
         await self._transmit({"type": "http.response.body", "body": data, "more_body": True})
         del waiting[:count]  # now, as a write that is cancelled writes nothing
-        self._waiting_bytes -= len(data)
 
     def _take_headers(self) -> Headers | None:
         headers, self._headers = self._headers, _no_headers
         return headers() or None
 
     async def end(self) -> None:
-        """Write what was sent so far and the end of the body. Idempotent."""
-        async with self._transmiting:
+        """Write what is left and the end of the body. Idempotent."""
+        await self._turn()
+        with self._transmitting():
             if self.ended:
                 return
             await self._flush()
             self.ended = True
             await self._transmit({"type": "http.response.body", "body": b"", "more_body": False})
 
-    async def watch_for_stall(self, seconds: float) -> None:
-        """Raise ConnectionAbortedError once the client has taken nothing for *seconds*."""
-        while True:
-            await anyio.sleep(seconds / 2)
-            waited = anyio.current_time() - self.wrote_at
-            if self._transmiting.locked() and waited >= seconds:
-                raise ConnectionAbortedError("the client does not read")
+    def check_stall(self, seconds: float) -> None:
+        """Raise ConnectionAbortedError if the client has taken nothing for *seconds*."""
+        waited = time.monotonic() - self.wrote_at
+        if self._is_transmitting and waited >= seconds:
+            raise ConnectionAbortedError("the client does not read")
 
 
 def _no_headers() -> Headers:
