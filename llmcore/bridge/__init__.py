@@ -10,9 +10,10 @@ reaches. In reading order:
 - `api`: one API that clients speak: operations that return JSON, or an answer to run
 - `counting`: counts of tokens
 - `generation`: the operations that all fronts have; `apis/`: the APIs that there are
+- `accounts/`, `spend/`: who may use the gateway and how much; what answers used and cost
 - `background/`: answers that no client waits for
 - `websocket/`: the Responses API over WebSockets
-- `state/`: where responses are kept
+- `state/`: where responses and accounts are kept
 - `service`, `build`: what all APIs are built on
 - `http/`: the APIs over HTTP
 """

@@ -152,6 +152,16 @@ class AnswerRun(SentAnswer, Protocol):
         ...
 
     @property
+    def choices(self) -> int:
+        """How many answers the upstream gives."""
+        ...
+
+    @property
+    def is_sent(self) -> bool:
+        """Whether the upstream was asked."""
+        ...
+
+    @property
     def first_event_s(self) -> float | None:
         """Seconds from asking the upstream to its first event; None if none has arrived."""
         ...
@@ -221,6 +231,8 @@ class TranslatedRun:
         self._begun = False
         self._ended = False
         self._tail_sent = False
+        self._refusal: LLMError | None = None
+        """Why the answer failed before anything of it was sent."""
 
     def request(self) -> LLMRequest:
         """Return the request as it was read."""
@@ -232,6 +244,16 @@ class TranslatedRun:
         return self._call.response
 
     @property
+    def choices(self) -> int:
+        """How many answers the upstream gives."""
+        return 1
+
+    @property
+    def is_sent(self) -> bool:
+        """Whether the upstream was asked."""
+        return self._call.is_sent
+
+    @property
     def first_event_s(self) -> float | None:
         """Seconds from asking the upstream to its first event; None if none has arrived."""
         return self._call.first_event_s
@@ -239,7 +261,7 @@ class TranslatedRun:
     @property
     def error(self) -> LLMError | None:
         """Why the answer failed, if it did."""
-        return self._writer.error
+        return self._refusal or self._writer.error
 
     @property
     def diagnostics(self) -> Sequence[Diagnostic]:
@@ -300,6 +322,7 @@ class TranslatedRun:
                 continue
             elif not self._opened:
                 self._ended = True
+                self._refusal = failure
                 self._count("failed")
                 raise from_llm_error(failure)
             if events := await self._folded(batch):

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from attrs import field, frozen
 
+from llmcore.bridge.accounts.issued_key import IssuedKey
 from llmcore.bridge.answer_run import ErrorForm, SentAnswer
 from llmcore.fronts.front import ClientRequest
 from llmcore.schema.diagnostics import Diagnostic
@@ -23,6 +24,10 @@ class Caller:
     """The owner of the responses: a digest of the key, never the key."""
     counted_as: str
     """The name under which the rate of requests is counted."""
+    key: IssuedKey | None = None
+    """The issued key that was sent; None for a configured one, and without keys."""
+    is_admin: bool = False
+    """Whether the admin key was sent, which is for managing keys alone."""
 
 
 @frozen(kw_only=True)

@@ -85,6 +85,16 @@ class ChoicesRun:
         return evolve(answers[0], usage=usage, cost=sum(costs) if costs else None)
 
     @property
+    def choices(self) -> int:
+        """How many answers the upstream gives."""
+        return len(self._runs)
+
+    @property
+    def is_sent(self) -> bool:
+        """Whether the upstream was asked."""
+        return any(run.is_sent for run in self._runs)
+
+    @property
     def first_event_s(self) -> float | None:
         """Seconds from asking the upstream to its first event; None if none has arrived."""
         return self._runs[0].first_event_s

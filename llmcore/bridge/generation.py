@@ -8,7 +8,7 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 from attrs import evolve, frozen
 
 from llmcore.bridge.answer_run import AnswerPlan, AnswerRun, RunLabels, StoredAnswer
-from llmcore.bridge.api import OperationRequest, Outcome
+from llmcore.bridge.api import Caller, OperationRequest, Outcome
 from llmcore.bridge.configuration.settings import KeepAlive
 from llmcore.bridge.model_map import UpstreamModel
 from llmcore.bridge.relay import RelayPlan, holds_sealed_state, relayed_request
@@ -71,7 +71,7 @@ class Generation(Generic[Context]):
 
     async def generate(self, call: OperationRequest) -> AnswerRun:
         """Return the answer of a model, to be run."""
-        chosen = await self.chosen(call.asked)
+        chosen = await self.chosen(call.asked, call.caller)
         if self.relays(call.asked, chosen):
             return self.relayed(call.asked, chosen)
         read = await self.read(call.asked, chosen)
@@ -80,9 +80,17 @@ class Generation(Generic[Context]):
         writer = self.front.writer(info, read.context, chosen.upstream)
         return self.run(call.asked, chosen, read, info, writer)
 
-    async def chosen(self, asked: ClientRequest) -> Chosen:
-        """Return the model that *asked* is for; 404 if no provider has it."""
+    async def chosen(self, asked: ClientRequest, caller: Caller) -> Chosen:
+        """Return the model that *asked* is for.
+
+        Raises FrontError: 404 if no provider has it, 403 if the caller's key does not allow it.
+        """
         service, wanted = self._service, self.front.wanted(asked)
+        if not allows(caller, service.names.plain(wanted.model)):
+            message = f"this key does not allow the model {wanted.model!r}"
+            raise FrontError(
+                status=403, message=message, type="permission_error", code="model_not_allowed"
+            )
         target, model = service.model(wanted.model)
         route = model.route
         upstream = Upstream(
@@ -132,6 +140,7 @@ class Generation(Generic[Context]):
             writer=lambda: self.front.writer(info, self.front.no_request(upstream), upstream),
             encoding=self.encoding(asked),
             error=self.front.error,
+            choices=_choices(asked.body),
             read=partial(self._read_now, asked, upstream),
         )
         return self._service.relay(plan)
@@ -235,15 +244,16 @@ class Generation(Generic[Context]):
 
     async def count(self, call: OperationRequest) -> Outcome:
         """Return how many tokens a request has."""
-        return await self.counted(call.asked, partial(self.read, call.asked))
+        return await self.counted(call, partial(self.read, call.asked))
 
     async def counted(
         self,
-        asked: ClientRequest,
+        call: OperationRequest,
         read: Callable[[Chosen], Awaitable[ReadRequest[Context]]],
     ) -> Outcome:
-        """Return the number of tokens of *asked*, which *read* reads if it was not counted yet."""
-        chosen = await self.chosen(asked)
+        """Return the number of tokens of a request, which *read* reads unless its count is kept."""
+        asked = call.asked
+        chosen = await self.chosen(asked, call.caller)
 
         async def request() -> LLMRequest:
             return (await read(chosen)).request
@@ -260,7 +270,7 @@ class Generation(Generic[Context]):
     async def models(self, call: OperationRequest) -> JsonObject:
         """Return the list of models: the names of the map, and the upstream's own."""
         names = self._service.names
-        listed = [self._listed(name) for name in await names.all()]
+        listed = [self._listed(name) for name in await names.all() if allows(call.caller, name)]
         if self.front.id == MESSAGES:
             listed = [evolve(one, id=names.prefixed(one.id)) for one in listed]
         return self.front.models(listed, call.query)
@@ -277,6 +287,18 @@ class Generation(Generic[Context]):
 
 def _ends_with_answer(request: LLMRequest) -> bool:
     return bool(request.messages) and request.messages[-1].role == "assistant"
+
+
+def _choices(body: JsonObject) -> int:
+    """Return how many answers a request wants that passes as it came."""
+    config = body.get("generationConfig")
+    count = body.get("n") or (config.get("candidateCount") if isinstance(config, dict) else None)
+    return count if isinstance(count, int) and count > 0 else 1
+
+
+def allows(caller: Caller, model: str) -> bool:
+    """Return whether the caller may use *model*."""
+    return caller.key is None or caller.key.limits.allows(model)
 
 
 def _loses_format(diagnostic: Diagnostic) -> bool:

@@ -63,9 +63,13 @@ class ModelNames:
         return name if name.startswith((*_OF_CLAUDE, self._prefix)) else self._prefix + name
 
     def _resolve(self, name: str) -> UpstreamModel | None:
+        return self._model_map.resolve(self.plain(name))
+
+    def plain(self, name: str) -> str:
+        """Return *name* without the prefix by which clients may find it."""
         if self._prefix and name not in self._model_map.models:
-            name = name.removeprefix(self._prefix)
-        return self._model_map.resolve(name)
+            return name.removeprefix(self._prefix)
+        return name
 
     def owner(self, name: str) -> str:
         """Return the provider of the model called *name*."""

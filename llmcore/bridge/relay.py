@@ -209,6 +209,8 @@ class RelayPlan:
     error: ErrorForm
     read: Callable[[], LLMRequest]
     """Reads the client's request, which passes without being read. Raises FrontError."""
+    choices: int = 1
+    """How many answers the client wants of the request."""
     diagnostics: tuple[Diagnostic, ...] = field(default=())
 
 
@@ -240,6 +242,16 @@ class RelayRun:
     def response(self) -> LLMResponse:
         """The upstream's answer, as far as it has arrived."""
         return self._call.response
+
+    @property
+    def choices(self) -> int:
+        """How many answers the upstream gives."""
+        return self._plan.choices
+
+    @property
+    def is_sent(self) -> bool:
+        """Whether the upstream was asked."""
+        return self._call.is_sent
 
     @property
     def first_event_s(self) -> float | None:

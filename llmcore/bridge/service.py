@@ -10,6 +10,7 @@ from typing import TypeVar
 
 import anyio
 
+from llmcore.bridge.accounts.charges import Accounts
 from llmcore.bridge.answer_run import AnswerPlan, AnswerRun, TranslatedRun
 from llmcore.bridge.background.answers import BackgroundAnswers
 from llmcore.bridge.build import build_information
@@ -20,8 +21,9 @@ from llmcore.bridge.http.metrics import Metrics
 from llmcore.bridge.model_map import ModelMap, UpstreamModel, read_model_map
 from llmcore.bridge.model_names import ModelNames
 from llmcore.bridge.relay import RelayPlan, RelayRun
+from llmcore.bridge.state.ledger import Ledger
 from llmcore.bridge.state.store import ResponseStore, StateUnavailableError
-from llmcore.bridge.state.stores import store_for
+from llmcore.bridge.state.stores import ledger_for, store_for
 from llmcore.bridge.tools_file import read_tools
 from llmcore.bridge.upstream import Upstreams, upstreams_from
 from llmcore.bridge.upstream_call import RunContext
@@ -65,6 +67,7 @@ class Service:
         model_map: ModelMap,
         upstreams: Upstreams,
         store: ResponseStore,
+        ledger: Ledger | None = None,
         metrics: Metrics | None = None,
         registered_tools: tuple[RegisteredTool, ...] = (),
     ) -> None:
@@ -75,6 +78,7 @@ class Service:
         self.background = BackgroundAnswers(
             store, self.metrics, at_once=settings.limits.max_background
         )
+        self.accounts = Accounts(settings, ledger or ledger_for(settings), self.metrics)
         self.policy = _policy(settings, registered_tools)
         self.counter = TokenCounter(upstreams)
         self._upstreams = upstreams
@@ -115,8 +119,9 @@ class Service:
         )
 
     async def aclose(self) -> None:
-        """Close connections and the store, once the background answers have ended."""
+        """Close connections and stores, once background answers have ended and are charged."""
         await self.background.aclose(self.settings.limits.shutdown_s)
+        await self.accounts.aclose()
         await self._upstreams.aclose()
         await self.store.aclose()
 
@@ -213,7 +218,7 @@ class Service:
             "upstream": settings.upstream,
             "models": self.names.mapped,
             "state": {"backend": settings.state.backend, "ttl_seconds": settings.state.ttl_s},
-            "client_key_required": bool(settings.client_api_keys),
+            "client_key_required": settings.needs_key,
             "hosted_tools": settings.hosted_tools,
             "structured_output": settings.structured_output,
             "retry_without": list(settings.retry_without),

@@ -83,6 +83,11 @@ class UpstreamCall:
         return batch
 
     @property
+    def is_sent(self) -> bool:
+        """Whether the upstream was asked."""
+        return self._asked_at is not None
+
+    @property
     def response(self) -> LLMResponse:
         """The upstream's answer, as far as it has arrived."""
         return self._call.partial

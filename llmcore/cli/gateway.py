@@ -1,6 +1,7 @@
 """The command line `openbridge`.
 
-`serve` runs the gateway, `run` runs it for one program, and `replay` runs recorded requests. All
+`serve` runs the gateway, `run` runs it for one program, `replay` runs recorded requests, and `keys`
+and `usage` manage the keys that it issues. All
 are configured by `OPENBRIDGE_` variables, a `.env` file and `openbridge.toml`; options win over
 them.
 """
@@ -25,6 +26,7 @@ from llmcore.bridge.configuration.reading import (
     settings_from,
 )
 from llmcore.bridge.configuration.settings import GatewaySettings, StateSettings
+from llmcore.cli import gateway_accounts
 from llmcore.cli.gateway_clients import (
     ANY_KEY,
     OTHERS_KEYS,
@@ -77,6 +79,7 @@ def parser() -> argparse.ArgumentParser:
     )
     _add_common(replay)
     replay.set_defaults(run=_replay)
+    gateway_accounts.add_parsers(commands, _settings_of_store, _add_common)
     return parser_
 
 
@@ -104,6 +107,11 @@ def _settings(args: argparse.Namespace, **more: str) -> GatewaySettings:
     return settings_from(environ, find_config(environ, Path.cwd()))
 
 
+def _settings_of_store(args: argparse.Namespace) -> GatewaySettings:
+    """Return the settings of commands that ask no upstream, so that none need be configured."""
+    return _settings(args) if args.upstream else _settings(args, OPENBRIDGE_UPSTREAM="local")
+
+
 # -- serve
 
 
@@ -121,9 +129,9 @@ def _serve(args: argparse.Namespace) -> int:
 
 def _welcome(settings: GatewaySettings, url: str) -> str:
     """Return what people read when the gateway starts."""
-    key = "YOUR_KEY" if settings.client_api_keys else ANY_KEY
+    key = "YOUR_KEY" if settings.needs_key else ANY_KEY
     curl = f"curl {url}/v1/models" + (
-        f" -H 'authorization: Bearer {key}'" if settings.client_api_keys else ""
+        f" -H 'authorization: Bearer {key}'" if settings.needs_key else ""
     )
     return (
         f"OpenBridge {VERSION} at {url}, in front of {settings.upstream}\n"

@@ -5,6 +5,7 @@ lock of the database keeps the others waiting.
 """
 
 import os
+import re
 from collections import deque
 from collections.abc import Callable, Sequence
 from threading import Lock
@@ -17,6 +18,7 @@ _T = TypeVar("_T")
 _LOCK_OF_TABLES: Final = 0x6F70656E  # of ours alone, by chance: it is the ASCII text "open"
 _TRIES: Final = 3
 _STATEMENT_S: Final = 10
+_TABLE: Final = re.compile(r"create table if not exists (\w+)")
 _KEPT: Final = 32
 """Connections that stay open while they are not used."""
 
@@ -108,18 +110,29 @@ class PostgresDatabase:
             connect_timeout=max(2, round(self._connect_s)),
             application_name="openbridge",
         )
-        connection.execute(f"set statement_timeout = '{_STATEMENT_S}s'")
-        with self._lock:
-            if not self._has_tables:
-                self._make_tables(connection)
-                self._has_tables = True
+        try:
+            connection.execute(f"set statement_timeout = '{_STATEMENT_S}s'")
+            with self._lock:
+                if not self._has_tables:
+                    self._make_tables(connection)
+                    self._has_tables = True
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
     def _make_tables(self, connection: Any) -> None:
+        """Make the tables if one is missing.
+
+        Not otherwise: making an index that exists waits for all writers of its table.
+        """
+        wanted = _TABLE.findall(self._tables)
         with connection.transaction():
             connection.execute("select pg_advisory_xact_lock(%s)", (_LOCK_OF_TABLES,))
-            connection.execute("set local client_min_messages = warning")
-            connection.execute(self._tables)
+            missing = "select 1 from unnest(%s::text[]) as name where to_regclass(name) is null"
+            if connection.execute(missing, (wanted,)).fetchone() is not None:
+                connection.execute("set local client_min_messages = warning")
+                connection.execute(self._tables)
 
 
 def _closed_before_use(error: Exception, *, is_new: bool) -> bool:

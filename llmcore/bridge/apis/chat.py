@@ -29,7 +29,7 @@ class ChatCompletions(Generation[ChatContext]):
 
     async def generate(self, call: OperationRequest) -> AnswerRun:
         """`POST /chat/completions`."""
-        chosen = await self.chosen(call.asked)
+        chosen = await self.chosen(call.asked, call.caller)
         if self.relays(call.asked, chosen):
             return self.relayed(call.asked, chosen)
         read = await self.read(call.asked, chosen)

@@ -87,12 +87,12 @@ class Responses(Generation[Translation]):
             return await self.generate(call)
         if call.body.get("store") is False:
             raise invalid("A background response is stored: leave out store: false.", "background")
-        chosen = await self.chosen(call.asked)
+        chosen = await self.chosen(call.asked, call.caller)
         return await self._in_background(call, chosen, await self._checked(call, chosen))
 
     async def generate(self, call: OperationRequest) -> AnswerRun:
         """Return the answer of a request whose client waits for it."""
-        chosen = await self.chosen(call.asked)
+        chosen = await self.chosen(call.asked, call.caller)
         if _needs_no_store(call.body) and self.relays(call.asked, chosen):
             return self.relayed(call.asked, chosen)
         return self._run(call, chosen, await self._checked(call, chosen))
@@ -130,7 +130,7 @@ class Responses(Generation[Translation]):
     async def _read_turn(
         self, call: OperationRequest, memory: "TurnMemory"
     ) -> tuple[Chosen, ReadRequest[Translation], AnswerInfo, ResponsesWriter]:
-        chosen = await self.chosen(call.asked)
+        chosen = await self.chosen(call.asked, call.caller)
         read = await self._checked(call, chosen, memory.known)
         info = self.answer_info(chosen)
         return chosen, read, info, ResponsesWriter(info, read.context, chosen.upstream)
@@ -189,7 +189,10 @@ class Responses(Generation[Translation]):
             is_large=holds_much(context.echo),
             encoding=JSON_LINES,
         )
-        begun = service.background.start(record, run, lambda: ended[0] if ended else None)
+        charge = await service.accounts.open(call.caller, run)
+        begun = service.background.start(
+            record, run, lambda: ended[0] if ended else None, charge.close
+        )
         await service.from_store(begun)
         if read.streaming:
             return self._replay(record, -1)
@@ -200,7 +203,7 @@ class Responses(Generation[Translation]):
 
     async def compact(self, call: OperationRequest) -> AnswerRun:
         """`POST /responses/compact`."""
-        chosen = await self.chosen(call.asked)
+        chosen = await self.chosen(call.asked, call.caller)
         asked = evolve(call.asked, body=as_response_request(call.body))
         read = await self._remembered(asked, call.caller, chosen)
         notes, context = Notes(), read.context
@@ -228,7 +231,8 @@ class Responses(Generation[Translation]):
     async def count(self, call: OperationRequest) -> Outcome:
         """`POST /responses/input_tokens`."""
         asked = evolve(call.asked, body={**call.body, "store": False, "stream": False})
-        return await self.counted(asked, partial(self._remembered, asked, call.caller))
+        call = evolve(call, asked=asked)
+        return await self.counted(call, partial(self._remembered, asked, call.caller))
 
     async def _remembered(
         self,

@@ -37,6 +37,8 @@ class BackgroundAnswer:
     """Writes events as lines of JSON."""
     final: Callable[[], Record | None]
     """Returns the record of the answer, once it has ended."""
+    done: Callable[[], None]
+    """Called at its end, however that comes."""
     log: EventLog
     task: LoopTask | None = field(default=None, init=False)
     reason: str = field(default=_BROKE, init=False)
@@ -71,14 +73,22 @@ class BackgroundAnswers:
         return self._local.get(response_id)
 
     async def start(
-        self, record: Record, run: AnswerRun, final: Callable[[], Record | None]
+        self,
+        record: Record,
+        run: AnswerRun,
+        final: Callable[[], Record | None],
+        done: Callable[[], None],
     ) -> None:
-        """Begin to make the answer of *run*, whose *record* is queued.
+        """Begin to make the answer of *run*, whose *record* is queued; *done* is called at its end.
 
-        Raises StateUnavailableError, and FrontError if there is no room.
+        Raises StateUnavailableError, and FrontError if there is no room; *done* is called then too.
         """
-        self.check_room()
-        answer = BackgroundAnswer(record, run, final, EventLog(self.store, record.id))
+        try:
+            self.check_room()
+        except FrontError:
+            done()
+            raise
+        answer = BackgroundAnswer(record, run, final, done, EventLog(self.store, record.id))
         self._local[record.id] = answer
         self._gauge.set(len(self._local))
         try:
@@ -177,6 +187,7 @@ class BackgroundAnswers:
 
     def _drop(self, answer: BackgroundAnswer) -> None:
         self._local.pop(answer.record.id, None)
+        answer.done()
         self._gauge.set(len(self._local))
         answer.log.wake()
         if not self._local:

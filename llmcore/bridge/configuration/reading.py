@@ -8,6 +8,8 @@ from typing import Final, get_args
 from llmcore.bridge.configuration.document import ConfigDocument, read_document
 from llmcore.bridge.configuration.settings import (
     RETRY_WITHOUT,
+    AccountSettings,
+    BudgetPeriod,
     CustomTools,
     GatewaySettings,
     HostedTools,
@@ -102,6 +104,7 @@ def _settings(read: Values) -> GatewaySettings:
         seal_key=read.text("SEAL_KEY"),
         limits=_limits(read),
         state=_state(read),
+        accounts=_accounts(read),
         retries=read.number("RETRIES", 2, int, least=0),
         retry_timeouts=read.flag("RETRY_TIMEOUTS"),
         keep_alive_s=read.number("KEEP_ALIVE_SECONDS", 15.0, float, least=0),
@@ -197,16 +200,47 @@ def _state(read: Values) -> StateSettings:
         backend=read.one_of("STATE_BACKEND", "sqlite", StateBackend),
         path=read.path("STATE_PATH"),
         redis_url=read.text("REDIS_URL"),
+        postgres_url=read.text("POSTGRES_URL"),
         ttl_s=read.number("STATE_TTL_SECONDS", default.ttl_s, float, least=1),
         max_entries=read.number("STATE_MAX_ENTRIES", default.max_entries, int, least=1),
         max_bytes=read.number("STATE_MAX_BYTES", default.max_bytes, int, least=1),
     )
 
 
+def _accounts(read: Values) -> AccountSettings:
+    default = AccountSettings()
+    return AccountSettings(
+        issued_keys=read.flag("KEYS_ISSUED"),
+        admin_key=read.text("ADMIN_KEY"),
+        budget_usd=read.number("BUDGETS_USD", 0.0, float, least=0, most=1e6) or None,
+        budget_tokens=read.number("BUDGETS_TOKENS", 0, int, least=0, most=1e15) or None,
+        budget_period=read.one_of("BUDGETS_PERIOD", default.budget_period, BudgetPeriod),
+        output_tokens=read.number("BUDGETS_OUTPUT_TOKENS", 0, int, least=0) or None,
+        prices_path=read.path("PRICES_PATH"),
+        records_spend=read.flag("SPEND_RECORD", default=True),
+        spend_kept_s=86400.0 * read.number("SPEND_KEEP_DAYS", 90.0, float, least=0.01),
+        spend_queue_rows=read.number("SPEND_QUEUE_ROWS", default.spend_queue_rows, int, least=1),
+    )
+
+
+_ADMIN_KEY_CHARS: Final = 16
+
+
 def _check(settings: GatewaySettings, read: Values) -> None:
     public = f"{read.label('HOST')}={settings.host} can be reached from other machines"
-    if settings.is_public and not settings.client_api_keys:
-        raise ConfigurationError(f"{public}: set OPENBRIDGE_CLIENT_API_KEY, or listen on 127.0.0.1")
+    if settings.is_public and not settings.needs_key:
+        raise ConfigurationError(
+            f"{public}: set OPENBRIDGE_CLIENT_API_KEY or OPENBRIDGE_KEYS_ISSUED, or listen on "
+            "127.0.0.1"
+        )
+    admin_key = settings.accounts.admin_key
+    if admin_key is not None and len(admin_key) < _ADMIN_KEY_CHARS:
+        raise ConfigurationError(
+            f"{read.label('ADMIN_KEY')} has fewer than {_ADMIN_KEY_CHARS} characters, so that it "
+            "could be guessed"
+        )
+    if admin_key is not None and admin_key in settings.client_api_keys:
+        raise ConfigurationError(f"{read.label('ADMIN_KEY')} is one of the keys of clients, too")
     if settings.is_public and not settings.limits.rate_per_minute:
         raise ConfigurationError(
             f"{public}: set OPENBRIDGE_RATE_LIMIT_PER_MINUTE, the requests a minute that each key "
@@ -215,6 +249,10 @@ def _check(settings: GatewaySettings, read: Values) -> None:
     state = settings.state
     if state.backend == "redis" and not state.redis_url:
         raise ConfigurationError(f"{read.label('STATE_BACKEND')}=redis needs OPENBRIDGE_REDIS_URL")
+    if state.backend == "postgres" and not state.postgres_url:
+        raise ConfigurationError(
+            f"{read.label('STATE_BACKEND')}=postgres needs OPENBRIDGE_POSTGRES_URL"
+        )
     if state.backend == "redis" and (state.max_entries or state.max_bytes):
         raise ConfigurationError(
             "OPENBRIDGE_STATE_MAX_ENTRIES and OPENBRIDGE_STATE_MAX_BYTES bound sqlite and memory: "

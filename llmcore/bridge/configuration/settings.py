@@ -7,7 +7,7 @@ from typing import Literal
 
 from attrs import field, frozen
 
-StateBackend = Literal["sqlite", "memory", "redis"]
+StateBackend = Literal["sqlite", "memory", "redis", "postgres"]
 HostedTools = Literal["native", "drop", "error", "function"]
 StructuredOutput = Literal["error", "degrade"]
 CustomTools = Literal["function", "native"]
@@ -15,6 +15,8 @@ KeepAlive = Literal["comment", "blank", "none"]
 Prefill = Literal["continue", "error"]
 ReasoningText = Literal["auto", "summary", "content"]
 LogLevel = Literal["debug", "info", "warning", "error"]
+BudgetPeriod = Literal["day", "week", "month", "total"]
+"""How long a budget lasts, by the UTC calendar; weeks begin on Mondays, `total` never ends."""
 
 _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
@@ -55,11 +57,36 @@ class StateSettings:
     path: Path | None = None
     """The SQLite file; None is the user's data folder."""
     redis_url: str | None = field(default=None, repr=False)
+    postgres_url: str | None = field(default=None, repr=False)
     ttl_s: float = 30 * 24 * 3600.0
     max_entries: int | None = None
     """Responses in memory or SQLite; None is the backend's own bound."""
     max_bytes: int | None = None
     """Of responses in memory or SQLite, packed; None is the backend's own bound."""
+
+
+@frozen(kw_only=True)
+class AccountSettings:
+    """Issued keys, the budget of all answers together, and rows of spend."""
+
+    issued_keys: bool = False
+    """Whether clients may send issued keys, and must send a key."""
+    admin_key: str | None = field(default=None, repr=False)
+    """The key of the operations that manage keys; None is that there are none."""
+    budget_usd: float | None = None
+    """US dollars of all answers of a period together."""
+    budget_tokens: int | None = None
+    """Tokens of all answers of a period together."""
+    budget_period: BudgetPeriod = "month"
+    output_tokens: int | None = None
+    """The output reserved for requests without a limit; None is the limit of the model."""
+    prices_path: Path | None = None
+    """A file of prices, which go before those of the catalog."""
+    records_spend: bool = True
+    """Whether a row is written of each answer; those with a budget always have one."""
+    spend_kept_s: float = 90 * 86400.0
+    spend_queue_rows: int = 10_000
+    """Rows that may wait to be written."""
 
 
 @frozen(kw_only=True)
@@ -84,6 +111,7 @@ class GatewaySettings:
     """Signs the encrypted reasoning that clients keep for us; None is a key in the store."""
     limits: Limits = Limits()
     state: StateSettings = StateSettings()
+    accounts: AccountSettings = AccountSettings()
     retries: int = 2
     """Further tries of a request whose answer has not begun."""
     retry_timeouts: bool = False
@@ -116,6 +144,11 @@ class GatewaySettings:
     """Put before models' names in lists for clients of Messages, and removed from requests."""
     max_choices: int = 1
     """The choices that a request of Chat Completions may ask for, each of them one call."""
+
+    @property
+    def needs_key(self) -> bool:
+        """Whether clients must send a key."""
+        return bool(self.client_api_keys) or self.accounts.issued_keys
 
     @property
     def is_public(self) -> bool:

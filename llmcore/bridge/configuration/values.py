@@ -60,6 +60,7 @@ SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
         "STATE_BACKEND",
         "STATE_PATH",
         "REDIS_URL",
+        "POSTGRES_URL",
         "STATE_TTL_SECONDS",
         "STATE_MAX_ENTRIES",
         "STATE_MAX_BYTES",
@@ -76,9 +77,15 @@ SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
         "RELAY",
         "CHECK_STREAM",
     ),
-    "keys": (),
-    "budgets": (),
-    "spend": (),
+    "keys": ("KEYS_ISSUED", "ADMIN_KEY"),
+    "budgets": (
+        "BUDGETS_USD",
+        "BUDGETS_TOKENS",
+        "BUDGETS_PERIOD",
+        "BUDGETS_OUTPUT_TOKENS",
+        "PRICES_PATH",
+    ),
+    "spend": ("SPEND_RECORD", "SPEND_KEEP_DAYS", "SPEND_QUEUE_ROWS"),
     "cache": (),
 }
 """The settings of each section of the file, by the names of their variables."""

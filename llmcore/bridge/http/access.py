@@ -2,21 +2,25 @@
 
 import hashlib
 import hmac
+import logging
 import re
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 
 from attrs import define
 
+from llmcore.bridge.accounts.issued_keys import KeyLookup, accounts_unavailable
 from llmcore.bridge.answer_run import ErrorForm
 from llmcore.bridge.api import Caller
 from llmcore.bridge.apis.registry import Apis
 from llmcore.bridge.configuration.settings import GatewaySettings, is_loopback
 from llmcore.bridge.http.asgi import ASGIApp, Receive, Scope, Send, headers_of, query_of
+from llmcore.bridge.http.logs import log
 from llmcore.bridge.http.observability import log_fields
 from llmcore.bridge.http.responses import error_response
+from llmcore.bridge.state.store import StateUnavailableError
 from llmcore.fronts.errors import FrontError
 
 MAX_CALLERS = 10_000
@@ -24,6 +28,9 @@ MAX_CALLERS = 10_000
 
 ANYBODY = "anybody"
 """The owner of all responses of a gateway without keys."""
+ADMIN = "admin"
+"""The owner of what the admin key makes."""
+_ADMIN_PATHS = "/admin/"
 _OPEN_PATHS = frozenset({"/", "/api/hello", "/healthz"})
 _CALLER = "openbridge.caller"
 _ADMIT = "openbridge.admit"
@@ -33,24 +40,28 @@ _HOST = re.compile(r"(?P<name>[a-zA-Z0-9._-]+|\[[0-9a-fA-F:.]+\])(:[0-9]{1,5})?"
 
 
 class Keys:
-    """The keys of which clients must send one; without any, all callers are admitted."""
+    """The keys of which clients must send one; without any, all callers are admitted.
 
-    def __init__(self, keys: tuple[str, ...]) -> None:
+    They are configured, or issued by the gateway and found by *issued*.
+    """
+
+    def __init__(self, keys: tuple[str, ...], issued: KeyLookup | None = None) -> None:
         self._keys = tuple((key.encode(), _digest(key)) for key in keys)
+        self._issued = issued
 
     @property
     def required(self) -> bool:
-        """Whether there are any."""
-        return bool(self._keys)
+        """Whether clients must send one."""
+        return bool(self._keys) or self._issued is not None
 
     def caller(
         self, headers: Mapping[str, str], address: str, query: Mapping[str, str] | None = None
     ) -> Caller | None:
-        """Return the caller; None if no right key is shown, wherever clients of any API put it.
+        """Return the caller; None if no configured key is sent, wherever clients of any API put it.
 
         Every comparison takes the same time for every key that is shown.
         """
-        if not self._keys:
+        if not self.required:
             return Caller(owner=ANYBODY, counted_as=address)
         found: str | None = None
         for text in _shown(headers, query or {}):
@@ -59,6 +70,41 @@ class Keys:
                 if hmac.compare_digest(data, key):
                     found = digest
         return None if found is None else Caller(owner=found, counted_as=found)
+
+    async def issued_caller(
+        self, headers: Mapping[str, str], query: Mapping[str, str]
+    ) -> Caller | None:
+        """Return the caller with an issued key; None if none is sent.
+
+        Raises FrontError: 401 for a key that is no longer valid, 503 if keys cannot be looked up.
+        """
+        if self._issued is None:
+            return None
+        try:
+            key = await self._issued.find(_shown(headers, query))
+        except StateUnavailableError as error:
+            log(logging.ERROR, "state_unavailable", error=str(error))
+            raise accounts_unavailable() from error
+        return None if key is None else Caller(owner=f"key:{key.id}", counted_as=key.id, key=key)
+
+
+class AdminKey:
+    """The key of the operations that manage keys."""
+
+    def __init__(self, key: str | None) -> None:
+        self._key = key
+
+    def caller(self, headers: Mapping[str, str]) -> Caller:
+        """Return the admin. Raises FrontError: 404 without an admin key, 401 for another key."""
+        if self._key is None:
+            message = "keys are not managed over HTTP here: set OPENBRIDGE_ADMIN_KEY"
+            raise FrontError(status=404, message=message, code="unknown_url")
+        key = self._key.encode()
+        sent = [text.encode("latin-1", "replace") for text in _shown(headers, {})]
+        if not any(hmac.compare_digest(text, key) for text in sent):
+            message = "the admin key is missing or wrong: send it as Authorization: Bearer"
+            raise FrontError(status=401, message=message, code="invalid_api_key")
+        return Caller(owner=ADMIN, counted_as=ADMIN, is_admin=True)
 
 
 _KEY_HEADERS = ("x-api-key", "api-key", "x-goog-api-key")
@@ -132,22 +178,26 @@ def caller_of(scope: Scope) -> Caller:
     return caller
 
 
-def admission_of(scope: Scope) -> Callable[[], Caller]:
+def admission_of(scope: Scope) -> Callable[[], Awaitable[Caller]]:
     """Return what admits a further request of an admitted WebSocket, and returns its caller.
 
     It raises FrontError, as where the key has been revoked since.
     """
-    admit: Callable[[], Caller] = scope[_ADMIT]
+    admit: Callable[[], Awaitable[Caller]] = scope[_ADMIT]
     return admit
 
 
 class AccessMiddleware:
     """Refuses requests without a key, for other hosts, above the rate, or of unsafe framing."""
 
-    def __init__(self, app: ASGIApp, settings: GatewaySettings, served: Apis) -> None:
+    def __init__(
+        self, app: ASGIApp, settings: GatewaySettings, served: Apis, lookup: KeyLookup
+    ) -> None:
         self._app = app
         self._served = served
-        self._keys = Keys(settings.client_api_keys)
+        accounts = settings.accounts
+        self._keys = Keys(settings.client_api_keys, lookup if accounts.issued_keys else None)
+        self._admin = AdminKey(accounts.admin_key)
         self._rates = CallerRates(settings.limits.rate_per_minute)
         self._allowed_hosts = settings.allowed_hosts
         self._max_header_bytes = settings.limits.max_header_bytes
@@ -156,7 +206,7 @@ class AccessMiddleware:
         """Run the application for a request that is admitted."""
         try:
             _check_framing(scope)
-            scope[_CALLER] = self._caller(scope)
+            scope[_CALLER] = await self._caller(scope)
             scope[_ADMIT] = partial(self._caller, scope)
         except FrontError as error:
             log_fields(scope)["error"] = str(error)
@@ -165,7 +215,7 @@ class AccessMiddleware:
             return
         await self._app(scope, receive, send)
 
-    def _caller(self, scope: Scope) -> Caller:
+    async def _caller(self, scope: Scope) -> Caller:
         """Return the caller of a request, and count it; FrontError if it is not admitted."""
         if scope["path"] in _OPEN_PATHS:
             return Caller(owner=ANYBODY, counted_as=ANYBODY)
@@ -174,6 +224,8 @@ class AccessMiddleware:
             message = f"the headers are larger than {self._max_header_bytes} bytes"
             raise FrontError(status=431, message=message, code="headers_too_large")
         headers = headers_of(scope)
+        if scope["path"].startswith(_ADMIN_PATHS):
+            return self._admin.caller(headers)
         if not self._keys.required and not names_this_machine(
             headers.get("host", ""), self._allowed_hosts
         ):
@@ -183,6 +235,9 @@ class AccessMiddleware:
             _check_origin(headers.get("origin"), self._allowed_hosts)
         address = (scope.get("client") or ("unknown", 0))[0]
         caller = self._keys.caller(headers, address, query_of(scope))
+        if caller is None:
+            caller = await self._keys.issued_caller(headers, query_of(scope))
+            log_fields(scope)["key"] = None if caller is None else caller.counted_as
         if caller is None:
             message = (
                 "the key is missing or wrong: send it as Authorization: Bearer, x-api-key or "

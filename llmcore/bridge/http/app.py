@@ -6,13 +6,17 @@ read within limits, and its answer counts as under way until its last byte.
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from typing import cast
 
 import anyio
 
-from llmcore.bridge.answer_run import SentAnswer
-from llmcore.bridge.api import Operation, OperationRequest, Outcome
+from llmcore.bridge.accounts.admin import admin_operations
+from llmcore.bridge.accounts.charges import Charge
+from llmcore.bridge.answer_run import AnswerRun, SentAnswer
+from llmcore.bridge.api import Caller, Operation, OperationRequest, Outcome
 from llmcore.bridge.apis.registry import Apis, apis
 from llmcore.bridge.apis.responses import Responses
+from llmcore.bridge.background.replay import ReplayRun
 from llmcore.bridge.http.access import AccessMiddleware, admission_of, caller_of, error_form
 from llmcore.bridge.http.asgi import ASGIApp, Receive, Scope, Send, body_of, headers_of, query_of
 from llmcore.bridge.http.metrics import CONTENT_TYPE
@@ -61,7 +65,7 @@ def make_app(service: Service) -> ASGIApp:
     )
     sockets = dict.fromkeys(SOCKET_PATHS, _socket(service, bodies))
     routed = _Routed(router, sockets, served)
-    admitted = AccessMiddleware(routed, service.settings, served)
+    admitted = AccessMiddleware(routed, service.settings, served, service.accounts.lookup)
     return _with_lifespan(ObservabilityMiddleware(admitted, service.metrics, served), service)
 
 
@@ -154,8 +158,8 @@ def _own_operations(service: Service) -> list[tuple[str, Operation]]:
     async def health(_call: OperationRequest) -> JsonObject:
         return await service.health()
 
-    return [
-        (path, Operation(name=name, method="GET", path=path, answer=answer))
+    own = [
+        Operation(name=name, method="GET", path=path, answer=answer)
         for name, path, answer in (
             ("health", "/healthz", health),
             ("version", "/version", version),
@@ -163,6 +167,7 @@ def _own_operations(service: Service) -> list[tuple[str, Operation]]:
             ("root", "/api/hello", root),
         )
     ]
+    return [(one.path, one) for one in (*own, *admin_operations(service.accounts.ledger))]
 
 
 class _Bodies:
@@ -228,15 +233,26 @@ class _Answering:
                 case Mapping():
                     return await json_response(made)
                 case run:
-                    return self._run(scope, run, place.pop_all().close)
+                    charge = await self._charge(caller_of(scope), run)
+                    return self._run(scope, run, charge, place.pop_all().close)
 
-    def _run(self, scope: Scope, run: SentAnswer, release: Callable[[], None]) -> ASGIApp:
-        """Return the answer of *run*, which releases its place at its end."""
+    async def _charge(self, caller: Caller, run: SentAnswer) -> Charge | None:
+        """Reserve what an answer can use; None for one that is not made for this request."""
+        if isinstance(run, ReplayRun):
+            return None
+        return await self._service.accounts.open(caller, cast("AnswerRun", run))
+
+    def _run(
+        self, scope: Scope, run: SentAnswer, charge: Charge | None, release: Callable[[], None]
+    ) -> ASGIApp:
+        """Return the answer of *run*, which at its end releases its place and is charged."""
         info, fields = run.info, log_fields(scope)
         fields.update(model=info.model, provider=info.provider, response_id=info.id)
 
         def done() -> None:
             release()
+            if charge is not None:
+                charge.close()
             fields["upstream_request_id"] = run.upstream_request_id
             fields["diagnostics"] = diagnostic_codes(run.diagnostics)
             if run.error is not None:

@@ -3,11 +3,15 @@
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
+from llmcore.bridge.spend.row import SpendRow
+from llmcore.bridge.state.ledger import NANO
 from llmcore.schema.usage import Usage
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 
 _PREFIX = "openbridge_"
+_MAX_SERIES = 1000
+"""Pairs of key and model: clients can ask for any name of a model."""
 _SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
 
 
@@ -18,7 +22,8 @@ class Metrics:
         self.registry = CollectorRegistry(auto_describe=True)
         self._count_requests()
         self._count_answers()
-        self.state_errors = self._counter("state_errors", "Failures of the response store.")
+        self._count_spend()
+        self.state_errors = self._counter("state_errors", "Failures of the stores.")
         self.violations = self._counter(
             "stream_violations", "Events of ours that broke the grammar of their API."
         )
@@ -51,6 +56,30 @@ class Metrics:
         self.dropped = self._counter(
             "dropped_parameters", "Left out because the upstream rejected them.", "parameter"
         )
+
+    def _count_spend(self) -> None:
+        labels = ("key", "model")
+        self.key_answers = self._counter(
+            "key_answers", "Answers of models, by key.", *labels, "outcome"
+        )
+        self.key_tokens = self._counter("key_tokens", "Tokens of answers.", *labels, "kind")
+        self.key_cost = self._counter("key_cost_usd", "Cost of answers, where known.", *labels)
+        self.spend_dropped = self._counter(
+            "spend_dropped", "Rows of spend that were lost because the store did not answer."
+        )
+        self._keys_seen: set[tuple[str, str]] = set()
+
+    def count_spend(self, row: SpendRow) -> None:
+        """Add an answer to the series of its key and model; of too many, to those of `other`."""
+        labels = (row.key, row.target)
+        if len(self._keys_seen) < _MAX_SERIES:
+            self._keys_seen.add(labels)
+        elif labels not in self._keys_seen:
+            labels = ("other", "other")
+        self.key_answers.labels(*labels, row.outcome).inc()
+        self.key_tokens.labels(*labels, "input").inc(row.input_tokens)
+        self.key_tokens.labels(*labels, "output").inc(row.output_tokens)
+        self.key_cost.labels(*labels).inc((row.cost_nano or 0) / NANO)
 
     def _counter(self, name: str, says: str, *labels: str) -> Counter:
         return Counter(_PREFIX + name, says, labels, registry=self.registry)

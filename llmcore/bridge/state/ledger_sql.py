@@ -97,7 +97,7 @@ Execute: TypeAlias = Callable[..., Sequence[tuple[Any, ...]]]
 class LedgerDatabase(Protocol):
     """Runs transactions of a ledger."""
 
-    def now(self, execute: Execute) -> float:
+    def now(self, execute: Execute, /) -> float:
         """Return the time that all users of the database share, in seconds since 1970."""
         ...
 
@@ -270,7 +270,7 @@ class SqliteLedgerDatabase:
         self._memory: sqlite3.Connection | None = None
         self._lock = threading.Lock()
 
-    def now(self, _execute: Execute) -> float:
+    def now(self, _execute: Execute, /) -> float:
         """Return the time of this machine."""
         return self._clock()
 
@@ -331,7 +331,7 @@ class PostgresLedgerDatabase:
         self._clock = clock
         self._db = PostgresDatabase(url, setting=setting, tables=TABLES, connect_s=_CONNECT_S)
 
-    def now(self, execute: Execute) -> float:
+    def now(self, execute: Execute, /) -> float:
         """Return the time of the server."""
         if self._clock is not None:
             return self._clock()
@@ -354,7 +354,9 @@ class PostgresLedgerDatabase:
             message = f"the store of accounts (PostgreSQL) does not answer as it should: {kind}"
             raise StateUnavailableError(message) from error
 
-    read = run
+    def read(self, work: Callable[[Execute], _T]) -> _T:
+        """Return what *work* returns, in a transaction as well: it sees one moment."""
+        return self.run(work)
 
     def close(self) -> None:
         """Close the connections."""

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from llmcore.bridge.configuration.settings import GatewaySettings, StateBackend
+from llmcore.bridge.state.ledger import Ledger
 from llmcore.bridge.state.memory import MemoryResponseStore
 from llmcore.bridge.state.sqlite import SqliteResponseStore
 from llmcore.bridge.state.store import ResponseStore
@@ -33,6 +34,37 @@ def store_for(settings: GatewaySettings) -> ResponseStore:
             from llmcore.bridge.state.redis import RedisResponseStore
 
             return RedisResponseStore(state.redis_url or "", ttl_s=state.ttl_s)
+        case "postgres":
+            from llmcore.bridge.state.postgres import PostgresResponseStore
+
+            return PostgresResponseStore(state.postgres_url or "", ttl_s=state.ttl_s)
+
+
+def ledger_for(settings: GatewaySettings) -> Ledger:
+    """Return the store of accounts; nothing is opened yet.
+
+    Beside a SQLite file of responses it is a file of its own, so that large records do not delay
+    reservations: `openbridge-accounts.sqlite3` beside `openbridge.sqlite3`.
+    """
+    from llmcore.bridge.state import ledger_sql
+
+    state = settings.state
+    match state.backend:
+        case "redis":
+            from llmcore.bridge.state.ledger_redis import RedisLedger
+
+            return RedisLedger(state.redis_url or "")
+        case "postgres":
+            url, setting = state.postgres_url or "", "OPENBRIDGE_POSTGRES_URL"
+            return ledger_sql.SqlLedger(ledger_sql.PostgresLedgerDatabase(url, setting=setting))
+        case "memory":
+            path = None
+        case "sqlite":
+            beside = state.path or _default_path(settings)
+            path = beside.with_name(f"{beside.stem}-accounts{beside.suffix}")
+    return ledger_sql.SqlLedger(
+        ledger_sql.SqliteLedgerDatabase(path, setting="OPENBRIDGE_STATE_PATH")
+    )
 
 
 def _default_path(settings: GatewaySettings) -> Path:

@@ -7,7 +7,7 @@ counts as a request of its own: the key, the rate and the room are looked at aga
 import logging
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
 from functools import partial
 from typing import Final
@@ -66,7 +66,7 @@ class SocketConnection:
         service: Service,
         responses: Responses,
         caller: Caller,
-        admit: Callable[[], Caller],
+        admit: Callable[[], Awaitable[Caller]],
         asked: ClientRequest,
         bodies: BodyBytes,
     ) -> None:
@@ -175,7 +175,7 @@ class SocketConnection:
             log(logging.INFO, "socket_request", status=status, seconds=round(seconds, 4), **fields)
 
     async def _answered(self, create: Create, fields: dict[str, object]) -> None:
-        caller = self._admit()
+        caller = await self._admit()
         with self._service.admitted():
             call = OperationRequest(caller=caller, asked=evolve(self._asked, body=create.body))
             memory = TurnMemory(self._memory, partial(self._memory.remember, create.lane))
@@ -183,12 +183,16 @@ class SocketConnection:
                 await self._send_lines(await self._responses.warm_up(call, memory), create.lane)
                 return
             run = await self._responses.turn(call, memory)
+            charge = await self._service.accounts.open(caller, run)
             info = run.info
             fields.update(model=info.model, provider=info.provider, response_id=info.id)
             try:
                 await self._pass_on(run, create.lane)
             finally:
-                await run.aclose()
+                try:
+                    await run.aclose()
+                finally:
+                    charge.close()
                 fields["upstream_request_id"] = run.upstream_request_id
                 fields["diagnostics"] = diagnostic_codes(run.diagnostics)
                 if run.error is not None:

@@ -36,6 +36,7 @@ from llmcore.bridge.state.store import (
 from llmcore.bridge.state.stores import store_for
 from llmcore.fronts.openai_responses.state import Record
 from llmcore.schema.errors import ConfigurationError
+from tests.support.servers.postgres_servers import PostgresServer, running_postgres
 from tests.support.servers.redis_servers import RedisServer, running_redis
 
 RECORD = Record(
@@ -54,13 +55,20 @@ def redis() -> Iterator[RedisServer]:
         yield running
 
 
-@pytest.fixture(params=["memory", "sqlite", "redis"])
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[PostgresServer]:
+    with running_postgres() as running:
+        yield running
+
+
+@pytest.fixture(params=["memory", "sqlite", "redis", "postgres"])
 def settings(request: pytest.FixtureRequest, tmp_path: Path) -> GatewaySettings:
     """Configure a store of each kind."""
     kind = request.param
-    url = request.getfixturevalue("redis").url if kind == "redis" else None
+    url = request.getfixturevalue(kind).url if kind in ("redis", "postgres") else None
+    path = tmp_path / "state" / "x.db"
     return GatewaySettings(
-        state=StateSettings(backend=kind, path=tmp_path / "state" / "x.db", redis_url=url)
+        state=StateSettings(backend=kind, path=path, redis_url=url, postgres_url=url)
     )
 
 

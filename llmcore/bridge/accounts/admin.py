@@ -1,0 +1,119 @@
+"""The operations that manage issued keys, for holders of the admin key.
+
+    POST /admin/keys {"name": "ci", "models": ["gpt-5.5"], "budget_usd": 20}
+    -> {"object": "key", "id": "5f0c2a91d4", ..., "key": "ob_5f0c2a91d4_kq3v..."}
+
+The text of a key is in the answers of creating and rotating it, and nowhere else.
+"""
+
+import time
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import TypeVar
+
+import anyio.to_thread
+
+from llmcore.bridge.accounts.charges import budget_meters
+from llmcore.bridge.accounts.issued_key import IssuedKey, limits_from
+from llmcore.bridge.accounts.issued_keys import KeyRegistry, accounts_unavailable
+from llmcore.bridge.api import Operation, OperationRequest
+from llmcore.bridge.spend.report import moment, spend_rows, usage_report
+from llmcore.bridge.state.ledger import NANO, Ledger
+from llmcore.bridge.state.store import StateUnavailableError
+from llmcore.fronts.errors import FrontError, from_llm_error, invalid
+from llmcore.schema.errors import LLMError, NotFoundError
+from llmcore.schema.json import JsonObject
+
+_T = TypeVar("_T")
+
+
+def admin_operations(ledger: Ledger) -> list[Operation]:
+    """Return the operations below `/admin`."""
+    calls = _Admin(ledger)
+    one = "/admin/keys/{key_id}"
+
+    def operation(
+        method: str, path: str, answer: Callable[[OperationRequest], Awaitable[JsonObject]]
+    ) -> Operation:
+        return Operation(
+            name="admin", method=method, path=path, answer=answer, takes_body=method == "POST"
+        )
+
+    return [
+        operation("GET", "/admin/keys", calls.all),
+        operation("POST", "/admin/keys", calls.create),
+        operation("GET", one, calls.get),
+        operation("POST", one, calls.update),
+        operation("DELETE", one, calls.revoke),
+        operation("POST", f"{one}/rotate", calls.rotate),
+        operation("GET", "/admin/usage", calls.usage),
+    ]
+
+
+class _Admin:
+    """The operations. Raises FrontError."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._keys = KeyRegistry(ledger)
+
+    async def all(self, _call: OperationRequest) -> JsonObject:
+        keys = await _done(self._keys.all)
+        return {"object": "list", "data": [key.shown() for key in keys]}
+
+    async def create(self, call: OperationRequest) -> JsonObject:
+        key, text = await _done(lambda: self._keys.create(limits_from(call.body)))
+        return {**key.shown(), "key": text}
+
+    async def get(self, call: OperationRequest) -> JsonObject:
+        key = await _done(partial(self._keys.get, call.path["key_id"]))
+        return {**key.shown(), "used": await _done(partial(used, self._ledger, key))}
+
+    async def update(self, call: OperationRequest) -> JsonObject:
+        key = await _done(partial(self._keys.update, call.path["key_id"], call.body))
+        return key.shown()
+
+    async def revoke(self, call: OperationRequest) -> JsonObject:
+        return (await _done(partial(self._keys.revoke, call.path["key_id"]))).shown()
+
+    async def rotate(self, call: OperationRequest) -> JsonObject:
+        overlap = call.body.get("overlap_seconds", 0)
+        if isinstance(overlap, bool) or not isinstance(overlap, int | float) or overlap < 0:
+            raise invalid("overlap_seconds must be a number of at least 0", "overlap_seconds")
+        step = partial(self._keys.rotate, call.path["key_id"], overlap_s=float(overlap))
+        key, text = await _done(step)
+        return {**key.shown(), "key": text}
+
+    async def usage(self, call: OperationRequest) -> JsonObject:
+        query, now = call.query, time.time()
+        by = [name for name in query.get("by", "key,model").split(",") if name]
+
+        def report() -> list[JsonObject]:
+            since = moment(query.get("since", "30d"), now)
+            until = moment(query["until"], now) if "until" in query else now + 1.0
+            return usage_report(spend_rows(self._ledger, since, until), by)
+
+        return {"object": "list", "data": await _done(report)}
+
+
+def used(ledger: Ledger, key: IssuedKey) -> JsonObject:
+    """Return what is used and reserved of a key's budgets in the current period."""
+    meters = budget_meters(key, time.time())
+    levels = ledger.levels(meters) if meters else ()
+    found: dict[str, float] = {}
+    for meter, level in zip(meters, levels, strict=True):
+        unit = meter.name.split(":")[1]
+        found[unit] = level / NANO if unit == "usd" else int(level)
+    return found
+
+
+async def _done(step: Callable[[], _T]) -> _T:
+    """Return what *step* returns, from a thread; FrontError for its failures."""
+    try:
+        return await anyio.to_thread.run_sync(step)
+    except StateUnavailableError as error:
+        raise accounts_unavailable() from error
+    except NotFoundError as error:
+        raise FrontError(status=404, message=error.message, code="key_not_found") from error
+    except LLMError as error:
+        raise from_llm_error(error) from error

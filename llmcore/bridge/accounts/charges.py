@@ -1,0 +1,362 @@
+"""The charge of each answer: reserved before it, settled after it.
+
+    charge = await accounts.open(caller, run)      # FrontError if a limit or budget forbids it
+    ...                                            # the answer, however it ends
+    charge.close()                                 # never waits
+
+The reservation is the most that the answer can use: an estimate of the prompt that is rather too
+high, and the output limit of the request or the model. So answers that run at the same time, on
+any number of workers and machines, cannot together exceed a budget by more than their estimates
+were too low.
+"""
+
+import logging
+import secrets
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Final
+
+import anyio
+import anyio.to_thread
+from attrs import evolve, frozen
+
+from llmcore.bridge.accounts.issued_key import IssuedKey, KeyLimits, kept_s, period_name
+from llmcore.bridge.accounts.issued_keys import KeyLookup, accounts_unavailable
+from llmcore.bridge.accounts.prices import PriceList, read_prices
+from llmcore.bridge.answer_run import AnswerRun
+from llmcore.bridge.api import Caller
+from llmcore.bridge.configuration.settings import BudgetPeriod, GatewaySettings
+from llmcore.bridge.http.logs import log
+from llmcore.bridge.http.metrics import Metrics
+from llmcore.bridge.spend.row import SpendRow, packed_row
+from llmcore.bridge.spend.writer import SpendEvents, SpendWriter
+from llmcore.bridge.state.ledger import NANO, Excess, Ledger, Meter, Settlement, Take
+from llmcore.bridge.state.store import StateUnavailableError
+from llmcore.client.middleware.outcome import CallOutcome
+from llmcore.fronts.errors import NO_QUOTA, RATE_LIMIT, FrontError
+from llmcore.fronts.token_estimate import estimated_tokens
+from llmcore.schema.usage import Usage
+
+EVERYONE: Final = "everyone"
+"""The name under which the budget of the whole gateway is kept."""
+
+_THREADS: Final = 32
+_RATE_KEPT_S: Final = 120.0
+_SETTLING_S: Final = 0.1
+"""How long a refused reservation waits for other workers to settle, before it is tried once
+more;"""
+_REFUSED_S: Final = 1.0
+"""and for how long further ones of the same meter then do not wait."""
+_FLUSH_S: Final = 1.0
+_CLOSE_S: Final = 10.0
+
+
+@frozen
+class _Expected:
+    """The most that an answer can use."""
+
+    input_tokens: int
+    output_tokens: int
+    cost_nano: int | None
+
+    @property
+    def tokens(self) -> int:
+        return self.input_tokens + self.output_tokens
+
+
+class Accounts:
+    """Counts the answers of one gateway process. Safe for concurrent use."""
+
+    def __init__(
+        self,
+        settings: GatewaySettings,
+        ledger: Ledger,
+        metrics: Metrics,
+        *,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.worker = secrets.token_hex(8)
+        """Identifies the process in the ledger."""
+        self.ledger = ledger
+        self._settings = settings.accounts
+        self._shared_rate = settings.limits.rate_per_minute or None
+        own = settings.accounts
+        self._prices = PriceList(
+            models=read_prices(own.prices_path), output_tokens=own.output_tokens
+        )
+        self._metrics = metrics
+        self._clock = clock
+        self._threads = anyio.CapacityLimiter(_THREADS)
+        self.lookup = KeyLookup(ledger, self._threads, clock=clock)
+        self._refused: dict[str, float] = {}
+        events = SpendEvents(dropped=metrics.spend_dropped.inc, failed=metrics.state_errors.inc)
+        self._writer = SpendWriter(
+            ledger,
+            self.worker,
+            events,
+            max_rows=own.spend_queue_rows,
+            keep_s=own.spend_kept_s,
+            clock=clock,
+        )
+
+    async def open(self, caller: Caller, run: AnswerRun) -> "Charge":
+        """Return the charge of *run*, for which everything is reserved that it can use.
+
+        Raises FrontError: 429 if a rate or a budget does not allow it, 403 for a model without a
+        known price if there is a budget in dollars, 503 if the ledger cannot be reached.
+        """
+        limits = caller.key.limits if caller.key is not None else None
+        charge = Charge(self, caller, run)
+        if self._counts(limits):
+            step = partial(self._reserve, charge, limits)
+            try:
+                await anyio.to_thread.run_sync(step, limiter=self._threads)
+            except StateUnavailableError as error:
+                self._metrics.state_errors.inc()
+                log(logging.ERROR, "state_unavailable", error=str(error))
+                raise accounts_unavailable() from error
+        return charge
+
+    async def aclose(self) -> None:
+        """Write what is queued, and close the ledger."""
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(self._writer.close, _CLOSE_S)
+            await anyio.to_thread.run_sync(self.ledger.close)
+
+    # -- before the answer
+
+    def _counts(self, limits: KeyLimits | None) -> bool:
+        settings = self._settings
+        if settings.budget_usd or settings.budget_tokens or self._shared_rate:
+            return True
+        return limits is not None and any(
+            (
+                limits.requests_per_minute,
+                limits.tokens_per_minute,
+                limits.budget_usd,
+                limits.budget_tokens,
+            )
+        )
+
+    def _reserve(self, charge: "Charge", limits: KeyLimits | None) -> None:
+        meters = self._meters(charge.caller, limits)
+        expected = self._expected(charge.run, meters)
+        charge.takes = [Take(meter, _amount(meter, expected)) for meter in meters]
+        self._writer.hold_lease()
+        excess = self._try(charge)
+        if excess is None:
+            return
+        charge.takes = []
+        raise _refusal(excess)
+
+    def _try(self, charge: "Charge") -> Excess | None:
+        """Reserve; where a budget is too small, once more when ended answers are settled."""
+        reserve = partial(self.ledger.reserve, charge.id, self.worker, charge.takes)
+        excess = reserve()
+        if excess is None or excess.meter.drains_per_s or excess.amount > excess.meter.limit:
+            return excess
+        name, now = excess.meter.name, time.monotonic()
+        if now - self._refused.get(name, -_REFUSED_S) < _REFUSED_S:
+            return excess
+        self._writer.flush(_FLUSH_S)
+        time.sleep(_SETTLING_S)
+        if (excess := reserve()) is not None:
+            if len(self._refused) > _THREADS:
+                self._refused.clear()
+            self._refused[name] = time.monotonic()
+        return excess
+
+    def _meters(self, caller: Caller, limits: KeyLimits | None) -> Sequence[Meter]:
+        """Return the meters of everything that limits an answer."""
+        settings, now = self._settings, self._clock()
+        meters = _budgets(
+            EVERYONE, settings.budget_usd, settings.budget_tokens, settings.budget_period, now
+        )
+        requests = self._shared_rate
+        if limits is not None and caller.key is not None:
+            id_ = caller.key.id
+            requests = limits.requests_per_minute or requests
+            meters += budget_meters(caller.key, now)
+            if limits.tokens_per_minute:
+                meters.append(_rate(f"rate:tokens:{id_}", limits.tokens_per_minute))
+        if requests:
+            meters.append(_rate(f"rate:requests:{caller.counted_as}", requests))
+        return meters
+
+    def _expected(self, run: AnswerRun, meters: Sequence[Meter]) -> _Expected:
+        if all(meter.name.startswith("rate:requests:") for meter in meters):
+            return _Expected(0, 0, 0)
+        info, prices = run.info, self._prices
+        request = run.request()
+        most = prices.most_output(info.provider, info.target, request.generation.max_tokens)
+        tokens = (run.choices * estimated_tokens(request), run.choices * most)
+        cost = 0
+        if any(_is_money(meter) for meter in meters):
+            found = prices.largest_cost(info.provider, info.target, tokens, self._clock())
+            if found is None:
+                raise _unpriced(info.provider, info.target)
+            cost = found
+        return _Expected(*tokens, cost)
+
+    # -- after the answer
+
+    def close(self, charge: "Charge") -> None:
+        """Queue what the answer of *charge* used; called once, at its end."""
+        row = self._row(charge)
+        self._metrics.count_spend(row)
+        if not charge.takes and not self._settings.records_spend:
+            return
+        used = _Expected(row.input_tokens, row.output_tokens, row.cost_nano)
+        takes = charge.takes
+        uses = tuple(Take(take.meter, _amount(take.meter, used, take.amount)) for take in takes)
+        settlement = Settlement(
+            id=charge.id, worker=self.worker, at=row.at, uses=uses, row=packed_row(row)
+        )
+        self._writer.add(settlement, must_keep=bool(takes))
+
+    def _row(self, charge: "Charge") -> SpendRow:
+        run, caller, now = charge.run, charge.caller, self._clock()
+        info, usage = run.info, _usage(run)
+        cost = None
+        if usage is not None:
+            cost = self._prices.cost(info.provider, info.target, run.response, usage, now)
+        count = usage or Usage.make(input_tokens=0, output_tokens=0)
+        error = run.error
+        return SpendRow(
+            id=charge.id,
+            at=now,
+            key=caller.owner if caller.key is None else caller.key.id,
+            owner="" if caller.key is None else caller.key.limits.owner,
+            model=info.model,
+            provider=info.provider,
+            target=info.target,
+            outcome=run.outcome,
+            error=None if error is None else error.error_code or type(error).__name__,
+            streamed=info.streamed,
+            input_tokens=count.input_tokens or 0,
+            output_tokens=count.output_tokens or 0,
+            cache_read_tokens=count.cache_read_tokens or 0,
+            cache_write_tokens=count.cache_write_tokens or 0,
+            reasoning_tokens=count.reasoning_tokens or 0,
+            estimated=count.estimated,
+            cost_nano=0 if usage is None else cost,
+            first_event_s=run.first_event_s,
+            seconds=round(time.monotonic() - charge.begun, 4),
+            upstream_request_id=run.upstream_request_id,
+        )
+
+
+class Charge:
+    """The account of one answer."""
+
+    def __init__(self, accounts: Accounts, caller: Caller, run: AnswerRun) -> None:
+        self.id = run.info.id
+        self.caller = caller
+        self.run = run
+        self.takes: Sequence[Take] = ()
+        self.begun = time.monotonic()
+        self._accounts = accounts
+        self._closed = False
+
+    def close(self) -> None:
+        """Settle what the answer used; its failure is free. Never waits. Idempotent."""
+        if not self._closed:
+            self._closed = True
+            self._accounts.close(self)
+
+
+def _usage(run: AnswerRun) -> Usage | None:
+    """Return what an answer used, estimated where it ended early; None if it never began.
+
+    A client that leaves before the first event has used its prompt: the upstream may have read it.
+    """
+    response, usage = run.response, run.response.usage
+    if not response.provider and not (run.is_sent and run.outcome == "cancelled"):
+        return None
+    if usage.input_tokens is not None and usage.output_tokens is not None:
+        return usage
+    try:
+        request = run.request()
+    except FrontError:  # it passed without being read, and nothing limits it
+        return usage
+    if response.provider:
+        return CallOutcome(response=response).usage_of(request)
+    asked = Usage.make(input_tokens=estimated_tokens(request), output_tokens=0)
+    return evolve(asked, estimated=True)
+
+
+# -- meters
+
+
+def budget_meters(key: IssuedKey, at: float) -> list[Meter]:
+    """Return the meters of a key's budgets, of the period that *at* is in."""
+    limits = key.limits
+    return _budgets(key.id, limits.budget_usd, limits.budget_tokens, limits.period, at)
+
+
+def _budgets(
+    name: str, usd: float | None, tokens: int | None, period: BudgetPeriod, at: float
+) -> list[Meter]:
+    limits = {"usd": None if usd is None else round(usd * NANO), "tokens": tokens}
+    when = period_name(period, at)
+    return [
+        Meter(name=f"budget:{unit}:{name}:{when}", limit=limit, keep_s=kept_s(period))
+        for unit, limit in limits.items()
+        if limit
+    ]
+
+
+def _rate(name: str, per_minute: int) -> Meter:
+    return Meter(name=name, limit=per_minute, drains_per_s=per_minute / 60.0, keep_s=_RATE_KEPT_S)
+
+
+def _is_money(meter: Meter) -> bool:
+    return meter.name.startswith("budget:usd:")
+
+
+def _amount(meter: Meter, use: _Expected, otherwise: int = 0) -> int:
+    """Return what an answer takes from a meter; *otherwise* where its cost is unknown."""
+    if _is_money(meter):
+        return otherwise if use.cost_nano is None else use.cost_nano
+    return 1 if meter.name.startswith("rate:requests:") else use.tokens
+
+
+# -- errors
+
+
+def _refusal(excess: Excess) -> FrontError:
+    meter = excess.meter
+    kind, unit, name, *_ = meter.name.split(":")
+    whose = "this gateway" if name == EVERYONE else "this key"
+    if kind == "budget":
+        amounts = [meter.limit, excess.level, excess.amount]
+        words = [f"${n / NANO:.4f}" if unit == "usd" else f"{n:g} tokens" for n in amounts]
+        message = (
+            f"the budget of {whose} does not allow this request: of {words[0]}, {words[1]} are "
+            f"used or reserved, and it may take up to {words[2]}; a lower output limit takes less"
+        )
+        return FrontError(status=429, message=message, type=NO_QUOTA, code=NO_QUOTA)
+    if excess.wait_s is None:
+        message = (
+            f"the request may take up to {excess.amount} tokens, and {whose} allows {meter.limit} "
+            "a minute: shorten it, or lower its output limit"
+        )
+        return FrontError(status=400, message=message, code="request_too_large")
+    return FrontError(
+        status=429,
+        message=f"{whose} allows {meter.limit} {unit} a minute",
+        type="rate_limit_error",
+        code=RATE_LIMIT,
+        retry_after=excess.wait_s,
+    )
+
+
+def _unpriced(provider: str, model: str) -> FrontError:
+    return FrontError(
+        status=403,
+        message=f"no price is known for the model {model!r} of {provider!r}, so a budget in US "
+        "dollars cannot be kept: set its price (OPENBRIDGE_PRICES_PATH), or use a budget in tokens",
+        type="permission_error",
+        code="model_not_priced",
+    )

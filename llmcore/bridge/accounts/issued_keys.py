@@ -1,0 +1,182 @@
+"""Issued keys in the ledger: managing them, and finding the one that a client shows.
+
+A key that was found is used again for a moment, so that a busy client costs the store two reads a
+second; a revocation holds on all workers within a second.
+"""
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Final
+
+import anyio
+import anyio.to_thread
+from attrs import define, evolve
+
+from llmcore.bridge.accounts.issued_key import (
+    LIMITS,
+    IssuedKey,
+    KeyLimits,
+    key_id,
+    limits_from,
+    new_key,
+    packed_key,
+    rotated,
+    unpacked_key,
+)
+from llmcore.bridge.state.ledger import Ledger
+from llmcore.fronts.errors import SERVER_ERROR, FrontError
+from llmcore.schema.errors import InvalidRequestError, NotFoundError
+from llmcore.schema.json import JsonObject
+
+_FRESH_S: Final = 0.4
+"""How long a key that was read is used again,"""
+_STALE_S: Final = 0.8
+"""and how long while another request reads it anew."""
+_KEPT: Final = 10_000
+
+
+class KeyRegistry:
+    """Creates, lists, changes and revokes keys. Its calls block."""
+
+    def __init__(self, ledger: Ledger, *, clock: Callable[[], float] = time.time) -> None:
+        self._ledger = ledger
+        self._clock = clock
+
+    def create(self, limits: KeyLimits) -> tuple[IssuedKey, str]:
+        """Return a new key, and its text, which is not stored."""
+        key, text = new_key(limits, self._clock())
+        if not self._ledger.swap_key(key.id, None, packed_key(key)):
+            return self.create(limits)  # the id is taken
+        return key, text
+
+    def all(self) -> Sequence[IssuedKey]:
+        """Return all keys, the oldest first."""
+        keys = map(unpacked_key, self._ledger.keys().values())
+        return sorted(keys, key=lambda key: (key.created_at, key.id))
+
+    def get(self, id_: str) -> IssuedKey:
+        """Return a key; NotFoundError if there is none."""
+        return unpacked_key(self._data(id_))
+
+    def revoke(self, id_: str) -> IssuedKey:
+        """Revoke a key, for good. A revoked one stays as it is."""
+        now = self._clock()
+        return self._change(
+            id_, lambda key: key if key.revoked_at is not None else evolve(key, revoked_at=now)
+        )
+
+    def rotate(self, id_: str, *, overlap_s: float = 0.0) -> tuple[IssuedKey, str]:
+        """Return a key with a new text; the one before is valid for *overlap_s* seconds more.
+
+        Raises InvalidRequestError for a revoked key.
+        """
+        text = ""
+
+        def change(key: IssuedKey) -> IssuedKey:
+            nonlocal text
+            if key.revoked_at is not None:
+                raise InvalidRequestError(f"the key {id_} was revoked: create another one")
+            key, text = rotated(key, self._clock(), overlap_s)
+            return key
+
+        return self._change(id_, change), text
+
+    def update(self, id_: str, limits: JsonObject) -> IssuedKey:
+        """Change some of a key's limits, where null removes one.
+
+        Raises InvalidRequestError, naming limits that do not exist.
+        """
+
+        def change(key: IssuedKey) -> IssuedKey:
+            before = {name: value for name, value in key.shown().items() if name in LIMITS}
+            return evolve(key, limits=limits_from({**before, **limits}))
+
+        return self._change(id_, change)
+
+    def _data(self, id_: str) -> bytes:
+        data = self._ledger.key(id_)
+        if data is None:
+            raise NotFoundError(f"there is no key {id_!r}")
+        return data
+
+    def _change(self, id_: str, change: Callable[[IssuedKey], IssuedKey]) -> IssuedKey:
+        while True:  # until nothing changed it between reading and writing
+            data = self._data(id_)
+            key = change(unpacked_key(data))
+            if self._ledger.swap_key(id_, data, packed_key(key)):
+                return key
+
+
+@define
+class _Found:
+    key: IssuedKey | None
+    at: float
+    reading: bool = False
+
+
+class KeyLookup:
+    """Finds the issued key that a client shows. Safe for concurrent use."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        threads: anyio.CapacityLimiter,
+        *,
+        clock: Callable[[], float] = time.time,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._ledger = ledger
+        self._threads = threads
+        self._clock = clock
+        self._monotonic = monotonic
+        self._found: OrderedDict[str, _Found] = OrderedDict()
+
+    async def find(self, texts: Sequence[str]) -> IssuedKey | None:
+        """Return the key that one of *texts* is; None if none of them is one.
+
+        Raises FrontError, 401, for a key that was revoked or has expired, and
+        StateUnavailableError.
+        """
+        for text in texts:
+            id_ = key_id(text)
+            key = None if id_ is None else await self._key(id_)
+            now = self._clock()
+            if key is not None and key.matches(text, now):
+                key.check(now)
+                return key
+        return None
+
+    async def _key(self, id_: str) -> IssuedKey | None:
+        found = self._found.get(id_)
+        if found is not None:
+            age = self._monotonic() - found.at
+            if age < _FRESH_S or (found.reading and age < _STALE_S):
+                return found.key
+            found.reading = True
+        begun = self._monotonic()
+        try:
+            data = await anyio.to_thread.run_sync(
+                partial(self._ledger.key, id_), limiter=self._threads
+            )
+        finally:
+            if found is not None:
+                found.reading = False
+        key = None if data is None else unpacked_key(data)
+        self._found[id_] = _Found(key, begun)
+        self._found.move_to_end(id_)
+        while len(self._found) > _KEPT:
+            self._found.popitem(last=False)
+        return key
+
+
+def accounts_unavailable() -> FrontError:
+    """Return the error of a request whose key or budget cannot be looked up, 503."""
+    return FrontError(
+        status=503,
+        message="the store of keys and budgets cannot be reached; try again",
+        type=SERVER_ERROR,
+        code="state_unavailable",
+        retry_after=1,
+    )

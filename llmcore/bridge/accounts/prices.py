@@ -1,0 +1,109 @@
+"""The cost of answers: by the provider's own statement, configured prices, or the catalog."""
+
+import math
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+from attrs import evolve, frozen
+
+from llmcore.bridge.state.ledger import NANO
+from llmcore.catalog.cost import cost_of, response_cost
+from llmcore.catalog.lookup import get_model_info
+from llmcore.catalog.model_info import ModelInfo, Prices, Rates
+from llmcore.schema import json
+from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.response import LLMResponse
+from llmcore.schema.usage import Usage
+
+_UNKNOWN_OUTPUT: Final = 32_768
+"""The output that is expected of a model whose limit is unknown."""
+
+
+@frozen(kw_only=True)
+class PriceList:
+    """The prices of models. Costs are in nano-dollars, rounded up."""
+
+    models: Sequence[ModelInfo] = ()
+    """Configured prices, which go before those of the catalog."""
+    output_tokens: int | None = None
+    """The output that is expected of requests without a limit; None is the model's own limit."""
+
+    def cost(
+        self, provider: str, model: str, response: LLMResponse, usage: Usage, at: float
+    ) -> int | None:
+        """Return the cost of *usage* of a *model* that gave *response*; None if it is unknown."""
+        answered = evolve(response, provider=provider, usage=usage)
+        names = (model,) if any(one.id == model for one in self.models) else (answered.model, model)
+        when = datetime.fromtimestamp(at, UTC)
+        for name in filter(None, names):
+            cost = response_cost(evolve(answered, model=name), at=when, models=self.models)
+            if cost is not None:
+                return nano(cost)
+        return None
+
+    def largest_cost(
+        self, provider: str, model: str, tokens: tuple[int, int], at: float
+    ) -> int | None:
+        """Return the most that so many *tokens* of input and output can cost; None if unknown.
+
+        Writing input to a cache can cost more than input that no cache holds.
+        """
+        usages = (
+            Usage.make(input_tokens=tokens[0], output_tokens=tokens[1], **cached)
+            for cached in (
+                {},
+                {"cache_write_tokens": tokens[0]},
+                {"cache_write_tokens": tokens[0], "cache_write_1h_tokens": tokens[0]},
+            )
+        )
+        when = datetime.fromtimestamp(at, UTC)
+        costs = [cost_of(provider, model, one, at=when, models=self.models) for one in usages]
+        return max((nano(cost) for cost in costs if cost is not None), default=None)
+
+    def most_output(self, provider: str, model: str, limit: int | None) -> int:
+        """Return the most tokens of output that an answer can have whose request has a *limit*."""
+        if limit is not None or self.output_tokens is not None:
+            return limit or self.output_tokens or 0
+        known = get_model_info(model, provider)
+        return (known and known.max_output) or _UNKNOWN_OUTPUT
+
+
+def nano(usd: float) -> int:
+    """Return US dollars as nano-dollars, rounded up."""
+    return math.ceil(round(usd * NANO, 3))
+
+
+def read_prices(path: Path | None) -> tuple[ModelInfo, ...]:
+    """Return the prices of a file: US dollars per million tokens, by `provider/model`.
+
+        {"openai-compatible/qwen3-32b": {"input": 0.1, "output": 0.3, "cache_read": 0.01}}
+
+    Raises ConfigurationError, naming the entry, for one that cannot be used.
+    """
+    if path is None:
+        return ()
+    try:
+        entries: Any = json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        message = f"the prices {path} cannot be read: {error}"
+        raise ConfigurationError(message, cause=error) from error
+    if not isinstance(entries, Mapping):
+        raise ConfigurationError(f"the prices {path} are not a JSON object")
+    return tuple(_entry(path, name, rates) for name, rates in entries.items())
+
+
+def _entry(path: Path, name: str, given: object) -> ModelInfo:
+    provider, _, model = name.partition("/")
+    if not provider or not model:
+        raise ConfigurationError(f"{path}: {name!r} is not a provider and a model: provider/model")
+    try:
+        rates = msgspec.convert(given, Rates)
+    except msgspec.ValidationError as error:
+        raise ConfigurationError(f"{path}: {name}: {error}", cause=error) from error
+    numbers = (rates.input, rates.output, rates.cache_read, rates.cache_write, rates.cache_write_1h)
+    if not all(0 <= number < math.inf for number in numbers if number is not None):
+        raise ConfigurationError(f"{path}: {name}: a price is below 0")
+    return ModelInfo(id=model, provider=provider, display_name=model, prices=Prices(standard=rates))

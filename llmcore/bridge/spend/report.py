@@ -1,0 +1,162 @@
+"""Rows of spend added up by key, model, day and more, as a table, CSV or JSON."""
+
+import csv
+import io
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from attrs import define
+
+from llmcore.bridge.spend.row import SpendRow, unpacked_row
+from llmcore.bridge.state.ledger import NANO, Ledger
+from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.json import JsonObject
+
+
+def _day(row: SpendRow) -> str:
+    return datetime.fromtimestamp(row.at, UTC).strftime("%Y-%m-%d")
+
+
+_GROUPS: Final[Mapping[str, Callable[[SpendRow], str]]] = {
+    "key": lambda row: row.key,
+    "owner": lambda row: row.owner,
+    "model": lambda row: row.model,
+    "provider": lambda row: row.provider,
+    "target": lambda row: f"{row.provider}/{row.target}",
+    "outcome": lambda row: row.outcome,
+    "day": _day,
+    "month": lambda row: _day(row)[:7],
+}
+GROUPS: Final = tuple(_GROUPS)
+"""The fields that rows can be added up by."""
+
+_AGO: Final = re.compile(r"(?P<count>\d{1,6})(?P<unit>[hdw])")
+_UNITS: Final = {"h": "hours", "d": "days", "w": "weeks"}
+
+
+@define
+class UsageTotal:
+    """The sum of some rows."""
+
+    answers: int = 0
+    failed: int = 0
+    """Of them, those that failed or were cancelled."""
+    input_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    output_tokens: int = 0
+    reasoning_tokens: int = 0
+    cost_nano: int = 0
+    unpriced: int = 0
+    """Answers whose cost is unknown, which is not in the sum."""
+
+    def add(self, row: SpendRow) -> None:
+        """Add one row."""
+        self.answers += 1
+        self.failed += row.outcome in ("failed", "cancelled")
+        self.input_tokens += row.input_tokens
+        self.cache_read_tokens += row.cache_read_tokens
+        self.cache_write_tokens += row.cache_write_tokens
+        self.output_tokens += row.output_tokens
+        self.reasoning_tokens += row.reasoning_tokens
+        self.cost_nano += row.cost_nano or 0
+        self.unpriced += row.cost_nano is None
+
+    def shown(self) -> JsonObject:
+        """Return the sums; the cost in US dollars."""
+        return {
+            "answers": self.answers,
+            "failed": self.failed,
+            "input_tokens": self.input_tokens,
+            "cache_read_tokens": self.cache_read_tokens,
+            "cache_write_tokens": self.cache_write_tokens,
+            "output_tokens": self.output_tokens,
+            "reasoning_tokens": self.reasoning_tokens,
+            "cost_usd": self.cost_nano / NANO,
+            "unpriced": self.unpriced,
+        }
+
+
+def spend_rows(ledger: Ledger, since: float, until: float) -> Iterator[SpendRow]:
+    """Yield the rows from *since* on and before *until*, the oldest first, a page at a time."""
+    after = (since, "")
+    while page := ledger.rows(since, until, after):
+        yield from map(unpacked_row, page)
+        after = (page[-1].at, page[-1].id)
+
+
+def usage_report(rows: Iterator[SpendRow], by: Sequence[str]) -> list[JsonObject]:
+    """Return the sums of *rows* for each combination of the fields *by*, in their order.
+
+    Raises InvalidRequestError for a field that rows cannot be added up by.
+    """
+    if unknown := [name for name in by if name not in _GROUPS]:
+        known = ", ".join(GROUPS)
+        raise InvalidRequestError(f"usage cannot be shown by {', '.join(unknown)} (known: {known})")
+    values = [_GROUPS[name] for name in by]
+    totals: dict[tuple[str, ...], UsageTotal] = {}
+    for row in rows:
+        totals.setdefault(tuple(value(row) for value in values), UsageTotal()).add(row)
+    return [
+        {**dict(zip(by, group, strict=True)), **total.shown()}
+        for group, total in sorted(totals.items())
+    ]
+
+
+def moment(text: str, now: float) -> float:
+    """Return the time that *text* means: `7d`, `24h` and `2w` ago, a date or a time (UTC)."""
+    ago = _AGO.fullmatch(text.strip())
+    if ago is not None:
+        return now - timedelta(**{_UNITS[ago["unit"]]: int(ago["count"])}).total_seconds()
+    try:
+        found = datetime.fromisoformat(text.strip())
+    except ValueError as error:
+        message = f"{text!r} is neither a time, such as 2026-11-01, nor how long ago, such as 7d"
+        raise InvalidRequestError(message, cause=error) from error
+    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+
+
+def as_csv(report: Sequence[JsonObject]) -> str:
+    """Return *report* as CSV, with a line of names first."""
+    if not report:
+        return ""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, report[0].keys(), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(dict(line) for line in report)
+    return text.getvalue()
+
+
+_COLUMNS: Final = {
+    "answers": "answers",
+    "failed": "failed",
+    "input_tokens": "input",
+    "cache_read_tokens": "cached",
+    "output_tokens": "output",
+    "cost_usd": "USD",
+}
+"""The sums that the table has room for."""
+
+
+def as_table(report: Sequence[JsonObject], by: Sequence[str]) -> str:
+    """Return *report* as lines for people."""
+    head = [*by, *_COLUMNS.values()]
+    lines = [[*(str(line[name]) for name in by), *map(_cell, _picked(line))] for line in report]
+    widths = [max(map(len, column)) for column in zip(head, *lines, strict=True)]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if number < len(by) else cell.rjust(width)
+            for number, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in [head, *lines]
+    )
+
+
+def _picked(line: JsonObject) -> Iterator[object]:
+    return (line[name] for name in _COLUMNS)
+
+
+def _cell(value: object) -> str:
+    return f"{value:.4f}" if isinstance(value, float) else f"{value:,}"

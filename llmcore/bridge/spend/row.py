@@ -1,0 +1,55 @@
+"""A row of spend: what one answer used, and what it cost."""
+
+from attrs import frozen
+
+from llmcore.bridge.state.ledger import StoredRow
+from llmcore.schema import json
+from llmcore.schema.codec import from_json, to_json
+
+
+@frozen(kw_only=True)
+class SpendRow:
+    """One answer, however it ended."""
+
+    id: str
+    at: float
+    """When it ended, in seconds since 1970."""
+    key: str
+    """The id of the issued key, the digest of a configured one, or `anybody`."""
+    owner: str = ""
+    model: str
+    """As the client called it."""
+    provider: str
+    target: str
+    """The upstream's id of the model."""
+    outcome: str
+    """`completed`, `incomplete`, `failed` or `cancelled`."""
+    error: str | None = None
+    """The code of a failure."""
+    streamed: bool = False
+    input_tokens: int = 0
+    """All of the input, what a cache held included."""
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    output_tokens: int = 0
+    """All of the output, reasoning included."""
+    reasoning_tokens: int = 0
+    estimated: bool = False
+    """Whether tokens are an estimate, because the answer ended before its upstream sent them."""
+    cost_nano: int | None = None
+    """In nano-dollars; None if no price is known."""
+    first_event_s: float | None = None
+    """From asking the upstream to its first event."""
+    seconds: float = 0.0
+    """From the request to the end of the answer."""
+    upstream_request_id: str | None = None
+
+
+def packed_row(row: SpendRow) -> bytes:
+    """Return *row* as it is stored."""
+    return json.dumps(to_json(row))
+
+
+def unpacked_row(stored: StoredRow) -> SpendRow:
+    """Return the row in *stored*."""
+    return from_json(SpendRow, json.loads(stored.data))

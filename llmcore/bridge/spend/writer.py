@@ -1,0 +1,175 @@
+"""Writes what answers used, in the background: answers never wait for it.
+
+A thread of its own settles with the ledger what the queue holds, several answers at a time, and
+extends the worker's lease. While the ledger cannot be reached the queue fills up to its bound;
+then rows are dropped and counted. Answers that reserved an amount are never dropped: they cannot
+be more than were admitted while the ledger answered.
+"""
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from attrs import frozen
+
+from llmcore.bridge.http.logs import LOGGER, log
+from llmcore.bridge.state.ledger import Ledger, Settlement
+from llmcore.bridge.state.store import StateUnavailableError
+
+LEASE_S: Final = 30.0
+_RENEWED_S: Final = 8.0
+_GATHER_S: Final = 0.05
+"""How long rows are gathered before they are written together."""
+_BATCH: Final = 200
+_AGAIN_S: Final = 0.5
+"""The time between a failure of the ledger and the next try."""
+_FORGET_S: Final = 60.0
+
+
+@frozen(kw_only=True)
+class SpendEvents:
+    """Events of the writer, to be counted."""
+
+    dropped: Callable[[int], None]
+    failed: Callable[[], None]
+
+
+class SpendWriter:
+    """A queue of settlements, and the thread that empties it. Safe for concurrent use."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        worker: str,
+        events: SpendEvents,
+        *,
+        max_rows: int,
+        keep_s: float,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._ledger = ledger
+        self._worker = worker
+        self._events = events
+        self._max_rows = max_rows
+        self._keep_s = keep_s
+        self._clock = clock
+        self._queue: deque[Settlement] = deque()
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._closing = False
+        self._hurried = False
+        self._written = self._added = 0
+        self._renewed_at = self._forgot_at = -1e9
+
+    def add(self, settlement: Settlement, *, must_keep: bool) -> None:
+        """Queue a settlement; one that need not be kept is dropped where the queue is full."""
+        with self._changed:
+            if not must_keep and len(self._queue) >= self._max_rows:
+                self._events.dropped(1)
+                return
+            self._queue.append(settlement)
+            self._added += 1
+            self._start_held()
+            if len(self._queue) == 1:
+                self._changed.notify_all()
+
+    def hold_lease(self) -> None:
+        """Make sure that the worker has a lease, which is then extended until `close`."""
+        if self._renewed_at < time.monotonic() - LEASE_S:
+            self._ledger.renew(self._worker, LEASE_S)
+            self._renewed_at = time.monotonic()
+        with self._changed:
+            self._start_held()
+
+    def flush(self, seconds: float) -> bool:
+        """Wait until everything that is queued by now is written; return whether it is."""
+        deadline = time.monotonic() + seconds
+        with self._changed:
+            target = self._added
+            self._hurried = True
+            self._changed.notify_all()
+            while self._written < target:
+                left = deadline - time.monotonic()
+                if left <= 0 or self._thread is None:
+                    return False
+                self._changed.wait(left)
+            return True
+
+    def close(self, seconds: float) -> None:
+        """Write what is queued, within so many seconds, and end the thread."""
+        with self._changed:
+            thread = self._thread
+            self._closing = True
+            self._changed.notify_all()
+        if thread is not None:
+            self.flush(seconds)
+            with self._changed:
+                self._thread = None
+                lost = len(self._queue)
+                self._changed.notify_all()
+            thread.join(seconds)
+            if lost:
+                self._events.dropped(lost)
+                log(logging.ERROR, "spend_lost", rows=lost)
+
+    # -- the thread
+
+    def _start_held(self) -> None:
+        if self._thread is None and not self._closing:
+            self._thread = threading.Thread(target=self._work, name="spend", daemon=True)
+            self._thread.start()
+
+    def _work(self) -> None:
+        while (batch := self._gathered()) is not None:
+            try:
+                if batch:
+                    self._ledger.settle(batch)
+                    self._done(len(batch))
+                self._keep_house()
+            except StateUnavailableError as error:
+                self._failed(error)
+            except Exception:  # noqa: BLE001  a fault of the gateway; the thread must stay
+                LOGGER.exception("spend_failed")
+                self._failed(None)
+
+    def _failed(self, error: StateUnavailableError | None) -> None:
+        self._events.failed()
+        if error is not None:
+            log(logging.ERROR, "spend_write_failed", error=str(error))
+        with self._changed:
+            if self._thread is not None:
+                self._changed.wait(_AGAIN_S)
+
+    def _gathered(self) -> Sequence[Settlement] | None:
+        """Return the oldest settlements, waiting a while for some; None when it is to end."""
+        with self._changed:
+            if not self._queue and not self._closing:
+                self._changed.wait(_RENEWED_S)
+            if self._queue and not self._closing and not self._hurried:
+                self._changed.wait_for(lambda: self._hurried or self._closing, _GATHER_S)
+            if self._thread is not threading.current_thread():
+                return None
+            if self._closing and not self._queue:
+                self._changed.wait(_AGAIN_S)
+            batch = [self._queue[number] for number in range(min(_BATCH, len(self._queue)))]
+            self._hurried = self._hurried and len(self._queue) > _BATCH
+            return batch
+
+    def _done(self, count: int) -> None:
+        with self._changed:
+            for _ in range(count):
+                self._queue.popleft()
+            self._written += count
+            self._changed.notify_all()
+
+    def _keep_house(self) -> None:
+        """Extend the lease, and delete old rows a few at a time."""
+        now = time.monotonic()
+        if now - self._renewed_at > _RENEWED_S:
+            self._ledger.renew(self._worker, LEASE_S)
+            self._renewed_at = now
+        if now - self._forgot_at > _FORGET_S:
+            self._forgot_at = now if not self._ledger.forget(self._clock() - self._keep_s) else 0.0

@@ -1,0 +1,191 @@
+"""Responses kept in PostgreSQL, which several gateways on several machines share."""
+
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Final, TypeVar
+
+import anyio
+import anyio.to_thread
+
+from llmcore.bridge.state.store import (
+    SEALING_KEY_BYTES,
+    StateUnavailableError,
+    packed,
+    packed_items,
+    unpacked,
+    unpacked_items,
+)
+from llmcore.fronts.openai_responses.state import Record
+from llmcore.schema.json import JsonObject
+from llmcore.storage.postgres import PostgresDatabase, rows_of
+
+_T = TypeVar("_T")
+
+_THREADS: Final = 32
+_FORGOTTEN_PER_WRITE: Final = 64
+_TABLES: Final = """
+create table if not exists openbridge_responses (
+    id text primary key, data bytea not null, expires timestamptz not null
+);
+create index if not exists openbridge_responses_by_age on openbridge_responses (expires);
+create table if not exists openbridge_items (
+    id text primary key, data bytea not null,
+    response_id text not null references openbridge_responses on delete cascade
+);
+create index if not exists openbridge_items_by_response on openbridge_items (response_id);
+create table if not exists openbridge_values (
+    name text primary key, value bytea not null, expires timestamptz not null
+);
+create index if not exists openbridge_values_by_age on openbridge_values (expires);
+create table if not exists openbridge_secrets (name text primary key, value bytea not null);
+"""
+_EXPIRES: Final = "now() + make_interval(secs => ?)"
+_OLD_RESPONSES: Final = """
+delete from openbridge_responses where id in (
+    select id from openbridge_responses where expires <= now()
+    order by expires limit ? for update skip locked)
+"""
+_OLD_VALUES: Final = """
+delete from openbridge_values where name in (
+    select name from openbridge_values where expires <= now()
+    order by expires limit ? for update skip locked)
+"""
+_PUT: Final = "insert into openbridge_responses values (?, ?, EXPIRES)".replace("EXPIRES", _EXPIRES)
+_PUT_ITEM: Final = """
+insert into openbridge_items (id, data, response_id) values (?, ?, ?)
+on conflict (id) do update set data = excluded.data, response_id = excluded.response_id
+"""
+_GET: Final = "select data from openbridge_responses where id = ? and expires > now()"
+_ITEMS: Final = """
+select i.id, i.data from openbridge_items i join openbridge_responses r on r.id = i.response_id
+where i.id = any(?) and r.expires > now()
+"""
+_DELETE: Final = "delete from openbridge_responses where id = ? returning expires > now()"
+_VALUE: Final = "select value from openbridge_values where name = ? and expires > now()"
+_KEEP: Final = """
+insert into openbridge_values as e values (?, ?, EXPIRES)
+on conflict (name) do update set value = excluded.value, expires = excluded.expires
+""".replace("EXPIRES", _EXPIRES)
+_ADD: Final = f"{_KEEP} where e.expires <= now() returning name"
+_REPLACE: Final = """
+update openbridge_values set value = ?, expires = EXPIRES
+where name = ? and value = ? and expires > now() returning name
+""".replace("EXPIRES", _EXPIRES)
+
+
+class PostgresResponseStore:
+    """A store in PostgreSQL. Each call runs in a thread, so any event loop may use it."""
+
+    def __init__(self, url: str, *, ttl_s: float) -> None:
+        self._db = PostgresDatabase(url, setting="OPENBRIDGE_POSTGRES_URL", tables=_TABLES)
+        self._ttl_s = ttl_s
+        self._threads = anyio.CapacityLimiter(_THREADS)
+
+    async def check(self) -> None:
+        """Return if the server answers and can be written to."""
+
+        def check(db: Any) -> None:
+            if rows_of(db, "show transaction_read_only") != [("off",)]:
+                raise StateUnavailableError("the response store (PostgreSQL) is read-only")
+
+        await self._run(check)
+
+    async def put(self, record: Record) -> None:
+        """Write *record* and its items in one transaction."""
+
+        def write(db: Any) -> None:
+            data, items = packed(record), packed_items(record)
+            rows_of(db, _OLD_RESPONSES, (_FORGOTTEN_PER_WRITE,))
+            rows_of(db, _DELETE, (record.id,))
+            rows_of(db, _PUT, (record.id, data, self._ttl_s))
+            for name in sorted(items):
+                rows_of(db, _PUT_ITEM, (name, items[name], record.id))
+
+        await self._run(write)
+
+    async def get(self, response_id: str) -> Record | None:
+        """Return the record; None if there is none, or no more."""
+
+        def read(db: Any) -> Record | None:
+            found = rows_of(db, _GET, (response_id,))
+            return unpacked(found[0][0]) if found else None
+
+        return await self._run(read)
+
+    async def delete(self, response_id: str) -> bool:
+        """Forget the record and its items; whether there was one."""
+        return await self._run(lambda db: rows_of(db, _DELETE, (response_id,)) == [(True,)])
+
+    async def items(self, names: Sequence[str], owner: str) -> Mapping[str, JsonObject]:
+        """Return those output items of *owner* that there still are, by their ids."""
+
+        def read(db: Any) -> Mapping[str, JsonObject]:
+            found = rows_of(db, _ITEMS, (list(names),))
+            return unpacked_items([(name, data) for name, data in found], owner)
+
+        return await self._run(read) if names else {}
+
+    async def value(self, name: str) -> bytes | None:
+        """Return the value of a named value; None if there is none, or no more."""
+        return await self._run(lambda db: _first(rows_of(db, _VALUE, (name,))))
+
+    async def keep(self, name: str, value: bytes, ttl_s: float) -> None:
+        """Write a named value for *ttl_s* seconds."""
+
+        def write(db: Any) -> None:
+            rows_of(db, _OLD_VALUES, (_FORGOTTEN_PER_WRITE,))
+            rows_of(db, _KEEP, (name, value, ttl_s))
+
+        await self._run(write)
+
+    async def swap(self, name: str, old: bytes | None, new: bytes, ttl_s: float) -> bool:
+        """Write *new* if the value is *old*; return whether it is *new* afterwards."""
+
+        def write(db: Any) -> bool:
+            if old is None:
+                done = rows_of(db, _ADD, (name, new, ttl_s))
+            else:
+                done = rows_of(db, _REPLACE, (new, ttl_s, name, old))
+            return bool(done) or _first(rows_of(db, _VALUE, (name,))) == new
+
+        return await self._run(write)
+
+    async def forget(self, names: Sequence[str]) -> None:
+        """Remove named values."""
+        sql = "delete from openbridge_values where name = any(?)"
+        await self._run(lambda db: rows_of(db, sql, (sorted(names),)))
+
+    async def sealing_key(self) -> bytes:
+        """Return the key of all gateways of this database."""
+
+        def read(db: Any) -> bytes:
+            made = secrets.token_bytes(SEALING_KEY_BYTES)
+            add = "insert into openbridge_secrets values ('sealing', ?) on conflict do nothing"
+            rows_of(db, add, (made,))
+            found = rows_of(db, "select value from openbridge_secrets where name = 'sealing'")
+            return bytes(found[0][0])
+
+        return await self._run(read)
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(self._db.close)
+
+    async def _run(self, step: Callable[[Any], _T]) -> _T:
+        return await anyio.to_thread.run_sync(partial(self._guarded, step), limiter=self._threads)
+
+    def _guarded(self, step: Callable[[Any], _T]) -> _T:
+        import psycopg
+
+        try:
+            return self._db.run(step)
+        except (psycopg.Error, OSError) as error:
+            kind = type(error).__name__
+            message = f"the response store (PostgreSQL) does not answer as it should: {kind}"
+            raise StateUnavailableError(message) from error
+
+
+def _first(rows: Sequence[tuple[Any, ...]]) -> bytes | None:
+    return bytes(rows[0][0]) if rows else None

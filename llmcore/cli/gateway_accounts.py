@@ -1,0 +1,238 @@
+"""`openbridge keys` and `openbridge usage`: the keys that a gateway issues, and what they spent.
+
+They open the gateway's store themselves, so that they work while it runs and while it does not.
+"""
+
+import argparse
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Final, TypeAlias
+
+from llmcore.bridge.accounts.admin import used
+from llmcore.bridge.accounts.issued_key import IssuedKey, limits_from
+from llmcore.bridge.accounts.issued_keys import KeyRegistry
+from llmcore.bridge.configuration.settings import GatewaySettings
+from llmcore.bridge.spend.report import (
+    GROUPS,
+    as_csv,
+    as_table,
+    moment,
+    spend_rows,
+    usage_report,
+)
+from llmcore.bridge.state.ledger import Ledger
+from llmcore.bridge.state.store import StateUnavailableError
+from llmcore.bridge.state.stores import ledger_for
+from llmcore.cli.program import Parser, json_output, json_text, note, say
+from llmcore.schema.errors import ConfigurationError, InvalidRequestError
+from llmcore.schema.json import JsonObject
+
+SettingsOf: TypeAlias = Callable[[argparse.Namespace], GatewaySettings]
+_Action: TypeAlias = Callable[[Ledger, argparse.Namespace], None]
+
+_UNITS: Final = {"h": 3600.0, "d": 86400.0, "w": 7 * 86400.0}
+
+
+def add_parsers(
+    commands: "argparse._SubParsersAction[Parser]",
+    settings_of: SettingsOf,
+    add_common: Callable[[argparse.ArgumentParser], None],
+) -> None:
+    """Add the commands `keys` and `usage`, whose store is that of `settings_of`."""
+
+    def run(args: argparse.Namespace) -> int:
+        settings = settings_of(args)
+        if settings.state.backend == "memory":
+            raise ConfigurationError(
+                "the state of this gateway is in its memory (OPENBRIDGE_STATE_BACKEND): no other "
+                "program can read it"
+            )
+        ledger = ledger_for(settings)
+        try:
+            args.action(ledger, args)
+        except StateUnavailableError as error:
+            raise ConfigurationError(str(error), cause=error) from error
+        finally:
+            ledger.close()
+        return 0
+
+    keys = commands.add_parser("keys", help="create, list, show, change, revoke and rotate keys")
+    actions = keys.add_subparsers(required=True, metavar="ACTION")
+    for name, action, about in _ACTIONS:
+        parser = actions.add_parser(name, help=about)
+        parser.set_defaults(run=run, action=action)
+        if name not in ("create", "list"):
+            parser.add_argument("id", help="the id of the key")
+        if name in ("create", "update"):
+            _add_limits(parser)
+        if name == "rotate":
+            parser.add_argument(
+                "--overlap", default="0h", metavar="TIME", help="how long the old one is valid, 24h"
+            )
+        parser.add_argument("--json", action="store_true", help="print JSON")
+        add_common(parser)
+    usage = commands.add_parser("usage", help="show what answers used and cost")
+    usage.set_defaults(run=run, action=_usage)
+    usage.add_argument("--by", default="key,model", help=f"comma-separated: {', '.join(GROUPS)}")
+    usage.add_argument("--since", default="30d", help="7d, 24h, 2w or a date; by default 30d")
+    usage.add_argument("--until", help="a date, or how long ago; by default now")
+    usage.add_argument("--format", choices=("table", "csv", "json"), default="table")
+    add_common(usage)
+
+
+def _add_limits(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--name", help="whose it is, or what it is for")
+    parser.add_argument("--owner", help="the person or team that spend is attributed to")
+    parser.add_argument("--models", help="comma-separated names; one may end with *")
+    parser.add_argument("--expires", metavar="TIME", help="in 30d, 12h or 4w, or a date")
+    parser.add_argument("--requests-per-minute", type=int)
+    parser.add_argument("--tokens-per-minute", type=int)
+    parser.add_argument("--budget-usd", type=float, help="US dollars of each period")
+    parser.add_argument("--budget-tokens", type=int, help="tokens of each period")
+    parser.add_argument("--period", choices=("day", "week", "month", "total"))
+
+
+def _limits(args: argparse.Namespace) -> JsonObject:
+    names = (
+        "name",
+        "owner",
+        "requests_per_minute",
+        "tokens_per_minute",
+        "budget_usd",
+        "budget_tokens",
+        "period",
+    )
+    given = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
+    if args.models is not None:
+        given["models"] = [name for name in args.models.split(",") if name]
+    if args.expires is not None:
+        given["expires_at"] = _later(args.expires)
+    return given
+
+
+def _later(text: str) -> float:
+    """Return the moment that is so long from now, or that a date names."""
+    now = time.time()
+    return now + _seconds(text) if text[-1:] in _UNITS else moment(text, now)
+
+
+def _seconds(text: str) -> float:
+    number, unit = text[:-1], text[-1:]
+    if unit not in _UNITS or not number.isdecimal():
+        raise InvalidRequestError(f"{text!r} is not a time such as 12h, 30d or 4w")
+    return int(number) * _UNITS[unit]
+
+
+# -- keys
+
+
+def _create(ledger: Ledger, args: argparse.Namespace) -> None:
+    key, text = KeyRegistry(ledger).create(limits_from(_limits(args)))
+    _print_new(key, text, args)
+
+
+def _rotate(ledger: Ledger, args: argparse.Namespace) -> None:
+    key, text = KeyRegistry(ledger).rotate(args.id, overlap_s=_seconds(args.overlap))
+    _print_new(key, text, args)
+
+
+def _print_new(key: IssuedKey, text: str, args: argparse.Namespace) -> None:
+    if args.json:
+        _print_json({**key.shown(), "key": text})
+        return
+    say(text)
+    note(f"The key {key.id}. It is not shown again.")
+
+
+def _list(ledger: Ledger, args: argparse.Namespace) -> None:
+    keys = KeyRegistry(ledger).all()
+    if args.json:
+        _print_json([key.shown() for key in keys])
+        return
+    for key in keys:
+        say(f"{key.id}  {_state(key):8}  {key.limits.name}  {_summary(key)}".rstrip())
+
+
+def _show(ledger: Ledger, args: argparse.Namespace) -> None:
+    key = KeyRegistry(ledger).get(args.id)
+    shown = {**key.shown(), "state": _state(key), "used": used(ledger, key)}
+    if args.json:
+        _print_json(shown)
+        return
+    for name, value in shown.items():
+        if value not in (None, "", [], {}):
+            say(f"{name}: {_readable(name, value)}")
+
+
+def _update(ledger: Ledger, args: argparse.Namespace) -> None:
+    KeyRegistry(ledger).update(args.id, _limits(args))
+    _show(ledger, args)
+
+
+def _revoke(ledger: Ledger, args: argparse.Namespace) -> None:
+    key = KeyRegistry(ledger).revoke(args.id)
+    if args.json:
+        _print_json(key.shown())
+    else:
+        say(f"{key.id} is revoked")
+
+
+_ACTIONS: Final[Sequence[tuple[str, _Action, str]]] = (
+    ("create", _create, "print a new key; its limits are options"),
+    ("list", _list, "print all keys"),
+    ("show", _show, "print a key's limits, and what it used"),
+    ("update", _update, "change a key's limits"),
+    ("revoke", _revoke, "revoke a key, for good"),
+    ("rotate", _rotate, "print a new text for a key"),
+)
+
+
+def _state(key: IssuedKey) -> str:
+    if key.revoked_at is not None:
+        return "revoked"
+    expires = key.limits.expires_at
+    return "expired" if expires is not None and expires <= time.time() else "valid"
+
+
+def _summary(key: IssuedKey) -> str:
+    limits = key.limits
+    parts = [
+        f"${limits.budget_usd:g} a {limits.period}" if limits.budget_usd else "",
+        f"{limits.budget_tokens:,} tokens a {limits.period}" if limits.budget_tokens else "",
+        f"{limits.requests_per_minute:,} requests a minute" if limits.requests_per_minute else "",
+        f"{limits.tokens_per_minute:,} tokens a minute" if limits.tokens_per_minute else "",
+    ]
+    return ", ".join(part for part in parts if part)
+
+
+def _readable(name: str, value: object) -> str:
+    if name.endswith("_at") and isinstance(value, int | float):
+        return datetime.fromtimestamp(value, UTC).isoformat(timespec="seconds")
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    if isinstance(value, dict):
+        return ", ".join(f"{amount:g} {unit}" for unit, amount in value.items())
+    return str(value)
+
+
+# -- usage
+
+
+def _usage(ledger: Ledger, args: argparse.Namespace) -> None:
+    now = time.time()
+    by = [name for name in args.by.split(",") if name]
+    since = moment(args.since, now)
+    until = now + 1.0 if args.until is None else moment(args.until, now)
+    report = usage_report(spend_rows(ledger, since, until), by)
+    match args.format:
+        case "json":
+            _print_json(report)
+        case "csv":
+            print(as_csv(report), end="", file=json_output())
+        case _:
+            say(as_table(report, by))
+
+
+def _print_json(value: object) -> None:
+    print(json_text(value, indent=2), file=json_output())

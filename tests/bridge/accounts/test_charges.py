@@ -1,0 +1,470 @@
+"""Keys, limits, budgets and spend at the gateway's HTTP interface."""
+
+import json
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx
+import pytest
+from attrs import evolve
+
+from llmcore.bridge.accounts.admin import used
+from llmcore.bridge.accounts.issued_key import KeyLimits
+from llmcore.bridge.accounts.issued_keys import KeyRegistry
+from llmcore.bridge.configuration.settings import AccountSettings, GatewaySettings
+from llmcore.bridge.spend.report import spend_rows
+from llmcore.bridge.spend.row import SpendRow
+from llmcore.bridge.state.ledger import Ledger
+from llmcore.bridge.state.stores import ledger_for
+from tests.support.servers.bridge_service import (
+    JSON,
+    asked,
+    listening,
+    refused,
+    settings_for,
+    sqlite_state,
+    streamed,
+)
+from tests.support.servers.loopback import (
+    DONE,
+    Answer,
+    Loopback,
+    Received,
+    chat_chunk,
+    serve,
+    sse,
+)
+
+PRICES = {"openai-compatible/m-1": {"input": 1.0, "output": 2.0}}
+"""In dollars per million tokens: 1,000 and 2,000 nano-dollars a token."""
+USAGE = {"prompt_tokens": 30, "completion_tokens": 20, "total_tokens": 50}
+COST = 70_000
+"""Of an answer, in nano-dollars."""
+ADMIN_KEY = "admin-key-of-the-tests"
+
+
+def usage_chunk() -> bytes:
+    return sse({"id": "c-1", "model": "m-1", "choices": [], "usage": USAGE})
+
+
+def whole() -> Answer:
+    message = {"role": "assistant", "content": "Hello."}
+    choice = {"index": 0, "message": message, "finish_reason": "stop"}
+    body = json.dumps({"id": "c-1", "model": "m-1", "choices": [choice], "usage": USAGE}).encode()
+    return Answer([body], 200, JSON, length=len(body))
+
+
+def answering(received: Received) -> Answer:
+    """Answer 50 tokens to every request, streamed or whole; fail and stall on demand."""
+    if received.method == "GET":
+        return Answer([b'{"data": []}'], 200, JSON, length=12)
+    body: Any = received.json
+    text = json.dumps(body)
+    if "fail" in text:
+        return refused(500, "broken")
+    if not body.get("stream"):
+        return whole()
+    pause = 30.0 if "stall" in text else 0.3 if "slow" in text else 0.0
+    parts = [chat_chunk(delta={"content": "Hello."}), pause, chat_chunk(finish_reason="stop")]
+    return streamed([*parts, usage_chunk(), DONE])
+
+
+@pytest.fixture
+def upstream() -> Iterator[Loopback]:
+    with serve(answering) as running:
+        yield running
+
+
+@pytest.fixture
+def settings(upstream: Loopback, tmp_path: Path) -> GatewaySettings:
+    prices = tmp_path / "prices.json"
+    prices.write_text(json.dumps(PRICES))
+    accounts = AccountSettings(issued_keys=True, admin_key=ADMIN_KEY, prices_path=prices)
+    return settings_for(upstream.url, state=sqlite_state(tmp_path), accounts=accounts)
+
+
+@pytest.fixture
+def ledger(settings: GatewaySettings) -> Iterator[Ledger]:
+    made = ledger_for(settings)
+    yield made
+    made.close()
+
+
+def key_for(ledger: Ledger, **limits: Any) -> tuple[str, dict[str, str]]:
+    """Return the id of a new key, and the headers of a client with it."""
+    key, text = KeyRegistry(ledger).create(KeyLimits(**limits))
+    return key.id, {"authorization": f"Bearer {text}"}
+
+
+def body(text: str = "Hi", **more: Any) -> dict[str, Any]:
+    return {"model": "m-1", "input": text, "max_output_tokens": 100, "store": False, **more}
+
+
+def rows(ledger: Ledger) -> list[SpendRow]:
+    return list(spend_rows(ledger, 0.0, 1e11))
+
+
+async def rows_soon(ledger: Ledger, count: int) -> list[SpendRow]:
+    """Return the rows once there are *count*."""
+    for _ in range(100):
+        found = await anyio.to_thread.run_sync(rows, ledger)
+        if len(found) >= count:
+            return found
+        await anyio.sleep(0.05)
+    raise AssertionError(f"{len(found)} rows, not {count}")
+
+
+async def budget(client: httpx.AsyncClient, id_: str) -> Any:
+    """Return what is used of a key's budgets."""
+    headers = {"authorization": f"Bearer {ADMIN_KEY}"}
+    return (await client.get(f"/admin/keys/{id_}", headers=headers)).json()["used"]
+
+
+# -- keys
+
+
+@pytest.mark.anyio
+async def test_only_issued_keys_are_admitted(settings: GatewaySettings, ledger: Ledger) -> None:
+    """And only for their models, which lists of models show."""
+    _, mine = key_for(ledger, models=("m-1", "other-*"))
+    async with asked(settings) as client:
+        ok = await client.post("/v1/responses", json=body(), headers=mine)
+        none = await client.post("/v1/responses", json=body())
+        wrong = {"x-api-key": "ob_0123456789_" + "x" * 43}
+        unknown = await client.post("/v1/responses", json=body(), headers=wrong)
+        other = await client.post("/v1/responses", json=body(model="m-2"), headers=mine)
+        count = "/v1/responses/input_tokens"
+        counted = await client.post(count, json={"model": "m-2", "input": "x"}, headers=mine)
+
+    assert ok.status_code == 200
+    assert [none.status_code, unknown.status_code] == [401, 401]
+    assert other.status_code == counted.status_code == 403
+    assert other.json()["error"]["code"] == "model_not_allowed"
+
+
+@pytest.mark.anyio
+async def test_a_configured_key_is_valid_beside_issued_ones(settings: GatewaySettings) -> None:
+    async with asked(evolve(settings, client_api_keys=("sk-mine",))) as client:
+        ok = await client.post("/v1/responses", json=body(), headers={"x-api-key": "sk-mine"})
+
+    assert ok.status_code == 200
+
+
+def test_a_revocation_holds_within_a_second_at_another_gateway(
+    settings: GatewaySettings, ledger: Ledger
+) -> None:
+    """Two gateways on one store; the second has just used the key."""
+    id_, mine = key_for(ledger)
+    with listening(settings) as one, listening(settings) as two, httpx.Client() as client:
+
+        def status(url: str) -> int:
+            return client.get(f"{url}/models", headers=mine).status_code
+
+        assert [status(one), status(two)] == [200, 200]
+        admin = {"authorization": f"Bearer {ADMIN_KEY}"}
+        gone = client.delete(f"{one.removesuffix('/v1')}/admin/keys/{id_}", headers=admin)
+        begun = time.monotonic()
+        while status(two) == 200 and time.monotonic() < begun + 5:
+            time.sleep(0.02)
+        seconds = time.monotonic() - begun
+
+    assert gone.json()["revoked_at"]
+    assert seconds < 1.5  # a second, and what a busy machine takes
+
+
+@pytest.mark.anyio
+async def test_the_admin_creates_and_rotates_keys(settings: GatewaySettings) -> None:
+    """The text of a key is in two answers and nowhere else; other keys are not admitted."""
+    admin = {"authorization": f"Bearer {ADMIN_KEY}"}
+    async with asked(settings) as client:
+        given = {"name": "ci", "budget_usd": 2, "models": ["m-1"]}
+        made = (await client.post("/admin/keys", json=given, headers=admin)).json()
+        mine = {"x-api-key": made["key"]}
+        ok = await client.post("/v1/responses", json=body(), headers=mine)
+        turned = await client.post(f"/admin/keys/{made['id']}/rotate", json={}, headers=admin)
+        changed = await client.post(f"/admin/keys/{made['id']}", json={"models": []}, headers=admin)
+        listed = await client.get("/admin/keys", headers=admin)
+        refused_ = [
+            await client.get("/admin/keys", headers=mine),
+            await client.get("/admin/keys"),
+            await client.get("/v1/models", headers=admin),
+            await client.post("/admin/keys", json={"budget": 2}, headers=admin),
+            await client.post("/admin/keys", json={"budget_usd": -2}, headers=admin),
+            await client.get("/admin/keys/0123456789", headers=admin),
+            await client.get("/admin/usage?by=colour", headers=admin),
+        ]
+        report = await client.get("/admin/usage?by=key&since=1d", headers=admin)
+    async with asked(evolve(settings, accounts=AccountSettings(issued_keys=True))) as client:
+        off = await client.get("/admin/keys", headers=admin)
+
+    assert ok.status_code == 200
+    assert re.fullmatch(r"ob_[0-9a-f]{10}_[\w-]{43}", turned.json()["key"])
+    assert turned.json()["key"] != made["key"]
+    assert changed.json()["models"] == []
+    assert [key["id"] for key in listed.json()["data"]] == [made["id"]]
+    assert "ob_" not in listed.text
+    assert [one.status_code for one in refused_] == [401, 401, 401, 400, 400, 404, 400]
+    assert report.status_code == 200
+    assert off.status_code == 404
+
+
+# -- budgets
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("relay", [False, True])
+@pytest.mark.parametrize("stream", [False, True])
+async def test_an_answer_is_charged_what_it_used(
+    settings: GatewaySettings, ledger: Ledger, relay: bool, stream: bool
+) -> None:
+    """Translated and relayed, streamed and whole; the row and the budget agree."""
+    id_, mine = key_for(ledger, budget_usd=1.0, budget_tokens=10_000, owner="tools")
+    chat = {"model": "m-1", "messages": [{"role": "user", "content": "Hi"}], "max_tokens": 9}
+    if stream:
+        chat |= {"stream": True, "stream_options": {"include_usage": True}}
+    path = "/v1/chat/completions" if relay else "/v1/responses"
+    async with asked(evolve(settings, relay=relay)) as client:
+        answer = await client.post(path, json=chat if relay else body(stream=stream), headers=mine)
+        assert answer.status_code == 200, answer.text
+        (row,) = await rows_soon(ledger, 1)
+        spent = await budget(client, id_)
+
+    assert spent == {"usd": COST / 1e9, "tokens": 50}
+    assert (row.key, row.owner, row.model, row.provider) == (
+        id_,
+        "tools",
+        "m-1",
+        "openai-compatible",
+    )
+    assert (row.input_tokens, row.output_tokens, row.cost_nano) == (30, 20, COST)
+    assert (row.outcome, row.streamed, row.estimated) == ("completed", stream, False)
+    assert row.first_event_s is not None
+    assert 0 < row.first_event_s <= row.seconds
+
+
+@pytest.mark.anyio
+async def test_an_answer_that_failed_is_free(settings: GatewaySettings, ledger: Ledger) -> None:
+    """Its row says why."""
+    id_, mine = key_for(ledger, budget_usd=1.0)
+    async with asked(settings) as client:
+        answer = await client.post("/v1/responses", json=body("fail"), headers=mine)
+        (row,) = await rows_soon(ledger, 1)
+        spent = await budget(client, id_)
+
+    assert answer.status_code == 502
+    assert spent == {"usd": 0.0}
+    assert (row.outcome, row.cost_nano, row.input_tokens) == ("failed", 0, 0)
+    assert row.error
+
+
+@pytest.mark.anyio
+async def test_answers_at_once_never_exceed_a_budget(
+    settings: GatewaySettings, ledger: Ledger, upstream: Loopback
+) -> None:
+    """Each reserves what it may use, so that one too many is refused before it is sent."""
+    id_, mine = key_for(ledger, budget_tokens=1000)
+    statuses: list[int] = []
+    async with asked(settings) as client:
+
+        async def ask() -> None:
+            sent = body("slow", stream=True, max_output_tokens=200)
+            answer = await client.post("/v1/responses", json=sent, headers=mine)
+            statuses.append(answer.status_code)
+            if answer.status_code == 429:
+                assert answer.json()["error"]["code"] == "insufficient_quota"
+                assert answer.headers["x-should-retry"] == "false"
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(8):
+                tasks.start_soon(ask)
+        await rows_soon(ledger, 3)
+        spent = await budget(client, id_)
+
+    granted = statuses.count(200)
+    assert granted == 3  # of 200 output and some 80 input tokens each
+    assert statuses.count(429) == 5
+    assert len(upstream.received) == granted
+    assert spent == {"tokens": 50 * granted}
+
+
+@pytest.mark.anyio
+async def test_a_client_with_a_small_budget_can_use_it_up_one_by_one(
+    settings: GatewaySettings, ledger: Ledger
+) -> None:
+    """A reservation of the answer before does not stand in the way of the next."""
+    _, mine = key_for(ledger, budget_tokens=400)
+    async with asked(settings) as client:
+        statuses = [
+            (await client.post("/v1/responses", json=body(), headers=mine)).status_code
+            for _ in range(6)
+        ]
+
+    assert statuses[:4] == [200] * 4
+    assert statuses[-1] == 429
+
+
+def test_a_client_that_leaves_is_charged_for_what_it_got(
+    settings: GatewaySettings, ledger: Ledger
+) -> None:
+    """By an estimate, as the upstream has not counted."""
+    id_, mine = key_for(ledger, budget_tokens=1000)
+    with listening(settings) as url, httpx.Client() as client:
+        sent = body("stall", stream=True)
+        with client.stream("POST", f"{url}/responses", json=sent, headers=mine) as answer:
+            for line in answer.iter_lines():
+                if "output_text.delta" in line:
+                    break
+        (row,) = anyio.run(rows_soon, ledger, 1)
+    key = KeyRegistry(ledger).get(id_)
+
+    assert row.outcome == "cancelled"
+    assert row.estimated
+    assert row.input_tokens > 0
+    assert row.output_tokens > 0
+    assert used(ledger, key) == {"tokens": row.input_tokens + row.output_tokens}
+
+
+@pytest.mark.anyio
+async def test_a_budget_in_dollars_refuses_models_without_a_price(
+    settings: GatewaySettings, ledger: Ledger, upstream: Loopback
+) -> None:
+    """A budget in tokens does not, and the row has no cost."""
+    _, dollars = key_for(ledger, budget_usd=5.0)
+    _, tokens = key_for(ledger, budget_tokens=5000)
+    async with asked(settings) as client:
+        no = await client.post("/v1/responses", json=body(model="m-2"), headers=dollars)
+        assert not upstream.received
+        yes = await client.post("/v1/responses", json=body(model="m-2"), headers=tokens)
+        (row,) = await rows_soon(ledger, 1)
+
+    assert (no.status_code, no.json()["error"]["code"]) == (403, "model_not_priced")
+    assert "OPENBRIDGE_PRICES_PATH" in no.json()["error"]["message"]
+    assert yes.status_code == 200
+    assert row.target == "m-2"
+
+
+@pytest.mark.anyio
+async def test_rates_of_a_key_are_kept(settings: GatewaySettings, ledger: Ledger) -> None:
+    """Requests and tokens a minute; a request above the tokens of a minute never fits."""
+    _, requests = key_for(ledger, requests_per_minute=2)
+    _, tokens = key_for(ledger, tokens_per_minute=300)
+    async with asked(settings) as client:
+        answers = [
+            await client.post("/v1/responses", json=body(), headers=requests) for _ in range(3)
+        ]
+        large = await client.post(
+            "/v1/responses", json=body(max_output_tokens=1000), headers=tokens
+        )
+
+    assert [answer.status_code for answer in answers] == [200, 200, 429]
+    assert answers[2].json()["error"]["code"] == "rate_limit_exceeded"
+    assert 1 <= int(answers[2].headers["retry-after"]) <= 30
+    assert large.status_code == 400
+    assert large.json()["error"]["code"] == "request_too_large"
+
+
+@pytest.mark.anyio
+async def test_the_budget_of_the_gateway_is_of_all_callers(
+    settings: GatewaySettings, ledger: Ledger
+) -> None:
+    """Also of those without limits of their own."""
+    accounts = evolve(settings.accounts, budget_tokens=200)
+    _, one = key_for(ledger)
+    _, two = key_for(ledger)
+    async with asked(evolve(settings, accounts=accounts)) as client:
+        first = await client.post("/v1/responses", json=body(), headers=one)
+        second = await client.post("/v1/responses", json=body(max_output_tokens=190), headers=two)
+
+    assert [first.status_code, second.status_code] == [200, 429]
+    assert "this gateway" in second.json()["error"]["message"]
+
+
+@pytest.mark.anyio
+async def test_background_answers_are_charged_too(
+    settings: GatewaySettings, ledger: Ledger
+) -> None:
+    id_, mine = key_for(ledger, budget_tokens=1000)
+    async with asked(settings) as client:
+        sent = body(background=True, store=True)
+        made = await client.post("/v1/responses", json=sent, headers=mine)
+        (row,) = await rows_soon(ledger, 1)
+        too_much = await client.post(
+            "/v1/responses", json=sent | {"max_output_tokens": 990}, headers=mine
+        )
+        spent = await budget(client, id_)
+
+    assert made.status_code == 200
+    assert row.outcome == "completed"
+    assert too_much.status_code == 429
+    assert spent == {"tokens": 50}
+
+
+# -- spend
+
+
+@pytest.mark.anyio
+async def test_every_answer_leaves_a_row_before_a_clean_stop_ends(
+    settings: GatewaySettings, ledger: Ledger
+) -> None:
+    """Also without keys and budgets."""
+    open_ = evolve(settings, accounts=AccountSettings())
+    async with asked(open_) as client:
+        for _ in range(20):
+            assert (await client.post("/v1/responses", json=body())).status_code == 200
+        metrics = (await client.get("/metrics")).text
+    found = rows(ledger)
+
+    assert len(found) == 20
+    assert {row.key for row in found} == {"anybody"}
+    assert (
+        'openbridge_key_answers_total{key="anybody",model="m-1",outcome="completed"} 20' in metrics
+    )
+    assert 'openbridge_key_tokens_total{key="anybody",kind="output",model="m-1"} 400' in metrics
+
+
+@pytest.mark.anyio
+async def test_a_store_of_accounts_that_is_away_does_not_hold_answers_up(
+    settings: GatewaySettings, tmp_path: Path
+) -> None:
+    """Answers without limits go on, and rows beyond the bound are counted as lost."""
+    (tmp_path / "state-accounts.db").write_bytes(b"not a database, but long enough" * 50)
+    accounts = AccountSettings(spend_queue_rows=3)
+    async with asked(evolve(settings, accounts=accounts)) as client:
+        statuses = [(await client.post("/v1/responses", json=body())).status_code for _ in range(8)]
+        metrics = (await client.get("/metrics")).text
+
+    assert statuses == [200] * 8
+    assert "openbridge_spend_dropped_total 5" in metrics
+
+
+@pytest.mark.anyio
+async def test_a_key_or_a_budget_is_refused_while_its_store_is_away(
+    settings: GatewaySettings, tmp_path: Path
+) -> None:
+    """No limit is lifted by a failure."""
+    (tmp_path / "state-accounts.db").write_bytes(b"not a database, but long enough" * 50)
+    budgeted = AccountSettings(budget_tokens=1000)
+    async with asked(settings, **{"x-api-key": "ob_0123456789_" + "x" * 43}) as client:
+        keyed = await client.post("/v1/responses", json=body())
+    async with asked(evolve(settings, accounts=budgeted)) as client:
+        limited = await client.post("/v1/responses", json=body())
+
+    assert keyed.status_code == limited.status_code == 503
+    assert keyed.json()["error"]["code"] == "state_unavailable"
+
+
+def test_unreadable_prices_are_refused_at_the_start(settings: GatewaySettings) -> None:
+    """With the entry that is at fault."""
+    from llmcore.bridge.accounts.prices import read_prices
+    from llmcore.schema.errors import ConfigurationError
+
+    path = settings.accounts.prices_path
+    assert path is not None
+    for text in ("{", "[]", '{"m": {}}', '{"p/m": {"input": -1, "output": 1}}', '{"p/m": 3}'):
+        path.write_text(text)
+        with pytest.raises(ConfigurationError):
+            read_prices(path)
