@@ -77,10 +77,14 @@ docs: $(STAMP)-docs ## build the site into site/, every link checked
 catalog: $(STAMP)-dev ## refresh llmcore/catalog/models.json from genai-prices and the facts beside it
 	$(BIN)/python scripts/refresh_catalog.py
 
-docs-table: $(STAMP)-dev ## refresh the tables of the docs that are made from code
+docs-table: $(STAMP)-dev ## refresh the tables and pages of the docs that are made from code
 	$(BIN)/python scripts/provider_table.py
 	$(BIN)/python scripts/settings_table.py
+	$(BIN)/python scripts/settings_by_provider.py
 	$(BIN)/python scripts/fronts_table.py
+	$(BIN)/python scripts/diagnostic_pages.py
+	$(BIN)/python scripts/examples_page.py
+	$(BIN)/python scripts/pictures.py
 
 stubs: $(STAMP)-dev ## refresh the __init__.pyi of packages whose names are imported on first use
 	$(BIN)/python scripts/write_stubs.py

@@ -6,6 +6,6 @@ route), `http/` (HTTP: the engines and their options), `websocket/` (Responses o
 stay open), `pool` (one connection pool for each event loop), `loop_task` (tasks and calls on an
 event loop), `middleware/`, `credentials` (tokens that are fetched), `github/` (the login, and
 Copilot's tokens), `cost`, `environment` (providers by their variables), `media_files` (local
-paths), `large_requests` (prepared in a thread), `user_folders`, `local/` (the built-in local
-model).
+paths), `wire_log` (`LLMCORE_LOG`), `large_requests` (prepared in a thread), `user_folders`,
+`local/` (the built-in local model).
 """

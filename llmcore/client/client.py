@@ -290,16 +290,10 @@ class Client:
         if isinstance(model, Model) and model.route is not None:
             return Success(model)
         provider, model_id = self._place_of(request)
-        known = ", ".join(self.providers) or "none"
-        if provider is None:
-            message = (
-                f"which provider has the model {model_id!r}? Write 'PROVIDER:{model_id}' or "
-                f"provider=..., or give the client a default_provider (configured: {known})"
-            )
-            return Failure(ConfigurationError(message))
-        if provider not in self.providers:
-            message = f"the provider {provider!r} is not configured (configured: {known})"
-            return Failure(ConfigurationError(message))
+        if provider is None or provider not in self.providers:
+            from llmcore.client.environment import unconfigured  # loads the catalog's modules
+
+            return Failure(unconfigured(provider, model_id, self.providers))
         try:
             return Success(self.providers[provider].model(self._named(model_id, provider)))
         except LLMError as error:

@@ -1,8 +1,11 @@
 """Providers found in the environment: by their variables, and by entry points of packages."""
 
-from collections.abc import Mapping
+import difflib
+from collections.abc import Collection, Mapping
 from importlib.metadata import EntryPoint, entry_points
 
+from llmcore.catalog.lookup import get_model_info
+from llmcore.catalog.model_names import PROVIDER_ALIASES
 from llmcore.routes.providers import PROVIDERS, Facade, ProviderEntry
 from llmcore.schema.errors import ConfigurationError
 
@@ -50,3 +53,44 @@ def providers_from_env(environ: Mapping[str, str]) -> dict[str, Facade]:
         for entry in provider_entries()
         if entry.is_configured(environ)
     }
+
+
+def unconfigured(
+    provider: str | None, model_id: str, configured: Collection[str]
+) -> ConfigurationError:
+    """Return the error of a model whose provider is not among *configured*.
+
+    It names the variables to set, if *provider*, the prefix of the id or the catalog tells which
+    provider is meant, or the provider whose name is nearest to a misspelt one.
+    """
+    known = f"(configured: {', '.join(configured) or 'none'})"
+    entries = {entry.id: entry for entry in provider_entries()}
+    prefix, colon, _ = model_id.partition(":")
+    named = provider or (prefix if colon else None)
+    entry = entries.get(PROVIDER_ALIASES.get(named, named)) if named else None
+    if entry is not None:
+        message = f"the provider {named!r} is not configured {known}: {_remedy(entry)}"
+    elif named and (near := difflib.get_close_matches(named, {*entries, *configured}, 1)):
+        message = f"the provider {named!r} is not configured {known}: did you mean {near[0]!r}?"
+    elif provider:
+        message = f"the provider {provider!r} is not configured {known}"
+    elif (info := get_model_info(model_id)) is not None and info.provider in entries:
+        owner = f"{model_id!r} is a model of the provider {info.provider!r}"
+        message = f"{owner}, which is not configured {known}: {_remedy(entries[info.provider])}"
+    else:
+        message = (
+            f"which provider has the model {model_id!r}? Write 'PROVIDER:{model_id}' or "
+            f"provider=..., or give the client a default_provider {known}"
+        )
+    return ConfigurationError(message)
+
+
+def _remedy(entry: ProviderEntry) -> str:
+    """Return how to configure the provider of *entry*."""
+    facade = entry.home.rpartition(":")[2]
+    given = f"give the client {facade}.configure(...)"
+    if entry.login is not None:
+        return f"run `{entry.login}`, or {given}"
+    if not entry.switches:
+        return given
+    return f"set {' or '.join(entry.switches)} for Client.from_env(), or {given}"

@@ -9,6 +9,7 @@ from attrs import evolve
 from llmcore.client.http.options import HttpOptions
 from llmcore.client.http.transport import HttpClient, HttpTransport
 from llmcore.client.transport import OpensSockets, Transport
+from llmcore.client.wire_log import logged, switch_on
 from llmcore.routes.http_request import HttpRequest
 from llmcore.routes.route import PreparedRequest, Route
 from llmcore.routes.transport import Embedded, Http, WebSocket
@@ -29,6 +30,7 @@ class Transports:
         transport: Transport | None,
         environ: Mapping[str, str],
     ) -> None:
+        switch_on(environ)
         self._given = transport
         self._options = http if isinstance(http, HttpOptions) else HttpOptions()
         self._client = None if isinstance(http, HttpOptions) else http
@@ -42,6 +44,12 @@ class Transports:
         self, route: Route, prepared: PreparedRequest
     ) -> tuple[Transport, PreparedRequest]:
         """Return the transport for *prepared*, and the request adapted to it."""
+        transport, prepared = await self._selected(route, prepared)
+        return logged(transport), prepared
+
+    async def _selected(
+        self, route: Route, prepared: PreparedRequest
+    ) -> tuple[Transport, PreparedRequest]:
         spec = route.transport
         if isinstance(spec, WebSocket) and isinstance(self._given, OpensSockets | None):
             return self._over_sockets(spec), streamed(prepared)

@@ -1,5 +1,6 @@
 """Providers found in the environment: `llmcore/client/environment.py` and `Client.from_env`."""
 
+import re
 import sys
 from importlib.metadata import EntryPoint, EntryPoints
 from types import ModuleType
@@ -201,3 +202,28 @@ def test_two_providers_of_one_id(installed: list[EntryPoint]) -> None:
 
     with pytest.raises(ConfigurationError, match="'acme'"):
         provider_entries()
+
+
+@pytest.mark.parametrize(
+    ("model", "provider", "message"),
+    [
+        ("gpt-5.2", "openai", "'openai' is not configured .*: set OPENAI_API_KEY"),
+        ("openai:gpt-5.2", None, "'openai' is not configured .*: set OPENAI_API_KEY"),
+        ("m", "gemini", "'gemini' is not configured .*: set GEMINI_API_KEY or GOOGLE_API_KEY"),
+        ("m", "copilot", "'copilot' is not configured"),
+        ("gpt-5.2", None, "'gpt-5.2' is a model of the provider 'openai', .*: set OPENAI_API_KEY"),
+        ("opnai:gpt-5.2", None, "did you mean 'openai'?"),
+        ("m", "mistrl", "did you mean 'mistral'?"),
+        ("qwen-of-mine:7b", None, "which provider has the model 'qwen-of-mine:7b'?"),
+        ("m", "nowhere-at-all", "'nowhere-at-all' is not configured"),
+    ],
+)
+def test_unconfigured_provider_names_the_variable_or_the_likely_provider(
+    model: str, provider: str | None, message: str
+) -> None:
+    client = Client.from_env(environ={"GROQ_API_KEY": "k", "XAI_API_KEY": "k"})
+    client.default_provider = None
+    error = client.resolve(request(model=model, provider=provider, prompt="Hi")).failure()
+
+    assert isinstance(error, ConfigurationError)
+    assert re.search(message, error.message)

@@ -7,10 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from llmcore.client import client as client_module
-from llmcore.client.transports import Transports
-from llmcore.generation import settings
-from tests.docs.stand_in import StandIn
 from tests.support.servers.loopback import chat_handler, serve
 
 ROOT = Path(__file__).parent.parent.parent
@@ -39,19 +35,6 @@ BLOCKS = [
     for page in PAGES
     for number, block in enumerate(blocks_of(page.read_text()))
 ]
-
-
-@pytest.fixture
-def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let clients without a transport of their own talk to the stand-in provider."""
-
-    def transports(**given: object) -> Transports:
-        if given.get("http") is None and given.get("transport") is None:
-            given["transport"] = StandIn()
-        return Transports(**given)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(client_module, "Transports", transports)
-    monkeypatch.setattr(settings, "_client", None)
 
 
 @pytest.mark.parametrize(("code", "needs", "output"), BLOCKS)

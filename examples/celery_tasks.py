@@ -1,0 +1,24 @@
+"""Celery: a task that calls a model. Run: `celery -A celery_tasks worker`.
+
+llmcore retries rate limits itself. A task is tried again later only for errors that may pass, after
+the delay that the provider asks for.
+"""
+
+from typing import Any
+
+from celery import Celery
+
+from llmcore import LLMError, OpenAI, sync
+
+app = Celery("tasks", broker="redis://localhost", backend="redis://localhost")
+model = OpenAI.configure().responses("gpt-5.2")
+
+
+@app.task(bind=True, max_retries=5)
+def summarize(self: Any, text: str) -> str:
+    try:
+        return sync.generate(model, text, system="Summarize in one sentence.", timeout=120).text
+    except LLMError as error:
+        if not error.retryable:
+            raise
+        raise self.retry(exc=RuntimeError(str(error)), countdown=error.retry_after or 60) from error

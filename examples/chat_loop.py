@@ -1,0 +1,11 @@
+"""A chat in the terminal that remembers the conversation and streams the answers."""
+
+from llmcore import Message, OpenAI, sync
+
+model = OpenAI.configure().responses("gpt-5.2")
+history = []
+while question := input("\n> "):
+    with sync.stream(model, messages=[*history, Message.user(question)]) as answer:
+        for text in answer.text_stream:
+            print(text, end="", flush=True)
+        history = answer.result().messages

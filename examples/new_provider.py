@@ -1,0 +1,6 @@
+"""A provider that llmcore does not know: any server of the Chat Completions API."""
+
+from llmcore import OpenAICompatible, sync
+
+acme = OpenAICompatible.configure(name="acme", base_url="https://llm.acme.example/v1")
+print(sync.generate(acme.model("acme-large"), "Hello").text)  # the key is ACME_API_KEY

@@ -1,0 +1,17 @@
+"""Values of your own types: a dataclass, and a list of it."""
+
+from dataclasses import dataclass
+
+from llmcore import OpenAI, sync
+
+
+@dataclass
+class Person:
+    name: str
+    age: int
+
+
+model = OpenAI.configure().responses("gpt-5.2")
+text = "Alice is 30 years old, and Bob is 7."
+print(sync.generate_object(model, f"Who is the eldest? {text}", schema=Person).output)
+print(sync.generate_object(model, f"List the people. {text}", schema=list[Person]).output)

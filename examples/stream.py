@@ -1,0 +1,7 @@
+"""Streaming an answer to the terminal."""
+
+from llmcore import OpenAI, sync
+
+with sync.stream(OpenAI.configure().responses("gpt-5.2"), "Tell me a story.") as story:
+    for text in story.text_stream:
+        print(text, end="", flush=True)

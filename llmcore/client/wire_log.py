@@ -1,0 +1,155 @@
+"""Logs what is sent and received, with credentials redacted: `LLMCORE_LOG=debug`.
+
+The loggers are those of `logging`, so an application can switch them on without the variable:
+
+    logging.getLogger("llmcore.wire").setLevel("DEBUG")
+
+At INFO there is one line for each response (status, time to the headers); at DEBUG also headers and
+bodies, and so prompts and answers. That is why the level must be set on this logger itself: a root
+logger at DEBUG does not switch it on. Otherwise nothing is wrapped and nothing is formatted.
+"""
+
+import codecs
+import logging
+import re
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing
+from typing import Final, cast
+
+from attrs import define, field
+
+from llmcore.client.transport import Exchange, Transport
+from llmcore.routes.http_request import HttpRequest, redact
+from llmcore.routes.transport import Timeouts
+from llmcore.schema.diagnostics import Diagnostic
+from llmcore.schema.errors import ConfigurationError, LLMError
+from llmcore.schema.secret_names import redacted
+
+VARIABLE: Final = "LLMCORE_LOG"
+MAX_SHOWN: Final = 16_384
+"""The most characters of a body, or of a response's line, that are logged."""
+
+_LOG = logging.getLogger("llmcore.wire")
+_LEVELS: Final = {"debug": logging.DEBUG, "info": logging.INFO}
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def switch_on(environ: Mapping[str, str]) -> None:
+    """Log to stderr at the level that `LLMCORE_LOG` names; do nothing if it is not set.
+
+    Handlers of the application are used where there are some. Raises ConfigurationError for a value
+    that is not a level.
+    """
+    name = environ.get(VARIABLE, "").strip().lower()
+    if name in ("", "off"):
+        return
+    if name not in _LEVELS:
+        raise ConfigurationError(f"{VARIABLE} must be 'debug', 'info' or 'off'; got {name[:40]!r}")
+    _LOG.setLevel(_LEVELS[name])
+    if not _LOG.hasHandlers():
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter("%(asctime)s %(name)s %(message)s"))
+        _LOG.addHandler(handler)
+
+
+def logged(transport: Transport) -> Transport:
+    """Return *transport*, with its exchanges logged if the logger is switched on."""
+    on = _LOG.level != logging.NOTSET and _LOG.isEnabledFor(logging.INFO)
+    return _LoggedTransport(transport) if on else transport
+
+
+@define(eq=False)
+class _LoggedTransport:
+    """A transport that logs each request and each response."""
+
+    _inner: Transport
+
+    async def send(self, request: HttpRequest, timeouts: Timeouts) -> Exchange:
+        started = time.monotonic()
+        _LOG.debug("> %s %s", request.method, _shown(request.safe_url, request))
+        for name, value in request.safe_headers.items():
+            _LOG.debug("> %s: %s", name, _shown(value, request))
+        _LOG.debug("> %s", _shown(request.body.decode(errors="replace"), request))
+        try:
+            exchange = await self._inner.send(request, timeouts)
+        except LLMError as error:
+            _LOG.info("< %s: %s", type(error).__name__, _shown(error.message, request))
+            raise
+        seconds, where = time.monotonic() - started, _shown(request.safe_url, request)
+        _LOG.info("< %d after %.3f s: %s %s", exchange.status, seconds, request.method, where)
+        for name, value in redacted(exchange.headers).items():
+            _LOG.debug("< %s: %s", name, _shown(value, request))
+        return _LoggedExchange(exchange, request) if _LOG.isEnabledFor(logging.DEBUG) else exchange
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+@define(eq=False)
+class _LoggedExchange:
+    """A response whose body is logged line by line while it is read."""
+
+    _inner: Exchange
+    _request: HttpRequest
+    status: int = field(init=False)
+    headers: Mapping[str, str] = field(init=False)
+    diagnostics: tuple[Diagnostic, ...] = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.status = self._inner.status
+        self.headers = self._inner.headers
+        self.diagnostics = getattr(self._inner, "diagnostics", ())
+
+    def limit_reads(self, seconds: float | None, /) -> bool:
+        return self._inner.limit_reads(seconds)
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """Iterate over the body. A secret that two chunks share is redacted, too."""
+        lines = _Lines(self._request)
+        chunks = cast("AsyncGenerator[bytes, None]", self._inner.chunks())
+        try:
+            async with aclosing(chunks):
+                async for chunk in chunks:
+                    lines.feed(chunk)
+                    yield chunk
+        finally:
+            lines.end()
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+class _Lines:
+    """The lines of one body, of which the last is logged once it is complete or too long."""
+
+    def __init__(self, request: HttpRequest) -> None:
+        self._request = request
+        self._longest = max(map(len, request.secrets), default=0)
+        self._text = codecs.getincrementaldecoder("utf-8")("replace")
+        self._waiting = ""
+
+    def feed(self, chunk: bytes) -> None:
+        *lines, self._waiting = (self._waiting + self._text.decode(chunk)).split("\n")
+        for line in filter(None, lines):
+            self._log(line)
+        if len(self._waiting) > MAX_SHOWN:
+            safe = redact(self._waiting, self._request.secrets)
+            end = len(safe) - self._longest  # what follows may be the beginning of a secret
+            self._log(safe[:end])
+            self._waiting = safe[end:]
+
+    def end(self) -> None:
+        if self._waiting:
+            self._log(self._waiting)
+
+    def _log(self, line: str) -> None:
+        _LOG.debug("< %s", _shown(line, self._request))
+
+
+def _shown(text: str, request: HttpRequest) -> str:
+    """Return *text* without the request's secrets and control characters, cut where it is long."""
+    safe = redact(text, request.secrets)
+    more = len(safe) - MAX_SHOWN
+    cut = f"{safe[:MAX_SHOWN]}... ({more} more characters)" if more > 0 else safe
+    return _CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", cut)

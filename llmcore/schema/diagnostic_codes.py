@@ -1,0 +1,489 @@
+"""The codes of diagnostics: what each reports, why it happens, and what can be done about it.
+
+A `Diagnostic` has one of these codes. `scripts/diagnostic_pages.py` makes a page of the
+documentation for each; a test compares the table with the codes that the library uses.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from attrs import frozen
+
+
+@frozen
+class DiagnosticCode:
+    """The explanation of one code, in plain sentences."""
+
+    meaning: str
+    """The loss, change, addition or note that is reported."""
+    cause: str
+    """When that happens."""
+    remedy: str
+    """How to avoid it, or why that is not necessary."""
+
+
+_Code = DiagnosticCode
+_SAME_PROVIDER = "Continue the conversation with the provider that answered, or accept the loss."
+_NOTHING = "Nothing needs to be done."
+
+_CODES: Final = {
+    "cache-breakpoint-dropped": _Code(
+        "A cache mark was left out of the request.",
+        "The provider takes no mark at this position, or fewer marks than the request has.",
+        "Mark fewer parts, or let `cache` place the marks automatically.",
+    ),
+    "cache-breakpoint-moved": _Code(
+        "A cache mark was moved to an earlier part.",
+        "The part that carries it cannot be marked, such as thinking or a document.",
+        "Mark the part before it, or the end of the message.",
+    ),
+    "cache-ttl-shortened": _Code(
+        "A cache mark was sent with a shorter lifetime than requested.",
+        "The model offers only the shorter one, or a longer one may not follow a shorter one.",
+        "Put the marks with the longer lifetime first, or ask for the shorter one.",
+    ),
+    "cached-content": _Code(
+        "Instructions, tools or tool choice were left out of a request to Gemini.",
+        "The request names stored content (`cachedContent`), which has its own.",
+        "Put them into the stored content when it is created.",
+    ),
+    "citation-dropped": _Code(
+        "The gateway left a citation out of its answer.",
+        "The client's API has no form for citations of this kind.",
+        "Use a client of another API if the citations matter; the sources are in the text.",
+    ),
+    "citation-place-dropped": _Code(
+        "A citation was kept, but not its position in the source.",
+        "The client's API describes positions differently from the provider that answered.",
+        _NOTHING,
+    ),
+    "content-not-shown": _Code(
+        "A part of the answer is not visible to the gateway's client.",
+        "The client's API has no form for it. The gateway keeps it in the conversation.",
+        "Nothing needs to be done: later requests of the conversation still include it.",
+    ),
+    "custom-tool-as-function": _Code(
+        "A freeform tool was sent as a function with one string parameter.",
+        "The API has no freeform tools. Nothing holds the string to the tool's grammar.",
+        "Check the string in the tool, or use a model of the Responses API.",
+    ),
+    "developer-as-system": _Code(
+        "A developer message was sent as a system message.",
+        "The API has no role `developer`.",
+        _NOTHING,
+    ),
+    "document-text-added": _Code(
+        "A short text was added beside a document.",
+        "Bedrock requires text in each message that has a document.",
+        "Add a text of your own to the message.",
+    ),
+    "empty-answer": _Code(
+        "The model ended its answer normally, but without text and without a tool call.",
+        "Gemini does this occasionally, often after tool results.",
+        "Send the request again, or ask the model to answer in words.",
+    ),
+    "empty-message": _Code(
+        "A message without content was left out, or a placeholder was sent in its place.",
+        "APIs reject empty messages.",
+        "Leave empty messages out of the conversation.",
+    ),
+    "empty-text": _Code(
+        "An empty text was left out of a message.",
+        "APIs reject empty texts.",
+        "Leave empty parts out of the conversation.",
+    ),
+    "estimated-count": _Code(
+        "The number of tokens is an estimate, rather too high than too low.",
+        "The gateway's upstream has no service that counts tokens.",
+        "Do not use the number for billing.",
+    ),
+    "file-dropped": _Code(
+        "The gateway left a generated file out of its answer.",
+        "The client's API has no form for files of this type.",
+        "Use a client of an API that has them.",
+    ),
+    "file-without-content": _Code(
+        "A generated file has no data, no absolute URL and no file id.",
+        "The provider announced a file but did not deliver it.",
+        "Send the request again; report it to the provider if it persists.",
+    ),
+    "final-response-differs": _Code(
+        "The response at the end of a stream differs from the events before it.",
+        "The server sent events that do not add up to its final response.",
+        "Compare `raw` with the events; servers that imitate the Responses API do this.",
+    ),
+    "finish-reason": _Code(
+        "The gateway's answer gives a different reason for its end than the model did.",
+        "The client's API has no word for the reason.",
+        _NOTHING,
+    ),
+    "first-message-added": _Code(
+        "A short user message was added at the beginning.",
+        "The API requires a conversation to begin with a user message.",
+        "Begin the conversation with a user message.",
+    ),
+    "hosted-tool-as-function": _Code(
+        "A tool that the provider would run was offered as a function.",
+        "The upstream does not have it, so that the gateway's client runs it.",
+        "Configure the gateway to leave such tools out if the client cannot run them.",
+    ),
+    "hosted-tool-as-text": _Code(
+        "An earlier call of a hosted tool was sent as text.",
+        "The upstream cannot read calls of tools that another provider ran.",
+        _SAME_PROVIDER,
+    ),
+    "hosted-tool-dropped": _Code(
+        "A tool run by the provider, or an earlier call of one, was left out.",
+        "The target has no such tool, or the call was run by another provider.",
+        "Give the model a function that does the same, or use a provider that has the tool.",
+    ),
+    "http-engine": _Code(
+        "Reports which HTTP library sent the request, and whether a proxy was used.",
+        "The HTTP options select an engine that differs from the usual one.",
+        _NOTHING,
+    ),
+    "incomplete-tool-call": _Code(
+        "The stream ended in the middle of a tool call.",
+        "The connection broke, or the token limit was reached within the arguments.",
+        "Raise `max_tokens`, or send the request again. The call is not run.",
+    ),
+    "instructions-added": _Code(
+        "A line of instructions was added that names tools which are missing.",
+        "The gateway's client counts on tools of its provider that the upstream does not have.",
+        _NOTHING,
+    ),
+    "invalid-tool-arguments": _Code(
+        "The arguments of a tool call are not a JSON object, or do not fit the tool.",
+        "The model wrote invalid JSON. The text is kept as it was received.",
+        "Give `repair_tool_call` to `generate`, or let the model see the error and try again.",
+    ),
+    "item-ids-dropped": _Code(
+        "The ids of stored items were left out.",
+        "They belong to reasoning that was left out, without which the server rejects them.",
+        _NOTHING,
+    ),
+    "last-message-added": _Code(
+        "A short user message was added at the end.",
+        "The conversation ends with the model's answer, which this model does not continue.",
+        "End the conversation with a user message.",
+    ),
+    "max-tokens-lowered": _Code(
+        "`max_tokens` was lowered to the limit of the route.",
+        "The route has a limit, and the request asked for more.",
+        "Ask for fewer tokens, or configure the route's `ModelLimits`.",
+    ),
+    "media-type-changed": _Code(
+        "A document was sent with another media type.",
+        "The model reads documents of this type as plain text only.",
+        _NOTHING,
+    ),
+    "missing-api-key": _Code(
+        "A request was prepared without credentials.",
+        "`Client.prepare` does not need a key, and none is configured.",
+        "Set the variable that the message names before the request is sent.",
+    ),
+    "model-fallback": _Code(
+        "Another model answered than the one that was asked.",
+        "The first model failed, and the client has the middleware `Fallback`.",
+        "The message has the first model's error.",
+    ),
+    "moved-tool-result-media": _Code(
+        "Images or files of a tool's result follow in a user message.",
+        "The API's tool results hold only text.",
+        _NOTHING,
+    ),
+    "null-as-absent": _Code(
+        "A null in a generated object was read as an absent field.",
+        "In strict mode every field is required, so the model writes null for optional ones.",
+        _NOTHING,
+    ),
+    "opaque-data-dropped": _Code(
+        "A signature, encrypted reasoning or other opaque data was left out.",
+        "It is valid only for the model, account or deployment that made it.",
+        _SAME_PROVIDER,
+    ),
+    "parameter-out-of-range": _Code(
+        "A parameter was changed to the nearest value that the model accepts.",
+        "The API's range is smaller than the one requested.",
+        "Ask for a value within the range that the message names.",
+    ),
+    "parameter-removed": _Code(
+        "The gateway sent the request again without a parameter.",
+        "The upstream rejected the parameter by name.",
+        "Leave the parameter out of requests to this model.",
+    ),
+    "provider-part-dropped": _Code(
+        "A part native to one provider was left out.",
+        "Only that provider can read it.",
+        _SAME_PROVIDER,
+    ),
+    "reasoning-budget-changed": _Code(
+        "The token budget for reasoning was changed.",
+        "It is below the model's minimum, or not below `max_tokens`.",
+        "Raise `max_tokens`, or choose a budget in the range that the message names.",
+    ),
+    "reasoning-dropped": _Code(
+        "Reasoning of an earlier answer was left out.",
+        "The target cannot read it, or accepts it only with a valid signature.",
+        _SAME_PROVIDER,
+    ),
+    "reasoning-effort-changed": _Code(
+        "The reasoning effort was changed to the nearest one that the model has.",
+        "Models have different words for effort.",
+        "Use an effort that the message names.",
+    ),
+    "reasoning-not-off": _Code(
+        "Reasoning was requested to be off, and the lowest effort was sent.",
+        "The model always reasons.",
+        "Use a model whose reasoning can be turned off.",
+    ),
+    "reasoning-turned-off": _Code(
+        "The request was sent without reasoning.",
+        "The model does not combine reasoning with the tools or tool choice of the request.",
+        "Use the provider's other API (`responses`), or drop the forced tool choice.",
+    ),
+    "rejected-field": _Code(
+        "An optional field was left out because the server rejected it earlier.",
+        "Some servers of a compatible API reject fields that others ignore.",
+        _NOTHING,
+    ),
+    "reordered-content": _Code(
+        "Text after a tool call was sent before it.",
+        "Chat Completions has no position for text after a call.",
+        _NOTHING,
+    ),
+    "response-format-by-tool": _Code(
+        "The answer's format is enforced by a tool that the model must call.",
+        "The API has no other way to hold an answer to a schema.",
+        "Nothing needs to be done: the arguments are returned as the answer's text.",
+    ),
+    "response-format-in-words": _Code(
+        "The answer's format is only requested, in the instructions.",
+        "The API or the model cannot enforce it together with the rest of the request.",
+        "Check the answer, as `generate_object` does.",
+    ),
+    "response-from-cache": _Code(
+        "The answer came from the response cache; nothing was sent.",
+        "An equal request was answered before. Its cost is 0; `usage` is that of the first answer.",
+        _NOTHING,
+    ),
+    "roles-merged": _Code(
+        "A message was joined with the one before it.",
+        "The API requires the roles to alternate.",
+        _NOTHING,
+    ),
+    "schema-any-type": _Code(
+        "A schema without a type became a union of all types.",
+        "The target requires a type at this place.",
+        "Give the property a type.",
+    ),
+    "schema-keyword-described": _Code(
+        "A keyword of a schema was written into its description.",
+        "The target does not support the keyword. The model reads it but is not held to it.",
+        "Check the value in your code.",
+    ),
+    "schema-keyword-dropped": _Code(
+        "A keyword of a schema was left out.",
+        "The target does not support it, or it contradicts the rest.",
+        "Check the value in your code, or write the schema without the keyword.",
+    ),
+    "schema-not-strict": _Code(
+        "A schema was sent without strict mode.",
+        "It uses something that strict mode excludes, which the message names.",
+        "Change the schema, or check the value in your code.",
+    ),
+    "schema-one-of-loosened": _Code(
+        "`oneOf` became `anyOf`, which also accepts values of several branches.",
+        "The target has no `oneOf`.",
+        "Make the branches exclude each other, such as by a constant field.",
+    ),
+    "schema-recursion-cut": _Code(
+        "A recursive schema was cut to an object of any shape.",
+        "The target takes no references, and the schema refers to itself.",
+        "Limit the depth in the schema, or use a model that accepts references.",
+    ),
+    "schema-reference-unresolved": _Code(
+        "A `$ref` of a schema was left out.",
+        "It points to a place that does not exist in the schema.",
+        "Correct the reference; only references within the schema are followed.",
+    ),
+    "schema-root-not-object": _Code(
+        "A schema was wrapped in an object.",
+        "The target requires an object at the root.",
+        "Nothing needs to be done: `generate_object` unwraps the value.",
+    ),
+    "schema-root-union-merged": _Code(
+        "A union at the root of a schema was merged into one object.",
+        "The target requires an object at the root.",
+        "Put the union into a property.",
+    ),
+    "schema-too-deep": _Code(
+        "A schema was cut at a depth, and accepts anything below it.",
+        "It is nested more deeply than targets accept.",
+        "Flatten the schema.",
+    ),
+    "schema-too-large": _Code(
+        "A part of a schema was cut to an object of any shape.",
+        "The target takes no references, and the schema is too large with all of them inlined.",
+        "Make the schema smaller, or use a model that accepts references.",
+    ),
+    "segment-text-changed": _Code(
+        "The final text of a segment differs from the deltas that were streamed.",
+        "The server corrected its text at the end. The final text is kept.",
+        "Show the final text of the end event in place of the deltas.",
+    ),
+    "source-dropped": _Code(
+        "The gateway left a source out of its answer.",
+        "The client's API has no place for sources without a citation.",
+        "Use a client of another API if the sources matter.",
+    ),
+    "speaker-names-dropped": _Code(
+        "The names of speakers were left out.",
+        "Messages of several speakers had to become one.",
+        "Put the names into the texts.",
+    ),
+    "system-message-demoted": _Code(
+        "Instructions within the conversation were sent as user text in a tag.",
+        "The target accepts no instructions at this position, or only text.",
+        "Put the instructions into `system`.",
+    ),
+    "system-message-moved": _Code(
+        "Instructions were moved to the beginning.",
+        "The target accepts instructions only before the conversation.",
+        "Put the instructions into `system`.",
+    ),
+    "text-around-object": _Code(
+        "Text before or after a generated object was left out.",
+        "The model wrote prose around the JSON.",
+        "Use a model that enforces schemas, or ask for JSON alone.",
+    ),
+    "thought-signature-skipped": _Code(
+        "A function call was sent with the value that skips Gemini's signature check.",
+        "The call was made by another model, so that it has no signature of this one.",
+        _NOTHING,
+    ),
+    "tool-call-id-changed": _Code(
+        "The id of a tool call was replaced in the request.",
+        "It is not unique, too long, or has characters that the API rejects.",
+        "Nothing needs to be done: calls and results still match.",
+    ),
+    "tool-call-missing": _Code(
+        "A tool call was required, but the answer is text.",
+        "The server does not enforce `tool_choice`.",
+        "Use a server or model that does, or send the request again.",
+    ),
+    "tool-choice-changed": _Code(
+        "The tool choice was left to the model.",
+        "A tool that the upstream's provider runs cannot be demanded by name.",
+        "Offer that tool alone.",
+    ),
+    "tool-choice-emulated": _Code(
+        "A required tool call was brought about in another way.",
+        "The server cannot require a tool: a schema of the answer, or offering it alone, does.",
+        _NOTHING,
+    ),
+    "tool-choice-weakened": _Code(
+        "The format of the answer is requested but not enforced.",
+        "The model does not reason while a tool call is required.",
+        "Turn reasoning off if the format matters more.",
+    ),
+    "tool-message-split": _Code(
+        "A tool message was split; the rest became a user message.",
+        "The target's tool messages hold results only.",
+        _NOTHING,
+    ),
+    "tool-name-changed": _Code(
+        "A tool was sent under another name.",
+        "The API does not allow its characters or its length.",
+        "Nothing needs to be done: calls come back under the tool's own name.",
+    ),
+    "tool-result-missing": _Code(
+        "A placeholder was sent as the result of a tool call.",
+        "The conversation has a call without a result, which APIs reject.",
+        "Append `Message.tool(call.id, ...)` for each pending call.",
+    ),
+    "tool-result-moved": _Code(
+        "A tool's result was moved behind its call.",
+        "APIs require the results to follow the message with their calls directly.",
+        "Append results before the next message.",
+    ),
+    "tool-result-renamed": _Code(
+        "A tool's result was sent under the name of its call.",
+        "Its own name differs from the name of the call.",
+        "Leave `name` out of the result.",
+    ),
+    "tool-result-stray": _Code(
+        "A tool's result was left out.",
+        "No call before it has its id.",
+        "Keep the message with the call when a conversation is shortened.",
+    ),
+    "tool-rounds-used-up": _Code(
+        "The model called tools again after the last round; the calls were not run.",
+        "`max_tool_rounds` rounds have been run.",
+        "Raise `max_tool_rounds`, or run `pending_calls` and continue the conversation.",
+    ),
+    "tool-search-unrolled": _Code(
+        "All tools are offered to the model, in place of a search among them.",
+        "The upstream has no search among tools.",
+        _NOTHING,
+    ),
+    "tool-stub-added": _Code(
+        "A tool was defined without parameters.",
+        "The conversation has calls of it but no definition, which Bedrock rejects.",
+        "Define the tool in the request.",
+    ),
+    "tools-narrowed": _Code(
+        "Only the allowed functions were offered.",
+        "The upstream cannot allow some of the functions that it is offered.",
+        _NOTHING,
+    ),
+    "unknown-parameter": _Code(
+        "A field of the gateway's request was left out.",
+        "The API has no field of this name.",
+        "Check its spelling. Fields for the upstream can be passed on by the gateway's settings.",
+    ),
+    "unsupported-content": _Code(
+        "A part of a message was left out.",
+        "The model or API does not take content of this kind at this place.",
+        "Use a model that does, or convert the content, such as a document to text.",
+    ),
+    "unsupported-parameter": _Code(
+        "A setting was left out or replaced.",
+        "The model or API does not have it.",
+        "Leave the setting out, or use a model that has it. `strict=True` makes it an error.",
+    ),
+    "unsupported-schema-keyword": _Code(
+        "A field of a tool's schema was left out.",
+        "The front cannot carry it.",
+        "Write the schema without it.",
+    ),
+    "unsupported-tool": _Code(
+        "A tool was left out.",
+        "The API or the model has no tool of this kind.",
+        "Give the model a function that does the same, or use a provider that has the tool.",
+    ),
+    "unsupported-tool-choice": _Code(
+        "The tool choice was left out.",
+        "The model cannot be told to call tools.",
+        "Ask for the call in the prompt, or use another model.",
+    ),
+    "usage-missing": _Code(
+        "The answer is complete, but its tokens are unknown.",
+        "The stream ended before the event that counts them.",
+        "Treat the counts as unknown, not as zero.",
+    ),
+    "volatile-text-dropped": _Code(
+        "A line that changes with each request was left out of the instructions.",
+        "Claude Code adds it for Anthropic; for others it would defeat prompt caching.",
+        _NOTHING,
+    ),
+    "websocket-fallback": _Code(
+        "The request was sent over HTTP instead of a WebSocket.",
+        "The socket could not be opened or does not take this request.",
+        "Nothing needs to be done, unless it happens with each request.",
+    ),
+}
+
+CODES: Final[Mapping[str, DiagnosticCode]] = MappingProxyType(_CODES)
+"""The explanation of each code."""

@@ -1,0 +1,145 @@
+"""The pages of diagnostic codes in `docs/diagnostics/`, made from the code.
+
+    python scripts/diagnostic_pages.py
+
+writes them; a test reports when that is due. What a code means is in
+`llmcore/schema/diagnostic_codes.py`; which packages report it, and whether something is then
+dropped, changed, added or noted, is read from the calls in the source.
+"""
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from attrs import frozen
+
+from llmcore.schema.diagnostic_codes import CODES, DiagnosticCode
+
+ROOT: Final = Path(__file__).parents[1]
+FOLDER: Final = ROOT / "docs" / "diagnostics"
+ACTIONS: Final = ("dropped", "changed", "added", "noted")
+LEFT_OUT: Final = "left_out"
+"""The method of `Notes` for content; its code is `unsupported-content`."""
+
+
+@frozen
+class Report:
+    """One call in the source that reports a code."""
+
+    code: str
+    action: str
+    place: str
+    """The module below `llmcore`, such as `protocols/gemini`."""
+
+
+@cache
+def reports() -> frozenset[Report]:
+    """Return all calls in the library that report a diagnostic of a constant code."""
+    return frozenset(
+        report for path in sorted((ROOT / "llmcore").rglob("*.py")) for report in _reports_of(path)
+    )
+
+
+def _reports_of(path: Path) -> Iterator[Report]:
+    place = path.relative_to(ROOT / "llmcore").with_suffix("").as_posix()
+    place = "/".join(place.split("/")[:2])
+    for call in (node for node in ast.walk(_tree(path)) if isinstance(node, ast.Call)):
+        action = _action(call)
+        if action == LEFT_OUT:
+            yield Report("unsupported-content", "dropped", place)
+        elif action is not None:
+            code = _code(call)
+            if code is not None:
+                yield Report(code, action, place)
+
+
+def _action(call: ast.Call) -> str | None:
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else None
+    if name in (*ACTIONS, LEFT_OUT):
+        return name
+    if name == "_cut":  # of a schema, in `protocols/tool_schema/references`
+        return "changed"
+    if isinstance(call.func, ast.Name) and call.func.id == "Diagnostic":
+        stated = (word.value for word in call.keywords if word.arg == "action")
+        action = next(stated, None)
+        return str(action.value) if isinstance(action, ast.Constant) else None
+    return None
+
+
+def _code(call: ast.Call) -> str | None:
+    at = 2 if isinstance(call.func, ast.Attribute) and call.func.attr == "_cut" else 0
+    given = call.args[at] if len(call.args) > at else None
+    if isinstance(given, ast.Name):
+        return _constants().get(given.id)
+    value = given.value if isinstance(given, ast.Constant) else None
+    return value if isinstance(value, str) else None
+
+
+@cache
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text("utf-8"))
+
+
+@cache
+def _constants() -> dict[str, str]:
+    """Return the texts that names in capitals stand for; some codes are shared that way."""
+    return {
+        target.id: node.value.value
+        for path in sorted((ROOT / "llmcore").rglob("*.py"))
+        for node in _tree(path).body
+        if isinstance(node, ast.Assign | ast.AnnAssign)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+        if isinstance(target, ast.Name) and target.id.isupper()
+    }
+
+
+def pages() -> dict[str, str]:
+    """Return the text of each page by its file name."""
+    return {"index.md": _index(), **{f"{code}.md": _page(code) for code in CODES}}
+
+
+def _index() -> str:
+    rows = [f"| [`{code}`]({code}.md) | {CODES[code].meaning} |\n" for code in CODES]
+    return (
+        "# Diagnostics\n\n"
+        "A request is never changed silently, and neither is an answer: whatever is left out,\n"
+        "changed or added is listed as a `Diagnostic`, in `diagnostics` of the prepared request,\n"
+        "the response and the result. With `strict=True`, a request that would lose or change\n"
+        "something is an error instead.\n\n"
+        "Each diagnostic has an `action` (dropped, changed, added or noted), a `path` in the\n"
+        "request or response, a `message`, and one of these codes, which are stable:\n\n"
+        "| Code | Meaning |\n| --- | --- |\n" + "".join(rows)
+    )
+
+
+def _page(code: str) -> str:
+    entry: DiagnosticCode = CODES[code]
+    found = [report for report in reports() if report.code == code]
+    actions = ", ".join(sorted({report.action for report in found}))
+    places = ", ".join(f"`llmcore/{place}`" for place in sorted({one.place for one in found}))
+    return (
+        f"# {code}\n\n{entry.meaning}\n\n"
+        f"## Cause\n\n{entry.cause}\n\n"
+        f"## What to do\n\n{entry.remedy}\n\n"
+        f"## Where it comes from\n\nAction: {actions}. Reported by {places}.\n\n"
+        "[All diagnostics](index.md)\n"
+    )
+
+
+def write() -> None:
+    """Write all pages, and delete those of codes that no longer exist."""
+    FOLDER.mkdir(exist_ok=True)
+    current = pages()
+    for path in FOLDER.glob("*.md"):
+        if path.name not in current:
+            path.unlink()
+    for name, text in current.items():
+        (FOLDER / name).write_text(text, "utf-8")
+
+
+if __name__ == "__main__":
+    write()

@@ -1,0 +1,23 @@
+"""Programs of the documentation run without a network: a stand-in answers for every provider."""
+
+import pytest
+
+from llmcore.client import client as client_module
+from llmcore.client.transports import Transports
+from llmcore.generation import settings
+from tests.docs.stand_in import StandIn
+
+
+@pytest.fixture
+def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Connect clients without a transport of their own to the stand-in provider."""
+
+    def transports(**given: object) -> Transports:
+        if given.get("http") is None and given.get("transport") is None:
+            given["transport"] = StandIn()
+        return Transports(**given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(client_module, "Transports", transports)
+    monkeypatch.setattr(settings, "_client", None)
+    for name in ("OPENAI", "ANTHROPIC", "GEMINI", "MISTRAL", "ACME"):
+        monkeypatch.setenv(f"{name}_API_KEY", "sk-example")
