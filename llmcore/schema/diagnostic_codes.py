@@ -44,8 +44,8 @@ _CODES: Final = {
         "Put the marks with the longer lifetime first, or ask for the shorter one.",
     ),
     "cached-content": _Code(
-        "Instructions, tools or tool choice were left out of a request to Gemini.",
-        "The request names stored content (`cachedContent`), which has its own.",
+        "Instructions, tools or tool choice were left out.",
+        "The request names content that the provider stores, which has its own.",
         "Put them into the stored content when it is created.",
     ),
     "citation-dropped": _Code(
@@ -75,12 +75,12 @@ _CODES: Final = {
     ),
     "document-text-added": _Code(
         "A short text was added beside a document.",
-        "Bedrock requires text in each message that has a document.",
+        "The API requires text in each message that has a document.",
         "Add a text of your own to the message.",
     ),
     "empty-answer": _Code(
         "The model ended its answer normally, but without text and without a tool call.",
-        "Gemini does this occasionally, often after tool results.",
+        "Some models do this occasionally, often after tool results.",
         "Send the request again, or ask the model to answer in words.",
     ),
     "empty-message": _Code(
@@ -359,7 +359,7 @@ _CODES: Final = {
         "Use a model that enforces schemas, or ask for JSON alone.",
     ),
     "thought-signature-skipped": _Code(
-        "A function call was sent with the value that skips Gemini's signature check.",
+        "A function call was sent with the value that skips the signature check.",
         "The call was made by another model, so that it has no signature of this one.",
         _NOTHING,
     ),
@@ -430,7 +430,7 @@ _CODES: Final = {
     ),
     "tool-stub-added": _Code(
         "A tool was defined without parameters.",
-        "The conversation has calls of it but no definition, which Bedrock rejects.",
+        "The conversation has calls of it but no definition, which the API rejects.",
         "Define the tool in the request.",
     ),
     "tools-narrowed": _Code(
@@ -475,7 +475,7 @@ _CODES: Final = {
     ),
     "volatile-text-dropped": _Code(
         "A line that changes with each request was left out of the instructions.",
-        "Claude Code adds it for Anthropic; for others it would defeat prompt caching.",
+        "A client adds it for its own provider; for others it would defeat prompt caching.",
         _NOTHING,
     ),
     "websocket-fallback": _Code(

@@ -1,5 +1,8 @@
 """Programs of the documentation run without a network: a stand-in answers for every provider."""
 
+import logging
+from collections.abc import Iterator
+
 import pytest
 
 from llmcore.client import client as client_module
@@ -21,3 +24,11 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settings, "_client", None)
     for name in ("OPENAI", "ANTHROPIC", "GEMINI", "MISTRAL", "ACME"):
         monkeypatch.setenv(f"{name}_API_KEY", "sk-example")
+
+
+@pytest.fixture(autouse=True)
+def levels_of_loggers_as_before() -> Iterator[None]:
+    logger = logging.getLogger("llmcore.wire")
+    level = logger.level
+    yield
+    logger.setLevel(level)
