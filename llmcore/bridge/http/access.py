@@ -246,7 +246,7 @@ class AccessMiddleware:
             raise FrontError(status=401, message=message, code="invalid_api_key")
         if self._served.is_free(scope["path"]):
             return caller
-        if wait_s := self._rates.wait_s(caller.counted_as):
+        if not _has_own_rate(caller) and (wait_s := self._rates.wait_s(caller.counted_as)):
             raise FrontError(
                 status=429,
                 message="too many requests",
@@ -267,6 +267,11 @@ def _check_origin(origin: str | None, allowed: tuple[str, ...]) -> None:
     if not names_this_machine(origin.partition("://")[2], allowed):
         message = "this gateway has no client key, so pages of other sites cannot use it"
         raise FrontError(status=403, message=message, code="origin_not_allowed")
+
+
+def _has_own_rate(caller: Caller) -> bool:
+    """Return whether the caller's key has a rate, which its answers are counted against."""
+    return caller.key is not None and caller.key.limits.requests_per_minute is not None
 
 
 def _check_framing(scope: Scope) -> None:

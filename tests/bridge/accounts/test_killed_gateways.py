@@ -1,0 +1,180 @@
+"""Two gateways on one store, of which one is killed at random points: the accounts stay exact."""
+
+import json
+import random
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import httpx
+import pytest
+from attrs import evolve
+
+from llmcore.bridge.accounts.charges import budget_meters
+from llmcore.bridge.accounts.issued_key import IssuedKey, KeyLimits
+from llmcore.bridge.accounts.issued_keys import KeyRegistry
+from llmcore.bridge.spend.report import spend_rows
+from llmcore.bridge.state.ledger import Ledger
+from llmcore.bridge.state.ledger_redis import RedisLedger
+from llmcore.bridge.state.ledger_sql import (
+    PostgresLedgerDatabase,
+    SqliteLedgerDatabase,
+    SqlLedger,
+)
+from tests.bridge.accounts.test_charges import answering
+from tests.support.servers.bridge_process import Gateway, gateway
+from tests.support.servers.loopback import Answer, Loopback, Received, serve
+from tests.support.servers.postgres_servers import running_postgres
+from tests.support.servers.redis_servers import running_redis
+
+BUDGET = 3000
+CLIENTS = 4
+KILLS = 2
+SECONDS = 2.5
+
+
+def answering_after_a_while(received: Received) -> Answer:
+    """Answer 50 tokens within a tenth of a second."""
+    answer = answering(received)
+    return evolve(answer, script=[random.random() / 10, *answer.script])
+
+
+@pytest.fixture
+def upstream() -> Iterator[Loopback]:
+    with serve(answering_after_a_while) as running:
+        yield running
+
+
+@pytest.fixture(params=["sqlite", "redis", "postgres"])
+def variables(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dict[str, str]]:
+    """Configure a store of each kind, which two gateways share."""
+    with ExitStack() as stack:
+        kind = request.param
+        given = {"OPENBRIDGE_STATE_BACKEND": kind}
+        if kind == "redis":
+            given["OPENBRIDGE_REDIS_URL"] = stack.enter_context(running_redis()).url
+        elif kind == "postgres":
+            given["OPENBRIDGE_POSTGRES_URL"] = stack.enter_context(running_postgres()).url
+        else:
+            given["OPENBRIDGE_STATE_PATH"] = str(tmp_path / "state.db")
+        yield given
+
+
+def ledger_of(variables: dict[str, str], ahead_s: float = 0.0) -> Ledger:
+    """Return the ledger of the gateways, whose clock is *ahead_s* seconds ahead."""
+
+    def clock() -> float:
+        return time.time() + ahead_s
+
+    match variables["OPENBRIDGE_STATE_BACKEND"]:
+        case "redis":
+            return RedisLedger(variables["OPENBRIDGE_REDIS_URL"], clock=clock)
+        case "postgres":
+            url = variables["OPENBRIDGE_POSTGRES_URL"]
+            return SqlLedger(PostgresLedgerDatabase(url, setting="X", clock=clock))
+        case _:
+            path = Path(variables["OPENBRIDGE_STATE_PATH"])
+            file = path.with_name("state-accounts.db")
+            return SqlLedger(SqliteLedgerDatabase(file, setting="X", clock=clock))
+
+
+class Clients:
+    """Threads that send requests to two gateways until they are stopped."""
+
+    def __init__(self, key: str) -> None:
+        self.urls: list[str] = []
+        self.answered: dict[str, list[str]] = {}
+        self.refused = 0
+        self._key = key
+        self._stop = threading.Event()
+        self._threads = [threading.Thread(target=self._work, args=(n,)) for n in range(CLIENTS)]
+
+    def start(self) -> None:
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _work(self, number: int) -> None:
+        headers = {"authorization": f"Bearer {self._key}"}
+        choice = random.Random(number)
+        with httpx.Client(timeout=20, headers=headers) as client:
+            while not self._stop.is_set():
+                url = choice.choice(self.urls)
+                body = {"model": "m-1", "input": "Hi", "max_output_tokens": 100, "store": False}
+                body |= {"stream": True} if choice.random() < 0.5 else {}
+                try:
+                    answer = client.post(f"{url}/responses", json=body)
+                    self._note(url, answer)
+                except httpx.TransportError:  # its gateway was killed
+                    time.sleep(0.05)
+
+    def _note(self, url: str, answer: httpx.Response) -> None:
+        if answer.status_code == 429:
+            self.refused += 1
+            time.sleep(0.05)
+        elif answer.status_code == 200 and "response.completed" in answer.text:
+            last = answer.text.strip().rsplit("data: ", 1)[1]
+            self.answered.setdefault(url, []).append(json.loads(last)["response"]["id"])
+        elif answer.status_code == 200 and answer.text.startswith("{"):
+            self.answered.setdefault(url, []).append(answer.json()["id"])
+
+
+def tokens(ledger: Ledger) -> dict[str, int]:
+    """Return the tokens of each row, by the id of the answer."""
+    return {row.id: row.input_tokens + row.output_tokens for row in spend_rows(ledger, 0, 1e11)}
+
+
+def level(ledger: Ledger, key: IssuedKey) -> float:
+    """Return what is used and reserved of a key's budget."""
+    return ledger.levels(budget_meters(key, time.time()))[0]
+
+
+@pytest.mark.slow
+def test_accounts_are_exact_after_kills(
+    upstream: Loopback, variables: dict[str, str], tmp_path: Path
+) -> None:
+    """What rows add up to is what the budget has used, never more than it allows."""
+    ledger = ledger_of(variables)
+    limits = KeyLimits(budget_tokens=BUDGET, period="total")
+    key, text = KeyRegistry(ledger).create(limits)
+    given = {
+        **variables,
+        "OPENBRIDGE_KEYS_ISSUED": "true",
+        "OPENBRIDGE_UPSTREAM": "openai-compatible",
+        "OPENBRIDGE_UPSTREAM_BASE_URL": f"{upstream.url}/v1",
+    }
+    clients = Clients(text)
+    with ExitStack() as stack:
+
+        def started() -> Gateway:
+            return stack.enter_context(gateway(tmp_path, **given))
+
+        steady, doomed = started(), started()
+        clients.urls = [steady.url, doomed.url]
+        clients.start()
+        try:
+            for _ in range(KILLS):
+                time.sleep(SECONDS / KILLS * (0.5 + random.random() / 2))
+                doomed.process.kill()
+                assert level(ledger, key) <= BUDGET
+                doomed = started()
+                clients.urls = [steady.url, doomed.url]
+        finally:
+            clients.stop()
+    later = ledger_of(variables, ahead_s=3600.0)
+    later.renew("checker", 1.0)
+    found = tokens(later)
+
+    assert sum(found.values()) == level(later, key)
+    assert 0 < sum(found.values()) <= BUDGET
+    assert len(found) > 10
+    assert set(clients.answered[steady.url]) <= set(found)
+    assert set(clients.answered.get(doomed.url, ())) <= set(found)  # it was stopped, not killed
+    for one in (ledger, later):
+        one.close()

@@ -1,0 +1,147 @@
+"""`openbridge keys` and `openbridge usage`, over a store in a file."""
+
+import csv
+import io
+import json
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from llmcore.bridge.spend.row import SpendRow, packed_row
+from llmcore.bridge.state.ledger import Settlement
+from llmcore.bridge.state.ledger_sql import SqliteLedgerDatabase, SqlLedger
+from llmcore.cli.openbridge import main
+
+DAY = 86400.0
+
+
+@pytest.fixture(autouse=True)
+def _store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENBRIDGE_STATE_PATH", str(tmp_path / "state.db"))
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """Return a function that runs `openbridge` and returns what it prints."""
+
+    def run_(*words: str) -> str:
+        code = main(words)
+        printed = capsys.readouterr()
+        assert code == 0, printed.err
+        return printed.out
+
+    return run_
+
+
+def test_a_key_is_printed_once_and_shown_without_its_text(run: Callable[..., str]) -> None:
+    """Its limits are those of the options."""
+    options = ["--name", "ci", "--models", "a,b-*", "--budget-usd", "2.5", "--period", "day"]
+    text = run("keys", "create", *options, "--expires", "2d").strip()
+    id_ = text.split("_")[1]
+    listed = run("keys", "list")
+    shown = json.loads(run("keys", "show", id_, "--json"))
+
+    assert re.fullmatch(r"ob_[0-9a-f]{10}_[\w-]{43}", text)
+    assert id_ in listed
+    assert "$2.5 a day" in listed
+    assert text not in listed
+    assert text not in json.dumps(shown)
+    assert shown["models"] == ["a", "b-*"]
+    assert shown["used"] == {"usd": 0.0}
+    assert abs(shown["expires_at"] - time.time() - 2 * DAY) < 60
+    assert "expires_at: 20" in run("keys", "show", id_)
+
+
+def test_a_key_is_changed_rotated_and_revoked(run: Callable[..., str]) -> None:
+    made = json.loads(run("keys", "create", "--json"))
+    id_ = made["id"]
+    run("keys", "update", id_, "--requests-per-minute", "5", "--owner", "tools")
+    turned = run("keys", "rotate", id_, "--overlap", "24h").strip()
+    run("keys", "revoke", id_)
+    shown = json.loads(run("keys", "show", id_, "--json"))
+
+    assert (shown["requests_per_minute"], shown["owner"]) == (5, "tools")
+    assert turned.startswith(f"ob_{id_}_")
+    assert turned != made["key"]
+    assert shown["state"] == "revoked"
+    assert "revoked" in run("keys", "list")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["keys", "show", "0123456789"], "there is no key"),
+        (["keys", "create", "--budget-usd", "-1"], "budget_usd must be above 0"),
+        (["keys", "create", "--expires", "soon"], "soon"),
+        (["keys", "rotate", "0123456789", "--overlap", "1x"], "1x"),
+        (["usage", "--by", "colour"], "colour"),
+        (["usage", "--since", "yesterday"], "yesterday"),
+    ],
+)
+def test_what_cannot_be_done_is_said(
+    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) != 0
+    assert message in capsys.readouterr().err
+
+
+def test_a_store_in_memory_is_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A key in it would be gone when the command ends."""
+    monkeypatch.setenv("OPENBRIDGE_STATE_BACKEND", "memory")
+
+    assert main(["keys", "list"]) != 0
+    assert "memory" in capsys.readouterr().err
+
+
+def spent(at: float, **fields: object) -> Settlement:
+    """Return the settlement of an answer."""
+    given = {"key": "k1", "model": "m", "provider": "p", "target": "m-1", "outcome": "completed"}
+    id_ = f"r{at}{fields}"
+    row = SpendRow(id=id_, at=at, **(given | fields))  # type: ignore[arg-type]
+    return Settlement(id=id_, worker="w", at=at, uses=(), row=packed_row(row))
+
+
+def test_usage_is_added_up_by_key_model_and_day(run: Callable[..., str], tmp_path: Path) -> None:
+    """As a table, CSV and JSON, of the time that is asked for."""
+    ledger = SqlLedger(SqliteLedgerDatabase(tmp_path / "state-accounts.db", setting="X"))
+    now = time.time()
+    ledger.settle(
+        [
+            spent(now - 100 * DAY, input_tokens=7),
+            spent(now - 60, input_tokens=10, output_tokens=5, cost_nano=2_000_000_000),
+            spent(now - 50, input_tokens=1, output_tokens=1, cost_nano=500_000_000),
+            spent(now - 40, key="k2", outcome="failed"),
+        ]
+    )
+    ledger.close()
+    report = json.loads(run("usage", "--by", "key,model", "--since", "7d", "--format", "json"))
+    lines = list(csv.DictReader(io.StringIO(run("usage", "--by", "key", "--format", "csv"))))
+    table = run("usage", "--by", "key").splitlines()
+    old = json.loads(run("usage", "--by", "", "--since", "2000-01-01", "--format", "json"))
+
+    assert report[0] == {
+        "key": "k1",
+        "model": "m",
+        "answers": 2,
+        "failed": 0,
+        "input_tokens": 11,
+        "cache_read_tokens": 0,
+        "cache_write_tokens": 0,
+        "output_tokens": 6,
+        "reasoning_tokens": 0,
+        "cost_usd": 2.5,
+        "unpriced": 0,
+    }
+    assert (report[1]["failed"], report[1]["unpriced"]) == (1, 1)
+    assert [line["key"] for line in lines] == ["k1", "k2"]
+    assert lines[0]["cost_usd"] == "2.5"
+    assert table[0].split() == ["key", "answers", "failed", "input", "cached", "output", "USD"]
+    assert table[1].split() == ["k1", "2", "0", "11", "0", "6", "2.5000"]
+    assert [total["input_tokens"] for total in old] == [18]
+    assert run("usage", "--until", "200d", "--since", "300d", "--format", "csv") == ""
