@@ -60,6 +60,7 @@ def parser() -> argparse.ArgumentParser:
     serve = commands.add_parser("serve", help="run the gateway until a signal stops it")
     serve.add_argument("--host", help="the address to listen on (OPENBRIDGE_HOST)")
     serve.add_argument("--port", help="the port; 0 takes a free one (OPENBRIDGE_PORT)")
+    serve.add_argument("--workers", help="how many processes serve (OPENBRIDGE_WORKERS)")
     _add_common(serve)
     serve.set_defaults(run=_serve)
     run = commands.add_parser(
@@ -100,6 +101,7 @@ def _settings(args: argparse.Namespace, **more: str) -> GatewaySettings:
         "OPENBRIDGE_MODEL_MAP_PATH": args.model_map,
         "OPENBRIDGE_HOST": getattr(args, "host", None),
         "OPENBRIDGE_PORT": getattr(args, "port", None),
+        "OPENBRIDGE_WORKERS": getattr(args, "workers", None),
         **more,
     }
     named = {name: value for name, value in given.items() if value is not None}

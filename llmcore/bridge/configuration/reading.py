@@ -94,6 +94,7 @@ def _settings(read: Values) -> GatewaySettings:
     return GatewaySettings(
         host=read.text("HOST") or "127.0.0.1",
         port=read.number("PORT", 8787, int, least=0, most=65535),
+        workers=read.number("WORKERS", 1, int, least=1, most=64),
         log_level=read.one_of("LOG_LEVEL", "info", LogLevel),
         upstream=read.text("UPSTREAM") or _found_upstream(read),
         upstream_base_url=read.text("UPSTREAM_BASE_URL"),

@@ -95,6 +95,8 @@ class GatewaySettings:
 
     host: str = "127.0.0.1"
     port: int = 8787
+    workers: int = 1
+    """Processes that serve the address, with one store for all of them."""
     log_level: LogLevel = "info"
     upstream: str = "openrouter"
     """The provider of models that the map does not name."""

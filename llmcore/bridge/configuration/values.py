@@ -26,6 +26,7 @@ SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "server": (
         "HOST",
         "PORT",
+        "WORKERS",
         "LOG_LEVEL",
         "CLIENT_API_KEY",
         "ALLOWED_HOSTS",

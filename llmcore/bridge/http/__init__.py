@@ -7,5 +7,5 @@
 - `observability`: around each request: its id, log line and metrics
 - `access`: which callers are admitted, and how often
 - `router`, `app`: the application
-- `http1`, `server`: uvicorn's part
+- `http1`, `workers`, `server`: uvicorn's part, in one process or several
 """

@@ -1,6 +1,17 @@
 """The gateway's metrics, for Prometheus."""
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+import os
+from pathlib import Path
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    generate_latest,
+    multiprocess,
+    values,
+)
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from llmcore.bridge.spend.row import SpendRow
@@ -13,6 +24,21 @@ _PREFIX = "openbridge_"
 _MAX_SERIES = 1000
 """Pairs of key and model: clients can ask for any name of a model."""
 _SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
+
+
+_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
+
+
+def share_metrics(folder: Path) -> None:
+    """Keep the metrics that are made from now on in files of *folder*, for several processes."""
+    os.environ[_FOLDER] = str(folder)
+    values.ValueClass = values.MultiProcessValue()  # type: ignore[no-untyped-call]
+
+
+def forget_process(pid: int) -> None:
+    """Leave the gauges of a process that has ended out of what is exposed; counts are kept."""
+    if _FOLDER in os.environ:
+        multiprocess.mark_process_dead(pid)  # type: ignore[no-untyped-call]
 
 
 class Metrics:
@@ -37,10 +63,8 @@ class Metrics:
         )
 
     def _count_answers(self) -> None:
-        self.running = Gauge(f"{_PREFIX}running_answers", "Under way.", registry=self.registry)
-        self.background_answers = Gauge(
-            f"{_PREFIX}background_answers", "Under way or waiting.", registry=self.registry
-        )
+        self.running = self._gauge("running_answers", "Under way.")
+        self.background_answers = self._gauge("background_answers", "Under way or waiting.")
         self.answers = self._counter(
             "answers", "Answers of models, by provider and how they ended.", "provider", "outcome"
         )
@@ -84,6 +108,9 @@ class Metrics:
     def _counter(self, name: str, says: str, *labels: str) -> Counter:
         return Counter(_PREFIX + name, says, labels, registry=self.registry)
 
+    def _gauge(self, name: str, says: str) -> Gauge:
+        return Gauge(_PREFIX + name, says, registry=self.registry, multiprocess_mode="livesum")
+
     def _histogram(self, name: str, says: str, *labels: str) -> Histogram:
         return Histogram(_PREFIX + name, says, labels, buckets=_SECONDS, registry=self.registry)
 
@@ -94,5 +121,9 @@ class Metrics:
             self.tokens.labels(provider, "output").inc(usage.output_tokens or 0)
 
     def exposition(self) -> bytes:
-        """Return everything in Prometheus' text format."""
-        return generate_latest(self.registry)
+        """Return everything in Prometheus' text format, of all processes that share it."""
+        if _FOLDER not in os.environ:
+            return generate_latest(self.registry)
+        shared = CollectorRegistry()
+        multiprocess.MultiProcessCollector(shared)  # type: ignore[no-untyped-call]
+        return generate_latest(shared)

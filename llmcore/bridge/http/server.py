@@ -1,13 +1,16 @@
-"""Running the gateway: one uvicorn server, until SIGINT or SIGTERM."""
+"""Running the gateway: in one process or several workers, until SIGINT or SIGTERM."""
 
 import asyncio
 import gc
 import logging
 import os
 import socket
+import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from llmcore.bridge.configuration.settings import GatewaySettings
@@ -37,12 +40,56 @@ def run(
     *announce* is called with the gateway's URL, without a path, once the address is taken.
     Raises ConfigurationError if the settings cannot work or the address is taken.
     """
-    with _bound(settings, registered_tools) as (uvicorn_server, listener, url):
-        log(logging.INFO, "listening", url=f"{url}/v1", version=VERSION)
+
+    def listens(url: str, **more: object) -> None:
+        log(logging.INFO, "listening", url=f"{url}/v1", version=VERSION, **more)
         if announce is not None:
             announce(url)
+
+    if settings.workers > 1:
+        _run_workers(settings, registered_tools, listens)
+        return
+    with _bound(settings, registered_tools) as (uvicorn_server, listener, url):
+        listens(url)
         collect_seldom()
         uvicorn_server.run(sockets=[listener])
+
+
+def _run_workers(
+    settings: GatewaySettings,
+    registered_tools: tuple[RegisteredTool, ...],
+    listens: Callable[..., None],
+) -> None:
+    """Serve in several processes, which share the state and the metrics."""
+    if not hasattr(os, "fork"):
+        raise ConfigurationError("this system cannot fork processes: leave workers at 1")
+    if settings.state.backend == "memory":
+        message = "several workers need a store that they share: sqlite or redis, not memory"
+        raise ConfigurationError(message)
+    make_config = _application(settings, registered_tools)
+    from llmcore.bridge.http.metrics import share_metrics
+    from llmcore.bridge.http.workers import AnnouncingServer, Supervisor
+
+    with ExitStack() as held:
+        folder = held.enter_context(TemporaryDirectory(prefix="openbridge-metrics-"))
+        share_metrics(Path(folder))
+        make_config()  # so that faults of the settings show before a process is forked
+        address = held.enter_context(closing(listening(settings.host, settings.port)))
+        port = address.getsockname()[1]
+        own_sockets = sys.platform == "linux"
+        if own_sockets:  # the address was free, and is kept by a socket that does not listen
+            address.close()
+            address = held.enter_context(
+                closing(listening(settings.host, port, shared=True, accepting=False))
+            )
+
+        def serve(started: Callable[[], None]) -> None:
+            listener = listening(settings.host, port, shared=True) if own_sockets else address
+            AnnouncingServer(make_config(), started).run(sockets=[listener])
+
+        collect_seldom()
+        workers = Supervisor(serve, settings.workers, settings.limits.shutdown_s)
+        workers.run(lambda: listens(_url(settings, port), workers=settings.workers))
 
 
 def collect_seldom() -> None:
@@ -77,21 +124,36 @@ def _bound(
     settings: GatewaySettings, registered_tools: tuple[RegisteredTool, ...]
 ) -> Iterator[tuple["Server", socket.socket, str]]:
     """Return the server, the socket that it is to listen on, and its URL."""
-    try:
-        import uvicorn
+    make_config = _application(settings, registered_tools)
+    from uvicorn import Server
 
+    with listening(settings.host, settings.port) as listener:
+        yield Server(make_config()), listener, _url(settings, listener.getsockname()[1])
+
+
+def _application(
+    settings: GatewaySettings, registered_tools: tuple[RegisteredTool, ...]
+) -> Callable[[], "Config"]:
+    """Load everything, and return what makes the configuration of a server."""
+    try:
         from llmcore.bridge.http.app import make_app
         from llmcore.bridge.service import Service
     except ImportError as error:
         message = f"the gateway needs: pip install 'llmcore-routes[bridge]' ({error})"
         raise ConfigurationError(message, cause=error) from error
     set_up(settings.log_level)
-    service = Service.from_settings(settings, registered_tools=registered_tools)
-    with listening(settings.host, settings.port) as listener:
-        bare = settings.host.strip("[]")
-        host = f"[{bare}]" if ":" in bare else bare
-        url = f"http://{host}:{listener.getsockname()[1]}"
-        yield uvicorn.Server(uvicorn_config(make_app(service), settings)), listener, url
+
+    def make() -> "Config":
+        service = Service.from_settings(settings, registered_tools=registered_tools)
+        return uvicorn_config(make_app(service), settings)
+
+    return make
+
+
+def _url(settings: GatewaySettings, port: int) -> str:
+    bare = settings.host.strip("[]")
+    host = f"[{bare}]" if ":" in bare else bare
+    return f"http://{host}:{port}"
 
 
 def uvicorn_config(app: "ASGIApp", settings: GatewaySettings) -> "Config":
@@ -134,8 +196,12 @@ def _ending_quietly(app: "ASGIApp") -> "ASGIApp":
     return run_until_cancelled
 
 
-def listening(host: str, port: int) -> socket.socket:
+def listening(
+    host: str, port: int, *, shared: bool = False, accepting: bool = True
+) -> socket.socket:
     """Return a socket that listens at the address; ConfigurationError if it is taken.
+
+    Other *shared* sockets may listen there too. One that is not *accepting* only takes the address.
 
     It says that it is TCP: asyncio sends small writes of such sockets at once, and of others
     only after the client's delayed acknowledgement, 40 milliseconds later.
@@ -145,8 +211,11 @@ def listening(host: str, port: int) -> socket.socket:
     try:
         if os.name == "posix":  # elsewhere it would let two servers share the port
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if shared:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         listener.bind((host.strip("[]"), port))
-        listener.listen(_BACKLOG)
+        if accepting:
+            listener.listen(_BACKLOG)
     except OSError as error:
         listener.close()
         message = f"cannot listen on {host}:{port}: {error.strerror or error}"

@@ -1,0 +1,172 @@
+"""Several processes on one address: one dies, all are stopped, and what they counted."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx
+import pytest
+
+from llmcore.bridge.http import workers as workers_module
+from tests.support.servers.bridge_process import PROGRAM, Gateway, environ, gateway
+from tests.support.servers.bridge_service import UPSTREAM_KEY, events_of, streamed, text_of
+from tests.support.servers.loopback import chat_handler, chat_stream, serve
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+
+ASK = {"model": "m-1", "input": "Hi"}
+
+
+def two_workers(url: str) -> dict[str, str]:
+    return {
+        "OPENROUTER_API_KEY": UPSTREAM_KEY,
+        "OPENROUTER_BASE_URL": f"{url}/v1",
+        "OPENBRIDGE_WORKERS": "2",
+    }
+
+
+def children(pid: int) -> set[int]:
+    return set(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()))
+
+
+def until(check: Callable[[], bool], seconds: float = 10) -> None:
+    deadline = time.monotonic() + seconds
+    while not check():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def asked(gateway: Gateway) -> httpx.Response:
+    """Ask over a new connection, which either worker may accept."""
+    return httpx.post(f"{gateway.url}/responses", json=ASK, timeout=30)
+
+
+def counted(gateway: Gateway) -> float:
+    lines = httpx.get(f"{gateway.url.removesuffix('/v1')}/metrics").text.splitlines()
+    created = [line for line in lines if "requests_total" in line and 'route="create"' in line]
+    return sum(float(line.rpartition(" ")[2]) for line in created)
+
+
+def test_workers_share_state_and_metrics_and_one_that_dies_is_replaced(tmp_path: Path) -> None:
+    with (
+        serve(chat_handler) as upstream,
+        gateway(tmp_path, **two_workers(upstream.url)) as running,
+    ):
+        before = children(running.process.pid)
+        with ThreadPoolExecutor(8) as threads:
+            made = list(threads.map(lambda _: asked(running), range(24)))
+        found = [httpx.get(f"{running.url}/responses/{one.json()['id']}") for one in made]
+        assert counted(running) == 24
+
+        os.kill(min(before), signal.SIGKILL)
+        until(lambda: len(children(running.process.pid) - before) == 1)
+        running.process.send_signal(signal.SIGHUP)
+        until(lambda: len(children(running.process.pid)) == 2)
+        with ThreadPoolExecutor(8) as threads:
+            more = list(threads.map(lambda _: asked(running), range(24)))
+        assert counted(running) == 48
+        after = children(running.process.pid)
+
+    assert len(before) == len(after) == 2
+    assert {answer.status_code for answer in (*made, *found, *more)} == {200}
+    died = [line for line in running.lines if line["event"] == "worker_died"]
+    assert [(line["pid"], line["status"]) for line in died] == [(min(before), -signal.SIGKILL)]
+
+
+@pytest.mark.parametrize("which", [signal.SIGTERM, signal.SIGINT])
+def test_all_workers_finish_their_answers_first(tmp_path: Path, which: signal.Signals) -> None:
+    with (
+        serve(lambda _: streamed(chat_stream(["a", "b", "c"], pause=0.3))) as upstream,
+        gateway(tmp_path, **two_workers(upstream.url)) as running,
+        ThreadPoolExecutor(6) as threads,
+    ):
+        body = {**ASK, "stream": True}
+        answers = [
+            threads.submit(httpx.post, f"{running.url}/responses", json=body) for _ in range(6)
+        ]
+        until(lambda: len(upstream.received) == 6)
+        running.process.send_signal(which)
+        ended = [events_of(one.result().content)[-1] for one in answers]
+        code = running.process.wait(10)
+
+    assert [text_of(one["response"]) for one in ended] == ["abc"] * 6
+    assert code == (130 if which is signal.SIGINT else -which)
+    assert "worker_died" not in [line["event"] for line in running.lines]
+
+
+def test_workers_end_when_their_supervisor_is_gone(tmp_path: Path) -> None:
+    with (
+        serve(chat_handler) as upstream,
+        gateway(tmp_path, **two_workers(upstream.url)) as running,
+    ):
+        workers = children(running.process.pid)
+        running.process.kill()
+        until(lambda: not any(Path(f"/proc/{pid}/fd").exists() for pid in workers))
+
+    assert len(workers) == 2
+
+
+def test_a_store_that_no_other_process_sees_is_refused(tmp_path: Path) -> None:
+    named = {**two_workers("http://localhost"), "OPENBRIDGE_STATE_BACKEND": "memory"}
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, "serve", "--port", "0"],
+        capture_output=True,
+        check=False,
+        text=True,
+        cwd=tmp_path,
+        env=environ(tmp_path, **named),
+        timeout=30,
+    )
+
+    assert done.returncode == 9
+    assert "several workers need a store that they share" in done.stderr
+
+
+ONE_STARTS = """
+import pathlib, signal, sys
+from llmcore.bridge.http.workers import Supervisor
+
+def serving(ready):
+    try:
+        pathlib.Path("started").touch(exist_ok=False)
+    except FileExistsError:
+        sys.exit(3)
+    ready()
+    signal.pause()
+
+Supervisor(serving, 2, 1.0).run(lambda: None)
+"""
+
+
+def test_a_worker_that_cannot_start_ends_the_others(tmp_path: Path) -> None:
+    """That is at the first start; later a delay leaves time to repair what is wrong."""
+    done = subprocess.run(
+        [sys.executable, "-c", ONE_STARTS],
+        capture_output=True,
+        check=False,
+        text=True,
+        cwd=tmp_path,
+        env=environ(tmp_path),
+        timeout=30,
+    )
+
+    assert done.returncode == 1
+    assert "ConfigurationError: a worker could not start" in done.stderr
+
+
+def test_workers_that_die_soon_are_started_ever_later() -> None:
+    worker = workers_module._Worker(pid=1, started=100.0)
+    delays = []
+    for _ in range(9):
+        worker.ended(worker.started + 1)
+        delays.append(worker.due - worker.started - 1)
+        worker.started = worker.due
+    worker.ended(worker.started + 60)
+
+    assert delays == [0.5, 1, 2, 4, 8, 16, 30, 30, 30]
+    assert worker.due == worker.started + 60
