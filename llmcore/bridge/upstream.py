@@ -12,6 +12,7 @@ from llmcore.bridge.model_map import ModelMap
 from llmcore.client.client import Client, ModelSource
 from llmcore.client.environment import provider_entries
 from llmcore.client.large_requests import is_large, off_the_loop
+from llmcore.client.middleware.telemetry import Telemetry
 from llmcore.client.transport import Exchange, Transport
 from llmcore.protocols.failures.errors import error_from_response
 from llmcore.routes.http_request import HttpRequest, redact
@@ -190,7 +191,11 @@ def upstreams_from(
     limits = settings.limits
     timeouts = Timeouts(first_event=limits.first_event_s, idle=limits.idle_s, total=limits.total_s)
     client = Client(
-        providers=providers, transport=transport, timeouts=timeouts, environ=settings.environ
+        providers=providers,
+        transport=transport,
+        timeouts=timeouts,
+        environ=settings.environ,
+        middleware=(Telemetry(),) if settings.telemetry else (),
     )
     return Upstreams(client)
 

@@ -117,6 +117,7 @@ def _settings(read: Values) -> GatewaySettings:
         retry_without=read.words("RETRY_WITHOUT", RETRY_WITHOUT),
         relay=read.flag("RELAY", default=True),
         check_stream=read.flag("CHECK_STREAM"),
+        telemetry=read.flag("TELEMETRY"),
         config_path=None if read.document is None else read.document.path,
         environ=dict(read.environ),
         structured_output_by_front=read.by_front("STRUCTURED_OUTPUT_BY_FRONT", _FORMATS),

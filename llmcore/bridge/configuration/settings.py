@@ -129,6 +129,8 @@ class GatewaySettings:
     retry_without: tuple[str, ...] = RETRY_WITHOUT
     relay: bool = True
     """Whether requests and answers pass as they came where the upstream speaks the client's API."""
+    telemetry: bool = False
+    """Whether requests and calls of upstreams are traced and measured with OpenTelemetry."""
     check_stream: bool = False
     """Whether every stream is checked against the grammar of its API, and violations reported."""
     config_path: Path | None = None

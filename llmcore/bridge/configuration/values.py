@@ -34,6 +34,7 @@ SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
         "KEEP_ALIVE_SECONDS",
         "KEEP_ALIVE_BY_FRONT",
         "SHUTDOWN_SECONDS",
+        "TELEMETRY",
     ),
     "routing": (
         "UPSTREAM",

@@ -5,6 +5,7 @@
 - `request_body`: bodies read within limits, as JSON
 - `stream_writer`, `responses`: answers as they are sent
 - `observability`: around each request: its id, log line and metrics
+- `tracing`: a span of each request
 - `access`: which callers are admitted, and how often
 - `router`, `app`: the application
 - `http1`, `workers`, `server`: uvicorn's part, in one process or several

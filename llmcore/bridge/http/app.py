@@ -32,6 +32,7 @@ from llmcore.bridge.http.responses import (
     json_response,
 )
 from llmcore.bridge.http.router import Router
+from llmcore.bridge.http.tracing import TracingMiddleware
 from llmcore.bridge.service import Service
 from llmcore.bridge.websocket.connection import SocketConnection
 from llmcore.fronts.errors import FrontError
@@ -66,7 +67,10 @@ def make_app(service: Service) -> ASGIApp:
     sockets = dict.fromkeys(SOCKET_PATHS, _socket(service, bodies))
     routed = _Routed(router, sockets, served)
     admitted = AccessMiddleware(routed, service.settings, served, service.accounts.lookup)
-    return _with_lifespan(ObservabilityMiddleware(admitted, service.metrics, served), service)
+    observed: ASGIApp = ObservabilityMiddleware(admitted, service.metrics, served)
+    if service.settings.telemetry:
+        observed = TracingMiddleware(observed)
+    return _with_lifespan(observed, service)
 
 
 def _with_lifespan(app: ASGIApp, service: Service) -> ASGIApp:

@@ -33,6 +33,12 @@ def log_fields(scope: Scope) -> dict[str, object]:
     return fields
 
 
+def operation_of(scope: Scope) -> str:
+    """Return the name of the request's operation; `none` for a path that is not served."""
+    name: str = scope.setdefault(_OPERATION, ["none"])[0]
+    return name
+
+
 def name_operation(scope: Scope, operation: str) -> None:
     """Label the request's metrics with *operation*."""
     scope.setdefault(_OPERATION, ["none"])[0] = operation

@@ -1,0 +1,110 @@
+"""Spans of requests, and of the calls of upstreams below them."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from attrs import evolve
+from opentelemetry import trace
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import SpanKind, StatusCode
+
+from llmcore.bridge.configuration.settings import AccountSettings, GatewaySettings
+from tests.bridge.accounts.test_charges import answering, body, key_for
+from tests.support.servers.bridge_service import asked, settings_for, sqlite_state
+from tests.support.servers.loopback import Loopback, serve
+
+TRACE_ID = 0x4BF92F3577B34DA6A3CE929D0E0E4736
+PARENT = f"00-{TRACE_ID:032x}-00f067aa0ba902b7-01"
+
+
+@pytest.fixture
+def upstream() -> Iterator[Loopback]:
+    with serve(answering) as running:
+        yield running
+
+
+@pytest.fixture
+def settings(upstream: Loopback, tmp_path: Path) -> GatewaySettings:
+    accounts = AccountSettings(issued_keys=True)
+    state = sqlite_state(tmp_path)
+    return settings_for(upstream.url, state=state, accounts=accounts, telemetry=True)
+
+
+@pytest.fixture
+def exporter(monkeypatch: pytest.MonkeyPatch) -> InMemorySpanExporter:
+    """Return what the global provider of tracers exports to."""
+    made = InMemorySpanExporter()
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(made))
+    monkeypatch.setattr(trace, "_TRACER_PROVIDER", provider)
+    return made
+
+
+def named(exporter: InMemorySpanExporter, kind: SpanKind) -> list[ReadableSpan]:
+    return [span for span in exporter.get_finished_spans() if span.kind is kind]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("relay", [False, True])
+@pytest.mark.parametrize("stream", [False, True])
+async def test_the_call_of_the_upstream_is_a_child_of_the_request(
+    settings: GatewaySettings,
+    exporter: InMemorySpanExporter,
+    relay: bool,
+    stream: bool,
+) -> None:
+    """Which is a child of the client's own span."""
+    from llmcore.bridge.state.stores import ledger_for
+
+    ledger = ledger_for(settings)
+    id_, mine = key_for(ledger)
+    ledger.close()
+    chat = {"model": "m-1", "messages": [{"role": "user", "content": "secret words"}]}
+    async with asked(evolve(settings, relay=relay)) as client:
+        answer = await client.post(
+            "/v1/chat/completions",
+            json=chat | {"stream": stream, "stream_options": {"include_usage": True}},
+            headers=mine | {"traceparent": PARENT},
+        )
+    (server,) = named(exporter, SpanKind.SERVER)
+    (call,) = named(exporter, SpanKind.CLIENT)
+
+    assert answer.status_code == 200
+    assert server.context is not None
+    assert server.context.trace_id == TRACE_ID
+    assert call.parent is not None
+    assert call.parent.span_id == server.context.span_id
+    assert server.name == "POST chat_completions"
+    assert server.attributes is not None
+    assert server.attributes["openbridge.key"] == id_
+    assert server.attributes["http.response.status_code"] == 200
+    assert call.attributes is not None
+    assert call.attributes["gen_ai.usage.output_tokens"] == 20
+    assert "secret words" not in server.to_json() + call.to_json()
+
+
+@pytest.mark.anyio
+async def test_a_failed_upstream_marks_both_spans(
+    settings: GatewaySettings, exporter: InMemorySpanExporter
+) -> None:
+    without_keys = evolve(settings, accounts=AccountSettings())
+    async with asked(without_keys) as client:
+        await client.post("/v1/responses", json=body("fail"))
+    (server,) = named(exporter, SpanKind.SERVER)
+    (call,) = named(exporter, SpanKind.CLIENT)
+
+    assert server.status.status_code is StatusCode.ERROR
+    assert call.status.status_code is StatusCode.ERROR
+
+
+@pytest.mark.anyio
+async def test_nothing_is_traced_unless_it_is_asked_for(
+    settings: GatewaySettings, exporter: InMemorySpanExporter
+) -> None:
+    async with asked(evolve(settings, telemetry=False, accounts=AccountSettings())) as client:
+        await client.post("/v1/responses", json=body())
+
+    assert exporter.get_finished_spans() == ()
