@@ -30,7 +30,7 @@ CORE = {
 }
 """What the library may need: nothing of a provider's, no web framework."""
 
-SUFFIXES = {".py", ".pyi", ".json", ".jinja", ".typed"}
+SUFFIXES = {".py", ".pyi", ".json", ".jinja", ".typed", ".js", ".css"}
 
 IN_SOURCES = ("llmcore", "tests", "cassettes", "docs", "scripts", "benchmarks")
 

@@ -15,5 +15,5 @@ reaches. In reading order:
 - `websocket/`: the Responses API over WebSockets
 - `state/`: where responses and accounts are kept
 - `service`, `build`: what all APIs are built on
-- `http/`: the APIs over HTTP
+- `http/`: the APIs over HTTP; `ui/`: the page for people
 """

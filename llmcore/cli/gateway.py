@@ -135,11 +135,12 @@ def _welcome(settings: GatewaySettings, url: str) -> str:
     curl = f"curl {url}/v1/models" + (
         f" -H 'authorization: Bearer {key}'" if settings.needs_key else ""
     )
+    page = f"\nRequests as they happen, and a playground: {url}/ui" if settings.has_ui else ""
     return (
         f"OpenBridge {VERSION} at {url}, in front of {settings.upstream}\n"
         "Responses, Chat Completions, Messages and generateContent, for any client:\n\n"
         f"{instructions(Address(root=url, key=key))}\n\n"
-        f"Models: {curl}"
+        f"Models: {curl}{page}"
     )
 
 

@@ -66,6 +66,22 @@ class RecordedAnswer:
     """The error that ended the body early."""
 
 
+_PATHS: Final = {
+    "/chat/completions": "openai-chat",
+    "/responses": "openai-responses",
+    "/messages": "anthropic-messages",
+    "eneratecontent": "gemini",
+    "/converse": "bedrock-converse",
+}
+"""Endings and pieces of URLs, by which a protocol is recognised."""
+
+
+def protocol_of_url(url: str) -> str | None:
+    """Return the id of the protocol that is spoken at *url*, by its path; None if that is open."""
+    path = url.partition("?")[0].lower()
+    return next((protocol for end, protocol in _PATHS.items() if end in path), None)
+
+
 def request_stage(title: str, line: str, headers: Mapping[str, str], body: bytes) -> Document:
     """Return the stage that shows a request: *line* is its method and URL."""
     method, _, url = line.partition(" ")

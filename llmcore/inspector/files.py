@@ -10,6 +10,7 @@ from llmcore.inspector.exchange import (
     Document,
     RecordedAnswer,
     exchange,
+    protocol_of_url,
     raw_event,
     request_stage,
     timing,
@@ -31,15 +32,6 @@ from llmcore.testing.cassette import (
 from llmcore.testing.cassette_file import loads
 
 MAX_BYTES: Final = 64 * 1024 * 1024
-
-_PATHS: Final = {
-    "/chat/completions": "openai-chat",
-    "/responses": "openai-responses",
-    "/messages": "anthropic-messages",
-    "eneratecontent": "gemini",
-    "/converse": "bedrock-converse",
-}
-"""Endings and pieces of URLs, by which a protocol is recognised."""
 
 
 def read_document(path: str | Path, protocol: str | None = None) -> Document:
@@ -114,7 +106,7 @@ def _interaction(item: AnyInteraction, name: str, provider: str, protocol: str |
     request = item.request
     line = f"{request.method} {request.url}"
     stage = request_stage("Request", line, request.headers, request.body)
-    protocol = protocol or _protocol_of(request.url) or "openai-chat"
+    protocol = protocol or protocol_of_url(request.url) or "openai-chat"
     if isinstance(item, WebSocketInteraction):
         return {
             **exchange(name, provider, protocol, _of_socket(item), streaming=True, stages=[stage]),
@@ -167,11 +159,6 @@ def _of_socket(item: WebSocketInteraction) -> RecordedAnswer:
     return RecordedAnswer(
         headers={"content-type": "text/event-stream"}, pieces=pieces, failure=item.failure
     )
-
-
-def _protocol_of(url: str) -> str | None:
-    path = url.partition("?")[0].lower()
-    return next((protocol for end, protocol in _PATHS.items() if end in path), None)
 
 
 def of_stream(name: str, data: bytes, protocol: str | None = None) -> Document:

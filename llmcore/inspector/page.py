@@ -13,6 +13,8 @@ from importlib.resources import files
 from string import Template
 from typing import Final
 
+from attrs import frozen
+
 from llmcore.inspector.exchange import Document
 
 _PAGE: Final = Template("""<!doctype html>
@@ -37,9 +39,46 @@ _PAGE: Final = Template("""<!doctype html>
 
 
 @cache
-def asset(name: str) -> str:
-    """Return the text of a file of this package, such as `viewer.js`."""
-    return (files("llmcore.inspector") / name).read_text(encoding="utf-8")
+def package_text(package: str, name: str) -> str:
+    """Return the text of a file that is part of a package."""
+    return (files(package) / name).read_text(encoding="utf-8")
+
+
+@frozen
+class HtmlPage:
+    """A page, and its content security policy, which it states itself too."""
+
+    html: str
+    policy: str
+
+
+def html_page(title: str, script: str, document: Document, *, connects: bool = False) -> HtmlPage:
+    """Return the page that runs *script*, with *document* in it.
+
+    With *connects* the script may send requests to the server that the page came from.
+    """
+    style = package_text("llmcore.inspector", "viewer.css")
+    policy = (
+        f"default-src 'none'; style-src {content_hash(style)}; script-src {content_hash(script)}; "
+        f"img-src data:; base-uri 'none'; form-action 'none'{_CONNECT if connects else ''}"
+    )
+    text = _PAGE.substitute(
+        policy=policy,
+        title=html.escape(title),
+        style=style,
+        script=script,
+        document=script_json(document),
+    )
+    return HtmlPage(text, policy)
+
+
+def page(document: Document) -> str:
+    """Return the HTML page that shows *document*."""
+    script = package_text("llmcore.inspector", "viewer.js") + "\nshowDocument();\n"
+    return html_page(str(document["title"]), script, document).html
+
+
+_CONNECT: Final = "; connect-src 'self'"
 
 
 def content_hash(text: str) -> str:
@@ -54,19 +93,3 @@ def script_json(document: Document) -> str:
     for char in "<>&\u2028\u2029":
         text = text.replace(char, f"\\u{ord(char):04x}")
     return text.encode("utf-8", "backslashreplace").decode()
-
-
-def page(document: Document) -> str:
-    """Return the HTML page that shows *document*."""
-    style, script = asset("viewer.css"), asset("viewer.js") + "\nshowDocument();\n"
-    policy = (
-        f"default-src 'none'; style-src {content_hash(style)}; script-src {content_hash(script)}; "
-        "img-src data:; base-uri 'none'; form-action 'none'"
-    )
-    return _PAGE.substitute(
-        policy=policy,
-        title=html.escape(str(document["title"])),
-        style=style,
-        script=script,
-        document=script_json(document),
-    )

@@ -20,6 +20,7 @@ from llmcore.bridge.configuration.settings import (
     StateBackend,
     StateSettings,
     StructuredOutput,
+    UiSetting,
 )
 from llmcore.bridge.configuration.values import Values
 from llmcore.client.environment import provider_entries
@@ -118,6 +119,8 @@ def _settings(read: Values) -> GatewaySettings:
         relay=read.flag("RELAY", default=True),
         check_stream=read.flag("CHECK_STREAM"),
         telemetry=read.flag("TELEMETRY"),
+        ui=read.one_of("UI", "auto", UiSetting),
+        ui_record=read.flag("UI_RECORD"),
         config_path=None if read.document is None else read.document.path,
         environ=dict(read.environ),
         structured_output_by_front=read.by_front("STRUCTURED_OUTPUT_BY_FRONT", _FORMATS),

@@ -14,6 +14,7 @@ CustomTools = Literal["function", "native"]
 KeepAlive = Literal["comment", "blank", "none"]
 Prefill = Literal["continue", "error"]
 ReasoningText = Literal["auto", "summary", "content"]
+UiSetting = Literal["auto", "on", "off"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 BudgetPeriod = Literal["day", "week", "month", "total"]
 """How long a budget lasts, by the UTC calendar; weeks begin on Mondays, `total` never ends."""
@@ -133,6 +134,10 @@ class GatewaySettings:
     """Whether requests and calls of upstreams are traced and measured with OpenTelemetry."""
     check_stream: bool = False
     """Whether every stream is checked against the grammar of its API, and violations reported."""
+    ui: UiSetting = "auto"
+    """Whether there is a page at `/ui`; `auto` has it on a loopback address only."""
+    ui_record: bool = False
+    """Whether the page shows whole exchanges, which are then kept in memory."""
     config_path: Path | None = None
     """The configuration file, if one was read."""
     environ: Mapping[str, str] = field(factory=dict, repr=False)
@@ -153,6 +158,11 @@ class GatewaySettings:
     def needs_key(self) -> bool:
         """Whether clients must send a key."""
         return bool(self.client_api_keys) or self.accounts.issued_keys
+
+    @property
+    def has_ui(self) -> bool:
+        """Whether there is a page at `/ui`."""
+        return self.ui == "on" or (self.ui == "auto" and not self.is_public)
 
     @property
     def is_public(self) -> bool:

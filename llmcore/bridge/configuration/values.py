@@ -35,6 +35,8 @@ SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
         "KEEP_ALIVE_BY_FRONT",
         "SHUTDOWN_SECONDS",
         "TELEMETRY",
+        "UI",
+        "UI_RECORD",
     ),
     "routing": (
         "UPSTREAM",

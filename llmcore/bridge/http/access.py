@@ -31,7 +31,8 @@ ANYBODY = "anybody"
 ADMIN = "admin"
 """The owner of what the admin key makes."""
 _ADMIN_PATHS = "/admin/"
-_OPEN_PATHS = frozenset({"/", "/api/hello", "/healthz"})
+_UI_PATHS = "/ui/"
+_OPEN_PATHS = frozenset({"/", "/api/hello", "/healthz", "/ui", "/ui/"})
 _CALLER = "openbridge.caller"
 _ADMIT = "openbridge.admit"
 
@@ -244,8 +245,8 @@ class AccessMiddleware:
                 "x-goog-api-key"
             )
             raise FrontError(status=401, message=message, code="invalid_api_key")
-        if self._served.is_free(scope["path"]):
-            return caller
+        if self._served.is_free(scope["path"]) or scope["path"].startswith(_UI_PATHS):
+            return caller  # the page asks again and again
         if not _has_own_rate(caller) and (wait_s := self._rates.wait_s(caller.counted_as)):
             raise FrontError(
                 status=429,

@@ -34,6 +34,10 @@ from llmcore.bridge.http.responses import (
 from llmcore.bridge.http.router import Router
 from llmcore.bridge.http.tracing import TracingMiddleware
 from llmcore.bridge.service import Service
+from llmcore.bridge.ui.capture import CaptureMiddleware, note_request, note_run
+from llmcore.bridge.ui.feed import Feed
+from llmcore.bridge.ui.operations import PAGE, page_route
+from llmcore.bridge.ui.operations import operations as ui_operations
 from llmcore.bridge.websocket.connection import SocketConnection
 from llmcore.fronts.errors import FrontError
 from llmcore.fronts.front import ClientRequest
@@ -55,17 +59,24 @@ def make_app(service: Service) -> ASGIApp:
         for prefix in api.prefixes
         for operation in api.operations
     ]
+    pages: list[tuple[str, str, ASGIApp]] = [("GET", "/metrics", _metrics(service))]
+    feed = Feed() if service.settings.has_ui else None
+    if feed is not None:
+        operations += [(one.path, one) for one in ui_operations(service, feed)]
+        pages.append(("GET", PAGE, page_route()))
     router: Router[ASGIApp] = Router(
         [
             *(
                 (one.method, path, _Answering(one, served, service, bodies))
                 for path, one in [*operations, *_own_operations(service)]
             ),
-            ("GET", "/metrics", _metrics(service)),
+            *pages,
         ]
     )
     sockets = dict.fromkeys(SOCKET_PATHS, _socket(service, bodies))
-    routed = _Routed(router, sockets, served)
+    routed: ASGIApp = _Routed(router, sockets, served)
+    if feed is not None:
+        routed = CaptureMiddleware(routed, feed, record=service.settings.ui_record)
     admitted = AccessMiddleware(routed, service.settings, served, service.accounts.lookup)
     observed: ASGIApp = ObservabilityMiddleware(admitted, service.metrics, served)
     if service.settings.telemetry:
@@ -224,12 +235,10 @@ class _Answering:
                 self._service.check_room()
                 body = await self._bodies.read(scope, receive, place)
                 place.enter_context(self._service.admitted())
+            asked = _asked(scope, body)
+            note_request(scope, asked)
             made = await self._operation.answer(
-                OperationRequest(
-                    caller=caller_of(scope),
-                    asked=_asked(scope, body),
-                    path=scope["path_params"],
-                )
+                OperationRequest(caller=caller_of(scope), asked=asked, path=scope["path_params"])
             )
             match made:
                 case Outcome(body=shown, diagnostics=notes):
@@ -250,6 +259,7 @@ class _Answering:
         self, scope: Scope, run: SentAnswer, charge: Charge | None, release: Callable[[], None]
     ) -> ASGIApp:
         """Return the answer of *run*, which at its end releases its place and is charged."""
+        note_run(scope, run)
         info, fields = run.info, log_fields(scope)
         fields.update(model=info.model, provider=info.provider, response_id=info.id)
 

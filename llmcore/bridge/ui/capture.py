@@ -1,0 +1,135 @@
+"""Around every operation: its line in the feed, and if recording is on, what was sent."""
+
+import time
+from typing import Final
+
+from llmcore.bridge.answer_run import SentAnswer
+from llmcore.bridge.http.access import caller_of
+from llmcore.bridge.http.asgi import ASGIApp, Message, Receive, Scope, Send
+from llmcore.bridge.http.logs import REQUEST_ID
+from llmcore.bridge.http.observability import log_fields
+from llmcore.bridge.ui.feed import Feed, FeedEntry, FeedRecording
+from llmcore.fronts.errors import FrontError
+from llmcore.fronts.front import ClientRequest
+from llmcore.schema.request import LLMRequest
+from llmcore.schema.response import LLMResponse
+
+MAX_ANSWER_BYTES: Final = 4 * 1024 * 1024
+"""Of one answer that is recorded."""
+_MAX_ERROR_BYTES: Final = 2000
+
+_ASKED = "openbridge.ui.asked"
+_RUN = "openbridge.ui.run"
+_SHOWN_HEADERS = frozenset({"content-type", "retry-after", "x-openbridge-diagnostics"})
+
+
+def note_request(scope: Scope, asked: ClientRequest) -> None:
+    """Keep the request that was read, for the feed."""
+    scope[_ASKED] = asked
+
+
+def note_run(scope: Scope, run: SentAnswer) -> None:
+    """Keep the answer under way, for the feed."""
+    scope[_RUN] = run
+
+
+class CaptureMiddleware:
+    """Writes the requests for answers to a feed."""
+
+    def __init__(self, app: ASGIApp, feed: Feed, *, record: bool) -> None:
+        self._app = app
+        self._feed = feed
+        self._record = record
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Run the application for one request."""
+        if scope["type"] != "http" or scope["method"] != "POST":
+            await self._app(scope, receive, send)
+            return
+        entry = FeedEntry(
+            id=REQUEST_ID.get() or f"req_{time.time_ns():x}",
+            at=time.time(),
+            owner=caller_of(scope).owner,
+            method=scope["method"],
+            path=scope["path"][:200],
+            recording=FeedRecording() if self._record else None,
+        )
+        watched = _Watched(entry, send)
+        self._feed.put(entry)
+        try:
+            await self._app(scope, receive, watched.send)
+        finally:
+            watched.end(scope)
+            self._feed.put(entry)
+
+
+class _Watched:
+    """Measures one answer on its way out."""
+
+    def __init__(self, entry: FeedEntry, send: Send) -> None:
+        self._entry = entry
+        self._send = send
+        self._started = self._last = time.monotonic()
+        self._refusal = b""  # the beginning of the body of an error
+
+    async def send(self, message: Message) -> None:
+        """Pass *message* on, and note it."""
+        if message["type"] == "http.response.start":
+            self._entry.status = message["status"]
+            self._head(message)
+        elif message["type"] == "http.response.body" and message.get("body"):
+            self._body(message["body"])
+        await self._send(message)
+
+    def _head(self, message: Message) -> None:
+        recording = self._entry.recording
+        if recording is not None:
+            recording.status = message["status"]
+            headers = {name.decode(): value.decode("latin-1") for name, value in message["headers"]}
+            recording.headers = {n: v for n, v in headers.items() if n.lower() in _SHOWN_HEADERS}
+
+    def _body(self, data: bytes) -> None:
+        now = time.monotonic()
+        if self._entry.first_s is None:
+            self._entry.first_s = now - self._started
+        if (self._entry.status or 0) >= 400:
+            self._refusal += data[: _MAX_ERROR_BYTES - len(self._refusal)]
+        recording = self._entry.recording
+        if recording is None or recording.cut:
+            return
+        if recording.size + len(data) > MAX_ANSWER_BYTES:
+            recording.cut = True
+            return
+        recording.pieces.append((bytes(data), (now - self._last) * 1000))
+        recording.size += len(data)
+        self._last = now
+
+    def end(self, scope: Scope) -> None:
+        """Set the fields that are known at the end of the answer."""
+        entry, fields = self._entry, log_fields(scope)
+        entry.seconds = time.monotonic() - self._started
+        entry.model = str(fields.get("model") or "")
+        entry.provider = str(fields.get("provider") or "")
+        error = fields.get("error") or self._refusal.decode("utf-8", "replace")
+        entry.error = str(error)[:_MAX_ERROR_BYTES] or None
+        entry.diagnostics = str(fields.get("diagnostics") or "") or None
+        failed = entry.error is not None or entry.status is None or entry.status >= 400
+        entry.state = "failed" if failed else "done"
+        run = scope.get(_RUN)
+        response = getattr(run, "response", None)
+        if isinstance(response, LLMResponse):
+            entry.read(response)
+        if entry.recording is not None:
+            entry.recording.asked = scope.get(_ASKED)
+            entry.recording.response = response
+            entry.recording.request = _request_of(run)
+
+
+def _request_of(run: object) -> LLMRequest | None:
+    """Return the request as it was read; None for one that passed unread, or is of no model."""
+    read = getattr(run, "request", None)
+    try:
+        found = read() if callable(read) else None
+    except FrontError:
+        return None
+    return found if isinstance(found, LLMRequest) else None

@@ -1,0 +1,133 @@
+"""The last requests of this process, for its page.
+
+The page asks again and again for what has changed since the number it was given; a change gives
+a request the next number.
+"""
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any, Final
+
+from attrs import Factory, define, field
+
+from llmcore.catalog.cost import response_cost
+from llmcore.fronts.front import ClientRequest
+from llmcore.inspector.redaction import safe_text
+from llmcore.schema.codec import to_json
+from llmcore.schema.json import JsonObject
+from llmcore.schema.request import LLMRequest
+from llmcore.schema.response import LLMResponse
+
+MAX_REQUESTS: Final = 500
+MAX_RECORDED_BYTES: Final = 64 * 1024 * 1024
+"""Of the answers of all recorded requests together; the oldest recordings are dropped first."""
+
+
+@define
+class FeedRecording:
+    """One exchange in full, without credentials."""
+
+    asked: ClientRequest | None = None
+    request: LLMRequest | None = None
+    """The client's request as it was read."""
+    response: LLMResponse | None = None
+    """The upstream's answer as it was read."""
+    status: int = 200
+    headers: dict[str, str] = Factory(dict)
+    pieces: list[tuple[bytes, float]] = Factory(list)
+    """The body that the client was sent, each piece with its delay in milliseconds."""
+    size: int = 0
+    cut: bool = False
+    """Whether the answer was too large to be kept whole."""
+
+
+@define(kw_only=True)
+class FeedEntry:
+    """One request. Times are in seconds, `at` since 1970."""
+
+    id: str
+    at: float
+    owner: str
+    """A digest of the caller's key, or the id of an issued one."""
+    method: str
+    path: str
+    seq: int = 0
+    state: str = "running"
+    """`running`, `done` or `failed`."""
+    model: str = ""
+    provider: str = ""
+    status: int | None = None
+    seconds: float | None = None
+    first_s: float | None = None
+    """To the first byte of the answer's body."""
+    usage: JsonObject = field(factory=dict)
+    cost: float | None = None
+    error: str | None = None
+    diagnostics: str | None = None
+    recording: FeedRecording | None = None
+
+    def read(self, response: LLMResponse) -> None:
+        """Set tokens and cost to those of the upstream's answer."""
+        usage = to_json(response.usage)
+        self.usage = usage if isinstance(usage, dict) else {}
+        self.cost = response.cost if response.cost is not None else response_cost(response)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what the page lists; texts that look like credentials are replaced."""
+        shown = ("id", "at", "method", "path", "state", "model", "provider", "status", "seconds")
+        more = ("first_s", "usage", "cost")
+        return {
+            **{name: getattr(self, name) for name in (*shown, *more)},
+            "key": self.owner.removeprefix("key:")[:16],
+            "error": None if self.error is None else safe_text(self.error),
+            "diagnostics": self.diagnostics,
+            "recorded": self.recording is not None and self.state != "running",
+        }
+
+
+class Feed:
+    """The last requests, by their ids."""
+
+    def __init__(
+        self, max_requests: int = MAX_REQUESTS, max_bytes: int = MAX_RECORDED_BYTES
+    ) -> None:
+        self.seq = 0
+        """The number of the last change."""
+        self._entries: OrderedDict[str, FeedEntry] = OrderedDict()
+        self._max_requests = max_requests
+        self._max_bytes = max_bytes
+        self._bytes = 0
+
+    def put(self, entry: FeedEntry) -> None:
+        """Add *entry*, or note that it has changed; the oldest are dropped."""
+        self.seq += 1
+        entry.seq = self.seq
+        if entry.id not in self._entries:
+            self._entries[entry.id] = entry
+        elif entry.state != "running" and entry.recording is not None:
+            self._bytes += entry.recording.size
+        while len(self._entries) > self._max_requests:
+            _, dropped = self._entries.popitem(last=False)
+            self._drop_recording(dropped)
+        for old in self._entries.values():
+            if self._bytes <= self._max_bytes:
+                break
+            self._drop_recording(old)
+
+    def _drop_recording(self, entry: FeedEntry) -> None:
+        if entry.recording is not None and entry.state != "running":
+            self._bytes -= entry.recording.size
+            entry.recording = None
+
+    def since(self, seq: int, owner: str | None) -> Sequence[FeedEntry]:
+        """Return the requests that changed after the number *seq*, oldest first.
+
+        They are those of *owner*; None means all.
+        """
+        changed = (one for one in self._entries.values() if one.seq > seq)
+        return [one for one in changed if owner in (None, one.owner)]
+
+    def find(self, entry_id: str, owner: str | None) -> FeedEntry | None:
+        """Return a request of *owner*; None for an unknown one, and for another's."""
+        entry = self._entries.get(entry_id)
+        return entry if entry is not None and owner in (None, entry.owner) else None

@@ -1,0 +1,140 @@
+"""The page at `/ui`, and the JSON that it reads.
+
+    GET /ui                          the page, without any data: it asks for the key
+    GET /ui/api/requests?after=17    {"seq": 21, "requests": [...]}: what changed after number 17
+    GET /ui/api/requests/{id}        one exchange in full, as the inspector shows it
+    GET /ui/api/status               version, limits, health
+
+Each key sees its own requests alone. The admin key sees all, below `/admin/ui` in place of
+`/ui/api`.
+"""
+
+from collections.abc import Mapping
+from typing import Final, cast
+
+from llmcore.bridge.api import Operation, OperationRequest
+from llmcore.bridge.http.asgi import ASGIApp, Receive, Scope, Send
+from llmcore.bridge.http.observability import name_operation
+from llmcore.bridge.http.responses import BytesResponse
+from llmcore.bridge.service import Service
+from llmcore.bridge.ui.feed import Feed, FeedEntry, FeedRecording
+from llmcore.fronts.errors import FrontError
+from llmcore.inspector.exchange import (
+    Document,
+    RecordedAnswer,
+    exchange,
+    protocol_of_url,
+    request_stage,
+)
+from llmcore.inspector.page import html_page, package_text
+from llmcore.inspector.redaction import safe_json
+from llmcore.schema import json
+from llmcore.schema.codec import to_json
+from llmcore.schema.errors import LLMError
+from llmcore.schema.json import JsonObject, JsonValue
+
+PAGE: Final = "/ui"
+
+
+def page_route() -> ASGIApp:
+    """Return the application that serves the page."""
+    script = package_text("llmcore.inspector", "viewer.js") + package_text(
+        "llmcore.bridge.ui", "ui.js"
+    )
+    made = html_page("OpenBridge", script, {}, connects=True)
+    headers = [
+        (b"content-type", b"text/html; charset=utf-8"),
+        (b"content-security-policy", f"{made.policy}; frame-ancestors 'none'".encode()),
+        (b"cache-control", b"no-store"),
+        (b"referrer-policy", b"no-referrer"),
+        (b"x-content-type-options", b"nosniff"),
+    ]
+
+    async def page(scope: Scope, receive: Receive, send: Send) -> None:
+        name_operation(scope, "ui")
+        await BytesResponse(200, made.html.encode(), headers)(scope, receive, send)
+
+    return page
+
+
+def operations(service: Service, feed: Feed) -> list[Operation]:
+    """Return the operations that the page reads."""
+
+    async def requests(call: OperationRequest) -> JsonObject:
+        after = call.asked.query.get("after", "0")
+        if not (after.isdecimal() and after.isascii() and len(after) < 16):
+            raise FrontError(status=400, message="after is a number", code="invalid_value")
+        changed = feed.since(int(after), _owner(call))
+        shown = cast("JsonValue", [entry.as_json() for entry in changed])
+        return {"seq": feed.seq, "requests": shown}
+
+    async def one(call: OperationRequest) -> JsonObject:
+        entry = feed.find(call.path["id"], _owner(call))
+        if entry is None or entry.state == "running":
+            raise _not_found(f"there is no request {call.path['id'][:80]!r} that has ended")
+        if entry.recording is None:
+            message = (
+                "its exchange is not kept: recording is off (OPENBRIDGE_UI_RECORD), or it is gone"
+            )
+            raise _not_found(message)
+        return cast("JsonObject", await _document(service, entry, entry.recording))
+
+    async def status(_call: OperationRequest) -> JsonObject:
+        return {
+            "version": service.version(),
+            "health": await service.health(),
+            "recording": service.settings.ui_record,
+        }
+
+    return [
+        Operation(name=f"ui_{name}", method="GET", path=prefix + path, answer=answer)
+        for prefix in ("/ui/api", "/admin/ui")
+        for name, path, answer in (
+            ("requests", "/requests", requests),
+            ("request", "/requests/{id}", one),
+            ("status", "/status", status),
+        )
+    ]
+
+
+def _owner(call: OperationRequest) -> str | None:
+    """Return whose requests the caller may see; None means all."""
+    return None if call.caller.is_admin else call.caller.owner
+
+
+def _not_found(message: str) -> FrontError:
+    return FrontError(status=404, message=message, code="not_found")
+
+
+async def _document(service: Service, entry: FeedEntry, recording: FeedRecording) -> Document:
+    """Return the exchange through all its stages."""
+    asked, request, response = recording.asked, recording.request, recording.response
+    stages: list[Document] = []
+    if asked is not None:
+        body = json.dumps(asked.body)
+        line = f"{entry.method} {entry.path}"
+        stages.append(request_stage("1. The client's request", line, asked.headers, body))
+    if request is not None:
+        stages.append({"title": "2. Read as a value", "body": safe_json(to_json(request))})
+        try:
+            sent = await service.prepared(request)
+        except (FrontError, LLMError) as error:
+            stages.append({"title": "3. The upstream's request", "body": str(error)})
+        else:
+            line = f"{sent.method} {sent.url}"
+            data = json.dumps(cast("Mapping[str, JsonValue]", sent.body))
+            stages.append(request_stage("3. The upstream's request", line, sent.headers, data))
+    if response is not None:
+        stages.append({"title": "4. The upstream's answer", "body": safe_json(to_json(response))})
+    failure = LLMError("the rest of the answer was not kept") if recording.cut else None
+    answer = RecordedAnswer(
+        status=recording.status,
+        headers=recording.headers,
+        pieces=recording.pieces,
+        failure=failure,
+    )
+    protocol = protocol_of_url(entry.path) or "openai-chat"
+    streaming = "json" not in recording.headers.get("content-type", "")
+    made = exchange(entry.id, entry.provider, protocol, answer, streaming=streaming, stages=stages)
+    made["stages"][-1]["title"] = "5. The client's answer"
+    return made

@@ -1,0 +1,121 @@
+"""The gateway's page in a headless Chromium."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from llmcore.bridge.configuration.settings import AccountSettings
+from tests.support.programs.browser import SIZES, chromium, opened
+from tests.support.servers.bridge_service import listening, settings_for
+from tests.support.servers.loopback import Answer, Received, chat_chunk, chat_handler, serve
+
+pytestmark = pytest.mark.slow
+
+ADMIN_KEY = "the-admin-key-of-the-test"
+HOSTILE = "<img src=x onerror=alert(1)>"
+
+
+def handler(received: Received) -> Answer:
+    """List models; call a tool where there is one, until its result is there."""
+    if received.method == "GET":
+        data = b'{"object": "list", "data": [{"id": "m-1", "object": "model"}]}'
+        return Answer([data], 200, {"content-type": "application/json"}, length=len(data))
+    body = received.json
+    assert isinstance(body, dict)
+    if body.get("tools") and body["messages"][-1]["role"] == "user":
+        function = {"name": "weather", "arguments": '{"city": "Oslo"}'}
+        call = {"index": 0, "id": "c1", "type": "function", "function": function}
+        script = [
+            chat_chunk(delta={"tool_calls": [call]}),
+            chat_chunk(delta={}, finish_reason="tool_calls"),
+            b"data: [DONE]\n\n",
+        ]
+        return Answer(script, headers={"content-type": "text/event-stream"})
+    return chat_handler(received)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with chromium() as running:
+        yield running
+
+
+@pytest.fixture
+def gateway() -> Iterator[str]:
+    with serve(handler) as upstream:
+        accounts = AccountSettings(admin_key=ADMIN_KEY)
+        settings = settings_for(
+            upstream.url, ui_record=True, client_api_keys=("key-one",), accounts=accounts
+        )
+        with listening(settings) as url:
+            yield url.removesuffix("/v1")
+
+
+def enter_key(page: Any, key: str = "key-one") -> None:
+    """Give the page a key."""
+    page.fill("#key", key)
+    page.keyboard.press("Enter")
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_requests_appear_and_open(size: tuple[int, int, str], browser: Any, gateway: str) -> None:
+    """As they happen, with every view; hostile text is text."""
+    with opened(browser, f"{gateway}/ui", size, expected="401") as page:
+        enter_key(page)
+        page.get_by_text("No requests yet").wait_for()
+        body = {"model": HOSTILE, "messages": [{"role": "user", "content": HOSTILE}]}
+        headers = {"authorization": "Bearer key-one"}
+        httpx.post(f"{gateway}/v1/chat/completions", json=body, headers=headers)
+        page.locator("table tbody tr").first.wait_for()
+        page.get_by_role("button", name="Show request").first.click()
+        page.locator("section.exchange").wait_for()
+        assert page.locator("summary", has_text="The upstream's request").count() == 1
+        page.get_by_role("button", name="Back to all requests").click()
+        page.locator("#tab-requests").focus()
+        page.keyboard.press("ArrowRight")  # the tabs work without a mouse
+        page.get_by_text("Time to the first byte, median").wait_for()
+        page.keyboard.press("ArrowRight")
+        page.get_by_text("Last failure").wait_for()
+        assert page.locator("img").count() == 0
+
+
+def test_the_playground_streams_and_calls_tools(browser: Any, gateway: str) -> None:
+    """And shows the same request as curl and as Python, without the key."""
+    with opened(browser, f"{gateway}/ui", expected="401") as page:
+        enter_key(page)
+        page.get_by_text("No requests yet").wait_for()
+        page.click("#tab-playground")
+        page.fill("#play-model", "m-1")
+        page.fill("#play-tools", '[{"type": "function", "function": {"name": "weather"}}]')
+        page.fill("#play-prompt", "It's sunny?")
+        page.get_by_role("button", name="Copy as curl").click()
+        shown = page.locator("form pre").inner_text()
+        assert "'\\''s sunny" in shown
+        assert "$OPENBRIDGE_KEY" in shown
+        page.get_by_role("button", name="Copy as Python").click()
+        python = page.locator("form pre").inner_text()
+        compile(python, "copied", "exec")
+        assert "key-one" not in shown + python
+        page.get_by_role("button", name="Send", exact=True).click()
+        page.get_by_label("Result of weather").last.fill("sunny")
+        page.get_by_role("button", name="Send results").click()
+        page.locator("pre", has_text="Hello").wait_for()
+        page.get_by_text("3 tokens in, 2 out").wait_for()
+
+
+def test_the_admin_sees_what_was_spent(browser: Any, gateway: str) -> None:
+    """By model, of all keys, from the ledger."""
+    body = {"model": "m-1", "messages": [{"role": "user", "content": "Hi"}]}
+    headers = {"authorization": "Bearer key-one"}
+    httpx.post(f"{gateway}/v1/chat/completions", json=body, headers=headers)
+    with opened(browser, f"{gateway}/ui", expected="401") as page:
+        enter_key(page, "wrong")
+        page.locator("#key").wait_for()
+        enter_key(page, ADMIN_KEY)
+        page.locator("table tbody tr").first.wait_for()
+        page.click("#tab-plots")
+        page.get_by_text("The last 30 days, of all keys").wait_for()
+        page.select_option("#group", "key")
+        page.get_by_text("Failed answers").wait_for()
