@@ -10,7 +10,7 @@ PARALLEL = -n $(or $(WORKERS),2) --dist worksteal
 # Without its cache, each process compiles the library, and pytest every test module, again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: clients demo test test-fast test-all test-clients fuzz lint format bench soak docs docs-table catalog stubs record clean
+.PHONY: clients demo test test-fast test-all test-clients fuzz lint format bench soak image-check docs docs-table catalog stubs record clean
 
 demo: $(STAMP)-local
 	@$(BIN)/llmcore local install
@@ -70,6 +70,9 @@ bench: $(STAMP)-dev
 
 soak: $(STAMP)-dev ## minutes of streams that end in every way; SECONDS=600 for longer
 	$(BIN)/python -m benchmarks.soak --seconds $(or $(SECONDS),120)
+
+image-check: $(STAMP)-dev ## the steps of deploy/Dockerfile, where there is no Docker; about a minute
+	$(BIN)/python scripts/check_image.py
 
 docs: $(STAMP)-docs ## build the site into site/, every link checked
 	$(BIN)/zensical build --strict

@@ -32,7 +32,7 @@ CORE = {
 
 SUFFIXES = {".py", ".pyi", ".json", ".jinja", ".typed", ".js", ".css"}
 
-IN_SOURCES = ("llmcore", "tests", "cassettes", "docs", "scripts", "benchmarks")
+IN_SOURCES = ("llmcore", "tests", "cassettes", "deploy", "docs", "scripts", "benchmarks")
 
 pytestmark = pytest.mark.slow
 
