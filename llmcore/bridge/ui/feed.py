@@ -4,6 +4,7 @@ The page asks again and again for what has changed since the number it was given
 a request the next number.
 """
 
+import secrets
 from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any, Final
@@ -91,6 +92,8 @@ class Feed:
     def __init__(
         self, max_requests: int = MAX_REQUESTS, max_bytes: int = MAX_RECORDED_BYTES
     ) -> None:
+        self.process = secrets.token_hex(4)
+        """Names the process among those that serve one address."""
         self.seq = 0
         """The number of the last change."""
         self._entries: OrderedDict[str, FeedEntry] = OrderedDict()

@@ -1,14 +1,18 @@
 """The page at `/ui`, and the JSON that it reads.
 
-    GET /ui                          the page, without any data: it asks for the key
-    GET /ui/api/requests?after=17    {"seq": 21, "requests": [...]}: what changed after number 17
-    GET /ui/api/requests/{id}        one exchange in full, as the inspector shows it
-    GET /ui/api/status               version, limits, health
+    GET /ui                             the page, without any data: it asks for the key
+    GET /ui/api/requests?after=a1:17    {"process": "a1", "seq": 21, "requests": [...]}
+    GET /ui/api/requests/{id}           one exchange in full, as the inspector shows it
+    GET /ui/api/status                  version, limits, health
+
+`after` names, for each process that has answered, the last number of its list; only what changed
+since then comes again. Workers have a list each, which the page puts together.
 
 Each key sees its own requests alone. The admin key sees all, below `/admin/ui` in place of
 `/ui/api`.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Final, cast
 
@@ -61,12 +65,9 @@ def operations(service: Service, feed: Feed) -> list[Operation]:
     """Return the operations that the page reads."""
 
     async def requests(call: OperationRequest) -> JsonObject:
-        after = call.asked.query.get("after", "0")
-        if not (after.isdecimal() and after.isascii() and len(after) < 16):
-            raise FrontError(status=400, message="after is a number", code="invalid_value")
-        changed = feed.since(int(after), _owner(call))
-        shown = cast("JsonValue", [entry.as_json() for entry in changed])
-        return {"seq": feed.seq, "requests": shown}
+        after = _after(call.asked.query.get("after", ""), feed.process)
+        shown = cast("JsonValue", [entry.as_json() for entry in feed.since(after, _owner(call))])
+        return {"process": feed.process, "seq": feed.seq, "requests": shown}
 
     async def one(call: OperationRequest) -> JsonObject:
         entry = feed.find(call.path["id"], _owner(call))
@@ -95,6 +96,15 @@ def operations(service: Service, feed: Feed) -> list[Operation]:
             ("status", "/status", status),
         )
     ]
+
+
+def _after(text: str, process: str) -> int:
+    """Return the number that *text* has for *process*, 0 if none; FrontError for other text."""
+    if re.fullmatch(r"(?:[0-9a-f]{1,32}:[0-9]{1,15}(?:,|$))*", text) is None:
+        message = "after is a list of process:number"
+        raise FrontError(status=400, message=message, code="invalid_value")
+    numbers = dict(item.split(":") for item in text.split(",") if item)
+    return int(numbers.get(process, "0"))
 
 
 def _owner(call: OperationRequest) -> str | None:

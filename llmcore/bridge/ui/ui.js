@@ -1,7 +1,7 @@
 
 // -- the gateway's page; the functions above are the inspector's
 
-const state = { key: sessionStorage.getItem("openbridge-key") || "", seq: 0, requests: new Map(),
+const state = { key: sessionStorage.getItem("openbridge-key") || "", seen: new Map(), requests: new Map(),
   base: "/ui/api", usage: null, view: "requests", group: "model", chosen: null, messages: [] };
 
 async function ask(path, options) {
@@ -83,10 +83,10 @@ let timer = null;
 async function poll() {
   clearTimeout(timer);
   try {
-    const found = await read(`${state.base}/requests?after=${state.seq}`);
-    const changed = found.requests.length > 0 || found.seq < state.seq;
-    if (found.seq < state.seq) state.requests.clear();  // the gateway was started again
-    state.seq = found.seq;
+    const after = [...state.seen].slice(-64).map((pair) => pair.join(":")).join(",");
+    const found = await read(`${state.base}/requests?after=${after}`);
+    const changed = found.requests.length > 0;
+    state.seen.set(found.process, found.seq);
     for (const one of found.requests) state.requests.set(one.id, one);
     status.textContent = "";
     if (changed && ["requests", "plots"].includes(state.view) && !state.chosen) render();
@@ -123,6 +123,17 @@ function requestTable() {
       h("tbody", {}, rows)));
 }
 
+async function found(path) {  // another worker may answer, which does not have it
+  for (let tries = 0; tries < 8; tries += 1) {
+    try {
+      return await read(path);
+    } catch (error) {
+      if (!error.message.startsWith("there is no request")) throw error;
+    }
+  }
+  return read(path);
+}
+
 async function inspect(one) {
   state.chosen = one.id;
   const back = h("button", { type: "button", on: { click: () => show("requests") } }, "Back to all requests");
@@ -131,7 +142,7 @@ async function inspect(one) {
   if (one.diagnostics) content.append(h("p", {}, `Diagnostics: ${one.diagnostics}`));
   back.focus();
   try {
-    const shown = renderExchange(await read(`${state.base}/requests/${encodeURIComponent(one.id)}`));
+    const shown = renderExchange(await found(`${state.base}/requests/${encodeURIComponent(one.id)}`));
     if (state.chosen === one.id) content.append(shown);
   } catch (error) {
     content.append(h("p", { class: "panel" }, error.message));

@@ -35,9 +35,12 @@ async def test_requests_are_listed_with_tokens_and_times() -> None:
             await client.post("/v1/messages", json=message)
             await client.post("/v1/responses", json={"model": "m"})
             found = (await client.get("/ui/api/requests")).json()
-            again = (await client.get(f"/ui/api/requests?after={found['seq']}")).json()
+            after = f"0a:9,{found['process']}:{found['seq']}"
+            again = (await client.get(f"/ui/api/requests?after={after}")).json()
+            other = (await client.get("/ui/api/requests?after=0a:9")).json()
 
-    assert again == {"seq": found["seq"], "requests": []}
+    assert again == {**found, "requests": []}
+    assert other == found
     chat, message_, broken = found["requests"]
     assert (chat["model"], chat["status"], chat["state"]) == ("gpt-5.2", 200, "done")
     assert chat["usage"]["input_tokens"] == 3
@@ -59,7 +62,9 @@ async def test_nothing_is_kept_unless_recording_is_on() -> None:
             assert response.status_code == 404
             assert "OPENBRIDGE_UI_RECORD" in response.text
             assert (await client.get("/ui/api/requests/nothing")).status_code == 404
-            assert (await client.get("/ui/api/requests?after=x")).status_code == 400
+            for wrong in ("x", "a:", "a:1;b:2", "a:" + "9" * 40):
+                found = await client.get("/ui/api/requests", params={"after": wrong})
+                assert found.status_code == 400
 
 
 @pytest.mark.anyio
