@@ -180,9 +180,18 @@ def base64_data(part: MediaPart) -> tuple[str, str] | None:
 
 
 def data_url(part: MediaPart) -> str | None:
-    """Return the media as a base64 `data:` URL; None for URLs and file ids."""
+    """Return the media as a base64 `data:` URL; None for URLs and file ids.
+
+    Raises InvalidRequestError for a MIME type with a comma, which would begin the data.
+    """
     found = base64_data(part)
-    return None if found is None else f"data:{found[0]};base64,{found[1]}"
+    if found is None:
+        return None
+    if "," in found[0]:
+        raise InvalidRequestError(
+            f"media_type={found[0]!r} is not a MIME type: leave the comma out"
+        )
+    return f"data:{found[0]};base64,{found[1]}"
 
 
 def text_data(part: MediaPart) -> str | None:

@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.programs.client_programs import CLIENT_KEY, require_clients
 from tests.support.programs.client_recorder import recorded
+from tests.support.programs.request_recorder import recording
 from tests.support.servers.bridge_process import Gateway, gateway
 from tests.support.servers.bridge_service import UPSTREAM_KEY
 from tests.support.servers.client_gateway import SEAL_KEY, Bridge
@@ -59,6 +60,8 @@ def bridge(_running: tuple[Gateway, Loopback], request: pytest.FixtureRequest) -
         url = running.url
         if RECORDING and (marked := request.node.get_closest_marker("recorded_as")):
             url = stack.enter_context(recorded(url, *marked.args))
+        elif RECORDING:
+            url = stack.enter_context(recording(url, request.node.name))
         made = Bridge(url, running, upstream, before)
         yield made
     broken = [line for line in made.lines() if line["level"] in ("error", "critical")]

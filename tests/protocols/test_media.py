@@ -108,6 +108,12 @@ def test_a_broken_data_url_is_an_error(url: str) -> None:
         raw_bytes(ImagePart(url=url, media_type="image/png"))
 
 
+def test_a_media_type_with_a_comma_is_in_no_data_url() -> None:
+    """A reader of the URL would take what follows the comma for the data."""
+    with pytest.raises(InvalidRequestError, match="comma"):
+        data_url(ImagePart(data=b"x", media_type="image/png,"))
+
+
 @pytest.mark.parametrize("part", [ImagePart(url="https://x.test/a.png"), ImagePart(file_id="f")])
 def test_what_is_elsewhere_has_no_bytes(part: MediaPart) -> None:
     """Nothing is downloaded here, and a provider's file stays with it."""

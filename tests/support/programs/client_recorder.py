@@ -49,6 +49,14 @@ _KEPT_EVENTS = frozenset(
 @contextmanager
 def recorded(url: str, name: str, package: str) -> Iterator[str]:
     """Stand before the gateway at *url* for the block, and write what went by when it ends."""
+    with relayed(url) as (own, exchanges):
+        yield own
+        _write(name, package, exchanges)
+
+
+@contextmanager
+def relayed(url: str) -> Iterator[tuple[str, list[tuple[Received, int, bytearray]]]]:
+    """Stand before the gateway at *url* for the block: the URL to use, and what is posted there."""
     exchanges: list[tuple[Received, int, bytearray]] = []
 
     def relay(received: Received) -> Answer:
@@ -61,8 +69,7 @@ def recorded(url: str, name: str, package: str) -> Iterator[str]:
         return Answer(_copied(answer, body), answer.status_code, headers)
 
     with httpx.Client(timeout=120) as asked, serve(relay) as server:
-        yield f"{server.url}/v1"
-        _write(name, package, exchanges)
+        yield f"{server.url}/v1", exchanges
 
 
 def _passed_on(client: httpx.Client, root: str, received: Received) -> httpx.Request:

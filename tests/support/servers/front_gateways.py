@@ -33,12 +33,18 @@ class _Source:
 
     one: Model
 
-    def model(self, _model_id: str) -> Model:
+    def model(self, model_id: str) -> Model:
         return self.one
 
 
-def service_for(model: Model, model_map: ModelMap | None = None, **changes: Any) -> Service:
-    """Return the service of a gateway whose upstream is *model*."""
+def service_for(
+    model: Model,
+    model_map: ModelMap | None = None,
+    *,
+    others: Mapping[str, Model] | None = None,
+    **changes: Any,
+) -> Service:
+    """Return the service of a gateway whose upstream `up` is *model*; *others* have names too."""
     fields: dict[str, Any] = {
         "upstream": "up",
         "state": StateSettings(backend="memory"),
@@ -51,7 +57,13 @@ def service_for(model: Model, model_map: ModelMap | None = None, **changes: Any)
     return Service(
         settings,
         model_map=model_map or ModelMap(upstream="up"),
-        upstreams=Upstreams(Client(providers={"up": _Source(model)})),
+        upstreams=Upstreams(
+            Client(
+                providers={
+                    name: _Source(one) for name, one in {"up": model, **(others or {})}.items()
+                }
+            )
+        ),
         store=store_for(settings),
     )
 
@@ -59,8 +71,15 @@ def service_for(model: Model, model_map: ModelMap | None = None, **changes: Any)
 @contextmanager
 def gateway(model: Model, **changes: Any) -> Iterator[str]:
     """Run a gateway in front of *model* for the block; its URL, without a path."""
-    with served(service_for(model, **changes)) as url:
+    service = service_for(model, **changes)
+    with served(service) as url:
         yield url
+    assert violations(service) == 0
+
+
+def violations(service: Service) -> float:
+    """Return how many events of all streams so far broke the grammar of their API."""
+    return float(service.metrics.violations._value.get())
 
 
 @contextmanager

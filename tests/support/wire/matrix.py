@@ -232,7 +232,7 @@ def _responses_whole(said: Said) -> Native:
 
 def _responses_streamed(document: Native) -> bytes:
     events = responses.events_of(document["output"], size=PIECE)
-    events[-1]["response"] = document
+    events[-1] |= {"type": f"response.{document['status']}", "response": document}
     return responses.sse(events)
 
 
@@ -472,7 +472,8 @@ def _gemini_streamed(document: Native) -> bytes:
     early = {name: usage[name] for name in ("promptTokenCount", "totalTokenCount")}
     *first, last = pieces
     chunks = [gemini.chunk(piece, usageMetadata=early) for piece in first]
-    return gemini.sse([*chunks, gemini.chunk(last, finish="STOP", usageMetadata=usage)])
+    end = document["candidates"][0]["finishReason"]
+    return gemini.sse([*chunks, gemini.chunk(last, finish=end, usageMetadata=usage)])
 
 
 def _gemini_turn(said: Said, results: Sequence[str]) -> list[Any]:

@@ -1,0 +1,309 @@
+"""Every front in front of every upstream protocol: what single requests ask for, and how they end.
+
+The body that the upstream gets is read in its own form, so that nothing of ours judges itself.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.support.servers.front_gateways import ASKERS, MODEL, WEATHER, gateway
+from tests.support.servers.loopback import Answer, Received, serve
+from tests.support.wire.matrix import COLUMNS, PIXEL_64, Column, Native, Said, playing
+
+fronts = pytest.mark.parametrize("front", list(ASKERS))
+columns = pytest.mark.parametrize("column", COLUMNS, ids=lambda column: column.id)
+ANSWER = Said(text="I see.")
+PNG = f"data:image/png;base64,{PIXEL_64}"
+
+
+def asked(front: str, **fields: Any) -> tuple[str, Native]:
+    """Return the path and the body of a request with *fields*."""
+    match front:
+        case "openai-responses":
+            return "/v1/responses", {"model": MODEL, "input": "Hi", "store": False, **fields}
+        case "openai-chat":
+            hi = [{"role": "user", "content": "Hi"}]
+            return "/v1/chat/completions", {"model": MODEL, "messages": hi, **fields}
+        case "anthropic-messages":
+            hi = [{"role": "user", "content": "Hi"}]
+            return "/v1/messages", {"model": MODEL, "max_tokens": 90, "messages": hi, **fields}
+        case _:
+            contents = [{"role": "user", "parts": [{"text": "Hi"}]}]
+            path = f"/v1beta/models/{MODEL}:generateContent"
+            return path, {"contents": contents, **fields}
+
+
+def sent(column: Column, front: str, **fields: Any) -> tuple[Native, str]:
+    """Return the body that the upstream got of a request, and what was reported."""
+    path, body = asked(front, **fields)
+    with playing(column, ANSWER) as scene, gateway(scene.model, relay=False) as url:
+        answer = httpx.post(url + path, json=body)
+    assert answer.status_code == 200, answer.text
+    return scene.bodies[0], answer.headers.get("x-openbridge-diagnostics", "")
+
+
+# -- results of tools
+
+CALL: Mapping[str, Any] = {"name": "weather", "arguments": '{"city": "Oslo"}'}
+RESULTS: Mapping[str, Callable[[Any], Native]] = {
+    "openai-responses": lambda output: {
+        "input": [
+            {"role": "user", "content": "Hi"},
+            {"type": "function_call", "call_id": "call_1", **CALL},
+            {"type": "function_call_output", "call_id": "call_1", "output": output},
+        ]
+    },
+    "openai-chat": lambda content: {
+        "messages": [
+            {"role": "user", "content": "Hi"},
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [{"id": "call_1", "type": "function", "function": CALL}],
+            },
+            {"role": "tool", "tool_call_id": "call_1", "content": content},
+        ]
+    },
+    "anthropic-messages": lambda fields: {
+        "messages": [
+            {"role": "user", "content": "Hi"},
+            {
+                "role": "assistant",
+                "content": [
+                    {"type": "tool_use", "id": "t1", "name": "weather", "input": {"city": "Oslo"}}
+                ],
+            },
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", **fields}]},
+        ]
+    },
+    "gemini": lambda fields: {
+        "contents": [
+            {"role": "user", "parts": [{"text": "Hi"}]},
+            {
+                "role": "model",
+                "parts": [{"functionCall": {"name": "weather", "args": {"city": "Oslo"}}}],
+            },
+            {"role": "user", "parts": [{"functionResponse": {"name": "weather", **fields}}]},
+        ]
+    },
+}
+"""A conversation with the result of a tool, in each front's form."""
+PICTURES: Mapping[str, Any] = {
+    "openai-responses": [
+        {"type": "input_text", "text": "the map"},
+        {"type": "input_image", "image_url": PNG},
+    ],
+    "openai-chat": [
+        {"type": "text", "text": "the map"},
+        {"type": "image_url", "image_url": {"url": PNG}},
+    ],
+    "anthropic-messages": {
+        "content": [
+            {"type": "text", "text": "the map"},
+            {
+                "type": "image",
+                "source": {"type": "base64", "media_type": "image/png", "data": PIXEL_64},
+            },
+        ]
+    },
+    "gemini": {
+        "response": {"output": "the map"},
+        "parts": [{"inlineData": {"mimeType": "image/png", "data": PIXEL_64}}],
+    },
+}
+DECLARED: Mapping[str, Any] = {
+    **WEATHER,
+    "gemini": {"tools": [{"functionDeclarations": [{"name": "weather", "parameters": {}}]}]},
+}
+
+
+@columns
+@fronts
+def test_a_picture_in_a_result_reaches_the_model_once(front: str, column: Column) -> None:
+    """With the text beside it, in whatever place the upstream has for pictures."""
+    fields = RESULTS[front](PICTURES[front])
+    body, _ = sent(column, front, **fields, **DECLARED[front])
+
+    assert json.dumps(body).count(PIXEL_64) == 1
+    assert json.dumps(body).count("the map") == 1
+    assert "image/png" in json.dumps(body) or column.id == "bedrock"
+
+
+FAILURES: Mapping[str, Any] = {
+    "anthropic-messages": {"content": "no such city", "is_error": True},
+    "gemini": {"response": {"error": "no such city"}},
+}
+"""In the APIs that can say that a tool failed."""
+
+
+def failed_result(column: Column, body: Native) -> Any:
+    """Return what the upstream is shown of a failed tool, in its own form."""
+    last = column.history(body)[-1]
+    match column.id:
+        case "openai":
+            return last["output"]
+        case "compatible":
+            return last["content"]
+        case "anthropic":
+            (result,) = last["content"]
+            assert result["is_error"] is True
+            return result["content"]
+        case "gemini":
+            (part,) = last["parts"]
+            return part["functionResponse"]["response"]["error"]
+        case _:
+            (block,) = last["content"]
+            assert block["toolResult"]["status"] == "error"
+            return block["toolResult"]["content"]
+
+
+@columns
+@pytest.mark.parametrize("front", list(FAILURES))
+def test_a_failed_tool_is_a_failure_at_the_upstream(front: str, column: Column) -> None:
+    """By its mark where the API has one; its words everywhere."""
+    fields = RESULTS[front](FAILURES[front])
+    body, _ = sent(column, front, **fields, **DECLARED[front])
+
+    assert "no such city" in json.dumps(failed_result(column, body))
+
+
+# -- the form of the answer
+
+SCHEMA: Native = {
+    "type": "object",
+    "properties": {"rains": {"type": "boolean"}},
+    "required": ["rains"],
+    "additionalProperties": False,
+}
+FORMATS: Mapping[str, Native] = {
+    "openai-responses": {
+        "text": {"format": {"type": "json_schema", "name": "rain", "schema": SCHEMA}}
+    },
+    "openai-chat": {
+        "response_format": {
+            "type": "json_schema",
+            "json_schema": {"name": "rain", "schema": SCHEMA},
+        }
+    },
+    "anthropic-messages": {"output_config": {"format": {"type": "json_schema", "schema": SCHEMA}}},
+    "gemini": {
+        "generationConfig": {
+            "responseMimeType": "application/json",
+            "responseJsonSchema": SCHEMA,
+        }
+    },
+}
+
+
+@columns
+@fronts
+def test_a_schema_of_the_answer_is_the_upstreams(front: str, column: Column) -> None:
+    """In the place that its API has for it."""
+    body, _ = sent(column, front, **FORMATS[front])
+    schema = column.schema_of(body)
+
+    assert {name: schema[name] for name in ("type", "properties", "required")} == {
+        name: SCHEMA[name] for name in ("type", "properties", "required")
+    }
+
+
+STOPS: Mapping[str, Native] = {
+    "openai-chat": {"stop": ["END", "STOP"]},
+    "anthropic-messages": {"stop_sequences": ["END", "STOP"]},
+    "gemini": {"generationConfig": {"stopSequences": ["END", "STOP"]}},
+}
+"""Responses has none."""
+STOPS_AT: Mapping[str, Callable[[Native], Any]] = {
+    "anthropic": lambda body: body["stop_sequences"],
+    "gemini": lambda body: body["generationConfig"]["stopSequences"],
+    "bedrock": lambda body: body["inferenceConfig"]["stopSequences"],
+    "compatible": lambda body: body["stop"],
+}
+
+
+@columns
+@pytest.mark.parametrize("front", list(STOPS))
+def test_stop_sequences_go_up_or_are_reported(front: str, column: Column) -> None:
+    """Responses has no field for them."""
+    body, notes = sent(column, front, **STOPS[front])
+
+    if column.id == "openai":
+        assert "dropped unsupported-parameter" in notes
+        assert "END" not in json.dumps(body)
+    else:
+        assert STOPS_AT[column.id](body) == ["END", "STOP"]
+
+
+# -- ends
+
+ENDS: Mapping[str, Callable[[Native, bool], Native]] = {
+    "openai": lambda document, cut: {
+        **document,
+        "status": "incomplete",
+        "incomplete_details": {"reason": "max_output_tokens" if cut else "content_filter"},
+    },
+    "anthropic": lambda document, cut: {
+        **document,
+        "stop_reason": "max_tokens" if cut else "refusal",
+    },
+    "gemini": lambda document, cut: {
+        **document,
+        "candidates": [
+            {**document["candidates"][0], "finishReason": "MAX_TOKENS" if cut else "SAFETY"}
+        ],
+    },
+    "bedrock": lambda document, cut: {
+        **document,
+        "stopReason": "max_tokens" if cut else "guardrail_intervened",
+    },
+    "compatible": lambda document, cut: {
+        **document,
+        "choices": [
+            {**document["choices"][0], "finish_reason": "length" if cut else "content_filter"}
+        ],
+    },
+}
+"""An answer's body, cut off by its limit or by a filter, in each provider's words."""
+CUT = {
+    "openai-responses": ("max_output_tokens", "content_filter"),
+    "openai-chat": ("length", "content_filter"),
+    "anthropic-messages": ("max_tokens", "refusal"),
+    "gemini": ("MAX_TOKENS", "SAFETY"),
+}
+"""What clients of each front read then."""
+
+
+@contextmanager
+def ending(column: Column, *, cut: bool) -> Iterator[str]:
+    """Run a server whose answers end early; its URL."""
+    document = ENDS[column.id](column.whole(Said(text="It rains in")), cut)
+
+    def answer(received: Received) -> Answer:
+        if column.streams(received):
+            return Answer([column.streamed(document)], headers={"content-type": column.stream_type})
+        data = json.dumps(document).encode()
+        return Answer([data], headers={"content-type": "application/json"}, length=len(data))
+
+    with serve(answer) as server:
+        yield server.url
+
+
+@columns
+@fronts
+@pytest.mark.parametrize("cut", [True, False], ids=["length", "refusal"])
+def test_an_answer_that_ends_early_ends_so_for_the_client(
+    front: str, column: Column, cut: bool
+) -> None:
+    """Streamed and whole, with the text until then."""
+    with ending(column, cut=cut) as up, gateway(column.model_at(up), relay=False) as url:
+        streamed = ASKERS[front](url, "Hello", stream=True)
+        whole = ASKERS[front](url, "Hello", stream=False)
+
+    assert streamed == whole
+    assert whole.finish == CUT[front][not cut]
+    assert whole.text == "It rains in"
