@@ -181,7 +181,8 @@ class StreamedAnswer:
         silent_s = self._keep_alive_s or math.inf
         next_heartbeat = writer.wrote_at + silent_s
         while not writer.ended:
-            await anyio.sleep(min(self._send_s / 2, next_heartbeat - time.monotonic()))
+            rest_s = max(0.0, next_heartbeat - time.monotonic())
+            await anyio.sleep(min(self._send_s / 2, rest_s))
             writer.check_stall(self._send_s)
             next_heartbeat = max(next_heartbeat, writer.wrote_at + silent_s)
             if time.monotonic() < next_heartbeat:
