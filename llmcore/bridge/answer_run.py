@@ -15,8 +15,9 @@ from attrs import field, frozen
 from llmcore.bridge.drop_rejected_parameters import rejected_parameter, without_parameter
 from llmcore.bridge.http.logs import LOGGER, log
 from llmcore.bridge.http.metrics import Metrics
+from llmcore.bridge.model_map import UpstreamModel
 from llmcore.bridge.state.store import StateUnavailableError
-from llmcore.bridge.upstream_call import RunContext, UpstreamCall
+from llmcore.bridge.upstream_call import CallLimits, RunContext, UpstreamCall
 from llmcore.client.event_stream import EventStream
 from llmcore.client.large_requests import holds_much, off_the_loop
 from llmcore.folds.grammar import has_content
@@ -66,12 +67,28 @@ class RunLabels:
     streamed: bool
     target: str = ""
     """The upstream's id of the model."""
+    tried: tuple[str, ...] = ()
+    """Targets that failed before this one, each with the reason."""
+    pooled: bool = False
+    """Whether others could have answered."""
+    others: tuple[tuple[str, str], ...] = ()
+    """The provider and the model of each other target that may answer."""
+    account: str = ""
+    """The upstream of the configuration file that answers; empty is the provider itself."""
+
+    @property
+    def upstream(self) -> UpstreamModel:
+        """The target that answers."""
+        return UpstreamModel(self.account or self.provider, self.target)
 
 
 class SentAnswer(Protocol):
     """An answer on its way to a client."""
 
-    info: RunLabels
+    @property
+    def info(self) -> RunLabels:
+        """The facts of the answer that headers and logs name."""
+        ...
 
     @property
     def dropped(self) -> Sequence[str]:
@@ -196,6 +213,7 @@ class AnswerPlan:
     """Checks the stream, where streams are checked."""
     stored: StoredAnswer | None = None
     """The same answer, where it is to be stored."""
+    limits: CallLimits = CallLimits()
     is_large: bool = False
     """Whether events that repeat parts of the request take a while to serialize."""
 
@@ -222,8 +240,13 @@ class TranslatedRun:
         self._context = context
         self._writer = plan.writer
         self._request = plan.request
+        self._upstream = plan.info.upstream.provider
         self._call = UpstreamCall(
-            context, plan.info.provider, self._attempt, self._attempt_without_reasoning
+            context,
+            plan.info.upstream,
+            plan.limits,
+            self._attempt,
+            self._attempt_without_reasoning,
         )
         self._opened = False
         self._unsent: list[Event] = []
@@ -324,7 +347,7 @@ class TranslatedRun:
                 self._ended = True
                 self._refusal = failure
                 self._count("failed")
-                raise from_llm_error(failure)
+                raise from_llm_error(failure) from failure
             if events := await self._folded(batch):
                 return events
         return ()
@@ -334,7 +357,7 @@ class TranslatedRun:
         while await self._next_events():
             pass
         if self._writer.error is not None:
-            raise from_llm_error(self._writer.error)
+            raise from_llm_error(self._writer.error) from self._writer.error
         answer = self._writer.whole()
         step = partial(json.dumps, answer)
         return WholeBody(body=await off_the_loop(step, large=holds_much(answer)))
@@ -377,7 +400,7 @@ class TranslatedRun:
         self._removed.append(
             Diagnostic("opaque-data-dropped", "input", action="dropped", message=why)
         )
-        log(logging.WARNING, "encrypted_reasoning_dropped", provider=self.info.provider)
+        log(logging.WARNING, "encrypted_reasoning_dropped", provider=self._upstream)
 
     async def _tries_without(self, error: LLMError) -> bool:
         """Make way for one more try without the parameter that the upstream rejects."""
@@ -388,7 +411,7 @@ class TranslatedRun:
         self.dropped.append(name)
         self._removed.append(diagnostic)
         self._context.metrics.dropped.labels(name).inc()
-        log(logging.WARNING, "parameter_dropped", provider=self.info.provider, parameter=name)
+        log(logging.WARNING, "parameter_dropped", provider=self._upstream, parameter=name)
         await self._call.renew()
         return True
 
@@ -406,7 +429,7 @@ class TranslatedRun:
 
     async def _end(self) -> None:
         """ResponseStore the answer if it is to be; if that fails, so does the answer."""
-        self._context.metrics.count_tokens(self.info.provider, self._writer.usage)
+        self._context.metrics.count_tokens(self._upstream, self._writer.usage)
         kept = await self._is_kept()
         self._ended = True
         self._count(self._writer.outcome if kept else "failed")
@@ -443,7 +466,7 @@ class TranslatedRun:
 
     def _count(self, outcome: str) -> None:
         self.outcome = outcome
-        self._context.metrics.answers.labels(self.info.provider, outcome).inc()
+        self._context.metrics.answers.labels(self._upstream, outcome).inc()
 
 
 def report_violation(metrics: Metrics, violation: str, info: RunLabels) -> None:

@@ -11,8 +11,10 @@ from llmcore.bridge.answer_run import AnswerPlan, AnswerRun, RunLabels, StoredAn
 from llmcore.bridge.api import Caller, OperationRequest, Outcome
 from llmcore.bridge.configuration.settings import KeepAlive
 from llmcore.bridge.model_map import UpstreamModel
+from llmcore.bridge.pools.affinity import conversation_of
 from llmcore.bridge.relay import RelayPlan, holds_sealed_state, relayed_request
 from llmcore.bridge.service import Service, new_id
+from llmcore.bridge.upstream_call import CallLimits
 from llmcore.client.large_requests import holds_much
 from llmcore.fronts.encoding import COMMENT_FRAME
 from llmcore.fronts.errors import FrontError, invalid
@@ -58,6 +60,13 @@ class Chosen:
     target: UpstreamModel
     model: Model
     upstream: Upstream
+    info: AnswerInfo
+    """The facts that the answer states of itself."""
+    limits: CallLimits = CallLimits()
+
+
+MakeAnswer: TypeAlias = Callable[[OperationRequest, Chosen], Awaitable[AnswerRun]]
+"""Makes the answer of a chosen model."""
 
 
 class Generation(Generic[Context]):
@@ -71,7 +80,31 @@ class Generation(Generic[Context]):
 
     async def generate(self, call: OperationRequest) -> AnswerRun:
         """Return the answer of a model, to be run."""
-        chosen = await self.chosen(call.asked, call.caller)
+        return await self.pooled(call, self.answer)
+
+    async def pooled(self, call: OperationRequest, answer: MakeAnswer) -> AnswerRun:
+        """Return what *answer* makes for the model of the request.
+
+        Where a name has several targets, it is made for one after another until one begins.
+        """
+        service, asked = self._service, call.asked
+        name = self._allowed(asked, call.caller)
+        pool = service.names.pool(name)
+        if not service.is_pooled(pool):
+            return await answer(call, await self.chosen(asked, call.caller))
+        conversation = conversation_of(asked)
+        info = self._info(name, conversation)
+
+        async def make(target: UpstreamModel, limits: CallLimits) -> AnswerRun:
+            chosen = await self._chosen(asked, target, info)
+            return await answer(call, evolve(chosen, limits=limits))
+
+        run = service.pooled(name, pool, conversation, make)
+        await run.prepare()
+        return run
+
+    async def answer(self, call: OperationRequest, chosen: Chosen) -> AnswerRun:
+        """Return the answer of the *chosen* model, to be run."""
         if self.relays(call.asked, chosen):
             return self.relayed(call.asked, chosen)
         read = await self.read(call.asked, chosen)
@@ -80,22 +113,36 @@ class Generation(Generic[Context]):
         writer = self.front.writer(info, read.context, chosen.upstream)
         return self.run(call.asked, chosen, read, info, writer)
 
+    def _allowed(self, asked: ClientRequest, caller: Caller) -> str:
+        """Return the name of the model that *asked* is for; 403 if the key does not allow it."""
+        name = self.front.wanted(asked).model
+        if not allows(caller, self._service.names.plain(name)):
+            message = f"this key does not allow the model {name!r}"
+            raise FrontError(
+                status=403, message=message, type="permission_error", code="model_not_allowed"
+            )
+        return name
+
     async def chosen(self, asked: ClientRequest, caller: Caller) -> Chosen:
         """Return the model that *asked* is for.
 
         Raises FrontError: 404 if no provider has it, 403 if the caller's key does not allow it.
         """
+        name = self._allowed(asked, caller)
+        pool = self._service.names.pool(name)
+        conversation = conversation_of(asked) if self._service.is_pooled(pool) else ""
+        target = self._service.first_of(pool, conversation)
+        return await self._chosen(asked, target, self._info(name, conversation))
+
+    async def _chosen(
+        self, asked: ClientRequest, target: UpstreamModel, info: AnswerInfo
+    ) -> Chosen:
         service, wanted = self._service, self.front.wanted(asked)
-        if not allows(caller, service.names.plain(wanted.model)):
-            message = f"this key does not allow the model {wanted.model!r}"
-            raise FrontError(
-                status=403, message=message, type="permission_error", code="model_not_allowed"
-            )
-        target, model = service.model(wanted.model)
+        model = service.model(target)
         route = model.route
         upstream = Upstream(
             model=model,
-            provider=target.provider,
+            provider=model.provider,
             protocol_id=route.protocol.id if isinstance(route, Route) else None,
             policy=service.policy,
             sealer=await service.sealer(),
@@ -107,6 +154,12 @@ class Generation(Generic[Context]):
             target=target,
             model=model,
             upstream=upstream,
+            info=info,
+        )
+
+    def _info(self, name: str, conversation: str = "") -> AnswerInfo:
+        return AnswerInfo(
+            id=new_id(self.front.id_prefix, conversation), created_at=int(time.time()), model=name
         )
 
     def relays(self, asked: ClientRequest, chosen: Chosen) -> bool:
@@ -129,18 +182,13 @@ class Generation(Generic[Context]):
         assert isinstance(route, Route)  # noqa: S101  (it has a protocol)
         info, upstream = self.answer_info(chosen), chosen.upstream
         plan = RelayPlan(
-            info=RunLabels(
-                id=info.id,
-                model=chosen.name,
-                provider=chosen.target.provider,
-                streamed=chosen.streaming,
-                target=chosen.target.model,
-            ),
+            info=self._labels(chosen, streamed=chosen.streaming),
             request=relayed_request(asked, chosen.model, route),
             writer=lambda: self.front.writer(info, self.front.no_request(upstream), upstream),
             encoding=self.encoding(asked),
             error=self.front.error,
             choices=_choices(asked.body),
+            limits=chosen.limits,
             read=partial(self._read_now, asked, upstream),
         )
         return self._service.relay(plan)
@@ -167,11 +215,19 @@ class Generation(Generic[Context]):
             return result.unwrap()
         raise result.failure()
 
+    def _labels(self, chosen: Chosen, *, streamed: bool) -> RunLabels:
+        return RunLabels(
+            id=chosen.info.id,
+            model=chosen.name,
+            provider=self._service.provider_of(chosen.target),
+            account=chosen.target.provider,
+            streamed=streamed,
+            target=chosen.target.model,
+        )
+
     def answer_info(self, chosen: Chosen) -> AnswerInfo:
         """Return what an answer states of itself."""
-        return AnswerInfo(
-            id=new_id(self.front.id_prefix), created_at=int(time.time()), model=chosen.name
-        )
+        return chosen.info
 
     def run(
         self,
@@ -189,19 +245,14 @@ class Generation(Generic[Context]):
         front = self.front
         checks = self._service.settings.check_stream
         plan = AnswerPlan(
-            info=RunLabels(
-                id=info.id,
-                model=chosen.name,
-                provider=chosen.target.provider,
-                streamed=read.streaming,
-                target=chosen.target.model,
-            ),
+            info=self._labels(chosen, streamed=read.streaming),
             request=read.request,
             writer=writer,
             encoding=encoding or self.encoding(asked),
             error=front.error,
             checker=front.checker() if checks else None,
             stored=stored,
+            limits=chosen.limits,
             is_large=is_large,
         )
         return self._service.run(plan)
@@ -278,7 +329,7 @@ class Generation(Generic[Context]):
     async def model(self, call: OperationRequest) -> JsonObject:
         """Return one model; 404 if no provider has it."""
         name = call.path["model_id"]
-        self._service.names.target(name)
+        self._service.names.pool(name)
         return self.front.model(self._listed(name))
 
     def _listed(self, name: str) -> ListedModel:

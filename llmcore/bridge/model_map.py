@@ -24,8 +24,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
+from llmcore.bridge.configuration.settings import GatewaySettings
+from llmcore.bridge.configuration.tables import FileTables, ModelSettings, TargetSettings
 from llmcore.schema import json
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.json import JsonValue
@@ -33,15 +35,46 @@ from llmcore.schema.json import JsonValue
 _LONG_CONTEXT: Final = "[1m]"
 _DATE: Final = re.compile(r"-20[0-9]{6}$")
 
+_WORDS: Final = ("pass", "refuse")
+"""Values of `otherwise` that are not targets."""
+
 MAX_FILE_BYTES = 4 * 1024 * 1024
 
 
 @frozen
 class UpstreamModel:
-    """A provider and its own name of the model."""
+    """An upstream and its own name of the model."""
 
     provider: str
+    """An upstream of the configuration file, or a provider."""
     model: str
+    weight: float = 1.0
+    """Its share of the requests to its rank."""
+
+    @property
+    def label(self) -> str:
+        """Its name in logs and headers."""
+        return f"{self.provider}/{self.model}"
+
+
+@frozen
+class ModelPool:
+    """Everything that may answer to one name."""
+
+    ranks: tuple[tuple[UpstreamModel, ...], ...]
+    """The preferred ones first; those of one rank share its requests by their weights."""
+    on_context_overflow: str | None = None
+    """The name of the model that gets requests which are too long for this one."""
+
+    @property
+    def first(self) -> UpstreamModel:
+        """The first target."""
+        return next(target for rank in self.ranks for target in rank)
+
+    @property
+    def targets(self) -> tuple[UpstreamModel, ...]:
+        """All of them, the preferred ones first."""
+        return tuple(target for rank in self.ranks for target in rank)
 
 
 @frozen(kw_only=True)
@@ -74,12 +107,48 @@ class ModelMap:
     """The longest first."""
     upstream: str
     """The provider of names that pass as they are."""
+    pools: Mapping[str, ModelPool] = field(factory=dict)
+    """Names of several targets, or with a larger model."""
+    groups: Mapping[str, tuple[tuple[str, float], ...]] = field(factory=dict)
+    """The upstreams of each provider that the configuration file has, with their weights."""
     otherwise: UpstreamModel | None = None
     """The target of all other names; None lets them pass, or refuses them."""
     passes: bool = True
 
+    def pool(self, name: str) -> ModelPool | None:
+        """Return everything that may answer to *name*; None if nothing does."""
+        plain = name.removesuffix(_LONG_CONTEXT)
+        for known in (plain, _DATE.sub("", plain)):
+            if known in self.pools:
+                return self._expanded(self.pools[known])
+        target = self.resolve(name)
+        return None if target is None else self._expanded(ModelPool(((target,),)))
+
+    def _expanded(self, pool: ModelPool) -> ModelPool:
+        """Return *pool* with the upstreams of a provider in the place of its id."""
+        if not self.groups:
+            return pool
+        return evolve(pool, ranks=tuple(self._members(rank) for rank in pool.ranks))
+
+    def _members(self, rank: tuple[UpstreamModel, ...]) -> tuple[UpstreamModel, ...]:
+        return tuple(
+            evolve(target, provider=name, weight=target.weight * weight)
+            for target in rank
+            for name, weight in self.groups.get(target.provider, ((target.provider, 1.0),))
+        )
+
+    @property
+    def first_upstream(self) -> str:
+        """The upstream of names that pass; the first of several."""
+        return self.groups.get(self.upstream, ((self.upstream, 1.0),))[0][0]
+
+    @property
+    def names(self) -> list[str]:
+        """Every name that the map has, aliases included."""
+        return [*self.models, *self.pools]
+
     def resolve(self, name: str) -> UpstreamModel | None:
-        """Return the target of *name*; None if it has none.
+        """Return the one target of *name*; None if it has none.
 
         Clients mark a wish for a long context as `[1m]`, which no provider takes; a name with the
         date of a snapshot is also found without the date.
@@ -99,8 +168,11 @@ class ModelMap:
     def providers(self) -> frozenset[str]:
         """Every provider that the map names."""
         targets = [*self.models.values(), *([self.otherwise] if self.otherwise else [])]
+        targets += [target for pool in self.pools.values() for target in pool.targets]
         named = {target.provider for target in targets} | {rule.provider for rule in self.prefixes}
-        return frozenset(named | ({self.upstream} if self.passes else set()))
+        named |= {self.upstream} if self.passes else set()
+        members = {name for group in self.groups.values() for name, _ in group}
+        return frozenset((named - self.groups.keys()) | members)
 
 
 def read_model_map(path: Path | None, upstream: str) -> ModelMap:
@@ -124,6 +196,51 @@ def read_model_map(path: Path | None, upstream: str) -> ModelMap:
         raise ConfigurationError(f"the model map {path}: {error}", cause=error) from error
 
 
+def model_map_of(settings: GatewaySettings) -> ModelMap:
+    """Return the map of *settings*: of their tables, and of the file that they name."""
+    tables = settings.tables
+    base = read_model_map(settings.model_map_path, settings.upstream)
+    if settings.otherwise is not None:
+        word = settings.otherwise
+        otherwise = None if word in _WORDS else _target(word, "otherwise")
+        base = evolve(base, otherwise=otherwise, passes=word == "pass")
+    if not tables:
+        return base
+    weights = {one.name: one.weight for one in tables.upstreams}
+    rules = [
+        Prefix(
+            prefix=prefix, provider=rule.upstream, model=rule.model, strip=rule.strip, add=rule.add
+        )
+        for prefix, rule in tables.prefixes.items()
+    ]
+    pools = {
+        name: _pool(model, weights)
+        for first, model in tables.models.items()
+        for name in (first, *model.aliases)
+    }
+    prefixes = (*base.prefixes, *sorted(rules, key=lambda rule: -len(rule.prefix)))
+    return evolve(base, pools=pools, prefixes=prefixes, groups=_groups(tables))
+
+
+def _pool(model: ModelSettings, weights: Mapping[str, float]) -> ModelPool:
+    def target(one: TargetSettings) -> UpstreamModel:
+        own = weights.get(one.upstream, 1.0) if one.weight is None else one.weight
+        return UpstreamModel(one.upstream, one.model, own)
+
+    ranks = tuple(tuple(target(one) for one in rank) for rank in model.ranks)
+    return ModelPool(ranks, model.on_context_overflow)
+
+
+def _groups(tables: FileTables) -> Mapping[str, tuple[tuple[str, float], ...]]:
+    """Return the upstreams of each provider, but for one that bears the provider's name."""
+    names = {one.name for one in tables.upstreams}
+    groups: dict[str, tuple[tuple[str, float], ...]] = {}
+    for one in tables.upstreams:
+        if one.provider not in names:
+            groups[one.provider] = (*groups.get(one.provider, ()), (one.name, one.weight))
+    return groups
+
+
 def model_map_from(data: JsonValue, upstream: str) -> ModelMap:
     """Return the map that *data* spells; ConfigurationError if it spells none."""
     given = _object(data, "the file", {"models", "prefixes", "otherwise"})
@@ -135,7 +252,7 @@ def model_map_from(data: JsonValue, upstream: str) -> ModelMap:
         models={name: _target(value, f"models.{name}") for name, value in models.items()},
         prefixes=tuple(sorted(rules, key=lambda rule: -len(rule.prefix))),
         upstream=upstream,
-        otherwise=None if word in ("pass", "refuse") else _target(word, "otherwise"),
+        otherwise=None if word in _WORDS else _target(word, "otherwise"),
         passes=word == "pass",
     )
 

@@ -8,7 +8,7 @@ import anyio
 from attrs import frozen
 
 from llmcore.bridge.http.logs import log
-from llmcore.bridge.model_map import ModelMap, UpstreamModel
+from llmcore.bridge.model_map import ModelMap, ModelPool
 from llmcore.bridge.upstream import Upstreams
 from llmcore.fronts.errors import FrontError
 from llmcore.schema.errors import LLMError
@@ -42,39 +42,40 @@ class ModelNames:
     @property
     def mapped(self) -> list[str]:
         """The names that the map has."""
-        return sorted(self._model_map.models)
+        return sorted(self._model_map.names)
 
-    def target(self, name: str) -> UpstreamModel:
-        """Return the target of *name*; FrontError, 404, if it has none."""
-        target = self._resolve(name)
-        if target is None or not _is_safe(target.model):
+    def pool(self, name: str) -> ModelPool:
+        """Return the targets of *name*; FrontError, 404, if it has none."""
+        pool = self.find(name)
+        if pool is None or not all(_is_safe(target.model) for target in pool.targets):
             raise _no_model(name)
-        return target
+        return pool
+
+    def find(self, name: str) -> ModelPool | None:
+        """Return the targets of *name*; None if it has none."""
+        return self._model_map.pool(self.plain(name))
 
     async def all(self) -> Sequence[str]:
         """Return the names of models: the map's, and the upstream's own where they pass."""
-        names = dict.fromkeys(self._model_map.models)
+        names = dict.fromkeys(self._model_map.names)
         if self._model_map.passes:
-            names |= dict.fromkeys(await self._upstream_models(self._model_map.upstream))
+            names |= dict.fromkeys(await self._upstream_models(self._model_map.first_upstream))
         return list(names)
 
     def prefixed(self, name: str) -> str:
         """Return *name* as clients find it that leave out models which are not Claude."""
         return name if name.startswith((*_OF_CLAUDE, self._prefix)) else self._prefix + name
 
-    def _resolve(self, name: str) -> UpstreamModel | None:
-        return self._model_map.resolve(self.plain(name))
-
     def plain(self, name: str) -> str:
         """Return *name* without the prefix by which clients may find it."""
-        if self._prefix and name not in self._model_map.models:
+        if self._prefix and name not in self._model_map.names:
             return name.removeprefix(self._prefix)
         return name
 
     def owner(self, name: str) -> str:
         """Return the provider of the model called *name*."""
-        target = self._resolve(name)
-        return "openbridge" if target is None else target.provider
+        pool = self.find(name)
+        return "openbridge" if pool is None else pool.first.provider
 
     async def _upstream_models(self, provider: str) -> Sequence[str]:
         async with self._asking:  # many who ask at once cost the upstream one request

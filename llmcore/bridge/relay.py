@@ -14,7 +14,7 @@ from typing import Any, Final
 from attrs import evolve, field, frozen
 
 from llmcore.bridge.answer_run import ErrorForm, RunLabels, WholeBody
-from llmcore.bridge.upstream_call import RunContext, UpstreamCall
+from llmcore.bridge.upstream_call import CallLimits, RunContext, UpstreamCall
 from llmcore.client.event_stream import EventStream
 from llmcore.client.transport import Exchange
 from llmcore.folds.grammar import has_content
@@ -211,6 +211,7 @@ class RelayPlan:
     """Reads the client's request, which passes without being read. Raises FrontError."""
     choices: int = 1
     """How many answers the client wants of the request."""
+    limits: CallLimits = CallLimits()
     diagnostics: tuple[Diagnostic, ...] = field(default=())
 
 
@@ -225,7 +226,7 @@ class RelayRun:
         self._plan = plan
         self._context = context
         self._copy = _Copy()
-        self._call = UpstreamCall(context, plan.info.provider, self._attempt)
+        self._call = UpstreamCall(context, plan.info.upstream, plan.limits, self._attempt)
         self._usage: Usage | None = None
         self._refusal: WholeBody | None = None
         self._opened = False
@@ -366,7 +367,7 @@ class RelayRun:
         if not self._opened and not in_band:
             told = from_llm_error(error)
             if status in _KEY_REFUSED:
-                raise evolve(told, status=502)
+                raise evolve(told, status=502) from error
             if status >= 400:
                 self._refusal = WholeBody(
                     body=self._copy.take_error(),
@@ -374,7 +375,7 @@ class RelayRun:
                     content_type=self._copy.content_type,
                     headers=self._copy.shown_headers,
                 )
-            raise told
+            raise told from error
         data = self._copy.take_frames() if in_band else b""
         cut = not data or self._copy.exhausted or isinstance(error, StreamError)
         return self._sent(data + (self._error_frames(error) if cut else b""))
@@ -386,6 +387,6 @@ class RelayRun:
     def _end(self, outcome: str) -> None:
         self._ended = True
         self.outcome = outcome
-        metrics, provider = self._context.metrics, self.info.provider
+        metrics, provider = self._context.metrics, self.info.upstream.provider
         metrics.count_tokens(provider, self._usage)
         metrics.answers.labels(provider, outcome).inc()

@@ -3,8 +3,8 @@
 import logging
 import math
 import secrets
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TypeVar
 
@@ -18,15 +18,21 @@ from llmcore.bridge.configuration.settings import GatewaySettings
 from llmcore.bridge.counting import TokenCounter
 from llmcore.bridge.http.logs import log
 from llmcore.bridge.http.metrics import Metrics
-from llmcore.bridge.model_map import ModelMap, UpstreamModel, read_model_map
+from llmcore.bridge.model_map import ModelMap, ModelPool, UpstreamModel, model_map_of
 from llmcore.bridge.model_names import ModelNames
+from llmcore.bridge.pools.affinity import DIGITS
+from llmcore.bridge.pools.choice import choose
+from llmcore.bridge.pools.keys import RotatingKey
+from llmcore.bridge.pools.pooled_run import MakeRun, PooledRun, PoolPlan
+from llmcore.bridge.pools.providers import upstreams_from
+from llmcore.bridge.pools.upstream_health import UpstreamHealth
 from llmcore.bridge.relay import RelayPlan, RelayRun
 from llmcore.bridge.state.ledger import Ledger
 from llmcore.bridge.state.store import ResponseStore, StateUnavailableError
 from llmcore.bridge.state.stores import ledger_for, store_for
 from llmcore.bridge.tools_file import read_tools
-from llmcore.bridge.upstream import Upstreams, upstreams_from
-from llmcore.bridge.upstream_call import RunContext
+from llmcore.bridge.upstream import Upstreams
+from llmcore.bridge.upstream_call import RunContext, retry_policy, total_deadline
 from llmcore.client.large_requests import is_large, off_the_loop
 from llmcore.client.transport import Transport
 from llmcore.fronts.errors import (
@@ -37,7 +43,7 @@ from llmcore.fronts.errors import (
 from llmcore.fronts.policy import RegisteredTool, TranslationPolicy
 from llmcore.fronts.sealer import Sealer
 from llmcore.routes.route import PreparedRequest
-from llmcore.schema.errors import LLMError
+from llmcore.schema.errors import AuthenticationError, LLMError
 from llmcore.schema.json import JsonObject
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
@@ -48,13 +54,18 @@ _T = TypeVar("_T")
 
 _HEALTH_S = 1.0
 """How long the store's health is used again."""
+_MAINTENANCE_S = 1.0
+"""Between two looks at what may have changed."""
 _LARGE_AT_ONCE = 2
 """Large requests that threads translate at once: more would only take the loop's time."""
 
 
-def new_id(prefix: str) -> str:
-    """Return an id that cannot be guessed, such as `resp_0f3a...`."""
-    return f"{prefix}_{secrets.token_hex(24)}"
+def new_id(prefix: str, conversation: str = "") -> str:
+    """Return an id that cannot be guessed, such as `resp_0f3a...`.
+
+    It begins with the digits of its *conversation*, if there are any.
+    """
+    return f"{prefix}_{conversation or secrets.token_hex(DIGITS // 2)}{secrets.token_hex(20)}"
 
 
 class Service:
@@ -79,6 +90,11 @@ class Service:
             store, self.metrics, at_once=settings.limits.max_background
         )
         self.accounts = Accounts(settings, ledger or ledger_for(settings), self.metrics)
+        self.upstream_health = UpstreamHealth(
+            settings.cool_downs, self.metrics, settings.tables.upstreams
+        )
+        self._providers = {one.name: one.provider for one in settings.tables.upstreams}
+        self.client_keys = _client_keys(settings)
         self.policy = _policy(settings, registered_tools)
         self.counter = TokenCounter(upstreams)
         self._upstreams = upstreams
@@ -88,6 +104,8 @@ class Service:
             client=upstreams.client,
             metrics=self.metrics,
             policy=self.policy,
+            health=self.upstream_health,
+            timeouts=upstreams.timeouts,
         )
         self._running = 0
         self._build = build_information()
@@ -109,7 +127,7 @@ class Service:
         *transport*, such as recorded answers, takes the place of the network. Raises
         ConfigurationError for settings that cannot work.
         """
-        model_map = read_model_map(settings.model_map_path, settings.upstream)
+        model_map = model_map_of(settings)
         return cls(
             settings,
             model_map=model_map,
@@ -124,6 +142,18 @@ class Service:
         await self.accounts.aclose()
         await self._upstreams.aclose()
         await self.store.aclose()
+
+    async def maintain(self) -> None:
+        """Keep what changes while the gateway runs up to date, until cancelled."""
+        while True:
+            await anyio.sleep(_MAINTENANCE_S)
+            await self.refresh_client_keys()
+
+    async def refresh_client_keys(self) -> None:
+        """Read clients' keys again whose files have changed or whose time has come."""
+        for key in self.client_keys.values():
+            with suppress(AuthenticationError):  # logged; the client has no key until there is one
+                await key()
 
     # -- Answers
 
@@ -145,13 +175,45 @@ class Service:
             message = f"{self._running} answers are under way, which is the limit here"
             raise overloaded(message)
 
-    def model(self, name: str) -> tuple[UpstreamModel, Model]:
-        """Return who answers to *name*; FrontError, 404, if no provider does."""
-        target = self.names.target(name)
+    def model(self, target: UpstreamModel) -> Model:
+        """Return the model of *target*; FrontError if its provider cannot have one."""
         try:
-            return target, self._upstreams.client.providers[target.provider].model(target.model)
+            return self._upstreams.client.providers[target.provider].model(target.model)
         except LLMError as error:
             raise from_llm_error(error) from error
+
+    def is_pooled(self, pool: ModelPool) -> bool:
+        """Return whether an answer of *pool* may have to wait, or go to another target."""
+        return (
+            len(pool.targets) > 1
+            or pool.on_context_overflow is not None
+            or self.upstream_health.has_limits(pool.first)
+        )
+
+    def provider_of(self, target: UpstreamModel) -> str:
+        """Return the provider of *target*, by which prices are known."""
+        return self._providers.get(target.provider, target.provider)
+
+    def first_of(self, pool: ModelPool, conversation: str) -> UpstreamModel:
+        """Return the first target of *pool* for a conversation."""
+        health = self.upstream_health
+        choice = choose(pool, health.free_at, now=health.now(), conversation=conversation)
+        return pool.first if choice is None else choice.target
+
+    def pooled(self, name: str, pool: ModelPool, conversation: str, make: MakeRun) -> PooledRun:
+        """Return the answer of the first target of *pool* that begins one."""
+        larger = pool.on_context_overflow and self.names.find(pool.on_context_overflow)
+        targets = (*pool.targets, *(larger.targets if larger else ()))
+        plan = PoolPlan(
+            others=tuple((self.provider_of(one), one.model) for one in targets),
+            name=name,
+            pool=pool,
+            conversation=conversation,
+            policy=retry_policy(self.settings),
+            deadline=total_deadline(self.settings),
+            larger=self.names.find,
+        )
+        return PooledRun(plan, self.upstream_health, self.metrics, make)
 
     def run(self, plan: AnswerPlan) -> AnswerRun:
         """Return the answer of *plan*, to be run; nothing is sent yet."""
@@ -192,6 +254,11 @@ class Service:
 
     # -- About the gateway
 
+    async def deep_health(self) -> JsonObject:
+        """Return the health of the store, and that of every upstream as requests have found it."""
+        found = self.upstream_health.report(sorted(self._upstreams.client.providers))
+        return {**await self.health(), "upstreams": found}
+
     async def health(self) -> JsonObject:
         """Return whether the store can be reached, as found within the last second.
 
@@ -228,6 +295,13 @@ class Service:
                 "rate_per_minute": limits.rate_per_minute,
             },
         }
+
+
+def _client_keys(settings: GatewaySettings) -> Mapping[str, RotatingKey]:
+    return {
+        one.name: RotatingKey(one, owner=f"client {one.name}", folder=settings.folder)
+        for one in settings.tables.clients
+    }
 
 
 def _policy(settings: GatewaySettings, tools: tuple[RegisteredTool, ...]) -> TranslationPolicy:

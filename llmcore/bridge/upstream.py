@@ -1,19 +1,16 @@
-"""Upstream providers: which are configured, counting tokens, listing models."""
+"""Upstream providers beside their answers: counting tokens, listing models."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Final
 
 import anyio
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
-from llmcore.bridge.configuration.settings import GatewaySettings
-from llmcore.bridge.model_map import ModelMap
-from llmcore.client.client import Client, ModelSource
-from llmcore.client.environment import provider_entries
+from llmcore.bridge.configuration.reading import COMPATIBLE
+from llmcore.bridge.pools.keys import RotatingKey
+from llmcore.client.client import Client
 from llmcore.client.large_requests import is_large, off_the_loop
-from llmcore.client.middleware.telemetry import Telemetry
-from llmcore.client.transport import Exchange, Transport
+from llmcore.client.transport import Exchange
 from llmcore.protocols.failures.errors import error_from_response
 from llmcore.routes.http_request import HttpRequest, redact
 from llmcore.routes.route import PreparedRequest, Route
@@ -25,9 +22,6 @@ from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Success
-
-COMPATIBLE: Final = "openai-compatible"
-"""The upstream that `OPENBRIDGE_UPSTREAM_BASE_URL` names."""
 
 _MAX_ANSWER_BYTES = 8 * 1024 * 1024
 _ASIDE_S = 30.0
@@ -42,6 +36,8 @@ class Upstreams:
     """A client of every configured provider, which also counts tokens and lists models."""
 
     client: Client
+    timeouts: Mapping[str, Timeouts] = field(factory=dict)
+    """The time limits of upstreams that have their own."""
 
     async def aclose(self) -> None:
         """Close the client."""
@@ -52,6 +48,7 @@ class Upstreams:
 
         Raises LLMError where it can and fails.
         """
+        await self._refresh_key(request)
         step = partial(self._prepared, request)
         prepared = await off_the_loop(step, large=is_large(request))
         aside = _counting(_route(request), prepared)
@@ -75,6 +72,7 @@ class Upstreams:
         if source is None:
             return ()
         any_request = LLMRequest(model=source.model("any"), messages=(Message.user("any"),))
+        await self._refresh_key(any_request)
         prepared = self._prepared(any_request)
         base = _base_url(prepared)
         if base is None or self._fetches_token(any_request):
@@ -89,7 +87,15 @@ class Upstreams:
     def _fetches_token(self, request: LLMRequest) -> bool:
         """Whether a prepared request holds a placeholder where its token will be."""
         auth = _route(request).auth
-        return auth.fetch is not None and auth.fetch_when(self.client.environ)
+        if auth.fetch is None or isinstance(auth.fetch, RotatingKey):
+            return False
+        return auth.fetch_when(self.client.environ)
+
+    async def _refresh_key(self, request: LLMRequest) -> None:
+        """Read the key of the request's upstream again if that is due."""
+        fetch = _route(request).auth.fetch
+        if isinstance(fetch, RotatingKey):
+            await fetch()
 
     def _prepared(self, request: LLMRequest) -> PreparedRequest:
         result = self.client.prepare(request)
@@ -174,68 +180,3 @@ def _object(body: bytes, provider: str | None) -> JsonObject:
         message = "the answer is not JSON"
         raise StreamError(message, provider=provider, cause=error) from error
     return value if isinstance(value, dict) else {}
-
-
-# -- Configured providers
-
-
-def upstreams_from(
-    settings: GatewaySettings, model_map: ModelMap, *, transport: Transport | None = None
-) -> Upstreams:
-    """Return a client of every provider that *model_map* names and the environment configures.
-
-    *transport*, such as recorded answers, takes the place of the network. Raises
-    ConfigurationError for a provider that is not configured, naming the variables.
-    """
-    providers = {name: _provider(name, settings) for name in sorted(model_map.providers)}
-    limits = settings.limits
-    timeouts = Timeouts(first_event=limits.first_event_s, idle=limits.idle_s, total=limits.total_s)
-    client = Client(
-        providers=providers,
-        transport=transport,
-        timeouts=timeouts,
-        environ=settings.environ,
-        middleware=(Telemetry(),) if settings.telemetry else (),
-    )
-    return Upstreams(client)
-
-
-def _provider(name: str, settings: GatewaySettings) -> ModelSource:
-    if name == COMPATIBLE:
-        from llmcore.routes.openai_compatible import OpenAICompatible
-
-        return OpenAICompatible.configure(
-            name=name,
-            base_url=settings.upstream_base_url or "",
-            api_key=settings.upstream_api_key,
-        )
-    if name == "openrouter":
-        return _openrouter(settings.environ)
-    if name == "local":
-        from llmcore.routes.local import Local
-
-        return Local.configure(context_tokens=_LOCAL_CONTEXT_TOKENS)
-    entry = next((entry for entry in provider_entries() if entry.id == name), None)
-    if entry is None:
-        known = ", ".join([COMPATIBLE, *(entry.id for entry in provider_entries())])
-        raise ConfigurationError(f"there is no provider {name!r} (there are: {known})")
-    if entry.needs_key and not entry.is_configured(settings.environ):
-        variables = " or ".join(entry.switches)
-        raise ConfigurationError(f"the provider {name!r} is not configured: set {variables}")
-    return entry.from_environ(settings.environ)
-
-
-_LOCAL_CONTEXT_TOKENS = 8192
-
-
-def _openrouter(environ: Mapping[str, str]) -> ModelSource:
-    from llmcore.routes.openrouter import OpenRouter
-
-    if not environ.get("OPENROUTER_API_KEY", "").strip():
-        message = "the provider 'openrouter' is not configured: set OPENROUTER_API_KEY"
-        raise ConfigurationError(message)
-    return OpenRouter.configure(
-        base_url=environ.get("OPENROUTER_BASE_URL", "").strip() or None,
-        referer=environ.get("OPENROUTER_HTTP_REFERER", "").strip() or None,
-        title=environ.get("OPENROUTER_X_TITLE", "").strip() or None,
-    )

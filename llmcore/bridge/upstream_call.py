@@ -3,14 +3,16 @@
 import logging
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import anyio
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from llmcore.bridge.configuration.settings import GatewaySettings
 from llmcore.bridge.http.logs import log
 from llmcore.bridge.http.metrics import Metrics
+from llmcore.bridge.model_map import UpstreamModel
+from llmcore.bridge.pools.upstream_health import UpstreamHealth
 from llmcore.client.client import Client
 from llmcore.client.event_stream import EventStream
 from llmcore.fronts.policy import TranslationPolicy
@@ -28,6 +30,24 @@ _LEAST_S = 0.001
 
 
 @frozen(kw_only=True)
+class CallLimits:
+    """How far a call goes by itself."""
+
+    elsewhere: bool = False
+    """Whether another target follows after a failure, in place of the same one again."""
+    deadline: float | None = None
+    """When all tries together must have ended, by the event loop's clock; None counts anew."""
+
+
+@frozen(kw_only=True)
+class _Elsewhere(RetryPolicy):
+    """Leaves failures to the next target, but for encrypted reasoning that cannot be read."""
+
+    def applies_to(self, error: LLMError) -> bool:
+        return False
+
+
+@frozen(kw_only=True)
 class RunContext:
     """Shared by all runs."""
 
@@ -35,6 +55,25 @@ class RunContext:
     client: Client
     metrics: Metrics
     policy: TranslationPolicy
+    health: UpstreamHealth
+    timeouts: Mapping[str, Timeouts] = field(factory=dict)
+    """The time limits of upstreams that have their own."""
+
+
+def retry_policy(settings: GatewaySettings, kind: type[RetryPolicy] = RetryPolicy) -> RetryPolicy:
+    """Return which failures are tried again, and how often."""
+    return kind(
+        max_retries=settings.retries,
+        retry_timeouts=settings.retry_timeouts,
+        base_delay=_FIRST_DELAY_S,
+        max_delay=_MAX_DELAY_S,
+    )
+
+
+def total_deadline(settings: GatewaySettings) -> float:
+    """Return when all tries of an answer that begins now must have ended."""
+    total_s = settings.limits.total_s
+    return math.inf if total_s is None else anyio.current_time() + total_s
 
 
 class UpstreamCall:
@@ -47,7 +86,8 @@ class UpstreamCall:
     def __init__(
         self,
         context: RunContext,
-        provider: str,
+        target: UpstreamModel,
+        limits: CallLimits,
         attempt: Callable[[Timeouts], EventStream],
         without_reasoning: Callable[[Timeouts], EventStream] | None = None,
     ) -> None:
@@ -56,11 +96,16 @@ class UpstreamCall:
         self.first_event_s: float | None = None
         """Seconds from the request to the first event of the answer."""
         self._context = context
-        self._provider = provider
+        self._target = target
+        self._provider = target.provider
+        self._limits = limits
+        self._began_at = context.health.now()
+        self._is_answered = False
         self._attempt = attempt
         self._without_reasoning = without_reasoning
-        total_s = context.settings.limits.total_s
-        self._deadline = math.inf if total_s is None else anyio.current_time() + total_s
+        self._deadline = (
+            total_deadline(context.settings) if limits.deadline is None else (limits.deadline)
+        )
         self._asked_at: float | None = None
         self._call = self._new_call()
 
@@ -69,6 +114,9 @@ class UpstreamCall:
         if self._asked_at is None:
             self._asked_at = time.monotonic()
         batch = await self._call.next_batch()
+        if not self._is_answered and not isinstance(batch[-1], ErrorEvent):
+            self._is_answered = True
+            self._context.health.succeeded(self._target, self._began_at)
         for event in batch:
             match event:
                 case StreamStart(request_id=request_id):
@@ -78,6 +126,7 @@ class UpstreamCall:
                     self.request_id = request_id or self.request_id
                 case ErrorEvent(error):
                     self.request_id = error.request_id or self.request_id
+                    self._context.health.failed(self._target, error)
                 case _:
                     pass
         return batch
@@ -104,13 +153,8 @@ class UpstreamCall:
 
     def _new_call(self) -> ModelCall:
         settings, without = self._context.settings, self._without_reasoning
-        policy = RetryPolicy(
-            max_retries=settings.retries,
-            retry_timeouts=settings.retry_timeouts,
-            base_delay=_FIRST_DELAY_S,
-            max_delay=_MAX_DELAY_S,
-            on_retry=self._on_retry,
-        )
+        kind = _Elsewhere if self._limits.elsewhere else RetryPolicy
+        policy = evolve(retry_policy(settings, kind), on_retry=self._on_retry)
         return ModelCall(
             lambda: self._attempt(self._timeouts()),
             policy,
@@ -121,12 +165,13 @@ class UpstreamCall:
 
     def _timeouts(self) -> Timeouts:
         """Return the time limits of the next try: of the whole, what the tries before left."""
-        limits = self._context.client.timeouts
+        limits = self._context.timeouts.get(self._provider, self._context.client.timeouts)
         if self._deadline == math.inf:
             return limits
         return evolve(limits, total=max(self._deadline - anyio.current_time(), _LEAST_S))
 
     def _on_retry(self, error: LLMError, attempt: int, delay: float) -> None:
+        self._context.health.failed(self._target, error)
         self._context.metrics.retries.labels(self._provider).inc()
         log(
             logging.WARNING,

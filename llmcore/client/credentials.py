@@ -60,7 +60,7 @@ class Credentials:
     def refused(self, auth: Auth, token: str | None) -> bool:
         """Record that a server refused *token*; return whether another one may be available."""
         fetch = auth.fetch
-        chain = self._chains.get(fetch) if isinstance(fetch, CredentialSource) else None
+        chain = self._chains.get(fetch) if isinstance(fetch, CredentialSource) else fetch
         return token is not None and isinstance(chain, Renewable) and chain.refused(token)
 
 

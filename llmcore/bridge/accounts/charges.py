@@ -189,14 +189,17 @@ class Accounts:
             return _Expected(0, 0, 0)
         info, prices = run.info, self._prices
         request = run.request()
-        most = prices.most_output(info.provider, info.target, request.generation.max_tokens)
+        targets = {(info.provider, info.target): None, **dict.fromkeys(info.others)}
+        limit = request.generation.max_tokens
+        most = max(prices.most_output(provider, model, limit) for provider, model in targets)
         tokens = (run.choices * estimated_tokens(request), run.choices * most)
         cost = 0
         if any(_is_money(meter) for meter in meters):
-            found = prices.largest_cost(info.provider, info.target, tokens, self._clock())
-            if found is None:
-                raise _unpriced(info.provider, info.target)
-            cost = found
+            for provider, model in targets:
+                found = prices.largest_cost(provider, model, tokens, self._clock())
+                if found is None:
+                    raise _unpriced(provider, model)
+                cost = max(cost, found)
         return _Expected(*tokens, cost)
 
     # -- after the answer

@@ -7,7 +7,7 @@ from attrs import evolve, frozen
 from llmcore.bridge.answer_run import AnswerRun
 from llmcore.bridge.api import OperationRequest
 from llmcore.bridge.choices import ChoicesRun
-from llmcore.bridge.generation import Generation
+from llmcore.bridge.generation import Chosen, Generation
 from llmcore.bridge.service import Service
 from llmcore.bridge.state.call_states import CallStates
 from llmcore.fronts.front import Event, StreamEncoding
@@ -27,9 +27,8 @@ class ChatCompletions(Generation[ChatContext]):
         super().__init__(front, service, format_field="response_format")
         self._states = CallStates()
 
-    async def generate(self, call: OperationRequest) -> AnswerRun:
+    async def answer(self, call: OperationRequest, chosen: Chosen) -> AnswerRun:
         """`POST /chat/completions`."""
-        chosen = await self.chosen(call.asked, call.caller)
         if self.relays(call.asked, chosen):
             return self.relayed(call.asked, chosen)
         read = await self.read(call.asked, chosen)

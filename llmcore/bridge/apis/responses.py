@@ -90,9 +90,8 @@ class Responses(Generation[Translation]):
         chosen = await self.chosen(call.asked, call.caller)
         return await self._in_background(call, chosen, await self._checked(call, chosen))
 
-    async def generate(self, call: OperationRequest) -> AnswerRun:
+    async def answer(self, call: OperationRequest, chosen: Chosen) -> AnswerRun:
         """Return the answer of a request whose client waits for it."""
-        chosen = await self.chosen(call.asked, call.caller)
         if _needs_no_store(call.body) and self.relays(call.asked, chosen):
             return self.relayed(call.asked, chosen)
         return self._run(call, chosen, await self._checked(call, chosen))
@@ -203,7 +202,9 @@ class Responses(Generation[Translation]):
 
     async def compact(self, call: OperationRequest) -> AnswerRun:
         """`POST /responses/compact`."""
-        chosen = await self.chosen(call.asked, call.caller)
+        return await self.pooled(call, self._compacted)
+
+    async def _compacted(self, call: OperationRequest, chosen: Chosen) -> AnswerRun:
         asked = evolve(call.asked, body=as_response_request(call.body))
         read = await self._remembered(asked, call.caller, chosen)
         notes, context = Notes(), read.context

@@ -2,6 +2,7 @@
 
 - `settings`: the values
 - `document`: the configuration file, with the line of each key
+- `tables`: upstreams, models and clients of the file
 - `values`: one setting after another, from its variable or the file
 - `reading`: all settings
 """

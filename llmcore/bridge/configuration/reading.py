@@ -10,6 +10,7 @@ from llmcore.bridge.configuration.settings import (
     RETRY_WITHOUT,
     AccountSettings,
     BudgetPeriod,
+    CoolDownSettings,
     CustomTools,
     GatewaySettings,
     HostedTools,
@@ -22,11 +23,15 @@ from llmcore.bridge.configuration.settings import (
     StructuredOutput,
     UiSetting,
 )
+from llmcore.bridge.configuration.tables import FileTables, read_tables
 from llmcore.bridge.configuration.values import Values
 from llmcore.client.environment import provider_entries
 from llmcore.client.user_folders import named_path
 from llmcore.fronts.front import FRONT_IDS
 from llmcore.schema.errors import ConfigurationError
+
+COMPATIBLE: Final = "openai-compatible"
+"""A server of Chat Completions, which a base URL names."""
 
 FILE_NAME: Final = "openbridge.toml"
 """The configuration file that is read where none is named, if it is there."""
@@ -92,15 +97,21 @@ def settings_of(environ: Mapping[str, str], document: ConfigDocument | None) -> 
 
 
 def _settings(read: Values) -> GatewaySettings:
+    tables = FileTables()
+    if read.document is not None:
+        tables = read_tables(read.document, frozenset(provider_ids()))
     return GatewaySettings(
         host=read.text("HOST") or "127.0.0.1",
         port=read.number("PORT", 8787, int, least=0, most=65535),
         workers=read.number("WORKERS", 1, int, least=1, most=64),
         log_level=read.one_of("LOG_LEVEL", "info", LogLevel),
-        upstream=read.text("UPSTREAM") or _found_upstream(read),
+        upstream=read.text("UPSTREAM") or _found_upstream(read, tables),
         upstream_base_url=read.text("UPSTREAM_BASE_URL"),
         upstream_api_key=read.text("UPSTREAM_API_KEY"),
         model_map_path=read.path("MODEL_MAP_PATH"),
+        otherwise=read.text("OTHERWISE"),
+        tables=tables,
+        cool_downs=_cool_downs(read),
         client_api_keys=_client_keys(read),
         allowed_hosts=read.words("ALLOWED_HOSTS"),
         seal_key=read.text("SEAL_KEY"),
@@ -141,13 +152,17 @@ _KEEP_ALIVES: Final[Mapping[str, tuple[str, ...]]] = {
 """The heartbeats that clients of each front can read, besides its own."""
 
 
-def _found_upstream(read: Values) -> str:
-    """Return the upstream where none is named: the first provider that *read* configures.
+def _found_upstream(read: Values, tables: FileTables) -> str:
+    """Return the upstream where none is named: the first of the file, with others of its provider.
 
-    Without any it is the local model, if its package is installed.
+    Without any it is the first provider that *read* configures, or the local model, if its package
+    is installed.
     """
+    if tables.upstreams:
+        first = tables.upstreams[0]
+        return first.name if first.provider == COMPATIBLE else first.provider
     if read.text("UPSTREAM_BASE_URL"):
-        return "openai-compatible"
+        return COMPATIBLE
     found = next((one.id for one in provider_entries() if one.is_configured(read.environ)), None)
     if found is not None:
         return found
@@ -182,6 +197,11 @@ def _client_keys(read: Values) -> tuple[str, ...]:
     return keys
 
 
+def provider_ids() -> tuple[str, ...]:
+    """Return every provider that an upstream can be of."""
+    return (COMPATIBLE, "local", *(entry.id for entry in provider_entries()))
+
+
 def _limits(read: Values) -> Limits:
     default = Limits()
     return Limits(
@@ -196,6 +216,16 @@ def _limits(read: Values) -> Limits:
         max_background=read.number("MAX_BACKGROUND", default.max_background, int, least=1),
         rate_per_minute=read.number("RATE_LIMIT_PER_MINUTE", 0, int, least=0),
         shutdown_s=read.number("SHUTDOWN_SECONDS", default.shutdown_s, float, least=0),
+    )
+
+
+def _cool_downs(read: Values) -> CoolDownSettings:
+    default = CoolDownSettings()
+    return CoolDownSettings(
+        failure_s=read.number("COOL_DOWN_SECONDS", default.failure_s, float, least=0.001),
+        key_s=read.number("KEY_COOL_DOWN_SECONDS", default.key_s, float, least=0.001),
+        breaker_failures=read.number("BREAKER_FAILURES", default.breaker_failures, int, least=1),
+        breaker_s=read.number("BREAKER_SECONDS", default.breaker_s, float, least=0.001),
     )
 
 
@@ -232,6 +262,16 @@ _ADMIN_KEY_CHARS: Final = 16
 
 
 def _check(settings: GatewaySettings, read: Values) -> None:
+    tables = settings.tables
+    if settings.model_map_path is not None and (tables.models or tables.prefixes):
+        raise ConfigurationError(
+            f"{read.label('MODEL_MAP_PATH')} and [models] or [prefixes] exclude each other: move "
+            "the map into the file, or leave one of them out"
+        )
+    if settings.model_map_path is not None and settings.otherwise is not None:
+        raise ConfigurationError(
+            f"{read.label('OTHERWISE')}: a model map has its own `otherwise`; set it there"
+        )
     public = f"{read.label('HOST')}={settings.host} can be reached from other machines"
     if settings.is_public and not settings.needs_key:
         raise ConfigurationError(
@@ -263,7 +303,9 @@ def _check(settings: GatewaySettings, read: Values) -> None:
             "OPENBRIDGE_STATE_MAX_ENTRIES and OPENBRIDGE_STATE_MAX_BYTES bound sqlite and memory: "
             "leave them out, and set maxmemory in Redis"
         )
-    if settings.upstream == "openai-compatible" and not settings.upstream_base_url:
+    if settings.upstream == COMPATIBLE and not (
+        settings.upstream_base_url or settings.tables.upstreams
+    ):
         raise ConfigurationError(
             f"{read.label('UPSTREAM')}=openai-compatible needs OPENBRIDGE_UPSTREAM_BASE_URL"
         )

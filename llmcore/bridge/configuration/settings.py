@@ -7,6 +7,8 @@ from typing import Literal
 
 from attrs import field, frozen
 
+from llmcore.bridge.configuration.tables import FileTables
+
 StateBackend = Literal["sqlite", "memory", "redis", "postgres"]
 HostedTools = Literal["native", "drop", "error", "function"]
 StructuredOutput = Literal["error", "degrade"]
@@ -91,6 +93,20 @@ class AccountSettings:
 
 
 @frozen(kw_only=True)
+class CoolDownSettings:
+    """How long an upstream that failed is left alone while there are others, in seconds."""
+
+    failure_s: float = 5.0
+    """After a failure that states no time to wait."""
+    key_s: float = 300.0
+    """After it refused its key, or had no credit left."""
+    breaker_failures: int = 5
+    """So many failures in a row open the circuit."""
+    breaker_s: float = 60.0
+    """How long the circuit stays open; then one request tries."""
+
+
+@frozen(kw_only=True)
 class GatewaySettings:
     """The gateway's whole configuration."""
 
@@ -106,6 +122,11 @@ class GatewaySettings:
     upstream_api_key: str | None = field(default=None, repr=False)
     """With the upstream `openai-compatible`: its key."""
     model_map_path: Path | None = None
+    otherwise: str | None = None
+    """`pass`, `refuse`, or the target of names that the file does not have; None is `pass`."""
+    tables: FileTables = FileTables()
+    """Upstreams, models and clients of the configuration file."""
+    cool_downs: CoolDownSettings = CoolDownSettings()
     client_api_keys: tuple[str, ...] = field(default=(), repr=False)
     """Keys of which clients must send one; empty admits all, on a loopback address only."""
     allowed_hosts: tuple[str, ...] = ()
@@ -157,7 +178,13 @@ class GatewaySettings:
     @property
     def needs_key(self) -> bool:
         """Whether clients must send a key."""
-        return bool(self.client_api_keys) or self.accounts.issued_keys
+        configured = bool(self.client_api_keys or self.tables.clients)
+        return configured or self.accounts.issued_keys
+
+    @property
+    def folder(self) -> Path:
+        """The folder that relative paths of the configuration file are below."""
+        return Path() if self.config_path is None else self.config_path.parent
 
     @property
     def has_ui(self) -> bool:

@@ -13,6 +13,7 @@ from typing import Any, Final, TypeVar, cast, get_args
 from attrs import frozen
 
 from llmcore.bridge.configuration.document import ConfigDocument
+from llmcore.bridge.configuration.tables import TABLES
 from llmcore.client.user_folders import named_path
 from llmcore.schema.errors import ConfigurationError
 
@@ -44,8 +45,13 @@ SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
         "UPSTREAM_API_KEY",
         "MODEL_MAP_PATH",
         "MODEL_PREFIX",
+        "OTHERWISE",
         "RETRIES",
         "RETRY_TIMEOUTS",
+        "COOL_DOWN_SECONDS",
+        "KEY_COOL_DOWN_SECONDS",
+        "BREAKER_FAILURES",
+        "BREAKER_SECONDS",
     ),
     "limits": (
         "MAX_BODY_BYTES",
@@ -244,7 +250,7 @@ class Values:
             raise ConfigurationError(f"unknown: {', '.join(unknown)} (known: {known})")
         if self.document is None:
             return
-        self.document.refuse_unknown((), tuple(SECTIONS))
+        self.document.refuse_unknown((), (*SECTIONS, *TABLES))
         for section, names in SECTIONS.items():
             if section in self.document.tables:
                 keys = [file_keys(name)[1] for name in names]

@@ -6,7 +6,7 @@ import logging
 import re
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from functools import partial
 
 from attrs import define
@@ -15,11 +15,13 @@ from llmcore.bridge.accounts.issued_keys import KeyLookup, accounts_unavailable
 from llmcore.bridge.answer_run import ErrorForm
 from llmcore.bridge.api import Caller
 from llmcore.bridge.apis.registry import Apis
-from llmcore.bridge.configuration.settings import GatewaySettings, is_loopback
+from llmcore.bridge.configuration.settings import is_loopback
 from llmcore.bridge.http.asgi import ASGIApp, Receive, Scope, Send, headers_of, query_of
 from llmcore.bridge.http.logs import log
 from llmcore.bridge.http.observability import log_fields
 from llmcore.bridge.http.responses import error_response
+from llmcore.bridge.pools.keys import RotatingKey
+from llmcore.bridge.service import Service
 from llmcore.bridge.state.store import StateUnavailableError
 from llmcore.fronts.errors import FrontError
 
@@ -46,14 +48,30 @@ class Keys:
     They are configured, or issued by the gateway and found by *issued*.
     """
 
-    def __init__(self, keys: tuple[str, ...], issued: KeyLookup | None = None) -> None:
+    def __init__(
+        self,
+        keys: tuple[str, ...],
+        issued: KeyLookup | None = None,
+        clients: Mapping[str, RotatingKey] | None = None,
+    ) -> None:
         self._keys = tuple((key.encode(), _digest(key)) for key in keys)
         self._issued = issued
+        self._clients = tuple(
+            (key, _digest(f"client {name}")) for name, key in (clients or {}).items()
+        )
 
     @property
     def required(self) -> bool:
         """Whether clients must send one."""
-        return bool(self._keys) or self._issued is not None
+        return bool(self._keys or self._clients) or self._issued is not None
+
+    def _current(self) -> Iterator[tuple[bytes, str]]:
+        """Yield each key and its owner; clients stay the same owners when their keys change."""
+        yield from self._keys
+        for key, owner in self._clients:
+            key.refresh()
+            if key.current is not None:
+                yield key.current.encode(), owner
 
     def caller(
         self, headers: Mapping[str, str], address: str, query: Mapping[str, str] | None = None
@@ -65,9 +83,10 @@ class Keys:
         if not self.required:
             return Caller(owner=ANYBODY, counted_as=address)
         found: str | None = None
+        known = tuple(self._current())
         for text in _shown(headers, query or {}):
             data = text.encode("latin-1", "replace")  # the bytes that came
-            for key, digest in self._keys:
+            for key, digest in known:
                 if hmac.compare_digest(data, key):
                     found = digest
         return None if found is None else Caller(owner=found, counted_as=found)
@@ -191,13 +210,18 @@ def admission_of(scope: Scope) -> Callable[[], Awaitable[Caller]]:
 class AccessMiddleware:
     """Refuses requests without a key, for other hosts, above the rate, or of unsafe framing."""
 
-    def __init__(
-        self, app: ASGIApp, settings: GatewaySettings, served: Apis, lookup: KeyLookup
-    ) -> None:
+    def __init__(self, app: ASGIApp, service: Service, served: Apis) -> None:
         self._app = app
         self._served = served
-        accounts = settings.accounts
-        self._keys = Keys(settings.client_api_keys, lookup if accounts.issued_keys else None)
+        self._service = service
+        self._configure()
+
+    def _configure(self) -> None:
+        """Use the service's settings of this moment, which a reload replaces."""
+        service, settings = self._service, self._service.settings
+        self._settings, accounts = settings, settings.accounts
+        lookup = service.accounts.lookup if accounts.issued_keys else None
+        self._keys = Keys(settings.client_api_keys, lookup, service.client_keys)
         self._admin = AdminKey(accounts.admin_key)
         self._rates = CallerRates(settings.limits.rate_per_minute)
         self._allowed_hosts = settings.allowed_hosts
@@ -218,7 +242,9 @@ class AccessMiddleware:
 
     async def _caller(self, scope: Scope) -> Caller:
         """Return the caller of a request, and count it; FrontError if it is not admitted."""
-        if scope["path"] in _OPEN_PATHS:
+        if self._settings is not self._service.settings:
+            self._configure()
+        if scope["path"] in _OPEN_PATHS and b"deep" not in scope["query_string"]:
             return Caller(owner=ANYBODY, counted_as=ANYBODY)
         size = sum(len(name) + len(value) for name, value in scope["headers"])
         if size > self._max_header_bytes:

@@ -77,7 +77,7 @@ def make_app(service: Service) -> ASGIApp:
     routed: ASGIApp = _Routed(router, sockets, served)
     if feed is not None:
         routed = CaptureMiddleware(routed, feed, record=service.settings.ui_record)
-    admitted = AccessMiddleware(routed, service.settings, served, service.accounts.lookup)
+    admitted = AccessMiddleware(routed, service, served)
     observed: ASGIApp = ObservabilityMiddleware(admitted, service.metrics, served)
     if service.settings.telemetry:
         observed = TracingMiddleware(observed)
@@ -95,8 +95,12 @@ def _with_lifespan(app: ASGIApp, service: Service) -> ASGIApp:
             await app(scope, receive, send)
             return
         await receive()
-        await send({"type": "lifespan.startup.complete"})
-        await receive()
+        async with anyio.create_task_group() as tasks:
+            await service.refresh_client_keys()
+            tasks.start_soon(service.maintain)
+            await send({"type": "lifespan.startup.complete"})
+            await receive()
+            tasks.cancel_scope.cancel()
         await service.aclose()
         await send({"type": "lifespan.shutdown.complete"})
 
@@ -170,8 +174,8 @@ def _own_operations(service: Service) -> list[tuple[str, Operation]]:
     async def version(_call: OperationRequest) -> JsonObject:
         return service.version()
 
-    async def health(_call: OperationRequest) -> JsonObject:
-        return await service.health()
+    async def health(call: OperationRequest) -> JsonObject:
+        return await (service.deep_health() if call.query.get("deep") else service.health())
 
     own = [
         Operation(name=name, method="GET", path=path, answer=answer)
@@ -261,12 +265,15 @@ class _Answering:
         """Return the answer of *run*, which at its end releases its place and is charged."""
         note_run(scope, run)
         info, fields = run.info, log_fields(scope)
-        fields.update(model=info.model, provider=info.provider, response_id=info.id)
+        fields.update(model=info.model, provider=info.upstream.provider, response_id=info.id)
 
         def done() -> None:
             release()
             if charge is not None:
                 charge.close()
+            fields["provider"] = run.info.upstream.provider  # of a pool, the one that answered
+            if run.info.tried:
+                fields["failed_upstreams"] = list(run.info.tried)
             fields["upstream_request_id"] = run.upstream_request_id
             fields["diagnostics"] = diagnostic_codes(run.diagnostics)
             if run.error is not None:

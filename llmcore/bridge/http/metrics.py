@@ -74,6 +74,12 @@ class Metrics:
         self.retries = self._counter(
             "upstream_retries", "More requests for an answer that had not begun.", "provider"
         )
+        self.fallbacks = self._counter(
+            "upstream_fallbacks", "Answers that went on to another target.", "failed", "next"
+        )
+        self.upstream_failures = self._counter(
+            "upstream_failures", "Failures that cool an upstream down.", "provider", "reason"
+        )
         self.tokens = self._counter(
             "tokens", "Tokens, as upstreams counted them.", "provider", "kind"
         )

@@ -217,9 +217,14 @@ class StreamedAnswer:
 
 def run_headers(run: SentAnswer) -> Headers:
     """Return headers about the upstream, and about what was changed on the way there."""
+    info = run.info
     fields = {
         UPSTREAM_ID: run.upstream_request_id,
         b"x-openbridge-dropped": ", ".join(run.dropped) or None,
+        b"x-openbridge-upstream": f"{info.upstream.provider}/{info.target}"
+        if info.pooled
+        else None,
+        b"x-openbridge-failed": "; ".join(info.tried) or None,
     }
     shown = [(name, _header(value)) for name, value in fields.items() if value]
     return [*shown, *diagnostic_headers(run.diagnostics)]

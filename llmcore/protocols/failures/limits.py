@@ -41,8 +41,9 @@ def retry_after(
     """Return the seconds the provider asks us to wait, at least 0; None if it did not say.
 
     Reads `retry-after-ms`, then `retry-after` as seconds or HTTP-date (RFC 9110, 10.2.3),
-    then Google's `RetryInfo` in the error body, then the wording of *message*. What is
-    negative, longer than a year or cannot be read counts as unsaid.
+    then Google's `RetryInfo` in the error body, then the wording of *message*, then the resets of
+    the limits of which nothing remains. What is negative, longer than a year or cannot be read
+    counts as unsaid.
     """
     names = lowered(headers)
     for wait_s in _said_waits(names, body, message):
@@ -67,6 +68,15 @@ def _said_waits(names: Mapping[str, str], body: JsonValue, message: str) -> Iter
     yield from _retry_delays(body)
     for match in _TRY_AGAIN.finditer(message[:_SCANNED]):
         yield duration_s(match["wait"])
+    yield _exhausted_wait(names)
+
+
+def _exhausted_wait(names: Mapping[str, str]) -> float | None:
+    """Return the seconds until every limit of which nothing remains is reset."""
+    date = _http_date(names.get("date", ""))
+    windows = _windows({name: text for name, text in names.items() if "ratelimit" in name}, date)
+    resets = [one.reset_at for one in windows.values() if one.remaining == 0 and one.reset_at]
+    return (max(resets) - date).total_seconds() if date and resets else None
 
 
 def _until(text: str, names: Mapping[str, str]) -> float | None:

@@ -8,6 +8,7 @@ from llmcore.bridge.configuration.document import parse_document
 from llmcore.bridge.configuration.reading import find_config, settings_from, settings_of
 from llmcore.bridge.configuration.settings import GatewaySettings
 from llmcore.bridge.configuration.values import SECTIONS, Values, file_keys
+from llmcore.bridge.model_map import ModelPool, UpstreamModel, model_map_of
 from llmcore.schema.errors import ConfigurationError
 
 
@@ -129,9 +130,93 @@ def test_secrets_of_the_file_are_not_in_reprs() -> None:
 
 
 def test_the_page_lists_every_key_of_every_section() -> None:
-    page = Path("docs/openbridge.md").read_text(encoding="utf-8")
+    page = Path("docs/openbridge-configuration.md").read_text(encoding="utf-8")
 
     for section, names in SECTIONS.items():
         if names:
             keys = ", ".join(f"`{file_keys(name)[1]}`" for name in names)
             assert f"| `[{section}]` | {keys} |" in page
+
+
+UPSTREAMS = """
+[[upstreams]]
+name = "a"
+provider = "anthropic"
+key = "sk-1"
+[[upstreams]]
+name = "b"
+provider = "anthropic"
+key_file = "b.key"
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("[upstreams]\nname = 'a'\n", r"line 1: upstreams is not an array of tables"),
+        ("[[upstreams]]\nname = 'a'\n", r"line 1: upstreams\[1\] is invalid: .*`provider`"),
+        ("[[upstreams]]\nnmae = 'a'\n", r"line 2: upstreams\[1\]\.nmae is not a setting"),
+        ("[[upstreams]]\nname = 'a'\nprovider = 'x'\n", r"line 3: .*provider is 'x', not one of"),
+        (f"{UPSTREAMS}weight = -1\n", r"line 10: upstreams\[2\]\.weight is invalid: .*>= 0"),
+        (f"{UPSTREAMS}weight = '1'\n", r"line 10: upstreams\[2\]\.weight is invalid: Expected"),
+        (f"{UPSTREAMS}key = 'x'\n", r"line 6: upstreams\[2\] gives more than one of key, "),
+        (f"{UPSTREAMS}{UPSTREAMS}", r"line 12: upstreams\[3\]\.name 'a' is there twice"),
+        ("[[clients]]\nname = 'a'\n", r"line 1: clients\[1\] needs a key"),
+        ("[models.m]\n", r"line 1: models\.m\.targets must be a list"),
+        ("[models.m]\ntargets = []\n", r"line 2: models\.m\.targets must be a list"),
+        ("[models.m]\ntargets = ['x']\n", r"line 2: .*has 'x', which is not upstream/model"),
+        ("[models.m]\ntargets = [[]]\n", r"line 2: .*has an empty list"),
+        (
+            f"{UPSTREAMS}[models.m]\ntargets = ['c/x']\n",
+            r"line 11: .*names the upstream 'c'",
+        ),
+        (
+            "[models.m]\ntargets = [{ upstream = 'groq', mode = 'x' }]\n",
+            r"line 2: .*has mode: a target",
+        ),
+        ("[models.m]\ntargets = [{ upstream = 'groq' }]\n", r"line 2: .*`model`"),
+        ("[models.m]\ntargets = ['groq/x']\nalias = ['y']\n", r"line 3: models\.m\.alias is not"),
+        (
+            "[models.m]\ntargets = ['groq/x']\n[models.n]\ntargets = ['groq/x']\naliases = ['m']\n",
+            r"line 5: models\.n\.aliases has 'm', which is a name of 'm' already",
+        ),
+        (
+            "[models.m]\ntargets = ['groq/x']\non_context_overflow = 'big'\n",
+            r"line 3: .*names 'big', which is not another model",
+        ),
+        ("[prefixes]\n'x-' = { upstream = 'nobody' }\n", r"line 2: .*names the upstream 'nobody'"),
+        (
+            "[routing]\nmodel_map_path = 'x'\n[models.m]\ntargets = ['groq/x']\n",
+            r"line 2: routing\.model_map_path and \[models\]",
+        ),
+    ],
+)
+def test_tables_that_cannot_work_are_refused_with_their_line(text: str, says: str) -> None:
+    with pytest.raises(ConfigurationError, match=says) as refused:
+        read(text)
+    assert "sk-1" not in str(refused.value)
+
+
+def test_names_lead_to_their_targets() -> None:
+    text = (
+        f"{UPSTREAMS}weight = 3\n"
+        '[routing]\notherwise = "a/claude"\n'
+        "[models.fast]\ntargets = [['anthropic/haiku'], {upstream='b', model='x', weight=2}]\n"
+        'aliases = ["quick"]\n[prefixes]\n"gpt-" = { upstream = "openrouter", add = "openai/" }\n'
+    )
+    settings = read(text)
+    found = model_map_of(settings)
+
+    pool = found.pool("quick")
+    assert pool == found.pool("fast-20261122") == found.pool("fast[1m]")
+    assert pool == ModelPool(
+        (
+            (UpstreamModel("a", "haiku"), UpstreamModel("b", "haiku", 3.0)),
+            (UpstreamModel("b", "x", 2.0),),
+        )
+    )
+    assert found.pool("gpt-5") == ModelPool(((UpstreamModel("openrouter", "openai/gpt-5"),),))
+    assert found.pool("other") == ModelPool(((UpstreamModel("a", "claude"),),))
+    assert found.providers == {"a", "b", "openrouter"}
+    assert settings.upstream == "anthropic"
+    assert "sk-1" not in repr(settings)

@@ -8,7 +8,8 @@ from attrs import evolve
 
 from llmcore.bridge.configuration.settings import GatewaySettings
 from llmcore.bridge.model_map import ModelMap, UpstreamModel
-from llmcore.bridge.upstream import Upstreams, upstreams_from
+from llmcore.bridge.pools.providers import upstreams_from
+from llmcore.bridge.upstream import Upstreams
 from llmcore.schema.errors import AuthenticationError, ConfigurationError, RequestTimeoutError
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest

@@ -1,0 +1,273 @@
+"""The tables of `openbridge.toml` that no variable can hold: upstreams, models, clients.
+
+    [[upstreams]]
+    name = "anthropic-a"
+    provider = "anthropic"
+    key_file = "/run/secrets/anthropic-a"
+    weight = 2
+
+    [models."claude-sonnet-5"]
+    targets = [
+        ["anthropic-a/claude-sonnet-5", { upstream = "anthropic-b", model = "claude-sonnet-5" }],
+        "bedrock/anthropic.claude-sonnet-5",
+    ]
+    aliases = ["sonnet"]
+
+Targets stand in the order in which they are tried; those of a list within the list are of one rank
+and share its requests by their weights. Values are checked by `msgspec.convert`.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Final, TypeAlias, TypeVar
+
+import msgspec
+from attrs import field, fields_dict, frozen
+from msgspec import Meta
+
+from llmcore.bridge.configuration.document import ConfigDocument, Keys
+
+Name: TypeAlias = Annotated[str, Meta(min_length=1)]
+_Weight: TypeAlias = Annotated[float, Meta(ge=0)]
+_Seconds: TypeAlias = Annotated[float, Meta(gt=0)]
+_Count: TypeAlias = Annotated[int, Meta(ge=1)]
+
+_T = TypeVar("_T")
+
+TABLES: Final = ("upstreams", "models", "prefixes", "clients")
+"""The names of these tables."""
+
+
+@frozen(kw_only=True)
+class KeySource:
+    """Where a key comes from: the file itself, another file, or the output of a command."""
+
+    key: Name | None = field(default=None, repr=False)
+    key_file: Name | None = None
+    """Read again whenever it has changed."""
+    key_command: tuple[Name, ...] = ()
+    """A program and its arguments, run without a shell; the key is the first line it prints."""
+    key_seconds: _Seconds = 300.0
+    """How long the output of `key_command` is used before it runs again."""
+
+    @property
+    def is_given(self) -> bool:
+        """Whether there is any."""
+        return bool(self.key or self.key_file or self.key_command)
+
+
+@frozen(kw_only=True)
+class UpstreamSettings(KeySource):
+    """One account or deployment of a provider."""
+
+    name: Name
+    provider: Name
+    """An id of `llmcore providers`, or `openai-compatible`."""
+    base_url: Name | None = None
+    weight: _Weight = 1.0
+    """Its share of the requests to its rank, where a target names no weight of its own."""
+    max_running: _Count | None = None
+    """Answers of it under way at once, in each worker."""
+    requests_per_minute: _Count | None = None
+    """In each worker."""
+    first_event_seconds: _Seconds | None = None
+    idle_seconds: _Seconds | None = None
+    variables: Mapping[str, str] = field(factory=dict, repr=False)
+    """Further variables of the provider, such as its region."""
+
+
+@frozen(kw_only=True)
+class TargetSettings:
+    """An upstream, or a provider of which there are several, and its name of the model."""
+
+    upstream: Name
+    model: Name
+    weight: _Weight | None = None
+
+
+@frozen(kw_only=True)
+class ModelSettings:
+    """A name of a model that clients use."""
+
+    ranks: tuple[tuple[TargetSettings, ...], ...]
+    """The targets, the preferred ones first."""
+    aliases: tuple[str, ...] = ()
+    on_context_overflow: str | None = None
+    """The model that gets requests which are too long for this one."""
+
+
+@frozen(kw_only=True)
+class PrefixSettings:
+    """The upstream of all names that begin with a prefix."""
+
+    upstream: Name
+    model: Name | None = None
+    strip: bool = False
+    add: str = ""
+
+
+@frozen(kw_only=True)
+class ClientSettings(KeySource):
+    """A client, by the key that it must send."""
+
+    name: Name
+
+
+@frozen(kw_only=True)
+class FileTables:
+    """Everything in the tables."""
+
+    upstreams: tuple[UpstreamSettings, ...] = ()
+    models: Mapping[str, ModelSettings] = field(factory=dict)
+    prefixes: Mapping[str, PrefixSettings] = field(factory=dict)
+    clients: tuple[ClientSettings, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.upstreams or self.models or self.prefixes or self.clients)
+
+
+def read_tables(document: ConfigDocument, providers: frozenset[str]) -> FileTables:
+    """Return the tables of *document*, where targets may also name one of *providers*.
+
+    Raises ConfigurationError, with the line, for an invalid table.
+    """
+    read = _Tables(document)
+    tables = FileTables(
+        upstreams=read.entries("upstreams", UpstreamSettings),
+        models={name: read.model(name) for name in read.names("models")},
+        prefixes={
+            name: read.table(("prefixes", name), PrefixSettings) for name in read.names("prefixes")
+        },
+        clients=read.entries("clients", ClientSettings),
+    )
+    for place, one in enumerate(tables.upstreams):
+        if one.provider not in providers:
+            known = ", ".join(sorted(providers))
+            raise document.error(
+                ("upstreams", place, "provider"), f"is {one.provider!r}, not one of {known}"
+            )
+    read.check_keys("upstreams", tables.upstreams, required=False)
+    read.check_keys("clients", tables.clients, required=True)
+    _check_models(document, tables, providers)
+    return tables
+
+
+@frozen
+class _Tables:
+    document: ConfigDocument
+
+    def names(self, table: str) -> Sequence[str]:
+        """Return the keys of a table of tables."""
+        found = self.document.tables.get(table, {})
+        if not isinstance(found, dict):
+            raise self.document.error((table,), "is not a table")
+        return list(found)
+
+    def entries(self, table: str, kind: type[_T]) -> tuple[_T, ...]:
+        """Return each entry of an array of tables."""
+        found = self.document.tables.get(table, [])
+        if not isinstance(found, list):
+            raise self.document.error((table,), f"is not an array of tables: write [[{table}]]")
+        return tuple(self.table((table, place), kind) for place in range(len(found)))
+
+    def table(self, keys: Keys, kind: type[_T]) -> _T:
+        """Return the table at *keys* as a *kind*."""
+        self.document.refuse_unknown(keys, [*fields_dict(kind)])  # type: ignore[arg-type]
+        return self.converted(keys, self.value(keys), kind)
+
+    def value(self, keys: Keys) -> Any:
+        """Return the value at *keys*."""
+        found: Any = self.document.tables
+        for key in keys:
+            found = found[key]
+        return found
+
+    def converted(self, keys: Keys, value: Any, kind: type[_T]) -> _T:
+        """Return *value* as a *kind*."""
+        try:
+            return msgspec.convert(value, kind)
+        except msgspec.ValidationError as error:
+            message, _, path = str(error).partition(" - at `$.")
+            key = path.partition("`")[0].partition("[")[0]
+            place = (*keys, key) if key else keys
+            raise self.document.error(place, f"is invalid: {message}") from error
+
+    def model(self, name: str) -> ModelSettings:
+        """Return the model *name* of `[models]`."""
+        keys = ("models", name)
+        self.document.refuse_unknown(keys, ("targets", "aliases", "on_context_overflow"))
+        given = self.value(keys)
+        targets = given.get("targets")
+        if not isinstance(targets, list) or not targets:
+            raise self.document.error((*keys, "targets"), "must be a list with a target in it")
+        larger = given.get("on_context_overflow")
+        if larger is not None and not isinstance(larger, str):
+            raise self.document.error((*keys, "on_context_overflow"), "must be a text in quotes")
+        return ModelSettings(
+            ranks=tuple(self.rank((*keys, "targets"), one) for one in targets),
+            aliases=self.converted((*keys, "aliases"), given.get("aliases", []), tuple[Name, ...]),
+            on_context_overflow=larger,
+        )
+
+    def rank(self, keys: Keys, value: Any) -> tuple[TargetSettings, ...]:
+        """Return the targets of one rank."""
+        targets = value if isinstance(value, list) else [value]
+        if not targets:
+            raise self.document.error(keys, "has an empty list: name a target in it")
+        return tuple(self.target(keys, one) for one in targets)
+
+    def target(self, keys: Keys, value: Any) -> TargetSettings:
+        """Return one target: a table, or the text `upstream/model`."""
+        if isinstance(value, str):
+            upstream, slash, model = value.partition("/")
+            if not (upstream and slash and model):
+                raise self.document.error(keys, f"has {value!r}, which is not upstream/model")
+            return TargetSettings(upstream=upstream, model=model)
+        known = fields_dict(TargetSettings)
+        strange = sorted(value.keys() - known.keys()) if isinstance(value, dict) else [repr(value)]
+        if strange:
+            what = f"a target is 'upstream/model' or {{ {', '.join(known)} }}"
+            raise self.document.error(keys, f"has {', '.join(strange)}: {what}")
+        return self.converted(keys, value, TargetSettings)
+
+    def check_keys(
+        self, table: str, sources: Sequence[UpstreamSettings | ClientSettings], *, required: bool
+    ) -> None:
+        """Refuse a name that two entries have, and more than one source of a key."""
+        seen: set[str] = set()
+        for place, source in enumerate(sources):
+            keys: Keys = (table, place)
+            if source.name in seen:
+                raise self.document.error((*keys, "name"), f"{source.name!r} is there twice")
+            seen.add(source.name)
+            given = [bool(source.key), bool(source.key_file), bool(source.key_command)]
+            if sum(given) > 1:
+                message = "gives more than one of key, key_file and key_command"
+                raise self.document.error(keys, message)
+            if required and not any(given):
+                raise self.document.error(keys, "needs a key, a key_file or a key_command")
+
+
+def _check_models(document: ConfigDocument, tables: FileTables, providers: frozenset[str]) -> None:
+    """Refuse names that lead nowhere, and aliases that name two models."""
+    named = {name for one in tables.upstreams for name in (one.name, one.provider)}
+
+    def check_upstream(keys: Keys, name: str) -> None:
+        if name not in named | providers:
+            known = ", ".join(sorted(named)) or "a provider's id"
+            raise document.error(keys, f"names the upstream {name!r}, which is not one of {known}")
+
+    owners = {name: name for name in tables.models}
+    for name, model in tables.models.items():
+        for target in (target for rank in model.ranks for target in rank):
+            check_upstream(("models", name, "targets"), target.upstream)
+        for alias in model.aliases:
+            if owners.setdefault(alias, name) != name:
+                message = f"has {alias!r}, which is a name of {owners[alias]!r} already"
+                raise document.error(("models", name, "aliases"), message)
+    for name, model in tables.models.items():
+        larger = model.on_context_overflow
+        if larger is not None and owners.get(larger, name) == name:
+            message = f"names {larger!r}, which is not another model of this file"
+            raise document.error(("models", name, "on_context_overflow"), message)
+    for prefix, rule in tables.prefixes.items():
+        check_upstream(("prefixes", prefix, "upstream"), rule.upstream)

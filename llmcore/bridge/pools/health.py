@@ -1,0 +1,143 @@
+"""The health of upstreams as values: how a failure cools one down, and a success warms it up.
+
+Times are seconds of one clock that the caller reads. An upstream that has failed so often in a row
+that its circuit is open gets one request at the end of its cool-down; until that one's outcome is
+known, others keep away from it.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from attrs import evolve, frozen
+
+from llmcore.bridge.configuration.settings import CoolDownSettings
+from llmcore.schema.errors import (
+    AccessDeniedError,
+    AuthenticationError,
+    LLMError,
+    NetworkError,
+    NotFoundError,
+    ProviderError,
+    QuotaExceededError,
+    RateLimitError,
+    RequestTimeoutError,
+    ServerError,
+    StreamError,
+)
+from llmcore.schema.json import JsonObject
+
+_LONGEST_S: Final = 3600.0
+"""The longest cool-down, whatever an upstream asks for: its key may get other limits meanwhile."""
+_SHORTEST_S: Final = 0.1
+
+RATE_LIMITED: Final = "rate_limited"
+_OF_THE_KEY: Final = (AuthenticationError, AccessDeniedError, QuotaExceededError)
+_REASONS: Final[Mapping[type[LLMError], str]] = {
+    AuthenticationError: "key_refused",
+    AccessDeniedError: "key_refused",
+    QuotaExceededError: "no_quota",
+    RateLimitError: RATE_LIMITED,
+    RequestTimeoutError: "timed_out",
+    NetworkError: "unreachable",
+    ServerError: "failing",
+    StreamError: "failing",
+    ProviderError: "failing",
+}
+
+
+@frozen(kw_only=True)
+class Health:
+    """The health of an upstream, or of one model of it."""
+
+    free_at: float = 0.0
+    """When its cool-down ends."""
+    failures: int = 0
+    """In a row, of those that show that it does not work."""
+    failed_at: float = 0.0
+    reason: str = ""
+    """Why it cools down, in a word."""
+
+    def to_json(self) -> JsonObject:
+        """Return it as JSON."""
+        return {
+            "free_at": self.free_at,
+            "failures": self.failures,
+            "failed_at": self.failed_at,
+            "reason": self.reason,
+        }
+
+
+HEALTHY: Final = Health()
+
+
+def reason_of(error: LLMError) -> str | None:
+    """Return why *error* cools an upstream down; None if it shows nothing about it.
+
+    Errors of the request, and time limits over all tries together, show nothing.
+    """
+    if isinstance(error, RequestTimeoutError) and error.error_code == "total":
+        return None
+    for kind in type(error).__mro__:
+        if kind is ProviderError and not error.retryable:
+            return None
+        if kind in _REASONS:
+            return _REASONS[kind]
+    return None
+
+
+def is_of_the_key(error: LLMError) -> bool:
+    """Return whether *error* concerns every model behind the upstream's key."""
+    return isinstance(error, _OF_THE_KEY)
+
+
+def after_failure(
+    health: Health, error: LLMError, now: float, settings: CoolDownSettings
+) -> Health:
+    """Return the health after a request that failed with *error*."""
+    reason = reason_of(error)
+    if reason is None:
+        return health
+    failures = health.failures if isinstance(error, RateLimitError) else health.failures + 1
+    if is_of_the_key(error):
+        wait_s = settings.key_s
+    elif failures >= settings.breaker_failures:
+        wait_s = settings.breaker_s
+    else:
+        wait_s = settings.failure_s
+    if error.retry_after is not None:
+        wait_s = min(max(error.retry_after, _SHORTEST_S), _LONGEST_S)
+    return Health(
+        free_at=max(health.free_at, now + wait_s), failures=failures, failed_at=now, reason=reason
+    )
+
+
+def after_success(health: Health, started_at: float) -> Health:
+    """Return the health after a request that began at *started_at* and is being answered.
+
+    One that began before the last failure shows nothing about the time after it.
+    """
+    return HEALTHY if started_at >= health.failed_at else health
+
+
+def claimed(health: Health, now: float, settings: CoolDownSettings) -> Health:
+    """Return the health while one request tries an upstream whose circuit was open."""
+    if health.failures < settings.breaker_failures or now < health.free_at:
+        return health
+    return evolve(health, free_at=now + settings.failure_s)
+
+
+def merged(own: Health, other: Health) -> Health:
+    """Return what two workers know together: the later failure counts."""
+    return other if other.failed_at > own.failed_at else own
+
+
+def state_of(health: Health, now: float, settings: CoolDownSettings) -> str:
+    """Return `ok`, `cooling` or `open` (the circuit)."""
+    if health.failures >= settings.breaker_failures:
+        return "open"
+    return "cooling" if now < health.free_at else "ok"
+
+
+def moves_on(error: LLMError) -> bool:
+    """Return whether another target may answer where *error* is final for this one."""
+    return isinstance(error, (*_OF_THE_KEY, NotFoundError))

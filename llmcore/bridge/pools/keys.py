@@ -1,0 +1,128 @@
+"""Keys of upstreams and clients that change while the gateway runs: from files and commands."""
+
+import logging
+import math
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import anyio
+
+from llmcore.bridge.configuration.tables import KeySource
+from llmcore.bridge.http.logs import log
+from llmcore.schema.errors import AuthenticationError
+
+MAX_KEY_BYTES: Final = 64 * 1024
+_COMMAND_S: Final = 30.0
+"""How long a command may run."""
+_PAUSE_S: Final = 5.0
+"""The shortest time between two runs of a command because of refused keys."""
+
+
+class RotatingKey:
+    """The key of one source, read again when it has changed or was refused.
+
+    Called, it returns the key as `Auth.fetch` does. A file is read again when its time or size
+    changes; a command runs again after `key_seconds`. While a new key cannot be read, the last one
+    is used. Raises AuthenticationError where there is none.
+    """
+
+    def __init__(
+        self,
+        source: KeySource,
+        *,
+        owner: str,
+        folder: Path,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.current: str | None = source.key
+        """The key as it was read last; None before the first time."""
+        self._source = source
+        self._owner = owner
+        self._path = (
+            None if source.key_file is None else folder / Path(source.key_file).expanduser()
+        )
+        self._folder = folder
+        self._clock = clock
+        self._stamp: tuple[int, int] | None = None
+        self._ran_at = -math.inf
+        self._expired = False
+        self._running: anyio.Lock | None = None
+        if self._path is not None:
+            self._read_file()
+
+    def refresh(self) -> None:
+        """Read the file again if it has changed."""
+        if self._path is not None:
+            self._read_file()
+
+    async def __call__(self) -> str:
+        """Return the key."""
+        if self._path is not None:
+            self._read_file()
+        elif self._source.key_command and self._is_due():
+            self._running = self._running or anyio.Lock()
+            async with self._running:
+                if self._is_due():
+                    await self._run()
+        if self.current is None:
+            raise AuthenticationError(f"no key of {self._owner} could be read; see the log")
+        return self.current
+
+    def refused(self, token: str) -> bool:
+        """Stop using *token*, which a server rejected; return whether there may be another."""
+        if token != self.current:
+            return True
+        if self._path is not None:
+            self._stamp = None
+            self._read_file()
+            return self.current != token
+        if not self._source.key_command or self._clock() - self._ran_at < _PAUSE_S:
+            return False
+        self._expired = True
+        return True
+
+    def _is_due(self) -> bool:
+        return self._expired or self._clock() - self._ran_at >= self._source.key_seconds
+
+    def _read_file(self) -> None:
+        assert self._path is not None  # noqa: S101  (called for files)
+        try:
+            status = self._path.stat()
+            stamp = (status.st_mtime_ns, status.st_size)
+            if stamp == self._stamp:
+                return
+            with self._path.open("rb") as file:
+                self._use(file.read(MAX_KEY_BYTES))
+            self._stamp = stamp
+        except OSError as error:
+            self._failed(f"{self._path}: {error.strerror or error}")
+
+    async def _run(self) -> None:
+        self._ran_at, self._expired = self._clock(), False
+        try:
+            with anyio.fail_after(_COMMAND_S):
+                done = await anyio.run_process(
+                    self._source.key_command, check=False, cwd=self._folder
+                )
+        except (OSError, TimeoutError) as error:
+            self._failed(f"{self._source.key_command[0]}: {type(error).__name__}")
+            return
+        if done.returncode == 0:
+            self._use(done.stdout[:MAX_KEY_BYTES])
+        else:
+            self._failed(f"{self._source.key_command[0]}: exit code {done.returncode}")
+
+    def _use(self, data: bytes) -> None:
+        lines = data.decode("utf-8", "replace").strip().splitlines()
+        if not lines:
+            self._failed(f"{self._source.key_file or self._source.key_command[0]} is empty")
+            return
+        key = lines[0].strip()
+        if self.current not in (None, key):
+            log(logging.INFO, "key_rotated", owner=self._owner)
+        self.current = key
+
+    def _failed(self, why: str) -> None:
+        log(logging.ERROR, "key_not_read", owner=self._owner, error=why)

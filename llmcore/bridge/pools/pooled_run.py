@@ -1,0 +1,335 @@
+"""An answer that goes from target to target until one begins.
+
+Each target's answer is a run of its own, read and written for that target. The next one follows
+only while nothing was sent to the client; from the first byte on, the answer is the one under way.
+"""
+
+import logging
+import math
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Final, TypeAlias, TypeVar
+
+import anyio
+from attrs import evolve, field, frozen
+
+from llmcore.bridge.answer_run import AnswerRun, RunLabels, WholeBody
+from llmcore.bridge.http.logs import log
+from llmcore.bridge.http.metrics import Metrics
+from llmcore.bridge.model_map import ModelPool, UpstreamModel
+from llmcore.bridge.pools.choice import Choice, choose
+from llmcore.bridge.pools.health import moves_on
+from llmcore.bridge.pools.upstream_health import UpstreamHealth
+from llmcore.bridge.upstream_call import CallLimits
+from llmcore.fronts.errors import FrontError, overloaded
+from llmcore.fronts.front import FailureResponse
+from llmcore.generation.retry import RetryPolicy
+from llmcore.schema.diagnostics import Diagnostic
+from llmcore.schema.errors import ContextLengthError, LLMError
+from llmcore.schema.request import LLMRequest
+from llmcore.schema.response import LLMResponse
+
+_T = TypeVar("_T")
+
+_LONGEST_WAIT_S: Final = 20.0
+"""The longest wait for a target to be free."""
+
+MakeRun: TypeAlias = Callable[[UpstreamModel, CallLimits], Awaitable[AnswerRun]]
+"""Makes the answer of one target. Raises FrontError for a request that it cannot take."""
+
+
+@frozen(kw_only=True)
+class PoolPlan:
+    """The targets of an answer, and how far it may go through them."""
+
+    name: str
+    pool: ModelPool
+    conversation: str
+    policy: RetryPolicy
+    """Which errors are tried again, and how often."""
+    deadline: float = math.inf
+    others: tuple[tuple[str, str], ...] = ()
+    """The provider and the model of every target that may answer."""
+    larger: Callable[[str], ModelPool | None] = field(default=lambda _name: None)
+    """Returns the pool of a model's name."""
+
+
+class PooledRun:
+    """The answer of the first target that begins one."""
+
+    def __init__(
+        self, plan: PoolPlan, health: UpstreamHealth, metrics: Metrics, make: MakeRun
+    ) -> None:
+        self._plan = plan
+        self._pool = plan.pool
+        self._health = health
+        self._metrics = metrics
+        self._make = make
+        self._tries = 0
+        self._final: set[UpstreamModel] = set()
+        """Targets that are not asked again: their errors do not pass."""
+        self._failed: list[str] = []
+        """Each failed target with the reason, for the header."""
+        self._run: AnswerRun | None = None
+        self._target: UpstreamModel | None = None
+        self._entered: UpstreamModel | None = None
+        """The target as which the answer counts as under way."""
+        self._wait_s = 0.0
+        self._sent = False
+        self._moving = False
+
+    async def prepare(self) -> None:
+        """Make the answer of the first target, which reads the request; FrontError if invalid."""
+        await self._next_target()
+
+    # -- the answer
+
+    @property
+    def _current(self) -> AnswerRun:
+        assert self._run is not None  # noqa: S101  (`prepare` has made it)
+        return self._run
+
+    async def next_bytes(self) -> bytes:
+        """Return the next bytes of the stream; empty after the last.
+
+        Raises FrontError for a failure of the last target before anything was handed out.
+        """
+        if self._sent:
+            return await self._current.next_bytes()
+        data = await self._first(lambda run: run.next_bytes())
+        self._sent = True
+        return data
+
+    async def whole(self) -> WholeBody:
+        """Return the answer in one piece; FrontError if no target gives one."""
+        return await self._first(lambda run: run.whole())
+
+    async def keep_alive(self) -> bytes:
+        """Return bytes for a silent stream, after which no other target follows."""
+        if self._moving or self._wait_s:
+            return b""
+        data = await self._current.keep_alive()
+        self._sent = self._sent or bool(data)
+        return data
+
+    async def failed_bytes(self, error: LLMError) -> bytes:
+        """Return the bytes that end a stream with *error*; none if it has ended."""
+        return await self._current.failed_bytes(error)
+
+    def error_response(self, error: FrontError) -> FailureResponse | WholeBody:
+        """Return the response of an *error* that comes before anything was sent."""
+        return self._current.error_response(error)
+
+    async def aclose(self) -> None:
+        """Hang up on the upstream, if it is still at work."""
+        await self._leave()
+
+    # -- facts of the answer under way
+
+    @property
+    def info(self) -> RunLabels:
+        """The facts of the answer, with the targets that failed before it."""
+        return evolve(
+            self._current.info,
+            tried=tuple(self._failed),
+            pooled=True,
+            others=self._plan.others,
+        )
+
+    @property
+    def dropped(self) -> Sequence[str]:
+        """Parameters that were left out because the upstream rejected them."""
+        return self._current.dropped
+
+    @property
+    def outcome(self) -> str:
+        """How the answer ended, in a word for metrics."""
+        return self._current.outcome
+
+    @property
+    def choices(self) -> int:
+        """How many answers the request asks for."""
+        return self._current.choices
+
+    @property
+    def is_sent(self) -> bool:
+        """Whether the request was sent upstream, to any target."""
+        return bool(self._failed) or self._current.is_sent
+
+    def request(self) -> LLMRequest:
+        """Return the client's request as the upstream's model is to understand it."""
+        return self._current.request()
+
+    @property
+    def response(self) -> LLMResponse:
+        """The upstream's answer, as far as it has arrived."""
+        return self._current.response
+
+    @property
+    def first_event_s(self) -> float | None:
+        """Seconds from asking the upstream to its first event; None if none has arrived."""
+        return self._current.first_event_s
+
+    @property
+    def upstream_request_id(self) -> str | None:
+        """The upstream's id of the request."""
+        return self._current.upstream_request_id
+
+    @property
+    def error(self) -> LLMError | None:
+        """Why the answer failed, if it did."""
+        return self._current.error
+
+    @property
+    def diagnostics(self) -> Sequence[Diagnostic]:
+        """Everything lost, changed or invented so far, on the way up and on the way back."""
+        return self._current.diagnostics
+
+    @property
+    def content_type(self) -> str:
+        """The content type of the stream."""
+        return self._current.content_type
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Headers of the upstream that clients of a stream can use."""
+        return self._current.headers
+
+    # -- from target to target
+
+    async def _first(self, ask: Callable[[AnswerRun], Awaitable[_T]]) -> _T:
+        """Return what *ask* returns of the first target that has it."""
+        while True:
+            if self._wait_s:
+                await self._wait()
+            try:
+                return await ask(self._current)
+            except FrontError as error:
+                cause = error.__cause__
+                if self._sent or not isinstance(cause, LLMError):
+                    raise
+                if not await self._moves_on(cause):
+                    raise
+
+    async def _moves_on(self, error: LLMError) -> bool:
+        """Make the answer of another target, if *error* leaves one; return whether it did."""
+        target, policy = self._target, self._plan.policy
+        assert target is not None  # noqa: S101  (it has failed)
+        self._failed.append(f"{target.label} {_status(error)}")
+        if isinstance(error, ContextLengthError):
+            larger = self._larger_pool()
+            if larger is None:
+                return False
+            self._pool, self._tries = larger, 0
+        elif not policy.applies_to(error):
+            if not moves_on(error):
+                return False
+            self._final.add(target)
+        if self._tries >= max(policy.max_retries + 1, len(self._pool.targets)):
+            return False
+        self._moving = True
+        try:
+            if not await self._next_target():
+                return False
+        finally:
+            self._moving = False
+        following = self._current.info.upstream
+        self._metrics.fallbacks.labels(target.provider, following.provider).inc()
+        log(
+            logging.WARNING,
+            "upstream_fallback",
+            model=self._plan.name,
+            failed=self._failed[-1],
+            next=following.label,
+            error=str(error),
+        )
+        return True
+
+    def _larger_pool(self) -> ModelPool | None:
+        name = self._pool.on_context_overflow
+        return None if name is None else self._plan.larger(name)
+
+    async def _next_target(self) -> bool:
+        """Make the answer of the next target; return whether there is one.
+
+        A target that cannot take the request is passed over, unless it is the first.
+        """
+        while True:
+            choice = self._choice()
+            if choice is None or anyio.current_time() >= self._plan.deadline:
+                return False
+            target = choice.target
+            wait_s = choice.wait_s if self._tries else self._health.wait_s(target)
+            if self._tries and wait_s > self._longest_wait_s():
+                return False
+            try:
+                run = await self._make(target, self._limits())
+            except FrontError:
+                if not self._tries:
+                    raise
+                self._final.add(target)
+                continue
+            await self._leave()
+            self._run, self._target, self._wait_s = run, target, max(wait_s, 0.0)
+            self._tries += 1
+            if not self._wait_s:
+                self._enter()
+            return True
+
+    def _choice(self) -> Choice | None:
+        free_at = self._health.limited_until if self._is_alone else self._health.free_at
+        return choose(
+            self._pool,
+            free_at,
+            now=self._health.now(),
+            conversation=self._plan.conversation,
+            without=self._final,
+        )
+
+    @property
+    def _is_alone(self) -> bool:
+        """Whether there is one target, which gets every request whatever its health."""
+        return len(self._pool.targets) == 1
+
+    def _limits(self) -> CallLimits:
+        return CallLimits(elsewhere=not self._is_alone, deadline=self._plan.deadline)
+
+    def _longest_wait_s(self) -> float:
+        return min(_LONGEST_WAIT_S, self._plan.deadline - anyio.current_time())
+
+    async def _wait(self) -> None:
+        """Wait until a target is free; FrontError, 503, if that takes too long."""
+        until = anyio.current_time() + self._longest_wait_s()
+        while self._wait_s:
+            if anyio.current_time() + self._wait_s > until:
+                count = len(self._pool.targets)
+                message = f"all {count} upstreams of {self._plan.name!r} are busy or cooling down"
+                raise evolve(overloaded(message), retry_after=self._wait_s)
+            await anyio.sleep(self._wait_s)
+            choice = self._choice()
+            assert choice is not None  # noqa: S101  (there was one to wait for)
+            self._wait_s = max(choice.wait_s, 0.0)
+            if not self._wait_s:
+                if choice.target != self._target:
+                    self._run = await self._make(choice.target, self._limits())
+                    self._target = choice.target
+                self._enter()
+
+    def _enter(self) -> None:
+        if self._target is not None:
+            self._health.enter(self._target)
+            self._entered = self._target
+
+    async def _leave(self) -> None:
+        """Close the answer under way."""
+        try:
+            if self._run is not None:
+                await self._run.aclose()
+        finally:
+            if self._entered is not None:
+                self._health.leave(self._entered)
+                self._entered = None
+
+
+def _status(error: LLMError) -> str:
+    """Return the failure in a word for the header."""
+    return str(error.status_code or error.error_code or type(error).__name__)

@@ -1,0 +1,205 @@
+"""The configured upstreams: a provider for each, with its own key, address and time limits."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Final
+
+from attrs import evolve, frozen
+
+from llmcore.bridge.configuration.reading import COMPATIBLE
+from llmcore.bridge.configuration.settings import GatewaySettings
+from llmcore.bridge.configuration.tables import UpstreamSettings
+from llmcore.bridge.model_map import ModelMap
+from llmcore.bridge.pools.keys import RotatingKey
+from llmcore.bridge.upstream import Upstreams
+from llmcore.client.client import Client, ModelSource
+from llmcore.client.environment import provider_entries
+from llmcore.client.middleware.telemetry import Telemetry
+from llmcore.client.transport import Transport
+from llmcore.routes.auth import Auth, AuthContext
+from llmcore.routes.http_request import HttpRequest
+from llmcore.routes.providers import ProviderEntry
+from llmcore.routes.route import Route
+from llmcore.routes.transport import Timeouts
+from llmcore.schema.errors import ConfigurationError, LLMError
+from llmcore.schema.model import Model
+from llmcore.schema.result import Result
+
+_KEY: Final = "OPENBRIDGE_KEY_OF_UPSTREAM"
+"""The variable from which a compatible server's key is read; it is never in an environment."""
+_BASE_URL: Final = "OPENBRIDGE_BASE_URL_OF_UPSTREAM"
+_LATER: Final = "[read when a request is sent]"
+"""Stands in for a key where its presence is checked."""
+
+
+def upstreams_from(
+    settings: GatewaySettings, model_map: ModelMap, *, transport: Transport | None = None
+) -> Upstreams:
+    """Return a client of every upstream that *model_map* names.
+
+    *transport*, such as recorded answers, takes the place of the network. Raises
+    ConfigurationError for a provider that is not configured, naming the variables.
+    """
+    named = {one.name: one for one in settings.tables.upstreams}
+    limits = settings.limits
+    timeouts = Timeouts(first_event=limits.first_event_s, idle=limits.idle_s, total=limits.total_s)
+    sources = {
+        name: _upstream(named[name], settings) if name in named else _provider(name, settings)
+        for name in sorted(model_map.providers)
+    }
+    client = Client(
+        providers=sources,
+        transport=transport,
+        timeouts=timeouts,
+        environ=settings.environ,
+        middleware=(Telemetry(),) if settings.telemetry else (),
+    )
+    own = {name: _timeouts(one, timeouts) for name, one in named.items()}
+    return Upstreams(client, timeouts=own)
+
+
+def _timeouts(upstream: UpstreamSettings, default: Timeouts) -> Timeouts:
+    return evolve(
+        default,
+        first_event=upstream.first_event_seconds or default.first_event,
+        idle=upstream.idle_seconds or default.idle,
+    )
+
+
+# -- an upstream of the configuration file
+
+
+@frozen
+class KeyedSource:
+    """A provider whose requests are signed with the key of one upstream."""
+
+    source: ModelSource
+    variable: str
+    """The variable from which the provider's auth takes its key."""
+    key: RotatingKey
+
+    def model(self, model_id: str) -> Model:
+        """Return the model *model_id*."""
+        model = self.source.model(model_id)
+        route = model.route
+        if not isinstance(route, Route):
+            return model
+        sign = partial(_sign, route.auth, self.variable, self.key)
+        auth = evolve(route.auth, sign=sign, fetch=self.key, fetch_when=_always)
+        return Model(model.id, model.provider, route=route.with_(auth=auth))
+
+
+def _sign(
+    auth: Auth, variable: str, key: RotatingKey, request: HttpRequest, context: AuthContext
+) -> Result[HttpRequest, LLMError]:
+    """Sign as *auth* does, with the key as if it stood in its variable."""
+    text = key.current if context.shown else context.token
+    environ = {**context.environ, variable: text or ""}
+    return auth.sign(request, evolve(context, environ=environ))
+
+
+def _always(_environ: Mapping[str, str]) -> bool:
+    return True
+
+
+def _upstream(upstream: UpstreamSettings, settings: GatewaySettings) -> ModelSource:
+    environ = {**settings.environ, **upstream.variables}
+    if upstream.provider == COMPATIBLE:
+        source, variable = _compatible(upstream), _KEY
+    elif upstream.provider == "local":
+        return _local()
+    else:
+        entry = _entry(upstream.provider)
+        variable = next(iter(entry.key_variables), "")
+        if upstream.is_given and not variable:
+            raise _fault(upstream, f"{entry.id} takes no key: set its variables in `variables`")
+        if upstream.base_url is not None:
+            entry = evolve(entry, base_url_variable=entry.base_url_variable or _BASE_URL)
+            environ[entry.base_url_variable or _BASE_URL] = upstream.base_url
+        if upstream.is_given:
+            environ[variable] = _LATER
+        source = _configured(entry, upstream, environ)
+    if not upstream.is_given:
+        return source
+    owner = f"upstream {upstream.name}"
+    return KeyedSource(source, variable, RotatingKey(upstream, owner=owner, folder=settings.folder))
+
+
+def _configured(
+    entry: ProviderEntry, upstream: UpstreamSettings, environ: Mapping[str, str]
+) -> ModelSource:
+    if entry.needs_key and not entry.is_configured(environ):
+        variables = " or ".join(entry.switches)
+        raise _fault(upstream, f"give it a key, key_file or key_command, or set {variables}")
+    if entry.id == "openrouter":
+        return _openrouter(environ)
+    try:
+        return entry.from_environ(environ)
+    except (TypeError, ConfigurationError) as error:
+        raise _fault(upstream, str(error)) from error
+
+
+def _compatible(upstream: UpstreamSettings) -> ModelSource:
+    from llmcore.routes.openai_compatible import OpenAICompatible
+
+    if upstream.base_url is None:
+        raise _fault(upstream, "a compatible server needs a base_url")
+    auth: dict[str, Any] = {"auth": Auth.env(_KEY)} if upstream.is_given else {}
+    return OpenAICompatible.configure(name=upstream.name, base_url=upstream.base_url, **auth)
+
+
+def _fault(upstream: UpstreamSettings, message: str) -> ConfigurationError:
+    return ConfigurationError(f"the upstream {upstream.name!r}: {message}")
+
+
+# -- a provider of the usual variables
+
+
+def _provider(name: str, settings: GatewaySettings) -> ModelSource:
+    if name == COMPATIBLE:
+        from llmcore.routes.openai_compatible import OpenAICompatible
+
+        return OpenAICompatible.configure(
+            name=name,
+            base_url=settings.upstream_base_url or "",
+            api_key=settings.upstream_api_key,
+        )
+    if name == "openrouter":
+        return _openrouter(settings.environ)
+    if name == "local":
+        return _local()
+    entry = _entry(name)
+    if entry.needs_key and not entry.is_configured(settings.environ):
+        variables = " or ".join(entry.switches)
+        raise ConfigurationError(f"the provider {name!r} is not configured: set {variables}")
+    return entry.from_environ(settings.environ)
+
+
+def _entry(name: str) -> ProviderEntry:
+    entry = next((entry for entry in provider_entries() if entry.id == name), None)
+    if entry is None:
+        known = ", ".join([COMPATIBLE, *(entry.id for entry in provider_entries())])
+        raise ConfigurationError(f"there is no provider {name!r} (there are: {known})")
+    return entry
+
+
+_LOCAL_CONTEXT_TOKENS: Final = 8192
+
+
+def _local() -> ModelSource:
+    from llmcore.routes.local import Local
+
+    return Local.configure(context_tokens=_LOCAL_CONTEXT_TOKENS)
+
+
+def _openrouter(environ: Mapping[str, str]) -> ModelSource:
+    from llmcore.routes.openrouter import OpenRouter
+
+    if not environ.get("OPENROUTER_API_KEY", "").strip():
+        message = "the provider 'openrouter' is not configured: set OPENROUTER_API_KEY"
+        raise ConfigurationError(message)
+    return OpenRouter.configure(
+        base_url=environ.get("OPENROUTER_BASE_URL", "").strip() or None,
+        referer=environ.get("OPENROUTER_HTTP_REFERER", "").strip() or None,
+        title=environ.get("OPENROUTER_X_TITLE", "").strip() or None,
+    )

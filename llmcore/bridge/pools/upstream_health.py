@@ -1,0 +1,196 @@
+"""The state of all upstreams as one worker knows it: their health, and their running answers."""
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from llmcore.bridge.configuration.settings import CoolDownSettings
+from llmcore.bridge.configuration.tables import UpstreamSettings
+from llmcore.bridge.http.logs import log
+from llmcore.bridge.http.metrics import Metrics
+from llmcore.bridge.model_map import UpstreamModel
+from llmcore.bridge.pools.health import (
+    HEALTHY,
+    RATE_LIMITED,
+    Health,
+    after_failure,
+    after_success,
+    claimed,
+    is_of_the_key,
+    merged,
+    reason_of,
+    state_of,
+)
+from llmcore.client.middleware.token_bucket import TokenBucket, per_minute
+from llmcore.schema.errors import LLMError
+from llmcore.schema.json import JsonObject
+
+_MAX_KNOWN: Final = 10_000
+"""Upstreams and models of them whose failures are remembered."""
+_FULL_S: Final = 0.05
+"""How soon an upstream with as many answers under way as it may have is looked at again."""
+
+
+class UpstreamHealth:
+    """The health of every upstream and of each of its models, as far as they have failed.
+
+    A failure of the key concerns the upstream; others concern the one model. Times are those of
+    the system's clock, so that workers can share them.
+    """
+
+    def __init__(
+        self,
+        settings: CoolDownSettings,
+        metrics: Metrics,
+        upstreams: Sequence[UpstreamSettings] = (),
+        *,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._metrics = metrics
+        self._clock = clock
+        self._known: dict[str, Health] = {}
+        self._running: Counter[str] = Counter()
+        self._rates: dict[str, TokenBucket] = {}
+        self.changed: set[str] = set()
+        """Names whose health is not shared with other workers yet."""
+        self.configure(settings, upstreams)
+
+    def configure(self, settings: CoolDownSettings, upstreams: Sequence[UpstreamSettings]) -> None:
+        """Use other settings from now on; what is known stays."""
+        self._settings = settings
+        self._limits = {one.name: one for one in upstreams}
+        self._rates = {
+            one.name: per_minute(one.requests_per_minute, self._clock())
+            for one in upstreams
+            if one.requests_per_minute is not None
+        }
+
+    # -- choosing
+
+    def now(self) -> float:
+        """Return the time by which `free_at` counts."""
+        return self._clock()
+
+    def has_limits(self, target: UpstreamModel) -> bool:
+        """Return whether requests to *target* are limited."""
+        limits = self._limits.get(target.provider)
+        return limits is not None and bool(limits.max_running or limits.requests_per_minute)
+
+    def free_at(self, target: UpstreamModel) -> float:
+        """Return when *target* can be asked; a time in the past where it can be now."""
+        known = self._known
+        at = max(known.get(name, HEALTHY).free_at for name in _names(target))
+        return max(at, self.limited_until(target))
+
+    def wait_s(self, target: UpstreamModel) -> float:
+        """Return how long a request waits for *target* although no other is free.
+
+        An upstream that is at its limits, has asked for a pause or has an open circuit is left
+        alone. One that just failed gets the request: it may work again.
+        """
+        now, until = self._clock(), self.limited_until(target)
+        for name in _names(target):
+            health = self._known.get(name, HEALTHY)
+            is_open = state_of(health, now, self._settings) == "open"
+            if health.reason == RATE_LIMITED or is_open:
+                until = max(until, health.free_at)
+        return max(0.0, until - now)
+
+    def limited_until(self, target: UpstreamModel) -> float:
+        """Return until when the limits of its settings keep requests from *target*."""
+        at, now = 0.0, self._clock()
+        limits = self._limits.get(target.provider)
+        if limits is None:
+            return at
+        if limits.max_running and self._running[target.provider] >= limits.max_running:
+            at = max(at, now + _FULL_S)
+        if (bucket := self._rates.get(target.provider)) and (wait_s := bucket.wait_s(1, now)):
+            at = max(at, now + wait_s)
+        return at
+
+    def enter(self, target: UpstreamModel) -> None:
+        """Count a request to *target* as under way."""
+        now = self._clock()
+        self._running[target.provider] += 1
+        if bucket := self._rates.get(target.provider):
+            bucket.take(1, now)
+        for name in _names(target):
+            if name in self._known:
+                self._set(name, claimed(self._known[name], now, self._settings))
+
+    def leave(self, target: UpstreamModel) -> None:
+        """Count a request to *target* as ended."""
+        self._running[target.provider] -= 1
+
+    # -- outcomes
+
+    def failed(self, target: UpstreamModel, error: LLMError) -> None:
+        """Record that a request to *target* failed before it was answered."""
+        reason = reason_of(error)
+        if reason is None:
+            return
+        name = _names(target)[0 if is_of_the_key(error) else 1]
+        before = self._known.get(name, HEALTHY)
+        after = after_failure(before, error, self._clock(), self._settings)
+        self._set(name, after)
+        self._metrics.upstream_failures.labels(target.provider, reason).inc()
+        log(
+            logging.WARNING,
+            "upstream_cools_down",
+            upstream=name,
+            reason=reason,
+            seconds=round(after.free_at - self._clock(), 3),
+            failures=after.failures,
+        )
+
+    def succeeded(self, target: UpstreamModel, started_at: float) -> None:
+        """Record that *target* answers a request of *started_at*."""
+        for name in _names(target):
+            if name in self._known and after_success(self._known[name], started_at) is HEALTHY:
+                del self._known[name]
+                self.changed.add(name)
+                log(logging.INFO, "upstream_recovered", upstream=name)
+
+    def _set(self, name: str, health: Health) -> None:
+        self._known[name] = health
+        self.changed.add(name)
+        if len(self._known) > _MAX_KNOWN:
+            oldest = min(self._known, key=lambda known: self._known[known].free_at)
+            del self._known[oldest]
+            self.changed.discard(oldest)
+
+    # -- what is known
+
+    def health(self, name: str) -> Health:
+        """Return the health of an upstream, or of `upstream/model`."""
+        return self._known.get(name, HEALTHY)
+
+    def learn(self, found: Mapping[str, Health]) -> None:
+        """Add what other workers have found out."""
+        for name, health in found.items():
+            if name not in self.changed:
+                self._known[name] = merged(self.health(name), health)
+
+    def report(self, upstreams: Sequence[str]) -> JsonObject:
+        """Return the state of *upstreams* and of their models that have failed."""
+        now = self._clock()
+        names = [*upstreams, *(name for name in self._known if name not in upstreams)]
+        return {name: self._report(name, now) for name in names}
+
+    def _report(self, name: str, now: float) -> JsonObject:
+        health = self.health(name)
+        found: dict[str, str | float | int] = {"state": state_of(health, now, self._settings)}
+        if health is not HEALTHY:
+            found["reason"] = health.reason
+            found["failures"] = health.failures
+            found["seconds"] = round(max(0.0, health.free_at - now), 1)
+        if "/" not in name:
+            found["running"] = self._running[name]
+        return {**found}
+
+
+def _names(target: UpstreamModel) -> tuple[str, str]:
+    """Return the names under which the health of *target* is kept: its key's, and its model's."""
+    return target.provider, target.label

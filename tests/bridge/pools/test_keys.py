@@ -1,0 +1,160 @@
+"""Keys from files and commands, over the real server: rotated without a restart."""
+
+import os
+import sys
+from pathlib import Path
+
+import httpx
+import pytest
+
+from llmcore.bridge.configuration.tables import KeySource
+from llmcore.bridge.pools.keys import RotatingKey
+from llmcore.schema.errors import AuthenticationError
+from tests.support.servers.bridge_service import refused
+from tests.support.servers.loopback import Answer, Received
+from tests.support.servers.pooled_gateway import pooled_gateway, says
+
+MODEL = '[models.m]\ntargets = ["a/up"]\n'
+
+
+class Lock:
+    """An upstream that takes one key."""
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+
+    def __call__(self, received: Received) -> Answer:
+        if received.headers.get("authorization") != f"Bearer {self.key}":
+            return refused(401, f"wrong key {received.headers.get('authorization')}")
+        return says("in")(received)
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file and make sure that its time has changed."""
+    before = path.stat().st_mtime_ns if path.exists() else 0
+    path.write_text(text)
+    os.utime(path, ns=(before + 10**9, before + 10**9))
+
+
+def test_a_key_file_is_read_again_when_it_has_changed(tmp_path: Path) -> None:
+    write(tmp_path / "key", "one\n")
+    lock = Lock("one")
+    own = {"a": 'key_file = "key"'}
+    with pooled_gateway(MODEL, tmp_path, own=own, a=lock) as scene:
+        first = scene.ask()
+        lock.key = "two"
+        write(tmp_path / "key", "two\n")
+        second = scene.ask()
+
+    assert (first.status_code, second.status_code) == (200, 200)
+    assert [one.headers["authorization"] for one in scene.upstreams["a"].received] == [
+        "Bearer one",
+        "Bearer two",
+    ]
+
+
+def command(folder: Path) -> str:
+    """Return the line of a command that prints the file `key` and counts its runs."""
+    program = (
+        "import pathlib;"
+        f"f=pathlib.Path({str(folder)!r});"
+        "c=f/'runs';c.write_text((c.read_text() if c.exists() else '')+'x');"
+        "print((f/'key').read_text())"
+    )
+    return f"key_command = [{sys.executable!r}, '-c', \"{program}\"]"
+
+
+def test_a_command_runs_again_when_its_key_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The request is sent again with the new key; other requests cost no run."""
+    monkeypatch.setattr("llmcore.bridge.pools.keys._PAUSE_S", 0.0)
+    write(tmp_path / "key", "one")
+    lock = Lock("one")
+    with pooled_gateway(MODEL, tmp_path, own={"a": command(tmp_path)}, a=lock) as scene:
+        assert [scene.ask().status_code for _ in range(3)] == [200, 200, 200]
+        assert (tmp_path / "runs").read_text() == "x"
+        write(tmp_path / "key", "two")
+        lock.key = "two"
+        assert scene.ask().status_code == 200
+        assert (tmp_path / "runs").read_text() == "xx"
+
+
+def test_a_key_that_stays_refused_is_never_shown(tmp_path: Path) -> None:
+    write(tmp_path / "key", "sk-very-secret")
+    settings = "[routing]\nretries = 0\n"
+    own = {"a": 'key_file = "key"'}
+    with pooled_gateway(MODEL, tmp_path, settings, own=own, a=Lock("x")) as scene:
+        answer = scene.ask()
+        pages = scene.root("/version").text + scene.root("/metrics").text
+        health = scene.root("/healthz?deep=1")
+
+    assert answer.status_code == 502
+    assert health.json()["upstreams"]["a"]["reason"] == "key_refused"
+    assert "sk-very-secret" not in answer.text + pages + health.text
+
+
+def test_a_missing_key_file_is_an_error_of_the_request_and_the_next_target_answers(
+    tmp_path: Path,
+) -> None:
+    config = '[models.m]\ntargets = ["a/up", "b/up"]\n'
+    own = {"a": 'key_file = "missing"'}
+    with pooled_gateway(config, tmp_path, own=own, a=says("a"), b=says("b")) as scene:
+        assert scene.ask().json()["choices"][0]["message"]["content"] == "b"
+        assert scene.counts == {"a": 0, "b": 1}
+
+
+def test_clients_have_keys_of_their_own_that_rotate(tmp_path: Path) -> None:
+    write(tmp_path / "ann", "ann-1")
+    clients = (
+        f'{MODEL}[[clients]]\nname = "ann"\nkey_file = "ann"\n'
+        '[[clients]]\nname = "bob"\nkey = "bob-1"\n'
+    )
+    with pooled_gateway(clients, tmp_path, a=says("a")) as scene:
+
+        def status(key: str) -> int:
+            return scene.ask(headers={"authorization": f"Bearer {key}"}).status_code
+
+        assert [status(key) for key in ("ann-1", "bob-1", "ann-2", "x")] == [200, 200, 401, 401]
+        made = httpx.post(
+            f"{scene.url}/responses",
+            json={"model": "m", "input": "Hi"},
+            headers={"authorization": "Bearer ann-1"},
+        ).json()
+        write(tmp_path / "ann", "ann-2")
+        assert [status(key) for key in ("ann-1", "bob-1", "ann-2")] == [401, 200, 200]
+        found = [
+            httpx.get(
+                f"{scene.url}/responses/{made['id']}", headers={"authorization": f"Bearer {key}"}
+            ).status_code
+            for key in ("ann-2", "bob-1")
+        ]
+    assert found == [200, 404], "the owner is the client, whatever its key"
+
+
+@pytest.mark.anyio
+async def test_the_last_key_is_used_while_no_new_one_can_be_read(tmp_path: Path) -> None:
+    path = tmp_path / "key"
+    write(path, "one")
+    key = RotatingKey(KeySource(key_file="key"), owner="test", folder=tmp_path)
+    assert await key() == "one"
+    path.unlink()
+    assert await key() == "one"
+    write(path, "\n")
+    assert await key() == "one"
+    write(path, "two\nsecond line\n")
+    assert await key() == "two"
+
+
+@pytest.mark.anyio
+async def test_a_command_that_fails_is_an_error_only_without_an_earlier_key(tmp_path: Path) -> None:
+    now = [0.0]
+    source = KeySource(key_command=(sys.executable, "-c", "import sys; sys.exit(3)"))
+    key = RotatingKey(source, owner="test", folder=tmp_path, clock=lambda: now[0])
+    with pytest.raises(AuthenticationError, match="no key of test"):
+        await key()
+    key.current = "old"
+    now[0] = 301.0
+    assert await key() == "old"
+    assert key.refused("older")
+    assert not key.refused("old"), "it ran just now"
