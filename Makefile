@@ -74,8 +74,9 @@ soak: $(STAMP)-dev ## minutes of streams that end in every way; SECONDS=600 for 
 image-check: $(STAMP)-dev ## the steps of deploy/Dockerfile, where there is no Docker; about a minute
 	$(BIN)/python scripts/check_image.py
 
-docs: $(STAMP)-docs ## build the site into site/, every link checked
+docs: $(STAMP)-docs ## build the site into site/, every link checked, with markdown twins and llms.txt
 	$(BIN)/zensical build --strict
+	$(BIN)/python scripts/site_extras.py
 
 catalog: $(STAMP)-dev ## refresh llmcore/catalog/models.json from genai-prices and the facts beside it
 	$(BIN)/python scripts/refresh_catalog.py

@@ -103,7 +103,7 @@ def route() -> Picture:
     )
     picture = Picture("The route of a request", 330)
     picture.text(20, 34, "LLMRequest", style="b")
-    picture.text(116, 34, 'request(model=model, prompt="Hi")', style="c", size=13)
+    picture.text(136, 34, 'request(model=model, prompt="Hi")', style="c", size=13)
     for number, (name, question, kind, shown) in enumerate(rows):
         y, colour = 58 + number * 64, COLOURS[number]
         picture.arrow(40, y - 12, 40, y)

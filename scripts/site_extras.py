@@ -1,0 +1,136 @@
+"""Adds to the built site what language models read: `llms.txt`, and a markdown twin of each page.
+
+    python scripts/site_extras.py
+
+writes into `site/`: `PAGE.md` beside `PAGE/`, `llms.txt` (a list of all pages by the sections of
+the navigation, see https://llmstxt.org) and `llms-full.txt` (all guides in one file). Pages of the
+API reference are written out from the source, since their markdown only names modules.
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).parents[1]
+DOCS: Final = ROOT / "docs"
+_ENTRY: Final = re.compile(r"^( +)- ([^:\n]+):(?: (\S+\.md))?$", re.MULTILINE)
+_DIRECTIVE: Final = re.compile(r"^::: (\S+)\n(?: +.*\n)*", re.MULTILINE)
+_HEAD: Final = """# llmcore
+
+> A Python library that calls any LLM provider with the same code, and a gateway (OpenBridge).
+> Install it with `pip install llmcore-routes`; the package to import is `llmcore`. Python 3.11 or
+> newer.
+
+Lead with `generate`, `stream` and `generate_object`, or their blocking twins in `llmcore.sync`. They
+raise `LLMError`s. What a provider does not support is listed in `diagnostics`.
+"""
+
+
+def navigation() -> Iterator[tuple[str, str, str]]:
+    """Yield section, title and file of each page of the navigation, in its order."""
+    section = ""
+    nav = (ROOT / "mkdocs.yml").read_text("utf-8").partition("\nnav:\n")[2]
+    for _, title, page in _ENTRY.findall(nav):
+        if page:
+            yield section, title, page
+        else:
+            section = title
+
+
+def twins() -> dict[str, str]:
+    """Return the markdown of each page, by its path in the site."""
+    pages = {path.relative_to(DOCS).as_posix(): path for path in sorted(DOCS.rglob("*.md"))}
+    return {
+        name: _DIRECTIVE.sub(lambda match: module(match[1]), path.read_text("utf-8"))
+        for name, path in pages.items()
+    }
+
+
+def llms_txt() -> str:
+    """Return the list of pages, each with its first sentence."""
+    lines, current = [_HEAD], ""
+    pages = twins()
+    for section, title, page in navigation():
+        if section != current:
+            lines.append(f"\n## {section}\n")
+            current = section
+        lines.append(f"- [{title}]({page}): {first_sentence(pages[page])}")
+    return "\n".join([*lines, ""])
+
+
+def first_sentence(markdown: str) -> str:
+    """Return the first sentence below the title, without links."""
+    text = re.sub(r"^```.*?^```$", "", markdown.partition("\n")[2], flags=re.DOTALL | re.MULTILINE)
+    prose = (one for one in re.split(r"\n\s*\n", text.strip("\n")) if re.match(r"[\w`\[*]", one))
+    text = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", " ".join(next(prose, "").split()))
+    return re.split(r"(?<=[.]) ", text)[0].rstrip(":")
+
+
+def llms_full() -> str:
+    """Return all guides in one file; the reference has its own pages."""
+    pages = twins()
+    apart = ("reference/", "decisions/")
+    guides = [pages[page] for _, _, page in navigation() if not page.startswith(apart)]
+    return "\n\n".join([_HEAD, *guides])
+
+
+# -- the reference
+
+
+def module(name: str) -> str:
+    """Return the public classes and functions of a module as markdown."""
+    path = ROOT / Path(*name.split("."))
+    path = path.with_suffix(".py") if path.with_suffix(".py").is_file() else path / "__init__.py"
+    tree = ast.parse(path.read_text("utf-8"))
+    parts = [f"### {name}\n"]
+    if docstring := ast.get_docstring(tree):
+        parts.append(docstring + "\n")
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            parts += _definition(node, name)
+    return "\n".join(parts) + "\n"
+
+
+def _definition(
+    node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef, owner: str
+) -> Iterator[str]:
+    if node.name.startswith("_"):
+        return
+    yield f"#### {owner.rpartition('.')[2]}.{node.name}\n"
+    yield f"```text\n{_signature(node)}\n```\n"
+    if docstring := ast.get_docstring(node):
+        yield docstring + "\n"
+    if isinstance(node, ast.ClassDef):
+        for inner in node.body:
+            if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield from _definition(inner, node.name)
+
+
+def _signature(node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> str:
+    if isinstance(node, ast.ClassDef):
+        bases = ", ".join(ast.unparse(base) for base in node.bases)
+        fields = [
+            f"    {ast.unparse(field)}"
+            for field in node.body
+            if isinstance(field, ast.AnnAssign) and not ast.unparse(field).startswith("_")
+        ]
+        return "\n".join([f"class {node.name}({bases}):", *fields])
+    returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""
+    kind = "async def" if isinstance(node, ast.AsyncFunctionDef) else "def"
+    return f"{kind} {node.name}({ast.unparse(node.args)}){returns}"
+
+
+def write(site: Path) -> None:
+    """Write all files into the built site."""
+    for name, text in twins().items():
+        path = site / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+    (site / "llms.txt").write_text(llms_txt(), "utf-8")
+    (site / "llms-full.txt").write_text(llms_full(), "utf-8")
+
+
+if __name__ == "__main__":
+    write(ROOT / "site")

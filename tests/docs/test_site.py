@@ -1,0 +1,124 @@
+"""The built site in a browser, wide and narrow, light and dark: nothing is cut, broken or dead."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.docs import site_pages
+from tests.support.programs.browser import chromium
+
+ROOT = Path(__file__).parents[2]
+FAULTS = r"""() => {
+  const all = selector => [...document.querySelectorAll(selector)]
+  const cut = element => element.scrollWidth > element.clientWidth + 1
+  const longest = code => code.innerText.split('\n').sort((a, b) => b.length - a.length)[0]
+  return [
+    ...all('article pre > code').filter(cut).map(code => 'code: ' + longest(code)),
+    ...all('article p').filter(p => /^\|.*\|/.test(p.innerText)).map(p => 'table: ' + p.innerText),
+    ...all('article p').filter(p => /^(```|:::)/.test(p.innerText)).map(p => p.innerText),
+    ...[...document.images].filter(one => !one.naturalWidth).map(one => 'image: ' + one.src),
+    ...(document.documentElement.scrollWidth > innerWidth ? ['the page scrolls sideways'] : []),
+  ].map(fault => fault.slice(0, 120))
+}"""
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the site of a copy, so that a site of the checkout stays as it is."""
+    if not site_pages.ZENSICAL.exists():
+        pytest.skip("zensical is not installed: pip install 'llmcore-routes[docs]'")
+    copy = tmp_path_factory.mktemp("checkout")
+    for name in ("docs", "llmcore", "scripts", "examples"):
+        shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("mkdocs.yml", "README.md"):
+        shutil.copy(ROOT / name, copy / name)
+    return site_pages.build(copy)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with chromium() as running:
+        yield running
+
+
+def test_links_and_anchors_of_the_built_site_lead_somewhere(site: Path) -> None:
+    assert list(site_pages.dead_links(site)) == []
+
+
+def test_built_site_loads_nothing_from_other_hosts(site: Path) -> None:
+    assert list(site_pages.foreign_resources(site)) == []
+
+
+def test_every_page_has_a_markdown_twin(site: Path) -> None:
+    pages = {path.relative_to(ROOT / "docs") for path in (ROOT / "docs").rglob("*.md")}
+
+    assert [page for page in pages if not (site / page).is_file()] == []
+    assert (site / "llms.txt").is_file()
+
+
+@pytest.mark.parametrize(
+    ("width", "scheme"), [(1400, "light"), (390, "dark")], ids=["wide-light", "narrow-dark"]
+)
+def test_pages_in_a_browser_have_no_cut_code_and_no_broken_table(
+    site: Path, browser: Any, width: int, scheme: str
+) -> None:
+    """Code may scroll on a telephone, and nowhere else; the page itself never scrolls sideways."""
+    faults: dict[str, list[str]] = {}
+    with site_pages.served(site) as url:
+        page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        for path in sorted(site.rglob("index.html")):
+            name = path.parent.relative_to(site).as_posix()
+            if name.startswith("diagnostics/") and len(name) % 8:
+                continue  # made by one function: some of them are enough
+            page.goto(url if name == "." else f"{url}{name}/")
+            found = page.evaluate(FAULTS)
+            if width < 1000:
+                found = [one for one in found if not one.startswith("code:")]
+            if found:
+                faults[name] = found
+        page.close()
+
+    assert faults == {}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_has_a_readable_contrast(site: Path, browser: Any, scheme: str) -> None:
+    """At least 4.5 to 1 between paragraphs, code and links, and the background (WCAG 2, 1.4.3)."""
+    with site_pages.served(site) as url:
+        page = browser.new_page(viewport={"width": 1400, "height": 900}, color_scheme=scheme)
+        page.goto(f"{url}quickstart/")
+        colours = page.evaluate(
+            """() => {
+              const of = (selector, name) =>
+                getComputedStyle(document.querySelector(selector))[name].match(/[\\d.]+/g).map(Number)
+              return [of('body', 'backgroundColor'), of('article p', 'color'),
+                of('article a[href]:not(.headerlink)', 'color'), of('article pre code', 'color')]
+            }"""
+        )
+        page.close()
+    background, *texts = [tuple(colour[:3]) for colour in colours]
+    page_is_dark = sum(background) < 3 * 128
+    assert page_is_dark == (scheme == "dark")
+    assert [text for text in texts if contrast(text, background) < 4.5] == []
+
+
+def contrast(one: tuple[float, ...], other: tuple[float, ...]) -> float:
+    def luminance(colour: tuple[float, ...]) -> float:
+        parts = [channel / 255 for channel in colour]
+        linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    darker, lighter = sorted((luminance(one), luminance(other)))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def test_check_of_links_finds_a_dead_one(tmp_path: Path) -> None:
+    """The check itself can fail."""
+    (tmp_path / "index.html").write_text('<a href="gone/">x</a><a href="#no">y</a><p id="yes">')
+
+    assert list(site_pages.dead_links(tmp_path)) == ["index.html: gone/", "index.html: #no"]

@@ -1,0 +1,64 @@
+"""`llms.txt` and the markdown twins: every page is there, and readable without the site."""
+
+import re
+
+import llmcore
+from scripts.site_extras import (
+    DOCS,
+    first_sentence,
+    llms_full,
+    llms_txt,
+    module,
+    navigation,
+    twins,
+)
+
+
+def test_list_has_every_page_of_the_navigation_with_a_sentence() -> None:
+    lines = [line for line in llms_txt().splitlines() if line.startswith("- [")]
+
+    assert len(lines) == len(list(navigation())) > 50
+    for line in lines:
+        assert re.fullmatch(r"- \[[^]]+\]\(\S+\.md\): \S.+", line), line
+
+
+def test_every_page_has_a_twin_without_directives() -> None:
+    pages = twins()
+
+    assert set(pages) == {path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")}
+    assert [name for name, text in pages.items() if re.search(r"^:::", text, re.MULTILINE)] == []
+
+
+def test_reference_twins_have_every_exported_class_and_function() -> None:
+    text = "".join(text for name, text in twins().items() if name.startswith("reference/"))
+    names = {
+        name
+        for name in llmcore.__all__
+        if getattr(getattr(llmcore, name), "__module__", "").startswith("llmcore")
+        and hasattr(getattr(llmcore, name), "__name__")
+    }
+
+    assert sorted(name for name in names if f".{name}\n" not in text) == []
+
+
+def test_module_is_written_out_with_fields_and_methods() -> None:
+    text = module("llmcore.schema.messages")
+
+    assert "class Message():" in text
+    assert "    role: Role" in text
+    assert "#### Message.user" in text
+    assert "_" not in re.findall(r"#### \w+\.(.)", text)
+
+
+def test_first_sentence_is_prose_without_links() -> None:
+    page = "# T\n\n```python\nx\n```\n\nSee [the client](client.md). More.\n"
+
+    assert first_sentence(page) == "See the client."
+
+
+def test_full_text_has_all_guides() -> None:
+    text = llms_full()
+
+    assert "# Quickstart" in text
+    assert "# Tools" in text
+    assert len(text) > 200_000
