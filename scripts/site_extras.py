@@ -23,7 +23,7 @@ _HEAD: Final = """# llmcore
 > Install it with `pip install llmcore-routes`; the package to import is `llmcore`. Python 3.11 or
 > newer.
 
-Lead with `generate`, `stream` and `generate_object`, or their blocking twins in `llmcore.sync`. They
+Lead with `generate`, `stream` and `generate_object`, or their twins in `llmcore.sync`. They
 raise `LLMError`s. What a provider does not support is listed in `diagnostics`.
 """
 
