@@ -268,6 +268,7 @@ class Service:
             if anyio.current_time() >= self._checked_until:
                 try:
                     await self.store.check()
+                    await self.accounts.check()
                 except StateUnavailableError:
                     self._health = {"status": "degraded", "state": "unavailable"}
                 else:

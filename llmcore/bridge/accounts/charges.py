@@ -118,6 +118,12 @@ class Accounts:
                 raise accounts_unavailable() from error
         return charge
 
+    async def check(self) -> None:
+        """Return if the ledger can be reached, where requests need it; StateUnavailableError."""
+        settings = self._settings
+        if settings.issued_keys or self._counts(None):
+            await anyio.to_thread.run_sync(self.ledger.check, limiter=self._threads)
+
     async def aclose(self) -> None:
         """Write what is queued, and close the ledger."""
         with anyio.CancelScope(shield=True):

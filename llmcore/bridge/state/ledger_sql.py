@@ -71,7 +71,7 @@ update openbridge_meters set
 where name = ?
 """
 _DEAD = """
-delete from openbridge_holds where made < ?
+delete from openbridge_holds where made <= ?
     and worker not in (select name from openbridge_workers where lease_end > ?)
 returning meter, amount
 """

@@ -20,6 +20,7 @@ from llmcore.bridge.spend.report import spend_rows
 from llmcore.bridge.spend.row import SpendRow
 from llmcore.bridge.state.ledger import Ledger
 from llmcore.bridge.state.stores import ledger_for
+from tests.bridge.service.test_websocket import connected, turn
 from tests.support.servers.bridge_service import (
     JSON,
     asked,
@@ -452,7 +453,9 @@ async def test_a_key_or_a_budget_is_refused_while_its_store_is_away(
         keyed = await client.post("/v1/responses", json=body())
     async with asked(evolve(settings, accounts=budgeted)) as client:
         limited = await client.post("/v1/responses", json=body())
+        health = await client.get("/healthz")
 
+    assert health.json()["status"] == "degraded"
     assert keyed.status_code == limited.status_code == 503
     assert keyed.json()["error"]["code"] == "state_unavailable"
 
@@ -468,3 +471,24 @@ def test_unreadable_prices_are_refused_at_the_start(settings: GatewaySettings) -
         path.write_text(text)
         with pytest.raises(ConfigurationError):
             read_prices(path)
+
+
+def test_answers_on_a_websocket_are_charged_and_limited(
+    settings: GatewaySettings, ledger: Ledger
+) -> None:
+    """Each by itself, and a revoked key at the next one."""
+    id_, mine = key_for(ledger, budget_tokens=400)
+    with listening(settings) as url, connected(url, additional_headers=mine) as socket:
+        first = turn(socket, model="m-1", max_output_tokens=100)
+        too_much = turn(socket, model="m-1", max_output_tokens=390)
+        KeyRegistry(ledger).revoke(id_)
+        time.sleep(1.0)
+        revoked = turn(socket, model="m-1", max_output_tokens=100)
+    (row,) = anyio.run(rows_soon, ledger, 1)
+
+    assert first["type"] == "response.completed"
+    assert row.id == first["response"]["id"]
+    assert (row.input_tokens, row.output_tokens, row.streamed) == (30, 20, True)
+    assert too_much["error"]["code"] == "insufficient_quota"
+    assert revoked["error"]["code"] == "key_revoked"
+    assert used(ledger, KeyRegistry(ledger).get(id_)) == {"tokens": 50}
