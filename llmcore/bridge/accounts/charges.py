@@ -239,6 +239,7 @@ class Accounts:
             owner="" if caller.key is None else caller.key.limits.owner,
             model=info.model,
             provider=info.provider,
+            upstream=info.account,
             target=info.target,
             outcome=run.outcome,
             error=None if error is None else error.error_code or type(error).__name__,

@@ -24,6 +24,7 @@ _GROUPS: Final[Mapping[str, Callable[[SpendRow], str]]] = {
     "owner": lambda row: row.owner,
     "model": lambda row: row.model,
     "provider": lambda row: row.provider,
+    "upstream": lambda row: row.upstream or row.provider,
     "target": lambda row: f"{row.provider}/{row.target}",
     "outcome": lambda row: row.outcome,
     "day": _day,

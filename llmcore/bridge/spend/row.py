@@ -20,6 +20,8 @@ class SpendRow:
     model: str
     """As the client called it."""
     provider: str
+    upstream: str = ""
+    """The upstream of the configuration file; empty is the provider itself."""
     target: str
     """The upstream's id of the model."""
     outcome: str
