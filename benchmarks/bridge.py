@@ -1,265 +1,204 @@
-"""The gateway under load: streams a second, and latency added to each event, against direct.
+"""The gateway under load, beside relays that only pass bytes on, all in one interleaved run.
 
-An upstream in a process of its own streams Chat answers whose every delta holds the moment it
-was sent; the gateway is `openbridge serve` in another; this process reads. The monotonic clock
-is one for all of them (Linux). Path `/<events>/<milliseconds between>` says what is streamed.
+CPU is the server's own, per request or per event; medians of some rounds. `BENCH_ROUNDS` (3) and
+`BENCH_REQUESTS` (2,000; how many the memory is to stay flat over) make it longer.
 """
 
 import asyncio
-import json
 import os
-import re
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
-import aiohttp
+from benchmarks.bridge_servers import Asked, all_servers, gateway, last_core, upstream
+from benchmarks.bridge_upstream import connected
 
-CONCURRENCY = (1, 50, 200)
-PER_EVENT = (1, 16, 200)
-"""Streams at once, where the cost of one event is measured."""
-EVENTS = 50
-PACE_MS = 100
-_STAMP = re.compile(rb"@(\d+)@")
-
-Read = Callable[[aiohttp.ClientSession, list[float]], Awaitable[None]]
-"""Reads one stream and adds the delay of each of its deltas, in milliseconds."""
+ROUNDS: Final = int(os.environ.get("BENCH_ROUNDS", "3"))
+REQUESTS: Final = int(os.environ.get("BENCH_REQUESTS", "2000"))
+LARGE_BYTES: Final = 200_000
+GROWTH: Final = (500, 5_000, 50_000)
+"""Events of one stream."""
 
 
-# -- The upstream
+async def _load(
+    asked: Asked, at_once: int, count: int, events: int, request: bytes | None = None
+) -> tuple[float, float, float]:
+    """Ask *count* times; return requests a second, CPU seconds of all, and seconds to a first byte.
+
+    Answers are streams of so many *events*, or whole ones.
+    """
+    request = request or asked.request(stream=events > 0)
+    connections = [await connected(asked.url) for _ in range(at_once)]
+    firsts: list[float] = []
+    left = count
+
+    async def work(number: int) -> None:
+        nonlocal left
+        while left > 0:
+            left -= 1
+            sent = time.monotonic()
+            answer = await connections[number].ask(request)
+            firsts.append(connections[number].first_at - sent)
+            asked.check(answer, events)
+
+    used, began = asked.cpu_s, time.monotonic()
+    await asyncio.gather(*(work(number) for number in range(at_once)))
+    seconds, used = time.monotonic() - began, asked.cpu_s - used
+    for connection in connections:
+        connection.close()
+    return count / seconds, used, statistics.median(firsts)
 
 
-def _chunk(**choice: object) -> bytes:
-    body = {
-        "id": "chatcmpl-1",
-        "object": "chat.completion.chunk",
-        "created": 1,
-        "model": "m",
-        "choices": [{"index": 0, "delta": {}, "finish_reason": None, **choice}],
-    }
-    return b"data: " + json.dumps(body).encode() + b"\n\n"
+async def _table(
+    servers: Sequence[Asked], at_once: Sequence[int], least: int, events: int, unit: str
+) -> None:
+    """Print a row for each server: how many *unit*s a second, and what one costs."""
+    columns = " ".join(f"{f'{count}: /s':>12} {'us':>7}" for count in at_once)
+    print(f"{unit + 's at once':24} {columns}", flush=True)
+    results: dict[tuple[str, int], list[tuple[float, float]]] = {}
+    for server in servers:
+        await _load(server, 4, 12, events)
+    for _ in range(ROUNDS):
+        for count in at_once:
+            for server in servers:
+                asks = max(least, count)
+                rate, used, _ = await _load(server, count, asks, events)
+                each = max(events, 1)
+                cell = (rate * each, used / asks / each * 1e6)
+                results.setdefault((server.name, count), []).append(cell)
+    for server in servers:
+        cells = [
+            map(statistics.median, zip(*results[server.name, n], strict=True)) for n in at_once
+        ]
+        print(
+            f"{server.name:24} " + " ".join(f"{r:12.0f} {us:7.1f}" for r, us in cells), flush=True
+        )
 
 
-async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    async def write(data: bytes) -> None:
-        writer.write(b"%x\r\n%b\r\n" % (len(data), data))
-        await writer.drain()
-
-    try:
-        while head := await reader.readuntil(b"\r\n\r\n"):
-            _, count, pause_ms = head.split(b" ")[1].split(b"/")[:3]
-            length = re.search(rb"(?i)content-length: (\d+)", head)
-            await reader.readexactly(int(length[1]) if length else 0)
-            writer.write(
-                b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n"
-                b"transfer-encoding: chunked\r\n\r\n"
-            )
-            for _ in range(int(count)):
-                await asyncio.sleep(int(pause_ms) / 1000)
-                await write(_chunk(delta={"content": f"@{time.monotonic_ns()}@"}))
-            await write(_chunk(finish_reason="stop") + b"data: [DONE]\n\n")
-            writer.write(b"0\r\n\r\n")
-            await writer.drain()
-    except (asyncio.IncompleteReadError, ConnectionError):
-        return
-    finally:
-        writer.close()
+async def _first_events(servers: Sequence[Asked], direct: Asked, events: int) -> None:
+    """Print how much later a first event comes than from the upstream itself, one at a time."""
+    print("\nmilliseconds that a first event comes later than without a gateway")
+    firsts: dict[str, list[float]] = {}
+    for _ in range(10 * ROUNDS):
+        for server in (direct, *servers):
+            _, _, first = await _load(server, 1, 1, events)
+            firsts.setdefault(server.name, []).append(first)
+    base = statistics.median(firsts.pop(direct.name))
+    for name, found in firsts.items():
+        print(f"{name:24} {(statistics.median(found) - base) * 1e3:8.2f}", flush=True)
 
 
-async def _upstream() -> None:
-    server = await asyncio.start_server(_answer, "127.0.0.1", 0, backlog=512)
-    print(server.sockets[0].getsockname()[1], flush=True)
-    await server.serve_forever()
+async def _growth(upstream_url: str, folder: Path) -> None:
+    """Print what an event costs in ever longer streams: what grows with them would show."""
+    print("\nCPU of one event, microseconds, in a stream of so many (Responses over Chat)")
+    for events in GROWTH:
+        base = f"{upstream_url}/chat/{events}/0"
+        with gateway(base, folder, OPENBRIDGE_RELAY="false") as (url, pid, _):
+            asked = Asked("growth", pid, url, "responses")
+            _, used, _ = await _load(asked, 1, 1, events)
+            print(f"{events:8} {used / events * 1e6:8.1f} {asked.resident_mb:8.1f} MB", flush=True)
 
 
-@contextmanager
-def _running(command: list[str], environ: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
-    process = subprocess.Popen(
-        [sys.executable, *command],
-        env={**os.environ, **environ},
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-    )
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.wait()
-        if process.stdout is not None:
-            process.stdout.close()
+async def _large_requests(upstream_url: str, folder: Path) -> None:
+    """Print what a large request of a coding agent costs, and how long others wait meanwhile."""
+    print(f"\na request of {LARGE_BYTES // 1000} kB, whole answers: milliseconds")
+    print(f"{'':24} {'CPU':>8} {'added':>8} {'of another request':>20}")
+    words = "words " * 60
+    turns = [{"role": ("user", "assistant")[n % 2], "content": words} for n in range(399)]
+    for relay in ("false", "true"):
+        base = f"{upstream_url}/chat/1/0"
+        with gateway(base, folder, OPENBRIDGE_RELAY=relay) as (url, pid, _):
+            asked = Asked("large", pid, url, "chat")
+            size = len(asked.request(stream=False, more={"messages": turns}))
+            more = {"messages": [*turns, {"role": "user", "content": "x" * (LARGE_BYTES - size)}]}
+            large = asked.request(stream=False, more=more)
+            direct = Asked("direct", os.getpid(), f"{upstream_url}", "chat")
+            bare = large.replace(b"POST /", b"POST /chat/1/0/", 1)
+            await _load(asked, 1, 5, 0, large)
+            _, used, first = await _load(asked, 1, 30, 0, large)
+            _, _, without = await _load(direct, 1, 30, 0, bare)
+            waits = asyncio.ensure_future(_load(asked, 1, 200, 0))
+            await _load(asked, 1, 30, 0, large)
+            _, _, small = await waits
+            row = (used / 30 * 1e3, (first - without) * 1e3, small * 1e3)
+            name = "chat relayed" if relay == "true" else "chat > chat"
+            print(f"{name:24} {row[0]:8.2f} {row[1]:8.2f} {row[2]:20.2f}", flush=True)
 
 
-@contextmanager
-def _gateway(
-    upstream: str,
-    folder: Path,
-    events: int,
-    pause_ms: int,
-    more: Mapping[str, str] | None = None,
-) -> Iterator[tuple[str, int]]:
-    """Run a gateway before the upstream's path; its URL and process id."""
-    environ = {
-        "OPENBRIDGE_UPSTREAM": "openai-compatible",
-        "OPENBRIDGE_UPSTREAM_BASE_URL": f"{upstream}/{events}/{pause_ms}",
-        "OPENBRIDGE_STATE_PATH": str(folder / "state.db"),
-        "OPENBRIDGE_MAX_RUNNING": "1000",
-        **(more or {}),
-    }
-    program = "import sys; from llmcore.cli.openbridge import main; sys.exit(main())"
-    with _running(["-c", program, "serve", "--port", "0"], environ) as process:
-        assert process.stdout is not None
-        line = json.loads(process.stdout.readline())
-        while line["event"] != "listening":
-            line = json.loads(process.stdout.readline())
-        asyncio.get_running_loop().run_in_executor(None, process.stdout.read)  # drain its log
-        yield line["url"], process.pid
+async def _sizes(upstream_url: str, folder: Path) -> None:
+    """Print start-up time and memory: idle, with 200 streams, and after many requests."""
+    base = f"{upstream_url}/chat/200/20"
+    with gateway(base, folder, OPENBRIDGE_RELAY="false") as (url, pid, start_s):
+        asked = Asked("sizes", pid, url, "responses")
+        idle = asked.resident_mb
+        streams = asyncio.ensure_future(_load(asked, 200, 200, 200))
+        await asyncio.sleep(3)
+        loaded = asked.resident_mb
+        await streams
+        await _load(asked, 16, 500, 0)
+        before = asked.resident_mb
+        await _load(asked, 16, REQUESTS, 0)
+        grown = asked.resident_mb - before
+    print(f"\nstart to first answer {start_s:.2f} s; resident {idle:.1f} MB idle, {loaded:.1f} MB")
+    print(f"with 200 streams; {grown:+.1f} MB ({grown / before:+.1%}) over {REQUESTS} requests")
 
 
-# -- Reading
+async def _workers(upstream_url: str, folder: Path) -> None:
+    """Print what a second worker adds; the load and the upstream take their part of the cores."""
+    rates = {}
+    for count in (1, 2):
+        base, cores = f"{upstream_url}/chat/1/0", os.sched_getaffinity(os.getppid())
+        named = {"OPENBRIDGE_RELAY": "false", "OPENBRIDGE_WORKERS": str(count)}
+        with gateway(base, folder, cores=cores, **named) as (url, pid, _):
+            asked = Asked("workers", pid, url, "responses")
+            await _load(asked, 16, 100, 0)
+            found = [(await _load(asked, 16, 300, 0))[0] for _ in range(ROUNDS)]
+            rates[count] = statistics.median(found)
+    print(f"\nwhole answers a second: one worker {rates[1]:.0f}, two {rates[2]:.0f}", end=" ")
+    print(f"({rates[2] / rates[1]:.2f} times)")
 
 
-def _reader(url: str, body: dict[str, object], mark: bytes) -> Read:
-    """Return what reads one stream of *url*; *mark* is in the lines that hold a delta."""
-
-    async def read(session: aiohttp.ClientSession, delays: list[float]) -> None:
-        seen = 0
-        async with session.post(url, json=body) as answer:
-            assert answer.status == 200, await answer.text()
-            async for line in answer.content:
-                if mark not in line:
-                    continue
-                now = time.monotonic_ns()
-                for stamp in _STAMP.findall(line):
-                    delays.append((now - int(stamp)) / 1e6)
-                    seen += 1
-        assert seen, "no deltas came"
-
-    return read
+async def _run(upstream_url: str, folder: Path) -> None:
+    print("whole answers of 2 kB")
+    with all_servers(upstream_url, folder, "200/0") as servers:
+        await _table(servers, (1, 16, 64), 200, 0, "request")
+        print("\nstreams of 200 events, one in each turn of the upstream's event loop")
+        await _table(servers, (1, 16, 200), 16, 200, "stream")
+    print("\nstreams of 100 events, one in 20 milliseconds")
+    with all_servers(upstream_url, folder, "100/20") as servers:
+        await _table(servers, (1, 16, 200), 1, 100, "stream")
+    with all_servers(upstream_url, folder, "1/0") as servers:
+        direct = Asked("direct", os.getpid(), upstream_url, "chat")
+        await _first_events(servers, _Direct.of(direct), 1)
+    for section in (_growth, _large_requests, _sizes, _workers):
+        await section(upstream_url, folder)
 
 
-async def _at_once(read: Read, count: int, rounds: int) -> tuple[float, list[float]]:
-    """Read *count* streams at once, *rounds* times; return streams a second and the delays."""
-    delays: list[float] = []
-    connector = aiohttp.TCPConnector(limit=0)
-    async with aiohttp.ClientSession(connector=connector) as session:
-        await read(session, [])
-        started = time.monotonic()
-        for _ in range(rounds):
-            await asyncio.gather(*(read(session, delays) for _ in range(count)))
-        return count * rounds / (time.monotonic() - started), delays
+class _Direct(Asked):
+    """The upstream itself, whose path names the answer."""
 
+    @classmethod
+    def of(cls, asked: Asked) -> "_Direct":
+        return cls(asked.name, asked.pid, asked.url, asked.front)
 
-def _resident_mb(pid: int) -> float:
-    status = Path(f"/proc/{pid}/status").read_text()
-    found = re.search(r"VmRSS:\s+(\d+)", status)
-    return int(found[1]) / 1024 if found else 0.0
-
-
-_ASKS: tuple[tuple[str, str, dict[str, object], bytes], ...] = (
-    ("responses", "/responses", {"input": "x", "store": False}, b'"response.output_text.delta"'),
-    ("chat", "/chat/completions", {"messages": [{"role": "user", "content": "x"}]}, b'"content"'),
-    (
-        "messages",
-        "/messages",
-        {"max_tokens": 99, "messages": [{"role": "user", "content": "x"}]},
-        b'"text_delta"',
-    ),
-    (
-        "gemini",
-        "/models/m:streamGenerateContent?alt=sse",
-        {"contents": [{"parts": [{"text": "x"}]}]},
-        b'"candidates"',
-    ),
-)
-"""The name of an API, a path below `/v1`, a body, and the mark of a delta."""
-
-
-def _cpu_s(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-async def _per_event(upstream: str, folder: Path) -> None:
-    """Print what one event costs in each API over a Chat upstream, and what relaying costs."""
-    print(f"\nan event each {PACE_MS} ms: CPU of the gateway per event, microseconds")
-    print(f"{'API':>16} " + " ".join(f"{count:>8}" for count in PER_EVENT))
-    for relay in (False, True):
-        environ = {"OPENBRIDGE_RELAY": str(relay).lower()}
-        with _gateway(upstream, folder, EVENTS, PACE_MS, environ) as (gateway, pid):
-            for name, path, body, mark in _ASKS:
-                if relay and name != "chat":
-                    continue
-                asked = {"model": "m", "stream": True, **body}
-                read = _reader(f"{gateway}{path}", asked, mark)
-                await _at_once(read, 2, 1)
-                cells = []
-                for count in PER_EVENT:
-                    before = _cpu_s(pid)
-                    await _at_once(read, count, 1)
-                    events = EVENTS * (count + 1)  # one stream is read to warm up
-                    cells.append(f"{(_cpu_s(pid) - before) / events * 1e6:8.0f}")
-                print(f"{name + (' relayed' if relay else ''):>16} " + " ".join(cells))
-
-
-def _readers(upstream: str, gateway: str, events: int, pause_ms: int) -> tuple[Read, Read]:
-    messages = [{"role": "user", "content": "x"}]
-    chat = {"model": "m", "stream": True, "messages": messages}
-    direct = _reader(f"{upstream}/{events}/{pause_ms}/chat/completions", chat, b'"content"')
-    asked = {"model": "m", "stream": True, "input": "x", "store": False}
-    bridged = _reader(f"{gateway}/responses", asked, b'"response.output_text.delta"')
-    return direct, bridged
-
-
-async def _throughput(upstream: str, folder: Path) -> None:
-    print(f"{EVENTS} events a stream, as fast as they come")
-    print(f"{'streams':>8} {'direct/s':>9} {'bridge/s':>9} {'resident MB':>12}")
-    with _gateway(upstream, folder, EVENTS, 0) as (gateway, pid):
-        direct, bridged = _readers(upstream, gateway, EVENTS, 0)
-        for count in CONCURRENCY:
-            rounds = max(1, 200 // count)
-            theirs, _ = await _at_once(direct, count, rounds)
-            ours, _ = await _at_once(bridged, count, rounds)
-            print(f"{count:8} {theirs:9.1f} {ours:9.1f} {_resident_mb(pid):12.1f}")
-        before = _resident_mb(pid)
-        for _ in range(5):
-            await _at_once(bridged, 50, 4)
-        print(f"memory after 1000 more streams: {_resident_mb(pid) - before:+.1f} MB")
-
-
-async def _latency(upstream: str, folder: Path) -> None:
-    print(f"\nan event each {PACE_MS} ms, milliseconds from upstream to client")
-    columns = f"{'direct p50':>11} {'bridge p50':>11} {'direct p99':>11} {'bridge p99':>11}"
-    print(f"{'streams':>8} {columns} {'added p50':>10}")
-    with _gateway(upstream, folder, EVENTS, PACE_MS) as (gateway, _pid):
-        direct, bridged = _readers(upstream, gateway, EVENTS, PACE_MS)
-        for count in CONCURRENCY:
-            theirs, ours = [(await _at_once(read, count, 1))[1] for read in (direct, bridged)]
-            row = [statistics.quantiles(d, n=100) for d in (theirs, ours)]
-            print(
-                f"{count:8} {row[0][49]:11.2f} {row[1][49]:11.2f} {row[0][98]:11.2f}"
-                f" {row[1][98]:11.2f} {row[1][49] - row[0][49]:10.2f}"
-            )
-
-
-async def _run(upstream: str) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        await _throughput(upstream, Path(folder))
-        await _latency(upstream, Path(folder))
-        await _per_event(upstream, Path(folder))
+    def request(self, *, stream: bool, more: object = None) -> bytes:
+        """Return the request of a stream of one event."""
+        return super().request(stream=stream).replace(b"POST /", b"POST /chat/1/0/", 1)
 
 
 def main() -> None:
     """Run the benchmark."""
-    with _running(["-m", "benchmarks.bridge", "upstream"], {}) as process:
-        assert process.stdout is not None
-        asyncio.run(_run(f"http://127.0.0.1:{process.stdout.readline().strip()}"))
+    with tempfile.TemporaryDirectory() as folder, upstream() as url:
+        before = os.sched_getaffinity(0)
+        os.sched_setaffinity(0, last_core())
+        try:
+            asyncio.run(_run(url, Path(folder)))
+        finally:
+            os.sched_setaffinity(0, before)
 
 
 if __name__ == "__main__":
-    asyncio.run(_upstream())
+    main()
