@@ -70,6 +70,7 @@ bench: $(STAMP)-dev
 
 soak: $(STAMP)-dev ## minutes of streams that end in every way; SECONDS=600 for longer
 	$(BIN)/python -m benchmarks.soak --seconds $(or $(SECONDS),120)
+	$(BIN)/python -m benchmarks.soak_bridge --seconds $(or $(SECONDS),120)
 
 image-check: $(STAMP)-dev ## the steps of deploy/Dockerfile, where there is no Docker; about a minute
 	$(BIN)/python scripts/check_image.py

@@ -111,8 +111,8 @@ def started(
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
-        preexec_fn=lambda: os.sched_setaffinity(0, cores),
     )
+    os.sched_setaffinity(process.pid, cores)
     try:
         yield process
     finally:

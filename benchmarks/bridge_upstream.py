@@ -3,11 +3,12 @@
 The path `/{protocol}/{events}/{milliseconds}/...` names the answer: one of 2,000 characters, or,
 where the request asks for a stream, so many deltas with so long between them (0: one in
 each turn of the event loop). Run with `python -m benchmarks.bridge_upstream`; it prints its
-port.
+port, which an argument can choose.
 """
 
 import asyncio
 import re
+import sys
 from functools import cache
 from typing import Final
 
@@ -138,7 +139,8 @@ async def connected(url: str) -> LoadConnection:
 async def main() -> None:
     """Serve until killed; print the port first."""
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(_Upstream, "127.0.0.1", 0, backlog=512)
+    port = int(sys.argv[1]) if sys.argv[1:] else 0
+    server = await loop.create_server(_Upstream, "127.0.0.1", port, backlog=512)
     print(server.sockets[0].getsockname()[1], flush=True)
     await server.serve_forever()
 
