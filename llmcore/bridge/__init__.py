@@ -15,6 +15,7 @@ reaches. In reading order:
 - `background/`: answers that no client waits for
 - `websocket/`: the Responses API over WebSockets
 - `state/`: where responses and accounts are kept
+- `reload`: settings that are read again while the gateway runs
 - `service`, `build`: what all APIs are built on
 - `http/`: the APIs over HTTP; `ui/`: the page for people
 """

@@ -3,6 +3,7 @@
 import logging
 import math
 import secrets
+import weakref
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -16,7 +17,7 @@ from llmcore.bridge.background.answers import BackgroundAnswers
 from llmcore.bridge.build import build_information
 from llmcore.bridge.configuration.settings import GatewaySettings
 from llmcore.bridge.counting import TokenCounter
-from llmcore.bridge.http.logs import log
+from llmcore.bridge.http.logs import log, set_level
 from llmcore.bridge.http.metrics import Metrics
 from llmcore.bridge.model_map import ModelMap, ModelPool, UpstreamModel, model_map_of
 from llmcore.bridge.model_names import ModelNames
@@ -27,6 +28,7 @@ from llmcore.bridge.pools.pooled_run import MakeRun, PooledRun, PoolPlan
 from llmcore.bridge.pools.providers import upstreams_from
 from llmcore.bridge.pools.upstream_health import UpstreamHealth
 from llmcore.bridge.relay import RelayPlan, RelayRun
+from llmcore.bridge.reload import ReadSettings, Reloader
 from llmcore.bridge.state.ledger import Ledger
 from llmcore.bridge.state.store import ResponseStore, StateUnavailableError
 from llmcore.bridge.state.stores import ledger_for, store_for
@@ -84,7 +86,6 @@ class Service:
     ) -> None:
         self.settings = settings
         self.metrics = metrics or Metrics()
-        self.names = ModelNames(model_map, upstreams, prefix=settings.model_prefix)
         self.store = store
         self.background = BackgroundAnswers(
             store, self.metrics, at_once=settings.limits.max_background
@@ -93,12 +94,28 @@ class Service:
         self.upstream_health = UpstreamHealth(
             settings.cool_downs, self.metrics, settings.tables.upstreams
         )
+        self._own_tools = registered_tools
+        self._retired: list[Upstreams] = []
+        """Earlier upstreams that no answer uses any more, to be closed."""
+        self.reloader: Reloader | None = None
+        self._use(settings, model_map, upstreams)
+        self._sealer = None if settings.seal_key is None else Sealer(settings.seal_key.encode())
+        self._running = 0
+        self._build = build_information()
+        self._checking = anyio.Lock()
+        self._checked_until = -math.inf
+        self._health: JsonObject = {}
+        self._threads = anyio.CapacityLimiter(_LARGE_AT_ONCE)
+
+    def _use(self, settings: GatewaySettings, model_map: ModelMap, upstreams: Upstreams) -> None:
+        """Answer the requests that begin from now on by *settings*."""
+        self.settings = settings
+        self.names = ModelNames(model_map, upstreams, prefix=settings.model_prefix)
         self._providers = {one.name: one.provider for one in settings.tables.upstreams}
         self.client_keys = _client_keys(settings)
-        self.policy = _policy(settings, registered_tools)
+        self.policy = _policy(settings, (*read_tools(settings.tools_path), *self._own_tools))
         self.counter = TokenCounter(upstreams)
         self._upstreams = upstreams
-        self._sealer = None if settings.seal_key is None else Sealer(settings.seal_key.encode())
         self._context = RunContext(
             settings=settings,
             client=upstreams.client,
@@ -107,12 +124,22 @@ class Service:
             health=self.upstream_health,
             timeouts=upstreams.timeouts,
         )
-        self._running = 0
-        self._build = build_information()
-        self._checking = anyio.Lock()
-        self._checked_until = -math.inf
-        self._health: JsonObject = {}
-        self._threads = anyio.CapacityLimiter(_LARGE_AT_ONCE)
+
+    def reconfigure(self, settings: GatewaySettings) -> None:
+        """Answer the requests that begin from now on by *settings*.
+
+        Answers under way keep the upstreams that they began with, which are closed after the last
+        of them. Raises ConfigurationError, and changes nothing, for settings that cannot work.
+        """
+        model_map = model_map_of(settings)
+        upstreams = upstreams_from(settings, model_map)
+        read_tools(settings.tools_path)
+        self.accounts.configure(settings)
+        old, context = self._upstreams, self._context
+        self.upstream_health.configure(settings.cool_downs, settings.tables.upstreams)
+        self._use(settings, model_map, upstreams)
+        set_level(settings.log_level)
+        weakref.finalize(context, self._retired.append, old).atexit = False
 
     @classmethod
     def from_settings(
@@ -121,33 +148,46 @@ class Service:
         *,
         registered_tools: tuple[RegisteredTool, ...] = (),
         transport: Transport | None = None,
+        read_again: ReadSettings | None = None,
     ) -> "Service":
         """Return the service that *settings* describe; nothing is opened yet.
 
+        With *read_again* it follows changes of the files that the settings are read from.
         *transport*, such as recorded answers, takes the place of the network. Raises
         ConfigurationError for settings that cannot work.
         """
         model_map = model_map_of(settings)
-        return cls(
+        service = cls(
             settings,
             model_map=model_map,
             upstreams=upstreams_from(settings, model_map, transport=transport),
             store=store_for(settings),
-            registered_tools=(*read_tools(settings.tools_path), *registered_tools),
+            registered_tools=registered_tools,
         )
+        if read_again is not None:
+            service.reloader = Reloader(service, read_again)
+        return service
 
     async def aclose(self) -> None:
         """Close connections and stores, once background answers have ended and are charged."""
         await self.background.aclose(self.settings.limits.shutdown_s)
         await self.accounts.aclose()
-        await self._upstreams.aclose()
+        for upstreams in (self._upstreams, *self._retired):
+            await upstreams.aclose()
         await self.store.aclose()
 
     async def maintain(self) -> None:
         """Keep what changes while the gateway runs up to date, until cancelled."""
-        while True:
-            await anyio.sleep(_MAINTENANCE_S)
-            await self.refresh_client_keys()
+        async with anyio.create_task_group() as tasks:
+            if self.reloader is not None:
+                tasks.start_soon(self.reloader.reload_on_signals)
+            while True:
+                await anyio.sleep(_MAINTENANCE_S)
+                await self.refresh_client_keys()
+                if self.reloader is not None:
+                    await self.reloader.check()
+                while self._retired:
+                    await self._retired.pop().aclose()
 
     async def refresh_client_keys(self) -> None:
         """Read clients' keys again whose files have changed or whose time has come."""

@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -125,7 +126,11 @@ def _serve(args: argparse.Namespace) -> int:
     def announce(url: str) -> None:
         print(_welcome(settings, url))
 
-    run(settings, announce=announce if sys.stdout.isatty() else None)
+    run(
+        settings,
+        announce=announce if sys.stdout.isatty() else None,
+        read_again=partial(_settings, args),
+    )
     return 0
 
 

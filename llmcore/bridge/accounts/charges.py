@@ -79,12 +79,8 @@ class Accounts:
         self.worker = secrets.token_hex(8)
         """Identifies the process in the ledger."""
         self.ledger = ledger
-        self._settings = settings.accounts
-        self._shared_rate = settings.limits.rate_per_minute or None
+        self.configure(settings)
         own = settings.accounts
-        self._prices = PriceList(
-            models=read_prices(own.prices_path), output_tokens=own.output_tokens
-        )
         self._metrics = metrics
         self._clock = clock
         self._threads = anyio.CapacityLimiter(_THREADS)
@@ -99,6 +95,18 @@ class Accounts:
             keep_s=own.spend_kept_s,
             clock=clock,
         )
+
+    def configure(self, settings: GatewaySettings) -> None:
+        """Count answers that begin from now on by *settings*.
+
+        Raises ConfigurationError, and changes nothing, if the prices cannot be read.
+        """
+        own = settings.accounts
+        self._prices = PriceList(
+            models=read_prices(own.prices_path), output_tokens=own.output_tokens
+        )
+        self._settings = own
+        self._shared_rate = settings.limits.rate_per_minute or None
 
     async def open(self, caller: Caller, run: AnswerRun) -> "Charge":
         """Return the charge of *run*, for which everything is reserved that it can use.

@@ -75,6 +75,11 @@ def set_up(level: str) -> None:
     logging.getLogger("uvicorn.error").addFilter(_is_error_or_warning)
 
 
+def set_level(level: str) -> None:
+    """Log the gateway's own events from *level* on."""
+    LOGGER.setLevel(_LEVELS[level])
+
+
 def _is_error_or_warning(record: logging.LogRecord) -> bool:
     """Return whether a record of uvicorn is news; that WebSockets are refused is on purpose."""
     message = record.getMessage()

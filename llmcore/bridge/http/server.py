@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from uvicorn import Config, Server
 
     from llmcore.bridge.http.asgi import ASGIApp, Receive, Scope, Send
+    from llmcore.bridge.reload import ReadSettings
 
 _BACKLOG = 2048
 _IDLE_CONNECTION_S = 75
@@ -34,9 +35,11 @@ def run(
     *,
     registered_tools: tuple[RegisteredTool, ...] = (),
     announce: Callable[[str], None] | None = None,
+    read_again: "ReadSettings | None" = None,
 ) -> None:
     """Serve until SIGINT or SIGTERM; running answers are finished first.
 
+    With *read_again*, the settings are read again when their files change, and on SIGHUP.
     *announce* is called with the gateway's URL, without a path, once the address is taken.
     Raises ConfigurationError if the settings cannot work or the address is taken.
     """
@@ -47,9 +50,9 @@ def run(
             announce(url)
 
     if settings.workers > 1:
-        _run_workers(settings, registered_tools, listens)
+        _run_workers(settings, registered_tools, listens, read_again)
         return
-    with _bound(settings, registered_tools) as (uvicorn_server, listener, url):
+    with _bound(settings, registered_tools, read_again) as (uvicorn_server, listener, url):
         listens(url)
         collect_seldom()
         uvicorn_server.run(sockets=[listener])
@@ -59,6 +62,7 @@ def _run_workers(
     settings: GatewaySettings,
     registered_tools: tuple[RegisteredTool, ...],
     listens: Callable[..., None],
+    read_again: "ReadSettings | None",
 ) -> None:
     """Serve in several processes, which share the state and the metrics."""
     if not hasattr(os, "fork"):
@@ -66,7 +70,7 @@ def _run_workers(
     if settings.state.backend == "memory":
         message = "several workers need a store that they share: sqlite or redis, not memory"
         raise ConfigurationError(message)
-    make_config = _application(settings, registered_tools)
+    make_config = _application(settings, registered_tools, read_again)
     from llmcore.bridge.http.metrics import share_metrics
     from llmcore.bridge.http.workers import AnnouncingServer, Supervisor
 
@@ -121,10 +125,12 @@ def running_beside(settings: GatewaySettings) -> Iterator[str]:
 
 @contextmanager
 def _bound(
-    settings: GatewaySettings, registered_tools: tuple[RegisteredTool, ...]
+    settings: GatewaySettings,
+    registered_tools: tuple[RegisteredTool, ...],
+    read_again: "ReadSettings | None" = None,
 ) -> Iterator[tuple["Server", socket.socket, str]]:
     """Return the server, the socket that it is to listen on, and its URL."""
-    make_config = _application(settings, registered_tools)
+    make_config = _application(settings, registered_tools, read_again)
     from uvicorn import Server
 
     with listening(settings.host, settings.port) as listener:
@@ -132,7 +138,9 @@ def _bound(
 
 
 def _application(
-    settings: GatewaySettings, registered_tools: tuple[RegisteredTool, ...]
+    settings: GatewaySettings,
+    registered_tools: tuple[RegisteredTool, ...],
+    read_again: "ReadSettings | None",
 ) -> Callable[[], "Config"]:
     """Load everything, and return what makes the configuration of a server."""
     try:
@@ -144,7 +152,9 @@ def _application(
     set_up(settings.log_level)
 
     def make() -> "Config":
-        service = Service.from_settings(settings, registered_tools=registered_tools)
+        service = Service.from_settings(
+            settings, registered_tools=registered_tools, read_again=read_again
+        )
         return uvicorn_config(make_app(service), settings)
 
     return make

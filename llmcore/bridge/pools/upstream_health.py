@@ -58,7 +58,11 @@ class UpstreamHealth:
         self.configure(settings, upstreams)
 
     def configure(self, settings: CoolDownSettings, upstreams: Sequence[UpstreamSettings]) -> None:
-        """Use other settings from now on; what is known stays."""
+        """Use other settings from now on; the failures of upstreams that differ are forgotten."""
+        before = getattr(self, "_limits", {})
+        changed = {one.name for one in upstreams if before.get(one.name, one) != one}
+        for name in [known for known in self._known if known.partition("/")[0] in changed]:
+            del self._known[name]
         self._settings = settings
         self._limits = {one.name: one for one in upstreams}
         self._rates = {

@@ -68,6 +68,8 @@ def says(text: str) -> Handler:
     """Return an upstream that answers *text*, streamed or whole."""
 
     def handler(received: Received) -> Answer:
+        if received.method == "GET":  # a list of models
+            return Answer([b"{}"], headers={"content-type": "application/json"}, length=2)
         body: Any = received.json
         if body.get("stream"):
             return streamed(chat_stream([text]))

@@ -1,0 +1,133 @@
+"""Settings that are read again while the gateway runs.
+
+A change of a file, or SIGHUP, makes every worker read everything again. Settings that are valid as
+a whole are used by the requests that begin from then on; answers under way end with what they began
+with. Settings that are not are refused, and the log names the line.
+"""
+
+import logging
+import signal
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final, Protocol, TypeAlias
+
+import anyio
+import anyio.to_thread
+from attrs import evolve
+
+from llmcore.bridge.configuration.settings import GatewaySettings
+from llmcore.bridge.http.logs import log
+from llmcore.schema.errors import ConfigurationError
+
+ReadSettings: TypeAlias = Callable[[], GatewaySettings]
+"""Reads all settings anew. Raises ConfigurationError."""
+
+_FIXED: Final = ("host", "port", "workers", "state", "seal_key", "telemetry", "ui", "ui_record")
+_FIXED_LIMITS: Final = (
+    "max_body_bytes",
+    "max_header_bytes",
+    "body_s",
+    "shutdown_s",
+    "max_background",
+)
+_FIXED_ACCOUNTS: Final = ("spend_kept_s", "spend_queue_rows")
+"""Settings that a running gateway cannot change."""
+
+
+def usable(old: GatewaySettings, new: GatewaySettings) -> tuple[GatewaySettings, tuple[str, ...]]:
+    """Return *new* as far as a gateway of *old* can use it, and what of it needs a restart."""
+    differing: list[str] = []
+
+    def kept(fixed: Sequence[str], before: object, after: object, prefix: str) -> dict[str, Any]:
+        values = {name: getattr(before, name) for name in fixed}
+        differing.extend(prefix + n for n, v in values.items() if v != getattr(after, n))
+        return values
+
+    settings = evolve(
+        new,
+        limits=evolve(new.limits, **kept(_FIXED_LIMITS, old.limits, new.limits, "limits.")),
+        accounts=evolve(
+            new.accounts, **kept(_FIXED_ACCOUNTS, old.accounts, new.accounts, "accounts.")
+        ),
+        **kept(_FIXED, old, new, ""),
+    )
+    return settings, tuple(differing)
+
+
+class Reconfigurable(Protocol):
+    """A service whose settings can be replaced while it runs."""
+
+    settings: GatewaySettings
+
+    def reconfigure(self, settings: GatewaySettings) -> None:
+        """Use *settings* for what begins from now on; ConfigurationError if they cannot work."""
+        ...
+
+
+class Reloader:
+    """Gives a service its settings anew whenever their files change, or a signal asks for it."""
+
+    def __init__(self, service: Reconfigurable, read: ReadSettings) -> None:
+        self._service = service
+        self._read = read
+        self._seen = _stamps(service.settings)
+
+    async def check(self) -> None:
+        """Reload if a file has changed since the last time."""
+        seen = await anyio.to_thread.run_sync(_stamps, self._service.settings)
+        if seen != self._seen:
+            await self.reload()
+
+    async def reload(self) -> bool:
+        """Read the settings and use them; return whether they were valid."""
+        service = self._service
+        self._seen = await anyio.to_thread.run_sync(_stamps, service.settings)
+        try:
+            found = await anyio.to_thread.run_sync(self._read)
+            if service.settings.config_path is not None and found.config_path is None:
+                message = f"{service.settings.config_path} is missing"
+                raise ConfigurationError(message)  # noqa: TRY301  (logged as any other)
+            settings, fixed = usable(service.settings, found)
+            service.reconfigure(settings)
+        except ConfigurationError as error:
+            log(logging.ERROR, "configuration_refused", error=str(error))
+            return False
+        self._seen = _stamps(settings)
+        log(logging.INFO, "configuration_reloaded", needs_restart=list(fixed) or None)
+        return True
+
+    async def reload_on_signals(self) -> None:
+        """Reload on every SIGHUP, until cancelled.
+
+        In a terminal the signal means that the window was closed, and ends the gateway as before.
+        """
+        in_terminal = sys.stdin is not None and sys.stdin.isatty()
+        is_main = threading.current_thread() is threading.main_thread()
+        if in_terminal or not is_main or not hasattr(signal, "SIGHUP"):
+            return
+        with anyio.open_signal_receiver(signal.SIGHUP) as received:
+            async for _ in received:
+                await self.reload()
+
+
+def _stamps(settings: GatewaySettings) -> Sequence[tuple[Path, int, int] | None]:
+    """Return the time and the size of every file that the settings are read from."""
+    environ = settings.environ.get("OPENBRIDGE_ENV_FILE", "").strip()
+    paths = (
+        settings.config_path,
+        Path(environ).expanduser() if environ else Path(".env"),
+        settings.model_map_path,
+        settings.tools_path,
+        settings.accounts.prices_path,
+    )
+    return [_stamp(path) for path in paths if path is not None]
+
+
+def _stamp(path: Path) -> tuple[Path, int, int] | None:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return path, status.st_mtime_ns, status.st_size

@@ -1,0 +1,184 @@
+"""Settings that change while `openbridge serve` runs: files, SIGHUP, and what is refused."""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from attrs import evolve
+
+from llmcore.bridge.configuration.settings import (
+    AccountSettings,
+    GatewaySettings,
+    Limits,
+    StateSettings,
+)
+from llmcore.bridge.reload import usable
+from tests.support.servers.bridge_process import Gateway, gateway
+from tests.support.servers.bridge_service import streamed
+from tests.support.servers.loopback import Answer, Received, chat_stream, serve
+from tests.support.servers.pooled_gateway import says
+
+
+def config(url: str, *, more: str = "", state: str = "memory") -> str:
+    return (
+        f'[state]\nbackend = "{state}"\n[routing]\nretries = 0\n'
+        f'[[upstreams]]\nname = "a"\nprovider = "openai-compatible"\nbase_url = "{url}/v1"\n'
+        f'key = "sk-very-secret"\n[models.m]\ntargets = ["a/up"]\n{more}'
+    )
+
+
+def replace(folder: Path, text: str) -> None:
+    """Replace the file at once, as editors and orchestrators do."""
+    new = folder / "openbridge.toml.new"
+    new.write_text(text)
+    os.replace(new, folder / "openbridge.toml")
+
+
+def wait_for(running: Gateway, event: str, count: int = 1) -> dict[str, object]:
+    """Return the log line of the *count*th *event*."""
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        found: list[dict[str, object]] = [one for one in running.lines if one["event"] == event]
+        if len(found) >= count:
+            return found[count - 1]
+        time.sleep(0.02)
+    raise AssertionError(f"no {event} in {running.lines}")
+
+
+def text(running: Gateway, model: str = "m") -> str:
+    answer = httpx.post(
+        f"{running.url}/chat/completions",
+        json={"model": model, "messages": [{"role": "user", "content": "Hi"}]},
+        timeout=30,
+    )
+    if answer.status_code != 200:
+        return str(answer.status_code)
+    return str(answer.json()["choices"][0]["message"]["content"])
+
+
+def hang_up(running: Gateway) -> None:
+    running.process.send_signal(signal.SIGHUP)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ask", [None, hang_up], ids=["changed on disk", "SIGHUP"])
+def test_a_change_is_used_by_the_next_request_and_not_by_a_running_answer(
+    tmp_path: Path, ask: Callable[[Gateway], None] | None
+) -> None:
+    """The stream that began at the old upstream comes from it to its end."""
+    going_on = threading.Event()
+
+    def slowly(_received: Received) -> Answer:
+        def script() -> Iterator[bytes | float]:
+            first, *rest = chat_stream(["old ", "to the end"])
+            yield first
+            going_on.wait(20)
+            yield from rest
+
+        return streamed(script())
+
+    with serve(slowly) as old, serve(says("new")) as new:
+        replace(tmp_path, config(old.url))
+        with gateway(tmp_path) as running:
+            body = {"model": "m", "stream": True, "messages": [{"role": "user", "content": "Hi"}]}
+            url = f"{running.url}/chat/completions"
+            with httpx.stream("POST", url, json=body, timeout=30) as stream:
+                pieces = stream.iter_bytes()
+                received = next(pieces)
+                replace(tmp_path, config(new.url))
+                if ask is not None:
+                    ask(running)
+                wait_for(running, "configuration_reloaded")
+                assert text(running) == "new"
+                going_on.set()
+                received += b"".join(pieces)
+    assert b"to the end" in received
+    assert b"[DONE]" in received
+    assert (len(old.received), len(new.received)) == (1, 1)
+
+
+@pytest.mark.slow
+def test_a_bad_file_is_refused_with_its_line_and_the_old_settings_stay(tmp_path: Path) -> None:
+    with serve(says("old")) as upstream:
+        replace(tmp_path, config(upstream.url))
+        with gateway(tmp_path) as running:
+            assert text(running) == "old"
+            replace(tmp_path, config("http://127.0.0.1:1", more="[limits]\nidle_secs = 3\n"))
+            refused = wait_for(running, "configuration_refused")
+            assert text(running) == "old"
+            (tmp_path / "openbridge.toml").unlink()
+            missing = wait_for(running, "configuration_refused", 2)
+            assert text(running) == "old"
+            replace(tmp_path, config(upstream.url, more='aliases = ["n"]\n'))
+            wait_for(running, "configuration_reloaded")
+            assert text(running, "n") == "old"
+
+    assert "openbridge.toml line 13: limits.idle_secs is not a setting" in str(refused["error"])
+    assert "missing" in str(missing["error"])
+    assert "sk-very-secret" not in str(running.lines)
+
+
+@pytest.mark.slow
+def test_what_needs_a_restart_is_reported_and_the_rest_is_used(tmp_path: Path) -> None:
+    with serve(says("old")) as upstream:
+        replace(tmp_path, config(upstream.url))
+        with gateway(tmp_path) as running:
+            more = '[models.extra]\ntargets = ["a/up"]\n[server]\nport = 1\n'
+            replace(tmp_path, config(upstream.url, more=more, state="sqlite"))
+            line = wait_for(running, "configuration_reloaded")
+            assert text(running, "extra") == "old"
+
+    assert line["needs_restart"] == ["state"], "an option gives the port"
+
+
+@pytest.mark.slow
+def test_clients_that_are_removed_are_refused_at_once(tmp_path: Path) -> None:
+    clients = '[[clients]]\nname = "ann"\nkey = "key-of-ann"\n'
+    with serve(says("in")) as upstream:
+        replace(tmp_path, config(upstream.url, more=clients))
+        with gateway(tmp_path) as running:
+
+            def status() -> int:
+                headers = {"authorization": "Bearer key-of-ann"}
+                return httpx.get(f"{running.url}/models", headers=headers).status_code
+
+            assert status() == 200
+            replace(tmp_path, config(upstream.url, more=clients.replace("of-ann", "of-bob")))
+            wait_for(running, "configuration_reloaded")
+            assert status() == 401
+
+
+@pytest.mark.slow
+def test_every_worker_follows(tmp_path: Path) -> None:
+    with serve(says("old")) as old, serve(says("new")) as new:
+        replace(tmp_path, config(old.url, state="sqlite"))
+        with gateway(tmp_path, OPENBRIDGE_WORKERS="2") as running:
+            assert {text(running) for _ in range(8)} == {"old"}
+            replace(tmp_path, config(new.url, state="sqlite"))
+            hang_up(running)
+            wait_for(running, "configuration_reloaded", 2)
+            assert {text(running) for _ in range(8)} == {"new"}
+
+
+def test_which_settings_are_kept_until_a_restart() -> None:
+    old = GatewaySettings()
+    new = GatewaySettings(
+        port=1,
+        retries=9,
+        state=StateSettings(backend="memory"),
+        limits=Limits(max_body_bytes=1, idle_s=3.0),
+        accounts=AccountSettings(spend_queue_rows=1, budget_usd=2.0),
+    )
+
+    found, needs_restart = usable(old, new)
+
+    assert needs_restart == ("limits.max_body_bytes", "accounts.spend_queue_rows", "port", "state")
+    assert found == evolve(
+        old, retries=9, limits=Limits(idle_s=3.0), accounts=AccountSettings(budget_usd=2.0)
+    )
+    assert usable(old, old) == (old, ())
