@@ -68,7 +68,9 @@ def _run_workers(
     if not hasattr(os, "fork"):
         raise ConfigurationError("this system cannot fork processes: leave workers at 1")
     if settings.state.backend == "memory":
-        message = "several workers need a store that they share: sqlite or redis, not memory"
+        message = (
+            "several workers need a store that they share: sqlite, redis or postgres, not memory"
+        )
         raise ConfigurationError(message)
     make_config = _application(settings, registered_tools, read_again)
     from llmcore.bridge.http.metrics import share_metrics

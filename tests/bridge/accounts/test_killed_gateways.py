@@ -1,7 +1,10 @@
 """Two gateways on one store, of which one is killed at random points: the accounts stay exact."""
 
 import json
+import os
 import random
+import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -135,6 +138,16 @@ def level(ledger: Ledger, key: IssuedKey) -> float:
     return ledger.levels(budget_meters(key, time.time()))[0]
 
 
+def environment(upstream: Loopback, variables: dict[str, str]) -> dict[str, str]:
+    """Return the variables of a gateway with issued keys."""
+    return {
+        **variables,
+        "OPENBRIDGE_KEYS_ISSUED": "true",
+        "OPENBRIDGE_UPSTREAM": "openai-compatible",
+        "OPENBRIDGE_UPSTREAM_BASE_URL": f"{upstream.url}/v1",
+    }
+
+
 @pytest.mark.slow
 def test_accounts_are_exact_after_kills(
     upstream: Loopback, variables: dict[str, str], tmp_path: Path
@@ -143,12 +156,7 @@ def test_accounts_are_exact_after_kills(
     ledger = ledger_of(variables)
     limits = KeyLimits(budget_tokens=BUDGET, period="total")
     key, text = KeyRegistry(ledger).create(limits)
-    given = {
-        **variables,
-        "OPENBRIDGE_KEYS_ISSUED": "true",
-        "OPENBRIDGE_UPSTREAM": "openai-compatible",
-        "OPENBRIDGE_UPSTREAM_BASE_URL": f"{upstream.url}/v1",
-    }
+    given = environment(upstream, variables)
     clients = Clients(text)
     with ExitStack() as stack:
 
@@ -176,5 +184,39 @@ def test_accounts_are_exact_after_kills(
     assert len(found) > 10
     assert set(clients.answered[steady.url]) <= set(found)
     assert set(clients.answered.get(doomed.url, ())) <= set(found)  # it was stopped, not killed
+    for one in (ledger, later):
+        one.close()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="children are looked up in /proc")
+@pytest.mark.parametrize("variables", ["sqlite"], indirect=True)
+def test_accounts_are_exact_after_a_worker_was_killed(
+    upstream: Loopback, variables: dict[str, str], tmp_path: Path
+) -> None:
+    """Of two workers behind one address: the other one and its successor go on."""
+    ledger = ledger_of(variables)
+    limits = KeyLimits(budget_tokens=BUDGET, period="total")
+    key, text = KeyRegistry(ledger).create(limits)
+    given = environment(upstream, variables) | {"OPENBRIDGE_WORKERS": "2"}
+    clients = Clients(text)
+    with gateway(tmp_path, **given) as running:
+        clients.urls = [running.url]
+        clients.start()
+        try:
+            time.sleep(SECONDS / 2)
+            pid = running.process.pid
+            children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+            os.kill(int(children[0]), signal.SIGKILL)
+            time.sleep(SECONDS / 2)
+        finally:
+            clients.stop()
+    later = ledger_of(variables, ahead_s=3600.0)
+    later.renew("checker", 1.0)
+    found = tokens(later)
+
+    assert len(children) == 2
+    assert sum(found.values()) == level(later, key)
+    assert 0 < sum(found.values()) <= BUDGET
     for one in (ledger, later):
         one.close()

@@ -37,7 +37,7 @@ def starting(tmp_path: Path) -> Starting:
 
     @contextmanager
     def start(**handlers: Handler) -> Iterator[Scene]:
-        with pooled_gateway(BOTH, tmp_path, SETTINGS, **handlers) as scene:
+        with pooled_gateway(BOTH, tmp_path, SETTINGS, None, **handlers) as scene:
             yield scene
 
     return start
