@@ -29,7 +29,7 @@ from llmcore.generation.tool import Tool, tool
 from llmcore.routes.transport import Timeouts
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import JsonObject
-from llmcore.schema.messages import Message
+from llmcore.schema.messages import Message, MessageInput
 from llmcore.schema.model import Model
 from llmcore.schema.options import (
     CacheInput,
@@ -45,10 +45,17 @@ from llmcore.schema.options import (
     as_response_format,
 )
 from llmcore.schema.request import LLMRequest, SystemInput, request
-from llmcore.schema.tools import HostedTool, ToolChoice, ToolChoiceInput, ToolSpec, as_tool_choice
+from llmcore.schema.tools import (
+    HostedTool,
+    ToolChoice,
+    ToolChoiceInput,
+    ToolSpec,
+    as_tool_choice,
+    as_tool_spec,
+)
 
-ToolInput: TypeAlias = Union[AnyTool, Callable[..., object]]
-"""A tool, or a function that is made into one."""
+ToolInput: TypeAlias = Union[AnyTool, Callable[..., object], Mapping[str, Any]]
+"""A tool, a function that is made into one, or a dict in the form of Chat Completions."""
 
 
 def tools_of(given: Sequence[ToolInput] | None) -> tuple[AnyTool, ...]:
@@ -62,6 +69,8 @@ def tools_of(given: Sequence[ToolInput] | None) -> tuple[AnyTool, ...]:
 
 
 def _tool(given: ToolInput) -> AnyTool:
+    if isinstance(given, Mapping):
+        return as_tool_spec(given)
     if isinstance(given, Tool) or not callable(given) or isinstance(given, type):
         return given  # type: ignore[return-value]  # checked by the request
     return tool(given)
@@ -92,7 +101,7 @@ PrepareStep: TypeAlias = Callable[[NextStep], Union[NextStep, Awaitable[NextStep
 class RunSettings(TypedDict, total=False):
     """The settings of `generate` and `stream` besides model, prompt and client."""
 
-    messages: Sequence[Message] | None
+    messages: Sequence[MessageInput] | None
     """A conversation, instead of a prompt."""
     request: LLMRequest | None
     """An existing request, instead of a model, a prompt and the settings that describe one.
@@ -198,7 +207,7 @@ class RunPlan:
 
     model: Model | str | None = field(default=None, validator=_A_MODEL)
     prompt: str | None = None
-    messages: Sequence[Message] | None = None
+    messages: Sequence[MessageInput] | None = None
     request: LLMRequest | None = field(default=None, validator=_A_REQUEST)
     system: SystemInput | None = None
     provider: str | None = None

@@ -2,7 +2,8 @@
 
 In reading order: `json` (JSON as Python values), `errors` (the error hierarchy), `result`,
 `diagnostics`, `diagnostic_codes` (their explanations), `usage` (tokens, counted and estimated; rate
-limits), `content` (parts), `messages`, `tools`, `options`, `model`, `request`, `events`,
+limits), `display` (reprs and hashes), `content` (parts), `chat_form`
+(messages and tools as dicts), `messages`, `tools`, `options`, `model`, `request`, `events`,
 `response`; `codec` converts all of them to JSON and back, `changed` copies them with other fields,
 without checks, and `secret_names` recognizes credentials by the names of headers and parameters.
 """

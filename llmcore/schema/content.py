@@ -6,6 +6,7 @@ from typing import Literal, TypeAlias, Union, cast
 from attrs import evolve, field, frozen
 
 from llmcore.schema import json
+from llmcore.schema.display import readable
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import MAX_DEPTH, JsonValue, ProviderMetadata, plain, plain_metadata
 
@@ -20,6 +21,7 @@ def _metadata() -> ProviderMetadata:
     return field(factory=dict, converter=plain_metadata, kw_only=True)
 
 
+@readable
 @frozen(kw_only=True)
 class Citation:
     """Where a piece of text came from.
@@ -37,6 +39,7 @@ class Citation:
     provider_metadata: ProviderMetadata = _metadata()
 
 
+@readable
 @frozen(kw_only=True)
 class TokenLogprob:
     """One generated token and the natural logarithm of its probability."""
@@ -47,6 +50,7 @@ class TokenLogprob:
     """The most likely tokens at this position, if `top_logprobs` was set."""
 
 
+@readable
 @frozen
 class TextPart:
     """A piece of text."""
@@ -57,6 +61,7 @@ class TextPart:
     provider_metadata: ProviderMetadata = _metadata()
 
 
+@readable
 @frozen
 class ReasoningPart:
     """The model's reasoning, with the data that must be sent back for it to continue.
@@ -76,6 +81,7 @@ def size_of(data: bytes | None) -> str:
     return f"<{len(data or b'')} bytes>"
 
 
+@readable
 @frozen(kw_only=True)
 class _Media:
     """Base of media parts: exactly one of a URL (also `data:`), bytes, a local path, a file id.
@@ -116,6 +122,7 @@ def is_local(url: str) -> bool:
     return url.startswith(("/", "./", "../", "~")) and not url.startswith("//")
 
 
+@readable
 @frozen(kw_only=True)
 class ImagePart(_Media):
     """An image."""
@@ -124,6 +131,7 @@ class ImagePart(_Media):
     """The resolution at which the model sees it, where the provider has this setting."""
 
 
+@readable
 @frozen(kw_only=True)
 class AudioPart(_Media):
     """An audio recording."""
@@ -132,6 +140,7 @@ class AudioPart(_Media):
     """The spoken text, if a model generated the audio."""
 
 
+@readable
 @frozen(kw_only=True)
 class DocumentPart(_Media):
     """A document, such as a PDF or a text file, or a video."""
@@ -177,6 +186,7 @@ def _encodes(raw: str, arguments: JsonValue) -> bool:
     return json.canonical(parse_arguments(raw)[0]) == json.canonical(arguments)
 
 
+@readable
 @frozen
 class ToolCallPart:
     """A tool call by the model; the caller runs it unless `provider_executed` is set."""
@@ -220,6 +230,7 @@ class ToolCallPart:
         return isinstance(self.arguments, Mapping)
 
 
+@readable
 @frozen
 class RefusalPart:
     """The text with which the model declines to answer."""
@@ -228,6 +239,7 @@ class RefusalPart:
     provider_metadata: ProviderMetadata = _metadata()
 
 
+@readable
 @frozen
 class ProviderPart:
     """Native data without a neutral form that must be replayed unchanged."""
@@ -260,6 +272,7 @@ def _output_part(item: object) -> "ToolOutputPart":
     )
 
 
+@readable
 @frozen
 class ToolResultPart:
     """The result of a tool call: text, JSON, or a tuple of parts such as images."""

@@ -4,9 +4,12 @@ from typing import Literal
 
 from attrs import field, frozen
 
+from llmcore.schema.display import readable
+
 DiagnosticAction = Literal["dropped", "changed", "added", "noted"]
 
 
+@readable
 @frozen
 class Diagnostic:
     """One loss, change, addition or note.

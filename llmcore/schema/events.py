@@ -32,6 +32,7 @@ from llmcore.schema.content import (
     tool_output,
 )
 from llmcore.schema.diagnostics import Diagnostic
+from llmcore.schema.display import readable
 from llmcore.schema.errors import LLMError
 from llmcore.schema.json import JsonValue, ProviderMetadata, plain, plain_metadata
 from llmcore.schema.usage import RateLimitInfo, Usage
@@ -68,12 +69,28 @@ class EventType(StrEnum):
 FinishReasonKind = Literal["stop", "length", "tool_calls", "content_filter", "error", "other"]
 
 
-@frozen
+@frozen(eq=False)
 class FinishReason:
-    """Why the model stopped: the neutral reason, and the provider's own word in `raw`."""
+    """Why the model stopped: the neutral reason, and the provider's own word in `raw`.
+
+    It equals the neutral word, which is also its text: `finish_reason == "stop"`.
+    """
 
     reason: FinishReasonKind
     raw: str | None = None
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, str):
+            return self.reason == other
+        if not isinstance(other, FinishReason):
+            return NotImplemented
+        return (self.reason, self.raw) == (other.reason, other.raw)
+
+    def __hash__(self) -> int:
+        return hash(self.reason)  # that of the word, which it equals
+
+    def __str__(self) -> str:
+        return self.reason
 
 
 def _metadata() -> ProviderMetadata:
@@ -102,6 +119,7 @@ def attach_native(events: Iterable["LLMEvent"], frame: JsonValue) -> None:
         object.__setattr__(event, "_native", frame)
 
 
+@readable
 @frozen(kw_only=True)
 class StreamStart(_Event):
     """The provider accepted the request."""
@@ -122,6 +140,7 @@ class StreamStart(_Event):
     provider_metadata: ProviderMetadata = _metadata()
 
 
+@readable
 @frozen
 class StepStart(_Event):
     """A call of the model begins; `step` counts from 0."""
@@ -133,6 +152,7 @@ class StepStart(_Event):
     in the stream's `StreamStart`. Its diagnostics are in `Finish`."""
 
 
+@readable
 @frozen
 class TextStart(_Event):
     """A text segment begins."""
@@ -143,6 +163,7 @@ class TextStart(_Event):
     """True if the text is a refusal to answer."""
 
 
+@readable
 @frozen
 class TextDelta(_Event):
     """More text of segment `id`."""
@@ -153,6 +174,7 @@ class TextDelta(_Event):
     logprobs: tuple[TokenLogprob, ...] = ()
 
 
+@readable
 @frozen
 class TextEnd(_Event):
     """A text segment is complete."""
@@ -166,6 +188,7 @@ class TextEnd(_Event):
     provider_metadata: ProviderMetadata = _metadata()
 
 
+@readable
 @frozen
 class ReasoningStart(_Event):
     """A reasoning segment begins."""
@@ -174,6 +197,7 @@ class ReasoningStart(_Event):
     id: str
 
 
+@readable
 @frozen
 class ReasoningDelta(_Event):
     """More reasoning of segment `id`."""
@@ -183,6 +207,7 @@ class ReasoningDelta(_Event):
     text: str
 
 
+@readable
 @frozen
 class ReasoningEnd(_Event):
     """A reasoning segment is complete, with the data that its replay needs."""
@@ -195,6 +220,7 @@ class ReasoningEnd(_Event):
     provider_metadata: ProviderMetadata = _metadata()
 
 
+@readable
 @frozen
 class ToolInputStart(_Event):
     """The model begins to write the input of a tool; `id` is the call's id."""
@@ -206,6 +232,7 @@ class ToolInputStart(_Event):
     provider_executed: bool = field(default=False, kw_only=True)
 
 
+@readable
 @frozen
 class ToolInputDelta(_Event):
     """More of the input's text: JSON, or the raw text of a custom tool."""
@@ -215,6 +242,7 @@ class ToolInputDelta(_Event):
     text: str
 
 
+@readable
 @frozen
 class ToolInputEnd(_Event):
     """The input's text is complete."""
@@ -225,6 +253,7 @@ class ToolInputEnd(_Event):
     provider_metadata: ProviderMetadata = _metadata()
 
 
+@readable
 @frozen
 class ToolCall(_Event):
     """A complete tool call with parsed arguments.
@@ -243,6 +272,7 @@ class ToolCall(_Event):
     """The text that `arguments` were parsed from; None where the provider sent no text."""
 
 
+@readable
 @frozen
 class ToolResult(_Event):
     """A tool's result, run by the provider or by the tool loop."""
@@ -257,6 +287,7 @@ class ToolResult(_Event):
     provider_metadata: ProviderMetadata = _metadata()
 
 
+@readable
 @frozen(kw_only=True)
 class ToolError(_Event):
     """A tool could not be run or failed; a `ToolResult` with `is_error` follows."""
@@ -267,6 +298,7 @@ class ToolError(_Event):
     message: str
 
 
+@readable
 @frozen(kw_only=True)
 class Source(_Event):
     """A source that the answer is based on."""
@@ -279,6 +311,7 @@ class Source(_Event):
     provider_metadata: ProviderMetadata = _metadata()
 
 
+@readable
 @frozen(kw_only=True)
 class File(_Event):
     """A file that the model generated: an image, audio, a document."""
@@ -295,6 +328,7 @@ class File(_Event):
     provider_metadata: ProviderMetadata = _metadata()
 
 
+@readable
 @frozen(kw_only=True)
 class StepFinish(_Event):
     """A call of the model ended."""
@@ -305,6 +339,7 @@ class StepFinish(_Event):
     usage: Usage | None = None
 
 
+@readable
 @frozen(kw_only=True)
 class Finish(_Event):
     """The answer is complete."""
@@ -325,6 +360,7 @@ class Finish(_Event):
     """The response of the last step; set by `llmcore.stream`, not by a client's streams."""
 
 
+@readable
 @frozen
 class ErrorEvent(_Event):
     """The answer failed; `error.partial` is the part that arrived."""
@@ -333,6 +369,7 @@ class ErrorEvent(_Event):
     error: LLMError
 
 
+@readable
 @frozen
 class ProviderEvent(_Event):
     """A native event or item without a neutral form.

@@ -1,9 +1,11 @@
 """Messages: a role and its content."""
 
-from typing import Literal, Self, get_args
+from collections.abc import Mapping
+from typing import Any, Literal, Self, TypeAlias, Union, get_args
 
 from attrs import field, frozen
 
+from llmcore.schema.chat_form import content_of
 from llmcore.schema.content import (
     PARTS,
     ContentPart,
@@ -15,6 +17,7 @@ from llmcore.schema.content import (
     parts_of,
     text_of,
 )
+from llmcore.schema.display import readable
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import ProviderMetadata, plain_metadata
 
@@ -24,6 +27,7 @@ _ROLES: tuple[Role, ...] = get_args(Role)
 _ASSISTANT_ONLY = (ToolCallPart, ReasoningPart, RefusalPart)
 
 
+@readable
 @frozen(kw_only=True)
 class Origin:
     """Which model produced a message.
@@ -43,6 +47,7 @@ def _content(value: PartInput) -> tuple[ContentPart, ...]:
     return parts_of([value])
 
 
+@readable
 @frozen
 class Message:
     """A role and an ordered tuple of parts.
@@ -103,6 +108,16 @@ class Message:
         part = ToolResultPart(tool_call_id, content, name=name, is_error=is_error)
         return cls("tool", (part,))
 
+    @classmethod
+    def from_openai(cls, message: Mapping[str, Any]) -> "Message":
+        """Build a message from a dict in the form of Chat Completions.
+
+            Message.from_openai({"role": "user", "content": "Hi"})
+
+        Raises InvalidRequestError, naming it, for a field or part that such messages do not have.
+        """
+        return as_message(message)
+
     @property
     def text(self) -> str:
         """The message's texts, joined without a separator; empty if it has none."""
@@ -122,6 +137,24 @@ class Message:
             for part in self.content
             if isinstance(part, ToolCallPart) and not part.provider_executed
         )
+
+
+MessageInput: TypeAlias = Union[Message, Mapping[str, Any]]
+"""A message, or a dict in the form of Chat Completions."""
+
+
+def as_message(value: MessageInput) -> Message:
+    """Return *value* as a Message. Raises InvalidRequestError for another type or form."""
+    if isinstance(value, Message):
+        return value
+    if isinstance(value, Mapping):
+        content = content_of(value)
+        name = None if value["role"] == "tool" else value.get("name")
+        return Message(value["role"], content, name=name)
+    raise InvalidRequestError(
+        f"messages must be Message values, such as Message.user('Hi'), or dicts; "
+        f"got a {type(value).__name__}"
+    )
 
 
 def _allowed(role: str, part: ContentPart) -> bool:

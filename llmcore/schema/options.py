@@ -6,6 +6,7 @@ from typing import Literal, Self, TypeAlias, TypeVar, Union, get_args
 
 from attrs import field, frozen
 
+from llmcore.schema.display import readable
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import JsonObject, JsonValue, plain_object
 
@@ -16,6 +17,7 @@ def _strings(value: str | Sequence[str]) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else tuple(value)
 
 
+@readable
 @frozen(kw_only=True)
 class GenerationOptions:
     """Sampling parameters and limits. None uses the provider's default."""
@@ -44,6 +46,7 @@ def _optional_schema(value: JsonObject | None) -> JsonObject | None:
     return None if value is None else plain_object(value)
 
 
+@readable
 @frozen
 class ResponseFormat:
     """The format of the answer's text.
@@ -90,6 +93,7 @@ class ResponseFormat:
 ReasoningEffort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 
 
+@readable
 @frozen(kw_only=True)
 class ReasoningOptions:
     """How much the model reasons, and how much of the reasoning is shown."""
@@ -102,6 +106,7 @@ class ReasoningOptions:
     """The length of the summary of the reasoning, where the provider shows one."""
 
 
+@readable
 @frozen(kw_only=True)
 class CachePolicy:
     """Prompt caching.
@@ -175,6 +180,7 @@ def _string_map(value: Mapping[str, str] | None) -> Mapping[str, str]:
     return texts
 
 
+@readable
 @frozen(kw_only=True)
 class HttpOverlay:
     """Headers, query parameters and body fields that override those of the built request.

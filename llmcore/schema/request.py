@@ -1,14 +1,15 @@
 """The neutral request, from which each protocol builds its native body."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Generic, TypeAlias, TypeVar, Union, get_args
+from typing import Generic, TypeAlias, TypeVar, Union
 
 from attrs import field, frozen
 
 from llmcore.schema.content import TextPart
+from llmcore.schema.display import readable
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import JsonObject, ProviderMetadata, plain_metadata
-from llmcore.schema.messages import Message
+from llmcore.schema.messages import Message, MessageInput, as_message
 from llmcore.schema.model import Body_co, Model
 from llmcore.schema.options import (
     CacheInput,
@@ -23,7 +24,14 @@ from llmcore.schema.options import (
     as_reasoning_options,
     as_response_format,
 )
-from llmcore.schema.tools import ToolChoice, ToolChoiceInput, ToolSpec, as_tool_choice
+from llmcore.schema.tools import (
+    ToolChoice,
+    ToolChoiceInput,
+    ToolSpec,
+    ToolSpecInput,
+    as_tool_choice,
+    as_tool_spec,
+)
 
 _Item = TypeVar("_Item")
 
@@ -39,19 +47,14 @@ def _system(value: SystemInput | None) -> tuple[TextPart, ...]:
     return _only(texts, (TextPart,), "system must be text")
 
 
-def _messages(value: Iterable[Message]) -> tuple[Message, ...]:
-    if isinstance(value, Message):
+def _messages(value: Iterable[MessageInput]) -> tuple[Message, ...]:
+    if isinstance(value, Message | Mapping):
         value = (value,)
-    return _only(tuple(value), (Message,), "messages must be Message values")
+    return tuple(map(as_message, value))
 
 
-_TOOLS: tuple[type, ...] = get_args(ToolSpec)
-
-
-def _tools(value: Iterable[ToolSpec]) -> tuple[ToolSpec, ...]:
-    return _only(
-        tuple(value), _TOOLS, "tools must be ToolDefinition, CustomTool or HostedTool values"
-    )
+def _tools(value: Iterable[ToolSpecInput]) -> tuple[ToolSpec, ...]:
+    return tuple(map(as_tool_spec, value))
 
 
 def _metadata(value: Mapping[str, str]) -> Mapping[str, str]:
@@ -80,6 +83,7 @@ def _only(items: tuple[_Item, ...], kinds: tuple[type, ...], rule: str) -> tuple
     return items
 
 
+@readable
 @frozen(kw_only=True)
 class LLMRequest(Generic[Body_co]):
     """One request to a model. Change it with `evolve(request, ...)`.
@@ -140,10 +144,10 @@ def request(
     *,
     model: Model[Body_co] | str = "",
     prompt: str | None = None,
-    messages: Sequence[Message] | None = None,
+    messages: Sequence[MessageInput] | None = None,
     provider: str | None = None,
     system: SystemInput | None = None,
-    tools: Sequence[ToolSpec] = (),
+    tools: Sequence[ToolSpecInput] = (),
     tool_choice: ToolChoiceInput | None = None,
     parallel_tool_calls: bool | None = None,
     temperature: float | None = None,
@@ -170,7 +174,8 @@ def request(
     Raises InvalidRequestError for contradictory arguments.
     """
     if (prompt is None) == (messages is None):
-        raise InvalidRequestError("give either prompt or messages, and not both")
+        wrong = "there is nothing to ask" if prompt is None else "both are given"
+        raise InvalidRequestError(f"{wrong}: give either prompt or messages")
     single = {
         "temperature": temperature,
         "top_p": top_p,

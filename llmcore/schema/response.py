@@ -4,6 +4,7 @@ from attrs import field, frozen
 
 from llmcore.schema.content import ToolCallPart
 from llmcore.schema.diagnostics import Diagnostic
+from llmcore.schema.display import readable
 from llmcore.schema.events import FinishReason, Source
 from llmcore.schema.json import JsonValue, ProviderMetadata, plain_metadata
 from llmcore.schema.messages import Message
@@ -15,6 +16,7 @@ def _usage(given: Usage | None) -> Usage:
     return Usage() if given is None else given
 
 
+@readable
 @frozen(kw_only=True)
 class LLMResponse:
     """The assistant's message, with its finish reason, usage and cost.

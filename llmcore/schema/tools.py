@@ -1,10 +1,12 @@
 """Definitions of tools, and tool choice."""
 
 from collections.abc import Mapping
-from typing import Literal, Self, TypeAlias, Union
+from typing import Any, Literal, Protocol, Self, TypeAlias, Union, runtime_checkable
 
 from attrs import field, frozen
 
+from llmcore.schema.chat_form import function_of
+from llmcore.schema.display import readable
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import (
     JsonObject,
@@ -59,6 +61,7 @@ def _resolve(schema: JsonObject, reference: str) -> JsonObject | None:
     return target if isinstance(target, Mapping) else None
 
 
+@readable
 @frozen
 class ToolDefinition:
     """A function the model may call with JSON arguments.
@@ -79,6 +82,7 @@ class ToolDefinition:
     """Fields of one provider's definitions only, such as `defer_loading` of Anthropic's."""
 
 
+@readable
 @frozen(kw_only=True)
 class Grammar:
     """A grammar that a freeform tool's input must match."""
@@ -87,6 +91,7 @@ class Grammar:
     definition: str
 
 
+@readable
 @frozen
 class CustomTool:
     """A tool whose input is one freeform string, constrained by *grammar* if given."""
@@ -113,6 +118,7 @@ HostedToolKind = Literal[
 ]
 
 
+@readable
 @frozen(kw_only=True)
 class HostedTool:
     """A tool that the provider defines and usually runs.
@@ -256,6 +262,40 @@ ToolSpec: TypeAlias = Union[ToolDefinition, CustomTool, HostedTool]
 """Anything a request can offer the model as a tool."""
 
 
+@runtime_checkable
+class HasDefinition(Protocol):
+    """A tool that is more than its definition, such as `llmcore.Tool`."""
+
+    @property
+    def definition(self) -> ToolSpec:
+        """What the model is shown."""
+
+
+ToolSpecInput: TypeAlias = Union[ToolSpec, HasDefinition, Mapping[str, Any]]
+"""A tool, a value that has a definition, or a dict in the form of Chat Completions."""
+
+
+def as_tool_spec(value: ToolSpecInput) -> ToolSpec:
+    """Return *value* as a tool of a request. Raises InvalidRequestError for another type."""
+    if isinstance(value, ToolDefinition | CustomTool | HostedTool):
+        return value
+    if isinstance(value, Mapping):
+        function = function_of(value)
+        return ToolDefinition(
+            name=function["name"],
+            description=function.get("description") or "",
+            parameters=function.get("parameters"),
+            strict=function.get("strict"),
+        )
+    if isinstance(value, HasDefinition):
+        return value.definition
+    raise InvalidRequestError(
+        "tools must be ToolDefinition, CustomTool or HostedTool values, @tool functions, or "
+        f"dicts; got a {type(value).__name__}"
+    )
+
+
+@readable
 @frozen
 class ToolChoice:
     """Whether the model may, must or must not call tools, or which tool it must call."""

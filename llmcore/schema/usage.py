@@ -5,11 +5,13 @@ from typing import Self, TypeVar
 
 from attrs import field, frozen
 
+from llmcore.schema.display import readable
 from llmcore.schema.json import JsonValue
 
 _Number = TypeVar("_Number", int, float)
 
 
+@readable
 @frozen(kw_only=True)
 class Usage:
     """The tokens and cost of one response, or of several added up.
@@ -123,6 +125,7 @@ def estimated_tokens(characters: int) -> int:
 # -- limits
 
 
+@readable
 @frozen(kw_only=True)
 class RateLimitInfo:
     """The limits and their remainders from the response's headers; None if not reported.

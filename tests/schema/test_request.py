@@ -101,8 +101,8 @@ def test_everything_can_be_said_at_once() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({}, "give either prompt or messages, and not both"),
-        ({"prompt": "hi", "messages": []}, "give either prompt or messages, and not both"),
+        ({}, "there is nothing to ask: give either prompt or messages"),
+        ({"prompt": "hi", "messages": []}, "both are given: give either prompt or messages"),
         (
             {"prompt": "hi", "temperature": 0, "generation": GenerationOptions()},
             "temperature and generation",
@@ -129,10 +129,10 @@ def test_contradictions_are_refused(arguments: dict[str, Any], message: str) -> 
 @pytest.mark.parametrize(
     ("field", "value", "message"),
     [
-        ("messages", ["hi"], "messages must be Message values; got a str"),
-        ("messages", [{"role": "user", "content": "hi"}], "Message values; got a dict"),
+        ("messages", ["hi"], "messages must be Message values, .* got a str"),
+        ("messages", [{"role": "nobody", "content": "hi"}], "role 'nobody' is not one of"),
         ("system", [ImagePart(path="a.png")], "system must be text; got a ImagePart"),
-        ("tools", [{"name": "f"}], "tools must be ToolDefinition, .* got a dict"),
+        ("tools", [{"name": "f"}], "a tool given as a dict must be"),
         ("tools", [print], "got a builtin_function_or_method"),
         ("metadata", {"a": 1}, "metadata must map strings to strings; got a int"),
         ("metadata", {1: "a"}, "metadata must map strings to strings; got a int"),

@@ -1,0 +1,149 @@
+"""Messages and tools given as dicts in the form of Chat Completions."""
+
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llmcore import (
+    AudioPart,
+    DocumentPart,
+    ImagePart,
+    Message,
+    RefusalPart,
+    TextPart,
+    ToolCallPart,
+    ToolDefinition,
+    ToolResultPart,
+    generate,
+    request,
+    tool,
+)
+from llmcore.schema.errors import InvalidRequestError
+from llmcore.testing.fake_model import FakeModel
+
+CALL = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}
+
+READ: list[tuple[dict[str, Any], Message]] = [
+    ({"role": "user", "content": "Hi", "name": "Ann"}, Message.user("Hi", name="Ann")),
+    ({"role": "system", "content": "Be brief."}, Message.system("Be brief.")),
+    ({"role": "developer", "content": "Be brief."}, Message.developer("Be brief.")),
+    (
+        {"role": "assistant", "content": None, "tool_calls": [CALL]},
+        Message.assistant(ToolCallPart("c1", "f", {"a": 1})),
+    ),
+    (
+        {"role": "assistant", "content": "No", "refusal": "never"},
+        Message.assistant("No", RefusalPart("never")),
+    ),
+    (
+        {"role": "tool", "tool_call_id": "c1", "content": [{"type": "text", "text": "sunny"}]},
+        Message("tool", (ToolResultPart("c1", "sunny"),)),
+    ),
+    (
+        {
+            "role": "user",
+            "content": [
+                {"type": "text", "text": "See"},
+                {"type": "image_url", "image_url": {"url": "https://h/a.png", "detail": "low"}},
+                {"type": "input_audio", "input_audio": {"data": "YWJj", "format": "wav"}},
+                {"type": "file", "file": {"file_id": "f1"}},
+                {
+                    "type": "file",
+                    "file": {"file_data": "data:application/pdf;base64,JVBE", "filename": "a.pdf"},
+                },
+            ],
+        },
+        Message.user(
+            TextPart("See"),
+            ImagePart(url="https://h/a.png", detail="low"),
+            AudioPart(data=b"abc", media_type="audio/wav"),
+            DocumentPart(file_id="f1"),
+            DocumentPart(url="data:application/pdf;base64,JVBE", name="a.pdf"),
+        ),
+    ),
+]
+
+
+@pytest.mark.parametrize(("given_", "message"), READ, ids=lambda value: str(value)[:40])
+def test_a_dict_is_read_as_a_message(given_: dict[str, Any], message: Message) -> None:
+    """Wherever a message is taken."""
+    assert Message.from_openai(given_) == message
+    assert request(model="m", messages=[given_]).messages == (message,)
+
+
+@pytest.mark.parametrize(
+    ("given_", "told"),
+    [
+        ({"content": "Hi"}, "role None"),
+        ({"role": "user", "content": "Hi", "tool_calls": [CALL]}, "no field 'tool_calls'"),
+        ({"role": "user", "contents": "Hi"}, "no field 'contents'"),
+        ({"role": "user", "content": 5}, "is a int"),
+        ({"role": "user", "content": [{"type": "video"}]}, "'video'"),
+        ({"role": "user", "content": ["Hi"]}, "'str'"),
+        ({"role": "assistant", "tool_calls": [{"id": "c"}]}, "a tool call needs"),
+        ({"role": "tool", "content": "x"}, "tool_call_id is a NoneType"),
+        (
+            {
+                "role": "user",
+                "content": [{"type": "input_audio", "input_audio": {"data": "?", "format": "wav"}}],
+            },
+            "not base64",
+        ),
+    ],
+)
+def test_other_dicts_are_refused(given_: dict[str, Any], told: str) -> None:
+    """Nothing in them is left out without a word."""
+    with pytest.raises(InvalidRequestError, match=told):
+        Message.from_openai(given_)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner),
+    max_leaves=8,
+)
+
+
+@given(
+    st.sampled_from(["user", "system", "assistant", "tool"]),
+    JSON,
+    st.dictionaries(st.sampled_from(["name", "tool_calls", "refusal", "tool_call_id"]), JSON),
+)
+def test_no_dict_breaks_the_reader(role: str, content: Any, more: dict[str, Any]) -> None:
+    """It is a message, or a typed error."""
+    with suppress(InvalidRequestError):
+        message = Message.from_openai({"role": role, "content": content, **more})
+        assert message.role == role
+
+
+def weather(city: str) -> str:
+    """Return the weather."""
+    return city
+
+
+def test_tools_are_taken_in_every_form() -> None:
+    """Dicts of both of OpenAI's APIs, and functions with a definition."""
+    schema = {"type": "object", "properties": {"city": {"type": "string"}}}
+    chat = {"type": "function", "function": {"name": "f", "parameters": schema, "strict": True}}
+    responses = {"type": "function", "name": "f", "parameters": schema, "strict": True}
+    expected = ToolDefinition("f", parameters=schema, strict=True)
+    made = request(model="m", prompt="Hi", tools=[chat, tool(weather)])
+    assert made.tools == (expected, tool(weather).definition)
+    assert request(model="m", prompt="Hi", tools=[responses]).tools == (expected,)
+    for wrong in ({"name": "f"}, {"type": "function", "function": {"name": "f", "x": 1}}, 5):
+        with pytest.raises(InvalidRequestError):
+            request(model="m", prompt="Hi", tools=[wrong])  # type: ignore[list-item]
+
+
+@pytest.mark.anyio
+async def test_generate_takes_dicts() -> None:
+    """The model is sent what they say."""
+    fake = FakeModel("Hello")
+    definition = {"type": "function", "function": {"name": "f"}}
+    messages = [{"role": "user", "content": "Hi"}]
+    await generate(fake.model, messages=messages, tools=[definition], client=fake.client)
+    assert fake.requests[0].messages == (Message.user("Hi"),)
+    assert fake.requests[0].tools == (ToolDefinition("f"),)

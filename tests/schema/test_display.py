@@ -1,0 +1,71 @@
+"""Reprs, hashes and equality of values."""
+
+import pytest
+from hypothesis import given
+
+from llmcore import FinishReason, ImagePart, Message, ToolCallPart, Usage, evolve, request
+from llmcore.schema.codec import from_json, to_json
+from tests.support.strategies.answers import responses, usages
+from tests.support.strategies.requests import content_parts
+from tests.support.strategies.values import messages, requests
+
+SHORT = {
+    "message": (Message.user("Hi"), "Message(role='user', content=(TextPart(text='Hi'),))"),
+    "usage": (Usage(input_tokens=1, raw={"a": 1}), "Usage(input_tokens=1)"),
+    "request": (
+        request(model="m", prompt="Hi"),
+        "LLMRequest(model='m', messages=(Message(role='user', content=(TextPart(text='Hi'),)),))",
+    ),
+    "bytes": (ImagePart(data=b"12345"), "ImagePart(data=<5 bytes>)"),
+    "call": (
+        ToolCallPart("c1", "f", {"a": 1}),
+        "ToolCallPart(id='c1', name='f', arguments={'a': 1})",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_a_repr_shows_what_is_not_default(name: str) -> None:
+    """Native documents and bytes are not in it."""
+    value, shown = SHORT[name]
+    assert repr(value) == shown
+
+
+def test_rich_gets_the_same_fields() -> None:
+    """Bytes stay elided."""
+    shown = dict(ImagePart(data=b"12345", detail="low").__rich_repr__())  # type: ignore[attr-defined]
+    assert {name: repr(value) for name, value in shown.items()} == {
+        "data": "<5 bytes>",
+        "detail": "'low'",
+    }
+
+
+@given(messages() | content_parts() | requests() | responses() | usages())
+def test_equal_values_have_equal_hashes(value: object) -> None:
+    """Every value hashes, whatever JSON is in it; a copy by JSON has the same hash."""
+    copy = from_json(type(value), to_json(value))
+    assert hash(copy) == hash(copy)
+    if copy == value:
+        assert hash(copy) == hash(value)
+    assert value in {value}
+
+
+def test_values_are_keys() -> None:
+    """Of sets and caches."""
+    call = ToolCallPart("c1", "f", {"a": [1, {"b": 2}]})
+    same = ToolCallPart("c1", "f", {"a": [1, {"b": 2}]})
+    assert {call, same} == {call}
+    assert len({call, evolve(call, arguments={"a": []})}) == 2
+
+
+@pytest.mark.parametrize("reason", ["stop", "length", "tool_calls"])
+def test_a_finish_reason_equals_its_word(reason: str) -> None:
+    """And prints as it; those with different words of the provider differ."""
+    value = FinishReason(reason, "native")  # type: ignore[arg-type]
+    assert value == reason
+    assert reason == value
+    assert value != "other"
+    assert value != FinishReason(reason)  # type: ignore[arg-type]
+    assert value != 1
+    assert f"{value}" == reason
+    assert {reason: 1}[value] == 1  # type: ignore[index]
