@@ -268,7 +268,7 @@ class HasDefinition(Protocol):
 
     @property
     def definition(self) -> ToolSpec:
-        """What the model is shown."""
+        """The definition that the model sees."""
 
 
 ToolSpecInput: TypeAlias = Union[ToolSpec, HasDefinition, Mapping[str, Any]]
