@@ -84,8 +84,9 @@ _KINDS: Final[Mapping[type, str]] = {
     ReasoningDelta: "reasoning",
     ToolInputDelta: "tool",
 }
-_DISPOSABLE: Final = frozenset({"id", "part", "index"})
-"""Metadata that only says where a part stood among the items that a provider keeps."""
+_PLACE: Final = frozenset({"id", "part", "index"})
+"""Metadata that only says where a part stood among the items of an answer. OpenAI takes encrypted
+thinking back with the items after it alone; without thinking, the places can be left out."""
 _USUAL: Final[Mapping[str, object]] = {"phase": "final_answer", "caller": {"type": "direct"}}
 """Metadata that a provider takes for granted where it is missing."""
 
@@ -103,6 +104,8 @@ class MessagesWriter:
         self._record = AnswerRecord(info.id, upstream.sealer, sealing=True)
         self._hidden = False
         """Whether something is not sealed yet that the client's echo would not bring back."""
+        self._in_place = False
+        """Whether thinking was shown that its provider takes only with the items after it."""
         self._block: OpenText | OpenThinking | OpenToolUse | None = None
         self._text_start: TextStart | None = None
         self._ids: dict[str, str] = {}
@@ -224,6 +227,7 @@ class MessagesWriter:
         if empty and not event.provider_metadata:
             return  # an item's id alone is enough for the provider that keeps the item
         self._record.show(shown_part(event))
+        self._in_place |= any(not _PLACE.isdisjoint(d) for d in event.provider_metadata.values())
         state = self._seal()
         shown = event.text if self._context.shows_thinking else ""
         if isinstance(self._block, OpenThinking):
@@ -338,7 +342,15 @@ class MessagesWriter:
             self._hidden = True
         elif part != echoed:
             same = changed(part, provider_metadata=echoed.provider_metadata) == echoed
-            self._hidden = self._hidden or not same or _says_more(part.provider_metadata)
+            self._hidden = self._hidden or not same or self._says_more(part)
+
+    def _says_more(self, part: ContentPart) -> bool:
+        """Return whether the provider needs the metadata of *part* back."""
+        return any(
+            self._in_place if name in _PLACE else _USUAL.get(name) != value
+            for data in part.provider_metadata.values()
+            for name, value in data.items()
+        )
 
     def _seal(self) -> str:
         self._hidden = False
@@ -463,15 +475,6 @@ class MessagesWriter:
         Finish: _finish,
         ErrorEvent: _failed,
     }
-
-
-def _says_more(metadata: Mapping[str, Mapping[str, Any]]) -> bool:
-    """Return whether metadata holds more than a place among items that a provider keeps."""
-    return any(
-        name not in _DISPOSABLE and _USUAL.get(name) != value
-        for data in metadata.values()
-        for name, value in data.items()
-    )
 
 
 def _grounding_query(event: Finish) -> str:
