@@ -60,6 +60,10 @@ class AnswerRecord:
         if part is not None:
             self.add(ShownPart(parts=(part,), as_read_by_client=as_read_by_client))
 
+    def part_of(self, event: LLMEvent) -> ContentPart | None:
+        """Return `shown_part` of *event*, with the answer's provider as the owner of file ids."""
+        return shown_part(event, provider=self.origin.provider or None)
+
     @property
     def message(self) -> Message:
         """The answer as a message."""

@@ -18,7 +18,7 @@ The writer is a private builder that lives as long as one answer; a delta costs 
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Final
 
-from llmcore.fronts.answer_record import AnswerRecord, shown_part
+from llmcore.fronts.answer_record import AnswerRecord
 from llmcore.fronts.anthropic_messages.blocks import (
     BlockWriter,
     OpenText,
@@ -193,7 +193,7 @@ class MessagesWriter:
     def _end_text(self, event: TextEnd) -> None:
         start, self._text_start = self._text_start, None
         self._refused = self._refused or event.refusal
-        part = shown_part(event)
+        part = self._record.part_of(event)
         if start is not None or not isinstance(self._block, OpenText):
             if event.provider_metadata and not is_explanation(event):
                 self._show(part, None)
@@ -226,7 +226,7 @@ class MessagesWriter:
         empty = not (event.text or event.signature or event.encrypted)
         if empty and not event.provider_metadata:
             return  # an item's id alone is enough for the provider that keeps the item
-        self._record.show(shown_part(event))
+        self._record.show(self._record.part_of(event))
         self._in_place |= any(not _PLACE.isdisjoint(d) for d in event.provider_metadata.values())
         state = self._seal()
         shown = event.text if self._context.shows_thinking else ""
@@ -271,7 +271,7 @@ class MessagesWriter:
             return
         block, self._block = self._block, None
         read = ToolCallPart(block.id, event.name, self._blocks.end_tool_use(block, event))
-        part = shown_part(event)
+        part = self._record.part_of(event)
         if isinstance(part, ToolCallPart):
             self._show(changed(part, id=block.id), read)
 
@@ -287,7 +287,7 @@ class MessagesWriter:
             self._query = self._query or next(iter(search_queries(event)), "")
             self._searched += 1
         self._blocks.server_call(block)
-        self._show(shown_part(event), read_hosted(block, {}))
+        self._show(self._record.part_of(event), read_hosted(block, {}))
 
     def _result(self, event: ToolResult) -> None:
         if not event.provider_executed:
@@ -300,12 +300,12 @@ class MessagesWriter:
         self._shown_pages |= {str(page["url"]) for page in found_pages(event)}
         self._blocks.whole(block)
         names = {} if call is None else {str(call["id"]): str(call["name"])}
-        self._show(shown_part(event), read_hosted(block, names))
+        self._show(self._record.part_of(event), read_hosted(block, names))
 
     def _not_shown(self, what: str, event: LLMEvent) -> None:
         why = f"the API has no form for {what}; it stays in the conversation"
         self._notes.changed("content-not-shown", f"content[{self._blocks.index}]", why)
-        self._show(shown_part(event), None)
+        self._show(self._record.part_of(event), None)
 
     # -- what stands alone
 
@@ -313,7 +313,7 @@ class MessagesWriter:
         self._not_shown(f"a file of the type {event.media_type}", event)
 
     def _provider_event(self, event: ProviderEvent) -> None:
-        part = shown_part(event)
+        part = self._record.part_of(event)
         if part is None:  # a notification
             return
         native = object_or_empty(event.data)

@@ -91,21 +91,26 @@ def starting_usage(usage: Usage | None) -> dict[str, Any]:
 def usage_fields(
     usage: Usage | None, start: StreamStart | None, *, searches: int
 ) -> dict[str, Any]:
-    """Return the counts of the whole message; of Anthropic's answers, with all it counts."""
+    """Return the counts of the whole message; of Anthropic's answers, with all it counts.
+
+    Where the end counts no input, the counts of the beginning stand: clients take those of the
+    `message_delta` for the better ones.
+    """
     counts = token_counts(usage)
     if usage is None or counts is None:
         return {OUTPUT_TOKENS: 0}
+    began = token_counts(start.usage) if start is not None else None
+    prompt = counts if counts.input or began is None else began
     fields: dict[str, Any] = {
-        INPUT_TOKENS: counts.uncached_input,
-        CACHE_WRITE_TOKENS: counts.cache_write,
-        CACHE_READ_TOKENS: counts.cache_read,
+        INPUT_TOKENS: prompt.uncached_input,
+        CACHE_WRITE_TOKENS: prompt.cache_write,
+        CACHE_READ_TOKENS: prompt.cache_read,
         OUTPUT_TOKENS: counts.output,
     }
     if usage.cache_write_1h_tokens is not None:
-        short = counts.cache_write - counts.cache_write_1h
         fields["cache_creation"] = {
-            "ephemeral_5m_input_tokens": short,
-            "ephemeral_1h_input_tokens": counts.cache_write_1h,
+            "ephemeral_5m_input_tokens": prompt.cache_write - prompt.cache_write_1h,
+            "ephemeral_1h_input_tokens": prompt.cache_write_1h,
         }
     if usage.reasoning_tokens is not None:
         fields["output_tokens_details"] = {"thinking_tokens": counts.reasoning}

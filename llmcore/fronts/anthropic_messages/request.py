@@ -320,7 +320,8 @@ def _native_fields(
         **({"output_config": config} if config else {}),
         **({"betas": [name.strip() for name in betas.split(",")]} if betas else {}),
     }
-    if not thinking and object_or_empty(asked.body.get("output_config")).get("effort"):
+    effort = object_or_empty(asked.body.get("output_config")).get("effort")
+    if not thinking and effort is not None:
         fields["thinking"] = None  # effort alone does not turn thinking on
     return {METADATA_KEY: fields} if fields else {}
 

@@ -19,7 +19,7 @@ a turn of a chat with a chunk that has none (`chats._validate_response`).
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
-from llmcore.fronts.answer_record import AnswerRecord, shown_part
+from llmcore.fronts.answer_record import AnswerRecord
 from llmcore.fronts.errors import from_llm_error
 from llmcore.fronts.front import AnswerInfo, Event, Upstream
 from llmcore.fronts.gemini.carrier import carried
@@ -162,7 +162,7 @@ class GeminiWriter:
 
     def _part(self, event: LLMEvent) -> ContentPart | None:
         """Return the part that *event* is, with ids that the client sees."""
-        return shown_part(event, provider=self._record.origin.provider or None)
+        return self._record.part_of(event)
 
     def _handle(self, event: LLMEvent) -> None:
         if self._held is not None and not isinstance(event, _NO_PARTS):

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final
 
 from attrs import evolve
 
-from llmcore.fronts.answer_record import AnswerRecord, shown_part
+from llmcore.fronts.answer_record import AnswerRecord
 from llmcore.fronts.errors import SERVER_ERROR
 from llmcore.fronts.front import AnswerInfo, Event, Upstream
 from llmcore.fronts.openai_responses.compaction import Summary, compaction_item, summary_message
@@ -292,7 +292,7 @@ class ResponsesWriter:
         elif event.provider_metadata:
             if isinstance(self._item, HostedItem):
                 self._close_item()  # it waited for a result; its parts come first
-            self._record.show(shown_part(event))
+            self._record.show(self._record.part_of(event))
 
     # -- reasoning
 
@@ -348,7 +348,7 @@ class ResponsesWriter:
             self._close_item()
         else:
             self._close_item()
-            self._record.show(shown_part(event))
+            self._record.show(self._record.part_of(event))
 
     # -- what stands alone
 
@@ -360,7 +360,7 @@ class ResponsesWriter:
         show_file(event, self._new_id, self._writer, self._record, self._notes)
 
     def _provider_event(self, event: ProviderEvent) -> None:
-        part = shown_part(event)
+        part = self._record.part_of(event)
         if part is not None:  # else it is a notification
             self._close_item()
             show_native(event, part, self._writer, self._record)

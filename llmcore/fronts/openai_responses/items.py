@@ -4,7 +4,7 @@ import base64
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol
 
-from llmcore.fronts.answer_record import AnswerRecord, shown_part
+from llmcore.fronts.answer_record import AnswerRecord
 from llmcore.fronts.hosted_calls import (
     HostedCallKind,
     executed_code,
@@ -114,7 +114,7 @@ class MessageItem:
         self._phase = self._phase or str_or_none(
             object_or_empty(event.provider_metadata.get(METADATA_KEY)).get("phase")
         )
-        self._record.show(shown_part(event), read_content([part], "")[0])
+        self._record.show(self._record.part_of(event), read_content([part], "")[0])
 
     def _refused(self, event: TextEnd) -> Item:
         self._writer.write("response.refusal.done", **self._place(), refusal=event.text)
@@ -211,7 +211,7 @@ class ReasoningItem:
             self._part("done", event.text)
             self._texts.append(event.text)
         self.open = False
-        self._record.show(shown_part(event))
+        self._record.show(self._record.part_of(event))
 
     def close(self, status: str) -> None:
         """End the item, and seal what came so far."""
@@ -336,7 +336,7 @@ def show_file(
     notes: Notes,
 ) -> None:
     """Show a picture; any other file is kept, and named in a Diagnostic."""
-    part, result = shown_part(event), picture(event)
+    part, result = record.part_of(event), picture(event)
     if result is None or not str(event.media_type).startswith("image/"):
         why = "the API has no form for files other than pictures; it stays in the conversation"
         notes.dropped("file-dropped", f"output[{writer.index}]", why)

@@ -6,7 +6,7 @@ November 2026.
 
 from typing import Any
 
-from llmcore.fronts.answer_record import AnswerRecord, shown_call_id, shown_part
+from llmcore.fronts.answer_record import AnswerRecord, shown_call_id
 from llmcore.fronts.freeform_input import FreeformInput
 from llmcore.fronts.front import NewId
 from llmcore.fronts.opaque_state import ShownPart
@@ -148,7 +148,7 @@ class CallItem:
     def _done(self, item: Item) -> None:
         assert self._call is not None  # noqa: S101  (set by the one caller)
         as_read_by_client = call_part(item, self._registry, self._registered)
-        self._record.show(shown_part(self._call), as_read_by_client)
+        self._record.show(self._record.part_of(self._call), as_read_by_client)
         self._writer.item_done(item)
 
     def close(self, status: str) -> None:
@@ -222,7 +222,7 @@ class HostedItem:
         for name in LIFECYCLE.get(hosted_type(call), ())[-1:]:
             self._lifecycle(call, "failed" if failed else name)
         made = (call, *self._files, self._result)
-        parts = [shown_part(event) for event in made if event is not None]
+        parts = [self._record.part_of(event) for event in made if event is not None]
         self._record.add(ShownPart(parts=tuple(filter(None, parts)), item_type=str(item["type"])))
         self._writer.item_done(item)
 
