@@ -45,6 +45,9 @@ class ToolRegistry:
     """The tools of a conversation, latest definition of each name."""
 
     entries: tuple[ToolEntry, ...] = ()
+    native: bool = field(default=False, kw_only=True)
+    """Whether namespaces, and searches for tools that the client runs, go to the upstream as they
+    are, so that calls within them are the upstream's own."""
     _by_upstream: dict[str, ToolEntry] = field(init=False, eq=False, repr=False)
     _by_identity: dict[tuple[str, str | None], ToolEntry] = field(init=False, eq=False, repr=False)
 
@@ -69,7 +72,7 @@ class ToolRegistry:
             for entry in earlier
             if entry.upstream not in self._by_upstream and entry.identity not in self._by_identity
         ]
-        return ToolRegistry((*kept, *self.entries)) if kept else self
+        return evolve(self, entries=(*kept, *self.entries)) if kept else self
 
 
 def function_name(name: str, namespace: str | None = None, *, taken: Container[str] = ()) -> str:

@@ -230,6 +230,8 @@ class ToolInputStart(_Event):
     name: str
     kind: ToolCallKind = field(default="function", kw_only=True)
     provider_executed: bool = field(default=False, kw_only=True)
+    provider_metadata: ProviderMetadata = _metadata()
+    """Data that belongs to the name, such as the `namespace` of OpenAI's tools."""
 
 
 @readable

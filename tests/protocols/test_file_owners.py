@@ -9,10 +9,10 @@ from llmcore.folds.response import collect
 from llmcore.folds.segments import complete_segments
 from llmcore.routes.auth import Auth
 from llmcore.schema.codec import from_json, to_json
-from llmcore.schema.content import DocumentPart, ImagePart, ToolResultPart
+from llmcore.schema.content import DocumentPart, ImagePart, TextPart, ToolResultPart
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.events import File
-from llmcore.schema.messages import Message
+from llmcore.schema.messages import Message, Origin
 from llmcore.schema.request import request
 from tests.support.strategies.values import framed
 from tests.support.wire.prepared import failure, prepare
@@ -39,6 +39,24 @@ def test_a_file_of_another_provider_is_refused(provider: str, in_result: bool) -
     assert isinstance(error, InvalidRequestError)
     assert "messages[1].content[0]" in str(error)
     assert "'file-1' of openai" in str(error)
+
+
+@pytest.mark.parametrize("provider", ["anthropic", "google", "bedrock"])
+@pytest.mark.parametrize("in_result", [False, True])
+def test_a_file_that_another_model_made_is_left_out(provider: str, in_result: bool) -> None:
+    """The conversation goes on with the rest of the answer, and a Diagnostic names the place."""
+    result = ToolResultPart("c1", (FILE,), provider_executed=True)
+    made = Message.assistant(
+        (TextPart("Here:"), result if in_result else FILE),
+        origin=Origin(provider="openai", model="gpt-5"),
+    )
+    asked = request(
+        model=MODELS[provider](), messages=[Message.user("Hi"), made, Message.user("More")]
+    )
+    ready = prepare(asked)
+
+    assert b"file-1" not in ready.http.body
+    assert "messages[1].content[1]" in [one.path for one in ready.diagnostics]
 
 
 def test_a_file_goes_to_its_owner_and_one_without_an_owner_to_anyone() -> None:

@@ -170,13 +170,15 @@ class TurnReader:
 
     def _thinking(self, block: Block, path: str) -> None:
         name = "signature" if block["type"] == "thinking" else "data"
-        carried = str_or_none(block.get(name))
+        carried = read(block, name, str, f"{path}.")
         if carried is not None and carried.startswith(PREFIX):
             self._run.add_state(carried, f"{path}.{name}")
             return
         text = str_or_none(block.get("thinking")) or ""
         if self._native:
-            kept: dict[str, Any] = {"signature" if name == "signature" else "encrypted": carried}
+            kept: dict[str, Any] = {"signature": carried or None}
+            if name == "data":
+                kept = {"encrypted": carried or ""}
             self._run.add(ReasoningPart(text, **kept))
             return
         if carried is not None:

@@ -98,7 +98,6 @@ class ResponsesWriter:
         self._item: OpenItem | None = None
         self._text_start: TextStart | None = None
         self._input_text = ""
-        self._refused = False
         self._provider = ""
         self._first_usage: Usage | None = None
         self._frame = ResponseFrame(info, translation.echo)
@@ -284,7 +283,6 @@ class ResponsesWriter:
         self._number(message.delta(event))
 
     def _end_text(self, event: TextEnd) -> None:
-        self._refused = self._refused or event.refusal
         self._sources.cite(event.citations)
         start, self._text_start = self._text_start, None
         if start is None and isinstance(self._item, MessageItem):
@@ -401,7 +399,7 @@ class ResponsesWriter:
         self._frame.usage = event.usage
         if self._summary is not None:
             self._show_summary(self._summary.text)
-        cut = event.finish_reason.reason in _INCOMPLETE and not self._refused
+        cut = event.finish_reason.reason in _INCOMPLETE
         self._close_item("incomplete" if cut else "completed")
         if self._record.needs_opaque_item:
             self._reasoning()
@@ -417,7 +415,7 @@ class ResponsesWriter:
         if reason.reason == "error":
             words = f"the upstream ended the answer with an error ({reason.raw or 'no reason'})"
             self._failed(ErrorEvent(StreamError(words)))
-        elif incomplete is not None and not (self._refused and incomplete == "content_filter"):
+        elif incomplete is not None:
             self._end("incomplete", incomplete_details={"reason": incomplete})
         else:
             if reason.reason == "other":

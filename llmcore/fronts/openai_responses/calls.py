@@ -18,9 +18,10 @@ from llmcore.protocols.native_json import (
     str_or_none,
     text_or_json,
 )
+from llmcore.protocols.openai_responses.names import METADATA_KEY
 from llmcore.protocols.tools import freeform_arguments
 from llmcore.schema.content import ToolCallPart, ToolResultPart, parse_arguments
-from llmcore.schema.json import JsonValue
+from llmcore.schema.json import JsonValue, ProviderMetadata
 
 # -- calls
 
@@ -153,14 +154,28 @@ def call_part(
         return None
     namespace = str_or_none(item.get("namespace"))
     entry = registry.of_client(name, namespace)
+    own = _own_metadata(item, kind, entry) if registry.native else {}
     if entry is None and namespace == name:  # a function that was loaded on its own
         namespace, entry = None, registry.of_client(name)
-    upstream = entry.upstream if entry else function_name(name, namespace)
+    upstream = entry.upstream if entry else function_name(name, None if own else namespace)
     by_id = str_or_none(item.get("id")) if kind in ("local_shell", "tool_search") else None
     call_id = str_or_none(item.get("call_id")) or by_id or ""
     if kind == "custom" and entry is not None and entry.native:
-        return ToolCallPart(call_id, upstream, str(item.get("input") or ""), kind="custom")
-    return ToolCallPart(call_id, upstream, _arguments(item, kind))
+        text = str(item.get("input") or "")
+        return ToolCallPart(call_id, upstream, text, kind="custom", provider_metadata=own)
+    return ToolCallPart(call_id, upstream, _arguments(item, kind), provider_metadata=own)
+
+
+def _own_metadata(
+    item: Mapping[str, Any], kind: ToolKind, entry: ToolEntry | None
+) -> ProviderMetadata:
+    """Return what an upstream that speaks the API needs of a call besides its name and input."""
+    if kind == "tool_search":
+        native = {name: value for name, value in item.items() if name != "id"}
+        return {METADATA_KEY: {"item": native}}
+    namespace = str_or_none(item.get("namespace"))
+    named = namespace is not None and (entry is None or entry.namespace is None)
+    return {METADATA_KEY: {"namespace": namespace}} if named else {}
 
 
 def tool_name(item: Mapping[str, Any], kind: ToolKind) -> str | None:
@@ -213,9 +228,11 @@ def is_output(item: Mapping[str, Any]) -> bool:
 
 
 def result_part(
-    item: Mapping[str, Any], calls: Mapping[str, ToolCallPart], path: str
+    item: Mapping[str, Any], calls: Mapping[str, ToolCallPart], path: str, *, native: bool = False
 ) -> ToolResultPart:
     """Return the result that *item* brings; *calls* are those before it, by their ids.
+
+    Where it is *native* to the upstream, tools that were found keep their whole definitions.
 
     FrontError for one that says of no call that it answers it.
     """
@@ -225,9 +242,10 @@ def result_part(
     if call_id is None:
         raise invalid(f"{path}: a tool's output needs the call_id of its call.", f"{path}.call_id")
     call = calls.get(call_id)
+    is_search = item.get("type") == "tool_search_output"
     return ToolResultPart(
         call.id if call else call_id,
-        _content(item, path),
+        {"tools": objects(item.get("tools"))} if native and is_search else _content(item, path),
         name=call.name if call else None,
         is_error=item.get("status") == "failed",
         kind=call.kind if call else "function",

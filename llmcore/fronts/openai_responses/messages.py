@@ -211,6 +211,8 @@ class InputReader:
         self._run = AnswerReader(sealer, notes)
         self._messages: list[Message] = []
         self._calls: dict[str, ToolCallPart] = {}
+        self._begun: set[int] = set()
+        """Of the parts of the run, those that a message began with."""
         for message in before:
             self._remember(message.content)
 
@@ -239,13 +241,19 @@ class InputReader:
             self._called(call, item, path)
         elif is_output(item):
             self._end_run()
-            self._messages.append(Message("tool", (result_part(item, self._calls, path),)))
+            native = self._registry.native
+            result = result_part(item, self._calls, path, native=native)
+            self._messages.append(Message("tool", (result,)))
         elif type_ == COMPACTION and (summary := carried_summary(item, self._sealer)):
             self._end_run()
             self._messages.append(summary_message(summary))
         elif type_ in _HOSTED or (type_ in _UNREADABLE and self._native):
-            native = {"type": TRIGGER} if type_ == TRIGGER else item  # it has no id of its own
-            self._run.add(EchoedHostedItem(native=native, path=path))
+            sent = {"type": TRIGGER} if type_ == TRIGGER else item  # it has no id of its own
+            self._run.add(EchoedHostedItem(native=sent, path=path))
+        elif type_ == "additional_tools" and self._registry.native:
+            self._end_run()
+            native_item = {name: value for name, value in item.items() if name != "id"}
+            self._messages.append(Message("developer", (ProviderPart(METADATA_KEY, native_item),)))
         elif type_ in _TOOL_SEARCH:
             self._read_tool_search(item, path)
         elif type_ not in _NO_WORDS:
@@ -264,8 +272,10 @@ class InputReader:
         content = read_content(item.get("content"), f"{path}.content")
         if role == "assistant":
             phase = str_or_none(item.get("phase")) if self._native else None
-            for part in content:
-                self._run.add(_with_phase(part, phase))
+            parts = [_with_phase(part, phase) for part in content]
+            self._begun |= set(map(id, parts[:1]))
+            for part in parts:
+                self._run.add(part)
         elif isinstance(role, str) and role in _ROLES:
             self._end_run()
             self._messages.append(Message(_ROLES[role], content))
@@ -316,7 +326,22 @@ class InputReader:
 
     def _end_run(self) -> None:
         for origin, echoes in self._run.take():
-            self._answered(origin, echoes)
+            if origin is None and self._native:
+                for answer in self._by_message(echoes):
+                    self._answered(None, answer)
+            else:
+                self._answered(origin, echoes)
+        self._begun.clear()
+
+    def _by_message(self, echoes: Sequence[Echo]) -> Iterable[list[Echo]]:
+        """Yield *echoes*, of which no state came back, cut where one message follows another."""
+        said: list[Echo] = []
+        for echo in echoes:
+            if said and id(echo) in self._begun and isinstance(said[-1], TextPart):
+                yield said
+                said = []
+            said.append(echo)
+        yield said
 
     def _answered(self, origin: Origin | None, echoes: Sequence[Echo]) -> None:
         """Add an answer; tools that the provider ran, as calls with results, cut it in two."""

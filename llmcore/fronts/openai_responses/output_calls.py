@@ -74,7 +74,7 @@ class CallItem:
             self._writer.item_added(self._item("", "in_progress") or {})
 
     def _item(self, text: str, status: str) -> Item | None:
-        return call_item(
+        item = call_item(
             self._entry,
             item_id=self._id,
             call_id=self._call_id,
@@ -82,6 +82,15 @@ class CallItem:
             text=text,
             status=status,
         )
+        space = self._own_namespace()
+        return {**item, "namespace": space} if item and space and self._event else item
+
+    def _own_namespace(self) -> str | None:
+        """Return the namespace of a call that the upstream itself made within one."""
+        if not self._registry.native:
+            return None
+        own = object_or_empty(self._start.provider_metadata.get(METADATA_KEY))
+        return str_or_none(own.get("namespace"))
 
     def _place(self) -> dict[str, Any]:
         return {"item_id": self._id, "output_index": self._writer.index}

@@ -30,7 +30,12 @@ from llmcore.fronts.openai_responses.parameters import (
     refuse_unsupported,
 )
 from llmcore.fronts.openai_responses.state import NO_MEMORY, Memory, StoredConversation
-from llmcore.fronts.openai_responses.tools import ToolCollector, ToolOffer, read_tool_choice
+from llmcore.fronts.openai_responses.tools import (
+    ToolCollector,
+    ToolOffer,
+    keeps_native,
+    read_tool_choice,
+)
 from llmcore.fronts.reading import read as read_field
 from llmcore.fronts.tool_registry import ToolRegistry
 from llmcore.protocols.anthropic_messages.names import PROTOCOL_ID as MESSAGES
@@ -160,7 +165,8 @@ def _translation(asked: JsonObject, upstream: Upstream, memory: Memory) -> Trans
     previous = memory.previous or StoredConversation(model="", messages=())
     notes = Notes()
     body = _configured(asked, items)
-    offer = _offer(body, items, ToolCollector(protocol_id, policy, notes))
+    native = keeps_native(body, protocol_id, policy)
+    offer = _offer(body, items, ToolCollector(protocol_id, policy, notes, native=native))
     registry = offer.registry.over(previous.tools)
     reader = InputReader(
         registry=registry,
@@ -224,8 +230,13 @@ def _request(
 def _offer(
     body: Mapping[str, Any], items: Sequence[dict[str, Any]], collector: ToolCollector
 ) -> ToolOffer:
-    """Return all tools: the request's, and those that items of its input bring."""
+    """Return all tools: the request's, and those that items of its input bring.
+
+    The latter stay in their items where the upstream reads them there.
+    """
     collector.add_all(body.get("tools"), "tools")
+    if collector.native:
+        return collector.offer()
     for index, item in enumerate(items):
         if item["type"] in ("additional_tools", "tool_search_output"):
             collector.add_all(item.get("tools"), f"input[{index}].tools", replace=True)

@@ -17,6 +17,7 @@ from llmcore.fronts.tool_registry import ToolEntry, ToolKind, ToolRegistry, func
 from llmcore.fronts.tools_as_functions import BUILTIN, HOSTED_AS_FUNCTIONS
 from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
+from llmcore.protocols.openai_responses.names import METADATA_KEY, PROTOCOL_ID
 from llmcore.protocols.tools import freeform_description, freeform_schema
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import JsonObject
@@ -50,11 +51,14 @@ class ToolOffer:
     """All tools of a request."""
 
     tools: tuple[OfferedTool, ...] = ()
+    native: bool = False
+    """See `ToolRegistry.native`."""
 
     @property
     def registry(self) -> ToolRegistry:
         """The client's tools by their functions."""
-        return ToolRegistry(tuple(tool.entry for tool in self.tools if tool.entry))
+        entries = tuple(tool.entry for tool in self.tools if tool.entry)
+        return ToolRegistry(entries, native=self.native)
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
@@ -65,7 +69,11 @@ class ToolOffer:
 class ToolCollector:
     """Builds the offer of one request, tool by tool."""
 
-    def __init__(self, protocol_id: str | None, policy: TranslationPolicy, notes: Notes) -> None:
+    def __init__(
+        self, protocol_id: str | None, policy: TranslationPolicy, notes: Notes, *, native: bool
+    ) -> None:
+        self.native = native
+        """See `ToolRegistry.native`."""
         self._protocol_id = protocol_id
         self._policy = policy
         self._notes = notes
@@ -76,7 +84,7 @@ class ToolCollector:
 
     def offer(self) -> ToolOffer:
         """Return all tools that were added."""
-        return ToolOffer(tuple(self._tools.values()))
+        return ToolOffer(tuple(self._tools.values()), self.native)
 
     def add_all(self, tools: object, path: str, *, replace: bool = False) -> None:
         """Add a list of tools as the client wrote it.
@@ -108,6 +116,10 @@ class ToolCollector:
         inner = native.get("tools")
         if name is None or not isinstance(inner, list):
             raise invalid(f"{path}: a namespace has a name and a list of tools.", path)
+        if self.native:
+            spec = HostedTool.raw(METADATA_KEY, native)
+            self._put(OfferedTool(spec=spec, type="namespace", label=name), path, replace=replace)
+            return
         about = str_or_none(native.get("description"))
         for index, item in enumerate(inner):
             where = f"{path}.tools[{index}]"
@@ -167,12 +179,15 @@ class ToolCollector:
         # some clients write functions as Chat Completions has them
         native = {**object_or_empty(native.get("function")), **native}
         name = _name(native, path)
-        self._note_unused(native, path)
+        own = {key: native[key] for key in _OWN_FIELDS if native.get(key)}
+        if not self.native:
+            self._note_unused(own, path)
         spec = ToolDefinition(
             self._upstream_name(name, namespace),
             str_or_none(native.get("description")) or "",
             _parameters(native.get("parameters"), path, self._notes),
             strict=native["strict"] if isinstance(native.get("strict"), bool) else None,
+            provider_metadata={METADATA_KEY: own} if own and self.native else {},
         )
         entry = ToolEntry(upstream=spec.name, kind="function", name=name, namespace=namespace)
         return OfferedTool(spec=spec, entry=entry, type="function")
@@ -197,6 +212,10 @@ class ToolCollector:
 
     def _builtin(self, type_: str, native: dict[str, Any]) -> OfferedTool:
         builtin = BUILTIN[type_]
+        if self.native and builtin.kind == "tool_search":
+            entry = ToolEntry(upstream=type_, kind=builtin.kind, name=type_)
+            spec = HostedTool.raw(METADATA_KEY, native)
+            return OfferedTool(spec=spec, entry=entry, type=type_)
         return self._virtual(
             builtin.kind,
             type_,
@@ -232,10 +251,24 @@ class ToolCollector:
         return function_name(name, namespace, taken=self._upstream)
 
     def _note_unused(self, native: Mapping[str, Any], path: str) -> None:
-        for name in ("defer_loading", "output_schema", "allowed_callers", "async"):
+        for name in _OWN_FIELDS:
             if native.get(name):
                 why = f"the upstream's functions have no {name}"
                 self._notes.dropped("unsupported-parameter", f"{path}.{name}", why)
+
+
+_OWN_FIELDS: Final = ("defer_loading", "output_schema", "allowed_callers", "async")
+"""Fields of functions that only the Responses API has."""
+
+
+def keeps_native(body: JsonObject, protocol_id: str | None, policy: TranslationPolicy) -> bool:
+    """Return whether namespaces and searches of the client's go to the upstream as they are.
+
+    A choice that may name a tool within them needs them as functions.
+    """
+    choice = body.get("tool_choice")
+    free = choice in (None, "auto", "none") or (choice == "required" and bool(body.get("tools")))
+    return free and protocol_id == PROTOCOL_ID and policy.hosted_tools in ("native", "error")
 
 
 def _is_remote(native: Mapping[str, Any]) -> bool:
@@ -323,7 +356,7 @@ def read_tool_choice(native: object, offer: ToolOffer) -> tuple[ToolChoice | Non
     Without tools `auto` and `none` are left out. FrontError for a choice that no tool fulfils.
     """
     if isinstance(native, dict) and native.get("type") == "allowed_tools":
-        allowed = ToolOffer(_allowed(native, offer))
+        allowed = evolve(offer, tools=_allowed(native, offer))
         return _mode(native.get("mode") or "auto", allowed), allowed
     if native is None or isinstance(native, str):
         return _mode(native, offer), offer

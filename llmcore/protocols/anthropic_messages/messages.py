@@ -71,7 +71,6 @@ def target_of(request: LLMRequest, rules: ClaudeRules, *, citations: bool) -> Me
         metadata_key=METADATA_KEY,
         call_ids=CALL_IDS,
         alternate=True,
-        starts_with_user=True,
         system_messages="keep" if rules.system_messages else "demote",
         empty_text="drop_blank",
         reasoning="any" if rules.unsigned_thinking else "signed",

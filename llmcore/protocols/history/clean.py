@@ -56,16 +56,32 @@ class Draft:
 def clean(message: Message, index: int, policy: HistoryPolicy, notes: Notes) -> Draft:
     """Return *message* without what the target of *policy* cannot read."""
     parts = [((index, number), part) for number, part in enumerate(message.content)]
-    for place, part in parts:
-        _check_owner(part, at(place), policy)
+    if message.role == "assistant":
+        parts = [entry for entry in parts if _is_kept_file(entry, policy, notes)]
+    else:
+        for place, part in parts:
+            _check_owner(part, at(place), policy)
     draft = Draft(message, index, message.role, parts)
     if message.role == "assistant":
         _clean_answer(draft, policy, notes)
-    if policy.empty_text != "keep":
+    if policy.empty_text != "keep" and not (policy.empty_user_text and _is_empty_turn(draft)):
         _drop_empty_text(draft, policy, notes)
     if not draft.parts and draft.role != "user":
         notes.dropped("empty-message", draft.path, f"the {draft.role} message is empty")
     return draft
+
+
+def _is_kept_file(entry: Placed, policy: HistoryPolicy, notes: Notes) -> bool:
+    """Return False, with a Diagnostic, for a file that an answer of another provider made there.
+
+    The caller did not choose it, so that it must not stop the conversation.
+    """
+    place, part = entry
+    owner = part.file_owner if isinstance(part, ImagePart | AudioPart | DocumentPart) else None
+    if owner in (None, policy.provider):
+        return True
+    notes.dropped("file-dropped", at(place), f"the file is {owner}'s, which made it")
+    return False
 
 
 def _check_owner(part: object, path: str, policy: HistoryPolicy) -> None:
@@ -258,6 +274,12 @@ def _drop_empty_text(draft: Draft, policy: HistoryPolicy, notes: Notes) -> None:
         else:
             kept.append((place, part))
     draft.parts = kept
+
+
+def _is_empty_turn(draft: Draft) -> bool:
+    """Whether a user's message is an empty text and nothing else."""
+    parts = [part for _, part in draft.parts]
+    return draft.role == "user" and parts == [TextPart("")]
 
 
 def _is_empty(part: TextPart | RefusalPart, policy: HistoryPolicy) -> bool:

@@ -40,6 +40,8 @@ class HistoryPolicy:
     empty_text: Literal["keep", "drop_empty", "drop_blank"] = "keep"
     """`drop_empty`: text parts of no characters go, unless they carry the target's own data;
     `drop_blank`: those of nothing but white space go too, whatever they carry."""
+    empty_user_text: bool = False
+    """Whether a user's message may be an empty text and nothing else."""
     reasoning: Literal["drop", "signed", "any"] = "any"
     """Which reasoning the target takes back: none; only with a signature, encrypted data or
     an item id of its own; or bare text too."""

@@ -106,7 +106,11 @@ def _start_call(state: ResponsesState, item: Item, events: list[LLMEvent]) -> Re
     call_id = _call_id(state, item)
     kind: ToolCallKind = "custom" if item.type == "custom_tool_call" else "function"
     hosted = not is_client_run(item.native)
-    events.append(ToolInputStart(call_id, name, kind=kind, provider_executed=hosted))
+    namespace = str_or_none(item.native.get("namespace"))
+    own = {METADATA_KEY: {"namespace": namespace}} if namespace else {}
+    events.append(
+        ToolInputStart(call_id, name, kind=kind, provider_executed=hosted, provider_metadata=own)
+    )
     state = changed(state, info=changed(state.info, call_ids=state.info.call_ids | {call_id}))
     return with_item(state, changed(item, call_id=call_id))
 

@@ -65,6 +65,7 @@ def target_of(
         metadata_key=METADATA_KEY,
         call_ids=CALL_IDS,
         empty_text="drop_empty",
+        empty_user_text=True,
         item_ids=not continues,
         continues_stored=continues,
     )

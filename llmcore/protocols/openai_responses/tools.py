@@ -10,7 +10,7 @@ from typing import Final
 
 from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.native_json import object_or_empty
-from llmcore.protocols.openai_responses.names import NativeObject
+from llmcore.protocols.openai_responses.names import METADATA_KEY, NativeObject
 from llmcore.protocols.tool_schema import SchemaTarget, project
 from llmcore.protocols.tools import no_tools, unknown_tool
 from llmcore.schema.errors import InvalidRequestError, UnsupportedToolChoiceError
@@ -98,7 +98,8 @@ def _lower_function(tool: ToolDefinition, path: str, notes: Notes) -> NativeObje
         function["description"] = tool.description
     function["parameters"] = projected.schema
     function["strict"] = projected.strict if tool.strict else tool.strict
-    return function
+    own = object_or_empty(tool.provider_metadata.get(METADATA_KEY))
+    return {**function, **own}  # such as `defer_loading`
 
 
 def _lower_custom(tool: CustomTool) -> NativeObject:

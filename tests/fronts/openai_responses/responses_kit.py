@@ -150,7 +150,8 @@ def call(
     name: str, *pieces: str, id: str = "call_1", kind: Any = "function", **end: Any
 ) -> list[LLMEvent]:
     """Return a call of a tool that the client runs."""
-    start = ToolInputStart(id, name, kind=kind, provider_executed=end.pop("hosted", False))
+    hosted, own = end.pop("hosted", False), end.pop("begins_with", {})
+    start = ToolInputStart(id, name, kind=kind, provider_executed=hosted, provider_metadata=own)
     return [start, *(ToolInputDelta(id, piece) for piece in pieces), ToolInputEnd(id, **end)]
 
 

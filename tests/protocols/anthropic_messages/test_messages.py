@@ -94,12 +94,12 @@ def test_neighbours_become_one() -> None:
     assert codes(asked) == [("roles-merged", "messages[1]")]
 
 
-def test_the_user_begins() -> None:
-    """A history whose head was cut off gets a first word."""
-    assert [m["role"] for m in messages(ask(messages=[Message.assistant("a")]))] == [
-        "user",
-        "assistant",
-    ]
+def test_an_answer_may_begin_the_conversation() -> None:
+    """A greeting, or a history whose head was cut off, goes as it is."""
+    asked = ask(messages=[Message.assistant("Hello!"), Message.user("Hi")])
+
+    assert [m["role"] for m in messages(asked)] == ["assistant", "user"]
+    assert codes(asked) == []
 
 
 def test_empty_text_is_left_out() -> None:

@@ -248,7 +248,6 @@ def test_any_request_gives_a_legal_body_or_an_error(asked: LLMRequest, model: st
     assert contract.write(contract.read_request(sent, tolerant=True)) == sent
     roles = [said["role"] for said in sent["messages"]]
     assert all(one != other for one, other in pairwise(roles))
-    assert roles[:1] in ([], ["user"])
     _check_pairs(sent["messages"])
 
 
