@@ -7,9 +7,9 @@ order: `commands` (all commands of `llmcore`), each a module with `add_options(p
 `chat` share
 `request_options`, `attachments` (files, schemas and functions that options name), `conversation`
 (stored conversations), `printing`, `user_config` and `stored_keys`; `chat` has `chat_input` and
-`markdown_printer` too. `openbridge`, `gateway`, `gateway_clients` and `gateway_accounts` are the
-other program; `program` (streams, and how a program ends) and `failures` (exit codes) are
-shared by all.
+`markdown_printer` too. `openbridge`, `gateway`, `gateway_clients`, `gateway_config` and
+`gateway_accounts` are the other program; `program` (streams, and how a program ends) and
+`failures` (exit codes) are shared by all.
 """
 
 import argparse

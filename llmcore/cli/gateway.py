@@ -1,8 +1,8 @@
 """The command line `openbridge`.
 
-`serve` runs the gateway, `run` runs it for one program, `replay` runs recorded requests, and `keys`
-and `usage` manage the keys that it issues. All
-are configured by `OPENBRIDGE_` variables, a `.env` file and `openbridge.toml`; options win over
+`serve` runs the gateway, `run` runs it for one program, `replay` runs recorded requests, `config`
+checks and shows the configuration, and `keys` and `usage` manage the keys that it issues. All are
+configured by `OPENBRIDGE_` variables, a `.env` file and `openbridge.toml`; options win over
 them.
 """
 
@@ -27,7 +27,7 @@ from llmcore.bridge.configuration.reading import (
     settings_from,
 )
 from llmcore.bridge.configuration.settings import GatewaySettings, StateSettings
-from llmcore.cli import gateway_accounts
+from llmcore.cli import gateway_accounts, gateway_config
 from llmcore.cli.gateway_clients import (
     ANY_KEY,
     OTHERS_KEYS,
@@ -81,6 +81,7 @@ def parser() -> argparse.ArgumentParser:
     )
     _add_common(replay)
     replay.set_defaults(run=_replay)
+    gateway_config.add_parser(commands, _environ, _add_common)
     gateway_accounts.add_parsers(commands, _settings_of_store, _add_common)
     return parser_
 
@@ -95,6 +96,12 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
 
 
 def _settings(args: argparse.Namespace, **more: str) -> GatewaySettings:
+    environ = _environ(args, **more)
+    return settings_from(environ, find_config(environ, Path.cwd()))
+
+
+def _environ(args: argparse.Namespace, **more: str) -> Mapping[str, str]:
+    """Return the variables of the environment and of `.env`, with the options over them."""
     given = {
         "OPENBRIDGE_ENV_FILE": args.env_file,
         "OPENBRIDGE_CONFIG": args.config,
@@ -106,8 +113,7 @@ def _settings(args: argparse.Namespace, **more: str) -> GatewaySettings:
         **more,
     }
     named = {name: value for name, value in given.items() if value is not None}
-    environ = read_environment({**os.environ, **named}, Path.cwd())
-    return settings_from(environ, find_config(environ, Path.cwd()))
+    return read_environment({**os.environ, **named}, Path.cwd())
 
 
 def _settings_of_store(args: argparse.Namespace) -> GatewaySettings:

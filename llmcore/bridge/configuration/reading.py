@@ -89,11 +89,18 @@ def settings_from(environ: Mapping[str, str], config: Path | None = None) -> Gat
 
 def settings_of(environ: Mapping[str, str], document: ConfigDocument | None) -> GatewaySettings:
     """Return the settings of *environ* and of *document*, over which *environ* wins."""
+    return settings_and_values(environ, document)[0]
+
+
+def settings_and_values(
+    environ: Mapping[str, str], document: ConfigDocument | None
+) -> tuple[GatewaySettings, Values]:
+    """Return the settings, and each value as it was read."""
     read = Values(environ, document)
     settings = _settings(read)
     read.refuse_unknown()
     _check(settings, read)
-    return settings
+    return settings, read
 
 
 def _settings(read: Values) -> GatewaySettings:

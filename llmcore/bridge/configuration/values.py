@@ -8,7 +8,7 @@ deployment of a shared file can differ.
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, TypeVar, cast, get_args
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar, cast, get_args
 
 from attrs import frozen
 
@@ -127,12 +127,29 @@ class _Given:
         return ConfigurationError(f"{self.label}={self.value!r} {message}")
 
 
+_P = ParamSpec("_P")
+
+
+def _recorded(
+    read: "Callable[Concatenate[Values, str, _P], _T]",
+) -> "Callable[Concatenate[Values, str, _P], _T]":
+    """Return *read*, which also records its result under the setting's name."""
+
+    def reading(self: "Values", name: str, /, *args: _P.args, **named: _P.kwargs) -> _T:
+        value = self.results[name] = read(self, name, *args, **named)
+        return value
+
+    return reading
+
+
 class Values:
     """The values of settings, and which of them were read."""
 
     def __init__(self, environ: Mapping[str, str], document: ConfigDocument | None = None) -> None:
         self.environ = environ
         self.document = document
+        self.results: dict[str, object] = {}
+        """The value of each setting that was read, defaults included."""
         self._known = {"OPENBRIDGE_ENV_FILE", "OPENBRIDGE_CONFIG"}
 
     def given(self, name: str) -> bool:
@@ -144,6 +161,7 @@ class Values:
         found = self._find(name)
         return f"{_PREFIX}{name}" if found is None else found.label
 
+    @_recorded
     def text(self, name: str) -> str | None:
         """Return the setting's text; None if it is absent or blank."""
         found = self._find(name)
@@ -158,6 +176,7 @@ class Values:
         found = self._find(name, blank=True)
         return None if found is None else str(found.value)
 
+    @_recorded
     def words(self, name: str, default: tuple[str, ...] = ()) -> tuple[str, ...]:
         """Return a list of words: of the file, or separated by commas; `none` is the empty list."""
         found = self._find(name)
@@ -173,6 +192,7 @@ class Values:
             return ()
         return tuple(word for word in (part.strip() for part in found.value.split(",")) if word)
 
+    @_recorded
     def path(self, name: str) -> Path | None:
         """Return the setting as a path; one of the file is relative to the file's folder."""
         text = self.text(name)
@@ -184,6 +204,7 @@ class Values:
             return self.document.path.parent / path
         return path
 
+    @_recorded
     def number(
         self,
         name: str,
@@ -208,6 +229,7 @@ class Values:
             raise ConfigurationError(f"{found.label}={found.value} must be {bounds}")
         return value
 
+    @_recorded
     def flag(self, name: str, *, default: bool = False) -> bool:
         """Return the setting as a boolean; *default* if it is absent."""
         found = self._find(name)
@@ -220,6 +242,7 @@ class Values:
             raise found.fault_of_value("is neither true nor false")
         return text in _TRUE
 
+    @_recorded
     def one_of(self, name: str, default: _T, words: object) -> _T:
         """Return the setting, which must be one of the literal *words*."""
         text = (self.text(name) or str(default)).lower()

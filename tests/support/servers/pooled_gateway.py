@@ -100,7 +100,7 @@ def pooled_gateway(
     config: str,
     folder: Path = Path(),
     settings: str = "",
-    own: Mapping[str, str] | None = None,
+    own: Any = None,
     **handlers: Handler,
 ) -> Iterator[Scene]:
     """Run a gateway of *config* for the block, with an upstream for each of *handlers*.

@@ -1,0 +1,81 @@
+"""`openbridge config`: check the configuration, show what is effective, write an example."""
+
+import argparse
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TypeAlias
+
+from llmcore.bridge.configuration.document import read_document
+from llmcore.bridge.configuration.example import EXAMPLE
+from llmcore.bridge.configuration.reading import FILE_NAME, find_config, settings_and_values
+from llmcore.bridge.configuration.settings import GatewaySettings
+from llmcore.bridge.configuration.show import shown
+from llmcore.bridge.configuration.values import Values
+from llmcore.cli.program import Parser, note, say
+from llmcore.schema.errors import ConfigurationError
+
+EnvironOf: TypeAlias = Callable[[argparse.Namespace], Mapping[str, str]]
+
+
+def add_parser(
+    commands: "argparse._SubParsersAction[Parser]",
+    environ_of: EnvironOf,
+    add_common: Callable[[argparse.ArgumentParser], None],
+) -> None:
+    """Add the command `config`, whose variables are those of *environ_of*."""
+    config = commands.add_parser("config", help="check, show or begin openbridge.toml")
+    actions = config.add_subparsers(required=True, metavar="ACTION")
+    check = actions.add_parser("check", help="check everything that is configured")
+    add_common(check)
+    check.set_defaults(run=lambda args: _check(environ_of(args)))
+    show = actions.add_parser("show", help="print the effective settings, without secrets")
+    add_common(show)
+    show.set_defaults(run=lambda args: _show(environ_of(args)))
+    init = actions.add_parser("init", help=f"write a commented example to {FILE_NAME}")
+    init.add_argument("file", nargs="?", type=Path, default=Path(FILE_NAME))
+    init.add_argument("--force", action="store_true", help="replace an existing file")
+    init.set_defaults(run=_init)
+
+
+def _read(environ: Mapping[str, str]) -> tuple[GatewaySettings, Values]:
+    path = find_config(environ, Path.cwd())
+    return settings_and_values(environ, None if path is None else read_document(path))
+
+
+def _check(environ: Mapping[str, str]) -> int:
+    """Check the settings, and that each upstream can be made; nothing is sent."""
+    from llmcore.bridge.accounts.prices import read_prices
+    from llmcore.bridge.model_map import model_map_of
+    from llmcore.bridge.pools.providers import upstreams_from
+    from llmcore.bridge.tools_file import read_tools
+
+    settings, _ = _read(environ)
+    model_map = model_map_of(settings)
+    upstreams_from(settings, model_map)
+    read_tools(settings.tools_path)
+    read_prices(settings.accounts.prices_path)
+    where = settings.config_path or "variables only"
+    names, models = ", ".join(sorted(model_map.providers)), len(model_map.names)
+    say(f"{where}: valid; upstreams: {names}; models: {models}")
+    return 0
+
+
+def _show(environ: Mapping[str, str]) -> int:
+    say(shown(*_read(environ)))
+    return 0
+
+
+def _init(args: argparse.Namespace) -> int:
+    """Write the example; only its owner can read it, since keys may come to stand in it."""
+    path: Path = args.file
+    how = os.O_TRUNC if args.force else os.O_EXCL
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | how, 0o600)
+    except FileExistsError as error:
+        message = f"{path} exists already: --force replaces it"
+        raise ConfigurationError(message, cause=error) from error
+    with open(descriptor, "w", encoding="utf-8") as file:
+        file.write(EXAMPLE)
+    note(f"{path} is written: edit it, and check it with `openbridge config check`")
+    return 0

@@ -1,0 +1,164 @@
+"""`openbridge config`: check, show, init."""
+
+import re
+import stat
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from llmcore.bridge.configuration.document import parse_document
+from llmcore.bridge.configuration.example import EXAMPLE
+from llmcore.bridge.configuration.reading import settings_and_values, settings_of
+from llmcore.bridge.configuration.show import SECRETS, shown
+from llmcore.bridge.configuration.values import SECTIONS, file_keys
+from llmcore.cli.openbridge import main
+
+CONFIG = """
+[server]
+port = 9000
+client_api_key = "sk-client"
+seal_key = "sk-seal"
+[limits]
+idle_seconds = 7
+[[upstreams]]
+name = "a"
+provider = "anthropic"
+key = "sk-upstream"
+variables = { ANTHROPIC_BETA = "sk-variable" }
+[[upstreams]]
+name = "b"
+provider = "anthropic"
+key_command = ["vault", "read"]
+weight = 2
+[models."claude x"]
+targets = [["anthropic/claude-x"], { upstream = "b", model = "y", weight = 3 }]
+aliases = ["x"]
+[prefixes]
+"gpt-" = { upstream = "a", strip = true }
+[[clients]]
+name = "ann"
+key = "sk-ann"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Run in an empty folder, with no variables of the gateway or of providers."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("OPENBRIDGE_CONFIG", "OPENBRIDGE_UPSTREAM", "ANTHROPIC_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+def test_a_valid_file_is_said_to_be(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "openbridge.toml").write_text(CONFIG)
+
+    assert main(["config", "check"]) == 0
+    assert "openbridge.toml: valid; upstreams: a, b; models: 2" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("[server]\nprot = 1\n", "openbridge.toml line 2: server.prot is not a setting"),
+        ("[server\n", "openbridge.toml line 1: "),
+        (
+            '[models.m]\ntargets = ["anthropic/x"]\n[routing]\notherwise = "refuse"\n',
+            "the provider 'anthropic' is not configured",
+        ),
+        (
+            '[[upstreams]]\nname = "a"\nprovider = "anthropic"\n',
+            "the upstream 'a': give it a key, key_file or key_command, or set ANTHROPIC_API_KEY",
+        ),
+        (
+            '[[upstreams]]\nname = "a"\nprovider = "openai-compatible"\n',
+            "the upstream 'a': a compatible server needs a base_url",
+        ),
+    ],
+)
+def test_what_cannot_work_is_an_error(
+    folder: Path, capsys: pytest.CaptureFixture[str], text: str, says: str
+) -> None:
+    (folder / "openbridge.toml").write_text(text)
+
+    assert main(["config", "check", "--upstream", "local"]) == 9
+    assert says in capsys.readouterr().err
+
+
+def test_effective_values_are_shown_with_their_origin_and_without_secrets(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "openbridge.toml").write_text(CONFIG)
+    monkeypatch.setenv("OPENBRIDGE_RETRIES", "7")
+
+    assert main(["config", "show"]) == 0
+    output = capsys.readouterr().out
+    values = tomllib.loads(output)
+
+    assert "sk-" not in output
+    assert re.search(r"^port = 9000 +# openbridge\.toml line 3: server\.port$", output, re.M)
+    assert re.search(r"^retries = 7 +# OPENBRIDGE_RETRIES$", output, re.M)
+    assert re.search(r"^max_running = 256 +# default$", output, re.M)
+    assert values["routing"]["upstream"] == "anthropic"
+    assert values["server"]["client_api_key"] == "[set]"
+    assert values["upstreams"][0]["variables"] == {"ANTHROPIC_BETA": "[set]"}
+    assert values["models"]["claude x"]["targets"][1][0]["weight"] == 3
+
+
+def test_what_is_shown_is_a_file_of_the_same_settings() -> None:
+    """But for its secrets."""
+    environ = {"ANTHROPIC_API_KEY": "k"}
+    document = parse_document(Path("openbridge.toml"), CONFIG)
+    settings, values = settings_and_values(environ, document)
+    text = shown(settings, values)
+
+    again = settings_of(environ, parse_document(Path("openbridge.toml"), text))
+
+    assert again.limits == settings.limits
+    assert again.tables.models == settings.tables.models
+    assert again.tables.prefixes == settings.tables.prefixes
+    assert (again.retries, again.upstream) == (settings.retries, settings.upstream)
+
+
+def test_the_example_is_valid_and_so_is_everything_in_its_comments() -> None:
+    """Every setting is in it, and every comment that looks like one."""
+    path = Path("openbridge.toml")
+    whole = re.sub(r"(?m)^# (?=\[|[a-z\"_/]+ = )", "", EXAMPLE)
+    alone = re.sub(r"(?m)^model_map_path = .*\n", "", whole)
+
+    plain = settings_of({"OPENAI_API_KEY": "k"}, parse_document(path, EXAMPLE))
+    every = settings_of({"OPENAI_API_KEY": "k"}, parse_document(path, alone))
+
+    assert (plain.port, plain.upstream, plain.state.backend) == (8787, "openai", "sqlite")
+    assert [one.name for one in every.tables.upstreams] == ["anthropic-a", "vllm"]
+    given = tomllib.loads(whole)
+    for section, names in SECTIONS.items():
+        if names:
+            assert list(given[section]) == [file_keys(name)[1] for name in names]
+    assert set(given["upstreams"][0]) >= {"name", "provider", "key_file", "weight", "max_running"}
+
+
+def test_init_writes_the_example_once(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = folder / "openbridge.toml"
+
+    assert main(["config", "init"]) == 0
+    assert path.read_text() == EXAMPLE
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    path.write_text("mine")
+    assert main(["config", "init"]) == 9
+    assert path.read_text() == "mine"
+    assert "--force" in capsys.readouterr().err
+    assert main(["config", "init", "--force"]) == 0
+    assert path.read_text() == EXAMPLE
+    assert main(["config", "check", "--upstream", "local"]) == 0
+
+
+def test_settings_that_look_like_secrets_are_hidden() -> None:
+    names = {name for names in SECTIONS.values() for name in names}
+    suspicious = {
+        name
+        for name in names
+        if name.endswith(("_KEY", "_TOKEN", "_SECRET")) or name in ("REDIS_URL", "POSTGRES_URL")
+    }
+    assert suspicious == SECRETS
