@@ -12,6 +12,7 @@ reaches. In reading order:
 - `counting`: counts of tokens
 - `generation`: the operations that all fronts have; `apis/`: the APIs that there are
 - `accounts/`, `spend/`: who may use the gateway and how much; what answers used and cost
+- `savings`: answers that are given again, and marks for caches of prompts
 - `background/`: answers that no client waits for
 - `websocket/`: the Responses API over WebSockets
 - `state/`: where responses and accounts are kept

@@ -16,6 +16,7 @@ from llmcore.bridge.drop_rejected_parameters import rejected_parameter, without_
 from llmcore.bridge.http.logs import LOGGER, log
 from llmcore.bridge.http.metrics import Metrics
 from llmcore.bridge.model_map import UpstreamModel
+from llmcore.bridge.savings import CachedAnswer
 from llmcore.bridge.state.store import StateUnavailableError
 from llmcore.bridge.upstream_call import CallLimits, RunContext, UpstreamCall
 from llmcore.client.event_stream import EventStream
@@ -216,6 +217,10 @@ class AnswerPlan:
     limits: CallLimits = CallLimits()
     is_large: bool = False
     """Whether events that repeat parts of the request take a while to serialize."""
+    cached: CachedAnswer | None = None
+    """Where the answer may come from instead of the upstream."""
+    diagnostics: tuple[Diagnostic, ...] = ()
+    """Everything changed in the request before it was read."""
 
 
 class ErrorForm(Protocol):
@@ -234,7 +239,6 @@ class TranslatedRun:
         self.plan = plan
         self.dropped: list[str] = []
         self.outcome = "cancelled"
-        self.headers: Mapping[str, str] = {}
         self.content_type = plan.encoding.content_type
         self._removed: list[Diagnostic] = []
         self._context = context
@@ -274,12 +278,17 @@ class TranslatedRun:
     @property
     def is_sent(self) -> bool:
         """Whether the upstream was asked."""
-        return self._call.is_sent
+        return self._call.is_sent and not self._is_repeated
 
     @property
     def first_event_s(self) -> float | None:
         """Seconds from asking the upstream to its first event; None if none has arrived."""
         return self._call.first_event_s
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Whether the answer came from the response cache, where it could."""
+        return {} if self.plan.cached is None else self.plan.cached.headers
 
     @property
     def error(self) -> LLMError | None:
@@ -289,7 +298,7 @@ class TranslatedRun:
     @property
     def diagnostics(self) -> Sequence[Diagnostic]:
         """Everything lost, changed or invented so far, on the way up and on the way back."""
-        return (*self._writer.diagnostics, *self._removed)
+        return (*self.plan.diagnostics, *self._writer.diagnostics, *self._removed)
 
     @property
     def upstream_request_id(self) -> str | None:
@@ -360,7 +369,8 @@ class TranslatedRun:
             raise from_llm_error(self._writer.error) from self._writer.error
         answer = self._writer.whole()
         step = partial(json.dumps, answer)
-        return WholeBody(body=await off_the_loop(step, large=holds_much(answer)))
+        body = await off_the_loop(step, large=holds_much(answer))
+        return WholeBody(body=body, headers=self.headers)
 
     def _failed_events(self, error: LLMError) -> Sequence[Event]:
         """Return the events that end an announced stream with *error*; none if it has ended."""
@@ -385,7 +395,8 @@ class TranslatedRun:
     def _attempt(self, timeouts: Timeouts) -> EventStream:
         client = self._context.client
         call = client.stream if self.info.streamed else client.events
-        return call(self._request, timeouts=timeouts)
+        attempt = partial(call, self._request, timeouts=timeouts)
+        return attempt() if self.plan.cached is None else self.plan.cached.through(attempt)
 
     def _attempt_without_reasoning(self, timeouts: Timeouts) -> EventStream:
         self._drop_reasoning()
@@ -429,7 +440,8 @@ class TranslatedRun:
 
     async def _end(self) -> None:
         """ResponseStore the answer if it is to be; if that fails, so does the answer."""
-        self._context.metrics.count_tokens(self._upstream, self._writer.usage)
+        if not self._is_repeated:
+            self._context.metrics.count_tokens(self._upstream, self._writer.usage)
         kept = await self._is_kept()
         self._ended = True
         self._count(self._writer.outcome if kept else "failed")
@@ -440,6 +452,10 @@ class TranslatedRun:
         if self._writer.error is None and self.plan.stored is not None:
             why = state_unavailable().message
             self._unsent[-1] = self.plan.stored.failed_instead(self._unsent[-1], why)
+
+    @property
+    def _is_repeated(self) -> bool:
+        return self.plan.cached is not None and self.plan.cached.state == "hit"
 
     async def _is_kept(self) -> bool:
         """ResponseStore the answer if it is to be; return whether nothing went wrong."""

@@ -40,6 +40,8 @@ class OperationRequest:
     none."""
     path: Mapping[str, str] = field(factory=dict)
     """The parameters that the path holds."""
+    diagnostics: tuple[Diagnostic, ...] = ()
+    """Everything that the gateway has changed in it."""
 
     @property
     def body(self) -> JsonObject:

@@ -13,6 +13,12 @@ from llmcore.bridge.configuration.settings import KeepAlive
 from llmcore.bridge.model_map import UpstreamModel
 from llmcore.bridge.pools.affinity import conversation_of
 from llmcore.bridge.relay import RelayPlan, holds_sealed_state, relayed_request
+from llmcore.bridge.savings import (
+    CachedAnswer,
+    cached_answer,
+    may_be_cached,
+    with_prompt_cache_marks,
+)
 from llmcore.bridge.service import Service, new_id
 from llmcore.bridge.upstream_call import CallLimits
 from llmcore.client.large_requests import holds_much
@@ -105,13 +111,31 @@ class Generation(Generic[Context]):
 
     async def answer(self, call: OperationRequest, chosen: Chosen) -> AnswerRun:
         """Return the answer of the *chosen* model, to be run."""
+        call = self.marked(call, chosen)
         if self.relays(call.asked, chosen):
-            return self.relayed(call.asked, chosen)
+            return self.relayed(call, chosen)
         read = await self.read(call.asked, chosen)
         await self.check(read.request)
         info = self.answer_info(chosen)
         writer = self.front.writer(info, read.context, chosen.upstream)
-        return self.run(call.asked, chosen, read, info, writer)
+        cached = self.cached(call, chosen, read.request)
+        return self.run(call, chosen, read, info, writer, cached=cached)
+
+    def marked(self, call: OperationRequest, chosen: Chosen) -> OperationRequest:
+        """Return *call* with marks for the upstream's cache of prompts, where they are wanted."""
+        if not self._service.settings.cache.prompt_marks:
+            return call
+        protocol, owner = chosen.upstream.protocol_id, call.caller.owner
+        asked, notes = with_prompt_cache_marks(call.asked, self.front.id, protocol, owner)
+        return evolve(call, asked=asked, diagnostics=(*call.diagnostics, *notes))
+
+    def cached(
+        self, call: OperationRequest, chosen: Chosen, request: LLMRequest
+    ) -> CachedAnswer | None:
+        """Return where the answer to *request* may come from instead of the upstream."""
+        service, owner = self._service, call.caller.owner
+        cache = service.settings.cache
+        return cached_answer(cache, service.store, owner, call.asked, chosen.model, request)
 
     def _allowed(self, asked: ClientRequest, caller: Caller) -> str:
         """Return the name of the model that *asked* is for; 403 if the key does not allow it."""
@@ -166,19 +190,21 @@ class Generation(Generic[Context]):
         """Return whether the request passes as it came: the upstream speaks the same API.
 
         It does not where the gateway has a part in it: sealed state of earlier answers, policies
-        on tools, or a framing that the upstream does not send.
+        on tools, a cache of answers, or a framing that the upstream does not send.
         """
         service, policy = self._service, self._service.policy
         if not service.settings.relay or chosen.upstream.protocol_id != self.front.id:
             return False
         if policy.hosted_tools != "native" or policy.registered_tools:
             return False
+        if may_be_cached(service.settings.cache, asked):
+            return False
         framed = self.encoding(asked).content_type.startswith("text/event-stream")
         return (framed or not chosen.streaming) and not holds_sealed_state(asked.body)
 
-    def relayed(self, asked: ClientRequest, chosen: Chosen) -> AnswerRun:
+    def relayed(self, call: OperationRequest, chosen: Chosen) -> AnswerRun:
         """Return the answer of an upstream of the same API, to pass as it comes."""
-        route = chosen.model.route
+        asked, route = call.asked, chosen.model.route
         assert isinstance(route, Route)  # noqa: S101  (it has a protocol)
         info, upstream = self.answer_info(chosen), chosen.upstream
         plan = RelayPlan(
@@ -189,6 +215,7 @@ class Generation(Generic[Context]):
             error=self.front.error,
             choices=_choices(asked.body),
             limits=chosen.limits,
+            diagnostics=call.diagnostics,
             read=partial(self._read_now, asked, upstream),
         )
         return self._service.relay(plan)
@@ -231,7 +258,7 @@ class Generation(Generic[Context]):
 
     def run(
         self,
-        asked: ClientRequest,
+        call: OperationRequest,
         chosen: Chosen,
         read: ReadRequest[Any],
         info: AnswerInfo,
@@ -240,6 +267,7 @@ class Generation(Generic[Context]):
         stored: StoredAnswer | None = None,
         is_large: bool = False,
         encoding: StreamEncoding | None = None,
+        cached: CachedAnswer | None = None,
     ) -> AnswerRun:
         """Return the answer that *writer* writes, to be run; *encoding* replaces the front's."""
         front = self.front
@@ -248,12 +276,14 @@ class Generation(Generic[Context]):
             info=self._labels(chosen, streamed=read.streaming),
             request=read.request,
             writer=writer,
-            encoding=encoding or self.encoding(asked),
+            encoding=encoding or self.encoding(call.asked),
             error=front.error,
             checker=front.checker() if checks else None,
             stored=stored,
             limits=chosen.limits,
             is_large=is_large,
+            cached=cached,
+            diagnostics=call.diagnostics,
         )
         return self._service.run(plan)
 

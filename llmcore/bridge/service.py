@@ -26,7 +26,6 @@ from llmcore.bridge.pools.choice import choose
 from llmcore.bridge.pools.keys import RotatingKey
 from llmcore.bridge.pools.pooled_run import MakeRun, PooledRun, PoolPlan
 from llmcore.bridge.pools.providers import upstreams_from
-from llmcore.bridge.pools.shared_health import SharedHealth
 from llmcore.bridge.pools.upstream_health import UpstreamHealth
 from llmcore.bridge.relay import RelayPlan, RelayRun
 from llmcore.bridge.reload import ReadSettings, Reloader
@@ -95,7 +94,6 @@ class Service:
         self.upstream_health = UpstreamHealth(
             settings.cool_downs, self.metrics, settings.tables.upstreams
         )
-        self._shared_health = SharedHealth(store, self.upstream_health)
         self._own_tools = registered_tools
         self._retired: list[Upstreams] = []
         """Earlier upstreams that no answer uses any more, to be closed."""
@@ -185,21 +183,11 @@ class Service:
                 tasks.start_soon(self.reloader.reload_on_signals)
             while True:
                 await anyio.sleep(_MAINTENANCE_S)
-                await self._share_health()
                 await self.refresh_client_keys()
                 if self.reloader is not None:
                     await self.reloader.check()
                 while self._retired:
                     await self._retired.pop().aclose()
-
-    async def _share_health(self) -> None:
-        """Exchange with other workers which upstreams cool down, where there may be others."""
-        settings = self.settings
-        if settings.workers > 1 or settings.state.backend in ("redis", "postgres"):
-            try:
-                await self._shared_health.exchange()
-            except StateUnavailableError as error:
-                log(logging.WARNING, "health_not_shared", error=str(error))
 
     async def refresh_client_keys(self) -> None:
         """Read clients' keys again whose files have changed or whose time has come."""

@@ -213,6 +213,11 @@ _CODES: Final = {
         "The upstream rejected the parameter by name.",
         "Leave the parameter out of requests to this model.",
     ),
+    "prompt-cache-mark": _Code(
+        "The gateway added a mark for the upstream's cache of prompts.",
+        "`OPENBRIDGE_CACHE_PROMPT_MARKS` is on, and the request had none.",
+        "Send marks of your own, or turn the setting off.",
+    ),
     "provider-part-dropped": _Code(
         "A part native to one provider was left out.",
         "Only that provider can read it.",

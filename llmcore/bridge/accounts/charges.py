@@ -287,10 +287,10 @@ class Charge:
 def _usage(run: AnswerRun) -> Usage | None:
     """Return what an answer used, estimated where it ended early; None if it never began.
 
-    A client that leaves before the first event has used its prompt: the upstream may have read it.
+    One from the response cache was never sent. A client that leaves before the first event has used its prompt: the upstream may have read it.
     """
     response, usage = run.response, run.response.usage
-    if not response.provider and not (run.is_sent and run.outcome == "cancelled"):
+    if not run.is_sent or not (response.provider or run.outcome == "cancelled"):
         return None
     if usage.input_tokens is not None and usage.output_tokens is not None:
         return usage

@@ -29,8 +29,9 @@ class ChatCompletions(Generation[ChatContext]):
 
     async def answer(self, call: OperationRequest, chosen: Chosen) -> AnswerRun:
         """`POST /chat/completions`."""
+        call = self.marked(call, chosen)
         if self.relays(call.asked, chosen):
-            return self.relayed(call.asked, chosen)
+            return self.relayed(call, chosen)
         read = await self.read(call.asked, chosen)
         await self.check(read.request)
         owner, notes = call.caller.owner, Notes()
@@ -44,7 +45,10 @@ class ChatCompletions(Generation[ChatContext]):
             writer = ChatWriter(info, read.context, chosen.upstream)
             stored = _KeptCalls(writer, self._states, owner)
             one = evolve(read, request=_reseeded(read.request, index))
-            return self.run(call.asked, chosen, one, info, writer, stored=stored, encoding=encoding)
+            cached = self.cached(call, chosen, one.request) if read.context.choices == 1 else None
+            return self.run(
+                call, chosen, one, info, writer, stored=stored, encoding=encoding, cached=cached
+            )
 
         encoding = self.encoding(call.asked)
         if read.context.choices == 1:

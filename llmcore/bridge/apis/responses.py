@@ -88,12 +88,14 @@ class Responses(Generation[Translation]):
         if call.body.get("store") is False:
             raise invalid("A background response is stored: leave out store: false.", "background")
         chosen = await self.chosen(call.asked, call.caller)
+        call = self.marked(call, chosen)
         return await self._in_background(call, chosen, await self._checked(call, chosen))
 
     async def answer(self, call: OperationRequest, chosen: Chosen) -> AnswerRun:
         """Return the answer of a request whose client waits for it."""
+        call = self.marked(call, chosen)
         if _needs_no_store(call.body) and self.relays(call.asked, chosen):
-            return self.relayed(call.asked, chosen)
+            return self.relayed(call, chosen)
         return self._run(call, chosen, await self._checked(call, chosen))
 
     # -- requests over a WebSocket, whose connection remembers conversations
@@ -104,7 +106,7 @@ class Responses(Generation[Translation]):
         stored = self._remembering(call, read, writer, memory)
         large = holds_much(read.context.echo)
         return self.run(
-            call.asked,
+            call,
             chosen,
             read,
             info,
@@ -179,7 +181,7 @@ class Responses(Generation[Translation]):
             ended.append(final)
 
         run = self.run(
-            call.asked,
+            call,
             chosen,
             evolve(read, streaming=True),
             info,
@@ -226,7 +228,14 @@ class Responses(Generation[Translation]):
         put, owner = self._store.put, call.caller.owner
         stored = _Stored(writer, put, owner, large) if context.store else None
         return self.run(
-            call.asked, chosen, read, info, writer, stored=stored, is_large=holds_much(context.echo)
+            call,
+            chosen,
+            read,
+            info,
+            writer,
+            stored=stored,
+            is_large=holds_much(context.echo),
+            cached=None if form is not None else self.cached(call, chosen, read.request),
         )
 
     async def count(self, call: OperationRequest) -> Outcome:

@@ -17,6 +17,7 @@ KeepAlive = Literal["comment", "blank", "none"]
 Prefill = Literal["continue", "error"]
 ReasoningText = Literal["auto", "summary", "content"]
 UiSetting = Literal["auto", "on", "off"]
+ResponseCaching = Literal["off", "deterministic", "all"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 BudgetPeriod = Literal["day", "week", "month", "total"]
 """How long a budget lasts, by the UTC calendar; weeks begin on Mondays, `total` never ends."""
@@ -107,6 +108,18 @@ class CoolDownSettings:
 
 
 @frozen(kw_only=True)
+class CacheSettings:
+    """Settings of the response cache, and of marks for the upstreams' caches of prompts."""
+
+    responses: ResponseCaching = "off"
+    """Which answers may come from the response cache: those of temperature 0, or all."""
+    ttl_s: float = 3600.0
+    """How long an answer is given again."""
+    prompt_marks: bool = False
+    """Whether requests without marks for the upstream's cache of prompts get some."""
+
+
+@frozen(kw_only=True)
 class GatewaySettings:
     """The gateway's whole configuration."""
 
@@ -136,6 +149,7 @@ class GatewaySettings:
     limits: Limits = Limits()
     state: StateSettings = StateSettings()
     accounts: AccountSettings = AccountSettings()
+    cache: CacheSettings = CacheSettings()
     retries: int = 2
     """Further tries of a request whose answer has not begun."""
     retry_timeouts: bool = False

@@ -96,7 +96,7 @@ SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
         "PRICES_PATH",
     ),
     "spend": ("SPEND_RECORD", "SPEND_KEEP_DAYS", "SPEND_QUEUE_ROWS"),
-    "cache": (),
+    "cache": ("CACHE_RESPONSES", "CACHE_SECONDS", "CACHE_PROMPT_MARKS"),
 }
 """The settings of each section of the file, by the names of their variables."""
 

@@ -1,0 +1,210 @@
+"""Answers that are given again without the upstream, and marks for its cache of prompts.
+
+Both are off unless they are configured. The header `x-openbridge-cache` shows `hit` or `miss` where
+an answer could come from the response cache; `x-openbridge-diagnostics` shows added marks.
+"""
+
+import hashlib
+import logging
+import zlib
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Final, Literal, TypeAlias
+
+import anyio.to_thread
+from attrs import define, evolve, field
+
+from llmcore.bridge.configuration.settings import CacheSettings
+from llmcore.bridge.http.logs import log
+from llmcore.bridge.state.store import ResponseStore, StateUnavailableError
+from llmcore.client.event_stream import EventStream
+from llmcore.client.large_requests import is_large, off_the_loop
+from llmcore.client.middleware.cache_key import cache_key
+from llmcore.client.middleware.cached_events import Recording, unpacked
+from llmcore.client.middleware.target import ModelChoice
+from llmcore.fronts.front import ClientRequest
+from llmcore.protocols.anthropic_messages.names import PROTOCOL_ID as MESSAGES
+from llmcore.protocols.openai_chat.names import PROTOCOL_ID as CHAT
+from llmcore.protocols.openai_responses.names import PROTOCOL_ID as RESPONSES
+from llmcore.routes.route import Route
+from llmcore.schema import json
+from llmcore.schema.diagnostics import Diagnostic
+from llmcore.schema.errors import LLMError
+from llmcore.schema.events import LLMEvent
+from llmcore.schema.json import JsonObject
+from llmcore.schema.model import Model
+from llmcore.schema.request import LLMRequest
+from llmcore.schema.response import LLMResponse
+from llmcore.schema.result import Result, Success
+
+CACHE_HEADER: Final = "x-openbridge-cache"
+MAX_ANSWER_BYTES: Final = 4 * 1024 * 1024
+"""Larger answers are not kept; of their events as JSON."""
+_KEPT_REASONS: Final = frozenset({"stop", "length", "tool_calls"})
+_BEDROCK: Final = "bedrock-converse"
+_KEY_CHARS: Final = 32
+
+# -- the response cache
+
+
+@define(eq=False)
+class CachedAnswer:
+    """One answer that may come from the cache, or else is kept there once it has ended."""
+
+    store: ResponseStore
+    name: Callable[[], str]
+    """Computes the name of the answer in the store."""
+    ttl_s: float
+    large: bool
+    """Whether computing the name takes a while."""
+    is_fresh: bool
+    """Whether the client wants a new answer, which takes the place of a kept one."""
+    state: Literal["hit", "miss"] = field(default="miss", init=False)
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """The header that shows whether the answer came from the cache."""
+        return {CACHE_HEADER: self.state}
+
+    def through(self, call: Callable[[], EventStream]) -> EventStream:
+        """Return the kept events, or those of *call*."""
+        return EventStream.deferred(partial(self._events, call))
+
+    async def _events(self, call: Callable[[], EventStream]) -> EventStream:
+        name = await off_the_loop(self.name, large=self.large)
+        if not self.is_fresh and (events := await self._found(name)) is not None:
+            self.state = "hit"
+            return EventStream.of(events)
+        recording = Recording()
+        keep = partial(self._keep, name, recording)
+        return call().watch(each=recording.add).then(keep)
+
+    async def _found(self, name: str) -> list[LLMEvent] | None:
+        try:
+            data = await self.store.value(name)
+            if data is None:
+                return None
+            return await anyio.to_thread.run_sync(_unpacked, data)
+        except (StateUnavailableError, LLMError, ValueError, zlib.error) as error:
+            log(logging.WARNING, "response_cache_unreadable", error=str(error))
+            return None
+
+    async def _keep(
+        self, name: str, recording: Recording, result: Result[LLMResponse, LLMError]
+    ) -> None:
+        if not isinstance(result, Success):
+            return
+        if result.value.finish_reason.reason not in _KEPT_REASONS:
+            return
+        data = await anyio.to_thread.run_sync(_packed, recording)
+        if data is None:
+            return
+        try:
+            await self.store.keep(name, data, self.ttl_s)
+        except StateUnavailableError as error:
+            log(logging.WARNING, "response_cache_unwritten", error=str(error))
+
+
+def _packed(recording: Recording) -> bytes | None:
+    data = recording.packed()
+    return zlib.compress(data, 1) if len(data) <= MAX_ANSWER_BYTES else None
+
+
+def _unpacked(data: bytes) -> list[LLMEvent]:
+    return unpacked(zlib.decompressobj().decompress(data, MAX_ANSWER_BYTES))
+
+
+def may_be_cached(settings: CacheSettings, asked: ClientRequest) -> bool:
+    """Return whether the answer of a request may come from the cache.
+
+    `deterministic` is for requests with a temperature of 0. `cache-control: no-store` is obeyed.
+    """
+    if settings.responses == "off" or "no-store" in asked.headers.get("cache-control", ""):
+        return False
+    return settings.responses == "all" or _temperature(asked.body) == 0
+
+
+def _temperature(body: JsonObject) -> object:
+    config = body.get("generationConfig")  # Gemini's
+    return (config if isinstance(config, Mapping) else body).get("temperature")
+
+
+def cached_answer(
+    settings: CacheSettings,
+    store: ResponseStore,
+    owner: str,
+    asked: ClientRequest,
+    model: Model,
+    request: LLMRequest,
+) -> CachedAnswer | None:
+    """Return where the answer to *request* may come from; None if it must be a new one.
+
+    Answers are kept for the same caller, the same model behind the same route, and a request that
+    is the same in everything that determines its answer.
+    """
+    route = model.route
+    if not may_be_cached(settings, asked) or not isinstance(route, Route):
+        return None
+    return CachedAnswer(
+        store=store,
+        name=partial(_name, owner, model, route, request),
+        ttl_s=settings.ttl_s,
+        large=is_large(request),
+        is_fresh="no-cache" in asked.headers.get("cache-control", ""),
+    )
+
+
+def _name(owner: str, model: Model, route: Route[Any], request: LLMRequest) -> str:
+    url = route.endpoint.base_url
+    target = ModelChoice(
+        provider=model.provider,
+        model=model.id,
+        route=route,
+        base_url=url if isinstance(url, str) else None,
+    )
+    return f"answer:{cache_key(request, target, route, owner)}"
+
+
+# -- marks for the cache of prompts
+
+
+Marked: TypeAlias = tuple[ClientRequest, tuple[Diagnostic, ...]]
+"""A request, and what was added to it."""
+
+
+def with_prompt_cache_marks(
+    asked: ClientRequest, front_id: str, protocol_id: str | None, owner: str
+) -> Marked:
+    """Return *asked* with marks by which its upstream caches its prompt; unchanged if it has some.
+
+    Requests of the Messages API to Anthropic or Bedrock get `cache_control`, which caches up to the
+    last message (https://platform.claude.com/docs/en/build-with-claude/prompt-caching). Requests
+    of OpenAI's APIs to an upstream of these get a `prompt_cache_key` of the conversation's
+    beginning (https://developers.openai.com/api/docs/guides/prompt-caching), read November 2026.
+    """
+    to_anthropic = front_id == MESSAGES and protocol_id in (MESSAGES, _BEDROCK)
+    if to_anthropic and b'"cache_control"' not in json.dumps(asked.body):
+        return _marked(asked, "cache_control", {"type": "ephemeral"})
+    to_openai = front_id in (CHAT, RESPONSES) and protocol_id in (CHAT, RESPONSES)
+    if to_openai and asked.body.get("prompt_cache_key") is None:
+        return _marked(asked, "prompt_cache_key", _beginning(asked.body, owner))
+    return asked, ()
+
+
+def _marked(asked: ClientRequest, name: str, value: Any) -> Marked:
+    note = Diagnostic(
+        "prompt-cache-mark",
+        name,
+        action="added",
+        message=f"{name} was added, so that the upstream caches the prompt",
+    )
+    return evolve(asked, body={**asked.body, name: value}), (note,)
+
+
+def _beginning(body: JsonObject, owner: str) -> str:
+    """Return a key that all requests of a conversation have: of what they begin with."""
+    items = body.get("messages", body.get("input"))
+    first = items[:2] if isinstance(items, list) else items
+    parts = [owner, body.get("model"), body.get("instructions"), body.get("tools"), first]
+    text = json.canonical(parts)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_KEY_CHARS]
