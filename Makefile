@@ -76,7 +76,7 @@ image-check: $(STAMP)-dev ## the steps of deploy/Dockerfile, where there is no D
 	$(BIN)/python scripts/check_image.py
 
 docs: $(STAMP)-docs ## build the site into site/, every link checked, with markdown twins and llms.txt
-	$(BIN)/zensical build --strict
+	PYTHONPATH=. $(BIN)/zensical build --strict
 	$(BIN)/python scripts/site_extras.py
 
 catalog: $(STAMP)-dev ## refresh llmcore/catalog/models.json from genai-prices and the facts beside it

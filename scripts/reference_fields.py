@@ -1,10 +1,13 @@
-"""A griffe extension: the fields of attrs classes and TypedDicts as tables in the API reference.
+"""A griffe extension: tables of fields and of parameters in the API reference.
 
-Everything is read from the source: annotations keep the names that the code uses, and defaults are
-shown as they are written.
+Fields are those of attrs classes and TypedDicts, described by their docstrings. Parameters are
+described by `scripts/parameters.txt`, or as a setting of `generate`. Annotations keep the names
+that the code uses, and defaults are shown as they are written.
 """
 
-from typing import Any
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
 
 from griffe import (
     Attribute,
@@ -14,31 +17,80 @@ from griffe import (
     ExprCall,
     ExprKeyword,
     Extension,
+    Function,
 )
 
+from scripts.settings_table import meanings
+
+_PARAMETERS: Final = Path(__file__).with_name("parameters.txt")
 _ATTRS = frozenset({"frozen", "define", "attrs.frozen", "attrs.define"})
 
 
 class ReferenceFields(Extension):
     """Adds a table of fields (name, type, description, default) to each class that has fields."""
 
+    def on_function(self, *, func: Function, **_: Any) -> None:
+        """Add the table of parameters of *func*."""
+        if func.docstring is not None and not func.name.startswith("_"):
+            func.docstring.parsed.extend(_parameters(func))
+
     def on_class_members(self, *, cls: Class, **_: Any) -> None:
         """Add the table of *cls*, whose members have been read."""
-        typed_dict = any(str(base) in {"TypedDict", "RunSettings"} for base in cls.bases)
-        if cls.docstring is None or not (typed_dict or _is_attrs(cls)):
+        if cls.docstring is None:
             return
-        rows = [
-            DocstringParameter(
-                field.name,
-                description=field.docstring.value if field.docstring else "",
-                annotation=field.annotation,
-                value="optional" if typed_dict else _default(field),
-            )
-            for field in cls.members.values()
-            if isinstance(field, Attribute) and _is_field(field)
-        ]
-        if rows:
-            cls.docstring.parsed.append(DocstringSectionParameters(rows, title="Fields"))
+        typed_dict = any(str(base) in {"TypedDict", "RunSettings"} for base in cls.bases)
+        if typed_dict or _is_attrs(cls):
+            cls.docstring.parsed.extend(_fields(cls, typed_dict=typed_dict))
+        elif isinstance(made := cls.members.get("__init__"), Function):
+            cls.docstring.parsed.extend(_parameters(made))
+
+
+def _parameters(func: Function) -> list[DocstringSectionParameters]:
+    """Return the table of parameters, if there are any."""
+    rows = [
+        DocstringParameter(
+            parameter.name,
+            description=described(func, parameter.name),
+            annotation=parameter.annotation,
+            value=None if parameter.default is None else str(parameter.default),
+        )
+        for parameter in func.parameters
+        if parameter.name not in ("self", "cls") and not parameter.name.startswith("_")
+    ]
+    return [DocstringSectionParameters(rows)] if rows else []
+
+
+def _fields(cls: Class, *, typed_dict: bool) -> list[DocstringSectionParameters]:
+    """Return the table of fields, if there are any."""
+    rows = [
+        DocstringParameter(
+            field.name,
+            description=field.docstring.value if field.docstring else "",
+            annotation=field.annotation,
+            value="optional" if typed_dict else _default(field),
+        )
+        for field in cls.members.values()
+        if isinstance(field, Attribute) and _is_field(field)
+    ]
+    return [DocstringSectionParameters(rows, title="Fields")] if rows else []
+
+
+def described(func: Function, parameter: str) -> str:
+    """Return the sentence for *parameter* of *func*; empty if there is none."""
+    owner = f"{func.parent.name}." if isinstance(func.parent, Class) else ""
+    texts = _texts()
+    return texts.get(f"{owner}{func.name}.{parameter}") or texts.get(parameter, "")
+
+
+@cache
+def _texts() -> dict[str, str]:
+    """Return the sentences by name, and by qualified name."""
+    found = {name: " ".join(text.split()) for name, text in meanings()}
+    for line in _PARAMETERS.read_text("utf-8").splitlines():
+        name, _, text = line.partition(": ")
+        if not line.startswith("#"):
+            found[name] = text
+    return found
 
 
 def _is_attrs(cls: Class) -> bool:
@@ -49,8 +101,8 @@ def _is_attrs(cls: Class) -> bool:
 def _is_field(attribute: Attribute) -> bool:
     if attribute.name.startswith("_") or attribute.annotation is None:
         return False
-    if "property" in attribute.labels:
-        return False
+    if "property" in attribute.labels or "instance-attribute" not in attribute.labels:
+        return False  # the latter: a ClassVar
     return (
         "ClassVar" not in str(attribute.annotation) and _arguments(attribute).get("init") != "False"
     )

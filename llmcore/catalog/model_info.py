@@ -14,11 +14,15 @@ class Rates:
     """
 
     input: float
+    """US dollars for a million tokens of input."""
     output: float
+    """US dollars for a million tokens of output."""
     cache_read: float | None = None
+    """US dollars for a million tokens read from a cache."""
     cache_write: float | None = None
     """Of tokens kept for 5 minutes, or for however long the provider keeps them."""
     cache_write_1h: float | None = None
+    """US dollars for a million tokens written to a cache for an hour."""
 
 
 @frozen
@@ -46,9 +50,11 @@ class Prices:
     """The list prices of a model's tokens, without taxes and discounts."""
 
     standard: Rates
+    """The usual rates."""
     long_context: tuple[LongContext, ...] = ()
     """By rising threshold."""
     hours: tuple[Hours, ...] = ()
+    """Rates of certain hours of the day."""
     service_tiers: Mapping[str, "Prices"] = field(factory=dict)
     """By the name that an answer gives its tier or speed; the standard one is not among them."""
 
@@ -62,21 +68,31 @@ class ModelInfo:
     """
 
     id: str
+    """The provider's id of the model."""
     provider: str
+    """The provider's id."""
     display_name: str
+    """The name for people."""
     context_window: int | None = None
     """Tokens of input and output together."""
     max_output: int | None = None
     """The most tokens of one answer."""
     supports_tools: bool | None = None
+    """Whether it calls tools."""
     supports_vision: bool | None = None
+    """Whether it reads images."""
     supports_reasoning: bool | None = None
+    """Whether it reasons before it answers."""
     supports_structured_output: bool | None = None
+    """Whether the provider enforces schemas."""
     tool_choice_modes: tuple[str, ...] | None = None
     """The modes of `ToolChoice` it takes, where they are fewer than its API has."""
     prices: Prices | None = None
+    """The list prices; None if unknown."""
     aliases: tuple[str, ...] = ()
+    """Other ids of the model."""
     release_date: date | None = None
+    """When it was released, as YYYY-MM-DD."""
     deprecated: bool = False
     """Whether its provider has announced its end."""
 

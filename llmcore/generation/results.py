@@ -30,6 +30,7 @@ class StepResult:
     """One call of the model, and the tools that ran after it."""
 
     response: LLMResponse
+    """The model's response."""
     tool_results: tuple[ToolResultPart, ...] = ()
     """Results of the tools that were run, in the order of their calls."""
     pending_calls: tuple[ToolCallPart, ...] = ()

@@ -43,10 +43,15 @@ class RetryPolicy:
     """
 
     max_retries: int = field(default=2, validator=_at_least(0))
+    """Attempts after the first one."""
     base_delay: float = field(default=1.0, validator=_at_least(0))
+    """Seconds before the first retry."""
     max_delay: float = field(default=60.0, validator=_at_least(0))
+    """The most seconds to wait; a longer stated delay raises the error."""
     backoff_multiplier: float = field(default=2.0, validator=_at_least(1))
+    """The factor between the delays of two retries."""
     jitter: bool = True
+    """Whether each delay is multiplied by a random 0.5 to 1.5."""
     retry_timeouts: bool = False
     """Whether to retry after the client's own time limits. The first request may have been
     answered and billed nevertheless."""
@@ -54,6 +59,7 @@ class RetryPolicy:
     """Whether to retry once, without delay and without encrypted reasoning, if the provider
     cannot decrypt it, as after a change of account or deployment. Counts as a retry."""
     on_retry: OnRetry | None = None
+    """Called before each wait with the error, the number of the attempt and the delay."""
 
     def delay(self, error: LLMError, attempt: int, chance: float = 0.5) -> float | None:
         """Return the seconds to wait after *attempt* failed; None if *error* is final.

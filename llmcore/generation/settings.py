@@ -89,9 +89,13 @@ class NextStep:
     steps: tuple[StepResult, ...]
     """The completed steps."""
     model: Model | str
+    """The model of the step."""
     messages: tuple[Message, ...] = field(converter=_messages)
+    """The messages of the step."""
     tools: tuple[AnyTool, ...] = field(converter=tools_of)
+    """The tools of the step."""
     tool_choice: ToolChoice | None = None
+    """The tool choice of the step."""
 
 
 PrepareStep: TypeAlias = Callable[[NextStep], Union[NextStep, Awaitable[NextStep | None], None]]

@@ -72,9 +72,13 @@ class Tool(Generic[_P, _R_co]):
     """
 
     name: str = field(converter=check_tool_name)
+    """The name that the model calls it by."""
     description: str = ""
+    """Its description for the model."""
     parameters: JsonObject = field(default=None, converter=_parameters)
+    """The JSON Schema of its arguments."""
     execute: Callable[_P, _R_co] | None = None
+    """The function; None for a tool that the caller runs."""
     timeout: float | None = field(default=None, kw_only=True, validator=_more_than_0)
     """The time limit of one call in seconds; None uses `Timeouts.tool`."""
     needs_approval: NeedsApproval = field(default=False, kw_only=True)

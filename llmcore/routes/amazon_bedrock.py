@@ -49,6 +49,7 @@ class AmazonBedrock:
     """Amazon Bedrock, configured."""
 
     route: Route[ConverseBody]
+    """The route of all models."""
 
     @classmethod
     def configure(

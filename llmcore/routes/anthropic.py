@@ -41,6 +41,7 @@ class Anthropic:
     """Anthropic, configured."""
 
     route: Route[MessagesBody]
+    """The route of all models."""
 
     @classmethod
     def configure(
@@ -84,6 +85,7 @@ class AnthropicCompatible:
     """A configured server that speaks Messages."""
 
     route: Route[MessagesBody]
+    """The route of all models."""
 
     @classmethod
     def configure(

@@ -83,6 +83,7 @@ class Auth:
     id: str
     """A name for people: `bearer`, `header x-api-key`, `env OPENAI_API_KEY`."""
     sign: Sign = field(repr=False)
+    """Returns the request with the credentials added."""
     fetch: Fetch | CredentialSource | None = field(default=None, repr=False)
     """Gets a token that expires; the client awaits it before each request."""
     fetch_when: FetchWhen = field(default=always, repr=False)

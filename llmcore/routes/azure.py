@@ -49,7 +49,9 @@ class Azure:
     """A resource on Azure, configured."""
 
     chat_route: Route[ChatBody]
+    """The route of Chat Completions."""
     responses_route: Route[ResponsesBody]
+    """The route of the Responses API."""
 
     @classmethod
     def configure(

@@ -78,6 +78,7 @@ class ChatProvider:
 
     profile: ClassVar[Profile]
     chat_route: Route[ChatBody]
+    """The route of all models."""
 
     @classmethod
     def configure(

@@ -58,6 +58,7 @@ class CloudflareWorkersAI:
     """Workers AI, configured."""
 
     chat_route: Route[ChatBody]
+    """The route of all models."""
 
     @classmethod
     def configure(
@@ -106,8 +107,11 @@ class CloudflareAIGateway:
     """An AI Gateway, configured."""
 
     chat_route: Route[ChatBody]
+    """The route of all models."""
     gateway_auth: Auth
+    """The credentials of the gateway itself."""
     base_url: str | BaseUrlOf
+    """The gateway's address."""
 
     @classmethod
     def configure(

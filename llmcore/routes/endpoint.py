@@ -46,6 +46,7 @@ class Endpoint:
     base_url: str | BaseUrlOf | None = field(default=None, repr=_shown_base_url)
     """A function if it depends on the environment, such as a variable for the region."""
     query: Mapping[str, str] = field(factory=dict, repr=lambda query: repr(redacted(query)))
+    """Query parameters of every request."""
 
     @classmethod
     def path(

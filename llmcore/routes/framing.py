@@ -54,6 +54,7 @@ class Framing:
     """One way to cut a response body into frames."""
 
     id: str
+    """The name of the framing, such as `sse`."""
     content_types: tuple[str, ...]
     """The media types, lower case and without parameters, that announce it."""
     decoder: Callable[[int], FrameDecoder]

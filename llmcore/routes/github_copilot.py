@@ -145,6 +145,7 @@ class GithubCopilot:
     """GitHub Copilot, configured."""
 
     chat_route: Route[ChatBody]
+    """The route of Chat Completions."""
 
     @classmethod
     def configure(

@@ -33,6 +33,7 @@ class Google:
     """The Gemini API, configured."""
 
     route: Route[GeminiBody]
+    """The route of all models."""
 
     @classmethod
     def configure(

@@ -35,6 +35,7 @@ class Local:
     """The embedded model, configured. The client starts it on first use and stops it."""
 
     chat_route: Route
+    """The route of all models."""
 
     @classmethod
     def configure(

@@ -35,6 +35,7 @@ class OpenAI:
     """OpenAI, configured."""
 
     chat_route: Route[ChatBody]
+    """The route of Chat Completions."""
 
     @classmethod
     def configure(

@@ -31,6 +31,7 @@ class OpenAICompatible:
     """A configured server that speaks Chat Completions."""
 
     chat_route: Route[ChatBody]
+    """The route of all models."""
 
     @classmethod
     def configure(

@@ -72,7 +72,9 @@ class OpenRouterRouting:
     order: tuple[str, ...] = field(default=(), converter=_names)
     """Tried first, in this order."""
     only: tuple[str, ...] = field(default=(), converter=_names)
+    """The upstream providers that may answer."""
     ignore: tuple[str, ...] = field(default=(), converter=_names)
+    """The upstream providers that may not."""
     allow_fallbacks: bool | None = None
     """Whether others are tried where these fail."""
     require_parameters: bool | None = None
@@ -84,6 +86,7 @@ class OpenRouterRouting:
     enforce_distillable_text: bool | None = None
     """Whether only models count whose text others may be trained on."""
     quantizations: tuple[str, ...] = field(default=(), converter=_names)
+    """The quantizations that are allowed, such as `fp8`."""
     sort: Sort | None = field(default=None, validator=_one_of(Sort))
     """The property to sort by; without it, choice is random, weighted by price and outages."""
     max_price: Mapping[str, float] = field(factory=dict)

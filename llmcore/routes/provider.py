@@ -24,6 +24,7 @@ class Provider:
     """A provider whose routes are fixed."""
 
     id: str
+    """The provider's id."""
     routes: tuple[Route, ...]
     """The first one is the usual one."""
 

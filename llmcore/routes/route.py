@@ -65,6 +65,7 @@ class ModelLimits:
     context: int | None = None
     """Input and output together."""
     output: int | None = None
+    """The most tokens of output."""
 
     @property
     def most_output(self) -> int | None:
@@ -81,9 +82,13 @@ class RouteDefaults:
     """Values that a route adds to every request that does not set them."""
 
     headers: Mapping[str, str] = field(factory=dict, repr=False)
+    """Headers of every request."""
     generation: GenerationOptions = _NO_GENERATION
+    """Sampling parameters for requests that set none."""
     provider_options: ProviderMetadata = field(factory=dict, converter=plain_metadata)
+    """Native fields of every body."""
     http: HttpOverlay = HttpOverlay()
+    """Changes of every HTTP request."""
     timeouts: Timeouts | None = None
     """Time limits for calls that bring none of their own; None is the client's."""
     limits: ModelLimits = ModelLimits()
@@ -121,10 +126,13 @@ class PreparedRequest(Generic[Body_co]):
     """The exact native request, not yet sent."""
 
     http: HttpRequest
+    """The HTTP request, signed."""
     body: Body_co
     """The native body, as it is in `http.body`."""
     diagnostics: tuple[Diagnostic, ...] = ()
+    """Everything that was left out, changed or added."""
     streaming: bool
+    """Whether the answer is requested as a stream."""
     request: LLMRequest = field(repr=False)
     """The request with the route's defaults applied."""
 
@@ -206,13 +214,21 @@ class Route(Generic[Body_co]):
     """A way to a provider's models."""
 
     id: str
+    """The name of the route."""
     provider: str
+    """The provider's id."""
     protocol: Protocol[Body_co, Any, Any] = field(repr=lambda protocol: protocol.id)
+    """The API: builds bodies and reads answers."""
     endpoint: Endpoint
+    """The address."""
     auth: Auth = field(validator=_is_auth)
+    """The credentials."""
     framing: Framing = field(repr=lambda framing: framing.id)
+    """How bytes are split into frames."""
     transport: TransportSpec = Http()
+    """The transport that sends requests."""
     defaults: RouteDefaults = RouteDefaults()
+    """Defaults of every request."""
 
     @staticmethod
     def make(

@@ -48,7 +48,9 @@ class Vertex:
     """Vertex AI, configured."""
 
     gemini_route: Route[GeminiBody]
+    """The route of Gemini models."""
     claude_route: Route
+    """The route of Claude models."""
 
     @classmethod
     def configure(

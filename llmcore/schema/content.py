@@ -31,12 +31,19 @@ class Citation:
     """
 
     url: str | None = None
+    """The cited web page."""
     title: str | None = None
+    """The title of the page or document."""
     cited_text: str | None = None
+    """The words that are cited."""
     document_id: str | None = None
+    """The cited document, where the provider names one."""
     start_index: int | None = None
+    """Where the text that cites begins."""
     end_index: int | None = None
+    """Where it ends: the first character after it."""
     provider_metadata: ProviderMetadata = _metadata()
+    """Native data of the provider that is kept for later requests, by provider."""
 
 
 @readable
@@ -45,7 +52,9 @@ class TokenLogprob:
     """One generated token and the natural logarithm of its probability."""
 
     token: str
+    """The token's text."""
     logprob: float
+    """The natural logarithm of its probability."""
     top: "tuple[TokenLogprob, ...]" = ()
     """The most likely tokens at this position, if `top_logprobs` was set."""
 
@@ -56,9 +65,13 @@ class TextPart:
     """A piece of text."""
 
     text: str
+    """The text."""
     citations: tuple[Citation, ...] = field(default=(), kw_only=True)
+    """The sources of the text."""
     logprobs: tuple[TokenLogprob, ...] = field(default=(), kw_only=True)
+    """The log probability of each token, if requested."""
     provider_metadata: ProviderMetadata = _metadata()
+    """Native data of the provider that is kept for later requests, by provider."""
 
 
 @readable
@@ -71,9 +84,13 @@ class ReasoningPart:
     """
 
     text: str
+    """The reasoning, or a summary of it; empty if it is only encrypted."""
     signature: str | None = field(default=None, kw_only=True)
+    """The provider's signature, needed to send the reasoning back."""
     encrypted: str | None = field(default=None, kw_only=True)
+    """The reasoning in encrypted form, needed to send it back."""
     provider_metadata: ProviderMetadata = _metadata()
+    """Native data of the provider that is kept for later requests, by provider."""
 
 
 def size_of(data: bytes | None) -> str:
@@ -91,14 +108,19 @@ class _Media:
     """
 
     url: str | None = None
+    """An http(s) or data URL."""
     data: bytes | None = field(default=None, repr=size_of)
+    """The content itself."""
     path: str | None = None
+    """A local file, which the client reads."""
     file_id: str | None = None
+    """The id of a file that the provider stores."""
     file_owner: str | None = None
     """The provider that issued `file_id`, if known; requests to other providers reject it."""
     media_type: str | None = None
     """MIME type, such as `image/png`; if missing, it is detected from the bytes or the name."""
     provider_metadata: ProviderMetadata = _metadata()
+    """Native data of the provider that is kept for later requests, by provider."""
 
     def __attrs_post_init__(self) -> None:
         if self.path is None and self.url is not None and is_local(self.url):
@@ -146,7 +168,9 @@ class DocumentPart(_Media):
     """A document, such as a PDF or a text file, or a video."""
 
     name: str | None = None
+    """The file name, which some providers show to the model."""
     title: str | None = None
+    """The title that citations give."""
     context: str | None = None
     """Background on the document for the model, where the provider has such a field."""
     citations: bool = False
@@ -192,12 +216,17 @@ class ToolCallPart:
     """A tool call by the model; the caller runs it unless `provider_executed` is set."""
 
     id: str
+    """The id that the result refers to."""
     name: str
+    """The tool's name."""
     arguments: JsonValue = field(default=None, converter=tool_arguments)
     """The parsed JSON; a string for a `custom` tool and for invalid JSON."""
     kind: ToolCallKind = field(default="function", kw_only=True)
+    """Whether the arguments are a JSON object (`function`) or text (`custom`)."""
     provider_executed: bool = field(default=False, kw_only=True)
+    """Whether the provider runs the tool itself."""
     provider_metadata: ProviderMetadata = _metadata()
+    """Native data of the provider that is kept for later requests, by provider."""
     raw_arguments: str | None = field(default=None, eq=False, repr=False, kw_only=True)
     """The text that `arguments` were parsed from, which APIs that send arguments as text get back
     unchanged. None if the provider sent no text, or if it does not match `arguments`.
@@ -236,7 +265,9 @@ class RefusalPart:
     """The text with which the model declines to answer."""
 
     text: str
+    """The model's explanation."""
     provider_metadata: ProviderMetadata = _metadata()
+    """Native data of the provider that is kept for later requests, by provider."""
 
 
 @readable
@@ -245,8 +276,11 @@ class ProviderPart:
     """Native data without a neutral form that must be replayed unchanged."""
 
     provider: str
+    """The provider that understands it."""
     data: JsonValue = field(converter=plain)
+    """The native content."""
     provider_metadata: ProviderMetadata = _metadata()
+    """Native data of the provider that is kept for later requests, by provider."""
 
 
 ToolOutputPart: TypeAlias = Union[TextPart, ImagePart, AudioPart, DocumentPart, ProviderPart]
@@ -278,12 +312,19 @@ class ToolResultPart:
     """The result of a tool call: text, JSON, or a tuple of parts such as images."""
 
     tool_call_id: str
+    """The id of the call."""
     content: JsonValue | tuple[ToolOutputPart, ...] = field(default="", converter=tool_output)
+    """The result: text, parts or JSON."""
     name: str | None = field(default=None, kw_only=True)
+    """The tool's name."""
     is_error: bool = field(default=False, kw_only=True)
+    """Whether the tool failed."""
     kind: ToolCallKind = field(default="function", kw_only=True)
+    """The kind of the call."""
     provider_executed: bool = field(default=False, kw_only=True)
+    """Whether the provider ran the tool itself."""
     provider_metadata: ProviderMetadata = _metadata()
+    """Native data of the provider that is kept for later requests, by provider."""
 
     @property
     def parts(self) -> "tuple[ToolOutputPart, ...]":

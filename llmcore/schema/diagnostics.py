@@ -19,9 +19,13 @@ class Diagnostic:
     """
 
     code: str
+    """A stable code; `schema.diagnostic_codes` explains each."""
     path: str
+    """The position in the request or response."""
     action: DiagnosticAction = field(kw_only=True)
+    """One of dropped, changed, added and noted."""
     message: str = field(kw_only=True)
+    """A sentence for people."""
 
     def __str__(self) -> str:
         return f"{self.path}: {self.action}: {self.message} [{self.code}]"

@@ -59,6 +59,7 @@ class LLMError(Exception):
     retryable_by_default: ClassVar[bool] = False
 
     message: str = field(kw_only=False)
+    """A sentence for people."""
     provider: str | None = None
     """The provider's id."""
     status_code: int | None = None

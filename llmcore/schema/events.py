@@ -77,7 +77,9 @@ class FinishReason:
     """
 
     reason: FinishReasonKind
+    """The neutral reason."""
     raw: str | None = None
+    """The provider's own word."""
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, str):
@@ -126,18 +128,23 @@ class StreamStart(_Event):
 
     type: ClassVar[EventType] = EventType.STREAM_START
     provider: str
+    """The id of the provider that answers."""
     model: str
     """The model that answers, which may differ from the requested one."""
     id: str | None = None
     """The provider's id of the response."""
     protocol: str | None = None
+    """The protocol that the answer is read with."""
     diagnostics: tuple[Diagnostic, ...] = ()
     """Reports of what preparing the request lost or changed."""
     rate_limit: RateLimitInfo | None = None
+    """The remaining rate limits, if the provider states them."""
     request_id: str | None = None
+    """The provider's id of the request."""
     usage: Usage | None = None
     """Token counts that the provider sent before the answer, such as the input's."""
     provider_metadata: ProviderMetadata = _metadata()
+    """Native data of the provider that is kept for later requests, by provider."""
 
 
 @readable
@@ -147,6 +154,7 @@ class StepStart(_Event):
 
     type: ClassVar[EventType] = EventType.STEP_START
     step: int = 0
+    """The number of the step, from 0."""
     answer: StreamStart | None = field(default=None, kw_only=True)
     """The model and ids of this step's response, set for later steps; those of the first step are
     in the stream's `StreamStart`. Its diagnostics are in `Finish`."""
@@ -159,6 +167,7 @@ class TextStart(_Event):
 
     type: ClassVar[EventType] = EventType.TEXT_START
     id: str
+    """The id of the segment; starts, deltas and end of one segment share it."""
     refusal: bool = field(default=False, kw_only=True)
     """True if the text is a refusal to answer."""
 
@@ -170,8 +179,11 @@ class TextDelta(_Event):
 
     type: ClassVar[EventType] = EventType.TEXT_DELTA
     id: str
+    """The id of the segment; starts, deltas and end of one segment share it."""
     text: str
+    """The next piece of the text."""
     logprobs: tuple[TokenLogprob, ...] = ()
+    """The log probabilities of its tokens, if requested."""
 
 
 @readable
@@ -181,11 +193,17 @@ class TextEnd(_Event):
 
     type: ClassVar[EventType] = EventType.TEXT_END
     id: str
+    """The id of the segment; starts, deltas and end of one segment share it."""
     text: str = ""
+    """The complete text."""
     citations: tuple[Citation, ...] = field(default=(), kw_only=True)
+    """The sources of the text."""
     logprobs: tuple[TokenLogprob, ...] = field(default=(), kw_only=True)
+    """The log probabilities of all tokens, if requested."""
     refusal: bool = field(default=False, kw_only=True)
+    """Whether the text explains why the model refuses."""
     provider_metadata: ProviderMetadata = _metadata()
+    """Native data of the provider that is kept for later requests, by provider."""
 
 
 @readable
@@ -195,6 +213,7 @@ class ReasoningStart(_Event):
 
     type: ClassVar[EventType] = EventType.REASONING_START
     id: str
+    """The id of the segment; starts, deltas and end of one segment share it."""
 
 
 @readable
@@ -204,7 +223,9 @@ class ReasoningDelta(_Event):
 
     type: ClassVar[EventType] = EventType.REASONING_DELTA
     id: str
+    """The id of the segment; starts, deltas and end of one segment share it."""
     text: str
+    """The next piece of the reasoning."""
 
 
 @readable
@@ -214,10 +235,15 @@ class ReasoningEnd(_Event):
 
     type: ClassVar[EventType] = EventType.REASONING_END
     id: str
+    """The id of the segment; starts, deltas and end of one segment share it."""
     text: str = ""
+    """The complete reasoning."""
     signature: str | None = field(default=None, kw_only=True)
+    """The provider's signature of it."""
     encrypted: str | None = field(default=None, kw_only=True)
+    """The reasoning in encrypted form."""
     provider_metadata: ProviderMetadata = _metadata()
+    """Native data of the provider that is kept for later requests, by provider."""
 
 
 @readable
@@ -227,9 +253,13 @@ class ToolInputStart(_Event):
 
     type: ClassVar[EventType] = EventType.TOOL_INPUT_START
     id: str
+    """The id of the segment; starts, deltas and end of one segment share it."""
     name: str
+    """The tool's name."""
     kind: ToolCallKind = field(default="function", kw_only=True)
+    """Whether the arguments are a JSON object or text."""
     provider_executed: bool = field(default=False, kw_only=True)
+    """Whether the provider runs the tool itself."""
     provider_metadata: ProviderMetadata = _metadata()
     """Data that belongs to the name, such as the `namespace` of OpenAI's tools."""
 
@@ -241,7 +271,9 @@ class ToolInputDelta(_Event):
 
     type: ClassVar[EventType] = EventType.TOOL_INPUT_DELTA
     id: str
+    """The id of the segment; starts, deltas and end of one segment share it."""
     text: str
+    """The next piece of the arguments' text."""
 
 
 @readable
@@ -251,8 +283,11 @@ class ToolInputEnd(_Event):
 
     type: ClassVar[EventType] = EventType.TOOL_INPUT_END
     id: str
+    """The id of the segment; starts, deltas and end of one segment share it."""
     text: str = ""
+    """The complete text of the arguments."""
     provider_metadata: ProviderMetadata = _metadata()
+    """Native data of the provider that is kept for later requests, by provider."""
 
 
 @readable
@@ -265,11 +300,17 @@ class ToolCall(_Event):
 
     type: ClassVar[EventType] = EventType.TOOL_CALL
     id: str
+    """The id that the result refers to."""
     name: str
+    """The tool's name."""
     arguments: JsonValue = field(converter=tool_arguments)
+    """The parsed arguments, or the text if it cannot be parsed."""
     kind: ToolCallKind = field(default="function", kw_only=True)
+    """Whether the arguments are a JSON object or text."""
     provider_executed: bool = field(default=False, kw_only=True)
+    """Whether the provider runs the tool itself."""
     provider_metadata: ProviderMetadata = _metadata()
+    """Native data of the provider that is kept for later requests, by provider."""
     raw_arguments: str | None = field(default=None, eq=False, repr=False, kw_only=True)
     """The text that `arguments` were parsed from; None where the provider sent no text."""
 
@@ -281,12 +322,19 @@ class ToolResult(_Event):
 
     type: ClassVar[EventType] = EventType.TOOL_RESULT
     tool_call_id: str
+    """The id of the call."""
     content: JsonValue | tuple[ToolOutputPart, ...] = field(converter=tool_output)
+    """The result: text, parts or JSON."""
     name: str | None = field(default=None, kw_only=True)
+    """The tool's name."""
     is_error: bool = field(default=False, kw_only=True)
+    """Whether the tool failed."""
     kind: ToolCallKind = field(default="function", kw_only=True)
+    """The kind of the call."""
     provider_executed: bool = field(default=False, kw_only=True)
+    """Whether the provider ran the tool itself."""
     provider_metadata: ProviderMetadata = _metadata()
+    """Native data of the provider that is kept for later requests, by provider."""
 
 
 @readable
@@ -296,8 +344,11 @@ class ToolError(_Event):
 
     type: ClassVar[EventType] = EventType.TOOL_ERROR
     tool_call_id: str
+    """The id of the call."""
     name: str
+    """The tool's name."""
     message: str
+    """A sentence about the failure."""
 
 
 @readable
@@ -307,10 +358,15 @@ class Source(_Event):
 
     type: ClassVar[EventType] = EventType.SOURCE
     id: str
+    """The source's id in this response."""
     url: str | None = None
+    """The web page."""
     title: str | None = None
+    """The title of the page or document."""
     kind: Literal["url", "document"] = "url"
+    """Whether it is a web page or a document."""
     provider_metadata: ProviderMetadata = _metadata()
+    """Native data of the provider that is kept for later requests, by provider."""
 
 
 @readable
@@ -320,14 +376,21 @@ class File(_Event):
 
     type: ClassVar[EventType] = EventType.FILE
     id: str
+    """The file's id in this response."""
     media_type: str | None = None
+    """The media type, such as `image/png`."""
     data: bytes | None = field(default=None, repr=size_of)
+    """The content."""
     url: str | None = None
+    """Where the content can be fetched."""
     file_id: str | None = None
+    """The id of the file that the provider stores."""
     name: str | None = None
+    """The file name."""
     transcript: str | None = None
     """The spoken text, if it is speech."""
     provider_metadata: ProviderMetadata = _metadata()
+    """Native data of the provider that is kept for later requests, by provider."""
 
 
 @readable
@@ -337,8 +400,11 @@ class StepFinish(_Event):
 
     type: ClassVar[EventType] = EventType.STEP_FINISH
     finish_reason: FinishReason
+    """Why the model stopped in this step."""
     step: int = 0
+    """The number of the step, from 0."""
     usage: Usage | None = None
+    """The tokens of the step."""
 
 
 @readable
@@ -348,11 +414,13 @@ class Finish(_Event):
 
     type: ClassVar[EventType] = EventType.FINISH
     finish_reason: FinishReason
+    """Why the model stopped."""
     usage: Usage | None = None
     """Of all steps together."""
     model: str | None = None
     """The model that completed the answer, if it is not the one in `StreamStart`."""
     diagnostics: tuple[Diagnostic, ...] = ()
+    """Everything that was left out or changed in the answer."""
     provider_metadata: ProviderMetadata = _metadata()
     """Of the response as a whole: service tier, fingerprint, grounding, safety ratings."""
     raw: JsonValue = field(default=None, eq=False, repr=False)
@@ -369,6 +437,7 @@ class ErrorEvent(_Event):
 
     type: ClassVar[EventType] = EventType.ERROR
     error: LLMError
+    """The error; its `partial` is the response so far."""
 
 
 @readable
@@ -382,9 +451,13 @@ class ProviderEvent(_Event):
 
     type: ClassVar[EventType] = EventType.PROVIDER_EVENT
     provider: str
+    """The provider that sent it."""
     data: JsonValue = field(converter=plain)
+    """The native event."""
     replay: bool = field(default=False, kw_only=True)
+    """Whether it belongs into the message, so that later requests send it back."""
     provider_metadata: ProviderMetadata = _metadata()
+    """Native data of the provider that is kept for later requests, by provider."""
 
 
 LLMEvent: TypeAlias = Union[

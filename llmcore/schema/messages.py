@@ -37,8 +37,11 @@ class Origin:
     """
 
     provider: str
+    """The provider's id."""
     model: str
+    """The model's id."""
     protocol: str | None = None
+    """The protocol that the answer was read with."""
 
 
 def _content(value: PartInput) -> tuple[ContentPart, ...]:
@@ -58,13 +61,17 @@ class Message:
     """
 
     role: Role
+    """The author of the message."""
     content: tuple[ContentPart, ...] = field(converter=_content)
+    """The parts, in order."""
     name: str | None = field(default=None, kw_only=True)
     """The speaker's name, where the provider takes one."""
     origin: Origin | None = field(default=None, kw_only=True)
+    """The model that generated the message; None for messages written by hand."""
     provider_metadata: ProviderMetadata = field(
         factory=dict, converter=plain_metadata, kw_only=True
     )
+    """Native data of the provider that is kept for later requests, by provider."""
 
     def __attrs_post_init__(self) -> None:
         if self.role not in _ROLES:

@@ -43,5 +43,8 @@ class Model(Generic[Body_co]):
     """
 
     id: str
+    """The provider's id of the model."""
     provider: str
+    """The provider's id."""
     route: ConfiguredRoute[Body_co] | None = field(default=None, eq=False, repr=False, kw_only=True)
+    """How requests reach the model; None for a model that is only named."""

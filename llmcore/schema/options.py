@@ -23,17 +23,25 @@ class GenerationOptions:
     """Sampling parameters and limits. None uses the provider's default."""
 
     temperature: float | None = None
+    """How random the choice of tokens is; usually between 0 (least) and 2."""
     top_p: float | None = None
+    """Only the most probable tokens whose probabilities add up to this are considered."""
     top_k: int | None = None
+    """Only this many of the most probable tokens are considered."""
     max_tokens: int | None = None
     """The most output tokens, including reasoning."""
     stop: tuple[str, ...] = field(default=(), converter=_strings)
     """Stop sequences: the answer ends before the first one."""
     seed: int | None = None
+    """Makes sampling repeatable, as far as the provider supports it."""
     presence_penalty: float | None = None
+    """Makes tokens less likely that occurred before; usually -2 to 2."""
     frequency_penalty: float | None = None
+    """Makes tokens less likely the more often they occurred; usually -2 to 2."""
     logprobs: bool | None = None
+    """Whether to return the log probabilities of the tokens."""
     top_logprobs: int | None = None
+    """How many alternatives to return for each token."""
 
     def __attrs_post_init__(self) -> None:
         for name in ("temperature", "top_p", "presence_penalty", "frequency_penalty"):
@@ -56,10 +64,15 @@ class ResponseFormat:
     """
 
     type: Literal["text", "json", "json_schema"] = "text"
+    """Free text, any JSON, or JSON that matches `schema`."""
     schema: JsonObject | None = field(default=None, converter=_optional_schema)
+    """The JSON Schema."""
     name: str = field(default="response", kw_only=True)
+    """The schema's name, which some providers require."""
     description: str | None = field(default=None, kw_only=True)
+    """The schema's description for the model."""
     strict: bool | None = field(default=None, kw_only=True)
+    """Whether the provider enforces the schema; None selects its strictest mode."""
 
     def __attrs_post_init__(self) -> None:
         if (self.type == "json_schema") != (self.schema is not None):
@@ -116,7 +129,9 @@ class CachePolicy:
     """
 
     mode: Literal["auto", "manual", "off"] = "auto"
+    """How the breakpoints are placed."""
     ttl: Literal["5m", "1h"] | None = None
+    """How long the cache lives, where the provider lets requests choose."""
     key: str | None = None
     """Requests with the same key share a cache, where the provider routes by it."""
     retention: str | None = None
@@ -190,8 +205,11 @@ class HttpOverlay:
     """
 
     headers: Mapping[str, str] = field(factory=dict, converter=_string_map, repr=False)
+    """Headers to set."""
     query: Mapping[str, str] = field(factory=dict, converter=_string_map, repr=False)
+    """Query parameters to set."""
     body: JsonObject = field(factory=dict, converter=plain_object)
+    """Fields to merge into the JSON body."""
 
     def over(self, below: "HttpOverlay") -> "HttpOverlay":
         """Return *below* overridden by this overlay."""

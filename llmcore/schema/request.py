@@ -94,20 +94,33 @@ class LLMRequest(Generic[Body_co]):
     """
 
     model: Model[Body_co] | str
+    """The configured model, or a model id for the client to look up."""
     messages: tuple[Message, ...] = field(converter=_messages)
+    """The conversation, oldest message first."""
     provider: str | None = None
     """The id of the configured provider, if `model` is a string."""
     system: tuple[TextPart, ...] = field(default=(), converter=_system)
+    """Instructions before the conversation."""
     tools: tuple[ToolSpec, ...] = field(default=(), converter=_tools)
+    """The tools that the model may call."""
     tool_choice: ToolChoice | None = None
+    """Whether and which tools must be called; None leaves it to the model."""
     parallel_tool_calls: bool | None = None
+    """Whether one answer may have several calls; None leaves it to the provider."""
     generation: GenerationOptions = GenerationOptions()
+    """Sampling parameters and limits."""
     response_format: ResponseFormat | None = None
+    """The format of the answer; None means text."""
     reasoning: ReasoningOptions | None = None
+    """How much the model reasons; None is the provider's default."""
     cache: CachePolicy = CachePolicy()
+    """Prompt caching."""
     metadata: Mapping[str, str] = field(factory=dict, converter=_metadata)
+    """Labels for the provider's dashboards."""
     provider_options: ProviderMetadata = field(factory=dict, converter=plain_metadata)
+    """Native fields of the body, by provider id."""
     http: HttpOverlay = HttpOverlay()
+    """Headers, query parameters and body fields that replace those of the request."""
     strict: bool = False
     """Raise before sending if anything would be lost or changed."""
 

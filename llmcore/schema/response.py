@@ -25,20 +25,30 @@ class LLMResponse:
     """
 
     message: Message
+    """The answer."""
     finish_reason: FinishReason
+    """Why the model stopped."""
     provider: str
+    """The id of the provider that answered."""
     model: str
+    """The model that answered, as the provider names it."""
     id: str | None = None
+    """The provider's id of the response."""
     usage: Usage = field(default=Usage(), converter=_usage)
     """Fields that the provider did not report are None; of `Usage()`, it reported nothing."""
     cost: float | None = field(default=None, eq=False)
     """US dollars, as the provider states them or from the list price of the tokens; None if neither
     is known. Set by clients; responses folded without a client have None."""
     diagnostics: tuple[Diagnostic, ...] = ()
+    """Everything that was left out, changed or added."""
     sources: tuple[Source, ...] = ()
+    """The sources that the answer is based on."""
     rate_limit: RateLimitInfo | None = None
+    """The remaining rate limits, if the provider states them."""
     request_id: str | None = None
+    """The provider's id of the request, for its support."""
     provider_metadata: ProviderMetadata = field(factory=dict, converter=plain_metadata)
+    """Native data of the provider that is kept for later requests, by provider."""
     raw: JsonValue = field(default=None, eq=False, repr=False)
     """The native response if it was not streamed; for streams see `Finish.raw`."""
 

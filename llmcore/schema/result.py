@@ -28,6 +28,7 @@ class Success(Generic[_T_co]):
     """A success and its value."""
 
     value: _T_co
+    """The value."""
 
     def map(self, change: Callable[[_T_co], _U]) -> "Success[_U]":
         """Return a success with `change(value)`."""
@@ -62,6 +63,7 @@ class Failure(Generic[_E_co]):
     """A failure and its error."""
 
     error: _E_co
+    """The error."""
 
     def map(self, change: Callable[..., object]) -> Self:
         """Return this failure unchanged."""

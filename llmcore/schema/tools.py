@@ -71,9 +71,13 @@ class ToolDefinition:
     """
 
     name: str = field(converter=check_tool_name)
+    """The name that the model calls it by."""
     description: str = ""
+    """Its description for the model."""
     parameters: JsonObject = field(default=None, converter=_parameters)
+    """The JSON Schema of its arguments."""
     strict: bool | None = field(default=None, kw_only=True)
+    """Whether the provider enforces the schema; None where it is able to."""
     cache: Literal["5m", "1h"] | None = field(default=None, kw_only=True)
     """Marks the end of a prefix of tools to be cached for this time."""
     provider_metadata: ProviderMetadata = field(
@@ -88,7 +92,9 @@ class Grammar:
     """A grammar that a freeform tool's input must match."""
 
     syntax: Literal["lark", "regex"]
+    """The notation of the definition."""
     definition: str
+    """The grammar."""
 
 
 @readable
@@ -97,8 +103,11 @@ class CustomTool:
     """A tool whose input is one freeform string, constrained by *grammar* if given."""
 
     name: str = field(converter=check_tool_name)
+    """The name that the model calls it by."""
     description: str = ""
+    """Its description for the model."""
     grammar: Grammar | None = field(default=None, kw_only=True)
+    """The grammar of its input; None allows any text."""
 
 
 HostedToolKind = Literal[
@@ -129,7 +138,9 @@ class HostedTool:
     """
 
     kind: HostedToolKind
+    """The tool, such as `web_search`; `raw` for a native definition."""
     options: JsonObject = field(factory=dict, converter=plain_object)
+    """The tool's settings."""
     provider: str | None = None
     """For `raw`: the provider of the definition; it is omitted for other providers."""
 
@@ -301,7 +312,9 @@ class ToolChoice:
     """Whether the model may, must or must not call tools, or which tool it must call."""
 
     mode: Literal["auto", "none", "required", "named"]
+    """Whether the model may, must or must not call tools, or must call one."""
     tool_name: str | None = None
+    """The tool that must be called, for the mode `tool`."""
 
     def __attrs_post_init__(self) -> None:
         if self.mode not in ("auto", "none", "required", "named"):

@@ -23,14 +23,21 @@ class Usage:
     """
 
     input_tokens: int | None = None
+    """All tokens of the prompt, cached ones included."""
     output_tokens: int | None = None
+    """All generated tokens, reasoning included."""
     total_tokens: int | None = None
+    """Input and output together."""
     uncached_input_tokens: int | None = None
+    """Tokens of the prompt that were neither read from nor written to a cache."""
     cache_read_tokens: int | None = None
+    """Tokens of the prompt that were read from a cache."""
     cache_write_tokens: int | None = None
+    """Tokens of the prompt that were written to a cache."""
     cache_write_1h_tokens: int | None = None
     """The part of `cache_write_tokens` that is cached for an hour, at a higher price."""
     reasoning_tokens: int | None = None
+    """Generated tokens that are reasoning."""
     reasoning_estimated: bool = False
     """True if `reasoning_tokens` is an estimate from the text of the reasoning, because the
     provider does not count it. For summarized reasoning the estimate is too low."""
@@ -134,8 +141,14 @@ class RateLimitInfo:
     """
 
     requests_limit: int | None = None
+    """Requests allowed in the window."""
     requests_remaining: int | None = None
+    """Requests left in the window."""
     requests_reset_at: datetime | None = None
+    """When the window of requests ends."""
     tokens_limit: int | None = None
+    """Tokens allowed in the window."""
     tokens_remaining: int | None = None
+    """Tokens left in the window."""
     tokens_reset_at: datetime | None = None
+    """When the window of tokens ends."""

@@ -27,7 +27,9 @@ class StoredEntry:
     """An entry and its place in its run, counted from 1 without gaps."""
 
     seq: int
+    """The number of the entry in its run, from 1."""
     entry: MessageEntry
+    """The entry."""
 
 
 @frozen(kw_only=True)
@@ -35,6 +37,7 @@ class RunInfo:
     """One run of a store."""
 
     run_id: str
+    """The id of the conversation."""
     last_seq: int
     """How many entries it has."""
     started_at: str
@@ -97,7 +100,9 @@ class SeqConflictError(SessionStoreError):
     """Another writer has appended to the run since it was read."""
 
     expected_seq: int | None = None
+    """The number that the caller expected."""
     actual_seq: int | None = None
+    """The number that the run has."""
 
 
 def conflict(run_id: str, expected: int, actual: int) -> SeqConflictError:

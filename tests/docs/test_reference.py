@@ -6,10 +6,18 @@ from pathlib import Path
 
 import attrs
 import pytest
-from griffe import Class, DocstringSectionParameters, GriffeLoader, Object, load_extensions
+from griffe import (
+    Class,
+    DocstringSectionParameters,
+    Function,
+    GriffeLoader,
+    Object,
+    load_extensions,
+)
 
 import llmcore
-from scripts.reference_fields import ReferenceFields
+from scripts.reference_fields import ReferenceFields, _texts, described
+from scripts.settings_table import meanings
 
 ROOT = Path(__file__).parents[2]
 PAGES = (ROOT / "docs" / "reference").glob("*.md")
@@ -71,3 +79,56 @@ def test_defaults_are_shown_as_the_source_has_them() -> None:
     assert defaults["model"] is None
     assert defaults["system"] == "()"
     assert defaults["metadata"] == "dict()"
+
+
+def exported_functions() -> dict[str, Function]:
+    """Return the exported functions, and the public methods of exported classes."""
+    found: dict[str, Function] = {}
+    for name in llmcore.__all__:
+        value = getattr(llmcore, name)
+        home = str(getattr(value, "__module__", ""))
+        if home.startswith("llmcore.") and hasattr(value, "__qualname__"):
+            shown = source()[f"{home.removeprefix('llmcore.')}.{value.__qualname__}"]
+            members = shown.members if isinstance(shown, Class) else {name: shown}
+            for member, one in members.items():
+                if isinstance(one, Function) and (member == "__init__" or member[0] != "_"):
+                    found[name if one is shown else f"{name}.{member}"] = one
+    return found
+
+
+FUNCTIONS = exported_functions()
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_every_parameter_of_an_exported_function_has_a_type_and_a_sentence(name: str) -> None:
+    bare = [
+        one.name
+        for one in FUNCTIONS[name].parameters
+        if one.name not in ("self", "cls") and not one.name.startswith("_")
+        if one.annotation is None or not described(FUNCTIONS[name], one.name).endswith((".", "`"))
+    ]
+    assert bare == []
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+def test_every_field_of_an_exported_class_has_a_sentence(cls: type) -> None:
+    shown = source()[f"{cls.__module__.removeprefix('llmcore.')}.{cls.__qualname__}"]
+    sections = shown.docstring.parsed if shown.docstring else ()
+    rows = [
+        row
+        for section in sections
+        if isinstance(section, DocstringSectionParameters)
+        for row in section.value
+    ]
+    assert [row.name for row in rows if not row.description] == []
+
+
+def test_sentences_of_parameters_are_all_used() -> None:
+    used = {
+        key
+        for name, function in FUNCTIONS.items()
+        for one in function.parameters
+        for key in (one.name, f"{name}.{one.name}", f"{name}.__init__.{one.name}")
+    }
+    settings = {name for name, _ in meanings()}
+    assert sorted(_texts().keys() - used - settings) == []

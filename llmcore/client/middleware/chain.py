@@ -39,6 +39,7 @@ class Next:
     """The rest of a call. A middleware calls it with the request, any number of times."""
 
     run: Callable[[LLMRequest], EventStream]
+    """The rest of the chain."""
     streaming: bool = False
     """Whether the call is streamed."""
     resolve: Callable[[LLMRequest], Result[Model, LLMError]] = field(

@@ -16,6 +16,7 @@ class Clock:
     wall: Callable[[], float] = time.time
     """Since 1970, in UTC: for what other processes or servers have to understand."""
     sleep: Callable[[float], Awaitable[None]] = anyio.sleep
+    """Waits for a number of seconds."""
 
 
 SYSTEM_CLOCK = Clock()

@@ -19,6 +19,7 @@ class CallUsage:
     """The usage and cost of one call."""
 
     provider: str
+    """The id of the provider that was called."""
     model: str
     """The requested model."""
     usage: Usage | None
@@ -26,7 +27,9 @@ class CallUsage:
     cost_usd: float | None
     """None if the price is not known."""
     error: LLMError | None = None
+    """The error, if the call failed."""
     from_cache: bool = False
+    """Whether the answer came from the response cache."""
 
     @classmethod
     def of(

@@ -38,6 +38,7 @@ class ChatDialect:
     """The differences of one family of servers."""
 
     max_tokens_field: Literal["max_completion_tokens", "max_tokens"] = "max_completion_tokens"
+    """The field that limits the output."""
     default_max_tokens: int | None = None
     """Default `max_tokens`, for servers whose own default is unlimited."""
 
@@ -58,15 +59,18 @@ class ChatDialect:
     refusal_field: bool = True
     """Whether assistant messages have a `refusal`; if not, it goes back as text."""
     call_ids: CallIdRule = CALL_IDS
+    """The ids of calls that the server accepts."""
     valid_arguments: bool = False
     """Whether the arguments of earlier tool calls must be JSON objects."""
 
     images: bool = True
+    """Whether the server accepts images."""
     image_urls: bool = True
     """Whether pictures and videos may be given by https URL."""
     audio_formats: frozenset[str] = frozenset({"wav", "mp3"})
     """Which formats of sound are taken."""
     files: bool = True
+    """Whether the server accepts files."""
     file_urls: bool = False
     """Whether files may be given by https URL."""
     videos: bool = False
@@ -83,6 +87,7 @@ class ChatDialect:
     custom_tools: bool = True
     """Whether freeform tools (`type: custom`) exist; if not, they are functions of one string."""
     tool_choice_modes: frozenset[str] = frozenset({"auto", "none", "required", "named"})
+    """The tool choices that the server accepts."""
     named_tool_choice: Literal["function", "required"] = "function"
     """How one tool is forced: by naming it, or (`required`) by offering it alone."""
     constrained_tools: bool = False
@@ -98,6 +103,7 @@ class ChatDialect:
     unsupported: frozenset[str] = frozenset({"top_k"})
     """Parameters, by their native names, that the server rejects or ignores."""
     seed_field: Literal["seed", "random_seed"] = "seed"
+    """The field of the seed."""
     logprob_count: bool = False
     """Whether `logprobs` is the number of alternatives to show and not a switch."""
     fixed_sampling: FixedSampling = FixedSampling()
@@ -131,6 +137,7 @@ class ChatDialect:
     # -- caching
 
     prompt_cache_key: bool = True
+    """Whether the server routes by a cache key."""
     cache_control: bool = False
     """Whether text parts take Anthropic-style `cache_control` marks."""
     breakpoint_models: str = ""

@@ -117,8 +117,11 @@ class MessageDelta:
     """One step of an answer."""
 
     run_id: str
+    """The conversation."""
     seq: int
+    """Rises with each delta of the answer."""
     payload: DeltaPayload
+    """The change."""
     timestamp: str
     """When it came, as ISO 8601 text."""
     provider_raw: JsonObject | None = field(default=None, converter=_raw, repr=False)

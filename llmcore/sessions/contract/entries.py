@@ -32,6 +32,7 @@ class EntryText:
 
     kind: ClassVar[str] = "text"
     text: str
+    """The text."""
 
 
 @frozen
@@ -40,6 +41,7 @@ class EntryThinking:
 
     kind: ClassVar[str] = "thinking"
     text: str
+    """The reasoning."""
 
 
 @frozen
@@ -52,9 +54,13 @@ class EntryToolCall:
 
     kind: ClassVar[str] = "tool_call"
     tool_call_id: str
+    """The id, unique in the run."""
     tool_name: str
+    """The tool's name."""
     arguments: JsonObject = field(converter=plain_object)
+    """The parsed arguments; empty if they are not a JSON object."""
     raw_args_text: str | None = field(default=None, kw_only=True)
+    """The text of arguments that are not a JSON object."""
 
 
 @frozen(kw_only=True)
@@ -65,7 +71,9 @@ class EntryImage:
     mime_type: str
     """`image/*` if the type is not known."""
     data: str | None = field(default=None, repr=lambda data: f"<{len(data or '')} characters>")
+    """The content in base64."""
     url: str | None = None
+    """Where the image is."""
 
     def __attrs_post_init__(self) -> None:
         if (self.data is None) == (self.url is None):
@@ -80,7 +88,9 @@ class EntryFileRef:
 
     kind: ClassVar[str] = "file_ref"
     path: str
+    """The path of the file."""
     mime_type: str | None = field(default=None, kw_only=True)
+    """The media type; None if unknown."""
     size: int | None = field(default=None, kw_only=True)
     """In bytes."""
 
@@ -109,8 +119,11 @@ class EntryToolResult:
 
     kind: ClassVar[str] = "tool_result"
     tool_call_id: str
+    """The id of the call."""
     content: ResultContent = field(converter=_result_content)
+    """The result."""
     is_error: bool = field(default=False, kw_only=True)
+    """Whether the tool failed."""
 
 
 EntryPart: TypeAlias = Union[
@@ -141,7 +154,9 @@ class MessageEntry:
     run_id: str
     """The conversation it belongs to."""
     role: EntryRole
+    """The author of the message."""
     parts: tuple[EntryPart, ...] = field(converter=_parts)
+    """The parts, in order."""
     timestamp: str
     """The time of the message, as ISO 8601 text."""
     meta: JsonObject = field(factory=dict, converter=plain_object)
