@@ -37,7 +37,7 @@ from llmcore.bridge.state.ledger_sql import SqliteLedgerDatabase, SqlLedger
 CLIENTS: Final = 16
 EVERY_S: Final = 4.0
 """Seconds between two kills, on average."""
-MOMENT_S: Final = 2.0
+MOMENT_S: Final = 5.0
 """How long a row of spend may be on its way to the store."""
 EXPIRED_S: Final = 3600.0
 """After which the reservations of dead workers are given back."""
@@ -161,10 +161,11 @@ def _problems(soak: Soak, ledger: Ledger, key: Any) -> list[str]:
     problems = [] if spent == used else [f"the rows add up to {spent} tokens, used are {used}"]
     known = {row.id for row in rows}
     lost = [ended for name, ended in soak.whole.items() if name not in known]
-    early = [at for at in lost if not any(0 <= kill - at <= MOMENT_S for kill in soak.kills)]
+    waits = [min((kill - at for kill in soak.kills if kill > at), default=1e9) for at in lost]
+    early = [round(wait, 1) for wait in waits if wait > MOMENT_S]
     print(f"   {len(soak.whole)} answers looked up, {len(lost)} lost with a killed worker")
     if early:
-        problems.append(f"{len(early)} whole answers have no row, though no worker was killed")
+        problems.append(f"whole answers have no row, and the next kill came {early} s later")
     return problems
 
 

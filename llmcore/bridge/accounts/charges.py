@@ -36,6 +36,7 @@ from llmcore.bridge.state.store import StateUnavailableError
 from llmcore.client.middleware.outcome import CallOutcome
 from llmcore.fronts.errors import NO_QUOTA, RATE_LIMIT, FrontError
 from llmcore.fronts.token_estimate import estimated_tokens
+from llmcore.schema.response import LLMResponse
 from llmcore.schema.usage import Usage
 
 EVERYONE: Final = "everyone"
@@ -234,10 +235,11 @@ class Accounts:
 
     def _row(self, charge: "Charge") -> SpendRow:
         run, caller, now = charge.run, charge.caller, self._clock()
-        info, usage = run.info, _usage(run)
+        info, response = run.info, run.response
+        usage = _usage(run, response)
         cost = None
         if usage is not None:
-            cost = self._prices.cost(info.provider, info.target, run.response, usage, now)
+            cost = self._prices.cost(info.provider, info.target, response, usage, now)
         count = usage or Usage.make(input_tokens=0, output_tokens=0)
         error = run.error
         return SpendRow(
@@ -284,12 +286,12 @@ class Charge:
             self._accounts.close(self)
 
 
-def _usage(run: AnswerRun) -> Usage | None:
+def _usage(run: AnswerRun, response: LLMResponse) -> Usage | None:
     """Return what an answer used, estimated where it ended early; None if it never began.
 
     One from the response cache was never sent. A client that leaves before the first event has used its prompt: the upstream may have read it.
     """
-    response, usage = run.response, run.response.usage
+    usage = response.usage
     if not run.is_sent or not (response.provider or run.outcome == "cancelled"):
         return None
     if usage.input_tokens is not None and usage.output_tokens is not None:
