@@ -289,7 +289,8 @@ class Charge:
 def _usage(run: AnswerRun, response: LLMResponse) -> Usage | None:
     """Return what an answer used, estimated where it ended early; None if it never began.
 
-    One from the response cache was never sent. A client that leaves before the first event has used its prompt: the upstream may have read it.
+    One from the response cache was never sent. A client that leaves before the first event has
+    used its prompt: the upstream may have read it.
     """
     usage = response.usage
     if not run.is_sent or not (response.provider or run.outcome == "cancelled"):
