@@ -102,26 +102,30 @@ class Responses(Generation[Translation]):
 
     async def turn(self, call: OperationRequest, memory: "TurnMemory") -> AnswerRun:
         """Return the answer of a request as lines of JSON, which *memory* is to remember."""
-        chosen, read, info, writer = await self._read_turn(call, memory)
-        stored = self._remembering(call, read, writer, memory)
-        large = holds_much(read.context.echo)
-        return self.run(
-            call,
-            chosen,
-            read,
-            info,
-            writer,
-            stored=stored,
-            is_large=large,
-            encoding=JSON_LINES,
-        )
+
+        async def make(call: OperationRequest, chosen: Chosen) -> AnswerRun:
+            call = self.marked(call, chosen)
+            read, info, writer = await self._read_turn(call, chosen, memory)
+            return self.run(
+                call,
+                chosen,
+                read,
+                info,
+                writer,
+                stored=self._remembering(call, read, writer, memory),
+                is_large=holds_much(read.context.echo),
+                encoding=JSON_LINES,
+            )
+
+        return await self.pooled(call, make)
 
     async def warm_up(self, call: OperationRequest, memory: "TurnMemory") -> bytes:
         """Return the events of a request that wants no answer yet, as lines of JSON.
 
         The next request continues from it. The upstream is not called: it has no such request.
         """
-        _, read, _, writer = await self._read_turn(call, memory)
+        chosen = await self.chosen(call.asked, call.caller)
+        read, _, writer = await self._read_turn(call, chosen, memory)
         stop, nothing = FinishReason("stop"), Usage.make(input_tokens=0, output_tokens=0)
         events = [*writer.start(), *writer.feed(Finish(finish_reason=stop, usage=nothing))]
         kept = self._remembering(call, read, writer, memory).keep()
@@ -129,12 +133,11 @@ class Responses(Generation[Translation]):
         return b"".join(map(JSON_LINES.encode, events))
 
     async def _read_turn(
-        self, call: OperationRequest, memory: "TurnMemory"
-    ) -> tuple[Chosen, ReadRequest[Translation], AnswerInfo, ResponsesWriter]:
-        chosen = await self.chosen(call.asked, call.caller)
+        self, call: OperationRequest, chosen: Chosen, memory: "TurnMemory"
+    ) -> tuple[ReadRequest[Translation], AnswerInfo, ResponsesWriter]:
         read = await self._checked(call, chosen, memory.known)
         info = self.answer_info(chosen)
-        return chosen, read, info, ResponsesWriter(info, read.context, chosen.upstream)
+        return read, info, ResponsesWriter(info, read.context, chosen.upstream)
 
     def _remembering(
         self,

@@ -34,6 +34,7 @@ from tests.support.servers.bridge_service import (
     tool_script,
 )
 from tests.support.servers.loopback import DONE, Loopback, Received, chat_chunk, chat_stream, held
+from tests.support.servers.pooled_gateway import pooled_gateway
 
 CREATE = {"type": "response.create", "model": "m-1", "store": False, "input": "Hi"}
 TERMINAL = ("response.completed", "response.failed", "response.incomplete", "error")
@@ -546,6 +547,23 @@ async def test_our_client_runs_turns(upstream: Loopback, settings: GatewaySettin
     assert [*first.diagnostics, *second.diagnostics] == []
     assert len(messages(upstream)) == 3
     assert 'route="socket_create",status="200"} 2.0' in counted
+
+
+def test_the_next_target_answers_where_the_first_one_fails() -> None:
+    """Before anything was sent; the connection remembers the answer that came."""
+    config = '[models."m-1"]\ntargets = [["a/m-1"], ["b/m-1"]]\n'
+    with (
+        pooled_gateway(
+            config, a=lambda _: refused(500, "no"), b=lambda _: streamed(chat_stream())
+        ) as scene,
+        connected(scene.url) as socket,
+    ):
+        first = turn(socket)
+        second = turn(socket, previous_response_id=first["response"]["id"])
+
+    assert [event["type"] for event in (first, second)] == ["response.completed"] * 2
+    assert len(messages(scene.upstreams["b"])) == 3
+    assert len(scene.upstreams["a"].received) >= 1
 
 
 def test_many_sockets_do_not_disturb_each_other(
