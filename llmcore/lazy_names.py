@@ -5,7 +5,7 @@ Each name stands once, in the package's table of modules. Type checkers and edit
 """
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 
 
@@ -22,9 +22,36 @@ def lazy_names(
 
     def get(name: str) -> object:
         if name not in module_of:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            raise AttributeError(
+                f"module {package!r} has no attribute {name!r}{_hint(name, exported)}"
+            )
         value = getattr(import_module(module_of[name]), name)
         setattr(sys.modules[package], name, value)
         return value
 
     return get, lambda: exported, exported
+
+
+_OTHER_NAMES = {
+    "Gemini": "Google",
+    "GoogleAI": "Google",
+    "Claude": "Anthropic",
+    "Bedrock": "AmazonBedrock",
+    "AzureOpenAI": "Azure",
+    "Grok": "XAI",
+    "AsyncOpenAI": "OpenAI",
+    "AsyncClient": "Client",
+}
+"""Names under which people look for others."""
+
+
+def _hint(name: str, exported: Sequence[str]) -> str:
+    """Return the name that is meant by *name*, as the end of an error; empty without one."""
+    if name.startswith("_"):  # looked up by Python and its tools
+        return ""
+    import difflib  # not needed otherwise
+
+    lower = {known.lower(): known for known in exported}
+    near = difflib.get_close_matches(name.lower(), lower, 1)
+    meant = _OTHER_NAMES.get(name) or (lower[near[0]] if near else None)
+    return f": did you mean {meant!r}?" if meant in exported else ""

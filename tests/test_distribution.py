@@ -1,5 +1,6 @@
 """The wheel and the source distribution: their files, their size and their dependencies."""
 
+import re
 import subprocess
 import sys
 import tarfile
@@ -117,6 +118,21 @@ def test_the_wheel_states_its_programs_and_extras(wheel: ZipFile) -> None:
     assert set(metadata(wheel).get_all("Provides-Extra") or []) == set(
         PROJECT["optional-dependencies"]
     )
+
+
+def test_messages_name_extras_in_one_spelling() -> None:
+    """A command in single quotes can be pasted into every shell; the extra exists."""
+    wrong: list[str] = []
+    for path in (ROOT / "llmcore").rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        named = re.findall(r"pip install '?\"?llmcore-routes[^\n ]*", text)
+        extras = (re.match(r"pip install 'llmcore-routes\[(\w+)\]'", one) for one in named)
+        wrong += [
+            f"{path.name}: {one}"
+            for one, extra in zip(named, extras, strict=True)
+            if extra is None or extra[1] not in PROJECT["optional-dependencies"]
+        ]
+    assert wrong == []
 
 
 def test_the_source_distribution_holds_all_that_tests_read(sources: Path) -> None:

@@ -39,6 +39,20 @@ def test_unknown_name_raises_attribute_error(package: ModuleType) -> None:
         _ = package.opena1
 
 
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("Gemini", "Google"),
+        ("Openai", "OpenAI"),
+        ("Bedrock", "AmazonBedrock"),
+        ("genrate", "generate"),
+    ],
+)
+def test_a_mistyped_name_is_answered_with_the_right_one(name: str, meant: str) -> None:
+    with pytest.raises(AttributeError, match=f"did you mean '{meant}'"):
+        getattr(llmcore, name)
+
+
 def test_importing_the_package_loads_no_http_library_and_no_provider() -> None:
     code = "import sys, llmcore; print(*sorted(sys.modules))"
     printed = subprocess.run(

@@ -32,7 +32,7 @@ _NO_PROVIDER = """no provider is configured. Either
   - set a key, such as OPENAI_API_KEY or ANTHROPIC_API_KEY (`llmcore providers` lists them all), or
   - store one: llmcore keys set openai, or
   - run the small model that comes with llmcore, without any key:
-      pip install "llmcore-routes[local]" && llmcore local install
+      pip install 'llmcore-routes[local]' && llmcore local install
       llmcore ask --local "..." """
 
 

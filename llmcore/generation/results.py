@@ -1,6 +1,6 @@
 """The results of a run: one for each step, one for the whole; conditions on them that end it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic
 
 from attrs import frozen
@@ -91,6 +91,27 @@ class GenerateResult(Generic[_T_co]):
     """The conversation to continue from, without the system prompt."""
     output: _T_co = None  # type: ignore[assignment]  # None without a schema
     """The validated object of `generate_object`; None for `generate`."""
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={value!r}" for name, value in self.__rich_repr__())
+        return f"GenerateResult({shown})"
+
+    def __rich_repr__(self) -> Iterator[tuple[str, object]]:
+        """Yield what a terminal shows of the result; the fields have all of it."""
+        usage = self.total_usage
+        yield "text", self.text
+        if self.output is not None:
+            yield "output", self.output
+        yield "model", self.response.model
+        yield "finish_reason", str(self.finish_reason)
+        yield "tokens", (usage.input_tokens, usage.output_tokens)
+        yield "cost", self.cost
+        yield "steps", len(self.steps)
+        if self.pending_calls:
+            yield "pending_calls", [call.name for call in self.pending_calls]
+
+    def _repr_markdown_(self) -> str:
+        return self.text
 
     @property
     def last(self) -> StepResult:

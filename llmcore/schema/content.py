@@ -1,7 +1,7 @@
 """Content parts: the pieces of a message, in order."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal, TypeAlias, Union, cast
+from typing import Any, Literal, TypeAlias, Union, cast
 
 from attrs import evolve, field, frozen
 
@@ -151,6 +151,59 @@ class ImagePart(_Media):
 
     detail: Literal["auto", "low", "high", "original"] | None = None
     """The resolution at which the model sees it, where the provider has this setting."""
+
+    @classmethod
+    def of(cls, source: object) -> "ImagePart":
+        """Build an image from a path, a URL, bytes, a picture of PIL or a figure of matplotlib.
+
+            ImagePart.of("photo.png"), ImagePart.of(Path("photo.png")), ImagePart.of(b"..."),
+            ImagePart.of("https://..."), ImagePart.of(PIL.Image.open(...)), ImagePart.of(figure)
+
+        Text that begins like a URL (`http:`, `https:`, `data:`) is one, any other is a path.
+        Pictures are sent as PNG. Raises InvalidRequestError for another type.
+        """
+        if isinstance(source, ImagePart):
+            return source
+        if isinstance(source, str):
+            remote = source.startswith(("http://", "https://", "data:"))
+            return cls(url=source) if remote else cls(path=source)
+        if isinstance(source, bytes | bytearray | memoryview):
+            return cls(data=bytes(source))
+        if hasattr(source, "__fspath__"):
+            return cls(path=str(source.__fspath__()))
+        return cls(data=_png(source), media_type="image/png")
+
+
+class _PngSink:
+    """A file in memory for libraries that write pictures."""
+
+    def __init__(self) -> None:
+        self.pieces: list[bytes] = []
+
+    def write(self, data: bytes) -> int:
+        self.pieces.append(bytes(data))
+        return len(data)
+
+    def flush(self) -> None:
+        """Do nothing: there is no buffer."""
+
+
+def _png(picture: Any) -> bytes:
+    """Return the PNG of *picture*, which PIL, matplotlib or a notebook's display can write."""
+    sink = _PngSink()
+    if callable(getattr(picture, "savefig", None)):
+        picture.savefig(sink, format="png")
+    elif callable(getattr(picture, "_repr_png_", None)):
+        found = picture._repr_png_()  # the protocol of IPython, which PIL has too
+        sink.write(found[0] if isinstance(found, tuple) else found or b"")
+    elif callable(getattr(picture, "save", None)):
+        picture.save(sink, format="PNG")
+    else:
+        raise InvalidRequestError(
+            "ImagePart.of takes a path, a URL, bytes, a picture of PIL or a figure of matplotlib; "
+            f"got a {type(picture).__name__}"
+        )
+    return b"".join(sink.pieces)
 
 
 @readable

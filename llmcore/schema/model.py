@@ -1,12 +1,16 @@
 """A model and the route that reaches it."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from collections.abc import Coroutine, Mapping
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, Unpack
 
 from attrs import field, frozen
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as DefaultTypeVar
+
+    from llmcore.generation.results import GenerateResult
+    from llmcore.generation.settings import Settings
+    from llmcore.generation.stream import StreamResult
 
     Body_co = DefaultTypeVar(
         "Body_co", covariant=True, bound=Mapping[str, Any], default=Mapping[str, Any]
@@ -48,3 +52,25 @@ class Model(Generic[Body_co]):
     """The provider's id."""
     route: ConfiguredRoute[Body_co] | None = field(default=None, eq=False, repr=False, kw_only=True)
     """How requests reach the model; None for a model that is only named."""
+
+    def generate(
+        self, prompt: str | None = None, **settings: "Unpack[Settings]"
+    ) -> "Coroutine[Any, Any, GenerateResult[None]]":
+        """Ask the model: `llmcore.generate(model, prompt, ...)`, whose arguments it takes.
+
+        result = await model.generate("Where is Oslo?", temperature=0)
+        """
+        from llmcore.generation.generate import generate
+
+        return generate(self, prompt, **settings)
+
+    def stream(self, prompt: str | None = None, **settings: "Unpack[Settings]") -> "StreamResult":
+        """Stream the answer of the model: `llmcore.stream(model, prompt, ...)`.
+
+        async with model.stream("Where is Oslo?") as stream:
+            async for text in stream.text_stream:
+                print(text, end="")
+        """
+        from llmcore.generation.stream import stream
+
+        return stream(self, prompt, **settings)

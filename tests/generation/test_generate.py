@@ -158,8 +158,10 @@ async def test_what_the_provider_refuses_is_raised() -> None:
 
 
 async def test_a_model_nobody_knows_is_a_configuration_error() -> None:
-    """A string needs a provider."""
+    """A string needs a provider, unless the catalog knows whose it is."""
     with pytest.raises(ConfigurationError, match="which provider"):
+        await generate("nobody-knows", "Hi", client=Client())
+    with pytest.raises(ConfigurationError, match="'openai', which is not configured"):
         await generate("gpt-5.2", "Hi", client=Client())
 
 

@@ -13,6 +13,7 @@ from llmcore.generation.objects import generate_object
 from llmcore.generation.results import GenerateResult
 from llmcore.generation.tool import tool
 from llmcore.schema.codec import from_json, to_json
+from llmcore.testing.fake_model import FakeModel
 from tests.support.wire.generation import any_model, calls_of, client_of, text_of
 
 pytestmark = pytest.mark.anyio
@@ -71,3 +72,29 @@ async def test_the_type_of_the_object_is_known() -> None:
 
     assert from_json(GenerateResult[City], data).output == City("Uruk")
     assert from_json(GenerateResult, data).output == {"name": "Uruk"}
+
+
+@pytest.mark.anyio
+async def test_a_result_is_shown_in_short() -> None:
+    """In a terminal, in a notebook, and in rich."""
+    fake = FakeModel("It is **sunny**.")
+    result = await fake.model.generate("Weather?", client=fake.client)
+    assert repr(result).startswith("GenerateResult(text='It is **sunny**.', model='fake-model'")
+    assert len(repr(result)) < 200
+    assert dict(result.__rich_repr__())["steps"] == 1
+    assert result._repr_markdown_() == "It is **sunny**."
+
+
+@pytest.mark.anyio
+async def test_a_model_runs_itself() -> None:
+    """With the arguments of the functions."""
+    fake = FakeModel("one", "two")
+    result = await fake.model.generate("Hi", temperature=0.0, client=fake.client)
+    assert result.text == "one"
+    assert fake.requests[0].generation.temperature == 0.0
+    async with fake.model.stream(
+        messages=[{"role": "user", "content": "Hi"}], client=fake.client
+    ) as s:
+        assert "".join([text async for text in s.text_stream]) == "two"
+    with pytest.raises(TypeError, match="did you mean 'max_tokens'"):
+        fake.model.stream("Hi", max_token=3)  # type: ignore[call-arg]

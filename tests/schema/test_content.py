@@ -1,5 +1,6 @@
 """Content parts."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -320,3 +321,53 @@ def test_content_that_contains_itself_is_refused() -> None:
 
     with pytest.raises(InvalidRequestError, match="nested more than"):
         parts_of(content)
+
+
+class _Figure:
+    """Writes itself as matplotlib's figures do."""
+
+    def savefig(self, file: Any, *, format: str) -> None:
+        file.write(b"\x89PNG " + format.encode())
+        file.flush()
+
+
+class _Picture:
+    """Shows itself in notebooks as pictures of PIL do."""
+
+    def _repr_png_(self) -> bytes:
+        return b"\x89PNG picture"
+
+
+class _Saved:
+    """Saves itself as older pictures of PIL do."""
+
+    def save(self, file: Any, *, format: str) -> None:
+        file.write(b"\x89")
+        file.write(format.encode())
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("photo.png", ImagePart(path="photo.png")),
+        (Path("a/photo.png"), ImagePart(path=str(Path("a/photo.png")))),
+        ("https://h/a.png", ImagePart(url="https://h/a.png")),
+        ("data:image/png;base64,AA==", ImagePart(url="data:image/png;base64,AA==")),
+        (b"\x89PNG", ImagePart(data=b"\x89PNG")),
+        (bytearray(b"\x89PNG"), ImagePart(data=b"\x89PNG")),
+        (ImagePart(path="x"), ImagePart(path="x")),
+        (_Figure(), ImagePart(data=b"\x89PNG png", media_type="image/png")),
+        (_Picture(), ImagePart(data=b"\x89PNG picture", media_type="image/png")),
+        (_Saved(), ImagePart(data=b"\x89PNG", media_type="image/png")),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_an_image_is_made_of_what_programs_have(source: object, expected: ImagePart) -> None:
+    """Nothing is read or downloaded by it."""
+    assert ImagePart.of(source) == expected
+
+
+def test_an_image_of_something_else_is_refused() -> None:
+    """The error lists what is taken."""
+    with pytest.raises(InvalidRequestError, match="got a int"):
+        ImagePart.of(5)

@@ -164,7 +164,7 @@ def _import_native() -> ModuleType:
         try:
             return importlib.import_module("xllamacpp")
         except ImportError as error:
-            message = f'the embedded model needs: pip install "llmcore-routes[local]" ({error})'
+            message = f"the embedded model needs: pip install 'llmcore-routes[local]' ({error})"
             raise ConfigurationError(message, cause=error) from error
         finally:
             if added:
