@@ -136,6 +136,11 @@ class Client:
         made._default_was_chosen = default_provider is not None
         return made
 
+    def __repr__(self) -> str:
+        names = [f"{name}*" if name == self.default_provider else name for name in self.providers]
+        middleware = f"; {len(self._middleware)} middleware" if self._middleware else ""
+        return f"Client({', '.join(names) or 'no providers'}{middleware})"
+
     @property
     def environ(self) -> Mapping[str, str]:
         """The environment from which keys are read."""

@@ -1,7 +1,7 @@
 """`stream`: the events of a run, including tools."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from typing import Self, Unpack
+from typing import TYPE_CHECKING, NoReturn, Self, Unpack
 
 import anyio
 from anyio.abc import TaskGroup
@@ -51,6 +51,26 @@ class StreamResult:
             group, self._group, self._run.background = self._group, None, None
             group.cancel_scope.cancel()
             await group.__aexit__(None, None, None)
+
+    def __repr__(self) -> str:
+        state = "ended" if self._run.ended else "running" if self._run.partial else "not started"
+        text = "" if self._run.partial is None else self._run.partial.text
+        return f"StreamResult({state}, steps={len(self._run.steps)}, text={text[-60:]!r})"
+
+    if not TYPE_CHECKING:  # type checkers report these uses by themselves
+
+        def __iter__(self) -> NoReturn:
+            """Raise TypeError: the events are read with `async for`."""
+            raise TypeError(
+                "a StreamResult is read with `async for`; in blocking code use llmcore.sync.stream"
+            )
+
+        def __await__(self) -> NoReturn:
+            """Raise TypeError: the events are read with `async for`."""
+            raise TypeError(
+                "a StreamResult is not awaited: read it with `async for`, or "
+                "`await stream.result()`"
+            )
 
     def __aiter__(self) -> Self:
         return self

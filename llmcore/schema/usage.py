@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Self, TypeVar
 
-from attrs import field, frozen
+from attrs import field, fields, frozen
 
 from llmcore.schema.display import readable
 from llmcore.schema.json import JsonValue
@@ -88,6 +88,16 @@ class Usage:
             cost_usd=cost_usd,
             raw=raw,
         )
+
+    def _repr_html_(self) -> str:
+        """Return a table of what is known, for notebooks."""
+        known = ((one.name, getattr(self, one.name)) for one in fields(Usage) if one.name != "raw")
+        rows = "".join(
+            f"<tr><td>{name.replace('_', ' ')}</td><td>{value:,}</td></tr>"
+            for name, value in known
+            if isinstance(value, int | float) and not isinstance(value, bool)
+        )
+        return f"<table>{rows}</table>"
 
     def __add__(self, other: "Usage") -> "Usage":
         """Add each field. None counts as 0 beside a number; None + None is None."""

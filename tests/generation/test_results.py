@@ -8,6 +8,7 @@ from typing import Any, assert_type
 import pytest
 from attrs import frozen
 
+from llmcore import Client, CostBudget, OpenAI
 from llmcore.generation.generate import generate
 from llmcore.generation.objects import generate_object
 from llmcore.generation.results import GenerateResult
@@ -98,3 +99,29 @@ async def test_a_model_runs_itself() -> None:
         assert "".join([text async for text in s.text_stream]) == "two"
     with pytest.raises(TypeError, match="did you mean 'max_tokens'"):
         fake.model.stream("Hi", max_token=3)  # type: ignore[call-arg]
+
+
+async def test_a_stream_read_the_wrong_way_is_told_the_right_one() -> None:
+    """In blocking code, and by those who await it."""
+    fake = FakeModel("Hello")
+    stream = fake.model.stream("Hi", client=fake.client)
+    with pytest.raises(TypeError, match=r"llmcore\.sync\.stream"):
+        list(stream)  # type: ignore[call-overload]
+    with pytest.raises(TypeError, match=r"stream\.result"):
+        await stream  # type: ignore[misc]
+    assert repr(stream) == "StreamResult(not started, steps=0, text='')"
+    await stream.result()
+    assert repr(stream) == "StreamResult(ended, steps=1, text='Hello')"
+
+
+def test_clients_and_budgets_show_what_they_have() -> None:
+    """Without any key."""
+    budget = CostBudget(usd=1.0)
+    client = Client(
+        providers={"openai": OpenAI.configure(api_key="sk-secret")},
+        default_provider="openai",
+        middleware=[budget],
+    )
+    assert repr(client) == "Client(openai*; 1 middleware)"
+    assert repr(Client()) == "Client(no providers)"
+    assert repr(budget) == "CostBudget(usd=1, remaining_usd=1)"

@@ -69,3 +69,12 @@ def test_a_finish_reason_equals_its_word(reason: str) -> None:
     assert value != 1
     assert f"{value}" == reason
     assert {reason: 1}[value] == 1  # type: ignore[index]
+
+
+def test_a_usage_is_a_table_in_notebooks() -> None:
+    """Of what the provider has stated."""
+    shown = Usage(input_tokens=1200, cost_usd=0.5, raw={"x": "<b>"})._repr_html_()
+    assert shown == (
+        "<table><tr><td>input tokens</td><td>1,200</td></tr>"
+        "<tr><td>cost usd</td><td>0.5</td></tr></table>"
+    )

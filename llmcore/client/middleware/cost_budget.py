@@ -49,6 +49,9 @@ class CostBudget:
         self._refuses_unknown = unknown == "refuse"
         self._serial = SerialExecutor()
 
+    def __repr__(self) -> str:
+        return f"CostBudget(usd={self.usd:g}, remaining_usd={self.remaining_usd:g})"
+
     @property
     def remaining_usd(self) -> float:
         """The rest of the budget, at least 0."""
