@@ -3,9 +3,9 @@
 from llmcore import Message, OpenAI, sync
 
 model = OpenAI.configure().responses("gpt-5.2")
-history = []
+history: list[Message] = []
 while question := input("\n> "):
     with sync.stream(model, messages=[*history, Message.user(question)]) as answer:
         for text in answer.text_stream:
             print(text, end="", flush=True)
-        history = answer.result().messages
+        history = [*answer.result().messages]

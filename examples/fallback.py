@@ -5,7 +5,9 @@ import logging
 from llmcore import Anthropic, CallLog, Client, Fallback, OpenAI, sync
 
 logging.basicConfig(level=logging.INFO)
-providers = {"openai": OpenAI.configure(), "anthropic": Anthropic.configure()}
-middleware = [CallLog(), Fallback(("anthropic", "claude-sonnet-4-5"))]
-client = Client(providers=providers, default_provider="openai", middleware=middleware)
+client = Client(
+    providers={"openai": OpenAI.configure(), "anthropic": Anthropic.configure()},
+    default_provider="openai",
+    middleware=[CallLog(), Fallback(("anthropic", "claude-sonnet-4-5"))],
+)
 print(sync.generate("gpt-5.2", "Name a river.", client=client, max_retries=3).text)

@@ -23,6 +23,7 @@ def book(hotel: str, nights: int = 1) -> str:
 
 
 model = OpenAI.configure().responses("gpt-5.2")
-functions = [get_weather, convert, book]
-answer = asyncio.run(generate(model, "Plan my trip to Oslo.", tools=functions, max_tool_rounds=8))
-print(answer.text)
+answer = generate(
+    model, "Plan my trip to Oslo.", tools=[get_weather, convert, book], max_tool_rounds=8
+)
+print(asyncio.run(answer).text)

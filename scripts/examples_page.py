@@ -17,6 +17,7 @@ TITLES: Final = {
     "Basics": {
         "stream.py": "Stream to the terminal",
         "chat_loop.py": "Chat loop",
+        "session.py": "Stored conversation",
         "tools.py": "Tools",
         "objects.py": "Structured output",
         "media.py": "Images, documents, audio",

@@ -25,6 +25,7 @@ PRINTED = {
     "media": "openai\n  Hello\n",
     "new_provider": "Hello\n",
     "objects": "Person(name='Hello', age=3)\n[Person(name='Hello', age=3)]\n",
+    "session": "Hello 2\n",
     "stream": "Hello",
     "tools": "Hello\n",
 }

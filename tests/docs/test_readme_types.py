@@ -1,4 +1,4 @@
-"""The programs of the README pass mypy and pyright in strict mode, without a plugin."""
+"""The programs of the README and of `examples/` pass mypy and pyright in strict mode."""
 
 import json
 import subprocess
@@ -13,6 +13,9 @@ pytestmark = pytest.mark.slow
 MYPY = ["mypy", "--strict", "--config-file", "", "--cache-dir", "../mypy-cache"]
 PYRIGHT = ["pyright", "--pythonpath", sys.executable, "--project", "."]
 
+UNTYPED = {"celery_tasks.py", "django_app.py", "streamlit_app.py"}
+"""Programs over libraries that have no complete types."""
+
 
 @pytest.fixture
 def programs(tmp_path: Path) -> Path:
@@ -21,12 +24,15 @@ def programs(tmp_path: Path) -> Path:
     folder.mkdir()
     for number, (code, _, _) in enumerate(blocks_of((ROOT / "README.md").read_text())):
         (folder / f"readme_{number}.py").write_text("".join(code))
+    for path in (ROOT / "examples").glob("*.py"):
+        if path.name not in UNTYPED:
+            (folder / path.name).write_text(path.read_text())
     (folder / "pyrightconfig.json").write_text(json.dumps({"typeCheckingMode": "strict"}))
     return folder
 
 
 @pytest.mark.parametrize("command", [[*MYPY, "."], PYRIGHT], ids=["mypy", "pyright"])
-def test_readme_programs_pass_the_type_checker_in_strict_mode(
+def test_programs_pass_the_type_checker_in_strict_mode(
     programs: Path, command: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MYPYPATH", str(ROOT))
