@@ -26,6 +26,7 @@ from llmcore.bridge.pools.choice import choose
 from llmcore.bridge.pools.keys import RotatingKey
 from llmcore.bridge.pools.pooled_run import MakeRun, PooledRun, PoolPlan
 from llmcore.bridge.pools.providers import upstreams_from
+from llmcore.bridge.pools.shared_health import SharedHealth
 from llmcore.bridge.pools.upstream_health import UpstreamHealth
 from llmcore.bridge.relay import RelayPlan, RelayRun
 from llmcore.bridge.reload import ReadSettings, Reloader
@@ -94,6 +95,7 @@ class Service:
         self.upstream_health = UpstreamHealth(
             settings.cool_downs, self.metrics, settings.tables.upstreams
         )
+        self._shared_health = SharedHealth(self.upstream_health, store)
         self._own_tools = registered_tools
         self._retired: list[Upstreams] = []
         """Earlier upstreams that no answer uses any more, to be closed."""
@@ -184,6 +186,8 @@ class Service:
             while True:
                 await anyio.sleep(_MAINTENANCE_S)
                 await self.refresh_client_keys()
+                if self.settings.shares_state:
+                    await self._shared_health.exchange()
                 if self.reloader is not None:
                     await self.reloader.check()
                 while self._retired:

@@ -196,6 +196,11 @@ class GatewaySettings:
         return configured or self.accounts.issued_keys
 
     @property
+    def shares_state(self) -> bool:
+        """Whether other processes use the same store."""
+        return self.workers > 1 or self.state.backend in ("redis", "postgres")
+
+    @property
     def folder(self) -> Path:
         """The folder that relative paths of the configuration file are below."""
         return Path() if self.config_path is None else self.config_path.parent

@@ -2,7 +2,8 @@
 
 - `keys`: keys that change while the gateway runs
 - `providers`: the client of all configured upstreams
-- `health`: cool-downs and the circuit as values; `upstream_health`: those of this worker
+- `health`: cool-downs and the circuit as values; `upstream_health`: those of this worker;
+  `shared_health`: those of all workers of one store
 - `affinity`: the conversation of a request; `choice`: the target that it gets
 - `pooled_run`: an answer that goes from target to target
 """

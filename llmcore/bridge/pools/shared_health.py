@@ -1,0 +1,97 @@
+"""The health of upstreams that all workers of one store know.
+
+Each worker keeps its own and answers by it alone. About once a second it writes what it has found
+to one named value of the store, and reads what others have: no request waits for that, and while
+the store cannot be reached each worker goes by what it knows.
+"""
+
+import logging
+from collections.abc import Mapping
+from typing import Any, Final, Protocol
+
+import msgspec
+
+from llmcore.bridge.http.logs import log
+from llmcore.bridge.pools.health import HEALTHY, Health
+from llmcore.bridge.pools.upstream_health import UpstreamHealth
+from llmcore.bridge.state.store import StateUnavailableError
+from llmcore.schema import json
+from llmcore.schema.json import JsonObject
+
+VALUE: Final = "upstream-health"
+_KEPT_S: Final = 3600.0
+_PAST_S: Final = 60.0
+"""How long a failure stays there after its cool-down, for the circuit's count."""
+_MAX_NAMES: Final = 1000
+_ATTEMPTS: Final = 3
+
+
+class NamedValues(Protocol):
+    """The part of a store that is needed here. Each call may raise StateUnavailableError."""
+
+    async def value(self, name: str) -> bytes | None:
+        """Return a named value; None if there is none, or no more."""
+        ...
+
+    async def swap(self, name: str, old: bytes | None, new: bytes, ttl_s: float) -> bool:
+        """Write *new* if the value is *old*; whether it is *new* afterwards."""
+        ...
+
+
+class SharedHealth:
+    """Exchanges the health of upstreams with other workers."""
+
+    def __init__(self, health: UpstreamHealth, values: NamedValues) -> None:
+        self._health = health
+        self._values = values
+        self._is_failing = False
+
+    async def exchange(self) -> None:
+        """Write what has changed here, and read what has changed elsewhere."""
+        try:
+            for _ in range(_ATTEMPTS):
+                if await self._exchanged():
+                    break
+        except StateUnavailableError as error:
+            if not self._is_failing:
+                log(logging.WARNING, "health_not_shared", error=str(error))
+            self._is_failing = True
+        else:
+            self._is_failing = False
+
+    async def _exchanged(self) -> bool:
+        """Exchange once; return whether no other worker wrote at the same time."""
+        health = self._health
+        data = await self._values.value(VALUE)
+        found = unpacked(data)
+        health.learn(found)
+        changed = frozenset(health.changed)
+        if not changed:
+            return True
+        own = {name: health.health(name) for name in changed}
+        new = packed({**found, **own}, health.now())
+        if not await self._values.swap(VALUE, data, new, _KEPT_S):
+            return False
+        health.changed -= {name for name in changed if health.health(name) is own[name]}
+        return True
+
+
+def packed(known: Mapping[str, Health], now: float) -> bytes:
+    """Return the value of what is *known*, without what is healthy or long past."""
+    bad = {
+        name: health
+        for name, health in known.items()
+        if health is not HEALTHY and health.free_at > now - _PAST_S
+    }
+    latest = sorted(bad, key=lambda name: bad[name].free_at, reverse=True)[:_MAX_NAMES]
+    value: JsonObject = {name: bad[name].to_json() for name in latest}
+    return json.dumps(value)
+
+
+def unpacked(data: bytes | None) -> Mapping[str, Health]:
+    """Return what such a value holds; nothing of one that cannot be read, as of another version."""
+    try:
+        value: Any = json.loads(data) if data else {}
+        return msgspec.convert(value, dict[str, Health])
+    except (ValueError, msgspec.ValidationError):
+        return {}

@@ -1,0 +1,125 @@
+"""Cool-downs that all workers of one store know."""
+
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llmcore.bridge.configuration.settings import CoolDownSettings, GatewaySettings, StateSettings
+from llmcore.bridge.http.metrics import Metrics
+from llmcore.bridge.model_map import UpstreamModel
+from llmcore.bridge.pools.health import Health
+from llmcore.bridge.pools.shared_health import VALUE, SharedHealth, packed, unpacked
+from llmcore.bridge.pools.upstream_health import UpstreamHealth
+from llmcore.bridge.state.store import StateUnavailableError
+from llmcore.bridge.state.stores import store_for
+from llmcore.schema.errors import AuthenticationError, RateLimitError, ServerError
+from tests.bridge.configuration.test_reload import wait_for
+from tests.support.servers.bridge_process import gateway
+from tests.support.servers.loopback import serve
+from tests.support.servers.pooled_gateway import fails, says
+
+pytestmark = pytest.mark.anyio
+
+A, B = UpstreamModel("a", "m"), UpstreamModel("b", "m")
+NOW = 1000.0
+
+
+def worker() -> UpstreamHealth:
+    return UpstreamHealth(CoolDownSettings(), Metrics(), clock=lambda: NOW)
+
+
+async def test_a_worker_learns_what_another_has_found() -> None:
+    store = store_for(GatewaySettings(state=StateSettings(backend="memory")))
+    one, two = worker(), worker()
+    one.failed(A, RateLimitError("x", retry_after=40))
+    two.failed(B, AuthenticationError("x"))
+
+    for _ in range(2):
+        for health in (one, two):
+            await SharedHealth(health, store).exchange()
+
+    for health in (one, two):
+        assert health.free_at(A) == NOW + 40
+        assert health.free_at(B) == NOW + 300
+        assert not health.changed
+    one.succeeded(A, NOW)
+    await SharedHealth(one, store).exchange()
+    three = worker()
+    await SharedHealth(three, store).exchange()
+    assert (three.free_at(A), three.free_at(B)) == (0.0, NOW + 300)
+
+
+class _Racing:
+    """A store in which another worker always writes first, or that cannot be reached."""
+
+    def __init__(self, *, gone: bool = False) -> None:
+        self.gone = gone
+        self.writes = 0
+
+    async def value(self, name: str) -> bytes | None:
+        assert name == VALUE
+        if self.gone:
+            raise StateUnavailableError("gone")
+        return None
+
+    async def swap(self, name: str, old: bytes | None, new: bytes, ttl_s: float) -> bool:
+        self.writes += 1
+        return False
+
+
+async def test_what_could_not_be_written_is_written_the_next_time() -> None:
+    health = worker()
+    health.failed(A, ServerError("x"))
+    racing = _Racing()
+    await SharedHealth(health, racing).exchange()
+    assert (racing.writes, health.changed) == (3, {"a/m"})
+
+    await SharedHealth(health, _Racing(gone=True)).exchange()
+
+    assert health.changed == {"a/m"}
+    assert health.free_at(A) == NOW + 5
+
+
+healths = st.builds(
+    Health,
+    free_at=st.floats(NOW, 1e6),
+    failures=st.integers(0, 9),
+    failed_at=st.floats(1, 1e6),
+    reason=st.sampled_from(["failing", "rate_limited"]),
+)
+
+
+@given(st.dictionaries(st.text(max_size=5), healths, max_size=5))
+def test_what_is_packed_is_read_again(known: dict[str, Health]) -> None:
+    assert unpacked(packed(known, NOW)) == known
+
+
+@given(st.binary(max_size=40))
+def test_a_value_that_cannot_be_read_holds_nothing(data: bytes) -> None:
+    assert isinstance(unpacked(data), dict)
+
+
+@pytest.mark.slow
+def test_workers_of_one_gateway_leave_a_limited_upstream_alone(tmp_path: Path) -> None:
+    limited = fails(429, headers={"retry-after": "100"})
+    with serve(limited) as a, serve(says("b")) as b:
+        upstreams = "".join(
+            f'[[upstreams]]\nname = "{name}"\nprovider = "openai-compatible"\n'
+            f'base_url = "{server.url}/v1"\nkey = "k"\n'
+            for name, server in (("a", a), ("b", b))
+        )
+        text = f'{upstreams}[models.m]\ntargets = ["a/x", "b/x"]\n[server]\nworkers = 2\n'
+        (tmp_path / "openbridge.toml").write_text(text)
+        body = {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}
+        with gateway(tmp_path) as running:
+            url = f"{running.url}/chat/completions"
+            assert httpx.post(url, json=body, timeout=30).status_code == 200
+            wait_for(running, "upstream_cools_down")
+            time.sleep(3.0)  # both workers exchange once a second
+            for _ in range(20):  # each by a connection of its own
+                assert httpx.post(url, json=body, timeout=30).status_code == 200
+        assert (len(a.received), len(b.received)) == (1, 21)
