@@ -32,6 +32,8 @@ def lower_reasoning(
     limit = request.generation.max_tokens
     lowered = lower_thinking(request.reasoning, limit, rules, notes)
     native = options.get("thinking")
+    if "thinking" in options and native is None:  # effort alone: nothing excludes sampling
+        return evolve(lowered, thinking=None)
     if not isinstance(native, Mapping) or not isinstance(native.get("type"), str):
         return lowered
     budget = native.get("budget_tokens")
