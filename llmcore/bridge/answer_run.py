@@ -16,6 +16,7 @@ from llmcore.bridge.drop_rejected_parameters import rejected_parameter, without_
 from llmcore.bridge.http.logs import LOGGER, log
 from llmcore.bridge.http.metrics import Metrics
 from llmcore.bridge.model_map import UpstreamModel
+from llmcore.bridge.rejected_betas import HEADER, without_rejected_betas
 from llmcore.bridge.savings import CachedAnswer
 from llmcore.bridge.state.store import StateUnavailableError
 from llmcore.bridge.upstream_call import CallLimits, RunContext, UpstreamCall
@@ -415,10 +416,16 @@ class TranslatedRun:
 
     async def _tries_without(self, error: LLMError) -> bool:
         """Make way for one more try without the parameter that the upstream rejects."""
-        name = rejected_parameter(error, self._context.policy, self._request)
-        if name is None or self.dropped:
+        if self.dropped:
             return False
-        self._request, diagnostic = without_parameter(self._request, name)
+        name = rejected_parameter(error, self._context.policy, self._request)
+        betas = without_rejected_betas(self._request, error)
+        if betas is not None:
+            name, (self._request, diagnostic) = HEADER, betas
+        elif name is not None:
+            self._request, diagnostic = without_parameter(self._request, name)
+        else:
+            return False
         self.dropped.append(name)
         self._removed.append(diagnostic)
         self._context.metrics.dropped.labels(name).inc()

@@ -14,6 +14,7 @@ from typing import Any, Final
 from attrs import evolve, field, frozen
 
 from llmcore.bridge.answer_run import ErrorForm, RunLabels, WholeBody
+from llmcore.bridge.rejected_betas import HEADER, without_rejected_betas
 from llmcore.bridge.upstream_call import CallLimits, RunContext, UpstreamCall
 from llmcore.client.event_stream import EventStream
 from llmcore.client.transport import Exchange
@@ -293,6 +294,8 @@ class RelayRun:
             last = batch[-1]
             self._note(batch)
             if isinstance(last, ErrorEvent):
+                if not self._opened and await self._tries_without_betas(last.error):
+                    continue
                 return self._failed(last.error, in_band=has_content(batch) or self._begun)
             if isinstance(last, Finish):
                 self._end("completed")
@@ -322,6 +325,8 @@ class RelayRun:
             self._note(batch)
             last = batch[-1]
             if isinstance(last, ErrorEvent):
+                if await self._tries_without_betas(last.error):
+                    continue
                 self._failed(last.error, in_band=False)
             elif isinstance(last, Finish):
                 self._end("completed")
@@ -344,6 +349,19 @@ class RelayRun:
         client = self._context.client
         call = client.stream if self.info.streamed else client.events
         return call(self._plan.request, timeouts=timeouts, on_response=self._copy.of)
+
+    async def _tries_without_betas(self, error: LLMError) -> bool:
+        """Make way for one more try without the beta features that the upstream refuses."""
+        made = None if self.dropped else without_rejected_betas(self._plan.request, error)
+        if made is None:
+            return False
+        request, diagnostic = made
+        noted = (*self._plan.diagnostics, diagnostic)
+        self._plan = evolve(self._plan, request=request, diagnostics=noted)
+        self.dropped.append(HEADER)
+        self._context.metrics.dropped.labels(HEADER).inc()
+        await self._call.renew()
+        return True
 
     def _note(self, batch: Sequence[LLMEvent]) -> None:
         for event in batch:

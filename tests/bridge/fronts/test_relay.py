@@ -153,6 +153,51 @@ def test_betas_reach_an_upstream_of_the_same_api(path: str) -> None:
     assert {"one-1", "two-2", "three-3"} <= set(received.headers["anthropic-beta"].split(","))
 
 
+_BETAS = "one-1,two-2,three-3"
+
+
+@pytest.mark.parametrize(
+    ("words", "kept"),
+    [
+        ("Unexpected value(s) `two-2` for the `anthropic-beta` header.", {"one-1", "three-3"}),
+        ("invalid beta flag", set()),
+    ],
+)
+@pytest.mark.parametrize("relay", [True, False])
+@streaming
+def test_features_that_an_upstream_refuses_are_left_out_in_one_more_try(
+    words: str, kept: set[str], relay: bool, stream: bool
+) -> None:
+    """Those that the refusal names, else all of the client's; the answer's headers name them."""
+
+    def handler(received: Received) -> Answer:
+        named = set(received.headers.get("anthropic-beta", "").split(","))
+        if "two-2" in named:
+            error = {"type": "invalid_request_error", "message": words}
+            data = json.dumps({"type": "error", "error": error}).encode()
+            return Answer(
+                [data],
+                status=400,
+                headers={"content-type": "application/json"},
+                length=len(data),
+            )
+        document = ANTHROPIC.whole(SAID)
+        data = ANTHROPIC.streamed(document) if stream else json.dumps(document).encode()
+        kind = ANTHROPIC.stream_type if stream else "application/json"
+        return Answer([data], headers={"content-type": kind})
+
+    body = {**REQUESTS["anthropic-messages"][2], "stream": stream}
+    with serve(handler) as server, gateway(ANTHROPIC.model_at(server.url), relay=relay) as url:
+        answer = httpx.post(f"{url}/v1/messages", json=body, headers={"anthropic-beta": _BETAS})
+    refused, taken = server.received
+
+    assert answer.status_code == 200
+    assert set(_BETAS.split(",")) <= set(refused.headers["anthropic-beta"].split(","))
+    sent = set(taken.headers.get("anthropic-beta", "").split(","))
+    assert sent & set(_BETAS.split(",")) == kept
+    assert "anthropic-beta" in str(answer.headers)
+
+
 @fronts
 def test_a_half_frame_is_never_sent(front: str) -> None:
     """What was whole arrives, then an error in a frame of its own."""
