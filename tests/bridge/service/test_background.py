@@ -213,7 +213,7 @@ def test_a_stream_can_be_resumed_after_any_event(
     upstream: Loopback, settings: GatewaySettings
 ) -> None:
     """While the answer is made, and after its end; what was sent before is not sent again."""
-    upstream.handler = lambda _: streamed(chat_stream(["a", "b", "c", "d"], pause=0.1))
+    upstream.handler = lambda _: streamed(chat_stream(["a", "b", "c", "d"], pause=0.03))
     with listening(settings) as url:
         whole = events_of(post(url, stream=True).content)
         name = whole[0]["response"]["id"]
@@ -277,9 +277,9 @@ def test_events_that_are_too_many_are_dropped_from_the_oldest(
     with listening(settings) as url:
         done = ended(url, post(url).json()["id"])
         refusal = stream_of(url, done["id"])
-        number = 100
+        number = 40
         while stream_of(url, done["id"], starting_after=number).status_code == 400:
-            number += 1
+            number += 20
         late = events_of(stream_of(url, done["id"], starting_after=number).content)
 
     assert text_of(done) == "word " * 100
