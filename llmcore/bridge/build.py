@@ -10,7 +10,7 @@ from llmcore.schema import json
 from llmcore.schema.json import JsonObject
 
 _DISTRIBUTION: Final = "llmcore-routes"
-_LIBRARIES: Final = ("uvicorn", "httptools", "uvloop", "aiohttp", "httpx", "redis")
+_LIBRARIES: Final = ("uvicorn", "httptools", "uvloop", "aiohttp", "httpx", "redis", "psycopg")
 
 
 def build_information() -> JsonObject:

@@ -34,6 +34,7 @@ _EXTRAS: Final = {
     "vertex": "google.auth",
     "local": "xllamacpp",
     "redis": "redis",
+    "postgres": "psycopg",
     "otel": "opentelemetry",
     "bridge": "uvicorn",
     "cli": "prompt_toolkit",

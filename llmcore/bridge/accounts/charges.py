@@ -107,7 +107,8 @@ class Accounts:
             models=read_prices(own.prices_path), output_tokens=own.output_tokens
         )
         self._settings = own
-        self._shared_rate = settings.limits.rate_per_minute or None
+        rate = settings.limits.rate_per_minute if settings.shares_state else 0
+        self._shared_rate = rate or None
 
     async def open(self, caller: Caller, run: AnswerRun) -> "Charge":
         """Return the charge of *run*, for which everything is reserved that it can use.
@@ -280,7 +281,7 @@ class Charge:
         self._closed = False
 
     def close(self) -> None:
-        """Settle what the answer used; its failure is free. Never waits. Idempotent."""
+        """Settle what the answer used: nothing if none began. Never waits. Idempotent."""
         if not self._closed:
             self._closed = True
             self._accounts.close(self)
