@@ -123,4 +123,9 @@ port = 8787
 # record = true
 # keep_days = 90
 # queue_rows = 10000
+
+[cache]
+# responses = "off"                 # or deterministic (a temperature of 0), all
+# seconds = 3600
+# prompt_marks = false              # marks for the upstream's cache of prompts
 """
