@@ -90,6 +90,7 @@ docs-table: $(STAMP)-dev ## refresh the tables and pages of the docs that are ma
 	$(BIN)/python scripts/diagnostic_pages.py
 	$(BIN)/python scripts/examples_page.py
 	$(BIN)/python scripts/pictures.py
+	$(BIN)/python -m scripts.record_terminal
 
 stubs: $(STAMP)-dev ## refresh the __init__.pyi of packages whose names are imported on first use
 	$(BIN)/python scripts/write_stubs.py
