@@ -59,6 +59,11 @@ MODELS: Final[Mapping[str, Model[Any]]] = {
         "anthropic.claude-sonnet-4-5-20250929-v1:0"
     ),
 }
+CLIENTS_MODELS: Final[Mapping[str, Sequence[Model[Any]]]] = {
+    **{front_id: (model,) for front_id, model in MODELS.items()},
+    "openai-chat": (MODELS["openai-chat"], OpenAI.configure(api_key="k").chat("gpt-4.1")),
+}
+"""Whose requests are written in the client's API: models that think take fewer options."""
 TITLES: Final = {
     "openai-responses": "Responses",
     "openai-chat": "Chat",
@@ -138,11 +143,13 @@ FEATURES: Final[Mapping[str, LLMRequest]] = {
 
 def body_of(front_id: str, wanted: LLMRequest) -> dict[str, Any] | None:
     """Return *wanted* in the client's API; None if that cannot express it."""
-    match CLIENT.prepare(evolve(wanted, model=MODELS[front_id])):
-        case Success(prepared) if not lost(prepared.diagnostics):
-            return dict(prepared.body)
-        case _:
-            return None
+    for model in CLIENTS_MODELS[front_id]:
+        match CLIENT.prepare(evolve(wanted, model=model)):
+            case Success(prepared) if not lost(prepared.diagnostics):
+                return dict(prepared.body)
+            case _:
+                pass
+    return None
 
 
 def lost(diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
