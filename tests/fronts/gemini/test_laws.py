@@ -281,13 +281,14 @@ def _sayable(asked: LLMRequest) -> LLMRequest:
     """Return *asked* without what no body of this API says in one way.
 
     These are choices among tools that it may not have, a schema of nothing, a thought without a
-    word, and an effort that is not a word of the API's, which are in ASCII capitals.
+    word, and an effort that is not in small ASCII letters, of which the API's levels are capitals.
     """
     wanted = asked.response_format
     if wanted is not None and wanted.schema is not None:
         wanted = ResponseFormat.json_schema(wire.SCHEMA)
     thinking = asked.reasoning
-    if thinking is not None and not (thinking.effort and thinking.effort.isascii()):
+    effort = "" if thinking is None else thinking.effort or ""
+    if thinking is not None and not (effort.isascii() and effort == effort.lower() != ""):
         thinking = evolve(thinking, effort=None)
     messages = [
         evolve(one, content=tuple(part for part in one.content if _says(part)))
