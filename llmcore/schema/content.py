@@ -1,5 +1,6 @@
 """Content parts: the pieces of a message, in order."""
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias, Union, cast
 
@@ -169,8 +170,8 @@ class ImagePart(_Media):
             return cls(url=source) if remote else cls(path=source)
         if isinstance(source, bytes | bytearray | memoryview):
             return cls(data=bytes(source))
-        if hasattr(source, "__fspath__"):
-            return cls(path=str(source.__fspath__()))
+        if isinstance(source, os.PathLike):
+            return cls(path=str(os.fspath(source)))
         return cls(data=_png(source), media_type="image/png")
 
 

@@ -58,8 +58,8 @@ def _shown(self: Any) -> Iterator[tuple[str, str, object]]:
         value = getattr(self, attribute.name)
         if attribute.repr is False or attribute.name in _HIDDEN or _is_default(attribute, value):
             continue
-        as_text = attribute.repr if callable(attribute.repr) else repr
-        yield attribute.name, as_text(value), value
+        text = attribute.repr(value) if callable(attribute.repr) else repr(value)
+        yield attribute.name, str(text), value
 
 
 def _is_default(attribute: "Attribute[Any]", value: object) -> bool:

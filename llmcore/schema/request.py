@@ -1,7 +1,7 @@
 """The neutral request, from which each protocol builds its native body."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Generic, TypeAlias, TypeVar, Union
+from typing import Generic, TypeAlias, TypeVar, Union, cast
 
 from attrs import field, frozen
 
@@ -49,7 +49,7 @@ def _system(value: SystemInput | None) -> tuple[TextPart, ...]:
 
 def _messages(value: Iterable[MessageInput]) -> tuple[Message, ...]:
     if isinstance(value, Message | Mapping):
-        value = (value,)
+        return (as_message(cast("MessageInput", value)),)
     return tuple(map(as_message, value))
 
 

@@ -280,6 +280,7 @@ class HasDefinition(Protocol):
     @property
     def definition(self) -> ToolSpec:
         """The definition that the model sees."""
+        ...
 
 
 ToolSpecInput: TypeAlias = Union[ToolSpec, HasDefinition, Mapping[str, Any]]
