@@ -2,7 +2,7 @@
 
 They are made for a mock server of the whole API, whose address `TEST_API_BASE_URL` names. Those of
 creating answers and counting tokens hold for any server; others need ids that the mock invents, or
-leave the model out. Google's package brings none that take an address.
+leave the model out. Google's package is not tried here.
 """
 
 import os
