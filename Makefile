@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
 CLIENTS := tests/clients/js
-PARALLEL = -n $(or $(WORKERS),2) --dist worksteal
+PARALLEL = -n $(or $(WORKERS),3) --dist worksteal
 
 # Without its cache, each process compiles the library, and pytest every test module, again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -16,7 +16,7 @@ demo: $(STAMP)-local
 	@$(BIN)/llmcore local install
 	@$(BIN)/llmcore ask --local --temperature 0 "What is the capital of France?"
 
-test: $(STAMP)-dev ## all tests, in WORKERS processes (2)
+test: $(STAMP)-dev ## all tests, in WORKERS processes (3: many wait for servers)
 	@$(BIN)/llmcore local install
 	$(BIN)/python -m pytest $(PARALLEL)
 

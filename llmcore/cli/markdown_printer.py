@@ -30,7 +30,7 @@ def complete_blocks(text: str) -> int:
         '# Title\n\n'
     """
     fence, end, position, blank = "", 0, 0, False
-    for line in text.splitlines(keepends=True):
+    for line in re.findall(r"[^\n]*\n|[^\n]+", text):
         opened = _FENCE.match(line)
         if blank and line.strip():
             if not line[0].isspace():

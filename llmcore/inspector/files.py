@@ -67,7 +67,7 @@ def document_of(name: str, data: bytes, protocol: str | None = None) -> Document
             raise InvalidRequestError(message, cause=error) from error
     if first and isinstance(first[0], Mapping):
         if "contractVersion" in first[0]:
-            return of_session(name, list(from_lines(data.decode().splitlines())))
+            return of_session(name, list(from_lines(data.decode().split("\n"))))
         if _is_event(first[0]):
             return of_events(name, _json_lines(data))
     return of_stream(name, data, protocol)
@@ -81,7 +81,7 @@ def _json(data: bytes) -> object:
 
 
 def _json_lines(data: bytes) -> list[Any]:
-    values = [_json(line) for line in data.splitlines() if line.strip()]
+    values = [_json(line) for line in data.split(b"\n") if line.strip()]
     return [] if None in values else values
 
 
@@ -263,5 +263,5 @@ def _pretty(value: object) -> str:
 
 def _lines(one: str, other: str) -> list[list[str]]:
     """Return the lines that differ, with three lines around them."""
-    diff = difflib.unified_diff(one.splitlines(), other.splitlines(), lineterm="", n=3)
+    diff = difflib.unified_diff(one.split("\n"), other.split("\n"), lineterm="", n=3)
     return [[line[:1], line[1:]] for line in list(diff)[2:]]

@@ -54,7 +54,13 @@ def spawn(*options: str, **variables: str) -> Any:
     }
     command = ["-m", "llmcore.cli", "chat", "-m", "vllm:m-1", *options]
     return pexpect.spawn(
-        sys.executable, command, env=environ, encoding="utf-8", timeout=20, dimensions=(40, 100)
+        sys.executable,
+        command,
+        env=environ,
+        encoding="utf-8",
+        timeout=20,
+        dimensions=(40, 100),
+        use_poll=True,
     )
 
 
@@ -102,7 +108,9 @@ def test_ask_without_a_prompt_in_a_terminal_is_a_chat(server: Loopback) -> None:
     """There is somebody to ask."""
     environ = {**os.environ, "TERM": "dumb", "NO_COLOR": "1"}
     command = ["-m", "llmcore.cli", "ask", "-m", "vllm:m-1"]
-    chat = pexpect.spawn(sys.executable, command, env=environ, encoding="utf-8", timeout=20)
+    chat = pexpect.spawn(
+        sys.executable, command, env=environ, encoding="utf-8", timeout=20, use_poll=True
+    )
     chat.expect("/help")
     chat.expect("> ")
     chat.send("/exit\r")

@@ -115,11 +115,11 @@ class RotatingKey:
             self._failed(f"{self._source.key_command[0]}: exit code {done.returncode}")
 
     def _use(self, data: bytes) -> None:
-        lines = data.decode("utf-8", "replace").strip().splitlines()
-        if not lines:
+        text = data.decode("utf-8", "replace").strip()
+        if not text:
             self._failed(f"{self._source.key_file or self._source.key_command[0]} is empty")
             return
-        key = lines[0].strip()
+        key = text.split("\n")[0].strip()
         if self.current not in (None, key):
             log(logging.INFO, "key_rotated", owner=self._owner)
         self.current = key

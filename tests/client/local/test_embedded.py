@@ -108,7 +108,7 @@ def test_a_missing_library_is_a_configuration_error(monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(sys.modules, "xllamacpp", None)
     monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
 
-    with pytest.raises(ConfigurationError, match=r'pip install "llmcore-routes\[local\]"'):
+    with pytest.raises(ConfigurationError, match=r"pip install 'llmcore-routes\[local\]'"):
         EmbeddedServer.start(EmbeddedOptions(model_path=Path("model.gguf")), {})
 
     assert "OMP_WAIT_POLICY" not in os.environ
