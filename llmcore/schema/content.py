@@ -1,7 +1,7 @@
 """Content parts: the pieces of a message, in order."""
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import PurePath
 from typing import Any, Literal, TypeAlias, Union, cast
 
 from attrs import evolve, field, frozen
@@ -170,8 +170,8 @@ class ImagePart(_Media):
             return cls(url=source) if remote else cls(path=source)
         if isinstance(source, bytes | bytearray | memoryview):
             return cls(data=bytes(source))
-        if isinstance(source, os.PathLike):
-            return cls(path=str(os.fspath(source)))
+        if isinstance(source, PurePath):
+            return cls(path=str(source))
         return cls(data=_png(source), media_type="image/png")
 
 
