@@ -245,8 +245,3 @@ def front_by_id(front_id: str) -> Front[Any]:
         raise ConfigurationError(f"there is no front {front_id!r}; the fronts are {known}")
     front: Front[Any] = import_module(f"llmcore.fronts.{package}").front
     return front
-
-
-def all_fronts() -> tuple[Front[Any], ...]:
-    """Return every front."""
-    return tuple(front_by_id(front_id) for front_id in FRONT_IDS)
