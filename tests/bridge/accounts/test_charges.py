@@ -12,6 +12,7 @@ import httpx
 import pytest
 from attrs import evolve
 
+from llmcore.bridge.accounts import charges
 from llmcore.bridge.accounts.admin import used
 from llmcore.bridge.accounts.issued_key import KeyLimits
 from llmcore.bridge.accounts.issued_keys import KeyRegistry
@@ -444,9 +445,10 @@ async def test_every_answer_leaves_a_row_before_a_clean_stop_ends(
 
 @pytest.mark.anyio
 async def test_a_store_of_accounts_that_is_away_does_not_hold_answers_up(
-    settings: GatewaySettings, tmp_path: Path
+    settings: GatewaySettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Answers without limits go on, and rows beyond the bound are counted as lost."""
+    monkeypatch.setattr(charges, "_CLOSE_S", 0.1)
     (tmp_path / "state-accounts.db").write_bytes(b"not a database, but long enough" * 50)
     accounts = AccountSettings(spend_queue_rows=3)
     async with asked(evolve(settings, accounts=accounts)) as client:

@@ -35,7 +35,9 @@ from tests.support.servers.redis_servers import running_redis
 BUDGET = 3000
 CLIENTS = 4
 KILLS = 2
-SECONDS = 2.5
+ANSWERS = 8
+"""That clients get before a kill, which then comes within a moment."""
+MOMENT_S = 0.3
 
 
 def answering_after_a_while(received: Received) -> Answer:
@@ -103,6 +105,17 @@ class Clients:
         for thread in self._threads:
             thread.join()
 
+    def wait_for(self, count: int) -> None:
+        """Wait for so many answers of each gateway more, or a refusal, and then a moment."""
+        deadline = time.monotonic() + 30
+        wanted = {url: len(self.answered.get(url, ())) + count for url in self.urls}
+        while any(len(self.answered.get(url, ())) < many for url, many in wanted.items()):
+            assert time.monotonic() < deadline
+            if self.refused:
+                break
+            time.sleep(0.01)
+        time.sleep(random.random() * MOMENT_S)
+
     def _work(self, number: int) -> None:
         headers = {"authorization": f"Bearer {self._key}"}
         choice = random.Random(number)
@@ -168,7 +181,7 @@ def test_accounts_are_exact_after_kills(
         clients.start()
         try:
             for _ in range(KILLS):
-                time.sleep(SECONDS / KILLS * (0.5 + random.random() / 2))
+                clients.wait_for(ANSWERS)
                 doomed.process.kill()
                 assert level(ledger, key) <= BUDGET
                 doomed = started()
@@ -204,11 +217,11 @@ def test_accounts_are_exact_after_a_worker_was_killed(
         clients.urls = [running.url]
         clients.start()
         try:
-            time.sleep(SECONDS / 2)
+            clients.wait_for(ANSWERS)
             pid = running.process.pid
             children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
             os.kill(int(children[0]), signal.SIGKILL)
-            time.sleep(SECONDS / 2)
+            clients.wait_for(ANSWERS)
         finally:
             clients.stop()
     later = ledger_of(variables, ahead_s=3600.0)

@@ -75,6 +75,14 @@ def until_closed(socket: ClientConnection) -> Iterator[Any]:
             yield json.loads(socket.recv(timeout=10))
 
 
+def until_error(socket: ClientConnection, stream_id: str) -> Iterator[Any]:
+    """Yield events up to the error of a stream."""
+    while True:
+        yield (event := json.loads(socket.recv(timeout=10)))
+        if event["type"] == "error" and event.get("stream_id") == stream_id:
+            return
+
+
 def until(check: Callable[[], bool], seconds: float = 10) -> None:
     deadline = time.monotonic() + seconds
     while not check():
@@ -453,12 +461,15 @@ def test_an_old_connection_takes_no_more_and_is_closed(
 ) -> None:
     """The answer under way comes to its end."""
     monkeypatch.setattr(connection, "MAX_AGE_S", 0.3)
-    upstream.handler = lambda _: streamed(chat_stream(["a", "b", "c"], pause=0.3))
+    release = threading.Event()
+    upstream.handler = lambda _: streamed(held(release, chat_stream(["a", "b", "c"])))
     with listening(settings) as url, connected(url) as socket:
         send(socket)
         time.sleep(0.5)
         send(socket, stream_id="late")
-        found = list(until_closed(socket))
+        found = list(until_error(socket, "late"))
+        release.set()
+        found += until_closed(socket)
         with pytest.raises(ConnectionClosed) as closed:
             socket.recv(timeout=10)
 
