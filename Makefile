@@ -84,6 +84,7 @@ catalog: $(STAMP)-dev ## refresh llmcore/catalog/models.json from genai-prices a
 
 docs-table: $(STAMP)-dev ## refresh the tables and pages of the docs that are made from code
 	$(BIN)/python scripts/provider_table.py
+	$(BIN)/python scripts/names_table.py
 	$(BIN)/python scripts/settings_table.py
 	$(BIN)/python scripts/settings_by_provider.py
 	$(BIN)/python scripts/fronts_table.py

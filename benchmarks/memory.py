@@ -17,7 +17,8 @@ NOT_OURS = ("click", "h2", "trio")
 async def read(url: str, engine: Any) -> None:
     """Read all streams at once, and then make as many plain calls."""
     from benchmarks.ours import over_llmcore
-    from llmcore import Client, HttpOptions
+    from llmcore import Client
+    from llmcore.client.http.options import HttpOptions
 
     async with Client(http=HttpOptions(engine=engine)) as client:
         one = over_llmcore(client)

@@ -7,8 +7,11 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from llmcore import Client, Endpoint, Framing, Model, OpenAICompatible, Route, request
+from llmcore import Client, Model, OpenAICompatible, request
 from llmcore.protocols.registry import protocol_by_id
+from llmcore.routes.endpoint import Endpoint
+from llmcore.routes.framing import Framing
+from llmcore.routes.route import Route
 from llmcore.schema.events import TextDelta
 
 if TYPE_CHECKING:

@@ -10,7 +10,6 @@ import anyio.to_thread
 from attrs import frozen
 
 from llmcore import (
-    AbortController,
     Client,
     LLMError,
     Model,
@@ -22,6 +21,7 @@ from llmcore import (
     stream,
     tool,
 )
+from llmcore.generation.abort import AbortController
 
 _QUICK: Final = RetryPolicy(max_retries=8, base_delay=0.001)
 _ONCE: Final = RetryPolicy(max_retries=0)

@@ -1,6 +1,7 @@
 """The cost of each model, and a budget after which nothing more is sent."""
 
-from llmcore import CallUsage, Client, CostBudget, OpenAI, UsageHook, sync
+from llmcore import Client, CostBudget, OpenAI, UsageHook, sync
+from llmcore.client.middleware.usage_hook import CallUsage
 
 bill: dict[str, float] = {}
 

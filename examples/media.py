@@ -1,16 +1,7 @@
 """An image, a document and a recording for four providers; what one cannot read is reported."""
 
-from llmcore import (
-    Anthropic,
-    AudioPart,
-    DocumentPart,
-    Google,
-    ImagePart,
-    Message,
-    Mistral,
-    OpenAI,
-    sync,
-)
+from llmcore import Anthropic, AudioPart, DocumentPart, Google, ImagePart, Message, OpenAI, sync
+from llmcore.routes.chat_providers import Mistral
 
 question = Message.user(
     "What do these have in common?",

@@ -20,14 +20,17 @@ The packages, from the values in the middle to the programs at the rim (imports 
 - `bridge`: OpenBridge, the gateway
 - `cli`: the commands `llmcore` and `openbridge`
 
-Three modules at the root import nothing else: `lazy_names` (names imported on first use), `version`
-and `forking` (locks and warnings for processes that fork).
+Four modules at the root import nothing else: `lazy_names` (names imported on first use),
+`names_in_modules` (public names that are not here), `version` and `forking` (locks and warnings for
+processes that fork).
 
-The names below are imported from their modules on first use, so `import llmcore` itself loads no
-HTTP library and no provider. After changing the table, run `make stubs`.
+The names below are those that most programs use. They are imported from their modules on first use,
+so `import llmcore` itself loads no HTTP library and no provider. After changing the table, run
+`make stubs`.
 """
 
 from llmcore.lazy_names import lazy_names
+from llmcore.names_in_modules import NAMES_IN_MODULES
 from llmcore.version import VERSION
 
 __version__ = VERSION
@@ -36,102 +39,50 @@ __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
         "attrs": "evolve",
-        "llmcore.catalog.cost": "cost_of",
-        "llmcore.catalog.lookup": "get_latest_model get_model_info list_models",
-        "llmcore.catalog.model_info": "ModelInfo Prices Rates",
+        "llmcore.catalog.lookup": "list_models",
         "llmcore.client.client": "Client",
-        "llmcore.client.event_stream": "EventStream",
-        "llmcore.client.http.options": "HttpOptions",
-        "llmcore.client.middleware": "Middleware Next",
         "llmcore.client.middleware.call_log": "CallLog",
-        "llmcore.client.middleware.circuit_breaker": "CircuitBreaker",
-        "llmcore.client.middleware.clock": "Clock",
-        "llmcore.client.middleware.concurrency_limit": "ConcurrencyLimit",
         "llmcore.client.middleware.cost_budget": "CostBudget",
         "llmcore.client.middleware.fallback": "Fallback",
-        "llmcore.client.middleware.memory_cache": "CacheStore MemoryCache",
         "llmcore.client.middleware.rate_limiter": "RateLimiter",
         "llmcore.client.middleware.response_cache": "ResponseCache",
         "llmcore.client.middleware.sqlite_cache": "SqliteCache",
-        "llmcore.client.middleware.telemetry": "Telemetry",
-        "llmcore.client.middleware.usage_hook": "CallUsage UsageHook",
-        "llmcore.routes.transport": "Timeouts",
-        "llmcore.folds.response": "Accumulator collect",
-        "llmcore.generation.abort": "AbortController AbortSignal",
+        "llmcore.client.middleware.usage_hook": "UsageHook",
+        "llmcore.folds.response": "collect",
         "llmcore.generation.conversation": "Conversation",
         "llmcore.generation.generate": "generate",
         "llmcore.generation.many": "generate_many",
-        "llmcore.generation.objects": "StreamObjectResult generate_object stream_object",
-        "llmcore.generation.results": "GenerateResult StepResult has_tool_call step_count_is",
-        "llmcore.generation.retry": "RetryPolicy retry",
-        "llmcore.generation.settings": "NextStep set_default_client",
+        "llmcore.generation.objects": "generate_object stream_object",
+        "llmcore.generation.results": "GenerateResult",
+        "llmcore.generation.retry": "RetryPolicy",
+        "llmcore.generation.settings": "set_default_client",
         "llmcore.generation.stream": "StreamResult stream",
-        "llmcore.generation.tool": "Tool ToolFailure tool",
-        "llmcore.protocols.openai_chat.models": "ChatDialect",
+        "llmcore.generation.tool": "Tool tool",
         "llmcore.routes.amazon_bedrock": "AmazonBedrock",
-        "llmcore.routes.anthropic": "Anthropic AnthropicCompatible",
-        "llmcore.routes.auth": "Auth",
+        "llmcore.routes.anthropic": "Anthropic",
         "llmcore.routes.azure": "Azure",
-        "llmcore.routes.chat_providers": "Baseten Cerebras DeepInfra DeepSeek Fireworks Groq "
-        "HuggingFace Mistral Moonshot Perplexity Together ZAI",
-        "llmcore.routes.cloudflare": "CloudflareAIGateway CloudflareWorkersAI",
-        "llmcore.routes.endpoint": "Endpoint",
-        "llmcore.routes.framing": "Framing",
-        "llmcore.routes.github_copilot": "GithubCopilot",
+        "llmcore.routes.chat_servers": "Ollama",
         "llmcore.routes.google": "Google",
-        "llmcore.routes.chat_servers": "LMStudio LlamaCpp Ollama VLLM",
         "llmcore.routes.local": "Local",
         "llmcore.routes.openai": "OpenAI",
         "llmcore.routes.openai_compatible": "OpenAICompatible",
-        "llmcore.routes.openrouter": "OpenRouter OpenRouterRouting",
-        "llmcore.routes.provider": "Provider",
-        "llmcore.routes.route": "ModelLimits PreparedRequest Route RouteDefaults",
-        "llmcore.routes.vertex": "Vertex",
-        "llmcore.routes.xai": "XAI",
-        "llmcore.schema.codec": "from_json to_json",
-        "llmcore.schema.content": (
-            "AudioPart Citation ContentPart DocumentPart ImagePart ProviderPart ReasoningPart "
-            "RefusalPart TextPart TokenLogprob ToolCallPart ToolResultPart cached"
-        ),
+        "llmcore.routes.openrouter": "OpenRouter",
+        "llmcore.routes.transport": "Timeouts",
+        "llmcore.schema.content": "AudioPart DocumentPart ImagePart TextPart",
         "llmcore.schema.diagnostics": "Diagnostic",
         "llmcore.schema.errors": (
-            "AbortError AccessDeniedError AuthenticationError ConfigurationError "
-            "ContentFilterError ContextLengthError InvalidRequestError InvalidToolCallError "
-            "LLMError NetworkError NoObjectGeneratedError NotFoundError OverloadedError "
-            "ProviderError QuotaExceededError RateLimitError RequestTimeoutError ServerError "
-            "StreamError UnsupportedToolChoiceError"
+            "AuthenticationError ConfigurationError ContextLengthError InvalidRequestError "
+            "LLMError NetworkError ProviderError RateLimitError RequestTimeoutError"
         ),
-        "llmcore.schema.events": (
-            "ErrorEvent EventType File Finish FinishReason LLMEvent ProviderEvent ReasoningDelta "
-            "ReasoningEnd ReasoningStart Source StepFinish StepStart StreamStart TextDelta "
-            "TextEnd TextStart ToolCall ToolError ToolInputDelta ToolInputEnd ToolInputStart "
-            "ToolResult"
-        ),
-        "llmcore.schema.messages": "Message Origin Role",
+        "llmcore.schema.events": "Finish LLMEvent ReasoningDelta TextDelta ToolCall",
+        "llmcore.schema.messages": "Message",
         "llmcore.schema.model": "Model",
-        "llmcore.schema.options": (
-            "CachePolicy GenerationOptions HttpOverlay ReasoningOptions ResponseFormat"
-        ),
         "llmcore.schema.request": "LLMRequest request",
         "llmcore.schema.response": "LLMResponse",
         "llmcore.schema.result": "Failure Result Success",
-        "llmcore.schema.tools": "CustomTool Grammar HostedTool ToolChoice ToolDefinition",
-        "llmcore.schema.usage": "RateLimitInfo Usage",
-        "llmcore.sessions.contract.assembly": "Assembler assemble",
-        "llmcore.sessions.contract.delta_fold": "DeltaFold to_deltas",
-        "llmcore.sessions.contract.deltas": "MessageDelta",
-        "llmcore.sessions.contract.entries": (
-            "EntryFileRef EntryImage EntryText EntryThinking EntryToolCall EntryToolResult "
-            "MessageEntry"
-        ),
-        "llmcore.sessions.contract.errors": "ContractError",
-        "llmcore.sessions.contract.run_rules": "check_run",
-        "llmcore.sessions.conversion": "answer_entries to_entries to_messages",
-        "llmcore.sessions.memory_store": "MemoryStore",
-        "llmcore.sessions.redis_store": "RedisStore",
+        "llmcore.schema.tools": "ToolChoice ToolDefinition",
+        "llmcore.schema.usage": "Usage",
         "llmcore.sessions.sqlite_store": "SQLiteStore",
-        "llmcore.sessions.store": (
-            "RunInfo SeqConflictError SessionStore SessionStoreError StoredEntry"
-        ),
     },
+    NAMES_IN_MODULES,
 )

@@ -5,31 +5,39 @@ Each name stands once, in the package's table of modules. Type checkers and edit
 """
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from importlib import import_module
 
 
 def lazy_names(
-    package: str, names_of: Mapping[str, str]
+    package: str, names_of: Mapping[str, str], in_modules: Mapping[str, str] | None = None
 ) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]:
     """Return `__getattr__`, `__dir__` and `__all__` for *package*.
 
     *names_of* maps each module to the names it defines, separated by spaces. A name that is not
-    there raises AttributeError, as Python's own look-up does.
+    there raises AttributeError, as Python's own look-up does, or ImportError in a `from` import,
+    which would leave out the hint: the module to import from for the names of *in_modules*, the
+    nearest name otherwise.
     """
-    module_of = {name: module for module, names in names_of.items() for name in names.split()}
+    module_of = _modules(names_of)
+    elsewhere = _modules(in_modules or {})
     exported = sorted(module_of)
 
     def get(name: str) -> object:
         if name not in module_of:
-            raise AttributeError(
-                f"module {package!r} has no attribute {name!r}{_hint(name, exported)}"
-            )
+            hint = _hint(package, name, module_of, elsewhere)
+            if hint and _is_from_import(f"{package}.{name}"):
+                raise ImportError(f"cannot import name {name!r} from {package!r}{hint}")
+            raise AttributeError(f"module {package!r} has no attribute {name!r}{hint}")
         value = getattr(import_module(module_of[name]), name)
         setattr(sys.modules[package], name, value)
         return value
 
     return get, lambda: exported, exported
+
+
+def _modules(names_of: Mapping[str, str]) -> dict[str, str]:
+    return {name: module for module, names in names_of.items() for name in names.split()}
 
 
 _OTHER_NAMES = {
@@ -45,13 +53,35 @@ _OTHER_NAMES = {
 """Names under which people look for others."""
 
 
-def _hint(name: str, exported: Sequence[str]) -> str:
-    """Return the name that is meant by *name*, as the end of an error; empty without one."""
+def _hint(
+    package: str, name: str, exported: Mapping[str, str], elsewhere: Mapping[str, str]
+) -> str:
+    """Return where *name* or the name that is meant by it is, as the end of an error, or ""."""
     if name.startswith("_"):  # looked up by Python and its tools
         return ""
+    if name in elsewhere:
+        return f": use `from {elsewhere[name]} import {name}`"
     import difflib  # not needed otherwise
 
-    lower = {known.lower(): known for known in exported}
+    known = {**exported, **elsewhere}
+    lower = {one.lower(): one for one in known}
     near = difflib.get_close_matches(name.lower(), lower, 1)
     meant = _OTHER_NAMES.get(name) or (lower[near[0]] if near else None)
-    return f": did you mean {meant!r}?" if meant in exported else ""
+    if meant not in known:
+        return ""
+    home = package if meant in exported else known[meant]
+    return f": did you mean {meant!r}? Use `from {home} import {meant}`"
+
+
+def _is_from_import(name: str) -> bool:
+    """Return whether a `from` import looks *name* up, and no submodule has it."""
+    from importlib.util import find_spec
+    from inspect import currentframe
+
+    frame = currentframe()
+    caller = frame and frame.f_back and frame.f_back.f_back
+    return (
+        caller is not None
+        and caller.f_code.co_name == "_handle_fromlist"
+        and find_spec(name) is None
+    )

@@ -16,34 +16,28 @@ from attrs import evolve
 from llmcore import (
     AmazonBedrock,
     Anthropic,
-    CachePolicy,
     Client,
-    CustomTool,
     DocumentPart,
-    GenerationOptions,
     Google,
-    HostedTool,
     ImagePart,
     LLMRequest,
     Message,
     Model,
     OpenAI,
-    ReasoningOptions,
-    ResponseFormat,
     TextPart,
-    ToolCallPart,
     ToolChoice,
     ToolDefinition,
-    ToolResultPart,
-    cached,
     request,
 )
 from llmcore.fronts.front import FRONT_IDS, ClientRequest, Upstream, front_by_id
 from llmcore.fronts.policy import TranslationPolicy
 from llmcore.fronts.sealer import Sealer
+from llmcore.schema.content import ToolCallPart, ToolResultPart, cached
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.json import JsonObject
+from llmcore.schema.options import CachePolicy, GenerationOptions, ReasoningOptions, ResponseFormat
 from llmcore.schema.result import Failure, Success
+from llmcore.schema.tools import CustomTool, HostedTool
 
 PAGE: Final = Path(__file__).parents[1] / "docs" / "fronts.md"
 BEGIN: Final = "<!-- table: made by scripts/fronts_table.py -->\n"

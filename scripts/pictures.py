@@ -17,8 +17,11 @@ from xml.sax.saxutils import escape
 
 from attrs import define, field
 
-from llmcore import Anthropic, Client, EventStream, LLMRequest, Next, OpenAI, request
+from llmcore import Anthropic, Client, LLMRequest, OpenAI, request
+from llmcore.client.event_stream import EventStream
+from llmcore.client.middleware import Next
 from llmcore.schema.events import LLMEvent
+from llmcore.schema.json import JsonObject
 from llmcore.testing import scripted
 
 ROOT: Final = Path(__file__).parents[1]
@@ -118,7 +121,7 @@ def route() -> Picture:
 # -- from bytes to events
 
 
-CHUNKS: Final = (
+CHUNKS: Final[tuple[tuple[JsonObject, str | None], ...]] = (
     ({"role": "assistant", "content": "Hel"}, None),
     ({"content": "lo"}, None),
     ({}, "stop"),

@@ -12,25 +12,23 @@ from typing import Any, Final
 
 from attrs import frozen
 
-from llmcore import (
-    CachePolicy,
-    Client,
-    GenerationOptions,
-    LLMError,
-    ReasoningOptions,
-    ResponseFormat,
-    ToolDefinition,
-    request,
-)
+from llmcore import Client, LLMError, ToolDefinition, request
 from llmcore.routes.providers import PROVIDERS, ProviderEntry
+from llmcore.routes.route import Route
+from llmcore.schema.json import JsonObject
 from llmcore.schema.model import Model
+from llmcore.schema.options import CachePolicy, GenerationOptions, ReasoningOptions, ResponseFormat
 from scripts.provider_table import ARGUMENTS, EXAMPLE
 
 PAGE: Final = Path(__file__).parents[1] / "docs" / "settings.md"
 BEGIN: Final = "<!-- table: made by scripts/settings_by_provider.py -->\n"
 END: Final = "<!-- end of table -->\n"
 
-SCHEMA: Final = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
+SCHEMA: Final[JsonObject] = {
+    "type": "object",
+    "properties": {"a": {"type": "string"}},
+    "required": ["a"],
+}
 TOOL: Final = ToolDefinition("look_up", "Looks up a word.", SCHEMA)
 SETTINGS: Final[dict[str, dict[str, Any]]] = {
     "temperature": {"generation": GenerationOptions(temperature=0.5)},
@@ -94,7 +92,7 @@ def rows() -> Iterator[Row]:
             found = {name: _outcome(client, model, given) for name, given in SETTINGS.items()}
             yield Row(
                 entry.id,
-                str(model.route.protocol.id) if model.route else "",
+                str(model.route.protocol.id) if isinstance(model.route, Route) else "",
                 model.id,
                 frozenset(name for name, outcome in found.items() if outcome == "taken"),
                 frozenset(name for name, outcome in found.items() if outcome == "changed"),

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
@@ -9,6 +10,7 @@ import pytest
 
 import llmcore
 import llmcore.testing
+from llmcore.names_in_modules import NAMES_IN_MODULES as MORE
 from scripts import write_stubs
 
 PACKAGES = [llmcore, llmcore.testing]
@@ -53,15 +55,53 @@ def test_a_mistyped_name_is_answered_with_the_right_one(name: str, meant: str) -
         getattr(llmcore, name)
 
 
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [
+        ("Groq", "cannot import name 'Groq' .*from llmcore.routes.chat_providers import Groq"),
+        ("StepStart", "'StepStart' .*: use `from llmcore.schema.events import StepStart`"),
+        ("Grok", "did you mean 'XAI'. Use `from llmcore.routes.xai import XAI`"),
+        ("Openai", "did you mean 'OpenAI'. Use `from llmcore import OpenAI`"),
+        ("zzz", "cannot import name 'zzz'"),
+    ],
+)
+def test_import_of_a_name_that_is_elsewhere_raises_import_error_with_the_module(
+    name: str, error: str
+) -> None:
+    with pytest.raises(ImportError, match=error):
+        exec(f"from llmcore import {name}")
+
+
+def test_names_in_modules_are_there_and_not_at_the_front_door() -> None:
+    homes = [(module, name) for module, names in MORE.items() for name in names.split()]
+
+    assert [pair for pair in homes if not hasattr(import_module(pair[0]), pair[1])] == []
+    assert {name for _, name in homes} & set(llmcore.__all__) == set()
+
+
+def test_a_submodule_is_imported_though_a_name_is_near_to_it() -> None:
+    code = "from llmcore import sync, routes, cli, testing; print(routes.__name__)"
+
+    assert _printed(code) == "llmcore.routes\n"
+
+
+def test_the_front_door_has_some_sixty_names() -> None:
+    assert 50 < len(llmcore.__all__) < 70
+
+
+def _printed(code: str) -> str:
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
+
+
 def test_importing_the_package_loads_no_http_library_and_no_provider() -> None:
     code = "import sys, llmcore; print(*sorted(sys.modules))"
-    printed = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    loaded = set(printed.stdout.split())
+    loaded = set(_printed(code).split())
     assert {name for name in loaded if name.startswith("llmcore")} == {
         "llmcore",
         "llmcore.lazy_names",
+        "llmcore.names_in_modules",
         "llmcore.version",
     }
     assert loaded.isdisjoint({"httpx", "httpcore", "aiohttp", "attrs", "cattrs", "anyio"})

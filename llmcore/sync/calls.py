@@ -228,7 +228,7 @@ def retry(
 ) -> _T:
     """Repeat *call* while it raises retryable errors; return its value or raise the last error.
 
-    `llmcore.retry` for a blocking call, in this thread.
+    `llmcore.generation.retry.retry` for a blocking call, in this thread.
     """
 
     async def attempt() -> _T:

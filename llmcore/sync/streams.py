@@ -43,7 +43,7 @@ class StreamView(Generic[_T]):
 
 
 class EventStream(StreamView[LLMEvent]):
-    """The events of one call: `llmcore.EventStream`, blocking.
+    """The events of one call: `llmcore.client.event_stream.EventStream`, blocking.
 
     It ends with exactly one terminal event and does not raise; `result()` is the outcome.
     Leaving the `with` block closes the connection; without one, leaving the loop does.
@@ -70,7 +70,7 @@ class EventStream(StreamView[LLMEvent]):
         return self._connection.run(self._stream.result)
 
     def resumed(self) -> "EventStream":
-        """Return a stream of the rest of this one after it was cut; see `llmcore.EventStream`."""
+        """Return a stream of the rest of this one after it was cut; see `EventStream`."""
         return EventStream(self._stream.resumed())
 
 
@@ -122,7 +122,7 @@ class StreamResult(StreamView[LLMEvent]):
 
 
 class StreamObjectResult(StreamView[JsonValue], Generic[_T_co]):
-    """An object while it is streamed: `llmcore.StreamObjectResult`, blocking.
+    """An object while it is streamed: `StreamObjectResult`, blocking.
 
     Iterating yields partial objects as plain JSON; each contains the one before.
     After the last of them, iteration raises what `object` raises.
@@ -140,7 +140,7 @@ class StreamObjectResult(StreamView[JsonValue], Generic[_T_co]):
     def element_stream(self: "StreamObjectResult[Collection[_Element]]") -> Iterator[_Element]:
         """The elements of an array, each yielded once it is complete and validated.
 
-        Raises what `llmcore.StreamObjectResult.element_stream` raises.
+        Raises what `StreamObjectResult.element_stream` raises.
         """
         if self._elements is None:
             self._elements = PulledIterator(

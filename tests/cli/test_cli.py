@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from llmcore import ChatDialect
 from llmcore.cli import main
 from llmcore.cli.failures import EXIT_CODES, exit_code, explain
 from llmcore.client.client import Client
+from llmcore.protocols.openai_chat.models import ChatDialect
 from llmcore.routes.openai_compatible import OpenAICompatible
 from llmcore.schema.errors import AbortError, RateLimitError, error_types
 from llmcore.version import VERSION

@@ -14,29 +14,26 @@ from llmcore import (
     ConfigurationError,
     Failure,
     Finish,
-    HttpOverlay,
     ImagePart,
     InvalidRequestError,
     LLMRequest,
     Message,
     Model,
     NetworkError,
-    NotFoundError,
     OpenAI,
     OpenAICompatible,
     RateLimitError,
-    StreamError,
-    StreamStart,
     Success,
     TextDelta,
-    from_json,
-    get_model_info,
     request,
-    to_json,
 )
-from llmcore.catalog.lookup import get_latest_model
+from llmcore.catalog.lookup import get_latest_model, get_model_info
 from llmcore.client.client import ModelSource
 from llmcore.folds.grammar import violations
+from llmcore.schema.codec import from_json, to_json
+from llmcore.schema.errors import NotFoundError, StreamError
+from llmcore.schema.events import StreamStart
+from llmcore.schema.options import HttpOverlay
 from tests.support.servers.loopback import (
     Answer,
     Loopback,
@@ -413,7 +410,7 @@ async def test_a_200_that_is_no_answer_is_a_typed_error(
 
 async def test_a_response_over_the_limit_is_not_read(server: Loopback) -> None:
     """A server that never stops sending is cut off."""
-    from llmcore import Route, RouteDefaults
+    from llmcore.routes.route import Route, RouteDefaults
 
     model = model_at(server)
     assert isinstance(model.route, Route)

@@ -9,20 +9,17 @@ from attrs import evolve
 from llmcore import (
     Client,
     CostBudget,
-    Middleware,
-    ModelInfo,
     OpenAI,
     OpenAICompatible,
     OpenRouter,
-    Prices,
-    Rates,
-    from_json,
     generate,
-    get_model_info,
     list_models,
     request,
-    to_json,
 )
+from llmcore.catalog.lookup import get_model_info
+from llmcore.catalog.model_info import ModelInfo, Prices, Rates
+from llmcore.client.middleware import Middleware
+from llmcore.schema.codec import from_json, to_json
 from llmcore.schema.model import Model
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.result import Success

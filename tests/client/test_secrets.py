@@ -9,18 +9,9 @@ from typing import Any
 import anyio
 import pytest
 
-from llmcore import (
-    Auth,
-    Client,
-    HttpOverlay,
-    LLMError,
-    Model,
-    OpenAI,
-    OpenAICompatible,
-    Timeouts,
-    generate,
-    request,
-)
+from llmcore import Client, LLMError, Model, OpenAI, OpenAICompatible, Timeouts, generate, request
+from llmcore.routes.auth import Auth
+from llmcore.schema.options import HttpOverlay
 from tests.support.servers.loopback import Answer, Loopback, chat_chunk, chat_handler, serve
 
 pytestmark = pytest.mark.anyio

@@ -3,18 +3,17 @@
 import pytest
 
 from llmcore import (
-    ZAI,
     AmazonBedrock,
     Anthropic,
     Client,
     ConfigurationError,
-    DeepInfra,
     Google,
     Model,
-    ModelInfo,
     Ollama,
     OpenAI,
 )
+from llmcore.catalog.model_info import ModelInfo
+from llmcore.routes.chat_providers import ZAI, DeepInfra
 from llmcore.routes.route import ToolChoiceMode
 
 ALL: tuple[ToolChoiceMode, ...] = ("auto", "none", "required", "named")

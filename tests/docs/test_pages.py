@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 import llmcore
+from scripts import names_table
+from tests.support.public_names import public_names
 
 ROOT = Path(__file__).parent.parent.parent
 DOCS = ROOT / "docs"
@@ -106,9 +108,17 @@ def _names_of(module: str) -> Iterator[str]:
 def test_every_public_name_is_documented() -> None:
     """A guide speaks of it, or the reference shows it."""
     words = set(re.findall(r"\w+", "".join(page.read_text() for page in GUIDES)))
-    public = {name for name in llmcore.__all__ if not name.startswith("_")}
+    public = {name for name, _ in public_names()}
 
     assert sorted(public - words - referenced()) == []
+
+
+def test_page_of_names_has_the_front_door_and_the_modules_of_all_others() -> None:
+    page = names_table.PAGE.read_text("utf-8")
+    front = page.partition("## At the front door")[2].partition("\nThe blocking twins")[0]
+
+    assert sorted(re.findall(r"`(\w+)`", front)) == llmcore.__all__
+    assert page == names_table.with_table(page), "run `make docs-table`"
 
 
 def test_headings_become_anchors() -> None:

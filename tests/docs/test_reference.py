@@ -15,9 +15,9 @@ from griffe import (
     load_extensions,
 )
 
-import llmcore
 from scripts.reference_fields import ReferenceFields, _texts, described
 from scripts.settings_table import meanings
+from tests.support.public_names import public_names
 
 ROOT = Path(__file__).parents[2]
 PAGES = (ROOT / "docs" / "reference").glob("*.md")
@@ -29,9 +29,8 @@ MODULES = {
 ELSEWHERE = {"attrs", "returns"}
 CLASSES = [
     value
-    for name in llmcore.__all__
-    if isinstance(value := getattr(llmcore, name), type)
-    and value.__module__.partition(".")[0] not in ELSEWHERE
+    for _, value in public_names()
+    if isinstance(value, type) and value.__module__.partition(".")[0] not in ELSEWHERE
 ]
 
 
@@ -84,8 +83,7 @@ def test_defaults_are_shown_as_the_source_has_them() -> None:
 def exported_functions() -> dict[str, Function]:
     """Return the exported functions, and the public methods of exported classes."""
     found: dict[str, Function] = {}
-    for name in llmcore.__all__:
-        value = getattr(llmcore, name)
+    for name, value in public_names():
         home = str(getattr(value, "__module__", ""))
         if home.startswith("llmcore.") and hasattr(value, "__qualname__"):
             shown = source()[f"{home.removeprefix('llmcore.')}.{value.__qualname__}"]

@@ -2,7 +2,6 @@
 
 import re
 
-import llmcore
 from scripts.site_extras import (
     DOCS,
     first_sentence,
@@ -12,6 +11,7 @@ from scripts.site_extras import (
     navigation,
     twins,
 )
+from tests.support.public_names import public_names
 
 
 def test_list_has_every_page_of_the_navigation_with_a_sentence() -> None:
@@ -33,9 +33,8 @@ def test_reference_twins_have_every_exported_class_and_function() -> None:
     text = "".join(text for name, text in twins().items() if name.startswith("reference/"))
     names = {
         name
-        for name in llmcore.__all__
-        if getattr(getattr(llmcore, name), "__module__", "").startswith("llmcore")
-        and hasattr(getattr(llmcore, name), "__name__")
+        for name, value in public_names()
+        if getattr(value, "__module__", "").startswith("llmcore") and hasattr(value, "__name__")
     }
 
     assert sorted(name for name in names if f".{name}\n" not in text) == []

@@ -100,7 +100,7 @@ def test_a_real_signal_handler_does_not_deadlock() -> None:
 
 STRUCK = """
 import signal, time
-from llmcore import AbortController
+from llmcore.generation.abort import AbortController
 
 current = AbortController()
 signal.signal(signal.SIGALRM, lambda *_: current.abort())

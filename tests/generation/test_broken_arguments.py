@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from llmcore import Client, Message, ToolCallPart, ToolDefinition, request
+from llmcore import Client, Message, ToolDefinition, request
+from llmcore.schema.content import ToolCallPart
 from tests.support.wire.matrix import (
     ANTHROPIC,
     BEDROCK,

@@ -4,11 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from llmcore import Conversation, ImagePart, Message, SeqConflictError, ToolResultPart
+from llmcore import Conversation, ImagePart, Message
+from llmcore.schema.content import ToolResultPart
 from llmcore.schema.errors import InvalidRequestError, LLMError, ServerError
 from llmcore.sessions.contract.run_rules import check_run
 from llmcore.sessions.memory_store import MemoryStore
 from llmcore.sessions.sqlite_store import SQLiteStore
+from llmcore.sessions.store import SeqConflictError
 from llmcore.testing.fake_model import Delay, FakeModel, call
 
 

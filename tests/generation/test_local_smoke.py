@@ -13,25 +13,23 @@ import pytest
 from attrs import frozen
 
 from llmcore import (
-    AbortController,
-    AbortError,
     Client,
-    Endpoint,
     Finish,
     Local,
     Message,
-    NotFoundError,
     RequestTimeoutError,
-    StreamStart,
     TextDelta,
-    ToolCallPart,
-    ToolResult,
     generate,
     generate_object,
     stream,
     tool,
 )
 from llmcore.folds.grammar import violations
+from llmcore.generation.abort import AbortController
+from llmcore.routes.endpoint import Endpoint
+from llmcore.schema.content import ToolCallPart
+from llmcore.schema.errors import AbortError, NotFoundError
+from llmcore.schema.events import StreamStart, ToolResult
 from tests.support.servers.local_scenes import EXAMPLE
 
 pytestmark = [pytest.mark.anyio, pytest.mark.local_model]

@@ -8,7 +8,9 @@ from typing import Any
 import anyio
 import pytest
 
-from llmcore import Client, EventStream, LLMRequest, Message, Next, OpenAICompatible, Success
+from llmcore import Client, LLMRequest, Message, OpenAICompatible, Success
+from llmcore.client.event_stream import EventStream
+from llmcore.client.middleware import Next
 from llmcore.generation.many import Prompt, generate_many
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError, LLMError
 from llmcore.schema.model import Model

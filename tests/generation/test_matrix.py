@@ -24,14 +24,8 @@ from llmcore import (
     RateLimitError,
     ReasoningDelta,
     RetryPolicy,
-    StepStart,
-    StreamStart,
     TextDelta,
     ToolCall,
-    ToolInputDelta,
-    ToolInputEnd,
-    ToolInputStart,
-    ToolResult,
     Usage,
     generate,
     generate_object,
@@ -41,6 +35,14 @@ from llmcore import (
 )
 from llmcore.folds.grammar import violations
 from llmcore.schema.errors import InvalidRequestError, LLMError
+from llmcore.schema.events import (
+    StepStart,
+    StreamStart,
+    ToolInputDelta,
+    ToolInputEnd,
+    ToolInputStart,
+    ToolResult,
+)
 from llmcore.testing import assert_prefix_stable
 from tests.support.servers.loopback import Received
 from tests.support.wire.matrix import (

@@ -8,25 +8,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore import (
-    Auth,
     Client,
-    CustomTool,
-    Endpoint,
-    Framing,
     LLMRequest,
     Message,
-    ReasoningPart,
-    Route,
     TextPart,
-    ToolCallPart,
     ToolChoice,
     ToolDefinition,
     evolve,
     request,
 )
+from llmcore.routes.auth import Auth
+from llmcore.routes.endpoint import Endpoint
+from llmcore.routes.framing import Framing
+from llmcore.routes.route import Route
+from llmcore.schema.content import ReasoningPart, ToolCallPart
 from llmcore.schema.errors import InvalidRequestError, OverloadedError, StreamError
 from llmcore.schema.events import ErrorEvent
 from llmcore.schema.result import Failure, Success
+from llmcore.schema.tools import CustomTool
 from llmcore.testing import scripted
 from tests.support.parley import protocol
 from tests.support.strategies.requests import json_objects, json_values, requests, texts

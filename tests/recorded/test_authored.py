@@ -8,16 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from llmcore import (
-    DeepSeek,
-    Message,
-    OpenAI,
-    OpenRouter,
-    ReasoningPart,
-    ToolDefinition,
-    evolve,
-    request,
-)
+from llmcore import Message, OpenAI, OpenRouter, ToolDefinition, evolve, request
+from llmcore.routes.chat_providers import DeepSeek
+from llmcore.schema.content import ReasoningPart
 from llmcore.testing import Authored, CassetteFixture, load
 
 pytestmark = pytest.mark.anyio

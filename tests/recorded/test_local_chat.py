@@ -6,18 +6,17 @@ import pytest
 
 from llmcore import (
     ContextLengthError,
-    HttpOverlay,
     InvalidRequestError,
     LLMRequest,
     Local,
     Message,
-    ResponseFormat,
     ToolChoice,
     evolve,
     request,
 )
 from llmcore.folds.grammar import violations
 from llmcore.schema.json import JsonObject
+from llmcore.schema.options import HttpOverlay, ResponseFormat
 from llmcore.testing import CassetteFixture, assert_prefix_stable
 from tests.support.servers.local_scenes import EXAMPLE, TIME, WEATHER
 

@@ -4,11 +4,13 @@ from typing import Any
 
 import pytest
 
-from llmcore import Endpoint, LLMRequest, Message, Model, Route, evolve, request
+from llmcore import LLMRequest, Message, Model, evolve, request
 from llmcore.folds.grammar import violations
 from llmcore.protocols import anthropic_messages, openai_responses
 from llmcore.protocols.protocol import Protocol
+from llmcore.routes.endpoint import Endpoint
 from llmcore.routes.local import Local
+from llmcore.routes.route import Route
 from llmcore.testing import CassetteFixture
 from tests.support.servers.local_scenes import EXAMPLE, TIME, WEATHER
 

@@ -10,20 +10,11 @@ from typing import Any
 import jsonschema  # type: ignore[import-untyped]
 import pytest
 
-from llmcore import (
-    Client,
-    Endpoint,
-    LLMRequest,
-    LLMResponse,
-    Local,
-    Message,
-    Model,
-    OpenAI,
-    Route,
-    request,
-)
+from llmcore import Client, LLMRequest, LLMResponse, Local, Message, Model, OpenAI, request
 from llmcore.protocols import anthropic_messages, openai_responses
 from llmcore.protocols.protocol import Protocol
+from llmcore.routes.endpoint import Endpoint
+from llmcore.routes.route import Route
 from llmcore.schema.result import Success
 from llmcore.sessions.contract.codec import entry_to_text, to_wire
 from llmcore.sessions.contract.entries import MessageEntry

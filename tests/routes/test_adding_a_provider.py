@@ -6,8 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from llmcore import ChatDialect, Client, Message, Model, ToolCallPart, ToolDefinition, request
+from llmcore import Client, Message, Model, ToolDefinition, request
+from llmcore.protocols.openai_chat.models import ChatDialect
 from llmcore.routes.chat_provider import ChatProvider, Profile
+from llmcore.schema.content import ToolCallPart
 from tests.support.servers.loopback import (
     DONE,
     Answer,

@@ -2,9 +2,10 @@
 
 import pytest
 
-from llmcore import Client, ConfigurationError, Provider, request
+from llmcore import Client, ConfigurationError, request
 from llmcore.protocols import openai_chat, openai_responses
 from llmcore.routes.endpoint import Endpoint
+from llmcore.routes.provider import Provider
 from llmcore.routes.route import Route
 
 CHAT = Route.make(

@@ -12,15 +12,13 @@ from llmcore import (
     DocumentPart,
     ImagePart,
     Message,
-    RefusalPart,
     TextPart,
-    ToolCallPart,
     ToolDefinition,
-    ToolResultPart,
     generate,
     request,
     tool,
 )
+from llmcore.schema.content import RefusalPart, ToolCallPart, ToolResultPart
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.testing.fake_model import FakeModel
 

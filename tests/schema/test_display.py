@@ -3,8 +3,10 @@
 import pytest
 from hypothesis import given
 
-from llmcore import FinishReason, ImagePart, Message, ToolCallPart, Usage, evolve, request
+from llmcore import ImagePart, Message, Usage, evolve, request
 from llmcore.schema.codec import from_json, to_json
+from llmcore.schema.content import ToolCallPart
+from llmcore.schema.events import FinishReason
 from tests.support.strategies.answers import responses, usages
 from tests.support.strategies.requests import content_parts
 from tests.support.strategies.values import messages, requests

@@ -15,9 +15,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from llmcore import AbortError, Model, request, sync
 from llmcore import Client as AsyncClient
+from llmcore import Model, request, sync
 from llmcore.generation.settings import default_client
+from llmcore.schema.errors import AbortError
 from llmcore.sync.background import background
 from llmcore.sync.iterate import Connection
 from tests.support.programs.forked_child import in_child

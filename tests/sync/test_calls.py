@@ -15,20 +15,18 @@ from attrs import frozen
 import llmcore
 from llmcore import (
     ConfigurationError,
-    ErrorEvent,
     Finish,
     InvalidRequestError,
     LLMError,
     LLMEvent,
     Model,
-    NoObjectGeneratedError,
-    NotFoundError,
     RateLimitError,
     RetryPolicy,
-    ToolResult,
     request,
     sync,
 )
+from llmcore.schema.errors import NoObjectGeneratedError, NotFoundError
+from llmcore.schema.events import ErrorEvent, ToolResult
 from llmcore.schema.result import Failure, Success
 from tests.support.servers.loopback import Answer, Loopback, chat_chunk, chat_handler, serve
 from tests.support.wire.generation import SSE, calls_of, client_of, model_at, text_of

@@ -7,22 +7,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore import (
-    ErrorEvent,
     Failure,
     Finish,
     NetworkError,
-    ReasoningPart,
-    RefusalPart,
     Success,
     TextDelta,
     TextPart,
-    ToolCallPart,
     generate,
     request,
     stream,
     tool,
 )
 from llmcore.folds.grammar import violations
+from llmcore.schema.content import ReasoningPart, RefusalPart, ToolCallPart
+from llmcore.schema.events import ErrorEvent
 from llmcore.testing import Delay, FakeModel, ScriptEndedError, call
 from llmcore.testing.fake_model import Piece
 

@@ -8,9 +8,10 @@ import openai
 import pytest
 from attrs import evolve
 
-from llmcore import DeepSeek, Google, Model
+from llmcore import Google, Model
 from llmcore.bridge.model_map import model_map_from
 from llmcore.fronts.openai_chat.grammar import violations
+from llmcore.routes.chat_providers import DeepSeek
 from llmcore.schema import json
 from tests.support.servers.front_gateways import MODEL, gateway, served, service_for
 from tests.support.servers.loopback import DONE, Answer, Received, chat_chunk, serve

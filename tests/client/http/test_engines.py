@@ -466,7 +466,8 @@ def test_the_engine_follows_from_options_and_loop(
     """aiohttp where it can be used; only the engine that is used is loaded."""
     code = f"""
 import anyio
-from llmcore import Client, HttpOptions, OpenAICompatible, request
+from llmcore import Client, OpenAICompatible, request
+from llmcore.client.http.options import HttpOptions
 async def main():
     model = OpenAICompatible.configure(name="x", base_url="https://127.0.0.1:9").model("m")
     async with Client(http=HttpOptions({options})) as client:

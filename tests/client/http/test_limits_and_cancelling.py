@@ -10,18 +10,18 @@ import httpx
 import pytest
 
 from llmcore import (
-    AbortError,
     Client,
     ConfigurationError,
     Model,
     OpenAICompatible,
     RequestTimeoutError,
-    RouteDefaults,
     TextDelta,
     Timeouts,
     generate,
     request,
 )
+from llmcore.routes.route import RouteDefaults
+from llmcore.schema.errors import AbortError
 from tests.support.servers.loopback import (
     Answer,
     Loopback,

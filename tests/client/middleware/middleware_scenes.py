@@ -6,7 +6,8 @@ from typing import Any, TypeAlias
 import anyio.lowlevel
 from attrs import define, field
 
-from llmcore import Client, LLMError, LLMRequest, LLMResponse, Middleware, OpenAICompatible, request
+from llmcore import Client, LLMError, LLMRequest, LLMResponse, OpenAICompatible, request
+from llmcore.client.middleware import Middleware
 from llmcore.client.middleware.clock import Clock
 from llmcore.schema.result import Result
 from llmcore.schema.usage import Usage

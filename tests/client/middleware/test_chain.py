@@ -12,22 +12,24 @@ from llmcore import (
     LLMEvent,
     LLMRequest,
     LLMResponse,
-    Middleware,
-    Next,
     OpenAICompatible,
     RateLimitError,
-    StepFinish,
-    StepStart,
-    StreamStart,
     Success,
     TextDelta,
-    TextEnd,
-    TextStart,
     request,
 )
 from llmcore.client.event_stream import EventStream
+from llmcore.client.middleware import Middleware, Next
 from llmcore.folds.grammar import violations
-from llmcore.schema.events import ErrorEvent, FinishReason
+from llmcore.schema.events import (
+    ErrorEvent,
+    FinishReason,
+    StepFinish,
+    StepStart,
+    StreamStart,
+    TextEnd,
+    TextStart,
+)
 from llmcore.schema.result import Result
 from tests.support.servers.loopback import Loopback, chat_handler, serve
 

@@ -6,13 +6,14 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from llmcore import Client, ConfigurationError, QuotaExceededError, Success
+from llmcore import Client, ConfigurationError, Success
 from llmcore.catalog.cost import cost_of
 from llmcore.client.middleware.call_log import CallLog
 from llmcore.client.middleware.cost_budget import CostBudget
 from llmcore.client.middleware.pricing import listed_price
 from llmcore.client.middleware.response_cache import ResponseCache
 from llmcore.client.middleware.usage_hook import CallUsage, UsageHook
+from llmcore.schema.errors import QuotaExceededError
 from llmcore.schema.events import TextDelta
 from llmcore.schema.usage import Usage
 from tests.client.middleware.middleware_scenes import (

@@ -7,21 +7,18 @@ import pytest
 from attrs import evolve
 
 from llmcore import (
-    AbortError,
     AuthenticationError,
     ConfigurationError,
     InvalidRequestError,
     LLMError,
-    Middleware,
     NetworkError,
-    NotFoundError,
-    OverloadedError,
     RateLimitError,
-    StreamError,
 )
+from llmcore.client.middleware import Middleware
 from llmcore.client.middleware.circuit_breaker import CircuitBreaker
 from llmcore.client.middleware.fallback import Alternative, Fallback
 from llmcore.folds.grammar import violations
+from llmcore.schema.errors import AbortError, NotFoundError, OverloadedError, StreamError
 from tests.client.middleware.middleware_scenes import (
     CUT,
     INVALID,

@@ -16,17 +16,17 @@ from llmcore import (
     ConfigurationError,
     LLMRequest,
     NetworkError,
-    Next,
-    OverloadedError,
     RateLimitError,
     Success,
     request,
 )
 from llmcore.client.event_stream import EventStream
+from llmcore.client.middleware import Next
 from llmcore.client.middleware.circuit_breaker import CircuitBreaker
 from llmcore.client.middleware.concurrency_limit import ConcurrencyLimit
 from llmcore.client.middleware.rate_limiter import RateLimiter
 from llmcore.client.middleware.token_bucket import TokenBucket, per_minute, stated
+from llmcore.schema.errors import OverloadedError
 from tests.client.middleware.middleware_scenes import (
     CUT,
     INVALID,

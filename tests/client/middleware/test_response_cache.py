@@ -13,18 +13,9 @@ import pytest
 from attrs import evolve
 from hypothesis import given
 
-from llmcore import (
-    AbortError,
-    Client,
-    ConfigurationError,
-    HttpOverlay,
-    LLMRequest,
-    Message,
-    Next,
-    Success,
-    request,
-)
+from llmcore import Client, ConfigurationError, LLMRequest, Message, Success, request
 from llmcore.client.event_stream import EventStream
+from llmcore.client.middleware import Next
 from llmcore.client.middleware.cached_events import Recording, unpacked
 from llmcore.client.middleware.memory_cache import CacheStore, MemoryCache
 from llmcore.client.middleware.response_cache import ResponseCache
@@ -32,7 +23,9 @@ from llmcore.client.middleware.sqlite_cache import SqliteCache
 from llmcore.folds.grammar import violations
 from llmcore.folds.response import collect
 from llmcore.schema.content import DocumentPart
+from llmcore.schema.errors import AbortError
 from llmcore.schema.events import Finish, LLMEvent, TextDelta
+from llmcore.schema.options import HttpOverlay
 from tests.client.middleware.middleware_scenes import (
     CUT,
     OTHER,

@@ -18,18 +18,9 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
 
-from llmcore import (
-    Client,
-    ConfigurationError,
-    Google,
-    LLMRequest,
-    Message,
-    Next,
-    ResponseFormat,
-    ToolDefinition,
-    request,
-)
+from llmcore import Client, ConfigurationError, Google, LLMRequest, Message, ToolDefinition, request
 from llmcore.client.event_stream import EventStream
+from llmcore.client.middleware import Next
 from llmcore.client.middleware.chain import Middleware
 from llmcore.client.middleware.response_cache import ResponseCache
 from llmcore.client.middleware.target import ModelChoice, target_of
@@ -44,7 +35,7 @@ from llmcore.schema.content import (
     ToolCallPart,
 )
 from llmcore.schema.events import TextDelta
-from llmcore.schema.options import GenerationOptions
+from llmcore.schema.options import GenerationOptions, ResponseFormat
 from tests.client.middleware.middleware_scenes import (
     CUT,
     KEY,

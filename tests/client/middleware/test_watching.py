@@ -8,9 +8,11 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from llmcore import AbortError, Client, LLMRequest, Next, RateLimitError, ServerError, StreamError
+from llmcore import Client, LLMRequest, RateLimitError
 from llmcore.client.event_stream import EventStream
+from llmcore.client.middleware import Next
 from llmcore.client.middleware.usage_hook import CallUsage, UsageHook
+from llmcore.schema.errors import AbortError, ServerError, StreamError
 from llmcore.schema.events import LLMEvent, StepStart, StreamStart, TextDelta, TextStart
 from llmcore.schema.result import Success
 from tests.client.middleware.middleware_scenes import (

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmcore import Message, ToolCallPart, ToolChoice, ToolDefinition, evolve, request
+from llmcore import Message, ToolChoice, ToolDefinition, evolve, request
 from llmcore.protocols.openai_responses.continuation import (
     RemoteHistory,
     SocketRequest,
@@ -16,6 +16,7 @@ from llmcore.protocols.openai_responses.continuation import (
     fingerprints,
     terminal_event,
 )
+from llmcore.schema.content import ToolCallPart
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
 from tests.support.wire.responses import (

@@ -15,7 +15,6 @@ from llmcore import (
     ImagePart,
     Message,
     Model,
-    NotFoundError,
     TextDelta,
     evolve,
     generate,
@@ -23,6 +22,7 @@ from llmcore import (
     stream,
     tool,
 )
+from llmcore.schema.errors import NotFoundError
 
 TURNS: Final = 5
 LONG: Final = "You are a patient librarian. " + " ".join(

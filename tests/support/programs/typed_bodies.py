@@ -11,7 +11,6 @@ from llmcore import (
     LLMRequest,
     Model,
     OpenAI,
-    PreparedRequest,
     Result,
     Success,
     request,
@@ -21,6 +20,7 @@ from llmcore.protocols.bedrock_converse import ConverseBody
 from llmcore.protocols.gemini import GeminiBody
 from llmcore.protocols.openai_chat import ChatBody
 from llmcore.protocols.openai_responses import ResponsesBody
+from llmcore.routes.route import PreparedRequest
 
 client = Client()
 

@@ -1,6 +1,7 @@
 """What the small local model is asked in several tests."""
 
-from llmcore import Message, ToolCallPart, ToolDefinition
+from llmcore import Message, ToolDefinition
+from llmcore.schema.content import ToolCallPart
 from llmcore.schema.json import JsonObject
 
 CITY: JsonObject = {

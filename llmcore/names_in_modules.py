@@ -1,0 +1,81 @@
+"""Public names that are imported from their modules, such as providers that few programs use.
+
+The table is read for error messages: `from llmcore import Groq` raises an ImportError that names
+the module of `Groq`. The names at the front door are in `llmcore/__init__.py`.
+"""
+
+from typing import Final
+
+NAMES_IN_MODULES: Final = {
+    "llmcore.catalog.cost": "cost_of",
+    "llmcore.catalog.lookup": "get_latest_model get_model_info",
+    "llmcore.catalog.model_info": "ModelInfo Prices Rates",
+    "llmcore.client.event_stream": "EventStream",
+    "llmcore.client.http.options": "HttpOptions",
+    "llmcore.client.middleware": "Middleware Next",
+    "llmcore.client.middleware.circuit_breaker": "CircuitBreaker",
+    "llmcore.client.middleware.clock": "Clock",
+    "llmcore.client.middleware.concurrency_limit": "ConcurrencyLimit",
+    "llmcore.client.middleware.memory_cache": "CacheStore MemoryCache",
+    "llmcore.client.middleware.telemetry": "Telemetry",
+    "llmcore.client.middleware.usage_hook": "CallUsage",
+    "llmcore.folds.response": "Accumulator",
+    "llmcore.generation.abort": "AbortController AbortSignal",
+    "llmcore.generation.objects": "StreamObjectResult",
+    "llmcore.generation.results": "StepResult has_tool_call step_count_is",
+    "llmcore.generation.retry": "retry",
+    "llmcore.generation.settings": "NextStep",
+    "llmcore.generation.tool": "ToolFailure",
+    "llmcore.protocols.openai_chat.models": "ChatDialect",
+    "llmcore.routes.anthropic": "AnthropicCompatible",
+    "llmcore.routes.auth": "Auth",
+    "llmcore.routes.chat_providers": (
+        "Baseten Cerebras DeepInfra DeepSeek Fireworks Groq HuggingFace Mistral Moonshot "
+        "Perplexity Together ZAI"
+    ),
+    "llmcore.routes.chat_servers": "LMStudio LlamaCpp VLLM",
+    "llmcore.routes.cloudflare": "CloudflareAIGateway CloudflareWorkersAI",
+    "llmcore.routes.endpoint": "Endpoint",
+    "llmcore.routes.framing": "Framing",
+    "llmcore.routes.github_copilot": "GithubCopilot",
+    "llmcore.routes.openrouter": "OpenRouterRouting",
+    "llmcore.routes.provider": "Provider",
+    "llmcore.routes.route": "ModelLimits PreparedRequest Route RouteDefaults",
+    "llmcore.routes.vertex": "Vertex",
+    "llmcore.routes.xai": "XAI",
+    "llmcore.schema.codec": "from_json to_json",
+    "llmcore.schema.content": (
+        "Citation ContentPart ProviderPart ReasoningPart RefusalPart TokenLogprob "
+        "ToolCallPart ToolResultPart cached"
+    ),
+    "llmcore.schema.errors": (
+        "AbortError AccessDeniedError ContentFilterError InvalidToolCallError "
+        "NoObjectGeneratedError NotFoundError OverloadedError QuotaExceededError "
+        "ServerError StreamError UnsupportedToolChoiceError"
+    ),
+    "llmcore.schema.events": (
+        "ErrorEvent EventType File FinishReason ProviderEvent ReasoningEnd ReasoningStart "
+        "Source StepFinish StepStart StreamStart TextEnd TextStart ToolError "
+        "ToolInputDelta ToolInputEnd ToolInputStart ToolResult"
+    ),
+    "llmcore.schema.messages": "Origin Role",
+    "llmcore.schema.options": (
+        "CachePolicy GenerationOptions HttpOverlay ReasoningOptions ResponseFormat"
+    ),
+    "llmcore.schema.tools": "CustomTool Grammar HostedTool",
+    "llmcore.schema.usage": "RateLimitInfo",
+    "llmcore.sessions.contract.assembly": "Assembler assemble",
+    "llmcore.sessions.contract.delta_fold": "DeltaFold to_deltas",
+    "llmcore.sessions.contract.deltas": "MessageDelta",
+    "llmcore.sessions.contract.entries": (
+        "EntryFileRef EntryImage EntryText EntryThinking EntryToolCall EntryToolResult MessageEntry"
+    ),
+    "llmcore.sessions.contract.errors": "ContractError",
+    "llmcore.sessions.contract.run_rules": "check_run",
+    "llmcore.sessions.conversion": "answer_entries to_entries to_messages",
+    "llmcore.sessions.memory_store": "MemoryStore",
+    "llmcore.sessions.redis_store": "RedisStore",
+    "llmcore.sessions.store": (
+        "RunInfo SeqConflictError SessionStore SessionStoreError StoredEntry"
+    ),
+}
