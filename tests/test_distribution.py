@@ -108,6 +108,21 @@ def test_the_wheel_needs_few_packages_and_no_upper_bounds(wheel: ZipFile) -> Non
     assert bounds == {">="}
 
 
+def test_everything_is_under_one_free_licence(wheel: ZipFile) -> None:
+    """No part of it has another one, and nothing in it asks for a key of one."""
+    facts = metadata(wheel)
+    (name,) = (name for name in wheel.namelist() if name.endswith("licenses/LICENSE"))
+
+    assert facts.get_all("License-Expression") == ["MIT"]
+    assert facts.get_all("License-File") == ["LICENSE"]
+    assert wheel.read(name) == (ROOT / "LICENSE").read_bytes()
+    assert not [
+        name
+        for name in wheel.namelist()
+        if name.endswith(".py") and re.search(rb"(?i)licen[cs]e.?key", wheel.read(name))
+    ]
+
+
 def test_the_wheel_states_its_programs_and_extras(wheel: ZipFile) -> None:
     """What pyproject.toml declares arrives in the metadata."""
     (name,) = (name for name in wheel.namelist() if name.endswith("entry_points.txt"))

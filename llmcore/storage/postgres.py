@@ -8,7 +8,7 @@ import os
 import re
 from collections import deque
 from collections.abc import Callable, Sequence
-from threading import Lock
+from threading import BoundedSemaphore, Lock
 from typing import Any, Final, TypeVar
 
 from llmcore.schema.errors import ConfigurationError
@@ -19,8 +19,9 @@ _LOCK_OF_TABLES: Final = 0x6F70656E  # of ours alone, by chance: it is the ASCII
 _TRIES: Final = 3
 _STATEMENT_S: Final = 10
 _TABLE: Final = re.compile(r"create table if not exists (\w+)")
-_KEPT: Final = 32
-"""Connections that stay open while they are not used."""
+MAX_CONNECTIONS: Final = 8
+"""Of one database object at once. A server allows 100 by default, which all processes of all
+machines share: further transactions wait for a connection."""
 
 
 class PostgresDatabase:
@@ -54,6 +55,7 @@ class PostgresDatabase:
         self._connect_s = connect_s
         self._free: deque[Any] = deque()
         self._lock = Lock()
+        self._places = BoundedSemaphore(MAX_CONNECTIONS)
         self._has_tables = False
         self._pid = os.getpid()
 
@@ -63,6 +65,12 @@ class PostgresDatabase:
         *work* runs again after a deadlock, and on a new connection if that of the first try was
         found broken before anything was done. Raises psycopg.Error.
         """
+        if self._pid != os.getpid():
+            self._forget_parent()
+        with self._places:
+            return self._run(work)
+
+    def _run(self, work: Callable[[Any], _T]) -> _T:
         for left in reversed(range(_TRIES)):
             connection, is_new = self._connection()
             try:
@@ -79,7 +87,7 @@ class PostgresDatabase:
                 connection.close()
                 raise
             else:
-                self._give_back(connection)
+                self._free.append(connection)
                 return made
         raise AssertionError  # the last try returns or raises
 
@@ -89,19 +97,17 @@ class PostgresDatabase:
             self._free.pop().close()
 
     def _connection(self) -> tuple[Any, bool]:
-        """Return a connection of this process, and whether it is new."""
-        if self._pid != os.getpid():  # those of the parent process are not to be used, nor closed
-            self._free, self._pid, self._lock = deque(), os.getpid(), Lock()
+        """Return a connection, and whether it is new."""
         try:
             return self._free.pop(), False
         except IndexError:
             return self._opened(), True
 
-    def _give_back(self, connection: Any) -> None:
-        if len(self._free) < _KEPT and self._pid == os.getpid():
-            self._free.append(connection)
-        else:
-            connection.close()
+    def _forget_parent(self) -> None:
+        """Begin anew after a fork: the parent's connections are not to be used, nor closed."""
+        self._free, self._lock = deque(), Lock()
+        self._places = BoundedSemaphore(MAX_CONNECTIONS)
+        self._pid = os.getpid()
 
     def _opened(self) -> Any:
         connection = self._driver.connect(

@@ -2,12 +2,14 @@
 
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeAlias
 
 import pytest
 from attrs import define
 
+from llmcore.bridge.state import ledger_sql
 from llmcore.bridge.state.ledger import Ledger, Meter, Settlement, Take
 from llmcore.bridge.state.ledger_redis import RedisLedger
 from llmcore.bridge.state.ledger_sql import (
@@ -16,6 +18,7 @@ from llmcore.bridge.state.ledger_sql import (
     SqlLedger,
 )
 from llmcore.bridge.state.store import StateUnavailableError
+from llmcore.storage.postgres import MAX_CONNECTIONS
 from tests.support.servers.postgres_servers import PostgresServer, running_postgres
 from tests.support.servers.redis_servers import RedisServer, running_redis
 
@@ -274,7 +277,44 @@ def test_rows_come_in_pages_by_time(ledger: Ledger) -> None:
     assert rows(ledger) == ["c"]
 
 
+def test_rows_are_found_by_their_time_without_reading_all(tmp_path: Path) -> None:
+    """A report and the deletion of old rows cost the same however many rows there are."""
+    database = SqliteLedgerDatabase(tmp_path / "ledger.db", setting="X")
+    SqlLedger(database).settle([settled("a", at=5.0)])
+    queries = ((ledger_sql._ROWS, (0.0, 1.0, 0.0, "", 10)), (ledger_sql._OLD_ROWS, (1.0, 10)))
+
+    def explained(run: ledger_sql.Execute) -> list[list[str]]:
+        return [[step[3] for step in run(f"explain query plan {q}", v)] for q, v in queries]
+
+    steps = database.read(explained)
+    database.close()
+
+    assert all(any("openbridge_spend_by_time" in step for step in one) for one in steps)
+    assert not any(step.startswith("SCAN") for one in steps for step in one), steps
+
+
 # -- failures
+
+
+def test_many_at_once_leave_connections_of_postgres_to_others(postgres: PostgresServer) -> None:
+    """Each worker has a few of them, however many answers begin at the same time."""
+    databases = [PostgresLedgerDatabase(postgres.url, setting="X") for _ in range(3)]
+    ledgers = [SqlLedger(database) for database in databases]
+    counting = "select count(*) from pg_stat_activity where application_name = 'openbridge'"
+    with ThreadPoolExecutor(90) as threads:
+        excesses = list(
+            threads.map(
+                lambda number: ledgers[number % 3].reserve(f"r{number}", "w", [Take(BUDGET, 0)]),
+                range(900),
+            )
+        )
+        ((open_now,),) = databases[0].read(lambda run: run(counting))
+    for ledger in ledgers:
+        ledger.close()
+    postgres.clear()
+
+    assert excesses == [None] * 900
+    assert open_now <= 3 * MAX_CONNECTIONS
 
 
 def test_a_ledger_that_cannot_be_reached_raises(tmp_path: Path) -> None:

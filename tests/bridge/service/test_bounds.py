@@ -18,9 +18,11 @@ from attrs import evolve
 
 from llmcore.bridge.apis import responses as operations_module
 from llmcore.bridge.configuration.settings import GatewaySettings, Limits
+from llmcore.bridge.http import metrics
 from llmcore.bridge.http.app import make_app
 from llmcore.bridge.http.logs import LOGGER, JsonFormatter
 from llmcore.bridge.service import Service
+from llmcore.bridge.spend.row import SpendRow
 from llmcore.bridge.state.memory import MemoryResponseStore
 from llmcore.client.large_requests import LARGE_REQUEST_VALUES
 from llmcore.fronts.openai_responses import request as translate_module
@@ -45,6 +47,29 @@ async def test_made_up_methods_are_counted_as_one(settings: GatewaySettings) -> 
     counted = [line for line in lines if line.startswith("openbridge_requests_total")]
     assert next(line for line in counted if 'method="other"' in line).endswith(" 20.0")
     assert not any("METHOD" in line for line in counted)
+
+
+def test_made_up_models_are_counted_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From so many on: clients can ask for any name, and each pair with a key is a series."""
+    monkeypatch.setattr(metrics, "_MAX_SERIES", 5)
+    counts = metrics.Metrics()
+    for number in range(100):
+        row = SpendRow(
+            id="a",
+            at=0.0,
+            key="k",
+            model="m",
+            provider="p",
+            target=f"m{number}",
+            outcome="completed",
+            input_tokens=1,
+        )
+        counts.count_spend(row)
+    text = counts.exposition().decode()
+
+    lines = [line for line in text.splitlines() if line.startswith("openbridge_key_answers_total")]
+    assert len(lines) == 6
+    assert lines[-1].endswith('model="other",outcome="completed"} 95.0')
 
 
 @pytest.mark.anyio

@@ -53,6 +53,29 @@ def test_openrouter_is_the_upstream_and_sqlite_the_store(tmp_path: Path) -> None
     assert UPSTREAM_KEY not in json.dumps(first.lines + second.lines)
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is looked up in /proc")
+def test_memory_is_small_and_stays_so(tmp_path: Path) -> None:
+    """A process with the store and all fronts, after its first answers and after many more."""
+    with (
+        serve(chat_handler) as upstream,
+        gateway(tmp_path, **openrouter(upstream.url)) as running,
+        httpx.Client(timeout=30) as client,
+    ):
+
+        def resident_mb(answers: int) -> float:
+            for number in range(answers):
+                body = {**ASK, "stream": number % 2 == 0}
+                assert client.post(f"{running.url}/responses", json=body).status_code == 200
+            status = Path(f"/proc/{running.process.pid}/status").read_text()
+            return int(status.partition("VmRSS:")[2].split()[0]) / 1024
+
+        first, later = resident_mb(30), resident_mb(90)
+
+    assert first < 100
+    assert later < first + 8
+
+
 def test_a_dotenv_file_configures_it(tmp_path: Path) -> None:
     """The file in the folder it is started in."""
     with serve(chat_handler) as upstream:
