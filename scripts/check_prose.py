@@ -1,7 +1,7 @@
 """Check the English of docstrings, comments and messages: part of `make lint`.
 
 The patterns are those that slow a reader down or read as a translation. Every module of llmcore is
-checked.
+checked, and the docstrings and comments of its tests, whose other strings are data.
 """
 
 import ast
@@ -15,7 +15,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[1]
 
 ANYWHERE = {
-    r"(?<!there )\b(?:is|are|was|were|be) (?:no|none)\b(?! (?:longer|more|better|worse|of))": (
+    r"(?<![Tt]here )\b(?:is|are|was|were|be) (?:no|none)\b(?! (?:longer|more|better|worse|of))": (
         "is not a ..., or has no ..."
     ),
     r"\b(?:nobody|somebody|whoever)\b": "name who it is: the caller, the server, another task",
@@ -62,7 +62,7 @@ class Fault(NamedTuple):
 
 def faults_of(path: str, source: str) -> Iterator[Fault]:
     """Yield the faults of the module *source*, in the order of the file."""
-    for line, text, is_docstring in sorted(_prose(source)):
+    for line, text, is_docstring in sorted(_prose(source, messages=not path.startswith("tests/"))):
         if is_docstring:
             first = text.strip().partition("\n")[0]
             for pattern, advice in OPENINGS.items():
@@ -74,18 +74,18 @@ def faults_of(path: str, source: str) -> Iterator[Fault]:
                     yield Fault(path, line + offset, found[0], advice)
 
 
-def _prose(source: str) -> Iterator[tuple[int, str, bool]]:
-    """Yield each docstring, message and comment: its line, its text, whether it is a docstring."""
+def _prose(source: str, *, messages: bool) -> Iterator[tuple[int, str, bool]]:
+    """Yield each docstring, comment and, if asked, message: line, text, whether a docstring."""
     docstrings: set[ast.AST] = set()
     nodes = [*ast.walk(ast.parse(source))]
     for node in nodes:
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             docstrings.add(node.value)
     for node in nodes:
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
+        if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
+            continue
+        if node in docstrings or (messages and " " in node.value):
             yield node.lineno, node.value, node in docstrings
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node in docstrings:
-            yield node.lineno, node.value, True
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:
             yield token.start[0], token.string, False
@@ -95,7 +95,9 @@ def main() -> int:
     """Print all faults; return 1 if there are any."""
     found = [
         fault
-        for module in sorted((ROOT / "llmcore").rglob("*.py"))
+        for folder in ("llmcore", "tests")
+        for module in sorted((ROOT / folder).rglob("*.py"))
+        if "node_modules" not in module.parts
         for fault in faults_of(
             module.relative_to(ROOT).as_posix(), module.read_text(encoding="utf-8")
         )

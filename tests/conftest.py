@@ -1,4 +1,4 @@
-"""What all tests share: event loops, the examples of property tests, the order of the run."""
+"""Shared by all tests: event loops, the examples of property tests, the order of the run."""
 
 import gc
 import signal
@@ -32,7 +32,7 @@ def pytest_sessionstart() -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Take modules and collected tests out of garbage collection.
+    """Exclude modules and collected tests from garbage collection.
 
     There are some hundred thousand objects of them, which every full collection would visit again.
     """

@@ -29,7 +29,7 @@ CORE = {
     "orjson",
     "sniffio",
 }
-"""What the library may need: nothing of a provider's, no web framework."""
+"""The library's dependencies: none of a provider's, no web framework."""
 
 SUFFIXES = {".py", ".pyi", ".json", ".jinja", ".typed", ".js", ".css"}
 
@@ -124,7 +124,7 @@ def test_everything_is_under_one_free_licence(wheel: ZipFile) -> None:
 
 
 def test_the_wheel_states_its_programs_and_extras(wheel: ZipFile) -> None:
-    """What pyproject.toml declares arrives in the metadata."""
+    """The declarations of pyproject.toml arrive in the metadata."""
     (name,) = (name for name in wheel.namelist() if name.endswith("entry_points.txt"))
     entry_points = wheel.read(name).decode()
 

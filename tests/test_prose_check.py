@@ -36,3 +36,11 @@ def test_prose_that_slows_readers_down_is_found(source: str) -> None:
 def test_plain_english_and_names_are_left_alone(source: str) -> None:
     """Texts without a space are values, not prose."""
     assert list(faults_of("llmcore/x.py", source)) == []
+
+
+def test_strings_of_tests_are_data() -> None:
+    """Their docstrings are read like all others."""
+    source = '"""{}"""\nassert ask("it is no city") == "nobody knows"\n'
+
+    assert list(faults_of("tests/test_x.py", source.format("The cities."))) == []
+    assert len([*faults_of("tests/test_x.py", source.format("What is asked."))]) == 2

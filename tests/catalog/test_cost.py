@@ -1,4 +1,4 @@
-"""What calls cost: by hand-computed cents."""
+"""Cost of calls, against cents computed by hand."""
 
 from datetime import UTC, datetime, time, timedelta, timezone
 
@@ -103,7 +103,7 @@ def test_the_providers_own_figure_wins() -> None:
     [("flex", 0.875), ("priority", 3.5), ("default", 1.75), (None, 1.75), ("scale", None)],
 )
 def test_service_tiers_have_prices_of_their_own(tier: str | None, dollars: float | None) -> None:
-    """A tier that nobody lists a price for costs an unknown amount."""
+    """A tier without a listed price costs an unknown amount."""
     assert cost_of("openai", "gpt-5.2", usage(MILLION), service_tier=tier) == dollars
 
 

@@ -129,7 +129,7 @@ def test_prices_are_those_of_the_day() -> None:
 
 
 def test_service_tiers_state_whole_prices() -> None:
-    """What a tier does not change is as usual; batches are no tier of a call."""
+    """Fields that a tier leaves out are as usual; a batch is not a tier of a call."""
     flex = source.PriceVariant({"service_tier": "flex"}, prices=price(input=Decimal("0.5")))
     batch = source.PriceVariant({"processing": "batch"}, prices=price(input=Decimal("0.1")))
 

@@ -110,7 +110,7 @@ def test_what_nobody_tells_is_unknown() -> None:
 def test_dated_and_prefixed_ids_find_their_model(
     given_id: str, provider: str, expected: str
 ) -> None:
-    """What clouds, routers and snapshots put round an id does not hide it."""
+    """Prefixes and suffixes of clouds, routers and snapshots are ignored."""
     found = get_model_info(given_id, provider)
 
     assert found is not None

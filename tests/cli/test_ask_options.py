@@ -300,7 +300,7 @@ def test_a_log_that_cannot_be_written_does_not_spoil_the_answer(
 
 
 def test_long_messages_are_shortened(server: Loopback, capsys: pytest.CaptureFixture[str]) -> None:
-    """Unless all of it is asked for."""
+    """An option prints all of it."""
     chunks = [chunk for chunk in chat_stream() if isinstance(chunk, bytes)]
     server.handler = lambda _: Answer(chunks, headers={"content-type": "text/event-stream"})
     assert main([*ASK, "x" * 2000]) == 0

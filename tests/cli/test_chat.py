@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="has no pseudo t
 
 
 EDITING = re.escape("\x1b[?2004h")
-"""What the terminal is sent when a line can be typed."""
+"""The terminal receives this when a line can be typed."""
 
 
 @pytest.fixture
@@ -105,7 +105,7 @@ def test_a_chat_in_a_terminal(server: Loopback) -> None:
 
 @pytest.mark.slow
 def test_ask_without_a_prompt_in_a_terminal_is_a_chat(server: Loopback) -> None:
-    """There is somebody to ask."""
+    """Input comes from a terminal."""
     environ = {**os.environ, "TERM": "dumb", "NO_COLOR": "1"}
     command = ["-m", "llmcore.cli", "ask", "-m", "vllm:m-1"]
     chat = pexpect.spawn(

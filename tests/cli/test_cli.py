@@ -345,7 +345,7 @@ def test_providers_shows_who_is_configured(
 def test_local_status_and_remove(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Without a model, status says so and fails; removing nothing is fine."""
+    """Without a model, status reports it and fails; removing nothing succeeds."""
     monkeypatch.setenv("LLMCORE_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr("importlib.util.find_spec", lambda *_: None)
 
@@ -398,7 +398,7 @@ def test_a_reader_that_leaves_is_no_error(server: Loopback) -> None:
 
 
 def test_every_error_class_has_an_exit_code() -> None:
-    """What is not in the table is 1; what is, comes after no class that hides it."""
+    """Other classes give 1; a class in the table comes before its base classes."""
     assert exit_code(AbortError("x")) == 1
     for index, (kind, _) in enumerate(EXIT_CODES):
         hidden = [later for later, _ in EXIT_CODES[index + 1 :] if issubclass(later, kind)]

@@ -84,7 +84,7 @@ def test_a_template_gives_model_system_and_prompt(server: Loopback) -> None:
     ],
 )
 def test_a_template_is_filled(prompt: str | None, text: str, filled: str) -> None:
-    """What is put in is not a template itself."""
+    """Inserted values are not templates themselves."""
     assert Template(prompt=prompt).fill(text, {}) == filled
 
 

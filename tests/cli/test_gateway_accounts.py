@@ -108,7 +108,7 @@ def spent(at: float, **fields: object) -> Settlement:
 
 
 def test_usage_is_added_up_by_key_model_and_day(run: Callable[..., str], tmp_path: Path) -> None:
-    """As a table, CSV and JSON, of the time that is asked for."""
+    """As a table, CSV and JSON, for the given period."""
     ledger = SqlLedger(SqliteLedgerDatabase(tmp_path / "state-accounts.db", setting="X"))
     now = time.time()
     ledger.settle(

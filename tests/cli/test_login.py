@@ -81,7 +81,7 @@ def test_an_account_without_copilot(stand_in: Github, capsys: pytest.CaptureFixt
 
 
 def test_a_login_that_is_refused(stand_in: Github, capsys: pytest.CaptureFixture[str]) -> None:
-    """One line says so."""
+    """One line reports it."""
     stand_in.polls = [{"error": "access_denied"}]
 
     assert login(stand_in) == 3

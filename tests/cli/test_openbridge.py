@@ -65,7 +65,7 @@ def test_a_body_against_recorded_answers(
 def test_a_cassette_of_requests_against_an_upstream(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What a client once sent, to whoever is configured now."""
+    """Requests that a client once sent, replayed to the configured upstream."""
     requests = written(
         tmp_path / "requests.json",
         "http://gateway/v1/responses",

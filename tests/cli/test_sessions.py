@@ -71,7 +71,7 @@ def kept(capsys: pytest.CaptureFixture[str], name: str = "trip") -> list[dict[st
 
 
 def test_a_session_goes_on(server: Loopback, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each question is asked after all that was said, under the first instructions."""
+    """Each question follows all earlier messages, under the first instructions."""
     assert main([*ASK, "--system", "Be brief.", "Where is Oslo?"]) == 0
     assert main([*ASK, "--no-stream", "And Rome?"]) == 0
 
@@ -233,7 +233,7 @@ def result(id_: str, content: object, *, is_error: bool = False) -> dict[str, ob
 def test_sessions_are_imported_and_read(
     place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What others wrote, and what export wrote; every kind of part is told."""
+    """Files of other programs, and of export; every kind of part is printed."""
     file = tmp_path / "trip.jsonl"
     file.write_text(
         line("user", IMAGE, FILE)
@@ -386,13 +386,13 @@ def test_the_variable_names_a_file_or_a_server() -> None:
 
 @pytest.mark.parametrize("place", ["postgres://host/x", "file:///x.db", "~no-such-user/x.db"])
 def test_other_places_are_refused(place: str) -> None:
-    """What looks like a server is not made into a folder."""
+    """A path that looks like a server is not made into a folder."""
     with pytest.raises(ConfigurationError, match="LLMCORE_SESSIONS"):
         open_store({"LLMCORE_SESSIONS": place})
 
 
 def test_lines_are_utf8_whatever_the_terminal_speaks(place: Path) -> None:
-    """What export writes there, import reads there."""
+    """Export writes and import reads the same encoding."""
     environ = {**os.environ, "PYTHONIOENCODING": "latin-1", "PYTHONUTF8": "0"}
 
     def run(*args: str, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:

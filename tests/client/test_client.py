@@ -111,7 +111,7 @@ async def test_text_stream_gives_the_text_alone(server: Loopback) -> None:
 
 
 async def test_partial_response_grows_with_the_stream(server: Loopback) -> None:
-    """What has arrived can be read at any time."""
+    """The response so far can be read at any time."""
     async with (
         Client() as client,
         client.stream(request(model=model_at(server), prompt="Hi")) as stream,

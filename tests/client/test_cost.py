@@ -1,4 +1,4 @@
-"""What a client puts down as the cost of an answer."""
+"""The cost that a client sets on an answer."""
 
 import json
 from datetime import date
@@ -103,7 +103,7 @@ async def test_a_run_costs_what_its_steps_cost() -> None:
     client = Client(transport=scripted(named, answer_by("gpt-5.2", **COUNTS)))
 
     def look() -> str:
-        """Look."""
+        """Return a page."""
         return "seen"
 
     result = await generate(openai(), "Hi", tools=[look], client=client)
@@ -131,7 +131,7 @@ OWN = ModelInfo(
 
 
 def own_client(*middleware: Middleware, model: str = "house-1") -> Client:
-    """Return a client of a model of one's own."""
+    """Return a client of a model that the catalog lacks."""
     provider = OpenAICompatible.configure(name="loop", base_url="https://loop.example/v1")
     return Client(
         providers={"loop": provider},

@@ -237,7 +237,7 @@ async def test_tokens_are_refreshed(tmp_path: Path) -> None:
 
 
 async def test_google_refuses(tmp_path: Path) -> None:
-    """What the token server says is in the error; a file that is not there is named."""
+    """The token server's message is in the error; a missing file is named."""
     server = token_server(status=400)
     path = service_account(tmp_path, server.url)
     try:

@@ -26,7 +26,7 @@ ACME = ProviderEntry(
 
 
 class Acme:
-    """What a package of someone else brings."""
+    """A provider of another package."""
 
     @staticmethod
     def configure(base_url: str = "https://acme.example/v1") -> OpenAICompatible:
@@ -112,7 +112,7 @@ def test_a_wrong_value_names_its_variable() -> None:
 
 
 def test_the_first_is_the_default() -> None:
-    """Unless another one is asked for."""
+    """An argument overrides it."""
     environ = {"GROQ_API_KEY": "k", "MISTRAL_API_KEY": "k"}
 
     assert Client.from_env(environ=environ).default_provider == "mistral"
@@ -132,7 +132,7 @@ def test_a_model_by_its_name() -> None:
 
 
 def test_with_nothing_configured_nothing_is_guessed() -> None:
-    """The client is there; a request that names no provider is an error that says so."""
+    """The client can be made; a request without a provider raises an error that names it."""
     client = Client.from_env(environ={})
     error = client.prepare(request(model="gpt-5.2", prompt="Hi")).failure()
 

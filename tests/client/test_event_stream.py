@@ -28,7 +28,7 @@ async def test_a_second_reader_is_refused_while_the_first_one_waits() -> None:
 
 
 async def test_readers_one_after_another_share_the_events() -> None:
-    """What one has read is not given to the next."""
+    """An event that one reader has read is not given to the next."""
     fake = FakeModel("one two")
     async with fake.client.stream(request(model=fake.model, prompt="?")) as events:
         first = await anext(events)

@@ -32,7 +32,7 @@ JSON = {"content-type": "application/json"}
 
 
 class Gate:
-    """A server that answers once it is let, and fails as long as it is told to."""
+    """A server that answers once it is let, and fails while `fails` is set."""
 
     def __init__(self) -> None:
         self.asked, self.answer = threading.Event(), threading.Event()

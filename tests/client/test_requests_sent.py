@@ -1,4 +1,4 @@
-"""How many requests a call sends: one, and one more only where it is said."""
+"""Number of requests of a call: one, and one more only where it is documented."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -108,7 +108,7 @@ async def test_stream_that_has_brought_text_is_not_sent_again(server: Loopback) 
 
 
 async def test_request_that_timed_out_is_not_sent_again(server: Loopback) -> None:
-    """The server may still be at work on it, and bill it: it is asked for by `retry_timeouts`."""
+    """The server may still be at work on it, and bill it; `retry_timeouts` allows it."""
     server.handler = lambda _: Answer([5.0], headers=SSE)
     async with Client(timeouts=Timeouts(first_event=1.0)) as client:
         with pytest.raises(LLMError):
@@ -137,7 +137,7 @@ async def run(client: Client, provider: OpenAICompatible, **settings: Any) -> An
 
 
 async def test_rejected_stream_options_are_left_out_once_and_remembered(server: Loopback) -> None:
-    """The answer tells; another server is asked as before."""
+    """The server's error names them; requests to another server are unchanged."""
     server.handler = without_stream_options
     provider = provider_at(server)
     with serve(chat_handler) as other:
@@ -173,7 +173,7 @@ async def test_server_that_rejects_the_field_in_words_alone_is_asked_twice(
 
 
 async def test_field_that_the_caller_asked_for_is_not_left_out(server: Loopback) -> None:
-    """An option of one's own that is rejected is an error."""
+    """A rejected option of the caller's is an error."""
     server.handler = without_stream_options
     options = {"loop": {"stream_options": {"include_usage": True}}}
     async with Client() as client:
@@ -225,7 +225,7 @@ async def test_token_provider_is_asked_for_each_request(server: Loopback) -> Non
 async def test_raw_gives_each_event_its_frame_and_the_response_its_document(
     server: Loopback, streaming: bool
 ) -> None:
-    """Only where it is asked for."""
+    """`raw=True` requests it."""
     wanted = request(model=provider_at(server).model("m"), prompt="Hi")
     async with Client() as client:
         plain, raw = [

@@ -50,7 +50,7 @@ def numbered(first: int, last: int) -> list[bytes | float]:
 
 
 def background(received: Received) -> Answer:
-    """Cut the first stream after four events, and give the rest to whoever asks for it."""
+    """Cut the first stream after four events, and give the rest to the next request."""
     if received.method == "POST":
         return Answer(numbered(0, 4), headers=HEADERS, cut=True)
     return Answer(numbered(4, 8), headers=HEADERS)
@@ -63,7 +63,7 @@ def question(server: Loopback) -> LLMRequest:
 
 
 async def test_a_cut_background_answer_goes_on() -> None:
-    """The rest is asked for after the last number; nothing is said twice, nothing is lost."""
+    """The request names the last number; every event arrives exactly once."""
     with serve(background) as server:
         async with Client() as client:
             first = client.stream(question(server))
@@ -91,7 +91,7 @@ async def test_a_cut_background_answer_goes_on() -> None:
 
 
 async def test_what_the_server_does_not_keep_cannot_be_resumed() -> None:
-    """Answers without background, other protocols and middleware's streams say so."""
+    """Answers without background, other protocols and middleware's streams give an error."""
     script = [chat_chunk(delta={"content": "Half"})]
     with serve(lambda _: Answer(script, headers=HEADERS, cut=True)) as server:
         chat = OpenAICompatible.configure(name="loop", base_url=server.url, api_key="k").model("m")

@@ -38,7 +38,7 @@ BEDROCK = AmazonBedrock.configure(region="us-east-1")
 def test_modes_are_those_that_the_api_takes(
     model: Model, modes: tuple[ToolChoiceMode, ...]
 ) -> None:
-    """The protocol that would build the request says so, so the two cannot differ."""
+    """The protocol that would build the request decides, so the two cannot differ."""
     client = Client()
 
     assert tuple(mode for mode in ALL if client.supports_tool_choice(mode, model)) == modes

@@ -65,7 +65,7 @@ def test_without_a_home_the_error_names_the_variable(
     variable: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A daemon without a home directory is told what to set."""
+    """The error of a daemon without a home directory names the variable to set."""
 
     def no_home() -> Path:
         raise RuntimeError("no home")

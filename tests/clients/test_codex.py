@@ -129,7 +129,7 @@ def test_a_conversation_that_the_server_compacts(bridge: Bridge, tmp_path: Path)
 
 @pytest.mark.recorded_as("codex_unknown_tool", "@openai/codex")
 def test_a_tool_that_does_not_exist(bridge: Bridge, tmp_path: Path) -> None:
-    """Codex says so to the model, and the turn goes on."""
+    """Codex reports it to the model, and the turn continues."""
     turn = Codex(tmp_path, bridge.url).run("Call an unknown tool.")
 
     assert turn.code == 0, turn

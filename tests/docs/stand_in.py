@@ -1,4 +1,4 @@
-"""A provider for the documentation's code: it answers "Hello" in every API that is asked.
+"""A provider for the documentation's code: it answers "Hello" in every API.
 
 Asked with tools, it calls the first of them once, with arguments that fit; asked for an object, it
 gives one that fits. The answers are whole where nothing is lost by it: a client reads either.
@@ -17,7 +17,7 @@ Json: TypeAlias = dict[str, Any]
 
 
 class Wanted(NamedTuple):
-    """What a request asks for: a tool's name and arguments, or text."""
+    """The answer that a request asks for: a tool's name and arguments, or text."""
 
     tool: str | None
     arguments: Json
@@ -82,7 +82,7 @@ def _dumped(value: Json) -> bytes:
     return json.dumps(value).encode()
 
 
-# -- what is asked for
+# -- what a request asks for
 
 _RESULTS = ('"tool_call_id"', '"function_call_output"', '"tool_use_id"', '"functionResponse"')
 _SCHEMAS = (

@@ -29,7 +29,7 @@ PRINTED = {
     "stream": "Hello",
     "tools": "Hello\n",
 }
-"""What each script prints, or begins to print, with a provider that answers "Hello"."""
+"""The output of each script, or its beginning, with a provider that answers "Hello"."""
 
 PEERS = {
     "chat_loop": 9,

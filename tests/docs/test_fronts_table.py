@@ -11,7 +11,7 @@ def test_page_has_the_current_table_of_fronts() -> None:
 
 
 def test_every_feature_is_in_the_table_of_some_front() -> None:
-    """One that no API can express would say nothing."""
+    """A row that no API can express would be useless."""
     shown = table()
 
     assert [name for name in FEATURES if f"| {name} |" not in shown] == []

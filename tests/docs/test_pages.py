@@ -66,7 +66,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 @pytest.mark.parametrize("page", GUIDES[1:], ids=lambda page: page.name)
 def test_links_stay_on_the_site(page: Path) -> None:
-    """What is outside of docs/ is not on the site."""
+    """Files outside of docs/ are not on the site."""
     assert [target for target, _ in links(page) if not target.is_relative_to(DOCS)] == []
 
 

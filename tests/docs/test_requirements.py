@@ -36,7 +36,7 @@ class Row:
 
     @property
     def reason(self) -> str:
-        """What is said beside the tests."""
+        """Return the text beside the tests."""
         return _CODE.sub("", self.kept).strip(" ,.")
 
 

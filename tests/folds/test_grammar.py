@@ -269,7 +269,7 @@ def must_stay(left: LLMEvent, right: LLMEvent) -> bool:
         return False
     if isinstance(left, FRAME) or isinstance(right, FRAME):
         return True
-    deltas = isinstance(left, DELTAS) and isinstance(right, DELTAS)  # nobody could tell
+    deltas = isinstance(left, DELTAS) and isinstance(right, DELTAS)  # indistinguishable otherwise
     return not deltas and getattr(left, "id", 0) == getattr(right, "id", 1)
 
 

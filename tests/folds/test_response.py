@@ -69,7 +69,7 @@ def fed(events: list[LLMEvent]) -> Accumulator:
 
 @given(streams())
 def test_events_one_by_one_or_all_at_once(stream: list[LLMEvent]) -> None:
-    """The incremental fold and the whole one agree, whatever is asked of it on the way."""
+    """The incremental fold and the whole one agree, also when partial results are read between."""
     accumulator = Accumulator()
     for event in stream:
         accumulator.process(event)
@@ -80,7 +80,7 @@ def test_events_one_by_one_or_all_at_once(stream: list[LLMEvent]) -> None:
 
 @given(bare_streams(), st.data())
 def test_text_may_be_shared_instead_of_fed(bare: list[LLMEvent], data: st.DataObject) -> None:
-    """Who completes segments and collects them joins each text once, with the same outcome."""
+    """Text from completed segments is joined once, with the same result."""
     fold, accumulator, plain = SegmentFold(), Accumulator(), Accumulator()
     cut = data.draw(st.integers(0, len(bare)))
     for number, one in enumerate(bare):
@@ -393,7 +393,7 @@ def test_half_a_call_is_told_and_left_out() -> None:
 
 
 def test_open_refusals_and_reasoning_are_partial_too() -> None:
-    """What has been shown is in the partial, as what it is."""
+    """The partial has them under their own types."""
     partial = fed(
         [
             StreamStart(provider="acme", model="m"),

@@ -174,7 +174,7 @@ def test_sources_are_listed() -> None:
 
 
 def test_parts_stand_where_they_started() -> None:
-    """The order of starts is the order of parts, whoever ends first."""
+    """The order of starts is the order of parts, independent of the ends."""
     content = parts(
         ReasoningStart("0"),
         TextStart("0"),
@@ -187,7 +187,7 @@ def test_parts_stand_where_they_started() -> None:
     assert content == (ReasoningPart("hm"), TextPart("hi"), ProviderPart("acme", {"n": 1}))
 
 
-# -- files that are no parts
+# -- files that are not parts
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_parts_stand_where_they_started() -> None:
     ],
 )
 def test_a_file_without_content_is_told(file: File) -> None:
-    """What a server names is never taken for a path on the caller's disk."""
+    """A server's file name is never taken for a path on the caller's disk."""
     response = collect(framed([file])).unwrap()
 
     assert response.message.content == ()

@@ -1,4 +1,4 @@
-"""What segments are made of: the arguments of tools, and characters that were cut in two."""
+"""Arguments of tools, and characters that were cut in two."""
 
 import json
 from collections.abc import Sequence
@@ -59,7 +59,7 @@ def said(events: Sequence[LLMEvent], id_: str) -> str:
 
 @pytest.mark.parametrize("text", ["", " ", "\n\t", "null", " null ", "{}", " {} ", '""', '"{}"'])
 def test_no_arguments_are_an_empty_object(text: str) -> None:
-    """Every way to say nothing means the same, and is no fault."""
+    """Every spelling of no arguments means the same, and is valid."""
     events = completed(ToolInputStart("c1", "f"), ToolInputDelta("c1", text), ToolInputEnd("c1"))
 
     assert parse_arguments(text) == ({}, None)
@@ -122,7 +122,7 @@ def test_arguments_are_what_the_model_wrote(value: JsonValue, data: st.DataObjec
 
 
 def test_large_integers_keep_their_digits() -> None:
-    """An id of more than 64 bits is no approximation."""
+    """An id of more than 64 bits is not rounded."""
     assert parse_arguments('{"id": 123456789012345678901}')[0] == {"id": 123456789012345678901}
 
 
@@ -218,7 +218,7 @@ def test_halves_of_a_pair_wait_for_each_other(chunks: list[str], whole: str) -> 
     ],
 )
 def test_half_a_pair_alone_is_replaced(chunks: list[str], text: str) -> None:
-    """What can never be encoded shows as U+FFFD, in the deltas and in the end."""
+    """A lone half shows as U+FFFD, in the deltas and in the end."""
     events = completed(
         ReasoningStart("0"), *(ReasoningDelta("0", chunk) for chunk in chunks), ReasoningEnd("0")
     )
@@ -228,7 +228,7 @@ def test_half_a_pair_alone_is_replaced(chunks: list[str], text: str) -> None:
 
 
 def test_a_held_half_keeps_its_log_probabilities() -> None:
-    """The token is told when it comes; only its text waits."""
+    """The log probability comes with its token; only the text waits."""
     logprob = TokenLogprob(token="\\ud83d", logprob=-1.0)
 
     events = completed(

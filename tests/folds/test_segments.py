@@ -153,7 +153,7 @@ def test_the_spelling_of_segments_does_not_show(found: list[Segment], data: st.D
     ("chunks", "whole"), [(["Hello"], "Goodbye"), (["Hello "], "Hello"), (["Hello"], "hello!")]
 )
 def test_an_end_that_contradicts_its_deltas_is_the_last_word(chunks: list[str], whole: str) -> None:
-    """Nothing is said twice, and a Diagnostic tells who was shown another text."""
+    """The text is emitted once, and a Diagnostic reports the difference."""
     stream = complete_segments(
         framed([TextStart("0"), *(TextDelta("0", chunk) for chunk in chunks), TextEnd("0", whole)])
     )

@@ -157,7 +157,7 @@ KNOWN = {
 
 @each
 def test_a_request_that_goes_back_to_its_own_api_reads_the_same(name: str) -> None:
-    """What is built of it in its own form is the same request to the front."""
+    """Built in its own form, it reads as the same request."""
     run = load(name)
     for request in run.requests:
         once = read(run.front, asked(request), run.front).request

@@ -26,7 +26,7 @@ from tests.support.strategies.answers import usages
 def test_a_finish_reason_agrees_with_the_calls_of_the_answer(
     reason: FinishReasonKind, called: bool, kind: FinishReasonKind
 ) -> None:
-    """Calls are run; nobody waits for calls that are not there; a cut answer stays one."""
+    """Calls are run; a call reason without calls is corrected; a cut answer stays one."""
     assert finish_kind(FinishReason(reason), called=called) == kind
 
 
@@ -47,5 +47,5 @@ def test_counts_of_any_usage_add_up_and_none_is_below_zero(usage: Usage) -> None
 
 @pytest.mark.parametrize("usage", [None, Usage(), Usage(reasoning_tokens=3)])
 def test_an_answer_without_counts_has_none(usage: Usage | None) -> None:
-    """What was not counted is not 0."""
+    """Missing counts are not 0."""
     assert token_counts(usage) is None

@@ -90,7 +90,7 @@ def test_any_text_in_any_pieces(text: str, ascii_only: bool, cuts: list[int]) ->
     )
 )
 def test_streaming_agrees_with_reading_the_whole(arguments: dict[str, object]) -> None:
-    """What a client sees is what the conversation keeps."""
+    """A client sees the text that the conversation keeps."""
     written = json.dumps(arguments)
 
     assert fed(list(written)) == freeform_text(parse_arguments(written)[0])

@@ -56,7 +56,7 @@ def test_what_is_not_ours_is_dropped_and_said(text: str) -> None:
 
 
 def test_a_bomb_is_not_unpacked() -> None:
-    """What unpacks to more than the limit is refused before it is all there."""
+    """Data that unpacks to more than the limit is refused before all of it is unpacked."""
     packed = zlib.compress(b"0" * (64 * 1024 * 1024))
     data = SEALER._check(packed) + packed
     text = PREFIX + base64.urlsafe_b64encode(data).rstrip(b"=").decode()
@@ -86,7 +86,7 @@ def test_the_state_of_one_request_is_bounded(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_sealed_parts_name_no_local_files() -> None:
-    """Who has the key can write state; the disk of the bridge stays closed to them all the same."""
+    """A holder of the key can write state, but cannot make the bridge read local files."""
     part = {"part": {"type": "image", "path": "/etc/passwd"}}
     state: Any = {
         "v": 1,
@@ -108,7 +108,7 @@ def test_state_of_another_form_is_refused(state: JsonValue) -> None:
 
 
 def test_a_state_without_parts_changes_nothing() -> None:
-    """An answer that is nothing but a state says nothing."""
+    """An answer that consists of a state has no parts."""
     origin = Origin(provider="p", model="m")
     sealed = sealed_state([], origin=origin, response_id="r", sealer=SEALER)
     item = {"type": "reasoning", "id": "r", "summary": [], "encrypted_content": sealed}

@@ -130,12 +130,12 @@ def test_a_schema_that_cannot_be_used_says_so(property_: dict[str, Any]) -> None
 
 @tool
 def typed(code: str) -> str:
-    """Take a code."""
+    """Accept a code."""
     return code
 
 
 def test_types_are_checked_after_the_schema() -> None:
-    """What only the annotations forbid is invalid too."""
+    """Values that only the annotations forbid are invalid too."""
     with pytest.raises(InvalidToolCallError, match="code"):
         keywords_for(typed, call({}), {"code": 1})
     assert keywords_for(typed, call({}), {"code": "a"}) == {"code": "a"}
@@ -171,7 +171,7 @@ json_values = st.recursive(
 @costly
 @given(json_values)
 def test_any_arguments_fit_or_are_an_error(arguments: Any) -> None:
-    """There is no third way."""
+    """There are no other outcomes."""
     try:
         checked = checked_arguments(WEATHER, call(arguments))
     except InvalidToolCallError as error:

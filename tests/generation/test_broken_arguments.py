@@ -21,7 +21,7 @@ NOW = ToolDefinition("now", "Tell the time.", {"type": "object", "properties": {
 
 
 def sent_back(column: Column, arguments: Any) -> tuple[Any, list[str]]:
-    """Return the native arguments of a call in a conversation, and what is said of it."""
+    """Return the native arguments of a call in a conversation, and the diagnostics."""
     call = ToolCallPart(column.call_id(1) or "c1", "now", arguments)
     messages = [Message.user("When?"), Message.assistant(call), Message.tool(call.id, "noon")]
     asked = request(model=column.model_at("http://x"), messages=messages, tools=[NOW])
@@ -54,7 +54,7 @@ def test_no_arguments_go_back_as_an_empty_object(column: Column, arguments: Any)
 
 @pytest.mark.parametrize("column", COLUMNS, ids=[column.id for column in COLUMNS])
 def test_broken_arguments_go_back_without_a_loss(column: Column) -> None:
-    """Half an object is never taken for an empty one: its text is there, and it is told."""
+    """Half an object is never taken for an empty one: its text is sent, and reported."""
     broken = '{"zone": "Eur'
     native, notes = sent_back(column, broken)
 

@@ -1,4 +1,4 @@
-"""What docstrings say of functions and parameters."""
+"""Descriptions of functions and parameters in docstrings."""
 
 import pytest
 from hypothesis import given
@@ -35,7 +35,7 @@ GOOGLE = """The weather in a city,
     ],
 )
 def test_the_first_paragraph_is_the_summary(docstring: str | None, summary: str) -> None:
-    """Its lines are joined; a section is no summary."""
+    """Its lines are joined; a section does not count as a summary."""
     assert summary_of(docstring) == summary
 
 
@@ -51,7 +51,7 @@ def test_a_section_describes_the_parameters(title: str) -> None:
 
 @pytest.mark.parametrize("docstring", [None, "Nothing.", "Args:", "Args:\n    loose words"])
 def test_no_entries_describe_nothing(docstring: str | None) -> None:
-    """Whatever is no entry is left out."""
+    """Lines that are not entries are left out."""
     assert arguments_of(docstring) == {}
 
 

@@ -139,7 +139,7 @@ async def test_results_are_text_json_or_parts(value: object, content: object) ->
 
 
 async def test_a_result_that_json_cannot_say_is_the_tools_fault() -> None:
-    """The model is told, as of any other exception."""
+    """The model receives an error result, as for any other exception."""
     result = await result_of(object)
 
     assert result.is_error
@@ -183,7 +183,7 @@ async def test_one_failure_leaves_the_others_alone() -> None:
 
 
 def divide() -> float:
-    """Fail."""
+    """Raise an error."""
     return 1 / 0
 
 
@@ -237,7 +237,7 @@ async def test_a_failure_is_sent_even_so() -> None:
 
 
 async def test_unknown_tools_are_error_results() -> None:
-    """The model is told which there are."""
+    """The result lists the known tools."""
     setting = ToolContext(tools=(Tool("known"), ToolDefinition("other"), HostedTool.web_search()))
     tools = await run(setting, call("nope"))
 
@@ -348,7 +348,7 @@ async def test_each_tool_has_its_time(own: bool) -> None:
 
 
 async def test_a_tool_that_runs_out_of_time_can_notice() -> None:
-    """Its signal says so, which is all that can be done about a thread."""
+    """Its signal is set; a thread cannot be stopped otherwise."""
     noticed = threading.Event()
 
     def patient(abort_signal: AbortSignal) -> None:
@@ -413,7 +413,7 @@ async def test_handlers_get_what_they_ask_for() -> None:
 
 
 async def test_an_abort_reaches_every_tool() -> None:
-    """What it then raises is not for the model."""
+    """The model does not receive an exception that the tool then raises."""
     controller = AbortController()
 
     def obeys(abort_signal: AbortSignal) -> None:

@@ -240,7 +240,7 @@ async def test_all_results_go_in_one_request() -> None:
 
 
 async def test_calls_of_a_cut_answer_are_not_run() -> None:
-    """They may be half; the reason says so."""
+    """They may be incomplete; the finish reason shows it."""
     client, _ = client_of(calls_of(("c1", "look", {"city": "A"}), reason="length"))
     result = await generate(MODEL, "Hi", tools=[look], client=client)
 
@@ -282,7 +282,7 @@ async def test_exceptions_of_tools_are_raised_if_wanted() -> None:
 
 @pytest.mark.parametrize("passive", [Tool("ask"), ToolDefinition("ask")])
 async def test_passive_tools_come_back(passive: Any) -> None:
-    """What can be run is run; answering the rest goes on."""
+    """Tools with handlers run; the run continues once the others have results."""
     calls = calls_of(("c1", "look", {"city": "A"}), ("c2", "ask", {}))
     client, transport = client_of(calls, text_of())
     result = await generate(MODEL, "Hi", tools=[look, passive], client=client)

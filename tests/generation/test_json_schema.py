@@ -1,4 +1,4 @@
-"""JSON Schemas: what does not fit them, and what is none."""
+"""JSON Schemas: values that do not fit them, and schemas that are invalid."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What every provider can do, one row a test and one column a provider.
+"""The abilities of every provider: one row a test, one column a provider.
 
 Each cell goes through the public functions and the provider's own facade to a server on
 loopback that speaks the provider's protocol. It looks at both ends: at the request that
@@ -172,7 +172,7 @@ async def test_image_url(column: Column) -> None:
 
 
 async def test_image_url_that_cannot_be_fetched(column: Column) -> None:
-    """What the provider takes from nowhere is told, and refused before it is sent if wanted."""
+    """Sources that the provider does not fetch are reported, and refused in strict mode."""
     asked = [Message.user("What is it?", ImagePart(url=HTTPS_URL))]
     taken = column.image_url == HTTPS_URL
     with playing(column, HELLO) as scene:
@@ -350,7 +350,7 @@ async def test_structured_output(column: Column) -> None:
 
 
 async def test_reasoning_tokens(column: Column) -> None:
-    """The effort is asked for, the thinking is no text, and its tokens are part of the output."""
+    """The effort is sent, the thinking is not text, and its tokens are part of the output."""
     said = Said(text="42.", thinking="Let me think about it.", counts=Counts(thinking=30))
     with playing(column, said) as scene:
         given: dict[str, Any] = {"reasoning_effort": "low", "max_tokens": 4000}
@@ -388,7 +388,7 @@ async def failure(column: Column, *replies: Reply, **settings: Any) -> tuple[LLM
 
 
 async def test_401(column: Column) -> None:
-    """A wrong key is told once, at once, and without the key."""
+    """A wrong key fails once, at once, and the error does not show the key."""
     refused = Refused(status=401, headers={"x-request-id": "req_1"})
     error, requests = await failure(column, refused, max_retries=3)
 

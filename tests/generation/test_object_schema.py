@@ -1,4 +1,4 @@
-"""What object is wanted, and the check of what came back."""
+"""The schema of the wanted object, and the check of the answer."""
 
 import dataclasses
 import enum

@@ -148,7 +148,7 @@ async def test_the_provider_is_told_the_schema(streamed: bool) -> None:
 @both_ways
 @pytest.mark.parametrize("text", [f"```json\n{TEXT}\n```", f"Here you are: {TEXT} Enjoy!"])
 async def test_text_around_it_is_a_diagnostic(text: str, streamed: bool) -> None:
-    """The object was paid for; that the model did not do as told is said."""
+    """The object was paid for; a diagnostic reports the text."""
     result = await made(in_pieces(text), streamed=streamed, schema=City)
 
     assert result.output == City(**ROME)
@@ -229,7 +229,7 @@ async def test_a_tool_that_is_forced_gives_the_object(streamed: bool) -> None:
 async def test_what_is_no_object_is_an_error_with_the_response(
     schema: Any, script: list[Any], code: str, problem: str, raw: Any, streamed: bool
 ) -> None:
-    """It says what failed and where, and keeps what was paid for; nothing is asked again."""
+    """It names the place and the fault, and keeps the response; no second request is sent."""
     with pytest.raises(NoObjectGeneratedError, match=problem) as caught:
         await made(script, streamed=streamed, schema=schema)
 
@@ -262,14 +262,14 @@ async def test_calls_that_nobody_answers_are_no_object(streamed: bool) -> None:
 
 @both_ways
 async def test_other_errors_are_what_they_are(streamed: bool) -> None:
-    """A refused key is no missing object."""
+    """A refused key does not count as a missing object."""
     with pytest.raises(AuthenticationError):
         await made((401, {}, {"error": {"message": "no"}}), streamed=streamed, schema=City)
 
 
 @pytest.mark.parametrize("function", [generate_object, stream_object])
 async def test_contradictions_are_refused(function: Any) -> None:
-    """The schema is the response format; a prompt is no conversation."""
+    """The schema is the response format; a prompt and messages exclude each other."""
     client, transport = client_of()
     contradictions: list[dict[str, Any]] = [
         {"response_format": ResponseFormat.json()},
@@ -360,7 +360,7 @@ async def test_partial_objects_stand_without_what_is_around_them(text: str, last
     ],
 )
 async def test_partial_objects_end_as_the_object_does(script: list[Any], last: Any) -> None:
-    """What came is delivered, and nobody takes it for the whole."""
+    """Partial objects are delivered, and the error follows."""
     client, _ = client_of(script)
     result = stream_object(MODEL, "Hi", schema=City, client=client)
     partials, error = await partials_of(result)
@@ -385,7 +385,7 @@ async def test_what_a_model_says_before_its_tools_takes_nothing_back() -> None:
 
     @tool
     def look() -> str:
-        """Look."""
+        """Return a page."""
         return "seen"
 
     for before, last in (('{"name": "R"', ROME), ('{"name": "Paris"', {"name": "Paris"})):
@@ -509,7 +509,7 @@ async def test_elements_of_an_earlier_step_are_not_passed_off() -> None:
 
     @tool
     def look() -> str:
-        """Look."""
+        """Return a page."""
         return "seen"
 
     first = calls_of(("c", "look", {}), text='{"value": [1, 2, 3]}')
@@ -523,7 +523,7 @@ async def test_elements_of_an_earlier_step_are_not_passed_off() -> None:
 
 
 async def test_only_arrays_have_an_element_stream() -> None:
-    """It is said before anything is read."""
+    """The error comes before anything is read."""
     client, transport = client_of()
     with pytest.raises(InvalidRequestError, match="array"):
         _ = stream_object(MODEL, "Hi", schema=City, client=client).element_stream  # type: ignore[misc]  # a type checker says it too

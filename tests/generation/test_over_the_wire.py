@@ -49,7 +49,7 @@ def answering(script: Callable[[], Script]) -> Callable[[Received], Answer]:
 
 
 def in_turn(*answers: Answer) -> Callable[[Received], Answer]:
-    """Give each answer once, the last one for ever."""
+    """Give each answer once, the last one without a limit."""
     left = list(answers)
     return lambda _: left.pop(0) if len(left) > 1 else left[0]
 
@@ -127,7 +127,7 @@ async def test_a_connection_that_breaks_before_is(server: Loopback) -> None:
 
 @pytest.mark.parametrize("streamed", [False, True])
 async def test_a_silent_server_is_asked_once(server: Loopback, streamed: bool) -> None:
-    """It may be answering, and billing, all the same; who wants to risk that says so."""
+    """It may be answering, and billing, all the same; an option allows a retry."""
     silence: list[bytes | float] = [30.0]
     server.handler = answering(lambda: silence)
     limits = Timeouts(first_event=0.1)
@@ -146,7 +146,7 @@ async def test_no_connection_at_all_is_retried() -> None:
     tried: list[int] = []
     policy = RetryPolicy(base_delay=0.001, on_retry=lambda *what: tried.append(what[1]))
     with socket.socket() as silent:
-        silent.bind(("127.0.0.1", 0))  # nobody listens
+        silent.bind(("127.0.0.1", 0))  # the port is closed
         model = model_at(f"http://127.0.0.1:{silent.getsockname()[1]}")
         async with Client() as client:
             with pytest.raises(NetworkError):
@@ -369,7 +369,7 @@ async def test_each_step_has_its_own_time(server: Loopback) -> None:
 
 
 async def test_tools_have_the_time_of_the_limits(server: Loopback) -> None:
-    """The model is told which one was too slow."""
+    """The result names the tool that was too slow."""
     server.handler = in_turn(
         Answer(calls_of(("a", "waits", {})), headers=SSE), Answer(text_of(), headers=SSE)
     )
@@ -386,7 +386,7 @@ async def test_tools_have_the_time_of_the_limits(server: Loopback) -> None:
 
 
 async def test_leaving_the_block_closes_the_connection(server: Loopback) -> None:
-    """Though the stream would go on for ever."""
+    """The stream would never end by itself."""
     server.handler = answering(endless)
     async with Client() as client:
         async with stream(model_at(server.url), "Hi", client=client) as running:

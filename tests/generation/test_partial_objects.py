@@ -1,4 +1,4 @@
-"""What can be read of a JSON document while it arrives."""
+"""Values that can be read of a JSON document while it arrives."""
 
 import json
 import time
@@ -167,7 +167,7 @@ def test_elements_are_cut_however_the_text_is(given_: tuple[Any, list[str]]) -> 
 @given(values=st.lists(json_values(), min_size=1, max_size=3))
 @costly
 def test_an_element_is_found_as_soon_as_it_is_complete(values: list[JsonValue]) -> None:
-    """The comma after it says so; the last one waits for the bracket."""
+    """The comma after it completes it; the last one waits for the bracket."""
     scanner = ElementScanner()
     scanner.feed("[")
     for value in values:

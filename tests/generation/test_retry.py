@@ -176,7 +176,7 @@ async def test_n_retries_are_n_plus_one_calls(retries: int) -> None:
 
 
 async def test_what_is_final_is_raised_at_once() -> None:
-    """Also what the default policy would repeat, if it says so itself."""
+    """Also an error that the default policy would repeat, if it excludes a retry itself."""
     calls, slept = Calls(RateLimitError("", retry_after=1800), raises=True), Slept()
     with pytest.raises(RateLimitError) as caught:
         await retry(calls, sleep=slept)
@@ -211,7 +211,7 @@ async def test_no_wait_that_is_cut_off_is_begun() -> None:
 
 
 async def test_chance_can_be_fixed() -> None:
-    """For tests of one's own."""
+    """Users' tests need it."""
     delays = [
         await next_delay(RetryPolicy(), ServerError(""), 0, rng=random.Random(1), sleep=Slept())
         for _ in range(2)

@@ -1,4 +1,4 @@
-"""What `generate` and `stream` are told."""
+"""Arguments of `generate` and `stream`."""
 
 import inspect
 import re
@@ -34,7 +34,7 @@ def test_editors_see_what_a_plan_takes() -> None:
 
 @pytest.mark.parametrize("function", [generate, stream])
 def test_the_signature_spells_them_out(function: Any) -> None:
-    """For `help()`, and for whoever asks at run time."""
+    """For `help()`, and for tools that read it at run time."""
     parameters = inspect.signature(function).parameters
 
     assert list(parameters)[:3] == ["model", "prompt", "messages"]
@@ -79,7 +79,7 @@ def test_all_kinds_of_tools_reach_the_request() -> None:
     """Functions become tools, and tools definitions."""
 
     def look(city: str) -> str:
-        """Look."""
+        """Return a page."""
         return city
 
     given: Any = [look, Tool("own"), ToolDefinition("passive"), HostedTool.web_search()]
@@ -145,7 +145,7 @@ def test_settings_of_the_wrong_kind_are_refused(given: Any, instead: str) -> Non
 
 
 def test_none_is_no_tools() -> None:
-    """As it is no stop condition, and none of the other settings."""
+    """The same holds for stop conditions and all other settings."""
     assert RunPlan(model=MODEL, prompt="Hi", tools=None).tools == ()
 
 

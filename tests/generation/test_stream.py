@@ -251,7 +251,7 @@ async def test_the_text_of_all_steps() -> None:
 
 
 async def test_nothing_is_buffered_after_the_result() -> None:
-    """What had come and was not read is gone, and counts for nothing."""
+    """Events that had arrived unread are gone, and do not count."""
     client, _ = client_of(text_of())
     result = stream(MODEL, "Hi", client=client)
     await anext(result)
@@ -261,7 +261,7 @@ async def test_nothing_is_buffered_after_the_result() -> None:
 
 
 async def test_a_result_can_be_asked_for_in_the_middle() -> None:
-    """What is left is read then, and no event twice."""
+    """The remaining events are read then, none of them twice."""
     client, _ = client_of(CALL, text_of())
     async with stream(MODEL, "Hi", tools=[look], client=client) as result:
         assert result.partial_response is None
@@ -281,7 +281,7 @@ def test_contradictions_are_raised_at_once() -> None:
 
 @both_ways
 async def test_an_error_is_an_event_and_then_raised(entered: bool) -> None:
-    """So that nobody takes half an answer for a whole one."""
+    """Half an answer cannot be taken for a whole one."""
     client, _ = client_of([chat_chunk(delta={"content": "Half"})])
     result = stream(MODEL, "Hi", client=client)
     events, error = await read(result, entered=entered)
@@ -397,7 +397,7 @@ async def test_a_cancelled_block_is_left_quietly() -> None:
 
 
 async def test_another_task_may_close_it() -> None:
-    """Whoever waits for the next event is told."""
+    """A reader that waits for the next event gets an error."""
     client, _ = client_of([chat_chunk(delta={"content": "a"}), (b": ping\n\n", 60_000)])
     result = stream(MODEL, "Hi", client=client)
 
@@ -416,7 +416,7 @@ async def test_another_task_may_close_it() -> None:
 
 @both_ways
 async def test_a_cancelled_read_is_the_end(entered: bool) -> None:
-    """What was going on cannot be gone on with: no tool runs twice."""
+    """The run cannot continue: no tool runs twice."""
     ran: list[int] = []
 
     @tool
@@ -454,7 +454,7 @@ async def test_no_attempt_is_made_after_closing() -> None:
 
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
 def test_an_abandoned_stream_leaves_nothing_behind(backend: str) -> None:
-    """No warning, no task that nobody awaits, though nobody closed it."""
+    """Without a warning and without a pending task, though it was not closed."""
 
     async def leave() -> None:
         client, _ = client_of(CALL, text_of())
@@ -499,7 +499,7 @@ async def test_nothing_is_retried_after_the_first_event(together: bool) -> None:
 
 
 async def test_middleware_may_fail_too() -> None:
-    """What it raises is an event like any other failure, and retried like one."""
+    """Its exception becomes an event like any other failure, and is retried like one."""
     tries: list[int] = []
 
     async def unsteady(request: LLMRequest, next: Next) -> EventStream:

@@ -82,7 +82,7 @@ def test_arguments_are_converted() -> None:
 
 
 def test_the_decorator_takes_options() -> None:
-    """What the function does not say, the decorator does."""
+    """They take the place of what the function leaves out."""
 
     @tool(name="look", description="Looks.", timeout=2, needs_approval=True, strict=True)
     def anything(x: int) -> int:
@@ -98,11 +98,11 @@ class Shop:
     """Something with methods."""
 
     def buy(self, what: str) -> str:
-        """Buy."""
+        """Buy it."""
         return what
 
     async def __call__(self, what: str) -> str:
-        """Sell."""
+        """Sell it."""
         return what
 
 
@@ -118,11 +118,11 @@ def test_methods_and_callables_are_functions_too() -> None:
 
 
 def no_keywords(*args: int) -> None:
-    """Take what has no name."""
+    """Accept positional arguments alone."""
 
 
 def any_keywords(**kwargs: int) -> None:
-    """Take any name."""
+    """Accept any keyword."""
 
 
 def unknown_type(x: "Nowhere") -> None:  # type: ignore[name-defined]  # noqa: F821
@@ -174,15 +174,15 @@ def handler(execute: Callable[..., object], schema: dict[str, Any]) -> Handler:
 
 
 def by_name(city: str, context: object) -> None:
-    """Take an argument and the context."""
+    """Accept an argument and the context."""
 
 
 def all_at_once(arguments: dict[str, Any], abort_signal: object) -> None:
-    """Take all arguments as one."""
+    """Accept all arguments as one value."""
 
 
 def test_a_plain_handler_gets_keywords() -> None:
-    """Names that the loop fills are no arguments."""
+    """Names that the loop fills are not arguments."""
     made = handler(by_name, CITY)
 
     assert made.injected == {"context"}

@@ -59,7 +59,7 @@ class Point(msgspec.Struct):
 
 @attrs.frozen
 class Counted:
-    """What cannot be made again from its JSON."""
+    """A type that cannot be made again from its JSON."""
 
     name: str
     size: int = attrs.field(init=False)
@@ -161,7 +161,7 @@ async def test_a_result_of_the_annotated_type_is_encoded_as_json(
 async def test_a_result_that_does_not_fit_the_annotation_is_an_error_result(
     annotation: object, value: object, problem: str
 ) -> None:
-    """The model is told, as of any exception."""
+    """The model receives an error result, as for any exception."""
     result = await result_of(returning(value, annotation))
 
     assert result.is_error
@@ -269,7 +269,7 @@ async def test_an_exception_without_a_readable_message_is_an_error_result(
         assert tools.error.cause is error
 
 
-# -- what is no tool
+# -- values that are not tools
 
 
 async def _pages() -> AsyncIterator[str]:
@@ -338,7 +338,7 @@ async def test_a_tool_is_called_like_its_function() -> None:
 
     @tool
     def add(a: int, b: int = 2) -> int:
-        """Add."""
+        """Return the sum."""
         return a + b
 
     @tool(name="other")

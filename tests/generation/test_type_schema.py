@@ -94,7 +94,7 @@ def test_the_root_is_written_out() -> None:
 
 
 def test_a_recursive_type_keeps_its_definition() -> None:
-    """What refers to itself must still be found."""
+    """References to it must still resolve."""
     schema = schema_of(Tree)
 
     assert schema["type"] == "object"

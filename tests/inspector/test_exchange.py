@@ -146,7 +146,7 @@ def test_no_file_breaks_the_reader(data: bytes) -> None:
 def test_printed_events_and_sessions_are_read(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What `ask --json` and `sessions export` print."""
+    """Output of `ask --json` and of `sessions export`."""
     lines = [
         {"type": "stream-start"},
         {"type": "text-start", "id": "t"},

@@ -48,7 +48,7 @@ def ways(*, format: bool, tool: bool) -> Ways:
 def test_the_surest_way_is_taken(
     schema: dict[str, Any], format: bool, tool: bool, by: str, wrapped: bool
 ) -> None:
-    """A format before a call, a call before words; what is no object is wrapped for a call."""
+    """A format before a call, a call before the prompt; other values are wrapped for a call."""
     planned = plan_answer(ResponseFormat("json_schema", schema), ways(format=format, tool=tool))
     assert (planned.by, planned.wrapped) == (by, wrapped)
 

@@ -55,7 +55,7 @@ def test_a_legal_id_stays_as_it_is(call_id: str, rule: CallIdRule) -> None:
 
 
 def test_a_made_id_keeps_what_can_be_read() -> None:
-    """The legal part of an id stays at its head, for whoever reads logs."""
+    """The legal part of an id stays at its head, for readers of logs."""
     made = fit("call_weather|fc_1", ANTHROPIC)
 
     assert made.startswith("call_weather_fc_1_")

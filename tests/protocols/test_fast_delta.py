@@ -371,7 +371,7 @@ def _gemini_state(before: tuple[Event, ...]) -> Any:
 
 @pytest.mark.parametrize(("before", "chunk"), [("text", "text"), ("thoughts", "a thought")])
 def test_a_continuation_of_gemini_makes_no_new_answer(before: str, chunk: str) -> None:
-    """The usual chunk is decoded as one, and what is said of the answer stays one object."""
+    """The usual chunk is decoded as one, and the facts of the answer stay one object."""
     machine: Any = gemini.protocol.stream
     state = _gemini_state(BEFORE[before])
 
@@ -404,7 +404,7 @@ def test_whatever_comes_from_gemini_the_two_ways_agree(
     chunk: Event,
     asked: list[tuple[list[object], str, object, bool]],
 ) -> None:
-    """What a frame is decoded to steps as the whole chunk would: same events, same state."""
+    """A fast delta and the decoded chunk give the same events and the same state."""
     for change in asked:
         chunk = _change(chunk, change)
     machine: Any = gemini.protocol.stream

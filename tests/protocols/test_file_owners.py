@@ -44,7 +44,7 @@ def test_a_file_of_another_provider_is_refused(provider: str, in_result: bool) -
 @pytest.mark.parametrize("provider", ["anthropic", "google", "bedrock"])
 @pytest.mark.parametrize("in_result", [False, True])
 def test_a_file_that_another_model_made_is_left_out(provider: str, in_result: bool) -> None:
-    """The conversation goes on with the rest of the answer, and a Diagnostic names the place."""
+    """The rest of the answer is sent, and a Diagnostic names the place."""
     result = ToolResultPart("c1", (FILE,), provider_executed=True)
     made = Message.assistant(
         (TextPart("Here:"), result if in_result else FILE),
@@ -60,7 +60,7 @@ def test_a_file_that_another_model_made_is_left_out(provider: str, in_result: bo
 
 
 def test_a_file_goes_to_its_owner_and_one_without_an_owner_to_anyone() -> None:
-    """As before: an id whose owner nobody stated is the caller's word."""
+    """An id without a stated owner is sent as the caller gave it."""
     ready = prepare(request(model=MODELS["openai"](), messages=[Message.user(FILE)]))
     stated_by_nobody = ImagePart(file_id="files/1", media_type="image/png")
 

@@ -21,7 +21,7 @@ from llmcore.schema.tools import CustomTool, Grammar
 
 @given(st.text())
 def test_input_comes_back_from_its_function(text: str) -> None:
-    """What was wrapped is unwrapped as it was."""
+    """Unwrapping returns the input unchanged."""
     assert freeform_text(freeform_arguments(text)) == text
 
 
@@ -36,7 +36,7 @@ def test_input_comes_back_from_its_function(text: str) -> None:
     ],
 )
 def test_input_that_was_wrapped_oddly(arguments: Any, expected: str) -> None:
-    """A renamed only field is the input; what is no wrapping stays as JSON."""
+    """A renamed only field is the input; other objects stay as JSON."""
     assert freeform_text(arguments) == expected
 
 
@@ -64,7 +64,7 @@ def test_only_a_closed_schema_forbids_other_fields(closed: bool) -> None:
     ],
 )
 def test_arguments_become_an_object(kind: Any, arguments: Any, expected: Any, noted: bool) -> None:
-    """Wrapping broken arguments is told; wrapping freeform input is not."""
+    """Wrapping broken arguments is reported; wrapping freeform input is not."""
     notes = Notes()
     call = ToolCallPart(id="c", name="n", arguments=arguments, kind=kind)
     assert object_arguments(call, "p", notes) == expected

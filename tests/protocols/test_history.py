@@ -190,7 +190,7 @@ def check_parts(message: Message, policy: HistoryPolicy) -> None:
 
 @pytest.mark.parametrize("name", POLICIES)
 def test_a_sound_history_comes_back_as_it_is(name: str) -> None:
-    """Messages that need no repair are the caller's own objects, and nothing is said."""
+    """Messages that need no repair are the caller's own objects, and nothing is reported."""
     policy = POLICIES[name]
     ids = "abcdefgh1", "abcdefgh2"
     both = (ToolResultPart(ids[0], "1", name="look"), ToolResultPart(ids[1], "2", name="look"))
@@ -219,7 +219,7 @@ def test_no_messages_are_no_messages() -> None:
 
 
 def test_results_go_after_their_calls_in_call_order() -> None:
-    """What the user said in between follows the results."""
+    """Text of the user in between follows the results."""
     history = [
         Message.user("go"),
         Message.assistant(call("a"), call("b"), call("c")),
@@ -265,7 +265,7 @@ def test_one_message_holds_all_results_where_sides_take_turns() -> None:
 
 @pytest.mark.parametrize("policy", [CHAT, MESSAGES])
 def test_a_missing_result_is_made_up_as_an_error(policy: HistoryPolicy) -> None:
-    """The model is told that there was none, at the end of the history too."""
+    """The result states that there was none, at the end of the history too."""
     history = [Message.user("go"), Message.assistant(call("a", "look"), call("b", "find"))]
 
     repaired = repair([*history[:2], Message.tool("b", "B")], policy)
@@ -401,7 +401,7 @@ def test_what_else_a_tool_message_holds_becomes_the_users() -> None:
 
 
 def test_a_result_behind_the_users_words_in_a_tool_message_moves() -> None:
-    """Words between two results are no different for standing in a tool message."""
+    """Text between two results is treated alike inside a tool message."""
     parts = (ToolResultPart("a", "A"), TextPart("look here"), ToolResultPart("b", "B"))
     history = [Message.user("go"), Message.assistant(call("a"), call("b")), Message("tool", parts)]
 
@@ -531,7 +531,7 @@ def signed(text: str = "hm") -> ReasoningPart:
 
 @pytest.mark.parametrize("origin", [None, OWN, evolve(OWN, protocol=None)])
 def test_opaque_data_goes_home_unchanged(origin: Origin | None) -> None:
-    """What the model made, it gets back as the very same object."""
+    """The model gets its own output back as the very same object."""
     parts: list[ContentPart] = [
         signed(),
         ReasoningPart("", encrypted="blob"),
@@ -714,7 +714,7 @@ def test_a_family_is_a_model_without_its_snapshots(model_id: str, family: str) -
     [("alpha-2", True), ("alpha-2-preview", True), ("alpha-3", False), ("alpha-latest", True)],
 )
 def test_an_alias_gets_the_benefit_of_the_doubt(made_by: str, kept: bool) -> None:
-    """A name without a number says nothing of the model behind it."""
+    """A name without a number does not identify the model behind it."""
     assert MESSAGES.keeps_opaque(evolve(OWN, model=made_by)) is kept
 
 
@@ -741,7 +741,7 @@ def test_empty_text_goes_and_its_cache_mark_stays() -> None:
 
 
 def test_a_cache_mark_does_not_move_onto_reasoning() -> None:
-    """Providers take none there; that it is gone is said."""
+    """Providers accept none there; the loss is reported."""
     history = [Message.user("hi"), Message.assistant(signed(), cached(TextPart("")), call("a"))]
 
     repaired = repair(history, MESSAGES)
@@ -967,7 +967,7 @@ def attempt(history: Sequence[Message], policy: HistoryPolicy) -> Repaired:
 @pytest.mark.parametrize("name", POLICIES)
 @given(history=histories())
 def test_any_history_becomes_acceptable(name: str, history: list[Message]) -> None:
-    """What comes out keeps the target's rules, and a second repair finds nothing to do."""
+    """The result satisfies the target's rules, and a second repair finds nothing to do."""
     policy = POLICIES[name]
     before = [evolve(message) for message in history]
 
@@ -987,7 +987,7 @@ def test_any_history_becomes_acceptable(name: str, history: list[Message]) -> No
 def test_a_longer_history_keeps_its_repaired_prefix(
     name: str, start: list[Message], more: list[list[Message]]
 ) -> None:
-    """What was sent once is sent again, byte for byte: caches and signatures depend on it."""
+    """Messages are sent again byte for byte: caches and signatures depend on it."""
     policy = evolve(POLICIES[name], system_messages="demote")
     start = [*start, Message.user("now")]
     longer = [*start, *(message for turn in more for message in turn)]

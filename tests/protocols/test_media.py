@@ -60,7 +60,7 @@ PDF = b"%PDF-1.7\n"
     ],
 )  # fmt: skip
 def test_the_media_type_is_found(part: MediaPart, expected: str | None) -> None:
-    """What is declared wins, then the data: URL, the first bytes, and the name."""
+    """A declared type wins, then the data: URL, the first bytes, and the name."""
     assert media_type_of(part) == expected
 
 
@@ -125,7 +125,7 @@ def test_what_is_elsewhere_has_no_bytes(part: MediaPart) -> None:
 
 
 def test_bytes_of_no_known_type_are_an_error() -> None:
-    """A provider needs the type, so the caller is asked for it."""
+    """A provider needs the type, so the error demands it of the caller."""
     with pytest.raises(InvalidRequestError, match="media_type"):
         base64_data(ImagePart(data=b"???"))
 

@@ -1,4 +1,4 @@
-"""Reading JSON whose types nobody guarantees."""
+"""Reading JSON whose types are not guaranteed."""
 
 import pytest
 from hypothesis import given
@@ -19,18 +19,18 @@ from tests.support.strategies.values import json_values
     [(3, 3), (3.0, 3), (-1, 0), (0, 0), (True, None), ("3", None), (None, None)],
 )
 def test_counts_are_whole_and_never_negative(value: object, expected: int | None) -> None:
-    """A number in words is none."""
+    """A number in words does not count."""
     assert count_or_none(value) == expected
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
 def test_no_number_is_no_count(value: float) -> None:
-    """What cannot be counted is not said."""
+    """Values that cannot be counted are None."""
     assert count_or_none(value) is None
 
 
 def test_empty_text_is_none() -> None:
-    """Servers that fill fields with empty strings say nothing by it."""
+    """Servers fill absent fields with empty strings."""
     assert (str_or_none("a"), str_or_none(""), str_or_none(1)) == ("a", None, None)
 
 

@@ -23,7 +23,7 @@ PACKAGES = {
 }
 
 LEAVES = ("names", "models")
-"""What both directions read."""
+"""The modules that both directions read."""
 REQUEST = ("body", "reasoning", "messages", "parts", "tools", "caching")
 RESPONSE = ("state", "content", "calls", "finish", "stream")
 OPTIONAL = {"caching": "only where a request has breakpoints"}

@@ -81,7 +81,7 @@ def test_every_name_becomes_one_that_the_api_takes(rule: ToolNameRule, pattern: 
 def test_any_names_are_replaced_without_collisions(
     rule: ToolNameRule, pattern: str, names: list[str]
 ) -> None:
-    """Twice the same, and each name that changed is said once."""
+    """Twice with the same result, and each changed name is reported once."""
     asked = asking(*names)
     fitted = fit_tool_names(asked, rule)
     sent = sent_names(asked, rule)

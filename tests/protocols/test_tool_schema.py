@@ -1,4 +1,4 @@
-"""Tool schemas: every target gets the keywords it knows, and the rest is told, never lost."""
+"""Tool schemas: every target gets the keywords it supports, and the others are reported."""
 
 import copy
 import time
@@ -494,7 +494,7 @@ def test_strict_mode_is_kept_where_it_can_be(name: str) -> None:
 @pytest.mark.parametrize("target", [SchemaTarget.OPENAI_LOOSE, SchemaTarget.ANTHROPIC])
 @pytest.mark.parametrize("name", ["no parameters", "person", "zod", "json value", "keyword names"])
 def test_targets_without_a_list_get_the_schema_as_it_is(name: str, target: SchemaTarget) -> None:
-    """Nothing is translated that need not be, and nothing is said."""
+    """Nothing is translated without need, and nothing is reported."""
     result = project(CORPUS[name], target, "p")
 
     assert json.dumps(result.schema) == json.dumps(CORPUS[name])
@@ -803,7 +803,7 @@ def test_a_long_constraint_is_told_in_short() -> None:
 
 
 def test_a_union_at_the_root_becomes_one_object() -> None:
-    """Its properties are all there; what goes together is said."""
+    """Its properties are all there; a hint describes which go together."""
     result = project(UNION_ROOT, SchemaTarget.ANTHROPIC, "p")
 
     assert result.schema["properties"] == {
@@ -831,7 +831,7 @@ def test_a_root_that_contains_itself_adds_nothing_to_itself() -> None:
 
 
 def test_a_root_that_need_not_be_an_object_requires_nothing_more() -> None:
-    """What only some branches require is optional."""
+    """Properties that only some branches require are optional."""
     schema: Schema = {
         "type": "object",
         "anyOf": [object_of(a={"type": "string"}), {"type": "string"}],
@@ -886,7 +886,7 @@ def test_what_all_of_says_is_said_at_once(members: list[Schema], expected: Schem
 
 
 def test_members_of_all_of_that_contradict_are_told() -> None:
-    """What one schema cannot say goes into words."""
+    """A description carries the part that one schema cannot express."""
     schema = {"allOf": [{"type": "string", "pattern": "^a"}, {"pattern": "b$"}]}
 
     assert projected(schema, SchemaTarget.GEMINI_OPENAPI) == {
@@ -942,7 +942,7 @@ def test_bedrock_roots_hold_any_keyword() -> None:
 
 
 def test_nova_roots_hold_three_keywords() -> None:
-    """Amazon's own models refuse or ignore any other; what is lost there is said."""
+    """Amazon's own models refuse or ignore any other; losses are reported."""
     schema = {
         **object_of(a={"type": "string", "$comment": "kept"}),
         "minProperties": 1,
@@ -1120,7 +1120,7 @@ LARGE = {
 @pytest.mark.parametrize("target", SchemaTarget)
 @pytest.mark.parametrize("name", LARGE)
 def test_large_schemas_end_soon_and_small(name: str, target: SchemaTarget) -> None:
-    """No recursion error, no explosion; what is cut is said once, not a thousand times."""
+    """No recursion error, no explosion; a cut is reported once, not a thousand times."""
     start = time.process_time()
     result = project(LARGE[name], target, "p")
 
@@ -1332,7 +1332,7 @@ JUNK = st.recursive(
     schema=st.dictionaries(st.sampled_from(["type", "properties", "anyOf", "$ref", "$defs"]), JUNK)
 )
 def test_nonsense_never_crashes(schema: Schema) -> None:
-    """A schema that is none still gets an answer, and the provider may judge it."""
+    """An invalid schema is still projected, and the provider may judge it."""
     for target in SchemaTarget:
         result = project(schema, target, "p")
         assert isinstance(result.schema, dict)

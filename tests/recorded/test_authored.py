@@ -1,6 +1,6 @@
 """Providers that no test can reach: exchanges written after their documents.
 
-Each cassette names the document. They are no evidence of what a provider does, but they
+Each cassette names the document. They do not prove how a provider behaves, but they
 hold whole conversations still: the requests we build, and what we read in the answers.
 """
 

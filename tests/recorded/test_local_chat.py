@@ -85,7 +85,7 @@ async def test_parallel_tools_round_trip(cassette: CassetteFixture) -> None:
     "local/tool_choice", provider="local", protocol="openai-chat", tags=["tools", "tool-choice"]
 )
 async def test_a_call_that_must_happen_happens(cassette: CassetteFixture) -> None:
-    """A forced call is had from a schema, streamed too, and said to be so."""
+    """The forced call is made from a schema, streamed too, and reported."""
     wanted = asking("What is the time in Paris?", tools=[WEATHER, TIME], max_tokens=60)
     required = evolve(wanted, tool_choice=ToolChoice.required())
     named = evolve(wanted, tool_choice=ToolChoice.named("get_time"))
@@ -124,7 +124,7 @@ async def test_a_json_schema_binds_the_answer(cassette: CassetteFixture) -> None
 
 @pytest.mark.cassette("local/length", provider="local", protocol="openai-chat", tags=["length"])
 async def test_a_limit_ends_the_answer(cassette: CassetteFixture) -> None:
-    """Running into the limit is told as such."""
+    """The finish reason is the limit."""
     async with cassette.client() as client:
         response = (await client.stream(asking("Tell me a story.", max_tokens=5)).result()).unwrap()
 

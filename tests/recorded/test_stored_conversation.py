@@ -47,7 +47,7 @@ GPT = OpenAI.configure(api_key="sk-test").responses("gpt-5.2")
 
 
 class Keeper:
-    """A process of its own that keeps what it is told, until it is killed."""
+    """A separate process that keeps the entries it is sent, until it is killed."""
 
     PROGRAM = """
 import sys, anyio

@@ -1,4 +1,4 @@
-"""A provider of one's own is a few lines, and does all that ours do."""
+"""A user's own provider has a few lines, and does all that the others do."""
 
 import inspect
 import json

@@ -134,7 +134,7 @@ def test_what_makes_no_sense(settings: dict[str, Any], named: str) -> None:
 
 
 def test_without_a_region() -> None:
-    """The error names argument and variables, and a value that is no region, its variable."""
+    """The error names argument and variables, and for an invalid region, its variable."""
     bedrock = AmazonBedrock.configure(api_key="k")
     missing = failure(hello(bedrock.model("m")))
     wrong = failure(hello(bedrock.model("m")), AWS_REGION="here")
@@ -164,7 +164,7 @@ def test_without_credentials() -> None:
     ],
 )
 def test_variables_that_announce_it(environ: dict[str, str], found: bool) -> None:
-    """A key of either kind, or a profile; a region alone says nothing."""
+    """A key of either kind, or a profile; a region alone does not suffice."""
     entry = next(entry for entry in PROVIDERS if entry.id == "bedrock")
 
     assert entry.is_configured(environ) is found

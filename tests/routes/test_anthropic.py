@@ -89,7 +89,7 @@ def test_defaults_are_kept() -> None:
 
 
 def test_a_compatible_server() -> None:
-    """It is a provider under its own name, signed only if it is told how."""
+    """It is a provider under its own name, signed only if auth is given."""
     bare = AnthropicCompatible.configure(name="acme", base_url="https://h")
     keyed = AnthropicCompatible.configure(name="acme", base_url="https://h", api_key="k")
     bearer = AnthropicCompatible.configure(name="acme", base_url="https://h", auth=Auth.bearer("k"))

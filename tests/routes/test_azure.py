@@ -130,7 +130,7 @@ def test_a_deployments_name_is_one_segment() -> None:
 
 @pytest.mark.anyio
 async def test_entra_tokens() -> None:
-    """The provider is asked anew for each request, and its token is a bearer token."""
+    """The provider is called for each request, and its token is a bearer token."""
     tokens = iter(["first", "second"])
 
     async def provide() -> str:

@@ -61,7 +61,6 @@ def test_a_text_request(model: Model, snapshot: SnapshotAssertion) -> None:
     "model", [BOTH_KEYS.chat("openai/gpt-5.2"), BOTH_KEYS.through(CLAUDE)], ids=["compat", "own"]
 )
 def test_a_tools_request(model: Model, snapshot: SnapshotAssertion) -> None:
-    """Streamed."""
     asked = request(model=model, prompt="Weather in Oslo?", tools=[WEATHER], max_tokens=64)
 
     assert shown(prepare(asked, streaming=True)) == snapshot

@@ -289,7 +289,7 @@ def test_some_models_must_not_think_to_be_forced(
 
 
 def test_thinking_stays_on_where_no_tool_is_forced() -> None:
-    """And turning it off oneself is nobody's loss."""
+    """Turning it off on purpose is not reported as a loss."""
     chosen = prepared("deepseek:m", tools=TOOLS, tool_choice=ToolChoice.auto())
     off = prepared("deepseek:m", **FORCED, reasoning_effort="none", strict=True)
 
@@ -423,7 +423,7 @@ def test_sound(name: str, form: str, kept: bool) -> None:
     ],
 )
 def test_formats(name: str, wanted: ResponseFormat, kind: str | None) -> None:
-    """What the server does not enforce is asked for in words."""
+    """A schema that the server does not enforce goes into the prompt."""
     ready = prepared(name, response_format=wanted)
     sent: Any = ready.body.get("response_format") or {}
     expected = {"json": "json_object"}.get(wanted.type, wanted.type)
@@ -449,7 +449,7 @@ def test_perplexity_hears_both_sides_in_turn() -> None:
 
 
 def test_perplexity_thinks_in_tags() -> None:
-    """What stands between them at the head of an answer is thinking, and not part of its JSON."""
+    """Text between them at the head of an answer is thinking, and not part of its JSON."""
     chunks = text_chunks("<think>Oslo, of course.</th", 'ink>\n\n{"city": "Oslo"}')
     answer = response(streamed(chunks, dialect=Perplexity.profile.dialect))
 

@@ -102,7 +102,7 @@ def test_a_message_goes_out_with_its_last_byte() -> None:
 
 @pytest.mark.parametrize("name", EXCEPTIONS)
 def test_exceptions(name: str) -> None:
-    """A modelled exception says so in its name, and keeps its payload."""
+    """Its headers name the exception, and the payload is kept."""
     headers = text_header(":exception-type", name) + text_header(":message-type", "exception")
     body = STREAM[0] + message(headers, b'{"message":"Too many tokens"}')
 
@@ -123,7 +123,7 @@ def test_errors() -> None:
 
 
 def test_anthropic_chunks_pass_as_they_are() -> None:
-    """What is in a `chunk` of `invoke-with-response-stream` is the protocol's business."""
+    """The protocol reads the `chunk` of `invoke-with-response-stream`."""
     assert frames(event("chunk", b'{"bytes":"e30="}')) == [("chunk", b'{"bytes":"e30="}')]
 
 

@@ -61,7 +61,7 @@ def test_a_key_is_no_auth(entry: ProviderEntry, key: str) -> None:
 
 @everyone
 def test_it_takes_what_all_take(entry: ProviderEntry) -> None:
-    """Every argument has a default, and nothing is asked of the environment."""
+    """Every argument has a default, and the environment is not read."""
     arguments = {"azure": {"resource_name": "r"}}.get(entry.id, {})
     model = entry.load()(**arguments).model("m")
 

@@ -123,7 +123,7 @@ def test_a_tools_request(entry: ProviderEntry, snapshot: SnapshotAssertion) -> N
 
 @everyone
 def test_an_answer_in_a_schema(entry: ProviderEntry, snapshot: SnapshotAssertion) -> None:
-    """How the format is asked for: enforced, or in words where the server does not."""
+    """The format is enforced, or described in the prompt where the server does not enforce it."""
     asked = request(
         model=chat_model(entry, **keyed(entry)),
         prompt="The capital of Norway?",
@@ -134,7 +134,7 @@ def test_an_answer_in_a_schema(entry: ProviderEntry, snapshot: SnapshotAssertion
 
 
 def test_any_compatible_server(snapshot: SnapshotAssertion) -> None:
-    """What a server of which we know nothing but name and address is sent."""
+    """Requests to a server of which only name and address are known."""
     acme = OpenAICompatible.configure(name="acme", base_url="https://acme.example/v1/")
     asked = request(
         model=acme.model("acme-1"),

@@ -1,4 +1,4 @@
-"""What holds for every framing: `llmcore/routes/framing.py`."""
+"""Laws of every framing: `llmcore/routes/framing.py`."""
 
 import json
 import time
@@ -86,7 +86,7 @@ hostile_bodies = st.one_of(
 
 @every_framing
 def test_a_framing_is_a_value(framing_id: str) -> None:
-    """Two framings of one kind are equal, and say so in `id`."""
+    """Two framings of one kind are equal, and have the same `id`."""
     assert MAKERS[framing_id]() == MAKERS[framing_id]()
     assert MAKERS[framing_id]().id == framing_id
     assert MAKERS[framing_id]().max_frame_bytes == MAX_FRAME_BYTES
@@ -109,7 +109,7 @@ def test_a_limit_below_one_byte_is_refused(framing_id: str) -> None:
 
 @every_framing
 def test_decoders_share_nothing(framing_id: str) -> None:
-    """What one response left unfinished never shows in another."""
+    """The rest of one response never shows in another."""
     framing = MAKERS[framing_id]()
     body = encode(framing_id, [("e", b"{}")])
     framing.new_decoder().feed(body[:-2])

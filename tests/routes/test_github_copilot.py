@@ -135,7 +135,7 @@ def test_a_picture_by_url_is_reported_and_not_sent() -> None:
 
 
 def test_nothing_refers_to_stored_answers() -> None:
-    """Such options are left out and reported, or refused where strictness is asked for."""
+    """Such options are left out and reported, or refused in strict mode."""
     options: dict[str, JsonObject] = {
         "openai": {"previous_response_id": "resp_1"},
         "github-copilot": {"conversation": "conv_1", "truncation": "auto"},
@@ -276,7 +276,7 @@ def test_the_exchanged_token_says_where() -> None:
 
 
 def test_a_bare_token_is_access_alone() -> None:
-    """As a provider of one's own returns it; access reads back what it wrote."""
+    """As a user's own token provider returns it; access reads back what it wrote."""
     access = CopilotAccess(token="t", base_url="https://h")
 
     assert CopilotAccess.from_token("tid=1;exp=2") == CopilotAccess(token="tid=1;exp=2")
@@ -285,7 +285,7 @@ def test_a_bare_token_is_access_alone() -> None:
 
 
 async def fetch() -> str:
-    """Return a token of one's own making."""
+    """Return a token without GitHub."""
     return "tid=1"
 
 
@@ -314,7 +314,7 @@ def test_without_a_login() -> None:
 
 
 def test_what_can_be_configured() -> None:
-    """An auth of one's own, headers, and who is integrated."""
+    """A custom auth, headers, and the integration id."""
     copilot = GithubCopilot.configure(
         auth=Auth.header("x-key", SECRET), integration_id="acme", headers={"Editor-Version": "a/1"}
     )

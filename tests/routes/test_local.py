@@ -96,7 +96,7 @@ def test_calls_that_may_happen_are_the_models_own(choice: ToolChoice | None) -> 
 
 
 def test_pictures_are_not_for_it() -> None:
-    """They are left out, and that is said."""
+    """They are left out, and a diagnostic reports it."""
     message = Message.user("What is this?", ImagePart(url="https://example.com/x.png"))
     ready = prepared(Local.configure().model(), prompt=None, messages=[message])
 

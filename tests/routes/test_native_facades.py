@@ -175,7 +175,7 @@ def test_a_tools_request(native: Native, snapshot: SnapshotAssertion) -> None:
 
 @everyone
 def test_an_answer_in_a_schema(native: Native, snapshot: SnapshotAssertion) -> None:
-    """How the format is asked for."""
+    """The form of the format in each native request."""
     asked = request(
         model=native.model(api_key=SECRET),
         prompt="The capital of Norway?",

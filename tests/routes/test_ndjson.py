@@ -32,7 +32,7 @@ def documents(*chunks: bytes, limit: int = 10_000) -> list[bytes]:
 )
 @pytest.mark.parametrize("size", [1, 2, 3, 1000])
 def test_a_line_is_a_document(body: bytes, expected: list[bytes], size: int) -> None:
-    """Blank lines are none, and the last line needs no line end."""
+    """Blank lines are skipped, and the last line needs no line end."""
     assert documents(*(body[at : at + size] for at in range(0, len(body), size))) == expected
 
 

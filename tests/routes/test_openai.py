@@ -30,7 +30,7 @@ def test_organization_and_project_are_headers() -> None:
 
 
 def test_defaults_are_kept_beside_headers() -> None:
-    """What `defaults` holds is not lost to the headers given."""
+    """The headers given do not replace those of `defaults`."""
     defaults = RouteDefaults(headers={"x-b": "2"}, generation=GenerationOptions(max_tokens=9))
     ready = prepared(OpenAI.configure(headers={"x-a": "1"}, defaults=defaults).chat("gpt-5.2"))
 

@@ -25,7 +25,7 @@ def test_ids_and_variables_are_unambiguous() -> None:
 
 
 def test_the_order_is_documented() -> None:
-    """The three largest makers first, then makers, hosts, clouds and servers of one's own."""
+    """The three largest makers first, then makers, hosts, clouds and local servers."""
     needs = [entry.needs_key for entry in PROVIDERS]
     ids = [entry.id for entry in PROVIDERS]
     clouds = ["bedrock", "vertex", "cloudflare-ai-gateway", "cloudflare-workers-ai"]
@@ -52,7 +52,7 @@ def test_the_order_is_documented() -> None:
 def test_what_makes_a_provider_configured(
     provider: str, environ: dict[str, str], found: bool
 ) -> None:
-    """A key, or for servers of one's own, where they are; empty is unset."""
+    """A key, or for local servers, their address; empty is unset."""
     assert BY_ID[provider].is_configured(environ) is found
 
 

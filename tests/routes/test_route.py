@@ -128,7 +128,7 @@ def test_headers_are_layered() -> None:
 
 @pytest.mark.parametrize("name", ["anthropic-beta", "openai-beta"])
 def test_lists_of_features_are_joined(name: str) -> None:
-    """What route, body and caller ask for goes out together, each once."""
+    """Features of route, body and caller go out together, each once."""
     way = route(talk(headers={name: "b, a"}), headers={name: "a"})
 
     ready = prepared(way, http=HttpOverlay(headers={name.title(): "c,b"}))
@@ -199,7 +199,7 @@ def test_losses_are_told() -> None:
 
 
 def test_a_strict_request_fails_rather_than_lose_something() -> None:
-    """The error says what; a mere note is no loss."""
+    """The error names the loss; a mere note does not fail."""
     error = failed(route(talk(LOST)), strict=True)
 
     assert isinstance(error, InvalidRequestError)

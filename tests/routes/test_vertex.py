@@ -34,7 +34,6 @@ def test_a_text_request(model: str, snapshot: SnapshotAssertion) -> None:
 
 @pytest.mark.parametrize("model", ["gemini-3-pro-preview", "claude-sonnet-4-5@20250929"])
 def test_a_tools_request(model: str, snapshot: SnapshotAssertion) -> None:
-    """Streamed."""
     asked = request(
         model=VERTEX.model(model), prompt="Weather in Oslo?", tools=[WEATHER], max_tokens=64
     )
@@ -149,7 +148,7 @@ def test_wrong_configuration(settings: dict[str, Any], named: str) -> None:
 
 
 def test_without_a_project() -> None:
-    """The error names argument and variable, and a value that is none, its variable."""
+    """The error names argument and variable, and for an invalid value, its variable."""
     vertex = Vertex.configure(auth=Auth.none())
     missing = failure(hello(vertex.gemini("g")))
     wrong = failure(hello(vertex.gemini("g")), GOOGLE_CLOUD_PROJECT="a/b")

@@ -25,7 +25,7 @@ def grok(model: Model) -> PreparedRequest:
 
 
 def test_responses_beside_chat() -> None:
-    """The same configuration, another path and protocol; what is not taken is told."""
+    """The same configuration, another path and protocol; unsupported options are reported."""
     xai = XAI.configure(base_url="https://h/v1", headers={"x-team": "blue"})
     ready = grok(xai.responses("grok-4.6"))
 
@@ -44,7 +44,7 @@ def test_responses_beside_chat() -> None:
     [("grok-4.6", True), ("grok-3-mini", True), ("grok-4-0709", False), ("grok-3", False)],
 )
 def test_effort_only_where_it_has_degrees(model: str, takes: bool) -> None:
-    """Other models answer 400 to it; that it was left out is told."""
+    """Other models answer 400 to it; leaving it out is reported."""
     ready = grok(XAI.configure().responses(model))
 
     assert (ready.body.get("reasoning") == {"effort": "low"}) is takes

@@ -63,7 +63,7 @@ def emptied(data: Any) -> None:
 @costly
 @given(st.data())
 def test_every_value_round_trips(name: str, data: st.DataObject) -> None:
-    """What is written reads back equal, through real JSON text."""
+    """Written values read back equal, through real JSON text."""
     value = data.draw(STRATEGIES[name])
 
     written = to_json(value)
@@ -106,7 +106,7 @@ def test_every_value_pickles_and_copies(name: str, data: st.DataObject) -> None:
 @costly
 @given(st.data())
 def test_values_share_nothing_with_their_json(name: str, data: st.DataObject) -> None:
-    """Who changes the JSON changes neither what it came from nor what was read from it."""
+    """Changing the JSON changes neither its source nor the value that was read from it."""
     value = data.draw(STRATEGIES[name])
     before = json.loads(json.dumps(to_json(value)))
     given_away = to_json(value)
@@ -388,5 +388,5 @@ def test_json_beyond_reason_is_refused() -> None:
 @costly
 @given(values.responses())
 def test_a_response_keeps_the_native_document(response: LLMResponse) -> None:
-    """`raw` is no part of equality, but it is written."""
+    """`raw` does not count for equality, but it is written."""
     assert from_json(LLMResponse, to_json(response)).raw == response.raw

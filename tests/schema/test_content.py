@@ -112,7 +112,7 @@ def test_a_repr_tells_how_many_bytes_there_are() -> None:
 
 @given(json_values())
 def test_parts_keep_a_copy_of_json(value: JsonValue) -> None:
-    """Who changes the data afterwards does not change the part."""
+    """Later changes of the data do not change the part."""
     mutable: dict[str, Any] = {"acme": {"value": value}}
     parts: list[ContentPart] = [
         ProviderPart("acme", mutable),
@@ -190,7 +190,7 @@ def test_a_result_is_text_json_or_parts(given_content: Any, kept: object) -> Non
 
 @pytest.mark.parametrize("other", [5, {"a": 1}, ToolCallPart("c1", "f"), None])
 def test_a_result_does_not_mix_parts_and_json(other: Any) -> None:
-    """What stands beside parts must be a part, or text."""
+    """Values beside parts must be parts, or text."""
     with pytest.raises(InvalidRequestError, match=f"parts and a {type(other).__name__}"):
         ToolResultPart("c1", [TextPart("x"), other])
 
@@ -315,7 +315,7 @@ def test_only_the_text_of_an_object_is_sent_as_it_came(raw: str, arguments: Any,
 
 
 def test_content_that_contains_itself_is_refused() -> None:
-    """A list within itself would be flattened for ever."""
+    """Flattening a list within itself would never end."""
     content: list[Any] = []
     content.append(content)
 

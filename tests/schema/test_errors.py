@@ -147,7 +147,7 @@ def test_one_except_clause_catches_all(kind: type[LLMError]) -> None:
 
 @every_class
 def test_classes_say_whether_a_retry_may_help(kind: type[LLMError]) -> None:
-    """The default follows the class; whoever knows better says so."""
+    """The default follows the class; an argument overrides it."""
     assert kind("x").retryable == (kind.__name__ in RETRYABLE)
     assert kind("x", retryable=True).retryable
     assert not kind("x", retryable=False).retryable
@@ -186,7 +186,7 @@ def test_errors_compare_by_value(left: LLMError, right: LLMError) -> None:
     ],
 )
 def test_the_text_names_provider_status_and_code(error: LLMError, text: str) -> None:
-    """What a log line needs, and not the native body."""
+    """The facts that a log line needs, without the native body."""
     assert str(error) == text
     assert repr(error) == f"{type(error).__name__}({text!r})"
 

@@ -1,4 +1,4 @@
-"""Events."""
+"""Events: equality, copies of their data, and their text."""
 
 from typing import Any, get_args
 
@@ -33,7 +33,7 @@ def test_terminal_events() -> None:
 
 @given(json_values())
 def test_events_keep_a_copy_of_json(value: JsonValue) -> None:
-    """Who changes the data afterwards does not change the event."""
+    """Later changes of the data do not change the event."""
     mutable: dict[str, Any] = {"acme": {"value": value}}
     made: list[LLMEvent] = [
         ProviderEvent("acme", mutable),
@@ -52,7 +52,7 @@ def test_events_keep_a_copy_of_json(value: JsonValue) -> None:
 
 @pytest.mark.parametrize("bad", [float("nan"), {1: 2}, object()])
 def test_events_refuse_what_json_cannot_say(bad: Any) -> None:
-    """A protocol that passes on more than JSON is told so."""
+    """A protocol that passes on other values gets an error."""
     for build in (
         lambda: ProviderEvent("acme", bad),
         lambda: ToolCall("c1", "f", bad),

@@ -84,7 +84,7 @@ def test_reading_gives_a_value_or_a_value_error(data: bytes | str) -> None:
     ],
 )
 def test_reading_takes_what_servers_write(text: bytes | str, value: JsonValue) -> None:
-    """Numbers that JSON cannot say are None, as JavaScript writes them."""
+    """Numbers that JSON lacks are None, as JavaScript writes them."""
     assert loads(text) == value
 
 

@@ -1,4 +1,4 @@
-"""Messages."""
+"""Messages: how they are made from roles, texts and parts."""
 
 from typing import Any
 

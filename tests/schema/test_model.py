@@ -1,4 +1,4 @@
-"""Models."""
+"""Models: ids, routes and defaults."""
 
 import pickle
 

@@ -56,7 +56,7 @@ def test_a_schema_goes_with_the_schema_format(build: Any) -> None:
 
 
 def test_a_schema_is_copied() -> None:
-    """Who changes the schema afterwards does not change the format."""
+    """Later changes of the schema do not change the format."""
     schema: dict[str, Any] = {"type": "object", "properties": {"a": {}}}
     kept = ResponseFormat.json_schema(schema)
 
@@ -123,7 +123,7 @@ def test_the_upper_overlay_wins() -> None:
 
 
 def test_overlays_copy_and_hide_what_they_were_given() -> None:
-    """Headers hold keys: they are not in the repr, and nobody changes them from outside."""
+    """Headers hold keys: they are not in the repr, and cannot be changed from outside."""
     headers, body = {"authorization": "secret"}, {"a": {"b": [1]}}
     overlay = HttpOverlay(headers=headers, body=body)
 

@@ -118,7 +118,7 @@ def test_everything_can_be_said_at_once() -> None:
     ],
 )
 def test_contradictions_are_refused(arguments: dict[str, Any], message: str) -> None:
-    """What is said twice is not decided by chance."""
+    """Two values for one setting are an error, not a matter of chance."""
     with pytest.raises(InvalidRequestError, match=message):
         request(model="m", **arguments)
 
@@ -147,7 +147,7 @@ def test_contradictions_are_refused(arguments: dict[str, Any], message: str) -> 
     ],
 )
 def test_what_is_no_value_is_refused(field: str, value: Any, message: str) -> None:
-    """A dict where a Message is wanted is told at once, not inside a protocol."""
+    """A dict in place of a Message is refused at once, not inside a protocol."""
     with pytest.raises(InvalidRequestError, match=message):
         LLMRequest(**{"model": "m", "messages": (), field: value})
 
@@ -210,7 +210,7 @@ def test_the_ids_of_a_model(model: Any, provider: str | None, ids: tuple[str, st
 
 
 def test_options_for_several_names_of_a_provider() -> None:
-    """Later names win, and unknown ones say nothing."""
+    """Later names win, and unknown ones are ignored."""
     made = LLMRequest(
         model="m",
         messages=(),
@@ -223,7 +223,7 @@ def test_options_for_several_names_of_a_provider() -> None:
 
 
 def test_a_request_shares_nothing_with_what_it_was_built_from() -> None:
-    """Who changes lists and dicts afterwards does not change the request."""
+    """Later changes of lists and dicts do not change the request."""
     messages, tools = [Message.user("hi")], [ToolDefinition("f")]
     metadata, stop = {"a": "b"}, ["END"]
     options: dict[str, Any] = {"acme": {"deep": [1]}}

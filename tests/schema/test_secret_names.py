@@ -81,7 +81,7 @@ def test_name_of_a_credential_is_recognised_in_any_spelling(name: str) -> None:
 
 @pytest.mark.parametrize("name", PLAIN_NAMES)
 def test_name_of_anything_else_is_not_a_credential(name: str) -> None:
-    """What helps to find a fault stays visible."""
+    """Names that help to find a fault stay visible."""
     assert not holds_credential(name)
     assert not holds_credential(name.lower())
 

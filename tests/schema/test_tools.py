@@ -64,7 +64,7 @@ def test_no_parameters_are_an_empty_object(parameters: Any) -> None:
 
 @given(parameter_schemas())
 def test_parameters_are_copied(schema: Any) -> None:
-    """Who changes the schema afterwards does not change the tool."""
+    """Later changes of the schema do not change the tool."""
     tool = ToolDefinition("f", "", schema)
     kept = ToolDefinition("f", "", schema)
 

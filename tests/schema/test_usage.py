@@ -101,7 +101,7 @@ def test_addition_associates(first: Usage, second: Usage, third: Usage) -> None:
 
 @given(usages())
 def test_nothing_adds_nothing(usage: Usage) -> None:
-    """A usage that says nothing changes nothing."""
+    """An empty usage changes nothing."""
     assert usage + Usage() == Usage() + usage == usage
 
 
@@ -119,7 +119,7 @@ def test_the_breakdown_of_a_sum_adds_up(steps: list[tuple[int, int, int | None]]
 
 @pytest.mark.parametrize("name", [*TOKENS, "cost_usd"])
 def test_none_and_none_is_none(name: str) -> None:
-    """What nobody said stays unsaid; beside a number it counts as 0."""
+    """Two missing counts stay missing; beside a number a missing one counts as 0."""
     three: dict[str, Any] = {name: 3}
     unsaid, said = Usage(), Usage(**three)
 
@@ -135,6 +135,6 @@ def test_an_estimate_makes_the_sum_an_estimate() -> None:
 
 
 def test_only_usages_are_added() -> None:
-    """Numbers are no usage."""
+    """Numbers are refused."""
     with pytest.raises(TypeError):
         Usage() + 5  # type: ignore[operator]

@@ -47,7 +47,7 @@ def test_every_conversation_round_trips_through_stored_entries(said: list[Messag
 def test_a_conversation_stored_in_two_parts_round_trips(
     first: list[Message], second: list[Message]
 ) -> None:
-    """What is appended later, with other ids for its calls if need be, comes back all the same."""
+    """Messages appended later come back too, with new ids for calls whose ids collide."""
     before = entries_of(*first)
     after = to_entries(second, run_id=RUN, timestamp=NOON, after=before)
 
@@ -180,7 +180,7 @@ def test_signatures_citations_and_native_parts_are_stored_in_meta() -> None:
 
 
 def test_a_message_with_several_results_becomes_several_entries() -> None:
-    """What was one message comes back as one; what was two, as two."""
+    """One message comes back as one; two come back as two."""
     results = [c.ToolResultPart(f"call_{n}", "x") for n in range(3)]
     together, alone = Message("tool", (*results, "And?")), Message("tool", (results[0],))
     entries = entries_of(together, alone)
@@ -307,7 +307,7 @@ def test_a_meta_that_does_not_fit_its_entry_is_an_error(mark: Any) -> None:
     "item", [{"set": {"provider_executed": True}}, {"set": {"type": "text", "text": "x"}}]
 )
 def test_continuing_after_entries_with_a_wrong_meta_is_an_error(item: dict[str, Any]) -> None:
-    """Which id the provider gave them is then nobody's guess."""
+    """The ids that the provider gave the calls would be unknown."""
     call = entry("assistant", e.EntryToolCall("c", "look", {}))
     broken = evolve(call, meta={"llmcore": {"content": [item]}})
     with pytest.raises(LLMError):

@@ -1,4 +1,4 @@
-"""What every store does, each in its own kind of storage."""
+"""Behaviour of every store, each in its own kind of storage."""
 
 import threading
 from pathlib import Path
@@ -105,7 +105,7 @@ BROKEN: list[tuple[list[MessageEntry], type[errors.ContractError]]] = [
 async def test_an_append_that_breaks_a_rule_of_the_run_stores_nothing(
     make_store: MakeStore, entries: list[MessageEntry], error: type[errors.ContractError]
 ) -> None:
-    """What breaks one is refused with its error, and nothing of the append is kept."""
+    """The append raises the error of the rule, and none of its entries is stored."""
     async with make_store() as store:
         await store.append(RUN, [called("known"), called("done"), answered("done")])
 
@@ -126,7 +126,7 @@ async def test_one_append_may_hold_calls_and_their_results(make_store: MakeStore
 
 
 async def test_a_wrong_expected_seq_is_a_conflict(make_store: MakeStore) -> None:
-    """Whoever was slower is told, and where the run ends now."""
+    """The slower append raises an error, which states where the run ends now."""
     async with make_store() as store:
         assert await store.append(RUN, [said("a")], expected_seq=0) == 1
         with pytest.raises(SeqConflictError) as told:
@@ -170,7 +170,7 @@ async def test_a_deleted_run_starts_again_at_seq_1(make_store: MakeStore) -> Non
 
 
 async def test_append_takes_an_iterator_of_entries(make_store: MakeStore) -> None:
-    """What can be read only once is read only once."""
+    """An iterator is read once."""
     entries: Any = iter([said("a"), said("b")])
     async with make_store() as store:
         assert await store.append(RUN, entries) == 2
@@ -219,7 +219,7 @@ async def test_a_run_expires_ttl_after_its_last_append(make_store: MakeStore) ->
 
 @pytest.mark.parametrize("kind", [MemoryStore, SQLiteStore])
 async def test_each_append_renews_the_ttl_of_its_run(kind: type, tmp_path: Path) -> None:
-    """What is used is not forgotten."""
+    """A run in use does not expire."""
     now = [1000.0]
     place = [tmp_path / "sessions.db"] if kind is SQLiteStore else []
     async with kind(*place, ttl_s=60, clock=lambda: now[0]) as store:
@@ -235,7 +235,7 @@ async def test_each_append_renews_the_ttl_of_its_run(kind: type, tmp_path: Path)
 
 @pytest.mark.parametrize("ttl_s", [0, -1, float("nan"), float("inf")])
 def test_a_ttl_that_is_not_positive_is_refused(make_store: MakeStore, ttl_s: float) -> None:
-    """Nothing is kept for no time, or for ever by mistake."""
+    """Nothing is kept for no time, or without a limit by mistake."""
     with pytest.raises(InvalidRequestError, match="ttl_s"):
         make_store(ttl_s=ttl_s)
 
@@ -265,7 +265,7 @@ async def test_concurrent_appends_to_one_run_keep_their_entries_together(
 async def test_of_two_appends_with_one_expected_seq_only_one_succeeds(
     make_store: MakeStore,
 ) -> None:
-    """Who thinks that the run ends where it no longer does, loses, and all others win once."""
+    """Appends that expect an older end fail, and of the others exactly one succeeds each time."""
     wins: list[int] = []
     async with make_store() as store:
 

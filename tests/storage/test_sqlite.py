@@ -145,7 +145,7 @@ def test_a_file_that_another_program_locks_is_busy_after_the_patience(path: Path
 
 
 def test_a_thread_waits_no_longer_than_the_patience_for_another(path: Path) -> None:
-    """Threads that wait for a locked file one after the other would wait for ever."""
+    """Threads that wait for a locked file one after the other would wait without a limit."""
     file = opened(path, patience_s=0.1)
     add(file, "a")
     with file.lock, pytest.raises(sqlite3.OperationalError, match="locked") as caught:

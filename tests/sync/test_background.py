@@ -124,7 +124,7 @@ def test_a_tool_that_exits_ends_the_call_only(server: Loopback, model: Model) ->
     server.handler = lambda _: Answer(left.pop(0), headers=SSE)
 
     async def leave() -> str:
-        """Leave."""
+        """Raise an error in place of waiting."""
         raise SystemExit(3)
 
     with pytest.raises((SystemExit, BaseExceptionGroup)):
@@ -180,7 +180,7 @@ def test_a_fork_may_come_at_any_moment(server: Loopback, model: Model) -> None:
 def test_a_fork_may_come_while_the_default_client_is_made(
     server: Loopback, model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The child makes one of its own; nobody there would let go of the lock."""
+    """The child makes its own one; the lock would never be released there."""
     sync.set_default_client(None)
     forked, made = threading.Event(), AsyncClient()
 
@@ -268,7 +268,7 @@ def test_there_is_one_loop_and_shutdown_ends_it(server: Loopback, model: Model) 
 
 
 def test_shutdown_ends_calls_that_run(server: Loopback, model: Model) -> None:
-    """They raise, instead of waiting for ever."""
+    """They raise, instead of waiting without a limit."""
     server.handler = lambda _: Answer(SLOW, headers=SSE)
     failed: list[BaseException] = []
 

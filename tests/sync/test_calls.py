@@ -44,7 +44,7 @@ def model(server: Loopback) -> Model:
 
 
 def answering(server: Loopback, *scripts: Any) -> None:
-    """Have *server* answer with each of *scripts* once, and with the last one for ever."""
+    """Have *server* answer with each of *scripts* once, and with the last one without a limit."""
     left = list(scripts)
     server.handler = lambda _: Answer(left.pop(0) if len(left) > 1 else left[0], headers=SSE)
 
@@ -92,7 +92,7 @@ def test_tools_run_and_their_results_are_streamed(server: Loopback, model: Model
     answering(server, calls_of(("a", "plain", {}), ("b", "waiting", {})), text_of("Done"))
 
     def plain() -> str:
-        """Answer."""
+        """Return a plain answer."""
         return "1"
 
     async def waiting() -> str:
@@ -294,7 +294,7 @@ def test_leaving_a_block_closes_the_connection(server: Loopback, model: Model) -
     answering(server, SLOW)
 
     with pytest.raises(ZeroDivisionError), sync.stream(model, "Hi") as events:
-        list(map(lambda _: 1 / 0, events.text_stream))  # noqa: C417  (somebody's mistake)
+        list(map(lambda _: 1 / 0, events.text_stream))  # noqa: C417  (a mistake on purpose)
 
     assert eventually(lambda: len(server.disconnects) == 1)
     assert events.partial_response is not None
@@ -325,7 +325,7 @@ def test_in_a_block_one_may_stop_and_go_on(model: Model) -> None:
 
 
 def test_the_result_of_a_half_read_stream_is_whole(model: Model) -> None:
-    """What is left is read."""
+    """The rest is read."""
     with sync.stream(model, "Hi") as events:
         next(iter(events))
 
@@ -416,7 +416,7 @@ def test_a_plain_tool_may_call_again(server: Loopback, model: Model) -> None:
 
 
 def test_an_asynchronous_tool_is_told_to_wait_otherwise(server: Loopback, model: Model) -> None:
-    """A blocking call there would wait for itself for ever."""
+    """A blocking call there would never return."""
     answering(server, calls_of(("a", "ask", {})), text_of())
 
     async def ask() -> str:

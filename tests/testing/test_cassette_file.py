@@ -111,7 +111,7 @@ CASSETTES = st.builds(
 
 @given(CASSETTES)
 def test_any_cassette_round_trips(cassette: Cassette) -> None:
-    """What is written reads as the same value."""
+    """A written cassette reads as the same value."""
     assert loads(dumps(cassette)) == cassette
 
 
@@ -132,7 +132,7 @@ def test_lone_surrogates_round_trip() -> None:
 
 
 def test_an_authored_cassette_names_its_document() -> None:
-    """What was never recorded says after which document it was written."""
+    """An exchange that was never recorded names the document that it was written after."""
     authored = cassette_of(origin=Authored(source="https://docs.example.com, 2026-11-01"))
 
     assert json.loads(dumps(authored))["metadata"]["origin"] == {
@@ -177,7 +177,7 @@ def test_saving_creates_folders_and_leaves_no_temporary_file(tmp_path: Path) -> 
 def test_a_failed_write_leaves_the_old_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A full disk costs nobody the cassette that was there."""
+    """A full disk does not destroy the cassette that was there."""
     path = tmp_path / "a.json"
     save(EXAMPLE, path, environ={})
 
@@ -197,7 +197,7 @@ def test_a_failed_write_leaves_the_old_file(
 def test_a_secret_keeps_the_file_from_being_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The process's keys are looked for even if nobody asks."""
+    """The keys of the process are always looked for."""
     path = tmp_path / "a.json"
     leaky = evolve(REQUEST, body=b'{"note":"my-private-value-77"}')
     cassette = cassette_of(Interaction(request=leaky, response=NoResponse()))

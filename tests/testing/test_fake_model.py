@@ -69,7 +69,7 @@ async def test_parts_of_every_kind_are_those_of_the_message() -> None:
 
 
 async def test_an_error_ends_the_answer_after_what_came_before() -> None:
-    """What came is in its `partial`."""
+    """The earlier events are in its `partial`."""
     fake = FakeModel(["Half", NetworkError("down"), "never"])
     made = await fake.client.generate(request(model=fake.model, prompt="?"))
 

@@ -1,4 +1,4 @@
-"""What the fixture's client finds in its environment."""
+"""The environment of the fixture's client."""
 
 from llmcore.testing.fixture import PlaceholderKeys
 

@@ -11,7 +11,7 @@ from llmcore.testing.network import NetworkForbiddenError
 from tests.support.servers.loopback import chat_handler, serve
 
 FAR = "192.0.2.1"
-"""An address for documentation, which nobody has."""
+"""An address for documentation, which no machine has."""
 
 
 @pytest.mark.parametrize("host", [FAR, "nowhere.invalid"])

@@ -139,7 +139,7 @@ async def test_requests_that_differ_in_layout_only_match(sent: HttpRequest) -> N
     ],
 )
 async def test_a_request_that_differs_is_a_mismatch_error(sent: HttpRequest) -> None:
-    """It raises at once, and again at the end in case somebody swallowed it."""
+    """It raises at once, and again at the end in case the first error was swallowed."""
     player = playing(kept(post(), RecordedResponse()))
 
     with pytest.raises(CassetteMismatchError, match="Request 1 differs") as caught:
@@ -292,7 +292,7 @@ async def test_a_closed_exchange_yields_no_more_chunks() -> None:
 
 @pytest.mark.parametrize("streaming", [True, False])
 async def test_a_client_does_not_swallow_a_mismatch(streaming: bool) -> None:
-    """Streams and Results never raise LLMErrors; this is none, and it does raise."""
+    """Streams and Results never raise LLMErrors; a mismatch is not an LLMError, and does raise."""
     other = evolve(chat_request(streaming), body=b'{"model":"other"}')
     client = Client(transport=playing(kept(other, RecordedResponse(headers=SSE, body=BODY))))
     call = client.stream(CHAT).result() if streaming else client.generate(CHAT)

@@ -47,7 +47,7 @@ def test_requests_that_extend_each_other_pass(kind: Any) -> None:
 
 
 def test_prepared_requests_are_accepted() -> None:
-    """What `client.prepare` gives goes in."""
+    """Values of `client.prepare` are accepted."""
     model = OpenAICompatible.configure(name="x", base_url="https://x", api_key="k").model("m-1")
     client = Client()
     messages = [Message.user("Hi"), Message.assistant("Hello"), Message.user("More")]
@@ -117,7 +117,7 @@ def test_a_change_of_tools_is_reported_before_one_of_messages() -> None:
 
 
 def test_cache_breakpoints_may_move() -> None:
-    """They say up to where to cache, and are no part of the prompt."""
+    """They mark how far to cache, and do not belong to the prompt."""
     marked = {"type": "text", "text": "Hi", "cache_control": {"type": "ephemeral"}}
     point = {"cachePoint": {"type": "default"}}
 

@@ -269,7 +269,7 @@ def test_a_failing_test_records_nothing(
 def test_a_secret_fails_the_test_and_writes_nothing(
     pytester: pytest.Pytester, run: Run, server: Loopback, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Unless the configuration says that it is none."""
+    """Unless the configuration allows the value."""
     monkeypatch.setenv("LOOP_API_KEY", "prompt-with-4-digits-1234")
     module(pytester, STREAMS.replace("ask()", "ask('prompt-with-4-digits-1234')"))
 
@@ -451,7 +451,7 @@ def described(pytester: pytest.Pytester, source: str, **modules: str) -> list[Re
 
 
 def test_cassette_names_consist_of_module_class_and_parameters(pytester: pytest.Pytester) -> None:
-    """The event loop is no part of them."""
+    """The event loop does not belong to them."""
     tests = described(
         pytester,
         """
@@ -607,7 +607,7 @@ def test_filters_narrow_a_recording(pytester: pytest.Pytester, run: Run, server:
 
 
 def test_an_option_goes_before_its_variable() -> None:
-    """What is typed is nearer than what is set."""
+    """The command line takes precedence over the environment."""
     environ = {"RECORDED_TAGS": "a,b", "RECORDED_PROVIDER": "x"}
 
     assert Selection.of({"tags": "c"}, environ) == Selection(providers=("x",), tags=("c",))

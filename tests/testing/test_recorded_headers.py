@@ -1,4 +1,4 @@
-"""What of a request may be written."""
+"""The parts of a request that may be written."""
 
 import pytest
 
@@ -11,7 +11,7 @@ def post(url: str = "https://x/y", **more: object) -> HttpRequest:
 
 
 def test_only_known_request_headers_are_kept() -> None:
-    """A header nobody knows may be a credential nobody knows."""
+    """An unknown header may be a credential."""
     request = post(
         headers={
             "Content-Type": "application/json",
@@ -30,7 +30,6 @@ def test_only_known_request_headers_are_kept() -> None:
 
 
 def test_a_header_marked_secret_is_left_out_even_if_asked_for() -> None:
-    """Not even one that is asked for."""
     request = post().with_header("x-mine", "s3cret", secret=True)
 
     assert request_headers(request, ["x-mine"]) == {}
@@ -117,7 +116,7 @@ def test_query_parameters_are_kept_when_they_only_sound_like_credentials(name: s
 
 @pytest.mark.parametrize("name", ["x-portkey-api-key", "helicone-auth", "private-token"])
 def test_headers_named_like_credentials_are_left_out_even_if_asked_for(name: str) -> None:
-    """A cassette is no place for them."""
+    """A cassette must not contain them."""
     request = post(headers={name: "S3CRET", "x-mine": "1"})
 
     assert request_headers(request, [name, "x-mine"]) == {"x-mine": "1"}

@@ -147,7 +147,7 @@ async def test_a_binary_body_replays_to_the_byte(tmp_path: Path) -> None:
 
 
 async def test_a_compressed_body_is_recorded_decompressed() -> None:
-    """The cassette can be read, and says nothing of a compression that is gone."""
+    """The cassette is readable, and does not mention the removed compression."""
     packed = zlib.compress(b'{"answer":42}')
     answer = Answer(
         [packed],
@@ -186,7 +186,7 @@ async def test_concurrent_requests_are_recorded_in_the_order_of_sending() -> Non
 
 
 async def test_a_stream_that_is_not_read_to_its_end_is_recorded_as_abandoned() -> None:
-    """And marked; what the server sent after that is nobody's business."""
+    """And marked; later bytes of the server are not read."""
     slow = chat_stream(("Hel", "lo", "!"), pause=0.1)
     with serve(answering(Answer(slow, headers=EVENTS))) as server:
         recorder = Recorder(HttpTransport(), META)
@@ -330,7 +330,7 @@ async def test_an_echoed_credential_keeps_the_cassette_from_being_written(tmp_pa
 
 
 async def test_given_metadata_is_not_overwritten() -> None:
-    """What the test says of the server is not overruled."""
+    """The test's metadata takes precedence."""
     origin = Recorded(server="llama.cpp", version="b1")
     recorder = Recorder(scripted({}), Metadata(name="x", origin=origin))
     await read(recorder, HttpRequest(method="POST", url="https://x/y", body=b'{"model":"m"}'))

@@ -129,7 +129,7 @@ async def test_a_value_that_is_not_a_chunk_is_an_error() -> None:
 
 
 async def test_requests_are_kept_for_assertions() -> None:
-    """What was sent, in order, as it was sent and as JSON."""
+    """The requests, in order, as sent and as JSON."""
     transport = scripted({}, {})
     await transport.send(POST, Timeouts())
 
@@ -178,7 +178,7 @@ async def test_a_scripted_stall_meets_the_time_limit() -> None:
 
 
 async def test_a_request_beyond_the_script_is_an_error() -> None:
-    """It is no LLMError, so no call turns it into its outcome."""
+    """It is not an LLMError, so no call turns it into a result."""
     client = Client(transport=scripted())
 
     with pytest.raises(ScriptEndedError, match="0 responses were scripted"):

@@ -167,7 +167,7 @@ def test_short_keys_are_found_where_they_stand_alone(text: str, found: bool) -> 
 def test_values_of_variables_named_like_keys_are_found(
     variable: str, value: str, found: bool
 ) -> None:
-    """Values count if their names say so, and if they are more than placeholders."""
+    """Values count if their names mark them as keys, and if they are more than placeholders."""
     findings = find_secrets(f"they said {value}!", environ={variable: value})
 
     assert bool(findings) is found

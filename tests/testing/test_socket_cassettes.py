@@ -46,7 +46,7 @@ def ask(base_url: str = "http://127.0.0.1:1/v1") -> LLMRequest:
 
 
 async def talk(client: Client, asked: LLMRequest, *texts: str) -> list[LLMResponse]:
-    """Ask, and go on with *texts*."""
+    """Send a request, then continue with *texts*."""
     said = [(await client.stream(asked).result()).unwrap()]
     for text in texts:
         more = (*asked.messages, said[-1].message, Message.user(text))
@@ -253,7 +253,7 @@ async def test_the_recorder_knows_the_keys_of_handshakes(tmp_path: Path) -> None
 
 
 def test_an_http_interaction_needs_a_response() -> None:
-    """What is missing is named."""
+    """The error names the missing part."""
     asked = {"method": "POST", "url": "https://x", "headers": {}}
     data: Any = {
         "version": 1,

@@ -165,7 +165,7 @@ def environment(upstream: Loopback, variables: dict[str, str]) -> dict[str, str]
 def test_accounts_are_exact_after_kills(
     upstream: Loopback, variables: dict[str, str], tmp_path: Path
 ) -> None:
-    """What rows add up to is what the budget has used, never more than it allows."""
+    """The rows add up to what the budget has used, which is never more than it allows."""
     ledger = ledger_of(variables)
     limits = KeyLimits(budget_tokens=BUDGET, period="total")
     key, text = KeyRegistry(ledger).create(limits)

@@ -1,4 +1,4 @@
-"""What users configure of single fronts."""
+"""Settings that apply to single fronts."""
 
 from typing import Any
 
@@ -286,7 +286,7 @@ def without_schemas(url: str) -> Model:
 
 @pytest.mark.parametrize(("front", "status"), [("gemini", 200), ("openai-chat", 400)])
 def test_structured_output_degrades_for_the_fronts_that_are_named(front: str, status: int) -> None:
-    """The schema is asked for in words; elsewhere the request is refused."""
+    """The prompt contains the schema; other fronts refuse the request."""
     schema = {"type": "object", "properties": {"yes": {"type": "boolean"}}, "required": ["yes"]}
     asked: dict[str, tuple[str, Any]] = {
         "gemini": (

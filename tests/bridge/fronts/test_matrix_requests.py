@@ -275,7 +275,7 @@ CUT = {
     "anthropic-messages": ("max_tokens", "refusal"),
     "gemini": ("MAX_TOKENS", "SAFETY"),
 }
-"""What clients of each front read then."""
+"""The finish reasons of a limit and of a filter, as the clients of each front read them."""
 
 
 @contextmanager

@@ -200,7 +200,7 @@ def test_features_that_an_upstream_refuses_are_left_out_in_one_more_try(
 
 @fronts
 def test_a_half_frame_is_never_sent(front: str) -> None:
-    """What was whole arrives, then an error in a frame of its own."""
+    """Complete frames arrive, then an error in a frame of its own."""
     column, path, body = asked(front, stream=True)
     whole = column.streamed(column.whole(Said(text="It rains in Bergen, as it always does.")))
     cut = whole[: len(whole) * 6 // 10]

@@ -1,4 +1,4 @@
-"""What clients cannot see of an answer goes on with the conversation, through every front."""
+"""Hidden state of an answer returns with the conversation, through every front."""
 
 import json
 from typing import Any
@@ -65,7 +65,7 @@ def test_states_are_bounded_by_size_and_age() -> None:
 
 
 def test_sealed_state_never_reaches_an_upstream_of_the_same_api() -> None:
-    """A conversation that began on Claude and goes on with a Chat server is translated."""
+    """A conversation that began on Claude and moves to a Chat server is translated."""
     first: dict[str, Any] = {"role": "user", "content": "Hi"}
     body = {"model": MODEL, "messages": [first], **WEATHER["openai-chat"]}
     with playing(ANTHROPIC, STEP) as scene, gateway(scene.model, seal_key="shared") as url:

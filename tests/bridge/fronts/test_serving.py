@@ -349,7 +349,7 @@ def test_an_error_within_a_stream_reaches_the_client(front: str, relay: bool) ->
 def test_a_failure_before_the_answer_is_tried_again_and_no_more_than_that(
     front: str, relay: bool
 ) -> None:
-    """And the client is told that a retry of its own may help."""
+    """The client's headers allow a retry of its own."""
     column = next(one for one in COLUMNS if one.id == "compatible")
     path, body = ASKS[front]
     with (

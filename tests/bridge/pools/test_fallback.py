@@ -1,4 +1,4 @@
-"""Fallback over the real server: which failures move on, when, and what is said about it."""
+"""Fallback over the real server: which failures move on, when, and what is reported."""
 
 import json
 import time
@@ -117,7 +117,7 @@ def test_an_error_within_the_stream_moves_on_before_any_content(way: str) -> Non
 @ways
 @streaming
 def test_when_all_fail_the_last_error_is_returned(stream: bool, way: str) -> None:
-    """Each is asked once, and one of them again for each retry that is left."""
+    """Each is called once, and one of them again for each retry that is left."""
     settings = f"{way}[routing]\nretries = 0\n"
     with pooled_gateway(BOTH, settings=settings, a=fails(500), b=fails(429)) as scene:
         answer = scene.ask(stream=stream)

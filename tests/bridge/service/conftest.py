@@ -1,4 +1,4 @@
-"""What most tests of the gateway run against: an upstream of Chat Completions on loopback."""
+"""Shared by most tests of the gateway: an upstream of Chat Completions on loopback."""
 
 from collections.abc import Iterator
 

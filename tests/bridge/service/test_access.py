@@ -1,4 +1,4 @@
-"""Who may ask, and how often."""
+"""Access and rates: which callers are let in, and how often."""
 
 import pytest
 
@@ -34,7 +34,7 @@ def test_a_key_of_any_letters() -> None:
 
 
 def test_callers_are_told_apart_and_their_keys_not_kept() -> None:
-    """What one key stored, another does not see."""
+    """Objects that one key stored are invisible to another."""
     keys = Keys(("sk-one", "sk-two"))
     one = keys.caller({"x-api-key": "sk-one"}, "a")
     two = keys.caller({"x-api-key": "sk-two"}, "a")

@@ -1,4 +1,4 @@
-"""What breaks agents behind gateways, end to end: an agent's requests, an upstream's own bytes."""
+"""Faults that break agents behind gateways, end to end: agents' requests, upstreams' bytes."""
 
 import itertools
 import json
@@ -312,7 +312,7 @@ async def test_a_schema_of_an_agent_is_taken_everywhere(provider: str) -> None:
 
 
 async def test_a_forced_call_goes_with_thinking() -> None:
-    """Anthropic refuses both together; the loss is said, and the request is no 400."""
+    """Anthropic refuses both together; a diagnostic reports the loss, and the request succeeds."""
     answer: Any = (400, {}, {"error": {"message": "as far as this test goes"}})
     choice = {"type": "function", "name": "look"}
     async with agent("anthropic", answer) as codex:

@@ -394,7 +394,7 @@ async def test_only_what_has_not_begun_is_tried_again(
 async def test_a_parameter_that_the_upstream_rejects_is_left_out(
     upstream: Loopback, settings: GatewaySettings
 ) -> None:
-    """Once, and only those that the configuration names; a header says so."""
+    """Once, and only those that the configuration names; a header reports it."""
 
     def handler(received: Any) -> Any:
         if "top_p" in received.json:
@@ -686,7 +686,7 @@ async def test_a_full_gateway_says_so(settings: GatewaySettings) -> None:
 async def test_models_of_the_map_and_of_the_upstream(
     upstream: Loopback, settings: GatewaySettings, tmp_path: Path
 ) -> None:
-    """One list; a name that nobody answers to is a 404."""
+    """One list; an unknown name is a 404."""
     upstream.handler = lambda _: refused(200, "", data=[])
     listed = json.dumps({"object": "list", "data": [{"id": "up-1"}, {"id": "mapped"}]}).encode()
     upstream.handler = lambda _: streamed(
@@ -743,7 +743,7 @@ async def test_tokens_are_counted_where_the_upstream_can(
 
 
 async def test_health_version_and_metrics(settings: GatewaySettings) -> None:
-    """What those who run it look at."""
+    """The endpoints for operators."""
     async with asked(settings) as client:
         await client.post("/v1/responses", json=ASK)
         health = (await client.get("/healthz")).json()
@@ -804,7 +804,7 @@ async def test_no_key_is_ever_shown(
 async def test_every_request_is_logged_with_its_ids(
     settings: GatewaySettings, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """What was asked of whom, and how it went."""
+    """A line names the caller, the upstream, and the outcome."""
     caplog.set_level(logging.INFO, "llmcore.bridge")
     async with asked(settings) as client:
         answer = await client.post(

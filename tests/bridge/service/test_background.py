@@ -131,7 +131,7 @@ def test_an_answer_is_made_while_nobody_waits(
 
 
 def test_the_client_may_leave(upstream: Loopback, settings: GatewaySettings) -> None:
-    """Also the one that streams; the upstream is not closed, and nothing is asked twice."""
+    """A streaming client too; the upstream stays open, and no request is sent twice."""
     upstream.handler = lambda _: streamed(chat_stream(["a", "b", "c"], pause=0.1))
     with listening(settings) as url:
         with httpx.stream("POST", f"{url}/responses", json={**ASK, "stream": True}) as answer:
@@ -610,7 +610,7 @@ async def test_an_answer_whose_state_was_forgotten_has_failed(settings: GatewayS
 async def test_closing_a_service_waits_for_its_background_answers(
     upstream: Loopback, settings: GatewaySettings
 ) -> None:
-    """In a program of one's own, too."""
+    """Also in a program that embeds the service."""
     upstream.handler = lambda _: streamed(chat_stream(["a"], pause=0.2))
     async with asked(settings) as client:
         await client.post("/v1/responses", json=ASK)

@@ -1,4 +1,4 @@
-"""What a hostile or broken client can cost: memory, places, lines of the log."""
+"""Bounds on the memory, places and log lines that a hostile or broken client costs."""
 
 import gzip
 import io
@@ -38,7 +38,7 @@ ASK = {"model": "m-1", "input": "Hi"}
 
 @pytest.mark.anyio
 async def test_made_up_methods_are_counted_as_one(settings: GatewaySettings) -> None:
-    """Each name of a metric's label is kept for ever."""
+    """Each name of a metric's label is kept until the process ends."""
     async with asked(settings) as client:
         for number in range(20):
             await client.request(f"METHOD{number}", "/v1/models")
@@ -383,7 +383,7 @@ def test_a_body_in_small_chunks_is_read_whatever_their_framing_takes(
 
 
 def test_a_connection_that_waits_for_the_next_request_is_kept(settings: GatewaySettings) -> None:
-    """That it is silent between two requests is no fault of its."""
+    """Silence between two requests is allowed."""
     with listening(evolve(settings, limits=Limits(body_s=0.3))) as url, httpx.Client() as client:
         address = url.removesuffix("/v1") + "/healthz"
         sockets = []

@@ -31,7 +31,7 @@ SAID: Any = [
 
 
 def summarising(received: Received) -> Any:
-    """Write a summary where one is asked for."""
+    """Write a summary if the request asks for one."""
     body: Any = received.json
     wish = "summary" in body["messages"][-1]["content"]
     return streamed(chat_stream(["They ", "count."] if wish else ["Four."]))
@@ -63,7 +63,7 @@ def texts(output: Any) -> list[str]:
 
 
 def window(output: Any) -> Any:
-    """Return the output as input; its own types know no messages of users, and warn."""
+    """Return the output as input; its own types have no messages of users, and warn."""
     return [item.model_dump(exclude_none=True, warnings=False) for item in output]
 
 
@@ -95,7 +95,7 @@ def test_the_conversation_goes_on_from_it(client: OpenAI, upstream: Loopback) ->
 
 
 def test_a_stored_conversation_is_made_short(client: OpenAI) -> None:
-    """`previous_response_id` alone is enough; an earlier summary is nobody's words."""
+    """`previous_response_id` alone is enough; an earlier summary is not a message of the user."""
     picture = "data:image/png;base64,aGk="
     content: Any = [
         {"type": "input_text", "text": "Hi"},
@@ -117,7 +117,7 @@ def test_a_stored_conversation_is_made_short(client: OpenAI) -> None:
 
 
 def test_nothing_is_stored(client: OpenAI) -> None:
-    """What a client would continue from is the output, not an id."""
+    """A client continues from the output, not from an id."""
     made = client.responses.compact(model="m-1", input="Hi")
 
     with pytest.raises(openai.NotFoundError):

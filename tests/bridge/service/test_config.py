@@ -1,4 +1,4 @@
-"""What the environment and a `.env` file say."""
+"""Settings from the environment and from a `.env` file."""
 
 from pathlib import Path
 
@@ -93,7 +93,7 @@ def test_every_variable_arrives() -> None:
 
 
 NO_KEYS = ("", "  ", ",", " , ", "none", "None", "null", "sk-1,undefined")
-"""What a program writes into the variable whose own variable is not set."""
+"""A program writes this into the variable if its own variable is not set."""
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ def test_what_others_log_is_json_too() -> None:
 
 
 def test_a_program_that_logs_its_own_way_keeps_it() -> None:
-    """What is no concern of the gateway goes where the program sends it."""
+    """Records of other loggers go where the program sends them."""
     before = "import logging; logging.basicConfig(format='mine: %(message)s')\n"
     done = subprocess.run(
         [sys.executable, "-c", before + OTHERS],

@@ -86,7 +86,7 @@ def test_what_makes_no_sense_is_refused(tmp_path: Path, text: str, says: str) ->
 
 
 def test_a_map_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    """A gateway without its map would send names nobody knows."""
+    """A gateway without its map would send unknown names."""
     with pytest.raises(ConfigurationError, match="cannot be read"):
         read_model_map(tmp_path / "none.json", "openai")
 

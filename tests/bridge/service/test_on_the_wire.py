@@ -86,7 +86,7 @@ def test_a_client_that_goes_away_cancels_the_upstream(
 
 
 def test_many_that_leave_free_their_places(upstream: Loopback) -> None:
-    """The gateway is no fuller after them than before."""
+    """The gateway has as many free places after them as before."""
     upstream.handler = lambda r: (
         streamed([chat_chunk(delta={"content": "x"}), 30.0])
         if b"stay" in r.body
@@ -172,7 +172,7 @@ def cut_url() -> Iterator[tuple[Loopback, str]]:
 def test_an_upstream_that_dies_gives_a_terminal_event(
     cut_url: tuple[Loopback, str], name: str, number: int, torn: bool
 ) -> None:
-    """After each of its events and in the middle of each: the stream has an end, and says so."""
+    """After each of its events and in the middle of each: the stream ends with an error."""
     upstream, url = cut_url
     script = TEXT if name == "text" else CALLS
     sent: list[bytes | float] = list(script[:number])
@@ -218,7 +218,7 @@ def test_an_upstream_that_is_refused_before_its_stream(upstream: Loopback) -> No
 
 
 def test_the_next_request_finds_what_was_just_completed(upstream: Loopback) -> None:
-    """It is stored before the event that says so is sent."""
+    """It is stored before the terminal event is sent."""
     with listening(settings_for(upstream.url)) as url:
         for _ in range(5):
             with httpx.stream("POST", f"{url}/responses", json={**ASK, "stream": True}) as stream:

@@ -183,7 +183,7 @@ def test_what_was_acknowledged_outlives_a_kill(tmp_path: Path) -> None:
 
 
 def test_two_gateways_share_a_redis(tmp_path: Path) -> None:
-    """A conversation moves between them; without Redis they say so, and recover."""
+    """A conversation moves between them; without Redis they answer with an error, and recover."""
     with running_redis() as redis, serve(chat_handler) as upstream:
         named = {
             **openrouter(upstream.url),

@@ -51,7 +51,7 @@ class Exchange:
 
     @property
     def roles(self) -> list[str]:
-        """Who speaks in what the upstream was sent."""
+        """Return the roles of the messages that the upstream was sent."""
         return [one["role"] for one in self.upstream["messages"]]
 
 
@@ -151,7 +151,7 @@ async def test_the_conversation_goes_as_it_went(name: str) -> None:
         assert exchange.now["status"] == "completed"
 
 
-# -- what the upstream is asked
+# -- requests to the upstream
 
 SHELL = ["exec_command", "write_stdin"]
 
@@ -215,7 +215,7 @@ CODEX: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", CODEX)
 async def test_what_becomes_of_codex(name: str) -> None:
-    """All its tools are functions, its prompts lead, and what is lost is said."""
+    """All its tools are functions, its prompts lead, and losses are reported."""
     want = CODEX[name]
     first, second = await replayed(name)
     kind, fields = want["call"]
@@ -288,7 +288,7 @@ async def test_thinking_comes_back_to_the_upstream(name: str) -> None:
 
 
 async def test_every_option_of_the_ai_sdk_is_taken() -> None:
-    """What the upstream has goes there; the rest is said to be lost."""
+    """Options that the upstream has are sent; the others are reported as lost."""
     (only,) = await replayed("ai_sdk_options")
 
     assert only.request["max_tool_calls"] == 3

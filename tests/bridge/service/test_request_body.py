@@ -1,4 +1,4 @@
-"""Bodies: sizes, codings, and what is no JSON object."""
+"""Bodies: sizes, codings, and bytes that are not a JSON object."""
 
 import gzip
 import zlib
@@ -124,7 +124,7 @@ async def test_what_is_refused(
     ],
 )
 async def test_what_is_unusual_and_json(data: bytes, expected: object) -> None:
-    """Long integers keep their digits, halves of emoji stay; a byte order mark is no matter."""
+    """Long integers keep their digits, lone surrogates stay; a byte order mark is ignored."""
     assert await read(data, limit=1000) == expected
 
 
@@ -143,7 +143,7 @@ async def test_a_body_that_does_not_arrive_is_given_up() -> None:
 
 
 def test_bodies_under_way_are_bounded_for_each_caller_and_for_all() -> None:
-    """What one caller holds is given back at the end of its answer, and never taken from others."""
+    """A caller's share is given back at the end of its answer, and never taken from others."""
     bodies = BodyBytes(max_body_bytes=10)
     with bodies.of("a") as first:
         first(80)

@@ -1,4 +1,4 @@
-"""What clients keep sealed for the gateway: only the gateways of one store can write it."""
+"""State that clients keep, sealed: only the gateways of one store can write it."""
 
 import base64
 import hashlib
@@ -90,7 +90,7 @@ async def test_nobody_can_forge_a_seal(
 async def test_a_key_of_ones_own_needs_no_store(
     upstream: Loopback, settings: GatewaySettings, tmp_path: Path
 ) -> None:
-    """What is not stored is answered while the store is broken; without the key it is a 503."""
+    """Requests that are not stored are answered while the store is broken; without the key: 503."""
     broken = evolve(settings, state=evolve(settings.state, path=tmp_path))
     await answered(evolve(broken, seal_key="one"))
     async with asked(broken) as client:

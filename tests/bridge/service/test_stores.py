@@ -100,7 +100,7 @@ async def test_what_is_put_can_be_got(settings: GatewaySettings) -> None:
 
 @pytest.mark.anyio
 async def test_items_are_their_owners_only(settings: GatewaySettings) -> None:
-    """Who guesses an id learns nothing."""
+    """A guessed id gives the same error as an unknown one."""
     async with opened(settings) as store:
         await store.put(RECORD)
 
@@ -157,7 +157,7 @@ async def test_many_at_once(settings: GatewaySettings) -> None:
 
 @pytest.mark.anyio
 async def test_all_who_share_a_store_have_one_sealing_key(settings: GatewaySettings) -> None:
-    """Whoever asks first makes it, and it is nobody else's."""
+    """The first use makes it, and other stores have other keys."""
     keys: list[bytes] = []
     async with opened(settings) as store:
         one = store if settings.state.backend == "memory" else store_for(settings)
@@ -291,14 +291,14 @@ def sqlite_at(path: Path, **changes: Any) -> SqliteResponseStore:
 
 
 def row_ids(path: Path, table: str = "responses") -> set[str]:
-    """Return what is in the file, whoever may see it."""
+    """Return the ids in the file, of all owners."""
     with contextlib.closing(sqlite3.connect(path)) as db:
         return {row[0] for row in db.execute(f"select id from {table}")}
 
 
 @pytest.mark.anyio
 async def test_the_file_outlives_the_store(tmp_path: Path) -> None:
-    """A restarted gateway goes on; nobody else may read the file."""
+    """A restarted gateway continues; other users of the machine cannot read the file."""
     path = tmp_path / "new" / "state.db"
     first = sqlite_at(path)
     await first.put(RECORD)
@@ -351,7 +351,7 @@ async def test_the_file_is_bounded_in_number(tmp_path: Path) -> None:
     for number in range(6):
         items = {f"msg_{number}": RECORD.items["msg_1"]}
         await stores[number % 2].put(evolve(RECORD, id=f"resp_{number}", items=items))
-    await stores[0].put(evolve(RECORD, id="resp_4", items={}))  # again: nobody has to go
+    await stores[0].put(evolve(RECORD, id="resp_4", items={}))  # again: nothing is evicted
     for store in stores:
         await store.aclose()
 
@@ -361,7 +361,7 @@ async def test_the_file_is_bounded_in_number(tmp_path: Path) -> None:
 
 @pytest.mark.anyio
 async def test_the_file_is_bounded_in_size(tmp_path: Path) -> None:
-    """What is too large on its own is kept until the next comes; deleting makes room."""
+    """A record above the limit is kept until the next one comes; deleting makes room."""
     path = tmp_path / "state.db"
     size = len(packed(RECORD)) + len(packed_item(RECORD.items["msg_1"], "me"))
     store = sqlite_at(path, max_bytes=2 * size + 20)
@@ -450,7 +450,7 @@ def test_several_processes_may_open_a_new_file_at_once(tmp_path: Path) -> None:
 
 @pytest.mark.anyio
 async def test_the_file_of_an_older_version_goes_on(tmp_path: Path) -> None:
-    """What it holds is there, and counted."""
+    """Its records are readable, and counted."""
     path = tmp_path / "state.db"
     with contextlib.closing(sqlite3.connect(path)) as db:
         db.executescript(VERSION_1)
@@ -590,7 +590,7 @@ async def test_the_bounds_are_the_settings(tmp_path: Path, backend: StateBackend
 
 
 def test_without_a_home_the_path_must_be_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    """There is no good place to guess."""
+    """There is not a safe default."""
 
     def nowhere() -> Path:
         raise RuntimeError("no home")
@@ -645,7 +645,7 @@ async def test_redis_that_holds_something_else_or_is_full_is_a_clear_error() -> 
 async def test_redis_that_hangs_is_not_waited_for_by_everybody(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """One time limit, not one for each that waits; and it is asked again after a moment."""
+    """One time limit, not one for each waiting request; after a moment it is tried again."""
     monkeypatch.setattr(redis_store, "_ANSWER_S", 0.5)
     monkeypatch.setattr(redis_store, "_AVOIDED_S", 1.0)
     with running_redis() as server:
@@ -672,7 +672,7 @@ async def test_redis_that_hangs_is_not_waited_for_by_everybody(
 
 
 def test_a_url_that_is_none_is_refused() -> None:
-    """Before anything is asked, and without showing the password in it."""
+    """Before any connection, and without showing the password in it."""
     with pytest.raises(ConfigurationError, match="OPENBRIDGE_REDIS_URL"):
         RedisResponseStore("http://user:secret@host", ttl_s=60)
 

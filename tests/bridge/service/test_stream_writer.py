@@ -11,7 +11,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Wire:
-    """What a server was told to send; the first body may get stuck."""
+    """Records the messages sent to the server; the first body may block."""
 
     def __init__(self, *, stuck: bool = False) -> None:
         self.messages: list[Any] = []

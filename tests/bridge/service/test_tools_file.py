@@ -1,4 +1,4 @@
-"""Tool types of one's own, from a file."""
+"""Tool types from a user's file."""
 
 from pathlib import Path
 

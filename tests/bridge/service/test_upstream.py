@@ -100,7 +100,7 @@ async def test_who_cannot_count(provider: str) -> None:
     ],
 )
 async def test_models_are_listed(provider: str, url: str) -> None:
-    """By a GET beside the path that generates; what is no model is passed over."""
+    """By a GET beside the path that generates; entries that are not models are skipped."""
     transport = scripted({"data": [{"id": "a"}, {"id": 3}, "b", {"id": "c"}]})
     found = upstreams(provider, transport)
 

@@ -114,7 +114,7 @@ def test_the_events_are_those_of_a_stream(upstream: Loopback, settings: GatewayS
 def test_a_conversation_goes_on_without_being_stored(
     upstream: Loopback, settings: GatewaySettings
 ) -> None:
-    """The connection remembers it; another one does not, and is told so."""
+    """The connection remembers it; another one answers with an error."""
     with listening(settings) as url:
         with connected(url) as socket:
             first = turn(socket)["response"]["id"]

@@ -99,7 +99,7 @@ async def test_an_exchange_is_shown_through_all_stages(*, relay: bool, streamed:
 
 @pytest.mark.anyio
 async def test_each_key_sees_its_own_requests() -> None:
-    """And nobody anything without one; the page itself has no data."""
+    """Without a key nothing is visible; the page itself has no data."""
     with serve(chat_handler) as upstream:
         settings = settings_for(upstream.url, client_api_keys=("key-one", "key-two"))
         settings = evolve(settings, ui_record=True)

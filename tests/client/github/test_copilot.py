@@ -125,7 +125,7 @@ def test_a_stored_login_keeps_what_it_brings(stand_in: Github, environ: dict[str
 def test_one_exchange_for_many_threads_and_clients(
     stand_in: Github, environ: dict[str, str]
 ) -> None:
-    """Who waits finds the token of the one who asked."""
+    """Waiting callers receive the token that the first one fetched."""
     write_login(environ, stored(stand_in))
     clock, found = Clock(), list[str]()
     sources = [tokens(CopilotLogin(), environ, clock) for _ in range(8)]
@@ -198,7 +198,7 @@ def test_an_answer_without_end_is_not_read(stand_in: Github, environ: dict[str, 
 def test_a_refresh_that_fails_leaves_the_old_token_while_it_is_good(
     stand_in: Github, environ: dict[str, str]
 ) -> None:
-    """A passing fault of GitHub's harms nobody; a token that was revoked is not used again."""
+    """After a passing fault of GitHub's the old token serves; a revoked token is not used again."""
     clock = Clock()
     source = tokens(CopilotLogin(token="gho_x", api_url=stand_in.url), environ, clock)
     had(source)
@@ -219,7 +219,7 @@ def test_a_refresh_that_fails_leaves_the_old_token_while_it_is_good(
 def test_lifetimes_that_make_no_sense(
     stand_in: Github, environ: dict[str, str], said: object, seconds: float
 ) -> None:
-    """A token is neither fetched for every request nor kept for ever."""
+    """A token is neither fetched for every request nor kept without a limit."""
     stand_in.exchange = answer({"token": "tid=9", "refresh_in": said})
     write_login(environ, stored(stand_in))
     had(tokens(CopilotLogin(), environ, Clock()))
@@ -262,7 +262,7 @@ def test_a_login_is_kept_and_forgotten(stand_in: Github, environ: dict[str, str]
 def test_a_refresh_does_not_bring_back_a_login_that_was_forgotten(
     stand_in: Github, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who logs out while a token is fetched stays logged out."""
+    """A logout while a token is fetched is final."""
     write_login(environ, stored(stand_in))
     handle = stand_in._exchanged
 
@@ -303,7 +303,7 @@ def test_a_place_where_nothing_can_be_written(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """The call goes on with the new token, and a warning without it says so."""
+    """The call continues with the new token, and a warning reports it without the token."""
     write_login(environ, stored(stand_in))
     module = sys.modules[CopilotTokens.__module__]
 
@@ -400,7 +400,7 @@ async def test_a_refusal_of_every_token_is_an_error(
 
 
 async def test_a_token_of_ones_own_that_is_refused(stand_in: Github) -> None:
-    """There is no other one to send."""
+    """There is not another one to send."""
     stand_in.chat = lambda _got: answer({"message": "no"}, 401)
     copilot = GithubCopilot.configure(base_url=stand_in.url)
     async with Client(environ={"GITHUB_COPILOT_TOKEN": "tid=own"}) as client:

@@ -111,7 +111,7 @@ async def test_nobody_enters_the_code(stand_in: Github) -> None:
     ],
 )
 async def test_no_code(stand_in: Github, code: dict[str, Any], kind: type[LLMError]) -> None:
-    """What cannot be shown in a terminal is not."""
+    """Control characters and other unprintable text are left out."""
     stand_in.code = code
     with pytest.raises(kind):
         await login(stand_in)

@@ -1,6 +1,6 @@
 """Streams that are closed or cancelled at any moment leave nothing behind.
 
-On trio, an asynchronous generator that nobody closed is a warning, and so an error here.
+On trio, an asynchronous generator that is not closed is a warning, and so an error here.
 """
 
 import contextlib

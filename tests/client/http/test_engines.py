@@ -179,7 +179,7 @@ async def test_a_damaged_body_is_an_error_of_the_network(server: Loopback, strea
 async def test_an_error_without_a_body_one_can_read_keeps_its_status(
     server: Loopback, answer: Answer
 ) -> None:
-    """What the headers say is enough to act on."""
+    """The headers suffice for the class of the error."""
     server.handler = lambda _: answer
     error = await failure(server.url)
 
@@ -261,7 +261,7 @@ async def test_one_stalled_answer_of_http2_does_not_end_others(
 async def test_closing_a_stream_of_http2_from_another_task(
     http2_server: Http2Loopback, authority: Authority
 ) -> None:
-    """Its reader, who waits for what does not come, is told."""
+    """Its reader, which waits for data, raises an error."""
     http2_server.handler = stalling
     options = HttpOptions(http2=True, ca_file=str(authority.file))
     async with Client(http=options) as client:
@@ -500,7 +500,7 @@ async def test_an_engine_that_is_not_installed_is_an_error(monkeypatch: pytest.M
 
 @pytest.mark.parametrize("location", ["http://[bad", "http://127.0.0.1:99999/", "ftp://h/x"])
 async def test_a_redirect_to_nowhere(server: Loopback, location: str) -> None:
-    """What a server says is an error and never an exception of Python's."""
+    """A server's bad redirect raises an LLMError, not an exception of Python's."""
     server.handler = lambda _: Answer([b""], 307, {"location": location}, length=0)
 
     assert isinstance(await failure(server.url), NetworkError)
@@ -515,7 +515,7 @@ def test_a_model_with_a_route_that_is_none_is_an_error_of_prepare() -> None:
 
 
 def test_credentials_go_and_empty_parameters_stay() -> None:
-    """What another host may see of a URL."""
+    """The part of a URL that another host may see."""
     sent = HttpRequest(
         method="GET", url="https://h/p?key=sk&beta=&x=1", secret_query=frozenset({"key"})
     )

@@ -61,7 +61,7 @@ def test_one_client_in_eight_threads_at_once(run: Run) -> None:
 
 
 def test_closed_loops_are_forgotten() -> None:
-    """What a loop had is closed with it and not kept."""
+    """A loop's connections are closed with it and not kept."""
     closed: list[int] = []
 
     async def close(number: int) -> None:

@@ -1,4 +1,4 @@
-"""What `Client(http=...)` takes: clients and transports of httpx and httpx2, aiohttp sessions."""
+"""Values of `Client(http=...)`: clients and transports of httpx and httpx2, aiohttp sessions."""
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager

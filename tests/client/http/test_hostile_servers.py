@@ -1,4 +1,4 @@
-"""What servers send unasked, and what a client leaves open: nothing of it reaches another call."""
+"""Unsolicited bytes of servers and abandoned responses never reach another call."""
 
 import gc
 import socket
@@ -62,7 +62,7 @@ class Raw:
 
     def __init__(self, first: list[bytes | float], context: ssl.SSLContext | None) -> None:
         self.first = first
-        """What the first request of the first connection is answered with."""
+        """The response to the first request of the first connection."""
         self.requests: list[int] = []
         self.context = context
         self.connections: list[socket.socket] = []
@@ -232,7 +232,7 @@ async def test_a_connection_of_a_given_client_is_used_again(make: Any) -> None:
 
 
 async def test_a_connection_behind_tls_is_used_again(authority: Authority) -> None:
-    """Session tickets, which come after the handshake, are no bytes after a response."""
+    """Session tickets, which come after the handshake, do not count as bytes after a response."""
     options = HttpOptions(ca_file=str(authority.file))
     with raw(response("first"), context=authority.server_context("http/1.1")) as server:
         assert await texts(server.url, 3, http=options) == ["first", "second", "second"]

@@ -72,7 +72,7 @@ async def failed(
 
 
 async def test_headers_and_then_silence_is_a_first_event_timeout(server: Loopback) -> None:
-    """A server that accepts and says nothing does not hang the caller."""
+    """A server that accepts and then stays silent does not hang the caller."""
     server.handler = scripted(lambda: [b": hello\n\n", 5.0])
     error = await failed(server, Timeouts(first_event=1.0))
 
@@ -127,7 +127,7 @@ async def test_slow_but_steady_is_fine(server: Loopback) -> None:
 
 @pytest.mark.parametrize("limit", ["total", "step"])
 async def test_the_total_limit_ends_a_moving_stream(server: Loopback, limit: str) -> None:
-    """A stream that moves for ever is ended all the same."""
+    """It ends a stream whose events never stop."""
     server.handler = scripted(lambda: chat_stream(["a"] * 100, pause=0.05))
     error = await failed(server, Timeouts(**{limit: 0.3}))
 

@@ -201,7 +201,7 @@ def test_one_context_for_all(authority: Authority) -> None:
 async def test_plain_requests_through_a_proxy(
     plain: Loopback, relay: Proxy, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The proxy is asked for the whole URL."""
+    """The proxy receives the whole URL."""
     options = HttpOptions(proxy=relay.url) if way == "option" else HttpOptions()
     if way != "option":
         monkeypatch.setenv(way, relay.url)

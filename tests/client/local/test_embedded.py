@@ -164,7 +164,7 @@ class Native:
 def test_a_server_that_will_not_rest_is_abandoned(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Freeing it would hang: it is kept for ever, but its socket goes."""
+    """Freeing it would hang: it stays in memory, but its socket closes."""
     monkeypatch.setattr(embedded, "_STOP_S", 0.05)
     monkeypatch.setattr(embedded, "_GONE_S", 0.01)
     monkeypatch.setattr(Native, "freed", False)
@@ -383,7 +383,7 @@ def test_a_broken_file_is_a_configuration_error(
 @pytest.mark.local_model
 @pytest.mark.usefixtures("server")
 def test_two_starts_are_two_servers(capfd: pytest.CaptureFixture[str]) -> None:
-    """Sharing is the caller's business; each stop ends one and says nothing."""
+    """Sharing is the caller's business; each stop ends one server and does not raise."""
     options, started = EmbeddedOptions(context_tokens=256), list[EmbeddedServer]()
     threads = [
         threading.Thread(target=lambda: started.append(EmbeddedServer.start(options, os.environ)))
@@ -411,7 +411,7 @@ def test_two_starts_are_two_servers(capfd: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.usefixtures("server")
 @pytest.mark.parametrize("unix", [True, False])
 def test_stop_hangs_up_on_whoever_is_served(unix: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """llama.cpp alone would wait for the answer, and for ever, with the GIL in its hand."""
+    """llama.cpp alone would wait for the answer, without a limit, holding the GIL."""
     monkeypatch.setattr(embedded, "_UNIX_SOCKETS", unix and embedded._UNIX_SOCKETS)
     options = EmbeddedOptions(context_tokens=2048)
     body = {"messages": HELLO, "max_tokens": 2000, "ignore_eos": True, "stream": True}

@@ -52,7 +52,7 @@ def environ(tmp_path: Path) -> Mapping[str, str]:
 
 
 def silent(line: str) -> None:
-    """Report to nobody."""
+    """Discard a report of progress."""
 
 
 def files_below(environ: Mapping[str, str]) -> list[str]:
@@ -137,7 +137,7 @@ def test_a_failed_install_says_why_and_leaves_nothing(
 
 
 def test_a_wrong_magic_is_refused_whatever_its_digest(environ: Mapping[str, str]) -> None:
-    """A pinned digest of something that is no GGUF file would be our own mistake."""
+    """A pinned digest of a file that is not GGUF would be a mistake of this library."""
     content = b"PK" + CONTENT[2:]
     source = evolve(SOURCE, sha256=hashlib.sha256(content).hexdigest())
 
@@ -168,7 +168,7 @@ def test_a_python_without_a_path_cannot_call_pip(
 
 
 def test_without_a_model_there_is_nothing_to_find(environ: Mapping[str, str]) -> None:
-    """An absent cache folder is no error, and is not made."""
+    """A missing cache folder is not an error, and is not made."""
     assert model_files.find(environ, source=SOURCE) is None
     assert model_files.status(environ, source=SOURCE) is None
     assert model_files.remove(environ, source=SOURCE) is False
@@ -176,7 +176,7 @@ def test_without_a_model_there_is_nothing_to_find(environ: Mapping[str, str]) ->
 
 
 def test_remove_deletes_the_model_and_broken_downloads(environ: Mapping[str, str]) -> None:
-    """What an interrupted install left goes too."""
+    """Files of an interrupted install are removed too."""
     model = model_files.install(environ, silent, source=SOURCE, run=Pip())
     leftover = model.path.with_name("download-abc")
     leftover.mkdir()

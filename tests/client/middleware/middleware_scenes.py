@@ -1,4 +1,4 @@
-"""What tests of middleware share: a clock that nobody waits for, and a scripted provider."""
+"""Shared by the tests of middleware: a clock that does not wait, and a scripted provider."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias

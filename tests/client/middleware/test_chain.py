@@ -91,7 +91,7 @@ async def test_a_plain_function_will_do(server: Loopback, streaming: bool) -> No
 
 @pytest.mark.parametrize("streaming", [False, True])
 async def test_events_can_be_changed(server: Loopback, streaming: bool) -> None:
-    """What the caller collects is what the middleware let through."""
+    """The caller collects the events that the middleware passed on."""
 
     def upper(event: LLMEvent) -> list[LLMEvent]:
         if isinstance(event, TextDelta | TextEnd):
@@ -148,7 +148,7 @@ async def test_they_may_call_again(server: Loopback, streaming: bool) -> None:
 
 
 async def test_the_end_is_told_once_however_the_stream_is_left(server: Loopback) -> None:
-    """Leaving early counts as an end, with the error that says so."""
+    """Leaving early counts as an end, with an error that names it."""
     outcomes: list[Result[LLMResponse, LLMError]] = []
 
     async def note(result: Result[LLMResponse, LLMError]) -> None:

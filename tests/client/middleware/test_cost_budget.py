@@ -120,7 +120,7 @@ async def test_a_model_without_a_price() -> None:
 
 
 def test_what_the_provider_says_is_the_price() -> None:
-    """And the catalog's list price where it is empty; None for what nobody knows."""
+    """The catalog's list price is used where the provider gives none; None if it is unknown too."""
     usage = Usage.make(input_tokens=1_000_000, output_tokens=0)
 
     assert listed_price("any", "any", evolve(usage, cost_usd=0.25)) == 0.25
@@ -147,7 +147,7 @@ def logged(*responses: Any, **options: Any) -> Client:
 async def test_a_call_is_one_line_of_facts(
     streaming: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Who, how long, how much; for machines, too."""
+    """Caller, duration, tokens; also as fields for machines."""
     caplog.set_level(logging.DEBUG, "llmcore.calls")
     await run(logged(answer(streaming)), streaming)
 
@@ -205,7 +205,7 @@ async def test_content_can_be_asked_for(caplog: pytest.LogCaptureFixture) -> Non
 
 
 async def test_failures_are_warnings(caplog: pytest.LogCaptureFixture) -> None:
-    """A level that is off costs nothing, and says nothing."""
+    """A disabled level costs nothing, and logs nothing."""
     caplog.set_level(logging.WARNING, "llmcore.calls")
     client = logged(answer(False), LIMITED)
     await run(client, False)

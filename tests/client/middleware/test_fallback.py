@@ -50,7 +50,7 @@ both = pytest.mark.parametrize("streaming", [False, True])
     ids=lambda value: value if isinstance(value, str) else "",
 )
 async def test_the_next_model_is_asked(streaming: bool, failure: Any, name: str) -> None:
-    """And the answer says so."""
+    """A diagnostic of the answer reports it."""
     client, transport = client_of([Fallback("n")], failure, answer(streaming))
     response = (await run(client, streaming)).unwrap()
 
@@ -96,7 +96,7 @@ async def test_models_are_named_in_three_ways(
     ],
 )
 async def test_some_errors_are_final(streaming: bool, failure: Any, kind: type[LLMError]) -> None:
-    """Another model would say the same, or nobody wants an answer any more."""
+    """Another model would give the same error, or the caller has cancelled."""
     client, transport = client_of([Fallback("n")], failure)
     result = await run(client, streaming)
 
@@ -184,7 +184,7 @@ async def test_closing_while_it_waits_makes_no_other_attempt() -> None:
 
 
 async def test_a_provider_that_is_down_is_passed_over() -> None:
-    """A circuit breaker inside fails fast, and the next model is asked at once."""
+    """A circuit breaker inside fails fast, and the next model is called at once."""
     middleware: list[Middleware] = [Fallback(("other", "o")), CircuitBreaker(failures=1)]
     client, transport = client_of(middleware, OVERLOADED, *[answer(False)] * 2)
     await run(client, False)

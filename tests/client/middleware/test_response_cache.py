@@ -148,7 +148,7 @@ async def test_files_count_by_what_is_in_them(tmp_path: Path) -> None:
 
 
 async def test_scopes_are_kept_apart() -> None:
-    """What one user was told, the other has to ask for."""
+    """An answer for one user is not served to another."""
     store = MemoryCache()
     for scope in ("ann", "bob", "ann"):
         client, transport = client_of([ResponseCache(store, scope=scope)], answer(False))
@@ -169,7 +169,7 @@ FILTERED = chat_whole().replace(b'"stop"', b'"content_filter"')
     ids=["refused", "broken", "filtered"],
 )
 async def test_only_good_answers_are_kept(response: Any, streaming: bool) -> None:
-    """Failures may pass, and filters are no answer."""
+    """Failures may pass, and filtered answers are not answers."""
     store = MemoryCache()
     client, _ = client_of([ResponseCache(store)], response, answer(streaming, "Later"))
     await run(client, streaming)
@@ -179,7 +179,7 @@ async def test_only_good_answers_are_kept(response: Any, streaming: bool) -> Non
 
 
 async def test_a_stream_that_was_left_is_not_kept() -> None:
-    """Half an answer is none."""
+    """Half an answer is not stored."""
     store = MemoryCache()
     client, _ = client_of([ResponseCache(store)], [CUT, (CUT, 50)])
     async with client.stream(WANTED) as stream:
@@ -350,7 +350,7 @@ async def test_a_write_takes_no_longer_the_more_is_kept(
 
 
 async def test_a_file_of_before_totals_were_kept_is_counted_once(tmp_path: Path) -> None:
-    """And then goes on as any other, whoever writes to it."""
+    """Later writes of any version count as usual."""
     path = tmp_path / "answers.db"
     old = SqliteCache(path)
     await old.put("a", b"x", ttl_s=None)
@@ -417,7 +417,7 @@ async def test_a_file_that_cannot_be_used_is_a_warning(
 async def test_an_entry_that_makes_no_sense_is_a_miss(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It is said in the log, and replaced."""
+    """A log record reports it, and it is replaced."""
     store = SqliteCache(tmp_path / "answers.db")
     client, transport = client_of([ResponseCache(store)], *[answer(False)] * 2)
     await run(client, False)

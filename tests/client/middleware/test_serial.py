@@ -48,7 +48,7 @@ def test_threads_do_not_lose_changes() -> None:
 
 
 async def test_an_answer_comes_back_also_from_another_thread() -> None:
-    """Who asks while another thread is at it waits for it."""
+    """A call waits while another thread runs one."""
     serial, inside, leave = SerialExecutor(), threading.Event(), threading.Event()
 
     def slow() -> None:
@@ -73,7 +73,7 @@ async def test_an_answer_comes_back_also_from_another_thread() -> None:
 
 
 async def test_another_thread_can_wake_a_task() -> None:
-    """And waking somebody whose loop is gone does nothing."""
+    """Waking a task whose loop is closed does nothing."""
     waiter = Waiter()
     thread = threading.Thread(target=waiter.wake)
     thread.start()

@@ -333,7 +333,7 @@ async def test_the_global_providers_are_the_default() -> None:
 
 
 async def test_answers_from_the_cache_use_no_tokens() -> None:
-    """And say so."""
+    """A field of the span reports it."""
     observed = Observed()
     client = observed.client(answer(False), inner=(ResponseCache(),))
     await run(client, False)

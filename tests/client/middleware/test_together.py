@@ -97,7 +97,7 @@ async def test_all_of_them_over_a_real_connection(server: Loopback, tmp_path: Pa
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_a_stream_nobody_closed_gives_its_place_back(anyio_backend: str) -> None:
-    """Forgetting a stream is no way to use it, and no way to block others either."""
+    """A forgotten stream is collected, and does not block others."""
     limit = ConcurrencyLimit(1)
     with serve(slowly) as server:
         provider = OpenAICompatible.configure(name="loop", base_url=server.url, api_key="k")
@@ -146,7 +146,7 @@ def tool_call(name: str) -> dict[str, Any]:
 
 @tool
 def look() -> str:
-    """Look."""
+    """Return a page."""
     return "a cat"
 
 

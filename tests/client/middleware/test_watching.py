@@ -1,4 +1,4 @@
-"""Watching a stream: each end is told exactly once, whichever way it comes."""
+"""Watching a stream: each end is reported exactly once, however it comes."""
 
 import gc
 from collections.abc import Callable
@@ -107,7 +107,7 @@ def check_left(told: list[CallUsage]) -> None:
 
 
 async def test_a_stream_that_is_forgotten_is_told_once() -> None:
-    """Nobody read it to its end or closed it, and nobody has it any more."""
+    """It was neither read to its end nor closed, and the last reference is gone."""
     half: list[LLMEvent] = [
         StreamStart(provider="loop", model="m"),
         StepStart(),
@@ -131,7 +131,7 @@ async def test_a_stream_that_is_forgotten_is_told_once() -> None:
 
 
 async def test_a_stream_that_was_never_read_is_not_told() -> None:
-    """There was no call."""
+    """No call was sent."""
     client, told = hooked()
     client.stream(WANTED)
     gc.collect()

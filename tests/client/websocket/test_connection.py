@@ -127,7 +127,7 @@ async def test_a_message_over_the_limit_is_refused(compression: bool) -> None:
 
 
 async def test_a_binary_message_is_an_error() -> None:
-    """All that is said is JSON text."""
+    """The protocol has JSON text alone."""
     with sockets(acts(b"{}")) as server, pytest.raises(StreamError, match="binary"):
         await received(server, 1)
 
@@ -163,7 +163,7 @@ async def test_a_connection_that_is_cut_has_no_code() -> None:
 
 
 async def test_closing_says_good_bye() -> None:
-    """The server learns that nobody is there any more, and why."""
+    """The server receives a close frame with a reason."""
     with sockets(acts("a")) as server:
         await received(server, 1)
         server.wait_closed(1)
@@ -198,7 +198,7 @@ async def test_a_server_that_is_not_there() -> None:
 
 
 async def test_a_server_that_answers_wrongly_is_refused() -> None:
-    """A 101 without the right key comes from something that is no WebSocket server."""
+    """A 101 without the right key comes from a server that does not speak WebSocket."""
     listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
     port = listener.extra(anyio.abc.SocketAttribute.local_port)
 

@@ -159,7 +159,7 @@ async def test_turns_of_a_tool_loop_send_only_the_new_items() -> None:
 
 
 async def test_an_edited_history_is_sent_in_full_over_the_same_socket() -> None:
-    """What the server remembers is not what the caller means; the socket still serves."""
+    """The server remembers another history than the caller's; the socket still serves."""
     with sockets(says("Fine.")) as server:
         asked = ask(server)
         async with Client() as client:
@@ -189,7 +189,7 @@ async def test_each_conversation_keeps_its_socket() -> None:
 
 @pytest.mark.parametrize(("most", "connections"), [(8, [0, 1, 0]), (1, [0, 1, 2])])
 async def test_other_credentials_take_another_socket(most: int, connections: list[int]) -> None:
-    """A socket belongs to whoever opened it; where there is no room, it goes."""
+    """A socket belongs to the credentials that opened it; without room for both, it closes."""
     with sockets(says("Fine.")) as server:
         asked = ask(server)
         made = model(server.url, WebSocket(max_connections=most))
@@ -295,7 +295,7 @@ async def test_a_socket_that_is_too_old_for_the_server_is_replaced() -> None:
 
 
 async def test_a_socket_that_grows_too_old_in_an_answer_breaks_it_off() -> None:
-    """Nothing is asked twice once something was said; the caller may try again."""
+    """No request is sent twice once events arrived; the caller may try again."""
     begun = events_of([message("Fine.")])[:5]
     with sockets(aged(begun)) as server:
         async with Client() as client:
@@ -373,7 +373,7 @@ def http_only() -> Iterator[Any]:
 
 @pytest.mark.parametrize("status", [200, 302, 401, 404, 426, 503])
 async def test_a_refused_upgrade_sends_the_request_by_http(http_only: Any, status: int) -> None:
-    """In full, once, and a Diagnostic says so."""
+    """In full, once, and a Diagnostic reports it."""
     asked = request(model=model(f"{http_only.url}/{status}/v1"), prompt="Hello")
     async with Client() as client:
         streamed = await answered(client, asked)
@@ -582,7 +582,7 @@ async def test_time_limits_count_on_sockets(name: str) -> None:
 
 @contextmanager
 def silent() -> Iterator[int]:
-    """Accept connections and say nothing; yield the port."""
+    """Accept connections and send nothing; yield the port."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         yield listening.getsockname()[1]
 
@@ -622,7 +622,7 @@ async def test_parallel_calls_take_sockets_of_their_own() -> None:
 
 
 async def test_closing_the_client_closes_idle_sockets() -> None:
-    """With a good-bye; a client that is used again opens new ones."""
+    """With a close frame; a client that is used again opens new ones."""
     with sockets(says("Fine.")) as server:
         client = Client()
         await answered(client, ask(server))

@@ -240,7 +240,7 @@ def test_the_ids_of_stored_items_alone_need_no_block() -> None:
 
 
 def test_no_block_carries_state_where_thinking_is_off_and_no_tool_is_called() -> None:
-    """What is lost is reported."""
+    """The loss is reported."""
     context = read({"thinking": {"type": "disabled"}}).context
     signed = {"google": {"thoughtSignature": "c2ln"}}
     made = written(stream(text("Hi", provider_metadata=signed)), context)

@@ -355,7 +355,7 @@ def test_an_invalid_field_is_refused_by_its_place(body: dict[str, Any], param: s
     ],
 )
 def test_thinking_and_effort_are_reasoning_options(body: Any, expected: Any) -> None:
-    """What each model takes of them is the protocols' work."""
+    """The protocols decide which of them each model accepts."""
     assert read(body).request.reasoning == expected
     for protocol_id in UPSTREAMS:
         built(read(body, protocol_id).request, protocol_id)
@@ -402,7 +402,7 @@ def test_a_tool_choice_is_read_with_its_flag(choice: Any, expected: Any, paralle
 
 
 def test_a_model_is_named_by_the_body_or_by_the_path() -> None:
-    """Claude Code's suffix for a long context is no part of the name."""
+    """Claude Code's suffix for a long context does not belong to the name."""
     assert front.wanted(asked({"model": "claude-x[1m]", "stream": True})).model == "claude-x"
     path = "/model/eu.anthropic.claude-x-v1:0/invoke"
     assert front.wanted(ClientRequest(body={}, path=path)).model == "eu.anthropic.claude-x-v1:0"

@@ -81,7 +81,7 @@ def said(message: Message, *kinds: type[Any]) -> str:
 
 
 def calls(message: Message) -> list[tuple[str, str, Any]]:
-    """Return what the client is asked to run, arguments as objects."""
+    """Return the calls that the client is to run, arguments as objects."""
     return [
         (shown_call_id(part.id), part.name, _as_object(part.arguments))
         for part in message.tool_calls
@@ -176,7 +176,7 @@ def _without_id(part: ContentPart) -> ContentPart:
 
 
 def _as_one(parts: list[ContentPart]) -> list[ContentPart]:
-    """Return *parts* without texts of no characters, which say nothing."""
+    """Return *parts* without texts of no characters, which have no effect."""
     return [part for part in parts if part != TextPart("")]
 
 
@@ -344,7 +344,7 @@ def native_names() -> st.SearchStrategy[str]:
 @costly
 @given(st.recursive(json_values(), lambda inner: st.dictionaries(native_names(), inner)))
 def test_any_body_is_read_or_refused(body: Any) -> None:
-    """No value of any field raises anything but what a client is told."""
+    """Every value of every field either reads or raises the error that the client receives."""
     given_body = body if isinstance(body, dict) else {"contents": body}
     for protocol_id in ("openai-chat", "gemini"):
         result = front.read(ClientRequest(body=given_body, path=PATH), upstream(protocol_id))

@@ -266,7 +266,7 @@ def test_freeform_calls_have_their_type_for_clients_that_listed_the_tool() -> No
 
 
 def test_freeform_calls_are_functions_for_other_clients() -> None:
-    """The SDK's strict mode knows no other type in a stream."""
+    """The SDK's strict mode has no other type in a stream."""
     made = Written(stream(call("patch", 'a "b"\n', "c", kind="custom"), reason="tool_calls"))
     arguments = made.message["tool_calls"][0]["function"]["arguments"]
 

@@ -54,7 +54,7 @@ OPENROUTER = evolve(OPENAI, reasoning_field="reasoning_details", reasoning_repla
 def built(request: LLMRequest, dialect: Any) -> JsonObject | None:
     """Return the native body of *request*; None for one that cannot be sent.
 
-    Answers that say nothing are left out: the protocol sends none that came without parts.
+    Answers without content are left out: the protocol sends none that came without parts.
     """
     result = make(dialect).body.build(request, True)
     if not isinstance(result, Success):
@@ -117,7 +117,7 @@ def said(message: Message, kind: type[Any]) -> str:
 
 
 def calls(message: Message) -> list[tuple[str, str, Any]]:
-    """Return what the client is asked to run."""
+    """Return the calls that the client is to run."""
     return [(fit(part.id, SHOWN_IDS), part.name, part.arguments) for part in message.tool_calls]
 
 
@@ -229,7 +229,7 @@ def _plain(value: Any) -> Any:
 @costly
 @given(events=streams())
 def test_a_stream_may_stop_anywhere_and_ends_with_an_error(events: list[LLMEvent]) -> None:
-    """Wherever the upstream dies, the client is told of it."""
+    """Wherever the upstream stops, the client receives an error."""
     for cut in range(len(events)):
         made = Written(events[:cut])
 

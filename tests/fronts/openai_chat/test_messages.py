@@ -55,7 +55,7 @@ PDF = "data:application/pdf;base64,JVBERg=="
 
 
 def test_the_first_system_message_is_the_instructions_and_later_ones_stay_in_place() -> None:
-    """What was hoisted would change the beginning of every prompt."""
+    """Hoisting a message would change the beginning of every prompt."""
     body = {
         "messages": [
             {"role": "system", "content": [said("a"), said("b")]},
@@ -148,7 +148,7 @@ def test_media_of_users_are_read_as_parts() -> None:
 
 
 def test_parts_of_imitators_go_up_unread_to_servers_of_the_same_api() -> None:
-    """What OpenAI's API lacks, the client and its vendor agree on."""
+    """Fields that OpenAI's API lacks are between the client and its vendor."""
     native = {"type": "document_url", "document_url": "https://a.example/x.pdf"}
     asked = {"role": "user", "content": [native]}
 
@@ -356,7 +356,7 @@ def test_an_answer_comes_back_with_its_state_at_each_place() -> None:
 
 
 def test_a_message_that_a_client_adds_up_from_the_stream_comes_back_alike() -> None:
-    """What the SDK's accumulator makes of the deltas."""
+    """The message that the SDK's accumulator makes of the deltas."""
     made = answer()
     message = sdk_streamed(made)["choices"][0]["message"]
 

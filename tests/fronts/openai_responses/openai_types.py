@@ -1,4 +1,4 @@
-"""What the official `openai` package says of events and bodies: exact types, nothing extra."""
+"""Events and bodies against the official `openai` package: exact types, nothing extra."""
 
 from collections.abc import Iterator, Mapping
 from functools import cache

@@ -64,7 +64,7 @@ def test_the_answer_is_one_item() -> None:
 
 
 def test_the_item_is_read_as_the_summary() -> None:
-    """What the client keeps beside it stays in its place."""
+    """Items that the client keeps beside it stay in their places."""
     item = compacted(text("They count.")).output[0]
     kept, summary, last = messages_of(SAID[0], item, {"role": "user", "content": "Go on."})
 

@@ -72,7 +72,7 @@ def test_a_parameter_that_is_refused_by_name(message: str, name: str | None) -> 
 
 
 def test_the_request_without_it() -> None:
-    """The field is gone, once, and a Diagnostic says so."""
+    """The field is removed, once, and a Diagnostic reports it."""
     made = asked("x", text={"verbosity": "low"}, temperature=0.5)
     again, told = without_parameter(made.request, "text.verbosity")
     error = InvalidRequestError("Unknown parameter: 'verbosity'")

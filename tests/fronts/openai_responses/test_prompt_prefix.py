@@ -1,4 +1,4 @@
-"""What an upstream is sent for one turn is how the next turn begins, so that its cache is used."""
+"""The upstream request of one turn begins the next turn's, so that its cache is used."""
 
 import json
 import os
@@ -80,7 +80,7 @@ def test_a_turn_begins_as_the_one_before(upstream: str) -> None:
 
 @pytest.mark.parametrize("upstream", [name for name in MODELS if name != "anthropic-messages"])
 def test_a_line_that_changes_each_time_is_left_out(upstream: str) -> None:
-    """Claude Code's billing line would make each prompt a new one; it is said."""
+    """Claude Code's billing line would make each prompt a new one; a diagnostic reports it."""
     bodies = [
         body_of(
             upstream,

@@ -526,7 +526,7 @@ def test_usage_is_inclusive() -> None:
     ],
 )
 def test_an_error_after_the_beginning_is_a_failed_response(error: LLMError, code: str) -> None:
-    """What was not whole is no item of it."""
+    """An incomplete item is left out."""
     begun: list[LLMEvent] = [StreamStart(provider="acme", model="m"), StepStart(), TextStart("t")]
     made = folded([*begun, TextDelta("t", "half"), ErrorEvent(error)])
 
@@ -536,7 +536,7 @@ def test_an_error_after_the_beginning_is_a_failed_response(error: LLMError, code
 
 
 def test_nothing_comes_after_the_end() -> None:
-    """A second end is none."""
+    """A second end is ignored."""
     made = folded(stream(text("x")))
 
     assert made.fold.close() == []

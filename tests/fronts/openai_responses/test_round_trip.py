@@ -79,7 +79,7 @@ def said(message: Message, kind: type[Any]) -> str:
 
 
 def calls(message: Message) -> list[tuple[str, Any]]:
-    """Return what the client is asked to run; blank arguments are none."""
+    """Return the calls that the client is to run, without blank arguments."""
     return [(part.name, part.arguments) for part in message.tool_calls]
 
 
@@ -128,7 +128,7 @@ def test_a_stream_may_stop_anywhere(events: list[LLMEvent]) -> None:
 @costly
 @given(streams(may_fail=False))
 def test_the_conversation_keeps_the_whole_answer(events: list[LLMEvent]) -> None:
-    """What is stored is the message that the fold of the events gives; empty texts aside."""
+    """The stored message equals the fold of the events, except for empty texts."""
     made = folded(events, strict=False)
     whole = collect(events).unwrap().message
     kept = made.conversation.messages[1:]
@@ -165,7 +165,7 @@ def test_a_conversation_survives_the_store(events: list[LLMEvent]) -> None:
 @costly
 @given(events=streams(may_fail=False))
 def test_what_a_client_sends_back_is_the_answer_again(client: str, events: list[LLMEvent]) -> None:
-    """Every signature, id and hosted call comes back to its place, whoever echoes the items."""
+    """Every signature, id and hosted call comes back to its place, with every client."""
     first = asked("Hello", **ENCRYPTED)
     made = folded(events, first, strict=False)
     again = continued(made, client, translation=first, **ENCRYPTED)
@@ -174,7 +174,7 @@ def test_what_a_client_sends_back_is_the_answer_again(client: str, events: list[
         kept = made.conversation.messages
         parts = [part for message in kept[1:] for part in message.content]
         back = [part for message in again.messages[1:] for part in message.content]
-        if client == "ai-sdk":  # it knows no refusals: they come back as text
+        if client == "ai-sdk":  # it has no refusals: they come back as text
             parts, back = [*map(_plain, parts)], [*map(_plain, back)]
         assert back == parts
 

@@ -49,7 +49,7 @@ def names(translation: Any) -> list[str]:
 
 
 def test_codex_is_understood() -> None:
-    """Every item and tool of it, and what is lost is said."""
+    """Every item and tool of it, and losses are reported."""
     made = translated(CODEX)
 
     assert names(made) == [
@@ -115,7 +115,7 @@ def test_tools_may_come_as_an_item() -> None:
 
 
 def test_a_compaction_request_has_no_tools_and_chooses_among_them() -> None:
-    """Which says nothing."""
+    """A choice without tools has no effect."""
     request = translated(COMPACTION).request
 
     assert (request.tools, request.tool_choice, request.parallel_tool_calls) == ((), None, None)
@@ -141,7 +141,7 @@ def test_ai_sdk_refers_to_items() -> None:
 
 
 def test_ai_sdk_parameters() -> None:
-    """Chat takes some by name, the Responses API all; the rest is said."""
+    """Chat takes some by name, the Responses API all; the others are reported."""
     kept: dict[str, Any] = {
         name: {"id": name, "type": "reasoning", "summary": []} for name in ("rs_1", "msg_1")
     }
@@ -390,7 +390,7 @@ def test_allowed_tools_are_a_filter_and_a_mode() -> None:
     ],
 )
 def test_hosted_tools_by_policy(policy: Any, protocol: str, offered: Any) -> None:
-    """Native where the upstream has them; what is left out is said."""
+    """Native where the upstream has them; others are left out and reported."""
     made = asked_with(policy, protocol)
 
     assert made.request.tools == ((offered,) if offered else ())
@@ -455,7 +455,7 @@ def test_hosted_calls_without_an_id_are_left_out_and_said() -> None:
 
 
 def test_found_tools_can_be_called() -> None:
-    """What a search by the client found is offered from then on."""
+    """Tools that the client's search found are offered from then on."""
     output = {
         "type": "tool_search_output",
         "call_id": "t1",

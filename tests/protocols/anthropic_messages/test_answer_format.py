@@ -96,7 +96,7 @@ def test_by_a_tool_beside_the_callers(choice: Any, parallel: Any, sent: Any) -> 
 
 
 def test_by_a_tool_beside_thinking() -> None:
-    """A model that thinks cannot be made to call a tool: it is told to, and that is said."""
+    """A model that thinks cannot be forced to call a tool: the prompt demands it instead."""
     asked = shaped(OLD, reasoning=ReasoningOptions(budget_tokens=2000))
     sent = body(asked)
 

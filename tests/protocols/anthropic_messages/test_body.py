@@ -66,7 +66,7 @@ def test_parameters() -> None:
     "name", ["seed", "presence_penalty", "frequency_penalty", "logprobs", "top_logprobs"]
 )
 def test_parameters_that_are_not_here(name: str) -> None:
-    """What the API lacks is left out, and said so."""
+    """Parameters that the API lacks are left out and reported."""
     asked = ask(generation=GenerationOptions(**{name: 1}), cache=OFF)  # type: ignore[arg-type]
 
     assert name not in body(asked)
@@ -296,7 +296,7 @@ def test_a_forced_call_excludes_thinking() -> None:
     ("first", "thinks"), [((), False), ((ReasoningPart("Hm", signature="s"),), True)]
 )
 def test_a_turn_goes_on_as_it_began(first: tuple[ReasoningPart, ...], thinks: bool) -> None:
-    """A turn that began without thinking cannot go on with it; the API would refuse."""
+    """A turn that began without thinking cannot continue with it; the API would refuse."""
     asked = ask(
         messages=[
             Message.user("Hi"),
@@ -351,7 +351,7 @@ def test_a_schema_that_cannot_be_strict() -> None:
 
 
 def test_freeform_tools_are_functions() -> None:
-    """The API has no freeform tools; the grammar is said in words."""
+    """The API has no freeform tools; the description contains the grammar."""
     tool = CustomTool("patch", "Patches.", grammar=Grammar(syntax="lark", definition="start: x"))
     (sent,) = plain(tools=[tool])["tools"]
 
@@ -399,7 +399,7 @@ def test_tool_choice(choice: ToolChoice | None, parallel: bool | None, sent: Any
 def test_choices_that_cannot_be_had(
     model: str, tools: Any, choice: ToolChoice, expected: type[Exception]
 ) -> None:
-    """A demand that nobody can meet is an error before anything is sent."""
+    """A demand that cannot be met is an error before anything is sent."""
     assert type(refused(ask(model, tools=tools, tool_choice=choice))) is expected
 
 
@@ -463,7 +463,7 @@ def test_thinking_can_be_asked_for_natively() -> None:
 
 
 def test_native_messages_must_be_messages() -> None:
-    """What is demanded cannot be removed or nonsense."""
+    """Required fields can be neither removed nor of a wrong type."""
     assert isinstance(refused(ask(provider_options=options(model=None))), InvalidRequestError)
     assert isinstance(refused(ask(provider_options=options(messages=3))), InvalidRequestError)
 
@@ -491,7 +491,7 @@ def header(**fields: Any) -> list[str]:
 
 
 def test_beta_features_are_joined() -> None:
-    """What the body needs and what the caller names is one header, each named once."""
+    """Features that the body needs and those of the caller are one header, each named once."""
     named = options(
         beta_headers=["interleaved-thinking-2025-05-14"],
         beta_features=["a", "b,c"],

@@ -87,7 +87,7 @@ def test_the_policy_says_for_how_long() -> None:
     ],
 )
 def test_without_automatic_ones(fields: dict[str, Any]) -> None:
-    """Only the caller's own remain, and the option is no field of the body."""
+    """Only the caller's own remain, and the option does not become a field of the body."""
     asked = ask(system=[cached(TextPart("s"))], **fields)
 
     assert breakpoints(asked) == [("system[0]", "5m")]
@@ -95,7 +95,7 @@ def test_without_automatic_ones(fields: dict[str, Any]) -> None:
 
 
 def test_off_is_off() -> None:
-    """No breakpoint at all, the caller's own included, which is said."""
+    """No breakpoint at all, the caller's own included, which is reported."""
     asked = ask(
         tools=tools("1h"),
         messages=[Message.user(part("a", "5m"))],
@@ -137,7 +137,7 @@ def test_deferred_tools_are_no_part_of_the_prefix() -> None:
     ],
 )
 def test_native_blocks_are_marked_where_they_may_be(block: dict[str, Any], marked: bool) -> None:
-    """Known blocks take a breakpoint; what an unknown one takes, nobody knows."""
+    """Known blocks take a breakpoint; unknown ones may not."""
     asked = ask(messages=[Message.user("a", ProviderPart("anthropic", block))])
 
     assert breakpoints(asked) == [("messages[0][1]" if marked else "messages[0][0]", "5m")]

@@ -212,7 +212,7 @@ LATER: list[dict[str, Any]] = [
     in_content({"type": "block_of_2031", "anything": [1, {"a": None}]}),
     {"messages": [{"role": "user", "content": "a"}, {"role": "system", "content": [text("b")]}]},
 ]
-"""What the contract does not have, and today's API does."""
+"""Additions of today's API that the contract lacks."""
 
 
 @pytest.mark.parametrize("fields", FIELDS, ids=lambda fields: str(fields)[:70])
@@ -298,7 +298,7 @@ def test_a_request_is_read_or_refused(data: Any) -> None:
 
 
 def test_absent_usage_is_not_zero() -> None:
-    """What the provider did not count is None, and is not written."""
+    """Counts that the provider left out are None, and are not written."""
     read = contract.read_response(message(text("a"), usage={"input_tokens": 0}))
 
     assert read.usage == response.MessagesUsage(input_tokens=0)
@@ -338,7 +338,7 @@ def test_a_response_always_has_a_list_of_content() -> None:
 
 
 def test_content_that_is_no_list_is_an_error() -> None:
-    """`content: null` is no response."""
+    """`content: null` is not a response."""
     with pytest.raises(StreamError, match="expected a list, got null"):
         contract.read_response({**message(), "content": None})
 
@@ -353,7 +353,7 @@ def test_a_response_without_a_required_field_is_refused(field: str) -> None:
 
 
 def test_a_response_without_usage_is_read() -> None:
-    """What was not counted is not there, and is not written."""
+    """Missing counts are absent, and are not written."""
     data = {name: value for name, value in message(text("a")).items() if name != "usage"}
 
     assert contract.write(contract.read_response(data)) == data
@@ -499,7 +499,7 @@ def test_a_good_sequence() -> None:
     """A stream as the API sends it keeps the rules, with pings anywhere."""
     checked(GOOD)
     checked([ping for event in GOOD for ping in ({"type": "ping"}, event)])
-    checked([GOOD[0], *GOOD])  # the same beginning twice says nothing new
+    checked([GOOD[0], *GOOD])  # the same beginning twice adds nothing
 
 
 ERROR = {"type": "error", "error": {"type": "api_error", "message": "x"}}

@@ -171,7 +171,7 @@ def test_instructions_elsewhere_become_the_users(before: list[Message]) -> None:
 
 @pytest.mark.parametrize("model", ["claude-opus-4-8", "claude-sonnet-4-5"])
 def test_instructions_cannot_leave_their_tag(model: str) -> None:
-    """A closing tag in the text is escaped, whoever demotes the message."""
+    """A closing tag in the text is escaped, wherever the message is demoted."""
     talk = [Message.user("a"), Message.system("b</system>c"), Message.user("d")]
 
     assert (
@@ -335,7 +335,7 @@ def test_media(part: Any, block: dict[str, Any]) -> None:
     ],
 )
 def test_what_the_api_does_not_take(part: Any, words: str) -> None:
-    """A short text stands in its place, and a Diagnostic says so."""
+    """A short text stands in its place, and a Diagnostic reports it."""
     assert content(part) == [text(words)]
     assert codes(ask(messages=[Message.user(part)])) == [
         ("unsupported-content", "messages[0].content[0]")
@@ -543,7 +543,7 @@ def test_ids_are_made_to_fit() -> None:
 
 
 def test_refusals_are_text() -> None:
-    """The model's refusal is its text; the provider's explanation is nobody's."""
+    """The model's refusal is its text; the provider's explanation is not sent back."""
     said = Message.assistant(RefusalPart("I will not."))
     stopped = Message.assistant(
         "Well",
@@ -557,7 +557,7 @@ def test_refusals_are_text() -> None:
 
 
 def test_an_answer_that_was_only_stopped_disappears() -> None:
-    """What is left without content is no message, and the sides still take turns."""
+    """A message left without content is removed, and roles still alternate."""
     stopped = Message.assistant(
         RefusalPart("Blocked.", provider_metadata={"anthropic": {"stop_details": {"a": 1}}})
     )
@@ -583,7 +583,7 @@ def test_a_beginning_of_the_answer_ends_without_space() -> None:
 
 
 def test_newer_models_go_on_from_no_beginning() -> None:
-    """They refuse it: the user gets the last word, and it is said."""
+    """They refuse it: a user message follows, and a diagnostic reports it."""
     talk = [Message.user("a"), Message.assistant("The answer is ")]
     asked = ask(model="claude-opus-4-6", messages=talk)
 
@@ -596,7 +596,7 @@ def test_newer_models_go_on_from_no_beginning() -> None:
 
 
 def test_a_paused_answer_goes_on_with_every_model() -> None:
-    """What tools of the API's own are at is no beginning: it goes back as it came."""
+    """Unfinished calls of the API's own tools do not count as a prefill: they go back unchanged."""
     call = ToolCallPart(
         "srvtoolu_1",
         "web_search",
@@ -633,7 +633,7 @@ def test_a_mark_on_thinking_moves_before_it() -> None:
 
 
 def test_a_mark_on_thinking_alone_is_lost() -> None:
-    """Where nothing stands before the thinking, the mark goes, and a Diagnostic says so."""
+    """If nothing stands before the thinking, the mark is removed, and a Diagnostic reports it."""
     said = Message.assistant(cached(ReasoningPart("Hm", signature="s")), "Yes.", origin=HERE)
     asked = ask(
         messages=[Message.user("a"), said, Message.user("b")], cache=CachePolicy(mode="manual")

@@ -1,4 +1,4 @@
-"""What each Claude model takes, by its name on every platform."""
+"""The parameters that each Claude model accepts, by its name on every platform."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What holds for every answer, however it is cut, and for every mess a server can send."""
+"""Laws of every answer, however it is cut, and for all nonsense that a server can send."""
 
 import json
 from contextlib import suppress
@@ -93,7 +93,7 @@ def test_a_stream_and_a_whole_body_are_one_answer(document: dict[str, Any], size
 
 @given(answers())
 def test_an_answer_can_be_sent_back(document: dict[str, Any]) -> None:
-    """What came can go into the next request, twice with the same bytes."""
+    """An answer can be part of the next request, twice with the same bytes."""
     said = response(whole(document)).message
     asked = evolve(ASKED, messages=(*ASKED.messages, said, *ASKED.messages))
 
@@ -127,7 +127,7 @@ def test_byte_by_byte() -> None:
 
 @given(st.integers(0, BYTES.rindex(b"event: message_stop") - 1))
 def test_any_cut_is_an_error(place: int) -> None:
-    """A stream that stops before its documented end is no answer, and no call is complete."""
+    """A stream that stops before its documented end is an error, and its calls are incomplete."""
     events = streamed(BYTES[:place])
 
     found = error(events)

@@ -138,7 +138,7 @@ def test_an_mcp_tool_that_failed() -> None:
 
 
 def test_pages_are_sources() -> None:
-    """What a search found and a fetch read is announced once each."""
+    """Pages that a search found and a fetch read are announced once each."""
     document = message(
         use("web_search", {}),
         result("web_search_tool_result", [PAGE, {**PAGE, "url": "https://c.example/"}]),
@@ -167,7 +167,7 @@ def test_a_pause_goes_on_where_it_stopped() -> None:
 
 
 def test_tools_of_another_provider_are_left_out() -> None:
-    """What another API ran means nothing here; a Diagnostic says so."""
+    """Calls that another API ran are not sent; a Diagnostic reports them."""
     other = Message.assistant(
         ToolCallPart("ws_1", "web_search", {}, provider_executed=True),
         ToolResultPart("ws_1", "found", provider_executed=True),

@@ -396,7 +396,7 @@ def test_input_of_an_unknown_block_that_is_cut_off() -> None:
     ],
 )
 def test_a_delta_of_another_kind_of_block(strange: dict[str, Any]) -> None:
-    """What does not fit the block is passed on, not mixed into it."""
+    """A delta that does not fit its block is passed on, not mixed into it."""
     words = delta(0, "text_delta", text="a")
     got = streamed([begin(), start(0, **text("")), words, strange, words, stop(0), *end()])
 
@@ -440,7 +440,7 @@ def test_compaction_is_replayed_whole() -> None:
 
 
 def test_an_unknown_delta_is_passed_on() -> None:
-    """What a known block says in an unknown way is not lost."""
+    """An unknown delta of a known block is not lost."""
     events = [begin(), start(0, **text("")), delta(0, "sound_delta", pcm="AA"), stop(0), *end()]
 
     assert ProviderEvent(
@@ -519,12 +519,12 @@ def test_an_error_with_status_200(document: Any) -> None:
 
 @pytest.mark.parametrize("document", [[], "text", None, {}, {"content": [], "error": {"a": 1}}])
 def test_a_body_that_is_no_answer(document: Any) -> None:
-    """What is no message is an error, not an empty answer."""
+    """A body without a message is an error, not an empty answer."""
     assert isinstance(whole(document)[-1], ErrorEvent)
 
 
 def test_a_message_without_content_is_empty() -> None:
-    """An answer may say nothing."""
+    """An answer may be empty."""
     answer = response(whole(message()))
 
     assert (answer.message.content, answer.finish_reason.reason) == ((), "stop")
@@ -544,7 +544,7 @@ def test_a_message_without_content_is_empty() -> None:
     ],
 )
 def test_a_broken_stream_is_an_error(events: list[Any], why: str) -> None:
-    """What would lose or mix up text ends the stream."""
+    """Events that would lose or mix up text end the stream."""
     found = error(streamed(events))
 
     assert isinstance(found, StreamError)

@@ -77,7 +77,7 @@ def test_a_whole_body(snapshot: SnapshotAssertion) -> None:
 
 
 def test_the_smallest_body() -> None:
-    """Nothing is sent that nobody said; the model stands in the path."""
+    """Nothing is sent beyond the request's own values; the model is in the path."""
     asked = ask(cache=CachePolicy(mode="off"))
 
     assert body(asked) == {"messages": [{"role": "user", "content": [{"text": "Hello"}]}]}
@@ -191,7 +191,7 @@ def test_sampling_that_claude_refuses(
 
 
 def test_stop_sequences_of_white_space() -> None:
-    """Claude refuses them; nobody takes empty ones."""
+    """Claude refuses them; empty ones are left out for all models."""
     assert body(ask(stop=("\n", "END")))["inferenceConfig"] == {"stopSequences": ["END"]}
     assert body(ask(NOVA, stop=("\n", "")))["inferenceConfig"] == {"stopSequences": ["\n"]}
 
@@ -399,7 +399,7 @@ def test_an_answers_tool_beside_others(choice: ToolChoice | None, expected: Any)
     [(LLAMA, SHAPED), (CLAUDE, ResponseFormat.json()), ("anthropic.claude-v2", SHAPED)],
 )
 def test_models_that_are_only_told(model: str, shape: ResponseFormat) -> None:
-    """Where nothing holds the model to it, words must do, and a Diagnostic says so."""
+    """Models that cannot be forced are instructed in the prompt, and a Diagnostic reports it."""
     asked = ask(model, response_format=shape)
 
     assert "one JSON document" in body(asked)["system"][0]["text"]
@@ -434,7 +434,7 @@ def test_citations_beside_a_schema() -> None:
     ],
 )
 def test_tool_choices(choice: ToolChoice | None, expected: Any) -> None:
-    """There is no `none`: the tools stay, and a Diagnostic says that they may be called."""
+    """The API has no `none`: the tools stay, and a Diagnostic warns that they may be called."""
     asked = ask(LLAMA, tools=[LOOK], tool_choice=choice)
 
     assert body(asked)["toolConfig"]["tools"][0]["toolSpec"]["name"] == "look"
@@ -499,7 +499,7 @@ def test_strict_tools() -> None:
     ],
 )
 def test_hosted_tools(model: str, tool: HostedTool, expected: Any) -> None:
-    """Tools of the service have names; what it lacks is said."""
+    """Tools of the service have names; tools that it lacks are reported."""
     asked = ask(model, tools=[tool])
 
     assert body(asked).get("toolConfig", {}).get("tools") == expected
@@ -631,7 +631,7 @@ def test_lifetimes() -> None:
 
 
 def test_where_no_cache_point_may_stand() -> None:
-    """Not among Nova's tools, nor after a document that is no PDF."""
+    """Not among Nova's tools, nor after a document other than a PDF."""
     text = DocumentPart(data=b"x", name="a.txt", media_type="text/plain")
     moved = ask(messages=[Message.user("Read.", cached(text))])
 

@@ -112,7 +112,7 @@ def _native(part: Any) -> bool:
 
 
 class _Body:
-    """What botocore reads a stream from."""
+    """The body that botocore reads a stream from."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -355,7 +355,7 @@ def test_the_same_frames_fail_the_same(name: str) -> None:
 
 
 def test_answers_come_back_in_the_shape_of_the_service() -> None:
-    """What the service sent, sent back, passes its own model."""
+    """A response of the service, written as one again, passes its own model."""
     for answer in ANSWERS.values():
         got = response(streamed(stream_of(answer))).message
         results = [Message.tool(call.id, "ok") for call in got.tool_calls]

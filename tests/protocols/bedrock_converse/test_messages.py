@@ -182,7 +182,7 @@ def test_call_ids_are_made_legal_on_both_sides() -> None:
 
 @pytest.mark.parametrize("arguments", ['{"a":', [1]])
 def test_arguments_that_are_no_object(arguments: Any) -> None:
-    """They are wrapped, and that is said."""
+    """They are wrapped, and a diagnostic reports it."""
     talk = [Message.user("x"), answer(ToolCallPart("a", "one", arguments)), Message.tool("a", "y")]
     asked = ask(messages=talk)
 
@@ -294,7 +294,7 @@ def test_a_beginning_of_the_answer() -> None:
 
 @pytest.mark.parametrize("said", [TextPart("So: "), cached(TextPart("So: "))])
 def test_newer_claude_goes_on_from_no_beginning(said: Any) -> None:
-    """It refuses one: the user gets the last word, and it is said."""
+    """It refuses one: a user message follows, and a diagnostic reports it."""
     asked = ask("anthropic.claude-opus-4-6-v1", messages=[Message.user("x"), answer(said)])
     *_, before, last = messages(asked)
 
@@ -304,7 +304,7 @@ def test_newer_claude_goes_on_from_no_beginning(said: Any) -> None:
 
 
 def test_other_families_go_on_from_a_beginning() -> None:
-    """Amazon's guide to Nova shows how; of others nobody says that they refuse it."""
+    """Amazon's guide to Nova shows how; other families are not documented to refuse it."""
     asked = ask("amazon.nova-pro-v1:0", messages=[Message.user("x"), answer("So: ")])
 
     assert messages(asked)[-1] == {"role": "assistant", "content": [{"text": "So: "}]}
@@ -368,7 +368,7 @@ def test_other_families_go_on_from_a_beginning() -> None:
     ],
 )
 def test_media(part: Any, expected: dict[str, Any]) -> None:
-    """Bytes and S3 addresses go as blocks; what the service takes not is said in its place."""
+    """Bytes and S3 addresses are sent as blocks; a text replaces media that the service lacks."""
     asked = ask(messages=[Message.user("See:", part)])
 
     assert user("See:", part)[1] == expected
@@ -440,7 +440,7 @@ def test_media_that_nobody_can_send(part: Any) -> None:
 
 
 def test_details_and_names_are_not_lost_in_silence() -> None:
-    """What the service has no field for is said."""
+    """Fields that the service lacks are reported."""
     turn = Message.user(ImagePart(data=PNG, detail="high"), name="Ann")
 
     assert codes(ask(CLAUDE, messages=[turn])) == [

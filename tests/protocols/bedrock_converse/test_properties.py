@@ -1,4 +1,4 @@
-"""What holds for every answer, however it is cut, and for every mess a server can send."""
+"""Laws of every answer, however it is cut, and for all nonsense that a server can send."""
 
 import json
 from contextlib import suppress
@@ -67,7 +67,7 @@ def test_where_the_network_cuts_never_shows(answer: dict[str, Any], data: st.Dat
 @costly
 @given(answers(), st.data())
 def test_a_cut_is_an_error(answer: dict[str, Any], data: st.DataObject) -> None:
-    """Wherever the bytes end too soon, it is no success, and no open call is taken for whole."""
+    """Bytes that end too soon are never a success, and an open call never counts as complete."""
     events = stream_of(answer)
     bytes_ = frames(events)
     message_end = len(frames(events[:-1]))  # between the last two events the message is whole

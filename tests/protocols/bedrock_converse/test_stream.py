@@ -158,7 +158,7 @@ def test_audio_is_a_file() -> None:
 
 @pytest.mark.parametrize("name", ["reasoning", "calls", "hosted tool", "web citations"])
 def test_whole_event_lists(name: str, snapshot: SnapshotAssertion) -> None:
-    """What callers see, event by event."""
+    """The events of callers, one by one."""
     assert streamed(stream_of(ANSWERS[name], 6)) == snapshot
 
 
@@ -282,7 +282,7 @@ def test_no_input_is_an_empty_object(given: list[str]) -> None:
 
 
 def test_input_cut_short_is_kept_as_text() -> None:
-    """Half an object is no object; the call is there, and not valid."""
+    """Half an object is not an object; the call is there, and invalid."""
     opened = start(0, toolUse={"toolUseId": "a", "name": "look"})
     said = delta(0, toolUse={"input": '{"q": "a'})
 
@@ -310,7 +310,7 @@ def test_input_of_no_tool_is_an_error() -> None:
 
 
 def test_hosted_tools() -> None:
-    """A tool that the service ran is told from one that the caller is to run."""
+    """A tool that the service ran differs from one that the caller is to run."""
     got = response(streamed(stream_of(ANSWERS["hosted tool"])))
     call, result, _text = got.message.content
 
@@ -375,7 +375,7 @@ def test_a_picture() -> None:
 
 
 def test_a_picture_that_failed_is_no_file() -> None:
-    """What the service says instead is passed on."""
+    """The service's explanation is passed on."""
     said = delta(0, image={"error": {"message": "no"}})
 
     events = streamed([BEGIN, start(0, image={"format": "png"}), said, stop(0), *end()])
@@ -417,7 +417,7 @@ def test_calls_that_end_a_turn_are_tool_calls() -> None:
 
 
 def test_an_answer_whose_tokens_were_not_counted() -> None:
-    """The message was whole; that its usage is missing is said."""
+    """The message was complete; a diagnostic reports the missing usage."""
     got = response(streamed([BEGIN, delta(0, text="Hi"), stop(0), end()[0]]))
 
     assert (got.text, got.usage) == ("Hi", Usage())
@@ -425,7 +425,7 @@ def test_an_answer_whose_tokens_were_not_counted() -> None:
 
 
 def test_every_cut_before_the_end_is_an_error() -> None:
-    """A stream that stops after any event but the last two is no answer, and runs no half call."""
+    """A stream that stops before its last two events is not an answer, and runs no half call."""
     events = stream_of(ANSWERS["calls"])
     for count in range(len(events) - 1):
         got = streamed(events[:count])

@@ -98,7 +98,7 @@ def test_a_status_in_the_body_counts_like_an_http_status(status: int, form: str)
 
 
 def test_the_real_status_stays_the_status_code() -> None:
-    """What HTTP said is not replaced by what the body says, though that classifies."""
+    """The body's status classifies the error, but does not replace the status of HTTP."""
     error = error_from_body(provider="openrouter", body=said("Slow.", code=429), status=200)
 
     assert (RateLimitError, 200) == (type(error), error.status_code)
@@ -193,7 +193,7 @@ def test_the_code_decides_where_no_status_is_known(
     ],
 )
 def test_a_frame_of_a_stream_is_classified(frame: JsonValue, kind: type[LLMError]) -> None:
-    """What comes after a 200 has the class it would have had before."""
+    """An error after a 200 has the class that it would have had before."""
     assert classified(frame) is kind
 
 
@@ -554,7 +554,7 @@ def test_the_wait_of_the_provider_behind_is_kept() -> None:
     assert error_from_body(provider="openrouter", body=body).retry_after == 38
 
 
-# -- Bodies that are no error object ----------------------------------------------------
+# -- Bodies without an error object ------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What providers say about waiting and about what is left of our limits."""
+"""Headers and messages of providers about waiting and about remaining limits."""
 
 from datetime import UTC, datetime
 
@@ -133,7 +133,7 @@ def test_the_wait_is_on_the_error() -> None:
     ],
 )
 def test_durations_are_read_with_their_units(text: str, seconds: float | None) -> None:
-    """A number without a unit is no duration."""
+    """A number without a unit is not a duration."""
     assert (None if seconds is None else pytest.approx(seconds)) == duration_s(text)
 
 
@@ -336,7 +336,7 @@ def test_a_duration_without_a_date_is_no_time() -> None:
     ],
 )
 def test_nothing_readable_is_nothing(headers: dict[str, str]) -> None:
-    """None, rather than a value that says nothing."""
+    """The result is None."""
     assert rate_limit_from(headers) is None
 
 

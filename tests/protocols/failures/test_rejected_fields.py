@@ -33,7 +33,7 @@ NAMED: dict[str, Any] = {
 @pytest.mark.parametrize("status", [400, 422])
 @pytest.mark.parametrize("document", NAMED.values(), ids=NAMED.keys())
 def test_a_server_that_names_stream_options_rejects_them(document: Any, status: int) -> None:
-    """However it says so, the request can be sent again without the field."""
+    """Any wording of the error allows another try without the field."""
     assert rejected_field(_error(document, status), SENT, OPTIONAL) == "stream_options"
 
 

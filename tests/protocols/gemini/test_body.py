@@ -136,7 +136,7 @@ def test_json_of_a_schema() -> None:
 
 
 def test_an_old_model_gets_the_openapi_subset() -> None:
-    """Models before 2 know no JSON Schema."""
+    """Models before 2 do not support JSON Schema."""
     asked = evolve(
         ASKED,
         model=Model("gemini-1.5-pro", "google"),

@@ -31,7 +31,7 @@ def test_parallel_calls_have_ids_of_their_own() -> None:
 
 
 def test_ids_of_one_conversation_differ() -> None:
-    """A server that sends neither ids nor response ids is told apart by the turn."""
+    """Calls without ids and response ids are numbered by the turn."""
     document = {"candidates": [{"content": {"parts": [call()]}, "finishReason": "STOP"}]}
     later = evolve(ASKED, messages=ASKED.messages * 3)
 
@@ -67,7 +67,7 @@ def test_a_freeform_tool_gets_its_text() -> None:
 
 
 def test_a_call_without_a_name_is_kept_as_it_came() -> None:
-    """It is no call, but nothing is lost."""
+    """It does not become a call, but is not lost."""
     answer = response(whole(chunk({"functionCall": {"args": {"a": 1}}}, finish="STOP")))
 
     assert answer.tool_calls == ()
@@ -191,7 +191,7 @@ def executed(*parts: dict[str, Any]) -> list[ToolCallPart | ToolResultPart]:
 
 
 def test_code_and_its_result() -> None:
-    """They are tied by order where they have no ids, and are no calls of the caller's."""
+    """They are paired by order where they have no ids, and are not calls of the caller's."""
     made, result = executed(CODE, DONE)
 
     assert isinstance(made, ToolCallPart)
@@ -204,7 +204,7 @@ def test_code_and_its_result() -> None:
 
 
 def test_code_that_failed() -> None:
-    """The outcome says so."""
+    """The outcome shows it."""
     failed = {"codeExecutionResult": {"outcome": "OUTCOME_FAILED", "output": "NameError"}}
     _, result = executed(CODE, failed)
 

@@ -184,7 +184,7 @@ def test_pages_that_were_read_are_sources() -> None:
 
 
 def test_quotations_are_citations() -> None:
-    """What the model said word for word names where from."""
+    """Text that the model quoted names its source."""
     quoted = {
         "citations": [{"startIndex": 8, "endIndex": 12, "uri": "https://q", "license": "mit"}]
     }

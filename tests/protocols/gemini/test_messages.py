@@ -78,7 +78,7 @@ def model_parts(*parts: ContentPart, origin: Origin | None = OURS, model: Any = 
     ],
 )
 def test_a_beginning_of_the_answer(model: str, goes_on: bool) -> None:
-    """Newer models refuse one: the user gets the last word then, and it is said."""
+    """Newer models refuse one: a user message follows then, and a diagnostic reports it."""
     messages = (Message.user("q"), Message.assistant("The answer is "))
     asked = request(model=Model(model, "google"), messages=messages)
 
@@ -273,7 +273,7 @@ def test_arguments_that_are_no_object(arguments: Any) -> None:
     ],
 )
 def test_results_are_objects(result: Message, expected: Any) -> None:
-    """What is none is wrapped under the names that the API knows."""
+    """Other values are wrapped under the names that the API documents."""
     said = contents(Message.user("q"), Message.assistant(ToolCallPart("c", "f")), result)
 
     assert said[2]["parts"] == [{"functionResponse": {"name": "f", "response": expected}}]

@@ -1,4 +1,4 @@
-"""What holds for every answer, however it is cut, and for every mess a server can send."""
+"""Laws of every answer, however it is cut, and for all nonsense that a server can send."""
 
 import base64
 import json
@@ -172,7 +172,7 @@ def test_comments_and_pings_change_nothing(
 def test_unknown_fields_lose_nothing(
     answer: tuple[list[dict[str, Any]], dict[str, Any]], data: st.DataObject
 ) -> None:
-    """A chunk may say more than we know, and there may be chunks that say nothing we know."""
+    """A chunk may have unknown fields, and some chunks have none that is known."""
     chunks = list(answer[0])
     place = data.draw(st.integers(0, len(chunks)))
     odd = {"brandNew": data.draw(json_values())}
@@ -238,7 +238,7 @@ def test_a_step_is_pure(answer: tuple[list[dict[str, Any]], dict[str, Any]]) -> 
 def test_bare_events_complete_to_the_grammar(
     answer: tuple[list[dict[str, Any]], dict[str, Any]],
 ) -> None:
-    """What the protocol emits by itself is completed by the shared fold."""
+    """The shared fold completes the events of the protocol."""
     state = stream.initial(ASKED)
     events: list[LLMEvent] = []
     for one in answer[0]:
@@ -255,7 +255,7 @@ def test_bare_events_complete_to_the_grammar(
 @costly
 @given(requests())
 def test_every_request_gives_a_body_or_a_typed_error(asked: Any) -> None:
-    """The same one twice, and one that JSON can say."""
+    """The same one twice, and one that JSON can represent."""
     asked = evolve(asked, model=MODEL)
     first = gemini.protocol.body.build(asked, False)
     again = gemini.protocol.body.build(asked, True)

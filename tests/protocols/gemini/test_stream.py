@@ -87,7 +87,7 @@ def test_a_frame_that_is_not_json() -> None:
 
 
 def test_nothing_says_that_nothing_follows() -> None:
-    """There is no end sentinel: the last chunk is told by the end of bytes."""
+    """There is not an end sentinel: the end of the bytes marks the last chunk."""
     assert not stream.terminal(chunk(finish="STOP"))
 
 
@@ -306,7 +306,7 @@ def test_finish_reasons(raw: str, expected: Any, called: Any) -> None:
 
 
 def test_an_answer_without_a_word() -> None:
-    """It is no error, but it is said; and usage is kept."""
+    """It is not an error, but a diagnostic reports it; and usage is kept."""
     for content in ({}, {"parts": None}, {"role": "model"}):
         document = {"candidates": [{"content": content, "finishReason": "STOP"}]}
         answer = response(whole({**document, "usageMetadata": {"promptTokenCount": 3}}))
@@ -479,7 +479,7 @@ def test_a_delta_changes_only_what_it_says() -> None:
 
 
 def test_text_ends_with_the_answer() -> None:
-    """What it cites comes last, so the end waits for it."""
+    """Its citations come last, so the end waits for them."""
     events = streamed([chunk({"text": "a"}), chunk(call()), chunk(finish="STOP")])
     kinds = [type(event) for event in events]
 

@@ -88,7 +88,7 @@ def test_a_recursive_schema_is_bounded() -> None:
 
 
 def test_a_freeform_tool_is_a_function_of_one_string() -> None:
-    """Its grammar is told in words, and the change is said."""
+    """The description contains its grammar, and a diagnostic reports the change."""
     tool = CustomTool("sql", "Runs SQL", grammar=Grammar(syntax="lark", definition="start: X"))
     (declared,) = with_tools(tool)["tools"][0]["functionDeclarations"]
 
@@ -108,7 +108,7 @@ def test_a_freeform_tool_is_a_function_of_one_string() -> None:
     ],
 )
 def test_the_input_of_a_freeform_tool(arguments: Any, expected: str) -> None:
-    """It is unwrapped; what is no wrapping is kept as it is."""
+    """It is unwrapped; input that is not wrapped is kept as it is."""
     assert freeform_text(arguments) == expected
 
 
@@ -205,7 +205,7 @@ def test_hosted_tools(tool: HostedTool, expected: Any, dropped: list[str]) -> No
     ],
 )
 def test_a_tool_that_there_is_not(tool: HostedTool) -> None:
-    """It is left out, and that is said."""
+    """It is left out, and a diagnostic reports it."""
     asked = evolve(ASKED, tools=(tool,))
 
     assert "tools" not in body(asked)
@@ -223,7 +223,7 @@ def test_a_search_near_a_place(make: Callable[..., HostedTool]) -> None:
 
 
 def test_all_tools_share_one_place() -> None:
-    """The first that is told counts; another is left out, and that is said."""
+    """The first counts; another one is left out, and a diagnostic reports it."""
     here, there = ({"latitude": 1.5, "longitude": at} for at in (2.5, 3.5))
     search = HostedTool.web_search(user_location=here)
     asked = evolve(ASKED, tools=(search, HostedTool.maps(user_location=there)))

@@ -342,7 +342,7 @@ def test_think_tags_of_a_repeated_message_are_not_text() -> None:
 
 
 def test_each_delta_passes_at_once_though_the_name_came_late() -> None:
-    """What was held back is delivered with the name; what follows is not held."""
+    """Deltas that waited are delivered with the name; later ones do not wait."""
     fragments = [
         call(0, id="a", arguments="{"),
         call(0, name="one"),

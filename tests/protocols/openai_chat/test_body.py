@@ -77,12 +77,12 @@ def test_everything_for_a_server_that_imitates(snapshot: SnapshotAssertion) -> N
 
 
 def test_the_least() -> None:
-    """Nothing is sent that nobody asked for."""
+    """Nothing is sent beyond the request's own values."""
     assert body(_asked()) == {"model": "gpt-4.1", "messages": [{"role": "user", "content": "Hi"}]}
 
 
 def test_streams_differ_in_their_flags_only() -> None:
-    """What is asked does not depend on how the answer is to come."""
+    """The prompt does not depend on how the answer is delivered."""
     streamed, at_once = body(everything(), stream=True), body(everything())
 
     assert streamed.pop("stream") is True
@@ -140,7 +140,7 @@ def test_the_limit_has_its_name(dialect: ChatDialect, field: str) -> None:
 
 
 def test_a_server_may_need_a_limit() -> None:
-    """A small model would go on for ever; the request's own limit counts more."""
+    """A small model would never stop; the request's own limit takes precedence."""
     dialect = evolve(COMPATIBLE, default_max_tokens=64)
 
     assert body(_asked(), dialect)["max_tokens"] == 64
@@ -382,7 +382,7 @@ BUDGET = ReasoningOptions(budget_tokens=2048)
 def test_thinking_is_asked_for_in_the_servers_form(
     control: Any, wanted: ReasoningOptions, native: dict[str, Any], lost: list[str]
 ) -> None:
-    """What the form has no room for is said."""
+    """Options that the form lacks are reported."""
     dialect = evolve(COMPATIBLE, reasoning_effort=control)
     asked = _asked("some-model", reasoning=wanted)
 
@@ -405,7 +405,7 @@ def test_models_of_one_server_may_differ() -> None:
 
 @pytest.mark.parametrize("choice", [ToolChoice.required(), ToolChoice.named("weather")])
 def test_forced_calls_may_need_thinking_off(choice: ToolChoice) -> None:
-    """Servers that cannot do both get the call, and the change is said."""
+    """Servers that cannot do both get the call, and a diagnostic reports the change."""
     dialect = evolve(
         COMPATIBLE, reasoning_effort="thinking_effort", forced_calls_stop_thinking=".*"
     )

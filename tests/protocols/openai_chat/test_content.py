@@ -206,7 +206,7 @@ def test_server_run_tools_are_calls_with_results() -> None:
 
 
 def test_arguments_of_server_run_tools_may_be_anything() -> None:
-    """Text that is no JSON stays text."""
+    """Text that is not JSON stays text."""
     tools = [{"type": "python", "arguments": "print(1)"}, {"name": "x"}]
 
     parts = response(whole(completion({"content": "a", "executed_tools": tools}))).message.content

@@ -140,7 +140,7 @@ def test_instructions_hold_only_text() -> None:
 
 
 def test_names_stay_where_they_are_not_taken() -> None:
-    """Leaving them out is said."""
+    """Leaving them out is reported."""
     dialect = evolve(COMPATIBLE, names=False)
     asked = _asked(Message.user("Hi", name="ann"))
 
@@ -162,7 +162,7 @@ def test_several_texts_are_parts_or_one_string() -> None:
 
 @pytest.mark.parametrize("text", ["", " "])
 def test_empty_text_makes_a_valid_request(text: str) -> None:
-    """What the API returned must not be refused when it goes back."""
+    """Content that the API returned must not be refused when it returns."""
     lowered = _messages(
         Message.user("Hi", TextPart("")),
         Message.assistant(TextPart(text), ToolCallPart("a", "one")),
@@ -287,7 +287,7 @@ def test_a_path_nobody_read_is_refused() -> None:
 
 
 def test_context_of_a_document_comes_before_it() -> None:
-    """What the reader should know is not lost; citing cannot be asked for."""
+    """The model reads the context; a demand for citations cannot be sent."""
     part = DocumentPart(data=PDF, context="From 2020.", citations=True)
     asked = _asked(Message.user(part))
 
@@ -334,7 +334,7 @@ def test_a_refusal_goes_back() -> None:
 
 
 def test_text_after_a_call_moves_before_it() -> None:
-    """Chat has one place for text; the move is said."""
+    """Chat has one place for text; a diagnostic reports the move."""
     asked = _asked(
         Message.user("Go"),
         Message.assistant("a", ToolCallPart("x", "one"), "b"),
@@ -407,7 +407,7 @@ def test_freeform_calls_go_back() -> None:
 
 
 def test_native_parts_go_back_in_their_place() -> None:
-    """What has no neutral form is replayed unchanged."""
+    """Parts without a neutral form are replayed unchanged."""
     native = {"type": "later", "x": 1}
 
     lowered = _messages(Message.user("Hi"), Message.assistant("a", ProviderPart("openai", native)))
@@ -440,7 +440,7 @@ def test_thinking_goes_back_where_it_is_taken(field: Any) -> None:
 
 
 def test_thinking_stays_where_it_is_forbidden() -> None:
-    """OpenAI has no such field; leaving it out is said."""
+    """OpenAI has no such field; leaving it out is reported."""
     assert _replayed(OPENAI, ReasoningPart("Hm."), TextPart("a")) == {
         "role": "assistant",
         "content": "a",
@@ -476,7 +476,7 @@ DETAILS = evolve(OPENAI, reasoning_replay="accepted", reasoning_field="reasoning
 
 
 def test_reasoning_details_go_back_unchanged() -> None:
-    """What the stream gave is what the next request sends, byte for byte."""
+    """The next request has the bytes of the stream."""
     sent = [
         {"type": "reasoning.text", "text": "a", "signature": "s", "index": 0, "format": "f"},
         {"type": "reasoning.encrypted", "data": "x", "id": "1", "index": 1},

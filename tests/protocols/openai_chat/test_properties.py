@@ -1,4 +1,4 @@
-"""What holds for every answer, however it is cut, and for every mess a server can send."""
+"""Laws of every answer, however it is cut, and for all nonsense that a server can send."""
 
 import json
 from contextlib import suppress
@@ -91,7 +91,7 @@ def test_where_the_network_cuts_never_shows(
 def test_a_cut_before_the_finish_is_an_error(
     answer: tuple[list[dict[str, Any]], dict[str, Any]], data: st.DataObject
 ) -> None:
-    """Wherever the bytes end too soon, it is no success, and no call is taken for whole."""
+    """Bytes that end too soon are never a success, and an open call never counts as complete."""
     body = sse(answer[0])
     finish = next(i for i, one in enumerate(answer[0]) if one["choices"][0]["finish_reason"])
     until = len(sse(answer[0][: finish + 1], done=False)) - len(b"\n\n")

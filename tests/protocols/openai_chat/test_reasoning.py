@@ -90,7 +90,7 @@ def test_thinking_alone_is_an_answer() -> None:
 
 
 def test_encrypted_thinking_is_kept_and_not_shown() -> None:
-    """Data only the provider can read is no text, and comes back for replay."""
+    """Data that only the provider can read is not text, and is kept for replay."""
     detail = {"type": "reasoning.encrypted", "data": "xyz", "id": "r1", "index": 0}
 
     answer = response(streamed([chunk({"reasoning_details": [detail]}), chunk({}, "stop")]))
@@ -153,7 +153,7 @@ def test_thinking_between_text_keeps_its_place() -> None:
 
 
 def test_pieces_of_one_block_are_joined() -> None:
-    """What streams in pieces goes back as the blocks that a whole body would have."""
+    """Streamed pieces go back as the blocks that a whole body would have."""
     pieces = [
         {"type": "reasoning.text", "text": "a", "index": 0, "format": "f"},
         {"type": "reasoning.text", "text": "b", "index": 0, "format": "f"},

@@ -60,7 +60,7 @@ from tests.support.wire.protocol import error, response
     ],
 )
 def test_frames_are_read(frame: tuple[str, bytes], expected: object) -> None:
-    """Pings say nothing; an event named error is one, whatever it holds."""
+    """Pings are ignored; an event named error is an error, with any content."""
     assert stream.decode(frame) == expected
 
 
@@ -80,7 +80,7 @@ def test_no_other_chunk_is_the_sentinel() -> None:
 
 @pytest.mark.parametrize("data", [b"{", b"<html>", b"[1"])
 def test_broken_frames_raise(data: bytes) -> None:
-    """What is not JSON is a ValueError, which the decoder turns into a StreamError."""
+    """Invalid JSON is a ValueError, which the decoder turns into a StreamError."""
     with pytest.raises(ValueError, match=r"."):
         stream.decode(("", data))
 
@@ -179,14 +179,14 @@ def test_logprobs_come_with_their_text() -> None:
 
 
 def test_unknown_fields_of_a_delta_are_passed_on() -> None:
-    """What has no neutral form is an event, not a loss."""
+    """Fields without a neutral form become an event."""
     events = streamed([chunk({"content": "a", "mood": "good"}), chunk({}, "stop")])
 
     assert ProviderEvent("openai", {"delta": {"mood": "good"}}) in events
 
 
 def test_other_choices_are_passed_on() -> None:
-    """`n` above 1 is no neutral notion: the first choice is the answer."""
+    """`n` above 1 has no neutral form: the first choice is the answer."""
     second = chunk({"content": "b"})
     second["choices"][0]["index"] = 1
 
@@ -411,7 +411,7 @@ def test_a_frame_that_is_not_json_is_an_error_with_what_had_come() -> None:
 
 
 def test_nothing_is_read_after_done() -> None:
-    """A server that leaves the connection open holds nobody up."""
+    """A server that leaves the connection open does not delay the end."""
     events = streamed(sse(text_chunks("Hello")) + sse(text_chunks("again")))
 
     assert response(events).text == "Hello"
@@ -535,7 +535,7 @@ def test_an_event_named_error_is_an_error() -> None:
 
 
 def test_nothing_follows_an_error_in_one_chunk() -> None:
-    """A chunk whose fragments make no sense gives its error and no more."""
+    """A chunk with invalid fragments gives its error and no more."""
     state = stream.initial(ASKED, OPENAI)
     both = chunk({"tool_calls": [call(arguments="{"), call(1, name="one", arguments="{}")]})
 

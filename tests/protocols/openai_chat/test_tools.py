@@ -55,7 +55,7 @@ def test_functions_keep_their_order_and_schema() -> None:
 
 @pytest.mark.parametrize("strict", [True, False])
 def test_strict_is_sent_where_it_is_said(strict: bool) -> None:
-    """Strict schemas are closed; False is said too, for it is another thing than nothing."""
+    """Strict schemas are closed; False is sent too, since it differs from an absent field."""
     function = body(_asked(evolve(WEATHER, strict=strict)))["tools"][0]["function"]
 
     assert function["strict"] is strict
@@ -63,7 +63,7 @@ def test_strict_is_sent_where_it_is_said(strict: bool) -> None:
 
 
 def test_a_schema_that_cannot_be_strict_is_sent_loose() -> None:
-    """A free-form object would be a 400: strict goes, and says so."""
+    """A free-form object would be a 400: `strict` is left out, with a diagnostic."""
     schema = {"type": "object", "properties": {"any": {"type": "object"}}}
     asked = _asked(ToolDefinition("free", parameters=schema, strict=True))
 
@@ -74,7 +74,7 @@ def test_a_schema_that_cannot_be_strict_is_sent_loose() -> None:
 
 
 def test_a_server_without_strict_functions_is_not_sent_it() -> None:
-    """The loss is said."""
+    """The loss is reported."""
     asked = _asked(evolve(WEATHER, strict=True))
     dialect = evolve(COMPATIBLE, strict_tools=False)
 
@@ -210,7 +210,7 @@ def test_modes_that_the_server_lacks_are_refused() -> None:
 
 @pytest.mark.parametrize("wanted", [True, False])
 def test_parallel_calls_are_sent_beside_tools(wanted: bool) -> None:
-    """Without tools the parameter is an error at OpenAI, and says nothing."""
+    """Without tools the parameter is an error at OpenAI, and has no effect."""
     assert body(_asked(WEATHER, parallel_tool_calls=wanted))["parallel_tool_calls"] is wanted
     assert "parallel_tool_calls" not in body(_asked(parallel_tool_calls=wanted))
 
@@ -281,7 +281,7 @@ def test_calls_that_need_not_happen_are_left_to_the_server(choice: ToolChoice | 
 
 
 def test_a_forced_call_takes_the_place_of_a_format() -> None:
-    """One text cannot be both; the loss is said."""
+    """One text cannot be both; the loss is reported."""
     asked = _asked(
         WEATHER, tool_choice=ToolChoice.required(), response_format=ResponseFormat.json()
     )

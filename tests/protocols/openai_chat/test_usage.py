@@ -182,7 +182,7 @@ def test_usage_is_mapped(usage: dict[str, Any], expected: Usage) -> None:
 
 @pytest.mark.parametrize(("usage", "_expected"), CASES.values(), ids=CASES.keys())
 def test_the_servers_own_usage_is_kept(usage: dict[str, Any], _expected: Usage) -> None:
-    """What has no neutral name is found in `raw`."""
+    """Fields without a neutral name are in `raw`."""
     assert map_usage(usage).raw == usage
 
 

@@ -224,7 +224,7 @@ def _deltas(events: list[LLMEvent], kind: type[_Delta]) -> list[str]:
 
 
 def _answer(*inside: Native, created: tuple[Native, ...] = (), **ended: Any) -> list[LLMEvent]:
-    """Return the events of a response that says nothing but what *inside* says."""
+    """Return the events of a response with *inside* as its only content."""
     begun = document(list(created), "in_progress", usage=None)
     end = {**document([], "completed"), "output": None, **ended}
     return streamed(
@@ -397,7 +397,7 @@ def test_log_probabilities_of_the_end_of_a_text_count() -> None:
 
 
 def test_a_final_response_with_other_words_is_noted() -> None:
-    """What was emitted stays, and the difference is not silent."""
+    """The emitted text stays, and a diagnostic reports the difference."""
     item = message("Hello")
     done = {"type": "response.output_item.done", "output_index": 0, "item": item}
 

@@ -63,7 +63,7 @@ def test_a_new_fold_from_the_start_gives_the_answer_too(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["text", "everything"])
 def test_a_new_fold_from_the_middle_has_the_whole_texts(name: str) -> None:
-    """What is missed of the deltas, the ends and the final response say, if in another order."""
+    """The ends and the final response have the text of missed deltas, if in another order."""
     events = events_of(ANSWERS[name], **BACKGROUND)
     whole = response(streamed(events))
 

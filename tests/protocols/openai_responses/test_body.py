@@ -265,7 +265,7 @@ def test_formats(name: str) -> None:
 
 
 def test_a_schema_that_cannot_be_strict_is_not() -> None:
-    """Free-form objects have no strict form; the caller is told."""
+    """Free-form objects have no strict form; a diagnostic reports it."""
     loose = ResponseFormat.json_schema({"type": "object", "additionalProperties": True})
 
     assert body(asked_of(response_format=loose))["text"]["format"]["strict"] is False
@@ -320,7 +320,7 @@ UNSUPPORTED: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", UNSUPPORTED)
 def test_options_that_the_api_lacks_are_reported(name: str) -> None:
-    """What cannot be said is left out, and said to be."""
+    """Options without a field are left out and reported."""
     asked = asked_of(generation=GenerationOptions(**{name: UNSUPPORTED[name]}))
 
     assert name not in body(asked)
@@ -406,7 +406,7 @@ def test_metadata_goes_along() -> None:
 
 
 def test_what_a_server_rejects_is_left_out() -> None:
-    """What the caller asked for is reported, what only we wanted is not."""
+    """Rejected fields of the caller's are reported, added ones are not."""
     picky = evolve(OPENAI, unsupported=frozenset({"store", "include", "metadata", "text"}))
     asked = asked_of(metadata={"a": "b"}, response_format=ResponseFormat.json())
 

@@ -64,7 +64,7 @@ ARGUMENTS: dict[str, tuple[Any, Any]] = {
 
 @pytest.mark.parametrize("name", ARGUMENTS)
 def test_arguments(name: str) -> None:
-    """No arguments are none; what is no object stays as it is."""
+    """Absent arguments are an empty object; other values stay as they are."""
     text, arguments = ARGUMENTS[name]
 
     (call,) = said({**function_call(), "arguments": text}).tool_calls
@@ -226,7 +226,7 @@ RUN: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", CLIENT_RUN)
 def test_what_the_caller_runs_is_a_tool_call(name: str) -> None:
-    """With the input in it, the item beside it, and a reason to finish that says so."""
+    """With the input in it, the item beside it, and a finish reason that shows it."""
     answer = response(streamed(events_of([CLIENT_RUN[name]])))
     (call,) = answer.message.content
 
@@ -324,7 +324,7 @@ def test_code_is_written_as_json_while_it_arrives() -> None:
 
 
 def test_a_call_is_announced_before_its_input() -> None:
-    """Who watches sees at once which tool runs."""
+    """A stream shows at once which tool runs."""
     events = streamed(events_of(HOSTED["web_search"]))
     kinds = [type(event) for event in events]
 
@@ -332,7 +332,7 @@ def test_a_call_is_announced_before_its_input() -> None:
 
 
 def test_a_picture_is_a_file() -> None:
-    """What was drawn comes as bytes, once, and is a part of the message."""
+    """A drawn picture comes as bytes, once, and is a part of the message."""
     answer = response(streamed(events_of(HOSTED["image_generation"])))
     pictures = [part for part in answer.message.content if isinstance(part, ImagePart)]
     (call,) = [part for part in answer.message.content if isinstance(part, ToolCallPart)]

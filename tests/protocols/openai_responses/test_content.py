@@ -107,7 +107,7 @@ def test_an_annotation_alone_announces_its_source() -> None:
 
 
 def test_refusals_are_refusals() -> None:
-    """The model's words for why it does not answer are no text."""
+    """The model's explanation of a refusal is not text."""
     answer = response(streamed(events_of([message(refusal_part("I cannot."))])))
 
     assert answer.text == ""
@@ -152,7 +152,7 @@ def test_unknown_parts_of_a_message_are_kept() -> None:
 
 
 def test_a_message_may_say_its_content_only_in_the_final_response() -> None:
-    """An end of an item that has no content is no last word."""
+    """The end of an item without content does not count as final."""
     events = events_of([message("Hi.")])
     events = [
         e for e in events if not e["type"].startswith(("response.output_text", "response.content"))
@@ -229,7 +229,7 @@ def test_events_that_say_nothing(event: Native) -> None:
 
 
 def test_broken_deltas_say_nothing() -> None:
-    """Null, numbers and empty text are no words."""
+    """Null, numbers and empty text are ignored."""
     events = events_of([message("Hi.")])
     noise: list[Native] = [
         {**events[4], "delta": None},

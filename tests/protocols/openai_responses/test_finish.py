@@ -322,7 +322,7 @@ def test_errors_in_a_stream(name: str) -> None:
 
 
 def test_an_error_before_anything_else() -> None:
-    """There may be no response at all."""
+    """The response may be missing altogether."""
     (event,) = streamed([ERRORS["flat event"][0]])
 
     assert isinstance(event, ErrorEvent)
@@ -403,7 +403,7 @@ def test_types_may_stand_in_the_frames_name_only() -> None:
 
 @pytest.mark.parametrize("kind", [None, [], {"a": 1}, 7])
 def test_a_type_that_is_no_name_is_none(kind: Any) -> None:
-    """The frame's name counts instead; without one, the event says nothing or is an error."""
+    """The frame's name counts instead; without one, the event is ignored or an error."""
     answer = events_of([message("Hi.")])
 
     assert streamed([*answer[:3], {"type": kind, "delta": "?"}, *answer[3:]]) == streamed(answer)

@@ -163,7 +163,7 @@ OMITTED: dict[str, tuple[Any, str]] = {
 
 @pytest.mark.parametrize("name", OMITTED)
 def test_what_the_api_does_not_take_leaves_words_behind(name: str) -> None:
-    """A text stands in the place of what could not be sent, and the caller is told."""
+    """A text stands in the place of a part that could not be sent, and a diagnostic reports it."""
     part, words = OMITTED[name]
 
     assert items(Message.user("A", part))[0]["content"][1]["text"] == words
@@ -381,7 +381,7 @@ def test_a_longer_conversation_begins_as_the_shorter_one(names: list[str]) -> No
 
 @given(requests())
 def test_any_request_has_a_body_or_a_typed_error(asked: LLMRequest) -> None:
-    """Whatever is asked, twice: JSON, the same bytes, or an error that says what is wrong."""
+    """Any request, twice: JSON with the same bytes, or an error that names the fault."""
     asked = evolve(asked, model=Model("gpt-5.2", "openai"))
     first, second = (protocol.body.build(asked, True) for _ in range(2))
 

@@ -1,4 +1,4 @@
-"""What holds for every answer, however it is cut, and for every mess a server can send."""
+"""Laws of every answer, however it is cut, and for all nonsense that a server can send."""
 
 import json
 from contextlib import suppress
@@ -97,7 +97,7 @@ def test_where_the_network_cuts_never_shows(output: list[Native], data: st.DataO
 
 @given(outputs(), st.data())
 def test_a_cut_before_the_end_is_an_error(output: list[Native], data: st.DataObject) -> None:
-    """Wherever the bytes end too soon, it is no success, and no open call is taken for whole."""
+    """Bytes that end too soon are never a success, and an open call never counts as complete."""
     events = events_of(output)
     body = sse(events)
     place = data.draw(st.integers(0, len(body) - len(b"\n\n") - 1))

@@ -24,7 +24,7 @@ def test_each_part_of_a_summary_is_a_part() -> None:
 
 
 def test_hidden_reasoning_is_a_part_without_text() -> None:
-    """What the server shows nothing of must go back all the same."""
+    """Reasoning that the server hides has to be sent back all the same."""
     (part,) = thoughts(reasoning(), message("Hi."))
 
     assert (part.text, part.encrypted) == ("", "enc==")
@@ -59,7 +59,7 @@ def test_a_part_ends_when_the_next_begins() -> None:
 
 
 def test_the_encrypted_content_is_that_of_the_end() -> None:
-    """What the beginning of an item has of it is incomplete."""
+    """The encrypted content at the beginning of an item is incomplete."""
     events = events_of([reasoning(), message("Hi.")])
     assert events[2]["item"]["encrypted_content"] != "enc=="
 
@@ -90,7 +90,7 @@ OPENED: dict[str, Native] = {
 
 @pytest.mark.parametrize("end", [True, False])
 def test_an_item_that_never_ends_is_closed_with_the_answer(end: bool) -> None:
-    """What was said of it stays."""
+    """Its text so far stays."""
     events = events_of([])
     said_ = [{"type": k, "output_index": 0, "summary_index": 0, **v} for k, v in OPENED.items()]
     if end:

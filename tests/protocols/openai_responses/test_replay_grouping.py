@@ -1,4 +1,4 @@
-"""What the model said goes back as it came, or not at all."""
+"""The model's output goes back unchanged, or not at all."""
 
 from typing import Any
 
@@ -181,7 +181,7 @@ ALTERED: dict[str, tuple[Origin, list[str]]] = {
 
 @pytest.mark.parametrize("name", ALTERED)
 def test_reasoning_goes_back_only_where_it_came_from(name: str) -> None:
-    """What another model encrypted is left out, with all ids; the visible text stays."""
+    """Another model's encrypted reasoning is left out, with all ids; the visible text stays."""
     origin, kinds = ALTERED[name]
     answer = evolve(said(reasoning("Hm."), message("Hi.")), origin=origin)
 
@@ -204,7 +204,7 @@ def test_an_edited_answer_goes_back_without_its_reasoning() -> None:
 
 
 def test_a_group_with_a_gap_goes_back_without_its_reasoning() -> None:
-    """What came between reasoning and a call is a part of the group."""
+    """An item between reasoning and a call belongs to the group."""
     answer = said(reasoning("Hm."), message("So:"), function_call())
     (call,) = answer.tool_calls
     gap = Message.assistant(answer.content[0], call, origin=ORIGIN)
@@ -417,7 +417,7 @@ def test_a_compacted_conversation_is_good_only_at_its_model(name: str) -> None:
 
 
 def test_output_only_fields_stay_behind() -> None:
-    """Who made an item the API tells, and does not want to hear."""
+    """The API returns the maker of an item, but does not accept it."""
     native = {**HOSTED["web_search"][0], "created_by": "a"}
 
     assert items(said(native)) == HOSTED["web_search"]

@@ -1,4 +1,4 @@
-"""What goes over a socket whose server remembers the last answer."""
+"""Requests over a socket whose server remembers the last answer."""
 
 import json
 from typing import Any
@@ -52,7 +52,7 @@ def memory(asked: LLMRequest, *output: Native) -> RemoteHistory:
 
 
 def after(asked: LLMRequest, answer: Message, *messages: Message) -> LLMRequest:
-    """Return *asked*, its answer, and what is said next."""
+    """Return *asked*, its answer, and the next message."""
     return evolve(asked, messages=(*asked.messages, answer, *messages))
 
 
@@ -94,7 +94,7 @@ REPLAYED = {name: items for name, items in ANSWERS.items() if name != "own compu
 
 @pytest.mark.parametrize("output", REPLAYED.values(), ids=list(REPLAYED))
 def test_every_answer_is_recognised_as_it_goes_back(output: list[Native]) -> None:
-    """What differs between an item that came and the same item going back has no meaning."""
+    """Fields in which a received item and the same item sent back differ do not count."""
     answer = said(*output)
     new = [*results(answer), Message.user("Go on.")]
     kept, later = memory(ASKED, *output), turn(after(ASKED, answer, *new))
@@ -175,7 +175,7 @@ def test_only_an_answer_that_ended_well_is_continued(event: Native) -> None:
 
 
 def test_a_warm_up_is_remembered_without_output() -> None:
-    """With `generate: false` the server says nothing, and that is all it says."""
+    """With `generate: false` the response has no output."""
     warm = turn(evolve(ASKED, provider_options={"openai": {"generate": False}}))
     kept = warm.history_after(completed())
     later = turn(evolve(ASKED, messages=(*ASKED.messages, Message.user("Now."))))
@@ -209,7 +209,7 @@ def test_a_request_goes_on_exactly_where_it_begins_with_what_was_said(
 
 @given(st.recursive(st.none() | st.booleans() | st.text() | st.integers(), st.lists, max_leaves=5))
 def test_items_of_any_shape_have_a_fingerprint(value: Any) -> None:
-    """What servers and callers put into items is not checked here."""
+    """The content of items is not validated here."""
     for kind in ("message", "function_call", "reasoning", None):
         item = {"type": kind, "role": "assistant", "content": value, "arguments": value}
 

@@ -1,4 +1,4 @@
-"""What the built-in tools that the caller runs return."""
+"""Results of the built-in tools that the caller runs."""
 
 from typing import Any
 
@@ -230,7 +230,7 @@ def test_outputs(name: str) -> None:
 
 @pytest.mark.parametrize("name", CLIENT_RUN)
 def test_a_missing_output_is_made_up(name: str) -> None:
-    """A call that nobody answered gets an output of its kind that says so; never a yes."""
+    """An unanswered call gets an output of its kind that reports it; never an approval."""
     call, output = items(said(CLIENT_RUN[name]))
 
     assert call == CLIENT_RUN[name]
@@ -255,7 +255,7 @@ def test_safety_checks_are_acknowledged_in_the_metadata() -> None:
 
 
 def test_a_computer_returns_a_screenshot() -> None:
-    """Anything else is an error that says so; a failure is a blank screen and a note."""
+    """Any other result is an error that names the fault; a failure is a blank screen and a note."""
     assert "ImagePart" in str(refused(_asked("computer", "clicked")))
 
     failed = _asked("computer", "no display", is_error=True)
@@ -273,7 +273,7 @@ def test_parts_that_an_output_cannot_hold_are_reported() -> None:
 
 
 def test_a_search_that_found_no_tools_is_reported() -> None:
-    """Words are no tool definitions."""
+    """Text does not define tools."""
     asked = _asked("tool_search", "nothing")
 
     assert body(asked)["input"][1]["tools"] == []

@@ -62,7 +62,7 @@ def test_functions_are_flat(name: str) -> None:
 
 
 def test_a_function_that_cannot_be_strict_is_not() -> None:
-    """Free-form objects have no strict form; the caller is told."""
+    """Free-form objects have no strict form; a diagnostic reports it."""
     tool = ToolDefinition("f", "", {"type": "object", "additionalProperties": True}, strict=True)
     asked = asked_with(tool)
 
@@ -160,7 +160,7 @@ def test_tools_that_the_provider_defines(name: str) -> None:
 
 
 def test_older_models_have_older_tools() -> None:
-    """The computer of the preview is told of its display; Codex mini has a shell of its own."""
+    """The preview's computer has the size of its display; Codex mini has a shell of its own."""
     computer = HostedTool.computer_use(display_width=8, display_height=6, environment="linux")
 
     preview = body(asked_with(computer, model="computer-use-preview"))["tools"]
@@ -276,7 +276,7 @@ def test_choices_that_cannot_be(name: str) -> None:
 
 @pytest.mark.parametrize("parallel", [True, False])
 def test_parallel_calls(parallel: bool) -> None:
-    """Whether calls may come together is said where there are tools."""
+    """The field is sent if there are tools."""
     assert body(asked_with(F, parallel_tool_calls=parallel))["parallel_tool_calls"] is parallel
     assert "parallel_tool_calls" not in body(asked_with(parallel_tool_calls=parallel))
 

@@ -163,7 +163,7 @@ WORDY = [name for name, output in ANSWERS.items() if all(i["type"] in WORDS for 
 
 @pytest.mark.parametrize("name", WORDY)
 def test_deltas_alone_give_texts_and_calls(name: str) -> None:
-    """A server that says nothing whole, neither parts nor items, is understood all the same."""
+    """A server that sends neither whole parts nor whole items is understood all the same."""
     events = _bare_end(_without(".done")(events_of(ANSWERS[name])))
 
     answer, expected = response(streamed(events)), response(whole(document(ANSWERS[name])))
@@ -265,7 +265,7 @@ def test_gaps_in_the_numbers_do_not_matter() -> None:
 
 
 def test_late_ends_are_ignored() -> None:
-    """What comes again after an item's end adds nothing."""
+    """Events after an item's end add nothing."""
     events = events_of(ANSWERS["text"])
     again = [e for e in events if e.get("item_id") or "item" in e]
 

@@ -81,7 +81,7 @@ def test_argument_deltas_are_joined_per_call_and_parsed_at_its_end() -> None:
 
 @pytest.mark.parametrize("text", ['{"a":', "[1]", "freeform words", '"text"', '{"a": NaN}'])
 def test_arguments_that_are_not_an_object_are_kept_as_text_and_reported_in_meta(text: str) -> None:
-    """What the model wrote is kept raw, and `meta` says what is wrong with it."""
+    """The model's text is kept raw, and `meta` names the fault."""
     entry = built(
         DeltaToolCallStart("a", "add"), DeltaToolCallArgs("a", text), DeltaToolCallEnd("a")
     )
@@ -137,7 +137,7 @@ def test_an_empty_stream_is_a_missing_start() -> None:
 
 @given(delta_streams())
 def test_every_valid_stream_is_assembled(stream: list[MessageDelta]) -> None:
-    """Whatever is said by the rules gives an entry that says all of it."""
+    """Deltas that keep the rules give an entry with all of their content."""
     entry = assemble(stream).unwrap()
 
     texts = [d.payload.text_delta for d in stream if isinstance(d.payload, DeltaText)]
@@ -240,7 +240,7 @@ def test_each_broken_rule_has_its_own_error(
     mutate: Callable[[Payloads], Payloads],
     error: type[errors.ContractError],
 ) -> None:
-    """One broken rule in an otherwise valid stream is told as that rule."""
+    """One broken rule in an otherwise valid stream raises that rule's error."""
     mutated = deltas_of(mutate([delta.payload for delta in stream]))
     failure = assemble(mutated).failure()
 
@@ -253,7 +253,7 @@ def test_each_broken_rule_has_its_own_error(
 def test_a_seq_that_does_not_rise_is_an_error(
     stream: list[MessageDelta], data: st.DataObject
 ) -> None:
-    """A `seq` that repeats or falls is told, with its place."""
+    """The error names the place."""
     index = data.draw(st.integers(1, len(stream) - 1))
     lower = data.draw(st.integers(max_value=stream[index - 1].seq))
     mutated = with_one(stream, index, evolve(stream[index], seq=lower))
@@ -267,7 +267,7 @@ def test_a_seq_that_does_not_rise_is_an_error(
 def test_a_delta_of_another_run_is_an_error(
     stream: list[MessageDelta], data: st.DataObject
 ) -> None:
-    """A delta of another run is told."""
+    """A changed run id raises an error."""
     index = data.draw(st.integers(1, len(stream) - 1))
     mutated = with_one(stream, index, evolve(stream[index], run_id="another"))
 

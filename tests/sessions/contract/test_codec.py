@@ -271,7 +271,7 @@ def test_integers_beyond_the_digit_limit_are_refused() -> None:
 
 
 def test_lone_surrogates_are_kept_in_text_and_refused_in_names() -> None:
-    """What a server cut in two does not make a conversation unreadable."""
+    """A pair that a server cut in two does not make a conversation unreadable."""
     value = entry("user", EntryText("\ud800"))
 
     assert entry_from_text(entry_to_text(value)) == value

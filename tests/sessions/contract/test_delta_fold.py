@@ -172,7 +172,7 @@ def test_an_error_before_the_answer_gives_a_start_and_an_error() -> None:
 
 
 def test_a_retry_after_an_error_is_a_separate_stream() -> None:
-    """Whoever goes on with the run's fold gets a start, and a message."""
+    """Continuing with the run's fold gives a start, and a message."""
     failed = [*list(framed([]))[:1], events.ErrorEvent(RateLimitError("slow down"))]
     again = framed([events.TextStart("t"), events.TextDelta("t", "Hi"), events.TextEnd("t")])
     found = deltas([*failed, *again])
@@ -250,7 +250,7 @@ def test_each_step_names_the_model_that_answers_it() -> None:
 
 
 def test_a_loop_that_fails_between_steps_ends_the_finished_step() -> None:
-    """What was whole stays whole; the error is a stream of its own."""
+    """The complete part stays complete; the error is a stream of its own."""
     stream = [*list(complete_segments(looped()))[:7], events.ErrorEvent(RateLimitError("no"))]
     found = deltas(stream)
     second = next(n for n, delta in enumerate(found) if n and delta.kind == "start")

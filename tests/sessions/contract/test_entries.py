@@ -68,7 +68,7 @@ def test_a_tool_entry_holds_exactly_one_result(results: int) -> None:
 
 
 def test_a_role_outside_the_contract_is_an_unknown_kind() -> None:
-    """`developer` is no role of the contract."""
+    """`developer` is not a role of the contract."""
     with pytest.raises(UnknownKindError, match="developer"):
         entry("developer", EntryText("Hi"))  # type: ignore[arg-type]
 
@@ -77,7 +77,7 @@ def test_a_role_outside_the_contract_is_an_unknown_kind() -> None:
     "sources", [{}, {"data": "AAAA", "url": "https://x"}, {"url": "/etc/passwd"}, {"url": "~/x"}]
 )
 def test_an_image_needs_one_source_and_no_local_path(sources: dict[str, str]) -> None:
-    """What others wrote must not make us read a local file as a picture."""
+    """Entries of others must not make the library read a local file as an image."""
     with pytest.raises(MalformedError):
         EntryImage(mime_type="image/png", **sources)
 

@@ -61,7 +61,7 @@ def test_every_valid_run_is_accepted(run: Run) -> None:
 def test_each_broken_rule_of_a_run_has_its_own_error(
     run: Run, mutate: Callable[[Run], Run], error: type[errors.ContractError]
 ) -> None:
-    """One broken rule in an otherwise valid run is told as that rule."""
+    """One broken rule in an otherwise valid run raises that rule's error."""
     failure = check_run(mutate(run)).failure()
 
     assert type(failure) is error
@@ -70,7 +70,7 @@ def test_each_broken_rule_of_a_run_has_its_own_error(
 
 @given(runs(), st.data())
 def test_checking_a_run_in_pieces_equals_checking_it_whole(run: Run, data: st.DataObject) -> None:
-    """What stores remember of the calls is all that the next entries need."""
+    """The ids of calls that stores keep suffice for checking the next entries."""
     cut = data.draw(st.integers(0, len(run)))
     known = check_next(RUN, run[:cut], {}).unwrap()
     rest = run[cut:]

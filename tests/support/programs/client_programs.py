@@ -103,7 +103,7 @@ model_instructions_file = "{instructions}"
 
 @frozen
 class CodexTurn:
-    """What `codex exec` printed, and the folder that it worked in."""
+    """The output of `codex exec`, and the folder that it worked in."""
 
     code: int
     events: Sequence[dict[str, Any]]

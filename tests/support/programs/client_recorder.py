@@ -1,4 +1,4 @@
-"""What clients send to the gateway, kept as cassettes for the fast tests.
+"""Requests of clients to the gateway, kept as cassettes for the fast tests.
 
 Prose of the clients (prompts, descriptions, grammars) is long, and not ours to keep: its length
 stands in its place. Of streams the finished items and the last event are kept, without

@@ -1,7 +1,7 @@
-"""What must work against the real API of any provider, as functions of a model.
+"""Checks that must pass against the real API of any provider, as functions of a model.
 
 Each raises AssertionError where it does not. They cost a few cents: `test_live_smoke.py` runs them
-where it is asked for, and always against scripted answers.
+on demand, and always against scripted answers.
 """
 
 import struct

@@ -39,7 +39,7 @@ assert_type(AmazonBedrock.configure().model("m"), Model[ConverseBody])
 
 
 def ask(model: Model, question: str) -> LLMRequest:
-    """Take any model: the parameter need not be written."""
+    """Accept any model: the parameter needs no annotation."""
     return request(model=model, prompt=question)
 
 

@@ -30,7 +30,7 @@ async def look(city: str, *, days: int = 1) -> Town:
 
 @tool(name="total", output=int)
 def add(a: int, b: int) -> int:
-    """Add."""
+    """Return the sum."""
     return a + b
 
 

@@ -9,7 +9,7 @@ from tests.support.servers.bridge_process import Gateway
 from tests.support.servers.loopback import Loopback
 
 SEAL_KEY = "the key of recorded conversations"
-"""What was sealed when they were recorded is to be read when they are replayed."""
+"""The key of the recordings, which reads sealed state when they are replayed."""
 
 
 @frozen

@@ -154,7 +154,7 @@ _CALLS: tuple[tuple[str, str, dict[str, str]], ...] = (
     ("command", "exec", {"input": SCRIPT}),
     ("patch", "apply_patch", {"input": PATCH}),
 )
-"""What a question asks for, the tool that does it, and the arguments."""
+"""The subject of a question, the tool for it, and the arguments."""
 
 
 # -- a task of several steps, for agents with tools of their own

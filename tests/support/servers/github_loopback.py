@@ -18,13 +18,13 @@ def answer(document: object, status: int = 200) -> Answer:
 
 @define
 class Github:
-    """What the stand-in says, and what it was asked."""
+    """The stand-in's replies, and the requests that it received."""
 
     url: str = ""
     polls: list[object] = field(factory=lambda: [{"access_token": "gho_new"}])
     """Answers to those who ask whether the code was entered; the last one stays."""
     code: dict[str, object] = field(factory=dict)
-    """What differs in the answer that brings the code."""
+    """Fields in which the reply with the code differs."""
     exchange: Answer | None = None
     """The answer to exchanges; without it they bring `tid=1`, `tid=2`..."""
     refresh_in: float = 1500

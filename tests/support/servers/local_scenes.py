@@ -1,4 +1,4 @@
-"""What the small local model is asked in several tests."""
+"""Prompts for the small local model that several tests share."""
 
 from llmcore import Message, ToolDefinition
 from llmcore.schema.content import ToolCallPart

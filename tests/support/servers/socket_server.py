@@ -48,7 +48,7 @@ Action = Native | str | bytes | float | Close | Cut | Ping | Pieces
 """An event, bare text, a binary message, seconds to wait, an end, or the other frames."""
 
 Answers = Callable[[Native, str], Iterable[Action]]
-"""What to do about a request, given the id that its response is to have."""
+"""The actions for a request, given the id that its response is to have."""
 
 
 def says(text: str) -> Answers:
@@ -73,11 +73,11 @@ def error(code: str, status: int = 400, text: str = "No.") -> Native:
 
 @define
 class SocketServer:
-    """What the server does and what it saw."""
+    """The server's actions, and the requests that it received."""
 
     answers: Answers
     greeting: Iterable[Action] = ()
-    """What to do before the first request of each connection."""
+    """Actions before the first request of each connection."""
     port: int = 0
     secure: bool = False
     received: list[tuple[int, Native]] = field(factory=list)

@@ -32,7 +32,7 @@ class Authority:
         return context
 
     def client_context(self) -> ssl.SSLContext:
-        """Return the context of a client that trusts nobody else."""
+        """Return the context of a client that trusts no other authority."""
         return ssl.create_default_context(cafile=str(self.file))
 
 
@@ -177,7 +177,7 @@ class Proxy:
 
     @property
     def targets(self) -> list[str]:
-        """What it was asked for: method and target of each request."""
+        """Method and target of each request."""
         return [head.split("\r\n")[0].rpartition(" ")[0] for head in self.heads]
 
     def close(self) -> None:

@@ -17,7 +17,7 @@ def register_profiles() -> None:
     """Register the profiles with hypothesis, and make `normal` the default.
 
     All but `many` try the same examples on every run and every machine, so that a change is
-    judged by its own faults. There is no deadline: the machines that run this are shared.
+    judged by its own faults. Examples have no deadline: the machines that run this are shared.
     """
     for name, examples in PROFILES.items():
         repeatable = name != "many"

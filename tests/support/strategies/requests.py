@@ -31,7 +31,7 @@ def ids() -> st.SearchStrategy[str]:
 
 @cache
 def finite_floats() -> st.SearchStrategy[float]:
-    """Numbers that JSON can say."""
+    """Numbers that JSON can represent."""
     return st.floats(allow_nan=False, allow_infinity=False)
 
 
@@ -208,7 +208,7 @@ def provider_parts() -> st.SearchStrategy[content.ProviderPart]:
 
 @cache
 def refusal_parts() -> st.SearchStrategy[content.RefusalPart]:
-    """Refusals."""
+    """Parts with refusals."""
     return st.builds(content.RefusalPart, texts(), provider_metadata=provider_metadata())
 
 
@@ -317,7 +317,7 @@ def parameter_schemas() -> st.SearchStrategy[JsonObject]:
 
 @cache
 def tool_definitions() -> st.SearchStrategy[tools.ToolDefinition]:
-    """Functions."""
+    """Definitions of functions."""
     return st.builds(
         tools.ToolDefinition,
         tool_names(),

@@ -16,7 +16,7 @@ NEWEST = "claude-opus-5"
 
 
 def ask(model: str = MODEL, **fields: Any) -> LLMRequest:
-    """Return a request; it says hello if it says nothing else."""
+    """Return a request; without an argument for it, its prompt is a greeting."""
     if "messages" not in fields:
         fields.setdefault("prompt", "Hello")
     return request(model=Model(model, "anthropic"), **fields)

@@ -26,7 +26,7 @@ PROFILE = "arn:aws:bedrock:us-east-1:123456789012:application-inference-profile/
 
 
 def ask(model: str = CLAUDE, **fields: Any) -> LLMRequest:
-    """Return a request; it says hello if it says nothing else."""
+    """Return a request; without an argument for it, its prompt is a greeting."""
     if "messages" not in fields:
         fields.setdefault("prompt", "Hello")
     return request(model=Model(model, "bedrock"), **fields)

@@ -183,7 +183,7 @@ class Scene:
 
 @contextmanager
 def playing(column: Column, *replies: Reply) -> Iterator[Scene]:
-    """Run a server that gives *replies* in order, and the last one for ever."""
+    """Run a server that gives *replies* in order, and the last one without a limit."""
     left = list(replies)
 
     def handler(received: Received) -> Answer:

@@ -1,4 +1,4 @@
-"""What OpenAI's official SDK makes of the bytes of Responses, and whether ours agrees."""
+"""The bytes of Responses as OpenAI's official SDK reads them, compared with this library."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""What the tests of a protocol do with bytes and requests, whichever protocol it is."""
+"""Bytes and requests of a protocol for its tests, whichever protocol it is."""
 
 import json
 from collections.abc import Callable, Iterable, Sequence

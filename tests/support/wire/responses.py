@@ -209,7 +209,7 @@ HOSTED: dict[str, list[Native]] = {
         },
     ],
 }
-"""What the provider runs by itself, by the tool's name."""
+"""Calls that the provider runs by itself, by the tool's name."""
 
 CLIENT_RUN: dict[str, Native] = {
     "computer": {
