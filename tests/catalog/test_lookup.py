@@ -165,7 +165,7 @@ def test_every_provider_of_the_catalog_is_one_of_ours() -> None:
     assert {model.provider for model in list_models()} <= {entry.id for entry in PROVIDERS}
 
 
-def test_listing() -> None:
+def test_models_are_listed_for_all_providers_or_for_one() -> None:
     """All, one provider's, or none of a provider that is not there."""
     whole = list_models()
 

@@ -126,7 +126,7 @@ async def test_the_chain_is_set_up_once(aws_files: Path) -> None:
     assert await credentials.token(chain(), {}) == first
 
 
-async def test_no_credentials(aws_files: Path) -> None:
+async def test_missing_aws_credentials_are_an_error_until_they_are_found(aws_files: Path) -> None:
     """The error says what to set; found later, they are used."""
     credentials = Credentials()
     rewrite(aws_files, "")
@@ -236,7 +236,7 @@ async def test_tokens_are_refreshed(tmp_path: Path) -> None:
     assert tokens == ["token-1", "token-2"]
 
 
-async def test_google_refuses(tmp_path: Path) -> None:
+async def test_a_refused_google_token_is_an_error_with_the_servers_message(tmp_path: Path) -> None:
     """The token server's message is in the error; a missing file is named."""
     server = token_server(status=400)
     path = service_account(tmp_path, server.url)

@@ -38,7 +38,7 @@ BLOCKS = [
 
 
 @pytest.mark.parametrize(("code", "needs", "output"), BLOCKS)
-def test_block_runs(
+def test_every_block_of_code_runs(
     code: Sequence[str],
     needs: str,
     output: str | None,

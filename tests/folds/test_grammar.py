@@ -113,7 +113,7 @@ def test_every_beginning_of_a_good_stream_passes_as_one(
     ],
     ids=lambda stream: " ".join(str(event.type) for event in stream),
 )
-def test_good_lists(stream: list[LLMEvent]) -> None:
+def test_streams_within_the_rules_have_no_violations(stream: list[LLMEvent]) -> None:
     """Every rule has its allowed cases."""
     assert violations(stream) == []
 
@@ -198,7 +198,9 @@ def test_good_lists(stream: list[LLMEvent]) -> None:
         ),
     ],
 )
-def test_bad_lists(stream: list[LLMEvent], problems: list[str]) -> None:
+def test_each_violation_of_a_rule_names_its_event(
+    stream: list[LLMEvent], problems: list[str]
+) -> None:
     """Every rule has its violation, which names the event."""
     found = violations(stream)
 

@@ -18,7 +18,7 @@ from tests.support.strategies.requests import json_values
 
 
 @given(json_values(), st.binary(min_size=1, max_size=8))
-def test_state_survives(state: JsonValue, key: bytes) -> None:
+def test_sealed_state_is_unsealed_unchanged_with_any_key(state: JsonValue, key: bytes) -> None:
     """Whatever the key."""
     sealer = Sealer(key)
 

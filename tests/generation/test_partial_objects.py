@@ -92,7 +92,7 @@ def test_every_prefix_can_be_read(given_: tuple[Any, list[str]]) -> None:
         ('{"a": 1, "a": 2,', None),
     ],
 )
-def test_what_counts(text: str, value: Any) -> None:
+def test_a_partial_value_has_open_strings_but_only_complete_numbers(text: str, value: Any) -> None:
     """Strings as far as they go, numbers and names once they are complete."""
     partial = PartialValue()
     partial.feed(text)
@@ -121,7 +121,9 @@ def test_text_before_the_document_is_skipped() -> None:
         ([], {}, False),
     ],
 )
-def test_contains(larger: JsonValue, smaller: JsonValue, is_contained: bool) -> None:
+def test_a_larger_value_contains_a_smaller_if_nothing_changed(
+    larger: JsonValue, smaller: JsonValue, is_contained: bool
+) -> None:
     """More properties, elements or characters; nothing changed."""
     assert contains(larger, smaller) is is_contained
 

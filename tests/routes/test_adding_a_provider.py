@@ -85,7 +85,7 @@ async def test_text_and_streaming(server: Loopback) -> None:
         assert json.loads(received.body)["max_tokens"] == 9
 
 
-async def test_tools(server: Loopback) -> None:
+async def test_a_tool_call_and_its_result_pass_an_added_provider(server: Loopback) -> None:
     """A call comes, its result goes back, and the answer follows."""
     wanted = request(model=model_at(server), prompt="Weather in Oslo?", tools=[WEATHER])
     async with Client(environ={"ACME_API_KEY": "k-1"}) as client:

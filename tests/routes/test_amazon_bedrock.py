@@ -145,7 +145,7 @@ def test_without_a_region() -> None:
     assert "AWS_REGION 'here'" in wrong.message
 
 
-def test_without_credentials() -> None:
+def test_missing_credentials_are_an_error_that_names_each_way() -> None:
     """Every way to sign is named."""
     error = failure(hello(AmazonBedrock.configure(region="us-east-1").model("m")))
 

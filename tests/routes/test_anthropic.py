@@ -45,7 +45,7 @@ def test_key_or_token(environ: dict[str, str], header: str, value: str) -> None:
         ("https://h/anthropic?a=1", "https://h/anthropic/v1/messages?a=1"),
     ],
 )
-def test_base_urls(base_url: str | None, url: str) -> None:
+def test_base_urls_may_end_with_the_version(base_url: str | None, url: str) -> None:
     """With the version in them or without."""
     assert hello(Anthropic.configure(api_key="k", base_url=base_url).model("m")).url == url
 

@@ -55,7 +55,7 @@ def refused(auth: Auth, **environ: str) -> str:
         (Auth.all_of(), {}, PLAIN.url),
     ],
 )
-def test_signing(auth: Auth, headers: dict[str, str], url: str) -> None:
+def test_each_auth_puts_the_key_in_its_place(auth: Auth, headers: dict[str, str], url: str) -> None:
     """Each puts the key where its server looks for it."""
     request = signed(auth, A_KEY="of-a", B_KEY="of-b", EMPTY_KEY="")
 

@@ -88,7 +88,9 @@ def test_the_resource_of_the_environment(environ: dict[str, str], host: str) -> 
         ({"AZURE_OPENAI_RESOURCE_NAME": HOST}, "AZURE_OPENAI_RESOURCE_NAME"),
     ],
 )
-def test_no_resource(environ: dict[str, str], named: str) -> None:
+def test_a_missing_resource_is_an_error_that_names_the_settings(
+    environ: dict[str, str], named: str
+) -> None:
     """The error names variables and arguments."""
     error = failure(hello(Azure.configure(api_key="k").model("d")), **environ)
 
@@ -129,7 +131,7 @@ def test_a_deployments_name_is_one_segment() -> None:
 
 
 @pytest.mark.anyio
-async def test_entra_tokens() -> None:
+async def test_an_entra_token_provider_is_called_for_each_request() -> None:
     """The provider is called for each request, and its token is a bearer token."""
     tokens = iter(["first", "second"])
 

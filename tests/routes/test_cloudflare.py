@@ -189,13 +189,13 @@ def test_the_account_of_the_environment(model: Model) -> None:
         ({"api_key": "k", "auth": Auth.none()}, "either api_key or auth"),
     ],
 )
-def test_wrong_configuration(settings: dict[str, Any], named: str) -> None:
+def test_wrong_settings_are_refused_by_name(settings: dict[str, Any], named: str) -> None:
     """It is refused at once, by the argument's name."""
     with pytest.raises(ConfigurationError, match=named):
         CloudflareAIGateway.configure(**settings)
 
 
-def test_workers_ai() -> None:
+def test_the_url_of_workers_ai_has_the_account() -> None:
     """The account is in the URL."""
     workers = CloudflareWorkersAI.configure(account_id="acc0", api_key="k")
     ready = prepare(hello(workers.model("@cf/openai/gpt-oss-120b")))

@@ -74,7 +74,9 @@ def prepared(name: str, **given: Any) -> PreparedRequest:
         ("xai:grok-4.20-non-reasoning", {"presence_penalty": 0.5}, "presence_penalty", None),
     ],
 )
-def test_parameters(name: str, options: dict[str, Any], field: str, value: object) -> None:
+def test_parameters_go_by_the_servers_names_or_not_at_all(
+    name: str, options: dict[str, Any], field: str, value: object
+) -> None:
     """They go by the server's own name, in its own form, or not at all."""
     ready = prepared(name, generation=GenerationOptions(**options))
 
@@ -317,7 +319,7 @@ def test_a_strict_request_is_not_changed() -> None:
         ("llamacpp:m", False),
     ],
 )
-def test_strict_functions(name: str, kept: bool) -> None:
+def test_strict_functions_are_sent_or_reported(name: str, kept: bool) -> None:
     """The server holds calls to their schema, or cannot be told to, which is reported."""
     ready = prepared(name, tools=[ToolDefinition("get_time", "The time.", strict=True)])
     tools: Any = ready.body["tools"]
@@ -378,7 +380,7 @@ def test_names_of_speakers(name: str, kept: bool) -> None:
         ("local:m", False, False),
     ],
 )
-def test_pictures(name: str, url: bool, data: bool) -> None:
+def test_pictures_go_by_url_by_bytes_or_not_at_all(name: str, url: bool, data: bool) -> None:
     """By URL, by their bytes, or not at all."""
     for taken, address in ((url, "https://example.com/x.png"), (data, PNG)):
         picture = Message.user("What is this?", ImagePart(url=address))
@@ -401,7 +403,7 @@ def test_pictures(name: str, url: bool, data: bool) -> None:
         ("mistral:m", "wav", False),
     ],
 )
-def test_sound(name: str, form: str, kept: bool) -> None:
+def test_sound_is_sent_in_the_servers_formats(name: str, form: str, kept: bool) -> None:
     """In the formats that the server reads; the loss of others is reported."""
     sound = AudioPart(url=f"data:audio/{form};base64,AAAA")
     ready = prepared(name, prompt=None, messages=[Message.user("What is this?", sound)])
@@ -422,7 +424,9 @@ def test_sound(name: str, form: str, kept: bool) -> None:
         ("groq:m", ResponseFormat.json_schema({"type": "object"}), "json_schema"),
     ],
 )
-def test_formats(name: str, wanted: ResponseFormat, kind: str | None) -> None:
+def test_a_format_is_sent_or_put_into_the_prompt(
+    name: str, wanted: ResponseFormat, kind: str | None
+) -> None:
     """A schema that the server does not enforce goes into the prompt."""
     ready = prepared(name, response_format=wanted)
     sent: Any = ready.body.get("response_format") or {}

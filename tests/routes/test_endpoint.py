@@ -32,7 +32,9 @@ CONTEXT = EndpointContext(model_id="m-1", body={"model": "m-1"}, streaming=False
         ("https://h/v1#top", "/x", {}, "https://h/v1/x"),
     ],
 )
-def test_urls(base_url: str, path: str, query: dict[str, str], url: str) -> None:
+def test_base_url_path_and_query_are_joined(
+    base_url: str, path: str, query: dict[str, str], url: str
+) -> None:
     """Base path and path are joined by one slash; all three queries are kept, the last wins."""
     endpoint = Endpoint.path(path, base_url=base_url, query=query)
 

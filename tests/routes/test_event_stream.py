@@ -101,7 +101,7 @@ def test_a_message_goes_out_with_its_last_byte() -> None:
 
 
 @pytest.mark.parametrize("name", EXCEPTIONS)
-def test_exceptions(name: str) -> None:
+def test_an_exception_becomes_a_frame_with_its_name(name: str) -> None:
     """Its headers name the exception, and the payload is kept."""
     headers = text_header(":exception-type", name) + text_header(":message-type", "exception")
     body = STREAM[0] + message(headers, b'{"message":"Too many tokens"}')
@@ -109,7 +109,7 @@ def test_exceptions(name: str) -> None:
     assert frames(body)[1:] == [(f"exception:{name}", b'{"message":"Too many tokens"}')]
 
 
-def test_errors() -> None:
+def test_the_text_of_an_error_becomes_its_payload() -> None:
     """An error has its text in a header: it becomes a payload like the others'."""
     headers = (
         text_header(":message-type", "error")

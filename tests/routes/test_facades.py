@@ -235,7 +235,9 @@ def test_what_can_be_configured(entry: ProviderEntry) -> None:
 @pytest.mark.parametrize(
     "entry", [entry for entry in COMPATIBLE if entry.id != "local"], ids=lambda entry: entry.id
 )
-def test_wrong_configuration(entry: ProviderEntry, settings: dict[str, Any], named: str) -> None:
+def test_wrong_settings_are_refused_by_name(
+    entry: ProviderEntry, settings: dict[str, Any], named: str
+) -> None:
     """It is a ConfigurationError, at once, that names the argument."""
     with pytest.raises(ConfigurationError, match=named):
         entry.load()(**settings)

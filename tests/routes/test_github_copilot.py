@@ -101,7 +101,7 @@ PICTURED = ToolResultPart("c", (TextPart("see"), ImagePart(url=PNG)))
         ([Message.system("Be brief.")], "user"),
     ],
 )
-def test_who_asks(messages: Sequence[Message], who: str) -> None:
+def test_the_initiator_is_the_user_or_an_agent(messages: Sequence[Message], who: str) -> None:
     """The user by their own words, an agent by what it works on."""
     assert initiator(messages) == who
     ready = prepare(hello(COPILOT.model("gpt-5.2"), prompt=None, messages=messages))
@@ -299,7 +299,7 @@ async def fetch() -> str:
         ({"github_api_url": "localhost"}, "base_url"),
     ],
 )
-def test_wrong_configuration(settings: dict[str, Any], named: str) -> None:
+def test_wrong_settings_are_refused_by_name(settings: dict[str, Any], named: str) -> None:
     """It is refused at once, by the argument's name."""
     with pytest.raises(ConfigurationError, match=named):
         GithubCopilot.configure(**settings)

@@ -34,7 +34,7 @@ def test_the_path_names_model_and_verb(model: str, streaming: bool, path: str) -
         ("https://h/proxy/v1beta/", "https://h/proxy/v1beta"),
     ],
 )
-def test_base_urls(base_url: str, before: str) -> None:
+def test_a_base_url_without_a_version_gets_one(base_url: str, before: str) -> None:
     """A host alone gets the usual version."""
     asked = request(model=Google.configure(api_key="k", base_url=base_url).model("m"), prompt="Hi")
 
@@ -42,7 +42,7 @@ def test_base_urls(base_url: str, before: str) -> None:
     assert prepare(asked, streaming=True).url == f"{before}/models/m:streamGenerateContent?alt=sse"
 
 
-def test_either_variable() -> None:
+def test_gemini_api_key_wins_over_google_api_key() -> None:
     """GEMINI_API_KEY counts where both are set."""
     asked = request(model=Google.configure().model("m"), prompt="Hi")
     other = prepare(asked, environ={"GOOGLE_API_KEY": "b"})

@@ -112,12 +112,14 @@ def test_another_host_sees_no_credentials() -> None:
         ("https://h/x", {"v": "2026-01-01:beta,x"}, "https://h/x?v=2026-01-01:beta,x"),
     ],
 )
-def test_with_query(url: str, query: dict[str, str], result: str) -> None:
+def test_query_parameters_are_added_or_replaced(
+    url: str, query: dict[str, str], result: str
+) -> None:
     """Parameters are added; those of the same name give way."""
     assert with_query(url, query) == result
 
 
-def test_redact() -> None:
+def test_every_occurrence_of_a_secret_is_redacted() -> None:
     """Every occurrence goes; what is too short to be a key stays."""
     text = f"bad key {SECRET}, x, {SECRET}"
 

@@ -270,7 +270,9 @@ def test_what_can_be_configured(native: Native) -> None:
     ],
 )
 @everyone
-def test_wrong_configuration(native: Native, settings: dict[str, Any], named: str) -> None:
+def test_wrong_settings_are_refused_by_name(
+    native: Native, settings: dict[str, Any], named: str
+) -> None:
     """It is a ConfigurationError, at once, that names the argument."""
     if native.provider != "azure":
         settings = {name: value for name, value in settings.items() if name != "resource_name"}

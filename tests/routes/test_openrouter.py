@@ -89,7 +89,7 @@ def test_a_request_has_the_last_word() -> None:
         ({"only": "anthropic"}, r"\['anthropic'\]"),
     ],
 )
-def test_wrong_routing(settings: dict[str, Any], named: str) -> None:
+def test_wrong_routing_is_refused_by_name(settings: dict[str, Any], named: str) -> None:
     """It is refused at once, by name."""
     with pytest.raises(ConfigurationError, match=named):
         OpenRouterRouting(**settings)

@@ -102,7 +102,7 @@ def test_examples_of_the_standard(body: bytes, expected: list[Frame]) -> None:
         (b"data: [DONE]\n\n", [("", b"[DONE]")]),
     ],
 )
-def test_fields(body: bytes, expected: list[Frame]) -> None:
+def test_only_event_and_data_are_read(body: bytes, expected: list[Frame]) -> None:
     """Only `event` and `data` count, with or without one space, in any order."""
     assert events(body) == expected
 

@@ -84,7 +84,7 @@ def test_the_location_makes_the_host(
     assert ready.url.startswith(f"https://{host}/v1/projects/p-2/locations/{where}/publishers/")
 
 
-def test_express_mode() -> None:
+def test_express_mode_needs_a_key_and_no_project() -> None:
     """A key, and neither project nor location."""
     ready = prepare(hello(Vertex.configure(api_key=SECRET).gemini("g")))
 
@@ -116,7 +116,7 @@ def test_claude_takes_no_instructions_among_the_messages() -> None:
     assert [message["role"] for message in messages] == ["user", "assistant", "user"]
 
 
-def test_google_credentials() -> None:
+def test_google_credentials_are_fetched_unless_auth_is_given() -> None:
     """They are fetched, unless another way to sign is given; without them nothing is sent."""
     usual = Vertex.configure(project="p-1")
     file = Vertex.configure(project="p-1", service_account_file="/x.json")
@@ -141,7 +141,7 @@ def test_google_credentials() -> None:
         ({"base_url": "h"}, "base_url"),
     ],
 )
-def test_wrong_configuration(settings: dict[str, Any], named: str) -> None:
+def test_wrong_settings_are_refused_by_name(settings: dict[str, Any], named: str) -> None:
     """It is refused at once, by the argument's name."""
     with pytest.raises(ConfigurationError, match=named):
         Vertex.configure(**settings)

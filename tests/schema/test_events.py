@@ -26,7 +26,7 @@ def test_a_type_reads_as_its_string() -> None:
     assert f"{events.TextDelta.type}" == "text-delta"
 
 
-def test_terminal_events() -> None:
+def test_finish_and_error_are_the_terminal_events() -> None:
     """Exactly these two end a stream."""
     assert (events.Finish, events.ErrorEvent) == events.TERMINAL_EVENTS
 

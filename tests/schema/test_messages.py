@@ -86,7 +86,9 @@ def test_an_unknown_role_is_refused(role: Any) -> None:
         (Message("user", "hi"), "user", (TextPart("hi"),)),
     ],
 )
-def test_constructors(message: Message, role: str, content: tuple[ContentPart, ...]) -> None:
+def test_constructors_take_text_parts_and_lists(
+    message: Message, role: str, content: tuple[ContentPart, ...]
+) -> None:
     """Text, parts and lists of them are taken everywhere, in the order given."""
     assert (message.role, message.content) == (role, content)
 

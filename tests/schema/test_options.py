@@ -31,7 +31,7 @@ def test_a_number_that_json_cannot_say_is_refused(name: str, number: float) -> N
 # -- response format
 
 
-def test_formats() -> None:
+def test_each_response_format_has_a_constructor() -> None:
     """Each format has its constructor; a schema needs no name."""
     schema: JsonObject = {"type": "object"}
 
@@ -81,7 +81,9 @@ def test_a_schema_is_copied() -> None:
         ({"a": {"b": 1}}, {"a": 5}, {"a": 5}),
     ],
 )
-def test_merging(below: JsonObject, above: JsonObject, merged: JsonObject) -> None:
+def test_overlays_merge_as_in_rfc_7396(
+    below: JsonObject, above: JsonObject, merged: JsonObject
+) -> None:
     """Objects merge, None removes, all else replaces; as RFC 7396 has it."""
     assert merge_json(below, above) == merged
 

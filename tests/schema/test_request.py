@@ -168,7 +168,7 @@ def test_one_message_is_a_list_of_one() -> None:
         (["a", TextPart("b")], (TextPart("a"), TextPart("b"))),
     ],
 )
-def test_system_input(system: Any, parts: tuple[TextPart, ...]) -> None:
+def test_system_text_may_be_text_a_part_or_a_list(system: Any, parts: tuple[TextPart, ...]) -> None:
     """System text comes as text, a part, or a list of both."""
     assert LLMRequest(model="m", messages=(), system=system).system == parts
 

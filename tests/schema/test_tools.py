@@ -182,7 +182,7 @@ def test_a_raw_tool_belongs_to_its_provider() -> None:
 # -- choice
 
 
-def test_choices() -> None:
+def test_each_tool_choice_has_a_constructor() -> None:
     """Each mode has its constructor."""
     assert ToolChoice.auto() == ToolChoice("auto")
     assert ToolChoice.none() == ToolChoice("none")

@@ -77,7 +77,9 @@ def test_the_breakdown_adds_up(
         ),
     ],
 )
-def test_make(given_counts: dict[str, Any], expected: dict[str, int | None]) -> None:
+def test_totals_and_breakdown_come_from_inclusive_counts(
+    given_counts: dict[str, Any], expected: dict[str, int | None]
+) -> None:
     """Totals and breakdown come from inclusive numbers."""
     usage = Usage.make(**given_counts)
 
@@ -88,13 +90,13 @@ def test_make(given_counts: dict[str, Any], expected: dict[str, int | None]) -> 
 
 
 @given(usages(), usages())
-def test_addition_commutes(left: Usage, right: Usage) -> None:
+def test_addition_of_usages_commutes(left: Usage, right: Usage) -> None:
     """It does not matter which step came first."""
     assert left + right == right + left
 
 
 @given(usages(), usages(), usages())
-def test_addition_associates(first: Usage, second: Usage, third: Usage) -> None:
+def test_addition_of_usages_associates(first: Usage, second: Usage, third: Usage) -> None:
     """It does not matter how steps are grouped."""
     assert (first + second) + third == first + (second + third)
 

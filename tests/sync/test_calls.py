@@ -115,7 +115,7 @@ class City:
     people: int
 
 
-def test_objects(server: Loopback, model: Model) -> None:
+def test_objects_come_whole_or_as_growing_partials(server: Loopback, model: Model) -> None:
     """Whole ones, and partial ones that grow."""
     answering(server, text_of('{"name": "Ur', 'uk", "peo', 'ple": 40000}'))
 
@@ -149,7 +149,7 @@ def test_an_answer_that_is_no_object_raises(model: Model) -> None:
         _ = sync.stream_object(model, "Hi", schema=City).element_stream  # type: ignore[misc]  # a type checker says it too
 
 
-def test_the_client(model: Model) -> None:
+def test_the_client_returns_results_or_raises_errors(model: Model) -> None:
     """Results as values, or raised errors; streams that do not raise."""
     asked = request(model=model, prompt="Hi")
     with sync.Client() as client:
@@ -301,7 +301,7 @@ def test_leaving_a_block_closes_the_connection(server: Loopback, model: Model) -
     assert events.partial_response.text == "Hel"
 
 
-def test_closing_closes(server: Loopback, model: Model) -> None:
+def test_closing_a_stream_closes_its_connection(server: Loopback, model: Model) -> None:
     """Before, in the middle, and twice."""
     answering(server, SLOW)
     never = sync.stream(model, "Hi")

@@ -78,7 +78,7 @@ async def test_a_whole_response_is_asked_for_whole(
     assert (answer.status_code, text_of(answer.json())) == (200, "Hello")
 
 
-async def test_a_stream(settings: GatewaySettings) -> None:
+async def test_a_stream_has_events_from_created_to_completed(settings: GatewaySettings) -> None:
     """Events from created to completed, the last one the whole response."""
     async with asked(settings) as client:
         answer = await client.post("/v1/responses", json={**ASK, "stream": True})
@@ -95,7 +95,9 @@ async def test_a_stream(settings: GatewaySettings) -> None:
     ("encoding", "compress"),
     [("gzip", gzip.compress), ("deflate", zlib.compress), ("zstd", zstandard.compress)],
 )
-async def test_compressed_requests(settings: GatewaySettings, encoding: str, compress: Any) -> None:
+async def test_compressed_requests_are_read(
+    settings: GatewaySettings, encoding: str, compress: Any
+) -> None:
     """Clients may compress what they send."""
     data = compress(json.dumps(ASK).encode())
     headers = {"content-type": "application/json", "content-encoding": encoding}

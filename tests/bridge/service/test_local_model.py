@@ -33,7 +33,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenAI]:
         yield made
 
 
-def test_a_conversation(client: OpenAI) -> None:
+def test_a_conversation_continues_by_its_previous_response_id(client: OpenAI) -> None:
     """Whole, then streamed over `previous_response_id`."""
     first = client.responses.create(
         model="smollm2", input="Say hello.", temperature=0, max_output_tokens=12
@@ -62,7 +62,7 @@ class Answer(BaseModel):
     yes: bool
 
 
-def test_an_object(client: OpenAI) -> None:
+def test_an_object_follows_the_schema(client: OpenAI) -> None:
     """The model is held to the schema."""
     response = client.responses.parse(
         model="smollm2", input="Is water wet?", text_format=Answer, temperature=0
@@ -107,6 +107,6 @@ def test_tokens_are_counted_as_they_are_used(client: OpenAI) -> None:
     assert counted.input_tokens == answered.usage.input_tokens
 
 
-def test_models(client: OpenAI) -> None:
+def test_the_model_of_the_embedded_server_is_listed(client: OpenAI) -> None:
     """The embedded server names its model."""
     assert len(list(client.models.list())) == 1

@@ -35,7 +35,9 @@ MAP: JsonValue = {
         ("other", UpstreamModel("openai", "other")),
     ],
 )
-def test_who_answers(name: str, target: UpstreamModel) -> None:
+def test_a_name_resolves_to_its_target_or_the_longest_prefix(
+    name: str, target: UpstreamModel
+) -> None:
     """A name of its own wins, then the longest prefix, then the upstream."""
     assert model_map_from(MAP, "openai").resolve(name) == target
 

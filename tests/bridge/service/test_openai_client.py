@@ -57,7 +57,7 @@ def calls_then_text(received: Received) -> Any:
     return streamed(tool_script(("call_1", "get_weather", '{"city": "Rome"}')))
 
 
-def test_create(client: OpenAI) -> None:
+def test_create_returns_text_usage_and_the_request_id(client: OpenAI) -> None:
     """A whole response, with usage and our request id."""
     response = client.responses.create(model="m-1", input="Hi")
 
@@ -68,7 +68,7 @@ def test_create(client: OpenAI) -> None:
     assert response._request_id.startswith("req_")
 
 
-def test_stream(client: OpenAI) -> None:
+def test_stream_gives_deltas_and_the_response_of_them(client: OpenAI) -> None:
     """Deltas, and a final response that they add up to."""
     with client.responses.stream(model="m-1", input="Hi") as stream:
         deltas = [event.delta for event in stream if event.type == "response.output_text.delta"]
@@ -78,7 +78,7 @@ def test_stream(client: OpenAI) -> None:
     assert (final.output_text, final.status) == ("Hello", "completed")
 
 
-def test_raw_events(client: OpenAI) -> None:
+def test_create_with_stream_gives_events_up_to_completed(client: OpenAI) -> None:
     """`create(stream=True)`."""
     types = [event.type for event in client.responses.create(model="m", input="x", stream=True)]
 
@@ -91,7 +91,7 @@ class City(BaseModel):
     country: str
 
 
-def test_parse(upstream: Loopback, client: OpenAI) -> None:
+def test_parse_sends_the_schema_and_returns_an_object(upstream: Loopback, client: OpenAI) -> None:
     """A schema goes up, an object comes back."""
     upstream.handler = lambda _: streamed(chat_stream(['{"name":"Rome",', '"country":"Italy"}']))
 
@@ -202,7 +202,7 @@ async def test_the_asynchronous_client(upstream: Loopback) -> None:
     assert parsed.output_parsed == City(name="a", country="b")
 
 
-def test_models(upstream: Loopback, client: OpenAI) -> None:
+def test_models_can_be_listed_and_retrieved(upstream: Loopback, client: OpenAI) -> None:
     """Any name that passes can be retrieved; the upstream's own are listed."""
     data = b'{"object": "list", "data": [{"id": "m-1", "object": "model"}]}'
     kind = {"content-type": "application/json"}

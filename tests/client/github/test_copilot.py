@@ -96,7 +96,9 @@ def test_a_token_that_is_given_is_exchanged(stand_in: Github, environ: dict[str,
 
 
 @pytest.mark.parametrize("token", ["gho_variable", "tid=own;exp=1"])
-def test_the_variable(stand_in: Github, environ: dict[str, str], token: str) -> None:
+def test_the_variable_holds_a_token_of_github_or_of_copilot(
+    stand_in: Github, environ: dict[str, str], token: str
+) -> None:
     """GitHub's token is exchanged, Copilot's own is used as it is."""
     source = tokens(
         CopilotLogin(api_url=stand_in.url), {**environ, "GITHUB_COPILOT_TOKEN": token}, Clock()
@@ -168,7 +170,7 @@ async def test_one_exchange_for_many_tasks(stand_in: Github, environ: dict[str, 
         (200, ["t"], StreamError, "no Copilot token"),
     ],
 )
-def test_github_refuses(
+def test_a_refused_exchange_is_an_error_without_the_token(
     stand_in: Github,
     environ: dict[str, str],
     status: int,

@@ -110,7 +110,9 @@ async def test_nobody_enters_the_code(stand_in: Github) -> None:
         ({"verification_uri": ""}, StreamError),
     ],
 )
-async def test_no_code(stand_in: Github, code: dict[str, Any], kind: type[LLMError]) -> None:
+async def test_a_device_code_that_is_missing_or_unprintable_is_an_error(
+    stand_in: Github, code: dict[str, Any], kind: type[LLMError]
+) -> None:
     """Control characters and other unprintable text are left out."""
     stand_in.code = code
     with pytest.raises(kind):

@@ -314,7 +314,7 @@ async def test_a_socks_proxy_that_refuses_is_an_error_of_the_network(plain: Loop
 
 
 @pytest.mark.parametrize("way", ["NO_PROXY", "option"])
-async def test_no_proxy(
+async def test_hosts_without_a_proxy_are_called_directly(
     plain: Loopback, relay: Proxy, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Hosts can be left out, or the environment's proxies altogether."""
@@ -343,7 +343,9 @@ def test_two_ways_to_say_whom_to_trust() -> None:
 # -- HTTP/2
 
 
-async def test_http2(http2_server: Http2Loopback, authority: Authority) -> None:
+async def test_one_http2_connection_carries_requests_at_once(
+    http2_server: Http2Loopback, authority: Authority
+) -> None:
     """One connection carries everything, also at once."""
     options = HttpOptions(http2=True, ca_file=str(authority.file))
     wanted = request(model=model_at(http2_server.url), prompt="Hi")

@@ -82,7 +82,7 @@ def test_codex_is_understood() -> None:
     ]
 
 
-def test_codex_settings() -> None:
+def test_settings_of_codex_are_read() -> None:
     """Reasoning, caching, verbosity; its grammar stands in the description."""
     made = translated(CODEX)
     request = made.request
@@ -176,7 +176,7 @@ def test_what_cannot_be_included_is_told() -> None:
     assert "nothing.such" in made.diagnostics[0].message
 
 
-def test_structured_output() -> None:
+def test_a_parsed_format_is_read_with_its_schema() -> None:
     """The SDK's parse."""
     form = translated(PYTHON).request.response_format
 
@@ -354,7 +354,9 @@ def test_names_that_become_the_same_are_told_apart() -> None:
         ({"type": "shell"}, ToolChoice.named("shell")),
     ],
 )
-def test_tool_choice(choice: Any, expected: ToolChoice | None) -> None:
+def test_a_tool_choice_names_the_upstreams_functions(
+    choice: Any, expected: ToolChoice | None
+) -> None:
     """Names are those of the upstream's functions."""
     tools = [
         {**FUNCTION, "name": "a-b"},

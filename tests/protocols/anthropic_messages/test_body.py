@@ -45,7 +45,7 @@ def test_streamed_and_whole_bodies_differ_in_one_field() -> None:
     assert body(asked, stream=True) == {**body(asked), "stream": True}
 
 
-def test_parameters() -> None:
+def test_every_parameter_of_the_api_is_sent_under_its_name() -> None:
     """Everything the API has is sent under its name."""
     options = GenerationOptions(temperature=0.5, top_k=3, max_tokens=9, stop=("END", " "))
 
@@ -314,7 +314,7 @@ def test_a_turn_goes_on_as_it_began(first: tuple[ReasoningPart, ...], thinks: bo
 # -- tools
 
 
-def test_tools() -> None:
+def test_functions_are_sent_with_their_schemas() -> None:
     """Functions with their schemas; strict ones with closed schemas."""
     strict = ToolDefinition("f", parameters={"type": "object", "properties": {}}, strict=True)
 
@@ -373,7 +373,9 @@ def test_freeform_tools_are_functions() -> None:
         (ToolChoice.named("look"), None, {"type": "tool", "name": "look"}),
     ],
 )
-def test_tool_choice(choice: ToolChoice | None, parallel: bool | None, sent: Any) -> None:
+def test_every_tool_choice_is_sent_beside_the_tools(
+    choice: ToolChoice | None, parallel: bool | None, sent: Any
+) -> None:
     """Every choice; with `none` the tools are still sent, for the history may hold calls."""
     fields = plain(tools=[LOOK], tool_choice=choice, parallel_tool_calls=parallel)
 

@@ -36,7 +36,7 @@ def in_content(block: Any, role: str = "user") -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("missing", ["model", "max_tokens", "messages"])
-def test_required_fields(missing: str) -> None:
+def test_a_request_without_a_required_field_is_refused(missing: str) -> None:
     """Model, messages and max_tokens must be there."""
     data = {name: value for name, value in HELLO.items() if name != missing}
 
@@ -433,7 +433,9 @@ DELTAS: list[tuple[dict[str, Any], response.BlockDelta]] = [
 
 
 @pytest.mark.parametrize(("data", "expected"), DELTAS)
-def test_deltas(data: dict[str, Any], expected: response.BlockDelta) -> None:
+def test_each_delta_is_read_as_its_type_and_written_back(
+    data: dict[str, Any], expected: response.BlockDelta
+) -> None:
     """Each delta is read as its type, and written as it was read."""
     event: dict[str, Any] = {"type": "content_block_delta", "index": 0, "delta": data}
 

@@ -57,7 +57,7 @@ def content(*parts: Any) -> Any:
 # -- roles
 
 
-def test_roles() -> None:
+def test_roles_alternate_with_system_text_first() -> None:
     """System and developer text leads, the two sides take turns, results are the user's."""
     call = ToolCallPart("toolu_1", "look", {"at": 1})
     asked = ask(
@@ -316,7 +316,7 @@ def test_tool_changes_are_native() -> None:
         ),
     ],
 )
-def test_media(part: Any, block: dict[str, Any]) -> None:
+def test_media_is_sent_in_every_form_of_the_api(part: Any, block: dict[str, Any]) -> None:
     """Pictures and documents in every form that the API takes."""
     assert content("Look:", part) == [text("Look:"), block]
 
@@ -414,7 +414,7 @@ def result_of(value: object, **fields: Any) -> dict[str, Any]:
         ),
     ],
 )
-def test_results(value: object, sent: dict[str, Any]) -> None:
+def test_tool_results_are_text_or_blocks(value: object, sent: dict[str, Any]) -> None:
     """Text stays text, JSON becomes text, parts (pictures too) become blocks."""
     assert result_of(value) == sent
 

@@ -247,7 +247,9 @@ CITATIONS: list[tuple[dict[str, Any], Citation]] = [
 
 
 @pytest.mark.parametrize(("native", "expected"), CITATIONS, ids=lambda value: str(value)[:40])
-def test_citations(native: JsonObject, expected: Citation) -> None:
+def test_citations_of_each_kind_are_read_and_sent_back(
+    native: JsonObject, expected: Citation
+) -> None:
     """Each kind says what it can in common words, and goes back in its own."""
     document = message(text("So.", citations=[native]))
 
@@ -354,7 +356,9 @@ def offered(*tools: HostedTool, model: str = MODEL) -> list[dict[str, Any]]:
     ],
     ids=lambda value: str(value)[:60],
 )
-def test_definitions(tool: HostedTool, native: dict[str, Any]) -> None:
+def test_hosted_tools_are_sent_with_their_versions(
+    tool: HostedTool, native: dict[str, Any]
+) -> None:
     """Each kind is sent in its version, with the name that goes with it."""
     assert offered(tool) == [native]
 

@@ -174,7 +174,7 @@ def test_the_last_signature_counts() -> None:
         (["[1]"], "[1]"),
     ],
 )
-def test_tool_input(written: list[str], arguments: Any) -> None:
+def test_tool_input_is_joined_and_parsed(written: list[str], arguments: Any) -> None:
     """Input is joined and parsed; none is `{}`, half an object stays the raw text."""
     deltas = [delta(0, "input_json_delta", partial_json=piece) for piece in written]
     events = [begin(), start(0, **tool_use("f", {})), *deltas, stop(0), *end("tool_use")]
@@ -276,7 +276,7 @@ def test_freeform_tools_that_were_called_oddly(input: Any, said: str) -> None:
         (None, "other"),
     ],
 )
-def test_stop_reasons(raw: str | None, reason: Any) -> None:
+def test_every_stop_reason_has_a_common_word(raw: str | None, reason: Any) -> None:
     """Every stop reason has a common word and keeps its own."""
     document = message(text("Hi"), stop=raw)
 

@@ -111,7 +111,7 @@ def test_the_same_bytes_in_every_process() -> None:
 # -- parameters
 
 
-def test_parameters() -> None:
+def test_sampling_and_limits_have_the_services_names() -> None:
     """Sampling and limits have their own names."""
     options = GenerationOptions(max_tokens=9, top_p=0.5, stop=("A", "B"))
 
@@ -272,7 +272,9 @@ ENABLED = {"type": "enabled", "budget_tokens": 2048}
         (CLAUDE_3, {"effort": "high"}, None),
     ],
 )
-def test_thinking(model: str, options: dict[str, Any], expected: Any) -> None:
+def test_thinking_is_sent_in_the_fields_of_each_vendor(
+    model: str, options: dict[str, Any], expected: Any
+) -> None:
     """Each vendor has fields of its own."""
     asked = ask(model, reasoning=ReasoningOptions(**options))
 
@@ -433,7 +435,7 @@ def test_citations_beside_a_schema() -> None:
         (ToolChoice.named("look"), {"tool": {"name": "look"}}),
     ],
 )
-def test_tool_choices(choice: ToolChoice | None, expected: Any) -> None:
+def test_every_tool_choice_is_sent_or_reported(choice: ToolChoice | None, expected: Any) -> None:
     """The API has no `none`: the tools stay, and a Diagnostic warns that they may be called."""
     asked = ask(LLAMA, tools=[LOOK], tool_choice=choice)
 
@@ -473,7 +475,7 @@ def test_tools_that_only_the_history_knows() -> None:
     assert ("tool-stub-added", "tools") in codes(asked)
 
 
-def test_strict_tools() -> None:
+def test_strict_tools_are_sent_where_the_model_has_them() -> None:
     """Only some models hold a tool's input to its schema."""
     tool = ToolDefinition("look", "", SCHEMA, strict=True)
 
@@ -498,7 +500,9 @@ def test_strict_tools() -> None:
         (CLAUDE, HostedTool.web_search(), None),
     ],
 )
-def test_hosted_tools(model: str, tool: HostedTool, expected: Any) -> None:
+def test_hosted_tools_are_sent_by_name_or_reported(
+    model: str, tool: HostedTool, expected: Any
+) -> None:
     """Tools of the service have names; tools that it lacks are reported."""
     asked = ask(model, tools=[tool])
 
@@ -615,7 +619,7 @@ def test_the_callers_own_cache_points() -> None:
     ]
 
 
-def test_lifetimes() -> None:
+def test_a_cache_point_outlives_none_before_it() -> None:
     """None outlives one before it; some models know five minutes only."""
     turn = Message.user(cached(TextPart("a")), cached(TextPart("b"), ttl="1h"))
     manual = CachePolicy(mode="manual")

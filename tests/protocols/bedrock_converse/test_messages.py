@@ -59,7 +59,7 @@ def user(*parts: Any) -> Any:
 # -- who speaks
 
 
-def test_roles() -> None:
+def test_roles_alternate_with_system_text_apart() -> None:
     """System text stands apart; tool results are the user's; turns alternate."""
     talk = [
         Message.system("Be kind."),
@@ -139,7 +139,7 @@ def test_results_come_first_and_in_call_order() -> None:
         ((AudioPart(data=b"ID3", transcript="la"),), [{"text": "[sound, left out: la]"}]),
     ],
 )
-def test_tool_results(content: Any, expected: Any) -> None:
+def test_tool_results_are_json_text_or_pictures(content: Any, expected: Any) -> None:
     """Objects go as JSON, all else as text; pictures stay pictures."""
     talk = [Message.user("x"), answer(ToolCallPart("a", "one", {})), Message.tool("a", content)]
 
@@ -367,7 +367,7 @@ def test_other_families_go_on_from_a_beginning() -> None:
         (ProviderPart("openai", {"type": "x"}), {"text": "[a part of openai, left out]"}),
     ],
 )
-def test_media(part: Any, expected: dict[str, Any]) -> None:
+def test_media_is_sent_as_blocks_or_replaced_by_text(part: Any, expected: dict[str, Any]) -> None:
     """Bytes and S3 addresses are sent as blocks; a text replaces media that the service lacks."""
     asked = ask(messages=[Message.user("See:", part)])
 
@@ -388,7 +388,7 @@ def test_media(part: Any, expected: dict[str, Any]) -> None:
         ("application/msword", "doc"),
     ],
 )
-def test_document_formats(media_type: str, format: str) -> None:
+def test_every_document_format_is_sent(media_type: str, format: str) -> None:
     """Every documented format, and text of other kinds as text."""
     part = DocumentPart(data=b"...", media_type=media_type, name="q1 (final)", context="Numbers.")
 

@@ -239,7 +239,7 @@ def test_redacted_pieces_are_one_blob() -> None:
 # -- citations and sources
 
 
-def test_citations() -> None:
+def test_a_citation_stands_on_its_text() -> None:
     """A citation stands on the text it came with, its native form beside it."""
     (part,) = response(whole(ANSWERS["citations"])).message.content
 
@@ -309,7 +309,7 @@ def test_input_of_no_tool_is_an_error() -> None:
     )
 
 
-def test_hosted_tools() -> None:
+def test_a_call_that_the_service_ran_is_marked() -> None:
     """A tool that the service ran differs from one that the caller is to run."""
     got = response(streamed(stream_of(ANSWERS["hosted tool"])))
     call, result, _text = got.message.content
@@ -366,7 +366,7 @@ def test_an_answer_that_came_as_a_tools_input_is_text(schema: Any, input: Any) -
 # -- pictures
 
 
-def test_a_picture() -> None:
+def test_a_drawn_picture_is_a_file_and_a_part() -> None:
     """A picture that the model drew is a file, and a part of its message."""
     (part,) = response(streamed(stream_of(ANSWERS["image"]))).message.content
 
@@ -402,7 +402,7 @@ def test_a_picture_that_failed_is_no_file() -> None:
         ("next_years", "other"),
     ],
 )
-def test_finish_reasons(raw: str, reason: str) -> None:
+def test_every_finish_reason_has_a_common_word(raw: str, reason: str) -> None:
     """Every documented reason, and one to come."""
     for events in (streamed([BEGIN, *end(raw)]), whole(document(stop=raw))):
         found = response(events).finish_reason

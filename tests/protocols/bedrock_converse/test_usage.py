@@ -53,7 +53,9 @@ CASES: dict[str, tuple[dict[str, Any], tuple[int | None, ...]]] = {
 
 
 @pytest.mark.parametrize(("native", "expected"), CASES.values(), ids=CASES)
-def test_usage(native: dict[str, Any], expected: tuple[int | None, ...]) -> None:
+def test_input_tokens_include_cached_ones(
+    native: dict[str, Any], expected: tuple[int | None, ...]
+) -> None:
     """Input is inclusive; its parts add up to it."""
     usage = map_usage(native)
 

@@ -70,7 +70,9 @@ def test_the_same_request_gives_the_same_bytes_in_any_process(seed: str) -> None
         (GenerationOptions(temperature=0), {"temperature": 0}),
     ],
 )
-def test_generation_options(options: GenerationOptions, expected: object) -> None:
+def test_each_generation_option_has_its_native_name(
+    options: GenerationOptions, expected: object
+) -> None:
     """Each option by its native name, and none that was not given."""
     assert body(evolve(ASKED, generation=options)).get("generationConfig", {}) == expected
 

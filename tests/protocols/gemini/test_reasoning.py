@@ -66,7 +66,9 @@ def asking(reasoning: ReasoningOptions | None) -> LLMRequest:
         ("gemini-2.5-flash", {}, {}, 0),
     ],
 )
-def test_thinking(model: str, asked: dict[str, Any], expected: dict[str, Any], notes: int) -> None:
+def test_thinking_is_a_level_or_a_budget_by_model(
+    model: str, asked: dict[str, Any], expected: dict[str, Any], notes: int
+) -> None:
     """A level from Gemini 3 on, a budget for 2.5, and a note of each change."""
     said = Notes()
 

@@ -72,7 +72,9 @@ PNG64 = base64.b64encode(PNG).decode()
         (("", b"3"), {"error": {"message": "a chunk is 3"}}),
     ],
 )
-def test_frames(frame: tuple[str, bytes], expected: object) -> None:
+def test_a_frame_is_decoded_to_a_chunk_several_or_none(
+    frame: tuple[str, bytes], expected: object
+) -> None:
     """A frame is a chunk, several, or nothing."""
     assert stream.decode(frame) == expected
 
@@ -240,7 +242,7 @@ def test_files_have_what_the_service_says_of_them() -> None:
     }
 
 
-def test_log_probabilities() -> None:
+def test_log_probabilities_come_with_the_text_of_their_chunk() -> None:
     """Those of a chunk go with its text, the likeliest at each place with each."""
     result = {
         "chosenCandidates": [{"token": "a", "logProbability": -0.5}],
@@ -298,7 +300,7 @@ def test_other_candidates_are_events_of_the_provider() -> None:
         ("A_REASON_TO_COME", "other", "other"),
     ],
 )
-def test_finish_reasons(raw: str, expected: Any, called: Any) -> None:
+def test_every_finish_reason_has_a_common_word(raw: str, expected: Any, called: Any) -> None:
     """The common word and the service's own; only a plain stop becomes one for tool calls."""
     assert response(whole(chunk(finish=raw))).finish_reason == FinishReason(expected, raw)
     with_call = streamed([chunk(call()), chunk(finish=raw)])

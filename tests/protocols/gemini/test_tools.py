@@ -187,7 +187,9 @@ def test_the_input_of_a_freeform_tool(arguments: Any, expected: str) -> None:
         (HostedTool.raw("google", {"googleMaps": {}}), {"googleMaps": {}}, []),
     ],
 )
-def test_hosted_tools(tool: HostedTool, expected: Any, dropped: list[str]) -> None:
+def test_each_hosted_tool_has_its_native_name(
+    tool: HostedTool, expected: Any, dropped: list[str]
+) -> None:
     """Each kind by its native name, and a note of each option that it does not take."""
     asked = evolve(ASKED, tools=(tool,))
 
@@ -266,7 +268,7 @@ def test_functions_beside_the_services_own_tools() -> None:
         (ToolChoice.named("look"), {"mode": "ANY", "allowedFunctionNames": ["look"]}),
     ],
 )
-def test_choices(choice: ToolChoice | None, expected: Any) -> None:
+def test_each_tool_choice_has_its_native_name(choice: ToolChoice | None, expected: Any) -> None:
     """Each mode by its native name."""
     config = with_tools(TOOL, choice=choice).get("toolConfig", {})
 

@@ -52,7 +52,9 @@ from llmcore.protocols.gemini.finish import map_usage
         ({}, {"input_tokens": None, "total_tokens": None}),
     ],
 )
-def test_usage(native: dict[str, Any], expected: dict[str, Any]) -> None:
+def test_thoughts_are_output_and_cached_tokens_input(
+    native: dict[str, Any], expected: dict[str, Any]
+) -> None:
     """Tool results are input, thoughts are output, and the cached is a part of the input."""
     usage = map_usage(native)
 

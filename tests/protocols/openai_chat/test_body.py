@@ -76,7 +76,7 @@ def test_everything_for_a_server_that_imitates(snapshot: SnapshotAssertion) -> N
     assert json.dumps(body(everything(), COMPATIBLE, stream=True)).decode() == snapshot
 
 
-def test_the_least() -> None:
+def test_the_smallest_request_has_a_model_and_messages() -> None:
     """Nothing is sent beyond the request's own values."""
     assert body(_asked()) == {"model": "gpt-4.1", "messages": [{"role": "user", "content": "Hi"}]}
 
@@ -260,7 +260,7 @@ def test_text_is_what_comes_anyway(wanted: ResponseFormat | None) -> None:
     assert "response_format" not in body(_asked(response_format=wanted))
 
 
-def test_any_json() -> None:
+def test_json_mode_is_sent_as_json_object() -> None:
     """JSON mode."""
     assert body(_asked(response_format=ResponseFormat.json()))["response_format"] == {
         "type": "json_object"

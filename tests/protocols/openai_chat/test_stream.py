@@ -322,7 +322,7 @@ def test_what_is_said_of_the_response_is_kept() -> None:
         ("one of next year's", "other"),
     ],
 )
-def test_finish_reasons(raw: str, reason: str) -> None:
+def test_every_finish_reason_has_a_common_word(raw: str, reason: str) -> None:
     """Each server's word has a common one, and stays readable."""
     streamed_reason = response(streamed(text_chunks("a", finish=raw))).finish_reason
     whole_reason = response(whole(completion({"content": "a"}, raw))).finish_reason

@@ -255,7 +255,7 @@ FORMATS: dict[str, tuple[ResponseFormat, Any]] = {
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_formats(name: str) -> None:
+def test_each_response_format_is_sent_as_text_format(name: str) -> None:
     """Each shape of an answer in the API's words."""
     wanted, form = FORMATS[name]
 
@@ -297,7 +297,7 @@ GENERATION: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", GENERATION)
-def test_generation_options(name: str) -> None:
+def test_each_generation_option_is_sent_by_its_name(name: str) -> None:
     """Each option in the API's words."""
     given, fields = GENERATION[name]
     asked = asked_of("gpt-4.1", generation=GenerationOptions(**given))
@@ -370,7 +370,7 @@ REASONING: dict[str, tuple[ReasoningOptions, Any, list[str]]] = {
 
 
 @pytest.mark.parametrize("name", REASONING)
-def test_reasoning_options(name: str) -> None:
+def test_effort_and_summary_are_sent_and_a_budget_reported(name: str) -> None:
     """Effort and summary are the API's; a budget is not."""
     wanted, native, lost = REASONING[name]
     asked = asked_of(reasoning=wanted)
@@ -389,7 +389,7 @@ CACHES: dict[str, tuple[CachePolicy, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", CACHES)
-def test_caching(name: str) -> None:
+def test_cache_options_are_sent_as_key_and_retention(name: str) -> None:
     """The key routes, the retention holds; breakpoints are the server's."""
     cache, fields = CACHES[name]
     native = body(asked_of(cache=cache))

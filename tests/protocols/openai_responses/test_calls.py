@@ -63,7 +63,7 @@ ARGUMENTS: dict[str, tuple[Any, Any]] = {
 
 
 @pytest.mark.parametrize("name", ARGUMENTS)
-def test_arguments(name: str) -> None:
+def test_absent_arguments_are_an_empty_object(name: str) -> None:
     """Absent arguments are an empty object; other values stay as they are."""
     text, arguments = ARGUMENTS[name]
 

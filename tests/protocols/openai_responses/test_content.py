@@ -126,7 +126,7 @@ READ = TokenLogprob(token="Hi", logprob=-0.5, top=(TokenLogprob(token="Hi", logp
 
 
 @pytest.mark.parametrize("with_deltas", [True, False])
-def test_token_probabilities(with_deltas: bool) -> None:
+def test_log_probabilities_count_once_wherever_they_come(with_deltas: bool) -> None:
     """They come with the deltas, with the end, or with both, and count once."""
     native = message(text_part("Hi you", logprobs=[LOGPROB, {"token": "?"}]))
     events = events_of([native], size=2)

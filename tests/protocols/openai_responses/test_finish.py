@@ -229,7 +229,7 @@ USAGES: dict[str, tuple[Native, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", USAGES)
-def test_usage(name: str) -> None:
+def test_usage_has_inclusive_totals_and_the_native_object(name: str) -> None:
     """Inclusive totals, a disjoint breakdown, the cost as stated, and the native object."""
     native, fields = USAGES[name]
 

@@ -138,7 +138,7 @@ PARTS: dict[str, tuple[Any, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", PARTS)
-def test_parts(name: str) -> None:
+def test_each_part_is_lowered_to_its_item(name: str) -> None:
     """Each part in the API's words."""
     part, lowered = PARTS[name]
 
@@ -242,7 +242,7 @@ RESULTS: dict[str, tuple[Any, bool, Any]] = {
 
 @pytest.mark.parametrize("kind", ["function", "custom"])
 @pytest.mark.parametrize("name", RESULTS)
-def test_results(name: str, kind: Any) -> None:
+def test_a_tool_result_is_a_string_or_a_list(name: str, kind: Any) -> None:
     """A result is a string, or a list where it holds more than text; order stays."""
     content, is_error, output = RESULTS[name]
     arguments: Any = {} if kind == "function" else "x"

@@ -219,7 +219,7 @@ def _asked(name: str, content: Any, is_error: bool = False) -> LLMRequest:
 
 
 @pytest.mark.parametrize("name", OUTPUTS)
-def test_outputs(name: str) -> None:
+def test_each_built_in_tool_has_a_result_of_its_type(name: str) -> None:
     """Each built-in tool's result in the API's words."""
     tool, content, is_error, native = OUTPUTS[name]
     asked = _asked(tool, content, is_error)

@@ -80,7 +80,7 @@ CUSTOM: dict[str, tuple[CustomTool, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", CUSTOM)
-def test_freeform_tools(name: str) -> None:
+def test_a_freeform_tool_is_sent_with_its_grammar(name: str) -> None:
     """A freeform tool's grammar stands in it."""
     tool, native = CUSTOM[name]
 
@@ -245,7 +245,7 @@ CHOICES: dict[str, tuple[tuple[ToolSpec, ...], ToolChoice, Any]] = {
 
 
 @pytest.mark.parametrize("name", CHOICES)
-def test_choices(name: str) -> None:
+def test_each_tool_choice_is_sent_in_its_form(name: str) -> None:
     """Each choice in the API's words; forbidding calls leaves the tools in sight."""
     tools, choice, native = CHOICES[name]
 
@@ -275,7 +275,7 @@ def test_choices_that_cannot_be(name: str) -> None:
 
 
 @pytest.mark.parametrize("parallel", [True, False])
-def test_parallel_calls(parallel: bool) -> None:
+def test_parallel_calls_are_sent_only_beside_tools(parallel: bool) -> None:
     """The field is sent if there are tools."""
     assert body(asked_with(F, parallel_tool_calls=parallel))["parallel_tool_calls"] is parallel
     assert "parallel_tool_calls" not in body(asked_with(parallel_tool_calls=parallel))
