@@ -18,8 +18,8 @@ from llmcore.cli.user_config import Template, UserConfig, read_config
 from llmcore.client.client import Client
 from llmcore.client.environment import provider_entries
 from llmcore.generation.execution import AnyTool
+from llmcore.generation.next_step import ToolInput, definitions_of, tools_of
 from llmcore.generation.object_schema import ObjectSchema
-from llmcore.generation.settings import ToolInput, definitions_of, tools_of
 from llmcore.generation.tool import Tool
 from llmcore.routes.providers import Facade
 from llmcore.schema.content import ImagePart

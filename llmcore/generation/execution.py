@@ -1,15 +1,16 @@
 """Runs the tool calls of one step concurrently; results are in the order of the calls."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from inspect import isawaitable
 from typing import Literal, TypeAlias, Union
 
 import anyio
 import anyio.to_thread
 import sniffio
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from llmcore.generation.abort import AbortController, AbortSignal
+from llmcore.generation.approvals import Approvals, approval_token, check_approval
 from llmcore.generation.arguments import (
     RepairToolCall,
     checked_arguments,
@@ -17,7 +18,7 @@ from llmcore.generation.arguments import (
     repaired,
 )
 from llmcore.generation.handler import Handler
-from llmcore.generation.tool import NeedsApproval, Tool, ToolFailure
+from llmcore.generation.tool import NeedsApproval, Tool, ToolDeferred, ToolFailure
 from llmcore.generation.type_schema import to_plain
 from llmcore.schema import json
 from llmcore.schema.content import ToolCallPart, ToolResultPart, tool_output
@@ -49,8 +50,10 @@ class ToolContext:
     timeout: float | None = None
     repair: RepairToolCall | None = None
     errors: ToolErrors = "send"
-    approvals: Mapping[str, bool] = field(factory=dict)
+    approvals: Approvals = field(factory=dict)
     """By call id, whether a call that needed approval was approved."""
+    secret: bytes | None = field(default=None, repr=False)
+    """The key of approval tokens; None for approvals that are not signed."""
 
     def find(self, name: str) -> AnyTool | None:
         """Return the tool called *name*."""
@@ -76,6 +79,10 @@ class ToolOutcome:
     call: ToolCallPart
     result: ToolResultPart | None = None
     problem: str | None = None
+    token: str | None = None
+    """The token that approves a pending call."""
+    invalid: bool = False
+    """Whether the call was invalid, so that nothing was run."""
 
     @property
     def events(self) -> Sequence[LLMEvent]:
@@ -120,6 +127,17 @@ class StepTools:
         """The calls without a result, in order."""
         pairs = zip(self._calls, self._outcomes, strict=True)
         return tuple(call for call, outcome in pairs if outcome is None or outcome.result is None)
+
+    @property
+    def tokens(self) -> dict[str, str]:
+        """The tokens of the calls that wait for approval, by call id."""
+        outcomes = (outcome for outcome in self._outcomes if outcome is not None)
+        return {item.call.id: item.token for item in outcomes if item.token is not None}
+
+    @property
+    def invalid(self) -> bool:
+        """Whether a call was invalid."""
+        return any(outcome.invalid for outcome in self._outcomes if outcome is not None)
 
     def raise_error(self) -> None:
         """Raise the error that ends the run, if there is one."""
@@ -179,18 +197,20 @@ class _Run:
     async def outcome(self, call: ToolCallPart) -> ToolOutcome:
         """Check and run *call*, and return its outcome."""
         setting = self.setting
-        if setting.approvals.get(call.id) is False:
+        decision = setting.approvals.get(call.id)
+        if decision is False:
             return _failed(call, "the user did not approve this call")
         if setting.is_passive(call):
             return ToolOutcome(call)
         try:
             tool, ready, arguments = await self._checked(call)
         except InvalidToolCallError as error:
-            return _failed(call, error.message)
-        if call.id not in setting.approvals and await _needs_approval(
-            tool.needs_approval, arguments
-        ):
-            return ToolOutcome(call)
+            return evolve(_failed(call, error.message), invalid=True)
+        if decision is not None:
+            check_approval(decision, setting.secret, tool, call, arguments)
+        elif await _needs_approval(tool.needs_approval, arguments):
+            signed = setting.secret and approval_token(setting.secret, tool, call, arguments)
+            return ToolOutcome(call, token=signed or None)
         return await self._executed(tool, call, keywords_for(tool, ready, arguments))
 
     async def _checked(self, call: ToolCallPart) -> tuple[Tool, ToolCallPart, JsonObject]:
@@ -229,6 +249,8 @@ class _Run:
                 return _succeeded(tool, call, value)
         except ToolFailure as failure:
             return _failed(call, _message_of(failure))
+        except ToolDeferred:
+            return ToolOutcome(call)
         except Exception as error:  # noqa: BLE001  (sent to the model, or raised)
             return self._raised(call, error)
         except anyio.get_cancelled_exc_class() as error:

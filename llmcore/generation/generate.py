@@ -2,7 +2,7 @@
 
 from typing import Unpack
 
-from llmcore.generation.loop import Run
+from llmcore.generation.loop import AnswerCheck, Run
 from llmcore.generation.results import GenerateResult
 from llmcore.generation.settings import RunPlan, Settings, plan_of, with_expanded_signature
 from llmcore.schema.model import Model
@@ -21,9 +21,9 @@ async def generate(
     return await completed(plan_of("generate", model, prompt, settings))
 
 
-async def completed(plan: RunPlan) -> GenerateResult[None]:
-    """Run *plan* to its end and return the result."""
-    run = Run(plan, live=False)
+async def completed(plan: RunPlan, check: AnswerCheck | None = None) -> GenerateResult[None]:
+    """Run *plan* to its end and return the result; *check* validates the answer."""
+    run = Run(plan, live=False, check=check)
     try:
         while await run.next_batch():
             pass

@@ -2,7 +2,8 @@
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, TypeAlias, get_args, get_origin, get_type_hints
+from types import UnionType
+from typing import Annotated, Any, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 from attrs import frozen
@@ -35,6 +36,21 @@ class Handler:
     """A struct of the annotated types, to which the arguments are converted."""
     output: ObjectSchema | None = None
     """The schema that results must match; None accepts any JSON."""
+    context_type: Any = Any
+    """The annotation of the parameter `context`."""
+
+    def accepts_context(self, context: object) -> bool:
+        """Return whether *context* is of the annotated type, as far as `isinstance` can check."""
+        if "context" not in self.injected:
+            return True
+        annotated = self.context_type
+        union = get_origin(annotated) in (Union, UnionType)
+        kinds = get_args(annotated) if union else (annotated,)
+        classes = tuple(get_origin(kind) or kind for kind in kinds)
+        try:
+            return Any in kinds or isinstance(context, classes)
+        except TypeError:  # a typed dict, a protocol, ...
+            return True
 
     @property
     def is_async(self) -> bool:
@@ -69,10 +85,16 @@ def handler_of(function: Function, parameters: JsonObject) -> Handler:
     own = [name for name in asked if name not in injected]
     takes_all = own[0] if len(own) == 1 and own[0] not in names else None
     try:
-        output = _annotated_output(_hints(function))
+        hints = _hints(function)
     except ConfigurationError:  # annotations are optional where there is a schema
-        output = None
-    return Handler(function=function, injected=injected, takes_all=takes_all, output=output)
+        hints = {}
+    return Handler(
+        function=function,
+        injected=injected,
+        takes_all=takes_all,
+        output=_annotated_output(hints),
+        context_type=hints.get("context", Any),
+    )
 
 
 def _parameters(function: Function) -> list[str]:
@@ -135,7 +157,11 @@ def typed_handler(function: Function) -> tuple[Handler, JsonObject]:
     schema = {key: item for key, item in schema_of(types).items() if key != "title"}
     output = _annotated_output(hints)
     return Handler(
-        function=function, injected=frozenset(injected), types=types, output=output
+        function=function,
+        injected=frozenset(injected),
+        types=types,
+        output=output,
+        context_type=hints.get("context", Any),
     ), schema
 
 

@@ -17,7 +17,7 @@ import math
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from inspect import isawaitable
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeAlias
 
 import anyio
 from anyio.abc import TaskGroup
@@ -26,23 +26,18 @@ from attrs import evolve
 from llmcore.client.event_stream import EventStream
 from llmcore.generation.abort import AbortController, cancelling
 from llmcore.generation.execution import StepTools, ToolContext, unanswered
+from llmcore.generation.limits import RunAccount, RunLimitError, RunLimits
 from llmcore.generation.model_call import ModelCall
+from llmcore.generation.next_step import NextStep, checked_step
 from llmcore.generation.rejected_reasoning import without_opaque_reasoning
 from llmcore.generation.results import GenerateResult, StepResult, any_met, total_usage
-from llmcore.generation.settings import NextStep, RunPlan, definitions_of
+from llmcore.generation.run_events import RunEvents, changed
+from llmcore.generation.settings import RunPlan
 from llmcore.routes.transport import Timeouts
 from llmcore.schema.content import ToolCallPart
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import AbortError, InvalidRequestError, LLMError, RequestTimeoutError
-from llmcore.schema.events import (
-    ErrorEvent,
-    Finish,
-    LLMEvent,
-    StepFinish,
-    StepStart,
-    StreamStart,
-    attach_native,
-)
+from llmcore.schema.events import ErrorEvent, Finish, LLMEvent
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
@@ -50,11 +45,14 @@ from llmcore.schema.result import Failure, Success
 
 _Phase: TypeAlias = Callable[[], Awaitable[Sequence[LLMEvent]]]
 
+AnswerCheck: TypeAlias = Callable[[LLMResponse], str | None]
+"""Returns why an answer is not valid, or None."""
+
 
 class Run:
     """A run of a plan. With `live`, it delivers all events; otherwise only the last."""
 
-    def __init__(self, plan: RunPlan, *, live: bool) -> None:
+    def __init__(self, plan: RunPlan, *, live: bool, check: AnswerCheck | None = None) -> None:
         self.steps: list[StepResult] = []
         """The completed steps."""
         self.error: LLMError | None = None
@@ -64,6 +62,10 @@ class Run:
         """The task group in which tools run while results are read; None runs them in one phase."""
         self._plan = plan
         self._live = live
+        self._check = check
+        self._account = RunAccount(plan.limits or RunLimits())
+        self._rounds = 0  # of tools
+        self._corrections = 0  # times that the model was asked again
         self._request = plan.first_request()
         self._policy = plan.policy()
         self._client = plan.ready_client()
@@ -73,13 +75,11 @@ class Run:
         self._deadline = math.inf
         self._phase: _Phase = self._begin
         self._step = self._next_step()
+        self._sent = self._request
         self._active: ModelCall | StepTools | None = None  # to be closed by aclose()
-        self._early: list[LLMEvent] = []  # events of approved calls, delivered after StreamStart
-        self._started = False
-        self._answer: StreamStart | None = None  # of a later step, for its StepStart
+        self._events = RunEvents()
         self.complete = False
         """Whether the run reached its end, with an answer."""
-        self._diagnostics: list[Diagnostic] = []
 
     # -- state
 
@@ -101,6 +101,11 @@ class Run:
             raise self.error
         if not self.complete:
             raise AbortError("the run was closed before its end", partial=self.partial)
+        return GenerateResult(steps=tuple(self.steps), messages=self._messages)
+
+    def _so_far(self) -> GenerateResult[None] | None:
+        if not self.steps:
+            return None
         return GenerateResult(steps=tuple(self.steps), messages=self._messages)
 
     # -- reading
@@ -129,16 +134,20 @@ class Run:
 
     async def _within_limits(self) -> Sequence[LLMEvent]:
         signal, total = self._plan.abort_signal, self._timeouts.total
-        if signal is None and total is None:
+        limits = self._account.limits
+        bounds = [bound for bound in (total, limits.seconds) if bound is not None]
+        if signal is None and not bounds:
             return await self._advance()
         if signal is not None:
             signal.throw_if_aborted()
-        if total is not None and math.isinf(self._deadline):
-            self._deadline = anyio.current_time() + total
+        if bounds and math.isinf(self._deadline):
+            self._deadline = anyio.current_time() + min(bounds)
         with anyio.CancelScope(deadline=self._deadline) as scope, cancelling(scope, signal):
             return await self._advance()
         if signal is not None:
             signal.throw_if_aborted()
+        if limits.seconds is not None and limits.seconds == min(bounds):
+            raise limits.error("seconds")
         message = f"the time limit 'total' of {total:g} seconds expired"
         raise RequestTimeoutError(message, error_code="total")
 
@@ -154,6 +163,9 @@ class Run:
             error.partial = self.partial
         self.error = error
         await self.aclose()
+        if isinstance(error, RunLimitError):
+            self._keep_finished_tools()
+            error.result = self._so_far()
         return (ErrorEvent(error),)
 
     # -- phases
@@ -176,7 +188,7 @@ class Run:
         await tools.run()
         tools.raise_error()
         self._active = None
-        self._early = list(await tools.next_events())
+        self._events.early = await tools.next_events()
         if tools.results:
             self._messages += (Message("tool", tools.results),)
         _reject_pending(tools.pending)
@@ -184,16 +196,18 @@ class Run:
 
     async def _ask(self) -> Sequence[LLMEvent]:
         """Start a step by calling the model."""
+        self._account.check_request()
         step = self._next_step()
         if self._plan.prepare_step is not None:
             returned = self._plan.prepare_step(step)
-            step = _checked_step(await returned if isawaitable(returned) else returned, step)
+            step = checked_step(await returned if isawaitable(returned) else returned, step)
         self._step = step
-        request = self._request_of(step)
+        request = evolve(self._request, **step.changes())
+        self._sent = request
         limits = evolve(self._timeouts, total=None)
         self._active = call = ModelCall(
             lambda: self._attempt(request, limits),
-            self._policy,
+            self._account.policy(self._policy),
             live=self._live,
             deadline=self._deadline,
             without_opaque=lambda: self._attempt(without_opaque_reasoning(request), limits),
@@ -208,11 +222,11 @@ class Run:
         if isinstance(last, ErrorEvent):
             self.error = last.error
             self.ended = True
-            return self._renumbered(batch)
+            return self._events.renumbered(batch, len(self.steps))
         if isinstance(last, Finish):
-            events = self._renumbered(batch[:-1])
+            events = self._events.renumbered(batch[:-1], len(self.steps))
             return [*events, *await self._answered(call, last)]
-        return self._renumbered(batch)
+        return self._events.renumbered(batch, len(self.steps))
 
     async def _answered(self, call: ModelCall, finish: Finish) -> Sequence[LLMEvent]:
         """Store a complete response. Return the terminal event if there are no tools to run."""
@@ -222,22 +236,40 @@ class Run:
             case Success(response):
                 pass
         self._active = None
-        self._diagnostics.extend(finish.diagnostics)
+        self._events.diagnostics.extend(finish.diagnostics)
         calls = response.tool_calls
         step = StepResult(response=response, pending_calls=calls, requests=call.requests)
+        self._account.add(step, self._sent)
         if not calls or response.finish_reason.reason != "tool_calls":
+            problem = self._check and self._check(response)
+            if problem and self._may_correct:
+                self._ask_again(step, problem)
+                return ()
             self._keep(step)
             return self._end(finish)
         context = self._context(response.message)
-        if len(self.steps) >= self._plan.max_tool_rounds:
+        if self._rounds >= self._plan.max_tool_rounds:
             self._keep(self._with_rounds_used_up(step, context))
             return self._end(finish)
         self.steps.append(step)  # without results yet
-        self._start_tools(StepTools(calls, context), finish)
+        tools = StepTools(calls, context)
+        self._active = tools
+        self._account.take_calls(sum(not context.is_passive(call) for call in calls))
+        self._start_tools(tools, finish)
         return ()
 
+    @property
+    def _may_correct(self) -> bool:
+        return self._corrections < self._plan.validation_retries
+
+    def _ask_again(self, step: StepResult, problem: str) -> None:
+        """Store an answer that failed validation, and ask for another."""
+        self._corrections += 1
+        step = self._noted(step, _correction(f"the answer is invalid: {problem}"))
+        self._keep(evolve(step, correction=Message.user(_CORRECTION.format(problem))))
+        self._phase = self._ask
+
     def _start_tools(self, tools: StepTools, finish: Finish) -> None:
-        self._active = tools
         if self.background is None:
             self._phase = partial(self._run_tools, tools, finish)
         else:
@@ -260,13 +292,28 @@ class Run:
     async def _tools_done(self, tools: StepTools, finish: Finish) -> Sequence[LLMEvent]:
         """Store the results. Return the terminal event, or call the model again."""
         tools.raise_error()
-        self._active = None
-        step = self.steps.pop()
-        self._keep(evolve(step, tool_results=tools.results, pending_calls=tools.pending))
+        self._keep_finished_tools()
+        if tools.invalid and self._may_correct:
+            self._corrections += 1
+            self.steps[-1] = self._noted(self.steps[-1], _correction("a tool call was invalid"))
+        else:
+            self._rounds += 1
         if tools.pending or await any_met(self._plan.stop_when, self.steps):
             return self._end(finish)
         self._phase = self._ask
         return ()
+
+    def _keep_finished_tools(self) -> None:
+        """Store the step whose tools are running, with the results so far."""
+        tools, self._active = self._active, None
+        if self.steps and isinstance(tools, StepTools):
+            step = evolve(
+                self.steps.pop(),
+                tool_results=tools.results,
+                pending_calls=tools.pending,
+                approval_tokens=tools.tokens,
+            )
+            self._keep(step)
 
     def _keep(self, step: StepResult) -> None:
         self.steps.append(step)
@@ -276,8 +323,8 @@ class Run:
         """End the run and return its `Finish`."""
         self.ended = self.complete = True
         usage = total_usage(self.steps) if len(self.steps) > 1 else finish.usage
-        response, notes = self.steps[-1].response, tuple(self._diagnostics)
-        return (_changed(finish, usage=usage, diagnostics=notes, response=response),)
+        response, notes = self.steps[-1].response, tuple(self._events.diagnostics)
+        return (changed(finish, usage=usage, diagnostics=notes, response=response),)
 
     def _with_rounds_used_up(self, step: StepResult, context: ToolContext) -> StepResult:
         """Return *step* with a Diagnostic if calls were not run because rounds are used up."""
@@ -291,30 +338,19 @@ class Run:
             message=f"the model called tools again after the last round (max_tool_rounds={rounds});"
             " the calls were not run and are in pending_calls",
         )
-        self._diagnostics.append(note)
+        return self._noted(step, note)
+
+    def _noted(self, step: StepResult, note: Diagnostic) -> StepResult:
+        """Return *step* with *note*, which becomes one of the run's, too."""
+        self._events.diagnostics.append(note)
         response = step.response
         return evolve(step, response=evolve(response, diagnostics=(*response.diagnostics, note)))
 
     # -- values
 
     def _next_step(self) -> NextStep:
-        return NextStep(
-            number=len(self.steps),
-            steps=tuple(self.steps),
-            model=self._request.model,
-            messages=self._messages,
-            tools=self._plan.offered_tools(),
-            tool_choice=self._request.tool_choice,
-        )
-
-    def _request_of(self, step: NextStep) -> LLMRequest:
-        return evolve(
-            self._request,
-            model=step.model,
-            messages=step.messages,
-            tools=definitions_of(step.tools),
-            tool_choice=step.tool_choice,
-        )
+        request = evolve(self._request, messages=self._messages)
+        return NextStep.of(request, self.steps, self._plan.offered_tools())
 
     def _attempt(self, request: LLMRequest, limits: Timeouts) -> EventStream:
         return self._client.stream(request, timeouts=limits, raw=self._plan.raw)
@@ -328,50 +364,15 @@ class Run:
             timeout=self._timeouts.tool,
             repair=self._plan.repair_tool_call,
             errors=self._plan.tool_errors,
+            secret=self._plan.approval_secret,
         )
 
-    def _renumbered(self, events: Iterable[LLMEvent]) -> list[LLMEvent]:
-        """Return a step's *events* with the numbers of the run, and with one `StreamStart`.
 
-        The `StreamStart` of a later step becomes a field of its `StepStart`.
-        """
-        number = len(self.steps)
-        renumbered: list[LLMEvent] = []
-        for event in events:
-            if type(event) not in _FRAME:  # nearly all events: checked first
-                renumbered.append(event)
-            elif isinstance(event, StepStart):
-                renumbered.append(_changed(event, step=number, answer=self._answer))
-            elif isinstance(event, StepFinish):
-                renumbered.append(_changed(event, step=number))
-            elif isinstance(event, StreamStart) and self._started:
-                self._diagnostics.extend(event.diagnostics)
-                self._answer = evolve(event, diagnostics=())
-            else:
-                self._started = True
-                renumbered += [event, *self._early]
-        return renumbered
+_CORRECTION = "The answer is not valid: {}. Answer again, with a valid answer alone."
 
 
-_FRAME = {StreamStart, StepStart, StepFinish}
-
-_Event = TypeVar("_Event", StepStart, StepFinish, Finish)
-
-
-def _changed(event: _Event, **changes: Any) -> _Event:
-    """Return *event* with *changes* and the same native frame."""
-    copy = evolve(event, **changes)
-    attach_native([copy], event.native)
-    return copy
-
-
-def _checked_step(changed: NextStep | None, step: NextStep) -> NextStep:
-    if changed is None:
-        return step
-    if not isinstance(changed, NextStep):
-        message = f"prepare_step must return a NextStep or None, not a {type(changed).__name__}"
-        raise InvalidRequestError(f"{message}: change it with evolve(step, ...)")
-    return changed
+def _correction(message: str) -> Diagnostic:
+    return Diagnostic("asked-again", "output", action="noted", message=message)
 
 
 def _reject_pending(calls: Iterable[ToolCallPart]) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Generic, Self, TypeVar, Unpack, overload
 from attrs import evolve
 
 from llmcore.generation.generate import completed
-from llmcore.generation.loop import Run
+from llmcore.generation.loop import AnswerCheck, Run
 from llmcore.generation.object_schema import Accepted, ObjectSchema
 from llmcore.generation.object_text import Document, document_in
 from llmcore.generation.partial_objects import (
@@ -95,13 +95,13 @@ async def generate_object(
 
     *schema* is a JSON Schema, for which the object is plain JSON, or a type: an attrs class,
     dataclass, TypedDict, msgspec struct, pydantic model, or a list of them. Raises
-    NoObjectGeneratedError, with the response as `partial`, if the answer does not match it; the
-    call is not repeated.
+    NoObjectGeneratedError, with the response as `partial`, if the answer does not match it. With
+    `validation_retries`, the model is first asked again, with the reason.
     """
     wanted = ObjectSchema.of(schema)
     plan = plan_of("generate_object", model, prompt, settings)
     plan = _with_format(plan, wanted.response_format(schema_name, schema_description))
-    return _with_output(await completed(plan), wanted)
+    return _with_output(await completed(plan, _check_of(wanted)), wanted)
 
 
 def _with_format(plan: RunPlan, made: ResponseFormat) -> RunPlan:
@@ -115,6 +115,19 @@ def _with_format(plan: RunPlan, made: ResponseFormat) -> RunPlan:
 
 
 # -- from a response to an object
+
+
+def _check_of(wanted: ObjectSchema) -> AnswerCheck:
+    """Return the check for answers that have no such object, but could have."""
+
+    def check(response: LLMResponse) -> str | None:
+        try:
+            _object_in(response, wanted)
+        except NoObjectGeneratedError as error:
+            return error.message if error.error_code in ("not_json", "invalid") else None
+        return None
+
+    return check
 
 
 def _with_output(result: GenerateResult, wanted: ObjectSchema) -> GenerateResult:
@@ -409,4 +422,4 @@ def stream_object(
     wanted = ObjectSchema.of(schema)
     plan = plan_of("stream_object", model, prompt, settings)
     plan = _with_format(plan, wanted.response_format(schema_name, schema_description))
-    return StreamObjectResult(Run(plan, live=True), wanted)
+    return StreamObjectResult(Run(plan, live=True, check=_check_of(wanted)), wanted)

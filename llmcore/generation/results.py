@@ -1,9 +1,9 @@
 """The results of a run: one for each step, one for the whole; conditions on them that end it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic
 
-from attrs import frozen
+from attrs import field, frozen
 
 from llmcore.schema.content import ToolCallPart, ToolResultPart
 from llmcore.schema.diagnostics import Diagnostic
@@ -37,6 +37,10 @@ class StepResult:
     """Calls without a result: of passive tools, not approved yet, or after the last round."""
     requests: int = 1
     """The number of requests of the call, including retries."""
+    approval_tokens: Mapping[str, str] = field(factory=dict)
+    """The tokens of the calls that wait for approval, by call id, if a secret was given."""
+    correction: Message | None = None
+    """The message that asks again for an object, after an answer that failed validation."""
 
     @property
     def text(self) -> str:
@@ -75,10 +79,10 @@ class StepResult:
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """The messages that the step adds to the conversation: the response and tool results."""
-        if not self.tool_results:
-            return (self.response.message,)
-        return (self.response.message, Message("tool", self.tool_results))
+        """The messages that the step adds: the response, and tool results or a correction."""
+        results = (Message("tool", self.tool_results),) if self.tool_results else ()
+        correction = () if self.correction is None else (self.correction,)
+        return (self.response.message, *results, *correction)
 
 
 @frozen(kw_only=True)
@@ -147,6 +151,11 @@ class GenerateResult(Generic[_T_co]):
     def pending_calls(self) -> tuple[ToolCallPart, ...]:
         """The calls without a result. To continue, send their results or approve them."""
         return self.last.pending_calls
+
+    @property
+    def approval_tokens(self) -> Mapping[str, str]:
+        """The tokens of pending calls that wait for approval, if a secret was given."""
+        return self.last.approval_tokens
 
     @property
     def finish_reason(self) -> FinishReason:

@@ -6,17 +6,21 @@ defaults, checked. Calls without a client share one, made from the environment o
 
 import difflib
 import inspect
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, TypeAlias, TypedDict, TypeVar, Union, get_args
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, TypedDict, TypeVar, get_args
 
 from attrs import NOTHING, evolve, field, fields_dict, frozen
 
 from llmcore.client.client import Client
 from llmcore.forking import ForkSafeLock
 from llmcore.generation.abort import AbortSignal
+from llmcore.generation.approvals import Approvals
 from llmcore.generation.arguments import RepairToolCall
 from llmcore.generation.execution import AnyTool, ToolErrors
-from llmcore.generation.results import StepResult, StopCondition
+from llmcore.generation.handler import name_of
+from llmcore.generation.limits import RunLimits
+from llmcore.generation.next_step import PrepareStep, ToolInput, definitions_of, tools_of
+from llmcore.generation.results import StopCondition
 from llmcore.generation.retry import RetryPolicy
 from llmcore.generation.setting_checks import (
     are_functions,
@@ -25,11 +29,11 @@ from llmcore.generation.setting_checks import (
     is_function,
     sequence_of,
 )
-from llmcore.generation.tool import Tool, tool
+from llmcore.generation.tool import Tool
 from llmcore.routes.transport import Timeouts
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import JsonObject
-from llmcore.schema.messages import Message, MessageInput
+from llmcore.schema.messages import MessageInput
 from llmcore.schema.model import Model
 from llmcore.schema.options import (
     CacheInput,
@@ -49,57 +53,8 @@ from llmcore.schema.tools import (
     HostedTool,
     ToolChoice,
     ToolChoiceInput,
-    ToolSpec,
     as_tool_choice,
-    as_tool_spec,
 )
-
-ToolInput: TypeAlias = Union[AnyTool, Callable[..., object], Mapping[str, Any]]
-"""A tool, a function that is made into one, or a dict in the form of Chat Completions."""
-
-
-def tools_of(given: Sequence[ToolInput] | None) -> tuple[AnyTool, ...]:
-    """Return *given* with functions as tools; InvalidRequestError if two have the same name."""
-    tools = tuple(_tool(item) for item in sequence_of("tools", given))
-    names = [name for name in (getattr(item, "name", None) for item in tools) if name]
-    twice = {name for name in names if names.count(name) > 1}
-    if twice:
-        raise InvalidRequestError(f"two tools have the same name: {', '.join(sorted(twice))}")
-    return tools
-
-
-def _tool(given: ToolInput) -> AnyTool:
-    if isinstance(given, Mapping):
-        return as_tool_spec(given)
-    if isinstance(given, Tool) or not callable(given) or isinstance(given, type):
-        return given  # type: ignore[return-value]  # checked by the request
-    return tool(given)
-
-
-def _messages(given: Iterable[Message]) -> tuple[Message, ...]:
-    return tuple(given)
-
-
-@frozen(kw_only=True)
-class NextStep:
-    """The next step of a run. `prepare_step` can change it with `evolve(step, ...)`."""
-
-    number: int
-    """The step's number, from 0."""
-    steps: tuple[StepResult, ...]
-    """The completed steps."""
-    model: Model | str
-    """The model of the step."""
-    messages: tuple[Message, ...] = field(converter=_messages)
-    """The messages of the step."""
-    tools: tuple[AnyTool, ...] = field(converter=tools_of)
-    """The tools of the step."""
-    tool_choice: ToolChoice | None = None
-    """The tool choice of the step."""
-
-
-PrepareStep: TypeAlias = Callable[[NextStep], Union[NextStep, Awaitable[NextStep | None], None]]
-"""Returns the next step with changes for this step alone, or None for no change."""
 
 
 class RunSettings(TypedDict, total=False):
@@ -125,15 +80,24 @@ class RunSettings(TypedDict, total=False):
     stop_when: StopCondition | Sequence[StopCondition]
     """Functions of the steps so far; the run ends when one returns True."""
     prepare_step: PrepareStep | None
-    """A function that may change the model, messages, tools or tool choice of each step."""
+    """A function that may change the model, messages, tools, instructions and options of each
+    step."""
     repair_tool_call: RepairToolCall | None
     """A function that may return a corrected call for an invalid one."""
     tool_errors: ToolErrors
     """Whether the exceptions of tools go to the model ("send") or end the run ("raise")."""
     tool_context: object
     """The value of the parameter `context` of tools."""
-    approvals: Mapping[str, bool] | None
+    approvals: Approvals | None
     """Decisions, by call id, about the calls that `messages` end with."""
+    approval_secret: str | bytes | None
+    """A key with which approvals are signed: a call is approved by its token from
+    `approval_tokens`, which fits the call and the tool's definition alone."""
+    limits: RunLimits | None
+    """The most requests, tokens, cost, tool calls and time of the run."""
+    validation_retries: int
+    """The most requests of a run that ask again for an object, or for arguments of tools, after
+    they failed validation; without them, invalid arguments use up a round of tools."""
     response_format: FormatInput | None
     """Plain text, JSON, or JSON that fits a schema."""
     temperature: float | None
@@ -179,11 +143,6 @@ class Settings(RunSettings, total=False):
     """The client that sends the requests; None takes the default client."""
 
 
-def definitions_of(tools: Sequence[AnyTool]) -> tuple[ToolSpec, ...]:
-    """Return the definitions of *tools* for a request."""
-    return tuple(item.definition if isinstance(item, Tool) else item for item in tools)
-
-
 def _conditions(
     given: StopCondition | Sequence[StopCondition] | None,
 ) -> tuple[StopCondition, ...]:
@@ -197,7 +156,16 @@ _A_FORMAT = is_a(ResponseFormat, instead="a ResponseFormat, such as ResponseForm
 _A_POLICY = is_a(RetryPolicy, instead="a RetryPolicy")
 _A_LIMIT = is_a(int, float, Timeouts, instead="seconds or a Timeouts")
 _A_SIGNAL = is_a(AbortSignal, instead="the signal of an AbortController")
+_A_RUN_LIMIT = is_a(RunLimits, instead="a RunLimits")
 _A_CLIENT = is_a(Client, instead="an llmcore.Client")
+
+
+def _secret(given: str | bytes | None) -> bytes | None:
+    """Return *given* as bytes; InvalidRequestError if it is empty or of another type."""
+    secret = given.encode() if isinstance(given, str) else given
+    if secret is not None and (not isinstance(secret, bytes) or not secret):
+        raise InvalidRequestError("approval_secret must be text or bytes, and not empty")
+    return secret
 
 
 def _send_or_raise(_plan: object, _attribute: object, value: str) -> None:
@@ -228,7 +196,10 @@ class RunPlan:
     repair_tool_call: RepairToolCall | None = field(default=None, validator=is_function)
     tool_errors: ToolErrors = field(default="send", validator=_send_or_raise)
     tool_context: object = None
-    approvals: Mapping[str, bool] | None = None
+    approvals: Approvals | None = None
+    approval_secret: bytes | None = field(default=None, converter=_secret, repr=False)
+    limits: RunLimits | None = field(default=None, validator=_A_RUN_LIMIT)
+    validation_retries: int = field(default=0, validator=is_count)
     response_format: ResponseFormat | None = field(
         default=None, converter=as_response_format, validator=_A_FORMAT
     )
@@ -250,6 +221,15 @@ class RunPlan:
     abort_signal: AbortSignal | None = field(default=None, validator=_A_SIGNAL)
     raw: bool = False
     client: Client | None = field(default=None, validator=_A_CLIENT)
+
+    def __attrs_post_init__(self) -> None:
+        for tool in self.tools:
+            handler = tool.handler if isinstance(tool, Tool) else None
+            if handler is not None and not handler.accepts_context(self.tool_context):
+                kind = type(self.tool_context).__name__
+                expected = getattr(handler.context_type, "__name__", str(handler.context_type))
+                message = f"tool_context must be a {expected} for {name_of(handler.function)}"
+                raise InvalidRequestError(f"{message}, not a {kind}")
 
     def first_request(self) -> LLMRequest:
         """Return the request of the first step."""

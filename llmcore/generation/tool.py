@@ -50,6 +50,13 @@ class ToolFailure(Exception):  # noqa: N818  (a result for the model)
     """Raised by a tool to send an error message to the model as its result."""
 
 
+class ToolDeferred(Exception):  # noqa: N818  (an outcome, not a fault)
+    """Raised by a tool whose result comes later: the run ends with its call in `pending_calls`.
+
+    To continue, append `Message.tool(call.id, result)` to the messages of the result.
+    """
+
+
 def _parameters(schema: JsonObject | None) -> JsonObject:
     return ToolDefinition("checked", "", schema).parameters
 
@@ -68,7 +75,8 @@ class Tool(Generic[_P, _R_co]):
     another name. Parameters named `messages`, `abort_signal`, `tool_call_id` and `context` are
     filled by the tool loop. It returns text, a value that can be written as JSON (dataclasses,
     attrs classes, pydantic models, dates, decimals, ...), or content parts, and raises ToolFailure
-    to send an error message to the model. Functions that are not async run in threads.
+    to send an error message to the model, or ToolDeferred if its result comes later. Functions
+    that are not async run in threads.
     """
 
     name: str = field(converter=check_tool_name)

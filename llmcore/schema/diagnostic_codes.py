@@ -28,6 +28,11 @@ _SAME_PROVIDER = "Continue the conversation with the provider that answered, or 
 _NOTHING = "Nothing needs to be done."
 
 _CODES: Final = {
+    "asked-again": _Code(
+        "The model was asked again after an answer, or arguments of a tool, that were invalid.",
+        "The run has `validation_retries`, and the object or the arguments failed validation.",
+        "Nothing needs to be done. Each request is billed; simplify the schema if it is frequent.",
+    ),
     "cache-breakpoint-dropped": _Code(
         "A cache mark was left out of the request.",
         "The provider takes no mark at this position, or fewer marks than the request has.",

@@ -38,7 +38,8 @@ _Item = TypeVar("_Item")
 SystemInput: TypeAlias = Union[str, TextPart, Sequence[Union[str, TextPart]]]
 
 
-def _system(value: SystemInput | None) -> tuple[TextPart, ...]:
+def as_system(value: SystemInput | None) -> tuple[TextPart, ...]:
+    """Return *value* as parts; InvalidRequestError if it is not text."""
     if value is None:
         return ()
     if isinstance(value, str | TextPart):
@@ -99,7 +100,7 @@ class LLMRequest(Generic[Body_co]):
     """The conversation, oldest message first."""
     provider: str | None = None
     """The id of the configured provider, if `model` is a string."""
-    system: tuple[TextPart, ...] = field(default=(), converter=_system)
+    system: tuple[TextPart, ...] = field(default=(), converter=as_system)
     """Instructions before the conversation."""
     tools: tuple[ToolSpec, ...] = field(default=(), converter=_tools)
     """The tools that the model may call."""

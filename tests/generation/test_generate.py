@@ -14,6 +14,7 @@ from llmcore.client.middleware import Next
 from llmcore.folds.grammar import violations
 from llmcore.folds.segments import complete_segments
 from llmcore.generation.generate import generate
+from llmcore.generation.next_step import NextStep
 from llmcore.generation.results import (
     GenerateResult,
     StepResult,
@@ -22,7 +23,6 @@ from llmcore.generation.results import (
     total_usage,
 )
 from llmcore.generation.retry import RetryPolicy
-from llmcore.generation.settings import NextStep
 from llmcore.generation.stream import stream
 from llmcore.generation.tool import Tool, tool
 from llmcore.routes.openai_compatible import OpenAICompatible

@@ -16,8 +16,8 @@ from llmcore.client.middleware import Next
 from llmcore.folds.grammar import violations
 from llmcore.folds.response import collect
 from llmcore.generation.generate import generate
+from llmcore.generation.next_step import NextStep
 from llmcore.generation.retry import RetryPolicy
-from llmcore.generation.settings import NextStep
 from llmcore.generation.stream import StreamResult, stream
 from llmcore.generation.tool import tool
 from llmcore.routes.openai_compatible import OpenAICompatible

@@ -1,0 +1,60 @@
+"""The events of a run: those of its steps, with the numbers of the run and one `StreamStart`."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeVar
+
+from attrs import evolve
+
+from llmcore.schema.diagnostics import Diagnostic
+from llmcore.schema.events import (
+    Finish,
+    LLMEvent,
+    StepFinish,
+    StepStart,
+    StreamStart,
+    attach_native,
+)
+
+_FRAME = {StreamStart, StepStart, StepFinish}
+
+_Event = TypeVar("_Event", StepStart, StepFinish, Finish)
+
+
+class RunEvents:
+    """Renumbers the events of steps.
+
+    The `StreamStart` of a later step becomes the field `answer` of its `StepStart`.
+    """
+
+    def __init__(self) -> None:
+        self.early: Sequence[LLMEvent] = ()
+        """Events of approved calls, emitted after the `StreamStart`."""
+        self.diagnostics: list[Diagnostic] = []
+        """The diagnostics of the run, for its `Finish`."""
+        self._started = False
+        self._answer: StreamStart | None = None  # of a later step
+
+    def renumbered(self, events: Iterable[LLMEvent], number: int) -> list[LLMEvent]:
+        """Return the *events* of the step *number* as events of the run."""
+        changed_events: list[LLMEvent] = []
+        for event in events:
+            if type(event) not in _FRAME:  # nearly all events: checked first
+                changed_events.append(event)
+            elif isinstance(event, StepStart):
+                changed_events.append(changed(event, step=number, answer=self._answer))
+            elif isinstance(event, StepFinish):
+                changed_events.append(changed(event, step=number))
+            elif isinstance(event, StreamStart) and self._started:
+                self.diagnostics.extend(event.diagnostics)
+                self._answer = evolve(event, diagnostics=())
+            else:
+                self._started = True
+                changed_events += [event, *self.early]
+        return changed_events
+
+
+def changed(event: _Event, **changes: Any) -> _Event:
+    """Return *event* with *changes* and the same native frame."""
+    copy = evolve(event, **changes)
+    attach_native([copy], event.native)
+    return copy
