@@ -73,8 +73,8 @@ class RunLabels:
     """Targets that failed before this one, each with the reason."""
     pooled: bool = False
     """Whether others could have answered."""
-    others: tuple[tuple[str, str], ...] = ()
-    """The provider and the model of each other target that may answer."""
+    others: tuple[UpstreamModel, ...] = ()
+    """Every target that may answer."""
     account: str = ""
     """The upstream of the configuration file that answers; empty is the provider itself."""
 

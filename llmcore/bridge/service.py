@@ -249,7 +249,7 @@ class Service:
         larger = pool.on_context_overflow and self.names.find(pool.on_context_overflow)
         targets = (*pool.targets, *(larger.targets if larger else ()))
         plan = PoolPlan(
-            others=tuple((self.provider_of(one), one.model) for one in targets),
+            others=targets,
             name=name,
             pool=pool,
             conversation=conversation,

@@ -45,7 +45,7 @@ def _read(environ: Mapping[str, str]) -> tuple[GatewaySettings, Values]:
 
 def _check(environ: Mapping[str, str]) -> int:
     """Check the settings, and that each upstream can be made; nothing is sent."""
-    from llmcore.bridge.accounts.prices import read_prices
+    from llmcore.bridge.accounts.prices import price_list
     from llmcore.bridge.model_map import model_map_of
     from llmcore.bridge.pools.providers import upstreams_from
     from llmcore.bridge.tools_file import read_tools
@@ -54,10 +54,16 @@ def _check(environ: Mapping[str, str]) -> int:
     model_map = model_map_of(settings)
     upstreams_from(settings, model_map)
     read_tools(settings.tools_path)
-    read_prices(settings.accounts.prices_path)
+    price_list(settings)
     where = settings.config_path or "variables only"
     names, models = ", ".join(sorted(model_map.providers)), len(model_map.names)
     say(f"{where}: valid; upstreams: {names}; models: {models}")
+    limited = [one.name for one in settings.tables.upstreams if one.is_limited]
+    if limited and settings.shares_state:
+        note(
+            f"max_running and requests_per_minute of {', '.join(limited)} hold in each worker: "
+            "all workers of all machines together may send as many times more"
+        )
     return 0
 
 

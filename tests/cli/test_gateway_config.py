@@ -36,6 +36,8 @@ targets = [["anthropic/claude-x"], { upstream = "b", model = "y", weight = 3 }]
 aliases = ["x"]
 [prefixes]
 "gpt-" = { upstream = "a", strip = true }
+[prices]
+"b/claude y" = { input = 0.5, output = 2, cache_read = 0.05 }
 [[clients]]
 name = "ann"
 key = "sk-ann"
@@ -56,6 +58,25 @@ def test_a_valid_file_is_said_to_be(folder: Path, capsys: pytest.CaptureFixture[
 
     assert main(["config", "check"]) == 0
     assert "openbridge.toml: valid; upstreams: a, b; models: 2" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("limit", "workers", "noted"),
+    [
+        ("max_running = 5", 2, True),
+        ("requests_per_minute = 5", 2, True),
+        ("max_running = 5", 1, False),
+        ("", 2, False),
+    ],
+)
+def test_limits_that_hold_in_each_worker_are_noted(
+    folder: Path, capsys: pytest.CaptureFixture[str], limit: str, workers: int, noted: bool
+) -> None:
+    upstream = f'[[upstreams]]\nname = "a"\nprovider = "anthropic"\nkey = "k"\n{limit}\n'
+    (folder / "openbridge.toml").write_text(f"[server]\nworkers = {workers}\n{upstream}")
+
+    assert main(["config", "check"]) == 0
+    assert ("of a hold in each worker" in capsys.readouterr().err) is noted
 
 
 @pytest.mark.parametrize(
@@ -118,6 +139,7 @@ def test_what_is_shown_is_a_file_of_the_same_settings() -> None:
     assert again.limits == settings.limits
     assert again.tables.models == settings.tables.models
     assert again.tables.prefixes == settings.tables.prefixes
+    assert again.tables.prices == settings.tables.prices != {}
     assert (again.retries, again.upstream) == (settings.retries, settings.upstream)
 
 
@@ -125,7 +147,7 @@ def test_the_example_is_valid_and_so_is_everything_in_its_comments() -> None:
     """Every setting is in it, and every comment that looks like one."""
     path = Path("openbridge.toml")
     whole = re.sub(r"(?m)^# (?=\[|[a-z\"_/]+ = )", "", EXAMPLE)
-    alone = re.sub(r"(?m)^model_map_path = .*\n", "", whole)
+    alone = re.sub(r"(?m)^(model_map_path|prices_path) = .*\n", "", whole)
 
     plain = settings_of({"OPENAI_API_KEY": "k"}, parse_document(path, EXAMPLE))
     every = settings_of({"OPENAI_API_KEY": "k"}, parse_document(path, alone))

@@ -23,12 +23,13 @@ from attrs import evolve, frozen
 
 from llmcore.bridge.accounts.issued_key import IssuedKey, KeyLimits, kept_s, period_name
 from llmcore.bridge.accounts.issued_keys import KeyLookup, accounts_unavailable
-from llmcore.bridge.accounts.prices import PriceList, read_prices
+from llmcore.bridge.accounts.prices import price_list
 from llmcore.bridge.answer_run import AnswerRun
 from llmcore.bridge.api import Caller
 from llmcore.bridge.configuration.settings import BudgetPeriod, GatewaySettings
 from llmcore.bridge.http.logs import log
 from llmcore.bridge.http.metrics import Metrics
+from llmcore.bridge.model_map import UpstreamModel
 from llmcore.bridge.spend.row import SpendRow, packed_row
 from llmcore.bridge.spend.writer import SpendEvents, SpendWriter
 from llmcore.bridge.state.ledger import NANO, Excess, Ledger, Meter, Settlement, Take
@@ -103,9 +104,7 @@ class Accounts:
         Raises ConfigurationError, and changes nothing, if the prices cannot be read.
         """
         own = settings.accounts
-        self._prices = PriceList(
-            models=read_prices(own.prices_path), output_tokens=own.output_tokens
-        )
+        self._prices = price_list(settings)
         self._settings = own
         rate = settings.limits.rate_per_minute if settings.shares_state else 0
         self._shared_rate = rate or None
@@ -205,16 +204,16 @@ class Accounts:
             return _Expected(0, 0, 0)
         info, prices = run.info, self._prices
         request = run.request()
-        targets = {(info.provider, info.target): None, **dict.fromkeys(info.others)}
+        targets = dict.fromkeys((info.upstream, *info.others))
         limit = request.generation.max_tokens
-        most = max(prices.most_output(provider, model, limit) for provider, model in targets)
+        most = max(prices.most_output(target, limit) for target in targets)
         tokens = (run.choices * estimated_tokens(request), run.choices * most)
         cost = 0
         if any(_is_money(meter) for meter in meters):
-            for provider, model in targets:
-                found = prices.largest_cost(provider, model, tokens, self._clock())
+            for target in targets:
+                found = prices.largest_cost(target, tokens, self._clock())
                 if found is None:
-                    raise _unpriced(provider, model)
+                    raise _unpriced(target)
                 cost = max(cost, found)
         return _Expected(*tokens, cost)
 
@@ -240,7 +239,7 @@ class Accounts:
         usage = _usage(run, response)
         cost = None
         if usage is not None:
-            cost = self._prices.cost(info.provider, info.target, response, usage, now)
+            cost = self._prices.cost(info.upstream, response, usage, now)
         count = usage or Usage.make(input_tokens=0, output_tokens=0)
         error = run.error
         return SpendRow(
@@ -374,11 +373,12 @@ def _refusal(excess: Excess) -> FrontError:
     )
 
 
-def _unpriced(provider: str, model: str) -> FrontError:
+def _unpriced(target: UpstreamModel) -> FrontError:
     return FrontError(
         status=403,
-        message=f"no price is known for the model {model!r} of {provider!r}, so a budget in US "
-        "dollars cannot be kept: set its price (OPENBRIDGE_PRICES_PATH), or use a budget in tokens",
+        message=f"no price is known for {target.label!r}, so a budget in US dollars cannot be "
+        "kept: set its price ([prices] of openbridge.toml, or OPENBRIDGE_PRICES_PATH), or use a "
+        "budget in tokens",
         type="permission_error",
         code="model_not_priced",
     )

@@ -7,8 +7,11 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
+from llmcore.bridge.configuration.settings import GatewaySettings
+from llmcore.bridge.configuration.tables import price_fault
+from llmcore.bridge.model_map import UpstreamModel
 from llmcore.bridge.state.ledger import NANO
 from llmcore.catalog.cost import cost_of, response_cost
 from llmcore.catalog.lookup import get_model_info
@@ -27,15 +30,24 @@ class PriceList:
     """The prices of models. Costs are in nano-dollars, rounded up."""
 
     models: Sequence[ModelInfo] = ()
-    """Configured prices, which go before those of the catalog."""
+    """Configured prices, which go before those of the catalog. `provider` may be an upstream."""
+    providers: Mapping[str, str] = field(factory=dict)
+    """The provider of each upstream of the configuration file."""
     output_tokens: int | None = None
     """The output that is expected of requests without a limit; None is the model's own limit."""
 
+    def _seller(self, target: UpstreamModel) -> str:
+        """Return the upstream of *target* if it has a price of its own, else its provider."""
+        if any(one.provider == target.provider and one.id == target.model for one in self.models):
+            return target.provider
+        return self.providers.get(target.provider, target.provider)
+
     def cost(
-        self, provider: str, model: str, response: LLMResponse, usage: Usage, at: float
+        self, target: UpstreamModel, response: LLMResponse, usage: Usage, at: float
     ) -> int | None:
-        """Return the cost of *usage* of a *model* that gave *response*; None if it is unknown."""
-        answered = evolve(response, provider=provider, usage=usage)
+        """Return the cost of *usage* by *target*, which gave *response*; None if it is unknown."""
+        model = target.model
+        answered = evolve(response, provider=self._seller(target), usage=usage)
         names = (model,) if any(one.id == model for one in self.models) else (answered.model, model)
         when = datetime.fromtimestamp(at, UTC)
         for name in filter(None, names):
@@ -44,9 +56,7 @@ class PriceList:
                 return nano(cost)
         return None
 
-    def largest_cost(
-        self, provider: str, model: str, tokens: tuple[int, int], at: float
-    ) -> int | None:
+    def largest_cost(self, target: UpstreamModel, tokens: tuple[int, int], at: float) -> int | None:
         """Return the most that so many *tokens* of input and output can cost; None if unknown.
 
         Writing input to a cache can cost more than input that no cache holds.
@@ -60,15 +70,31 @@ class PriceList:
             )
         )
         when = datetime.fromtimestamp(at, UTC)
-        costs = [cost_of(provider, model, one, at=when, models=self.models) for one in usages]
+        seller, own = self._seller(target), self.models
+        costs = [cost_of(seller, target.model, one, at=when, models=own) for one in usages]
         return max((nano(cost) for cost in costs if cost is not None), default=None)
 
-    def most_output(self, provider: str, model: str, limit: int | None) -> int:
+    def most_output(self, target: UpstreamModel, limit: int | None) -> int:
         """Return the most tokens of output that an answer can have whose request has a *limit*."""
         if limit is not None or self.output_tokens is not None:
             return limit or self.output_tokens or 0
-        known = get_model_info(model, provider)
+        provider = self.providers.get(target.provider, target.provider)
+        known = get_model_info(target.model, provider)
         return (known and known.max_output) or _UNKNOWN_OUTPUT
+
+
+def price_list(settings: GatewaySettings) -> PriceList:
+    """Return the prices of *settings*.
+
+    Raises ConfigurationError if the file of prices cannot be read.
+    """
+    own = settings.accounts
+    listed = (_priced(name, rates) for name, rates in settings.tables.prices.items())
+    return PriceList(
+        models=(*listed, *read_prices(own.prices_path)),
+        providers={one.name: one.provider for one in settings.tables.upstreams},
+        output_tokens=own.output_tokens,
+    )
 
 
 def nano(usd: float) -> int:
@@ -103,7 +129,11 @@ def _entry(path: Path, name: str, given: object) -> ModelInfo:
         rates = msgspec.convert(given, Rates)
     except msgspec.ValidationError as error:
         raise ConfigurationError(f"{path}: {name}: {error}", cause=error) from error
-    numbers = (rates.input, rates.output, rates.cache_read, rates.cache_write, rates.cache_write_1h)
-    if not all(0 <= number < math.inf for number in numbers if number is not None):
-        raise ConfigurationError(f"{path}: {name}: a price is below 0")
+    if wrong := price_fault(rates):
+        raise ConfigurationError(f"{path}: {name}: {wrong} is not a price of 0 or more")
+    return _priced(name, rates)
+
+
+def _priced(name: str, rates: Rates) -> ModelInfo:
+    provider, _, model = name.partition("/")
     return ModelInfo(id=model, provider=provider, display_name=model, prices=Prices(standard=rates))

@@ -16,7 +16,7 @@ EXAMPLE: Final = """\
 # provider = "anthropic"            # an id of `llmcore providers`, or openai-compatible
 # key_file = "/run/secrets/a"       # or key = "...", or key_command = ["program", "argument"]
 # weight = 2                        # its share among those of one rank
-# max_running = 50                  # what it gets at most, in each worker
+# max_running = 50                  # what it gets at most from each worker
 # requests_per_minute = 600
 # first_event_seconds = 60          # its own time limits
 # idle_seconds = 60
@@ -38,6 +38,11 @@ EXAMPLE: Final = """\
 #
 # [prefixes]
 # "local/" = { upstream = "vllm", strip = true }
+
+# US dollars per million tokens, in place of the catalog's.
+#
+# [prices]
+# "vllm/qwen3-32b" = { input = 0.1, output = 0.3, cache_read = 0.01 }
 
 # Clients with keys of their own, beside those of client_api_key.
 #
@@ -117,7 +122,7 @@ port = 8787
 # tokens = 0
 # period = "month"
 # output_tokens = 0
-# prices_path = "prices.json"
+# prices_path = "prices.json"       # in place of [prices]
 
 [spend]
 # record = true

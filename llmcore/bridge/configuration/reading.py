@@ -282,6 +282,11 @@ def _check(settings: GatewaySettings, read: Values) -> None:
             f"{read.label('MODEL_MAP_PATH')} and [models] or [prefixes] exclude each other: move "
             "the map into the file, or leave one of them out"
         )
+    if settings.accounts.prices_path is not None and tables.prices:
+        raise ConfigurationError(
+            f"{read.label('PRICES_PATH')} and [prices] exclude each other: move the prices into "
+            "the file, or leave one of them out"
+        )
     if settings.model_map_path is not None and settings.otherwise is not None:
         raise ConfigurationError(
             f"{read.label('OTHERWISE')}: a model map has its own `otherwise`; set it there"

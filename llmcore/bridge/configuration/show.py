@@ -5,9 +5,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from attrs import asdict
+
 from llmcore.bridge.configuration.settings import GatewaySettings
 from llmcore.bridge.configuration.tables import KeySource, ModelSettings, PrefixSettings
 from llmcore.bridge.configuration.values import SECTIONS, Values, file_keys
+from llmcore.catalog.model_info import Rates
 from llmcore.schema import json
 
 SECRETS: Final = frozenset(
@@ -80,6 +83,10 @@ def _tables(settings: GatewaySettings) -> Iterator[str]:
         yield from _table(f"[models.{_key(name)}]", _model(model))
     for prefix, rule in tables.prefixes.items():
         yield from _table(f"[prefixes.{_key(prefix)}]", _prefix(rule))
+    if tables.prices:
+        yield from _table(
+            "[prices]", {_key(name): _price(one) for name, one in tables.prices.items()}
+        )
     for client in tables.clients:
         yield from _table("[[clients]]", {"name": client.name, **_key_source(client)})
 
@@ -109,6 +116,10 @@ def _model(model: ModelSettings) -> Mapping[str, object]:
         "aliases": model.aliases or None,
         "on_context_overflow": model.on_context_overflow,
     }
+
+
+def _price(rates: Rates) -> Mapping[str, float]:
+    return {name: price for name, price in asdict(rates).items() if price is not None}
 
 
 def _prefix(rule: PrefixSettings) -> Mapping[str, object]:

@@ -1,4 +1,4 @@
-"""The tables of `openbridge.toml` that no variable can hold: upstreams, models, clients.
+"""The tables of `openbridge.toml` that no variable can hold: upstreams, models, prices, clients.
 
     [[upstreams]]
     name = "anthropic-a"
@@ -13,10 +13,14 @@
     ]
     aliases = ["sonnet"]
 
+    [prices]
+    "vllm/qwen3-32b" = { input = 0.1, output = 0.3 }
+
 Targets stand in the order in which they are tried; those of a list within the list are of one rank
 and share its requests by their weights. Values are checked by `msgspec.convert`.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Final, TypeAlias, TypeVar
 
@@ -25,6 +29,7 @@ from attrs import field, fields_dict, frozen
 from msgspec import Meta
 
 from llmcore.bridge.configuration.document import ConfigDocument, Keys
+from llmcore.catalog.model_info import Rates
 
 Name: TypeAlias = Annotated[str, Meta(min_length=1)]
 _Weight: TypeAlias = Annotated[float, Meta(ge=0)]
@@ -33,7 +38,7 @@ _Count: TypeAlias = Annotated[int, Meta(ge=1)]
 
 _T = TypeVar("_T")
 
-TABLES: Final = ("upstreams", "models", "prefixes", "clients")
+TABLES: Final = ("upstreams", "models", "prefixes", "prices", "clients")
 """The names of these tables."""
 
 
@@ -73,6 +78,11 @@ class UpstreamSettings(KeySource):
     idle_seconds: _Seconds | None = None
     variables: Mapping[str, str] = field(factory=dict, repr=False)
     """Further variables of the provider, such as its region."""
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether each worker sends it a bounded number of requests."""
+        return bool(self.max_running or self.requests_per_minute)
 
 
 @frozen(kw_only=True)
@@ -119,10 +129,13 @@ class FileTables:
     upstreams: tuple[UpstreamSettings, ...] = ()
     models: Mapping[str, ModelSettings] = field(factory=dict)
     prefixes: Mapping[str, PrefixSettings] = field(factory=dict)
+    prices: Mapping[str, Rates] = field(factory=dict)
+    """By `upstream/model` or `provider/model`."""
     clients: tuple[ClientSettings, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.upstreams or self.models or self.prefixes or self.clients)
+        found = (self.upstreams, self.models, self.prefixes, self.prices, self.clients)
+        return any(found)
 
 
 def read_tables(document: ConfigDocument, providers: frozenset[str]) -> FileTables:
@@ -137,6 +150,7 @@ def read_tables(document: ConfigDocument, providers: frozenset[str]) -> FileTabl
         prefixes={
             name: read.table(("prefixes", name), PrefixSettings) for name in read.names("prefixes")
         },
+        prices={name: read.table(("prices", name), Rates) for name in read.names("prices")},
         clients=read.entries("clients", ClientSettings),
     )
     for place, one in enumerate(tables.upstreams):
@@ -148,6 +162,7 @@ def read_tables(document: ConfigDocument, providers: frozenset[str]) -> FileTabl
     read.check_keys("upstreams", tables.upstreams, required=False)
     read.check_keys("clients", tables.clients, required=True)
     _check_models(document, tables, providers)
+    _check_prices(document, tables, providers)
     return tables
 
 
@@ -245,6 +260,30 @@ class _Tables:
                 raise self.document.error(keys, message)
             if required and not any(given):
                 raise self.document.error(keys, "needs a key, a key_file or a key_command")
+
+
+def price_fault(rates: Rates) -> str | None:
+    """Return the name of a price that is below 0 or not finite; None if there is none."""
+    prices = {name: getattr(rates, name) for name in fields_dict(Rates)}
+    wrong = (
+        name for name, price in prices.items() if price is not None and not 0 <= price < math.inf
+    )
+    return next(wrong, None)
+
+
+def _check_prices(document: ConfigDocument, tables: FileTables, providers: frozenset[str]) -> None:
+    """Refuse prices of an upstream that does not exist, and those that are not amounts."""
+    sellers = providers | {one.name for one in tables.upstreams}
+    for name, rates in tables.prices.items():
+        seller, _, model = name.partition("/")
+        if not (seller and model):
+            raise document.error(("prices", name), "is not upstream/model or provider/model")
+        if seller not in sellers:
+            known = ", ".join(one.name for one in tables.upstreams) or "a provider's id"
+            message = f"names the upstream {seller!r}, which is not one of {known}"
+            raise document.error(("prices", name), message)
+        if wrong := price_fault(rates):
+            raise document.error(("prices", name, wrong), "is not a price of 0 or more")
 
 
 def _check_models(document: ConfigDocument, tables: FileTables, providers: frozenset[str]) -> None:

@@ -47,8 +47,8 @@ class PoolPlan:
     policy: RetryPolicy
     """Which errors are tried again, and how often."""
     deadline: float = math.inf
-    others: tuple[tuple[str, str], ...] = ()
-    """The provider and the model of every target that may answer."""
+    others: tuple[UpstreamModel, ...] = ()
+    """Every target that may answer."""
     larger: Callable[[str], ModelPool | None] = field(default=lambda _name: None)
     """Returns the pool of a model's name."""
 

@@ -80,7 +80,7 @@ class UpstreamHealth:
     def has_limits(self, target: UpstreamModel) -> bool:
         """Return whether requests to *target* are limited."""
         limits = self._limits.get(target.provider)
-        return limits is not None and bool(limits.max_running or limits.requests_per_minute)
+        return limits is not None and limits.is_limited
 
     def free_at(self, target: UpstreamModel) -> float:
         """Return when *target* can be asked; a time in the past where it can be now."""

@@ -18,26 +18,39 @@ SETTINGS = """
 [keys]
 issued = true
 admin_key = "admin-key-of-the-tests"
-[budgets]
-prices_path = "prices.json"
 """
-PRICES = {
+BY_PROVIDER = {
     "openai-compatible/up-a": {"input": 1.0, "output": 1.0},
     "openai-compatible/up-b": {"input": 1.0, "output": 1000.0},
 }
 """In dollars per million tokens: the second target costs a tenth of a cent per token of output."""
+FILE = json.dumps(BY_PROVIDER)
+PRICES = {
+    "file": '[budgets]\nprices_path = "prices.json"\n',
+    "table": """[prices]
+"openai-compatible/up-a" = { input = 1, output = 1 }
+"openai-compatible/up-b" = { input = 1, output = 1000 }
+""",
+    "by upstream": """[prices]
+"a/up-a" = { input = 1, output = 1 }
+"b/up-b" = { input = 1, output = 1000 }
+"openai-compatible/up-b" = { input = 0, output = 0 }
+""",
+}
+"""The same prices in every way; those of an upstream go before those of its provider."""
 
 Starting = Callable[..., AbstractContextManager[Scene]]
 
 
-@pytest.fixture
-def starting(tmp_path: Path) -> Starting:
+@pytest.fixture(params=PRICES)
+def starting(tmp_path: Path, request: pytest.FixtureRequest) -> Starting:
     """Return a function that runs a gateway of two upstreams with prices."""
-    (tmp_path / "prices.json").write_text(json.dumps(PRICES))
+    (tmp_path / "prices.json").write_text(FILE)
+    settings = SETTINGS + PRICES[request.param]
 
     @contextmanager
     def start(**handlers: Handler) -> Iterator[Scene]:
-        with pooled_gateway(BOTH, tmp_path, SETTINGS, None, **handlers) as scene:
+        with pooled_gateway(BOTH, tmp_path, settings, None, **handlers) as scene:
             yield scene
 
     return start

@@ -185,6 +185,32 @@ key_file = "b.key"
             r"line 3: .*names 'big', which is not another model",
         ),
         ("[prefixes]\n'x-' = { upstream = 'nobody' }\n", r"line 2: .*names the upstream 'nobody'"),
+        ("[prices]\nx = 1\n", r"line 2: prices\.x is not a table"),
+        ("[prices]\nx = { input = 1, output = 1 }\n", r"line 2: prices\.x is not upstream/model"),
+        (
+            f"{UPSTREAMS}[prices]\n'a/m' = {{ input = 1, output = 1 }}\n'c/m' = {{ input = 1 }}\n",
+            r"line 12: prices\.\"c/m\" is invalid: .*`output`",
+        ),
+        (
+            f"{UPSTREAMS}[prices]\n'c/m' = {{ input = 1, output = 1 }}\n",
+            r"line 11: prices\.\"c/m\" names the upstream 'c', which is not one of a, b",
+        ),
+        (
+            "[prices.'groq/m']\ninput = 1\noutput = -0.1\n",
+            r"line 3: prices\.\"groq/m\"\.output is not a price of 0 or more",
+        ),
+        (
+            "[prices.'groq/m']\ninput = inf\noutput = 1\n",
+            r"line 2: prices\.\"groq/m\"\.input is not a price of 0 or more",
+        ),
+        (
+            "[prices.'groq/m']\ninput = 1\noutput = 1\ncached = 1\n",
+            r"line 4: prices\.\"groq/m\"\.cached is not a setting \(known: input, output",
+        ),
+        (
+            "[budgets]\nprices_path = 'x'\n[prices]\n'groq/m' = { input = 1, output = 1 }\n",
+            r"line 2: budgets\.prices_path and \[prices\] exclude each other",
+        ),
         (
             "[routing]\nmodel_map_path = 'x'\n[models.m]\ntargets = ['groq/x']\n",
             r"line 2: routing\.model_map_path and \[models\]",
