@@ -35,6 +35,7 @@ MAY_IMPORT["client"] |= {"catalog", "storage"}
 MAY_IMPORT["generation"] |= {"catalog", "sessions"}
 
 UPWARDS_FOR_A_REASON = {
+    "llmcore/routes/route.py": {"catalog"},  # `PreparedRequest.estimate` looks prices up
     "llmcore/schema/model.py": {"generation"},  # its methods are shorthands for functions there
 }
 """Modules that import another layer when a method of theirs is called, and which."""

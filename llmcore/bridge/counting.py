@@ -11,14 +11,11 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 import anyio
-from attrs import frozen
 
 from llmcore.bridge.http.logs import log
 from llmcore.bridge.upstream import Upstreams
 from llmcore.fronts.errors import from_llm_error
-from llmcore.fronts.token_estimate import estimated_tokens
 from llmcore.schema import json
-from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import (
     ContextLengthError,
     InvalidRequestError,
@@ -27,30 +24,11 @@ from llmcore.schema.errors import (
 )
 from llmcore.schema.json import JsonObject
 from llmcore.schema.request import LLMRequest
+from llmcore.schema.token_estimate import TokenCount, estimated_tokens
 
 _KEPT: Final = 2048
 """Counts that are kept; beyond it the one not asked for longest is forgotten."""
 _FAULTS_OF_THE_REQUEST: Final = (InvalidRequestError, NotFoundError, ContextLengthError)
-
-_ESTIMATED: Final = Diagnostic(
-    "estimated-count",
-    "messages",
-    action="noted",
-    message="the upstream counts no tokens: the number is an estimate, and rather high",
-)
-
-
-@frozen
-class TokenCount:
-    """The input tokens of a request."""
-
-    tokens: int
-    estimated: bool
-
-    @property
-    def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """The note that the number is an estimate, if it is."""
-        return (_ESTIMATED,) if self.estimated else ()
 
 
 class TokenCounter:
@@ -98,12 +76,12 @@ class TokenCounter:
         self, read: Callable[[], Awaitable[LLMRequest]], relayed: LLMRequest | None
     ) -> TokenCount:
         try:
-            tokens = await self._upstreams.count_tokens(relayed or await read())
+            count = await self._upstreams.count_tokens(relayed or await read())
         except _FAULTS_OF_THE_REQUEST as error:
             raise from_llm_error(error) from error
         except LLMError as error:
             log(logging.WARNING, "count_failed", provider=error.provider, error=str(error))
-            tokens = None
-        if tokens is not None:
-            return TokenCount(tokens, estimated=False)
-        return TokenCount(estimated_tokens(await read()), estimated=True)
+            return TokenCount(tokens=estimated_tokens(await read()), estimated=True)
+        if count.estimated and relayed is not None:  # the relayed request is not the translated one
+            return TokenCount(tokens=estimated_tokens(await read()), estimated=True)
+        return count

@@ -1,10 +1,11 @@
 """Which models there are, what they can do, and what they cost. Advisory: nothing depends on it.
 
-In reading order: `lookup` (what callers use), `cost` (of a call), `model_info` (the values),
-`model_names` (the forms of an id), `records` (the data file). models.json is made by
-scripts/refresh_catalog.py from the prices that the package genai-prices collects (MIT, the
-Pydantic team and contributors) and from facts that are kept by hand; models.schema.json
-describes it. It is read at the first look-up and never fetched.
+In reading order: `lookup` (what callers use), `cost` (of a call), `estimate` (of one that is to be
+sent), `model_info` (the values), `model_names` (the forms of an id), `records` (the data file),
+`own_models` (files of the user's). models.json is made by scripts/refresh_catalog.py from the
+prices that the package genai-prices collects (MIT, the Pydantic team and contributors) and from
+facts that are kept by hand; models.schema.json describes it. It is read at the first look-up and
+never fetched.
 """
 
 from llmcore.catalog.cost import cost_of as cost_of

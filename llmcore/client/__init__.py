@@ -5,7 +5,9 @@ call over a transport), `transport` (the interface), `transports` (which transpo
 route), `http/` (HTTP: the engines and their options), `websocket/` (Responses over sockets that
 stay open), `pool` (one connection pool for each event loop), `loop_task` (tasks and calls on an
 event loop), `middleware/`, `credentials` (tokens that are fetched), `github/` (the login, and
-Copilot's tokens), `cost`, `environment` (providers by their variables), `media_files` (local
+Copilot's tokens), `cost`, `unary` (calls that one document answers), `counting`
+(tokens of a request), `model_lists` (providers' own, and files of models),
+`environment` (providers by their variables), `media_files` (local
 paths), `wire_log` (`LLMCORE_LOG`), `large_requests` (prepared in a thread), `user_folders`,
 `local/` (the built-in local model).
 """

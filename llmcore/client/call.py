@@ -40,7 +40,7 @@ _LINGERING_BYTES = 64 * 1024
 _UNAUTHORIZED = 401
 _REDIRECTED = 300
 """The lowest status that is an error."""
-_REQUEST_IDS = ("x-request-id", "request-id", "x-amzn-requestid", "apim-request-id", "cf-ray")
+REQUEST_IDS = ("x-request-id", "request-id", "x-amzn-requestid", "apim-request-id", "cf-ray")
 
 _T = TypeVar("_T")
 
@@ -313,16 +313,7 @@ class Call:
         return (event,)
 
     def _redact(self, error: LLMError) -> None:
-        """Remove the request's credentials from *error*: some servers quote them."""
-        secrets = () if self._sent is None else self._sent.secrets
-        error.message = redact(error.message, secrets)
-        error.args = (error.message,)
-        for name in ("error_code", "request_id"):
-            quoted = getattr(error, name)
-            setattr(error, name, quoted if quoted is None else redact(quoted, secrets))
-        text = json.canonical(error.raw) if error.raw is not None else ""
-        if any(secret in text for secret in secrets):
-            error.raw = _redacted(error.raw, secrets)
+        redact_error(error, () if self._sent is None else self._sent.secrets)
 
 
 def _chunks(exchange: Exchange) -> AsyncGenerator[bytes, None]:
@@ -379,6 +370,18 @@ async def _close(exchange: Exchange, chunks: AsyncGenerator[bytes, None]) -> Non
         await exchange.aclose()  # a generator that never started closes nothing
 
 
+def redact_error(error: LLMError, secrets: tuple[str, ...]) -> None:
+    """Remove the request's *secrets* from *error*: some servers quote them."""
+    error.message = redact(error.message, secrets)
+    error.args = (error.message,)
+    for name in ("error_code", "request_id"):
+        quoted = getattr(error, name)
+        setattr(error, name, quoted if quoted is None else redact(quoted, secrets))
+    text = json.canonical(error.raw) if error.raw is not None else ""
+    if any(secret in text for secret in secrets):
+        error.raw = _redacted(error.raw, secrets)
+
+
 def _redacted(value: JsonValue, secrets: tuple[str, ...]) -> JsonValue:
     if isinstance(value, str):
         return redact(value, secrets)
@@ -394,5 +397,5 @@ def _context(prepared: PreparedRequest, exchange: Exchange) -> ResponseContext:
     return ResponseContext(
         diagnostics=(*prepared.diagnostics, *getattr(exchange, "diagnostics", ())),
         rate_limit=rate_limit_from(headers),
-        request_id=next((headers[name] for name in _REQUEST_IDS if headers.get(name)), None),
+        request_id=next((headers[name] for name in REQUEST_IDS if headers.get(name)), None),
     )

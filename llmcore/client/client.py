@@ -8,6 +8,7 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, Self, TypeAlias, cast
 
 import anyio.to_thread
@@ -15,6 +16,7 @@ from attrs import evolve
 
 from llmcore.client.call import Call, OnResponse, Outgoing
 from llmcore.client.cost import with_cost
+from llmcore.client.counting import counted, with_overflow_note
 from llmcore.client.credentials import Credentials
 from llmcore.client.event_stream import EventStream
 from llmcore.client.http.options import HttpOptions
@@ -22,13 +24,15 @@ from llmcore.client.http.transport import HttpClient
 from llmcore.client.large_requests import is_large, off_the_loop
 from llmcore.client.media_files import load_files, names_files
 from llmcore.client.middleware.chain import ClientCheck, Middleware, Next, compose
-from llmcore.client.transport import Exchange, Transport
+from llmcore.client.model_lists import listed_models, loaded_models, with_facts
+from llmcore.client.transport import Transport
 from llmcore.client.transports import Transports
+from llmcore.client.unary import UnaryCalls
 from llmcore.protocols.failures.errors import rejected_field
 from llmcore.routes.auth import TOKEN_TO_COME, AuthContext
 from llmcore.routes.endpoint import BaseUrlOf
 from llmcore.routes.route import PreparedRequest, Route, ToolChoiceMode
-from llmcore.routes.transport import Http, Timeouts, WebSocket
+from llmcore.routes.transport import Timeouts
 from llmcore.schema.changed import changed
 from llmcore.schema.errors import ConfigurationError, LLMError
 from llmcore.schema.json import ProviderMetadata
@@ -37,6 +41,7 @@ from llmcore.schema.model import Body_co, Model
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.result import Failure, Result, Success
+from llmcore.schema.token_estimate import TokenCount
 
 if TYPE_CHECKING:  # loads the catalog's modules
     from llmcore.catalog.model_info import ModelInfo
@@ -174,25 +179,28 @@ class Client:
         try:
             loaded = load_files(request)
             context = evolve(self._context(TOKEN_TO_COME), shown=True)
-            prepared = _prepared(loaded, resolved.value, streaming=streaming, context=context)
+            prepared = _prepared(
+                loaded, resolved.value, streaming=streaming, context=context, models=self.models
+            )
         except LLMError as error:
             return Failure(error)
         return cast("Result[PreparedRequest[Body_co], LLMError]", prepared)
 
-    async def send(self, prepared: PreparedRequest) -> Exchange:
-        """Send a prepared request, or one made of it, over the connections of its route.
+    async def count_tokens(
+        self, request: LLMRequest, *, timeouts: Timeouts | None = None
+    ) -> Result[TokenCount, LLMError]:
+        """Return how many input tokens *request* has, counted by its provider where it can.
 
-        For requests other than generations, such as counting tokens. The caller reads the body and
-        closes the exchange; an error status is returned like any other. Raises LLMError if no
-        response came. Tokens are not fetched.
+        Anthropic, OpenAI's Responses, Gemini, Vertex, Bedrock and llama.cpp count, each what
+        `generate` would send; of others the count is an estimate and marked as one. Nothing is
+        generated, and the providers do not bill it.
         """
-        model = prepared.request.model
-        assert isinstance(model, Model)  # noqa: S101  (a prepared request has its model)
-        route = _route(model)
-        if isinstance(route.transport, WebSocket):
-            route = route.with_(transport=Http())
-        transport, ready = await self._transports.ready(route, prepared)
-        return await transport.send(ready.http, self.timeouts)
+        resolved = self.resolve(request)
+        if isinstance(resolved, Failure):
+            return resolved
+        model = resolved.value
+        asked = evolve(request, model=model, provider=None)
+        return await counted(self._unary, _route(model), asked, self.models, timeouts)
 
     def supports_tool_choice(
         self, mode: ToolChoiceMode, model: Model | str, *, provider: str | None = None
@@ -261,6 +269,43 @@ class Client:
         return self._call(
             request, streaming=False, timeouts=timeouts, raw=raw, on_response=on_response
         )
+
+    async def list_models(
+        self, provider: str | None = None, *, timeouts: Timeouts | None = None
+    ) -> "Result[tuple[ModelInfo, ...], LLMError]":
+        """Return the models that *provider* lists now, with what the catalog knows of them.
+
+        The ids are the provider's, in its order; limits that it states go before the catalog's.
+        Without *provider*, those of the default provider. ConfigurationError for a provider that
+        is not configured or has no such list.
+        """
+        asked = LLMRequest(
+            model=_PROBE_MODEL, provider=provider or self.default_provider, messages=()
+        )
+        resolved = self.resolve(asked)
+        if isinstance(resolved, Failure):
+            return resolved
+        model = resolved.value
+        found = await listed_models(self._unary, _route(model), timeouts)
+        return found.map(
+            lambda live: tuple(with_facts(one, model.provider, self.models) for one in live)
+        )
+
+    async def load_models(
+        self, source: str | Path, *, timeouts: Timeouts | None = None
+    ) -> "Result[tuple[ModelInfo, ...], LLMError]":
+        """Use the models of a file or of an `https://` URL before those of the catalog.
+
+        They have the form of the catalog's own file, `{"models": [...]}`, replace models of the
+        same provider and id in `models`, and are returned. Call it again to refresh them. A file
+        that cannot be read changes nothing.
+        """
+        loaded = await loaded_models(self._unary, source, timeouts)
+        if isinstance(loaded, Success):
+            from llmcore.catalog.own_models import merged
+
+            self.models = merged(loaded.value, self.models)
+        return loaded
 
     async def initialize(self) -> None:
         """Check the configuration of every provider; nothing is sent to a model.
@@ -390,6 +435,10 @@ class Client:
         )
         return compose(self._middleware, call)(request)
 
+    @property
+    def _unary(self) -> UnaryCalls:
+        return UnaryCalls(self._credentials, self._transports, self.environ, self.timeouts)
+
     def _with_cost(self, response: LLMResponse) -> LLMResponse:
         return with_cost(response, self.models)
 
@@ -420,7 +469,13 @@ class Client:
         context = self._context(token)
         rejected = self._rejected.get(_server(route), frozenset())
         step = partial(
-            _prepared, request, model, streaming=streaming, context=context, rejected=rejected
+            _prepared,
+            request,
+            model,
+            streaming=streaming,
+            context=context,
+            rejected=rejected,
+            models=self.models,
         )
         prepared = await off_the_loop(step, large=is_large(request))
         if cursor is not None:
@@ -467,11 +522,14 @@ def _prepared(
     streaming: bool,
     context: AuthContext,
     rejected: Collection[str] = (),
+    models: "Sequence[ModelInfo]",
 ) -> Result[PreparedRequest, LLMError]:
     """Return the native request of *request*, whose model is resolved and files are loaded."""
     known = request.model is model and request.provider is None
     resolved = request if known else changed(request, model=model, provider=None)
-    return _route(model).prepare(resolved, streaming=streaming, context=context, rejected=rejected)
+    route = _route(model)
+    prepared = route.prepare(resolved, streaming=streaming, context=context, rejected=rejected)
+    return prepared.map(lambda ready: with_overflow_note(ready, models))
 
 
 def _route(model: Model) -> Route:

@@ -12,7 +12,7 @@ from llmcore.client.transport import OpensSockets, Transport
 from llmcore.client.wire_log import logged, switch_on
 from llmcore.routes.http_request import HttpRequest
 from llmcore.routes.route import PreparedRequest, Route
-from llmcore.routes.transport import Embedded, Http, WebSocket
+from llmcore.routes.transport import Embedded, Http, TransportSpec, WebSocket
 from llmcore.schema import json
 
 if TYPE_CHECKING:
@@ -53,15 +53,28 @@ class Transports:
         spec = route.transport
         if isinstance(spec, WebSocket) and isinstance(self._given, OpensSockets | None):
             return self._over_sockets(spec), streamed(prepared)
+        transport, http = await self._over_http(spec, prepared.http)
+        return transport, prepared if http is prepared.http else evolve(prepared, http=http)
+
+    async def for_unary(
+        self, spec: TransportSpec, http: HttpRequest
+    ) -> tuple[Transport, HttpRequest]:
+        """Return the transport for a request whose answer is one document, and the request."""
+        transport, http = await self._over_http(spec, http)
+        return logged(transport), http
+
+    async def _over_http(
+        self, spec: TransportSpec, http: HttpRequest
+    ) -> tuple[Transport, HttpRequest]:
         if self._given is not None:
-            return self._given, prepared
+            return self._given, http
         if isinstance(spec, Embedded):
             transport, base_url, key = await self._local_servers().running(spec)
-            return transport, evolve(prepared, http=addressed(prepared.http, base_url, key))
+            return transport, addressed(http, base_url, key)
         if isinstance(spec, Http) and spec.http2 and self._client is None:
             self._http2 = self._http2 or HttpTransport(options=evolve(self._options, http2=True))
-            return self._http2, prepared
-        return self._http, prepared
+            return self._http2, http
+        return self._http, http
 
     async def aclose(self) -> None:
         """Close all transports."""

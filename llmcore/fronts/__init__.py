@@ -8,7 +8,6 @@
 - `tool_registry`: functions in place of the client's tools, and their names
 - `billing_line`: a volatile line of instructions, left out
 - `sealer`, `opaque_state`, `answer_record`: what clients do not see of an answer, carried by them
-- `token_estimate`: about how many tokens a request has
 - `segment_order`: segments of an answer, one after another
 - `hosted_calls`: calls of tools that a provider ran
 - `freeform_input`: a freeform tool's input out of a function's arguments

@@ -72,8 +72,10 @@ class TokenCounting:
     """and what stands there in the URL that counts."""
     fields: tuple[str, ...] | None = None
     """The fields of the body that it takes; None for all."""
-    envelope: str | None = None
-    """The field that holds the whole request, for an API that takes it with its model's name."""
+    wrap: Callable[[JsonObject, str], JsonObject] | None = None
+    """Returns the body that holds those fields and the model's id, where it is not those alone."""
+    count: str = "input_tokens"
+    """The field of the answer that holds the number."""
 
     def request(self, url: str, body: JsonObject, model_id: str) -> tuple[str, JsonObject] | None:
         """Return the URL and the body that count *body* at *url*; None for another endpoint."""
@@ -81,11 +83,14 @@ class TokenCounting:
         if not address.endswith(self.endpoint):
             return None
         counting = f"{address.removesuffix(self.endpoint)}{self.target}{mark}{query}"
-        if self.envelope is not None:
-            return counting, {self.envelope: {"model": f"models/{model_id}", **body}}
-        if self.fields is None:
-            return counting, body
-        return counting, {name: body[name] for name in self.fields if name in body}
+        fields = self.fields
+        taken = body if fields is None else {name: body[name] for name in fields if name in body}
+        return counting, taken if self.wrap is None else self.wrap(taken, model_id)
+
+    def read(self, answer: JsonValue) -> int | None:
+        """Return the number that *answer* states; None if it states none."""
+        count = answer.get(self.count) if isinstance(answer, dict) else None
+        return count if isinstance(count, int) and not isinstance(count, bool) else None
 
 
 @frozen(kw_only=True)

@@ -26,6 +26,7 @@ class LlamaCpp(ChatProvider):
         dialect=evolve(
             COMPATIBLE,
             audio_formats=frozenset({"wav", "mp3", "flac"}),
+            counts_tokens=True,
             strict_tools=False,
             named_tool_choice="required",  # an object is read as `auto`
             reasoning_replay="accepted",

@@ -21,6 +21,7 @@ MAX_TOKENS = 1024
 
 DIALECT = evolve(
     COMPATIBLE,
+    counts_tokens=True,
     images=False,
     strict_tools=False,
     parallel_tool_calls=False,

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Self
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from llmcore.protocols.openai_chat import ChatBody
 from llmcore.protocols.openai_chat.models import COMPATIBLE, ChatDialect
@@ -51,6 +51,8 @@ class OpenAICompatible:
         `dialect` says where it differs from the others; the default is what most of them
         take. With neither `api_key` nor `auth`, requests are not signed.
         """
+        if dialect is COMPATIBLE:  # it may be llama.cpp; other servers answer 404 to a count
+            dialect = evolve(dialect, counts_tokens=True)
         profile = Profile(id=checked_name(name), base_url=base_url, dialect=dialect)
         return cls(
             chat_route=profile.route(

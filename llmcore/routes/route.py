@@ -8,8 +8,10 @@ Each of the four answers its own question and can be replaced alone:
     Framing    how bytes become frames
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
 from typing import (
+    TYPE_CHECKING,
     Any,
     Final,
     Generic,
@@ -47,12 +49,20 @@ from llmcore.schema.model import Body_co, Model
 from llmcore.schema.options import GenerationOptions, HttpOverlay, merge_json
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Failure, Result, Success
+from llmcore.schema.token_estimate import TokenCount
 from llmcore.schema.tools import ToolChoice, ToolDefinition
 from llmcore.version import VERSION
+
+if TYPE_CHECKING:  # a data file is behind them
+    from llmcore.catalog.estimate import RequestEstimate
+    from llmcore.catalog.model_info import ModelInfo
 
 ToolChoiceMode: TypeAlias = Literal["auto", "none", "required", "named"]
 
 _PROBE: Final = ToolDefinition(name="probe", description="", parameters={"type": "object"})
+
+CANNOT_COUNT: Final = "cannot-count"
+"""The error code of a route that cannot count tokens."""
 
 _JOINED_HEADERS = frozenset({"anthropic-beta", "openai-beta"})
 """Lists: what defaults, features and callers ask for goes out together."""
@@ -150,6 +160,25 @@ class PreparedRequest(Generic[Body_co]):
     def headers(self) -> Mapping[str, str]:
         """The headers, secrets redacted; the real ones are in `http.headers`."""
         return self.http.safe_headers
+
+    def estimate(
+        self,
+        count: TokenCount | None = None,
+        *,
+        models: "Sequence[ModelInfo]" = (),
+        at: datetime | None = None,
+    ) -> "RequestEstimate":
+        """Return the tokens of the request and what they cost at list prices; nothing is sent.
+
+        Without *count*, which `client.count_tokens` returns, the tokens are estimated. *models*,
+        your own, go before those of the catalog; *at* matters where prices change with the hour.
+        """
+        from llmcore.catalog.estimate import estimate_of  # reads a data file
+
+        model = self.request.model
+        route = model.route if isinstance(model, Model) else None
+        window = route.defaults.limits.context if isinstance(route, Route) else None
+        return estimate_of(self.request, count=count, window=window, models=models, at=at)
 
 
 def _without(
@@ -310,6 +339,29 @@ class Route(Generic[Body_co]):
             lambda error: _of_provider(error, self.provider)
         )
 
+    def prepare_count(
+        self, request: LLMRequest, context: AuthContext
+    ) -> Result[HttpRequest, LLMError]:
+        """Return what counts the tokens of *request*, built from the body of its answer.
+
+        ConfigurationError with the code CANNOT_COUNT if the API cannot count.
+        """
+        counting = self.protocol.count_tokens
+        cannot = ConfigurationError(f"{self.id} cannot count", error_code=CANNOT_COUNT)
+        if counting is None:
+            return Failure(cannot)
+        unsigned = evolve(self, auth=Auth.none())
+        prepared = unsigned.prepare(request, streaming=False, context=context)
+        if isinstance(prepared, Failure):
+            return prepared
+        asked = prepared.value
+        body = cast("JsonObject", asked.body)
+        found = counting.request(asked.http.url, body, request.model_id)
+        if found is None:
+            return Failure(cannot)
+        http = evolve(asked.http, url=found[0], body=json.dumps(found[1]))
+        return self._signed(http, context).map(lambda signed: signed.request)
+
     def _limited(self, request: LLMRequest) -> tuple[LLMRequest, tuple[Diagnostic, ...]]:
         """Return *request*, `max_tokens` lowered to the route's limits, and a note of that."""
         asked, most = request.generation.max_tokens, self.defaults.limits.most_output
@@ -405,13 +457,18 @@ class Route(Generic[Body_co]):
             "accept": self.framing.content_types[0] if streaming else "application/json",
             "user-agent": f"llmcore/{VERSION}",
         }
-        for layer in (self.defaults.headers, built.headers, request.http.headers):
-            for name, value in layer.items():
-                key = name.lower()
-                if key in _JOINED_HEADERS and key in headers:
-                    value = _joined(headers[key], value)  # noqa: PLW2901
-                headers[key] = value
-        return headers
+        return layered(headers, self.defaults.headers, built.headers, request.http.headers)
+
+
+def layered(*layers: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the headers of *layers* by lower-case names; the last one counts, lists are joined."""
+    headers: dict[str, str] = {}
+    for layer in layers:
+        for name, value in layer.items():
+            key = name.lower()
+            joins = key in _JOINED_HEADERS and key in headers
+            headers[key] = _joined(headers[key], value) if joins else value
+    return headers
 
 
 def _joined(first: str, second: str) -> str:

@@ -68,6 +68,12 @@ _CODES: Final = {
         "The client's API has no form for it. The gateway keeps it in the conversation.",
         "Nothing needs to be done: later requests of the conversation still include it.",
     ),
+    "context-window-exceeded": _Code(
+        "The request is estimated to be larger than the model's context window.",
+        "The window is known, from the catalog or the route's limits, and the text is too long.",
+        "Count the tokens exactly with `client.count_tokens`; shorten the conversation, or choose "
+        "a model with a larger window.",
+    ),
     "custom-tool-as-function": _Code(
         "A freeform tool was sent as a function with one string parameter.",
         "The API has no freeform tools. Nothing holds the string to the tool's grammar.",
@@ -100,7 +106,7 @@ _CODES: Final = {
     ),
     "estimated-count": _Code(
         "The number of tokens is an estimate, rather too high than too low.",
-        "The gateway's upstream has no service that counts tokens.",
+        "The provider has no service that counts tokens, or not for this API.",
         "Do not use the number for billing.",
     ),
     "file-dropped": _Code(

@@ -42,7 +42,7 @@ class Answered:
     status = 200
 
     def __init__(self, request: HttpRequest) -> None:
-        self._chunks = _answer(urlsplit(request.url).path, json.loads(request.body))
+        self._chunks = _answer(urlsplit(request.url).path, json.loads(request.body or b"{}"))
         streamed = self._chunks[0].startswith(b"data:")
         self.headers: Mapping[str, str] = {
             "content-type": "text/event-stream" if streamed else "application/json"
@@ -62,6 +62,9 @@ class Answered:
 
 
 def _answer(path: str, body: Json) -> Sequence[bytes]:
+    document = _document(path, body)
+    if document is not None:
+        return [_dumped(document)]
     wanted = _wanted(body)
     if path.endswith("/responses"):
         response = _responses(wanted)
@@ -76,6 +79,25 @@ def _answer(path: str, body: Json) -> Sequence[bytes]:
     texts = (wanted.text[:3], wanted.text[3:])
     streamed = [chunk for chunk in chat_stream(texts) if isinstance(chunk, bytes)]
     return streamed if body.get("stream") else [chat_whole(wanted.text)]
+
+
+def _document(path: str, body: Json) -> Json | None:
+    """Return the answer to a unary call; None for a generation."""
+    if path.endswith("/input_tokens"):
+        return {"input_tokens": 9}
+    if path.endswith("/models"):
+        return {"data": [{"id": "gpt-5.2"}]}
+    if path.endswith("/models.json"):
+        return {"models": [{"id": "house-1", "provider": "house"}]}
+    if path.endswith("/embeddings"):
+        vectors = [{"index": n, "embedding": [0.6, 0.8]} for n in range(len(body["input"]))]
+        return {"data": vectors, "model": body["model"], "usage": {"prompt_tokens": 3}}
+    if path.endswith("/rerank"):
+        scores = [
+            {"index": n, "relevance_score": 1 / (n + 2)} for n in range(len(body["documents"]))
+        ]
+        return {"results": scores}
+    return None
 
 
 def _dumped(value: Json) -> bytes:

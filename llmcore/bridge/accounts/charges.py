@@ -36,8 +36,8 @@ from llmcore.bridge.state.ledger import NANO, Excess, Ledger, Meter, Settlement,
 from llmcore.bridge.state.store import StateUnavailableError
 from llmcore.client.middleware.outcome import CallOutcome
 from llmcore.fronts.errors import NO_QUOTA, RATE_LIMIT, FrontError
-from llmcore.fronts.token_estimate import estimated_tokens
 from llmcore.schema.response import LLMResponse
+from llmcore.schema.token_estimate import estimated_tokens
 from llmcore.schema.usage import Usage
 
 EVERYONE: Final = "everyone"

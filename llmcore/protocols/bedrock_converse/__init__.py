@@ -20,13 +20,20 @@ from llmcore.protocols.bedrock_converse.names import (
     ConverseBody,
 )
 from llmcore.protocols.bedrock_converse.state import ConverseState, Event
-from llmcore.protocols.protocol import BodyBuilder, Protocol, StreamMachine
+from llmcore.protocols.protocol import BodyBuilder, Protocol, StreamMachine, TokenCounting
 
 protocol: Protocol[ConverseBody, Event, ConverseState] = Protocol(
     id=PROTOCOL_ID,
     metadata_key=METADATA_KEY,
     tool_names=TOOL_NAMES,
     framings=("aws-event-stream", "sse", "ndjson"),
+    count_tokens=TokenCounting(
+        endpoint="/converse",
+        target="/count-tokens",
+        fields=body.COUNTED,
+        wrap=lambda fields, _model_id: {"input": {"converse": fields}},
+        count="inputTokens",
+    ),
     body=BodyBuilder(build=body.from_request),
     stream=StreamMachine(
         decode=stream.decode,

@@ -50,6 +50,11 @@ from llmcore.schema.options import merge_json
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Result
 
+COUNTED: Final = ("messages", "system", "toolConfig", "additionalModelRequestFields")
+"""The fields of the body that `CountTokens` takes:
+https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseTokensRequest.html, read
+November 2026."""
+
 _OURS: Final = frozenset({"base_model", "auto_cache", "structured_output", "modelId"})
 """Provider options that are not fields of the body."""
 

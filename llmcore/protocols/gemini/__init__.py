@@ -31,7 +31,7 @@ def make(dialect: GeminiDialect) -> Protocol[GeminiBody, Event, GeminiState]:
         tool_names=TOOL_NAMES,
         framings=("sse", "ndjson", "aws-event-stream", "json-array"),
         operation="generate_content",
-        count_tokens=body.COUNTING if dialect.counts_tokens else None,
+        count_tokens=body.COUNTING if dialect.counts_whole_requests else body.COUNTING_ON_VERTEX,
         hosted_kinds=frozenset({"web_search", "code_execution"}),
         body=BodyBuilder(build=partial(body.from_request, dialect=dialect)),
         stream=StreamMachine(

@@ -33,10 +33,24 @@ from llmcore.schema.tools import HostedTool
 
 _OPTION_KEYS: Final = ("gemini", METADATA_KEY)
 
+_COUNTED_ON_VERTEX: Final = ("contents", "systemInstruction", "tools", "generationConfig")
+
 COUNTING: Final = TokenCounting(
-    endpoint=":generateContent", target=":countTokens", envelope="generateContentRequest"
+    endpoint=":generateContent",
+    target=":countTokens",
+    wrap=lambda body, model_id: {"generateContentRequest": {"model": f"models/{model_id}", **body}},
+    count="totalTokens",
 )
 """Source: https://ai.google.dev/api/tokens, read November 2026."""
+
+COUNTING_ON_VERTEX: Final = TokenCounting(
+    endpoint=":generateContent",
+    target=":countTokens",
+    fields=_COUNTED_ON_VERTEX,
+    count="totalTokens",
+)
+"""Source: https://docs.cloud.google.com/vertex-ai/generative-ai/docs/model-reference/count-tokens,
+read November 2026."""
 
 
 def from_request(

@@ -31,7 +31,7 @@ class GeminiDialect:
     which it wants wherever its tools stand beside the caller's."""
     exclude_domains: bool = False
     """Whether a search can leave out domains."""
-    counts_tokens: bool = True
+    counts_whole_requests: bool = True
     """Whether `countTokens` takes a whole request (`generateContentRequest`)."""
     mcp_servers: bool = True
     """Whether it calls MCP servers."""
@@ -44,7 +44,7 @@ VERTEX: Final = GeminiDialect(
     server_tool_parts=False,
     exclude_domains=True,
     mcp_servers=False,
-    counts_tokens=False,
+    counts_whole_requests=False,
 )
 """Vertex AI, which is now the Gemini Enterprise Agent Platform."""
 

@@ -30,6 +30,8 @@ from llmcore.protocols.openai_chat.state import ChatState
 from llmcore.protocols.openai_chat.stream import fast_delta
 from llmcore.protocols.protocol import BodyBuilder, Protocol, StreamMachine, TokenCounting
 
+_COUNTING = TokenCounting(endpoint="/chat/completions", target="/chat/completions/input_tokens")
+
 
 def make(dialect: ChatDialect) -> Protocol[ChatBody, NativeObject, ChatState]:
     """Return the protocol as servers of *dialect* speak it."""
@@ -37,9 +39,7 @@ def make(dialect: ChatDialect) -> Protocol[ChatBody, NativeObject, ChatState]:
         id=PROTOCOL_ID,
         metadata_key=METADATA_KEY,
         tool_names=TOOL_NAMES,
-        count_tokens=TokenCounting(
-            endpoint="/chat/completions", target="/chat/completions/input_tokens"
-        ),
+        count_tokens=_COUNTING if dialect.counts_tokens else None,
         body=BodyBuilder(
             build=partial(body.from_request, dialect=dialect), optional=OPTIONAL_PARAMETERS
         ),

@@ -134,6 +134,10 @@ class ChatDialect:
     think_tags: bool = False
     """Whether `<think>...</think>` in the text is thinking."""
 
+    counts_tokens: bool = False
+    """Whether `/chat/completions/input_tokens` counts, as with llama.cpp
+    (https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md)."""
+
     # -- caching
 
     prompt_cache_key: bool = True

@@ -1,12 +1,14 @@
-"""An estimate of a request's tokens, for upstreams that cannot count them.
+"""The tokens of a request: a count, and an estimate for providers that cannot count.
 
-It is meant to be too high rather than too low: a client that trusts a low count shortens its
-conversation too late. No tokenizer is loaded; a thousand characters cost microseconds.
+An estimate is meant to be too high rather than too low: a client that trusts a low count shortens
+its conversation too late. No tokenizer is loaded; a thousand characters cost microseconds.
 """
 
 import re
 from collections.abc import Iterable
 from typing import Final, cast
+
+from attrs import frozen
 
 from llmcore.schema import json
 from llmcore.schema.codec import to_json
@@ -22,6 +24,7 @@ from llmcore.schema.content import (
     ToolCallPart,
     ToolResultPart,
 )
+from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.json import JsonValue
 from llmcore.schema.request import LLMRequest
 
@@ -52,10 +55,49 @@ _FILE_TOKENS: Final = 3000
 _OTHER: Final = re.compile(r"[\x80-\u07ff]")
 _WIDE: Final = re.compile(r"[^\x00-\u07ff]")
 
+_ESTIMATED: Final = Diagnostic(
+    "estimated-count",
+    "messages",
+    action="noted",
+    message="the upstream counts no tokens: the number is an estimate, and rather high",
+)
+
+
+@frozen(kw_only=True)
+class TokenCount:
+    """The input tokens of a request."""
+
+    tokens: int
+    """The tokens of the instructions, messages and tools."""
+    estimated: bool = False
+    """True if the provider could not count them; such an estimate is rather too high."""
+    context_window: int | None = None
+    """The tokens of input and output together that the model takes; None if unknown."""
+
+    @property
+    def fits(self) -> bool | None:
+        """Whether the input alone is within the context window; None if that is unknown."""
+        return None if self.context_window is None else self.tokens <= self.context_window
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """The note that the number is an estimate, if it is."""
+        return (_ESTIMATED,) if self.estimated else ()
+
+
+def overflow_note(tokens: int, window: int) -> Diagnostic:
+    """Return the note that a request of about *tokens* is larger than the model's *window*."""
+    return Diagnostic(
+        "context-window-exceeded",
+        "messages",
+        action="noted",
+        message=f"the request has about {tokens:,} tokens; the context window has {window:,}",
+    )
+
 
 def estimated_tokens(request: LLMRequest) -> int:
     """Return about how many input tokens *request* has: more rather than fewer."""
-    total = _TEMPLATE_TOKENS + sum(_text(part.text) for part in request.system)
+    total = _TEMPLATE_TOKENS + sum(estimated_text_tokens(part.text) for part in request.system)
     total += sum(_MESSAGE_TOKENS + _parts(message.content) for message in request.messages)
     if request.tools:
         definitions = sum(_json(to_json(tool)) + _TOOL_TOKENS for tool in request.tools)
@@ -73,17 +115,17 @@ def _parts(parts: Iterable[ContentPart]) -> float:
 def _part(part: ContentPart) -> float:
     match part:
         case TextPart() | ReasoningPart() | RefusalPart():
-            return _text(part.text)
+            return estimated_text_tokens(part.text)
         case ImagePart():
             return _IMAGE_TOKENS
         case AudioPart(data=data):
             return _FILE_TOKENS if data is None else len(data) / _AUDIO_BYTES_PER_TOKEN
         case DocumentPart(data=data, media_type=kind):
             if data is not None and (kind or "").startswith("text/"):
-                return _text(data.decode("utf-8", "replace"))
+                return estimated_text_tokens(data.decode("utf-8", "replace"))
             return _FILE_TOKENS if data is None else _pages(data) * _PAGE_TOKENS
         case ToolCallPart():
-            return _TOOL_TOKENS + _text(part.name) + _json(part.arguments)
+            return _TOOL_TOKENS + estimated_text_tokens(part.name) + _json(part.arguments)
         case ToolResultPart():
             said = _parts(part.parts) if part.parts else _value(part.content)
             return _TOOL_TOKENS + said
@@ -101,14 +143,15 @@ _PAGE: Final = re.compile(rb"/Type\s*/Page\b")
 
 
 def _value(value: object) -> float:
-    return _text(value) if isinstance(value, str) else _json(value)
+    return estimated_text_tokens(value) if isinstance(value, str) else _json(value)
 
 
 def _json(value: object) -> float:
-    return _text(json.dumps(cast("JsonValue", value)).decode())
+    return estimated_text_tokens(json.dumps(cast("JsonValue", value)).decode())
 
 
-def _text(text: str) -> float:
+def estimated_text_tokens(text: str) -> float:
+    """Return about how many tokens *text* has: more rather than fewer."""
     if text.isascii():
         return len(text) / _ASCII_CHARS_PER_TOKEN
     other, wide = len(_OTHER.findall(text)), len(_WIDE.findall(text))

@@ -1,0 +1,104 @@
+"""Models at run time: the lists that providers give, and files of models of the user's own."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+from attrs import evolve
+
+from llmcore.client.unary import UnaryCalls
+from llmcore.protocols.model_lists import LiveModel, PageRequest
+from llmcore.protocols.unary import NativeAnswer, NativeRequest, UnaryProtocol
+from llmcore.routes.auth import Auth
+from llmcore.routes.endpoint import Endpoint
+from llmcore.routes.model_lists import model_list_route
+from llmcore.routes.route import Route
+from llmcore.routes.transport import Timeouts
+from llmcore.routes.unary import UnaryRoute
+from llmcore.schema import json
+from llmcore.schema.errors import ConfigurationError, LLMError
+from llmcore.schema.json import JsonValue
+from llmcore.schema.result import Failure, Result, Success
+
+if TYPE_CHECKING:  # a data file is behind it
+    from llmcore.catalog.model_info import ModelInfo
+
+_MOST_PAGES: Final = 100
+
+
+async def listed_models(
+    calls: UnaryCalls, route: Route[Any], timeouts: Timeouts | None
+) -> Result[tuple[LiveModel, ...], LLMError]:
+    """Return the models that the provider of *route* lists, page after page."""
+    try:
+        lists = model_list_route(route)
+    except LLMError as error:
+        return Failure(error)
+    models: list[LiveModel] = []
+    after: str | None = None
+    for _ in range(_MOST_PAGES):
+        page = await calls.call(lists, PageRequest(after=after), timeouts)
+        if isinstance(page, Failure):
+            return page
+        models += page.value.items
+        after = page.value.after
+        if after is None:
+            break
+    return Success(tuple(models))
+
+
+def with_facts(live: LiveModel, provider: str, models: "Sequence[ModelInfo]" = ()) -> "ModelInfo":
+    """Return *live* with what the catalog, or *models* of the user's own, know of it."""
+    from llmcore.catalog.lookup import get_model_info
+    from llmcore.catalog.model_info import ModelInfo
+
+    known = get_model_info(live.id, provider, models=models)
+    if known is None:
+        known = ModelInfo(id=live.id, provider=provider, display_name=live.id)
+    return evolve(
+        known,
+        id=live.id,
+        provider=provider,
+        display_name=live.display_name or known.display_name,
+        context_window=live.context_window or known.context_window,
+        max_output=live.max_output or known.max_output,
+        release_date=known.release_date or live.created,
+    )
+
+
+async def loaded_models(
+    calls: UnaryCalls, source: str | Path, timeouts: Timeouts | None
+) -> Result["tuple[ModelInfo, ...]", LLMError]:
+    """Return the models of a file, or of the document at an `https://` URL."""
+    from llmcore.catalog.own_models import models_from
+
+    found = await _document(calls, source, timeouts)
+    try:
+        return found.map(lambda document: models_from(document, str(source)))
+    except LLMError as error:
+        return Failure(error)
+
+
+async def _document(
+    calls: UnaryCalls, source: str | Path, timeouts: Timeouts | None
+) -> Result[JsonValue, LLMError]:
+    url = str(source)
+    if url.startswith(("https://", "http://")):
+        return await calls.call(_at(url), None, timeouts)
+    try:
+        data = await anyio.Path(source).read_bytes()
+        return Success(json.loads(data))
+    except (OSError, ValueError, RecursionError) as error:
+        return Failure(ConfigurationError(f"{source} cannot be read: {error}", cause=error))
+
+
+def _at(url: str) -> UnaryRoute[None, JsonValue]:
+    def read(answer: NativeAnswer, _asked: None) -> JsonValue:
+        return answer.document
+
+    protocol = UnaryProtocol(
+        id="models-file", build=lambda _: NativeRequest(path="", method="GET"), read=read
+    )
+    where = Endpoint.path("", base_url=url)
+    return UnaryRoute(provider="catalog", protocol=protocol, endpoint=where, auth=Auth.none())

@@ -1,0 +1,166 @@
+"""Unary calls: one request, and one JSON document that answers it.
+
+Counting tokens, embedding, reranking, listing models and keeping files are sent by `UnaryCalls`.
+They take the same connections, credentials and time limits as generations, but no middleware.
+"""
+
+import math
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import aclosing
+from datetime import UTC, datetime
+from typing import Final, Protocol, cast
+
+import anyio
+from attrs import evolve, frozen
+
+from llmcore.client.call import MAX_ERROR_BYTES, redact_error
+from llmcore.client.credentials import Credentials
+from llmcore.client.transport import Exchange
+from llmcore.client.transports import Transports
+from llmcore.protocols.failures.errors import error_from_response
+from llmcore.protocols.unary import Answer_co, Asked, NativeAnswer
+from llmcore.routes.auth import Auth, AuthContext
+from llmcore.routes.http_request import HttpRequest
+from llmcore.routes.route import RouteDefaults
+from llmcore.routes.transport import Http, Timeouts, TransportSpec, WebSocket
+from llmcore.routes.unary import PreparedCall, UnaryRoute
+from llmcore.schema import json
+from llmcore.schema.diagnostics import Diagnostic
+from llmcore.schema.errors import LLMError, RequestTimeoutError, StreamError
+from llmcore.schema.json import JsonValue
+from llmcore.schema.result import Failure, Result, Success
+
+_UNAUTHORIZED: Final = 401
+_REDIRECTED: Final = 300
+"""The lowest status that is an error."""
+
+
+class Way(Protocol):
+    """The attributes of a route that sending uses; `Route` and `UnaryRoute` have them."""
+
+    @property
+    def provider(self) -> str:
+        """The provider's id."""
+        ...
+
+    @property
+    def auth(self) -> Auth:
+        """The credentials."""
+        ...
+
+    @property
+    def transport(self) -> TransportSpec:
+        """The transport that sends requests."""
+        ...
+
+    @property
+    def defaults(self) -> RouteDefaults:
+        """The route's defaults."""
+        ...
+
+
+@frozen
+class UnaryCalls:
+    """Sends unary requests over a client's connections, as its credentials."""
+
+    credentials: Credentials
+    transports: Transports
+    environ: Mapping[str, str]
+    timeouts: Timeouts
+
+    async def call(
+        self, route: UnaryRoute[Asked, Answer_co], asked: Asked, timeouts: Timeouts | None = None
+    ) -> Result[Answer_co, LLMError]:
+        """Return the answer to *asked* over *route*."""
+        notes: list[Diagnostic] = []
+
+        def prepared(context: AuthContext) -> Result[HttpRequest, LLMError]:
+            def http(call: PreparedCall) -> HttpRequest:
+                notes[:] = call.diagnostics
+                return call.http
+
+            return route.prepare(asked, context=context).map(http)
+
+        try:
+            answer = await self.exchange(route, prepared, timeouts)
+            return Success(route.protocol.read(evolve(answer, diagnostics=tuple(notes)), asked))
+        except LLMError as error:
+            error.provider = error.provider or route.provider
+            return Failure(error)
+
+    async def exchange(
+        self,
+        way: Way,
+        prepare: Callable[[AuthContext], Result[HttpRequest, LLMError]],
+        timeouts: Timeouts | None = None,
+    ) -> NativeAnswer:
+        """Return the answer to the request that *prepare* makes; raises LLMError.
+
+        After a 401, credentials that can be renewed are, and the request is made once more.
+        """
+        limits = timeouts or way.defaults.timeouts or self.timeouts
+        wholes = {name: getattr(limits, name) for name in ("first_event", "step", "total")}
+        name, seconds = min(wholes.items(), key=lambda item: item[1] or math.inf)
+        request = None
+        try:
+            with anyio.fail_after(seconds):
+                for last in (False, True):
+                    token = await self.credentials.token(way.auth, self.environ)
+                    context = AuthContext(environ=self.environ, now=datetime.now(UTC), token=token)
+                    request = prepare(context).unwrap()
+                    status, headers, body = await self._sent(way, request, limits)
+                    renewed = status == _UNAUTHORIZED and self.credentials.refused(way.auth, token)
+                    if last or not renewed:
+                        break
+                return _answer(way, status, headers, body)
+        except TimeoutError as error:
+            message = f"the time limit {name!r} of {seconds:g} seconds expired"
+            raise RequestTimeoutError(
+                message, provider=way.provider, error_code=name, cause=error
+            ) from error
+        except LLMError as error:
+            redact_error(error, () if request is None else request.secrets)
+            raise
+
+    async def _sent(
+        self, way: Way, request: HttpRequest, limits: Timeouts
+    ) -> tuple[int, Mapping[str, str], bytes]:
+        spec = Http() if isinstance(way.transport, WebSocket) else way.transport
+        transport, ready = await self.transports.for_unary(spec, request)
+        exchange = await transport.send(ready, limits)
+        failed = exchange.status >= _REDIRECTED
+        most = MAX_ERROR_BYTES if failed else way.defaults.max_response_bytes
+        try:
+            body = await _whole(exchange, most, cut=failed)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await exchange.aclose()
+        return exchange.status, exchange.headers, body
+
+
+async def _whole(exchange: Exchange, most: int, *, cut: bool) -> bytes:
+    """Return the body; StreamError for one of more than *most* bytes, unless it may be *cut*."""
+    body = bytearray()
+    async with aclosing(cast("AsyncGenerator[bytes, None]", exchange.chunks())) as chunks:
+        async for chunk in chunks:
+            body += chunk
+            if len(body) > most:
+                if cut:
+                    break
+                message = f"the response is larger than {most} bytes"
+                raise StreamError(message, retryable=False)
+    return bytes(body[:most])
+
+
+def _answer(way: Way, status: int, headers: Mapping[str, str], body: bytes) -> NativeAnswer:
+    if status >= _REDIRECTED:
+        raise error_from_response(provider=way.provider, status=status, headers=headers, body=body)
+    document: JsonValue = None
+    if body.strip():
+        try:
+            document = json.loads(body)
+        except (ValueError, RecursionError) as error:
+            text = body[:200].decode("utf-8", "replace")
+            message = f"the answer is not JSON: {text!r}"
+            raise StreamError(message, provider=way.provider, cause=error) from error
+    return NativeAnswer(document=document, headers=headers)

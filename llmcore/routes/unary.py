@@ -1,0 +1,100 @@
+"""Unary routes: a unary protocol, an endpoint and an auth, put together like a `Route`.
+
+The framing is always the same: the body is one JSON document.
+"""
+
+from typing import Final, Generic
+
+from attrs import evolve, field, frozen
+
+from llmcore.protocols.unary import Answer_co, Asked, NativeRequest, UnaryProtocol
+from llmcore.routes.auth import Auth, AuthContext
+from llmcore.routes.endpoint import BaseUrlOf, Endpoint, EndpointContext
+from llmcore.routes.http_request import HttpRequest, sendable, with_query
+from llmcore.routes.route import Route, RouteDefaults, layered
+from llmcore.routes.transport import Http, TransportSpec, WebSocket
+from llmcore.schema import json
+from llmcore.schema.diagnostics import Diagnostic
+from llmcore.schema.errors import LLMError
+from llmcore.schema.result import Failure, Result
+from llmcore.version import VERSION
+
+_ACCEPTED: Final = {"accept": "application/json", "user-agent": f"llmcore/{VERSION}"}
+
+
+@frozen(kw_only=True)
+class PreparedCall:
+    """The exact native request of a unary call, not yet sent."""
+
+    http: HttpRequest
+    """The HTTP request, signed."""
+    diagnostics: tuple[Diagnostic, ...] = ()
+    """Everything that was left out or changed."""
+
+
+@frozen(kw_only=True)
+class UnaryRoute(Generic[Asked, Answer_co]):
+    """A way to one operation of a provider."""
+
+    provider: str
+    """The provider's id."""
+    protocol: UnaryProtocol[Asked, Answer_co] = field(repr=lambda protocol: protocol.id)
+    """Builds the request and reads the answer."""
+    endpoint: Endpoint
+    """The base URL and the query of every request; the protocol has the path."""
+    auth: Auth
+    """The credentials."""
+    transport: TransportSpec = Http()
+    """The transport that sends requests."""
+    defaults: RouteDefaults = RouteDefaults()
+    """Headers, time limits and the like of every request."""
+
+    @staticmethod
+    def beside(
+        route: Route,
+        protocol: UnaryProtocol[Asked, Answer_co],
+        base_url: str | BaseUrlOf | None = None,
+    ) -> "UnaryRoute[Asked, Answer_co]":
+        """Return the route of *protocol* at the provider of *route*, configured alike.
+
+        *base_url* replaces that of *route*, for operations that stand elsewhere.
+        """
+        over_http = Http() if isinstance(route.transport, WebSocket) else route.transport
+        return UnaryRoute(
+            provider=route.provider,
+            protocol=protocol,
+            endpoint=evolve(route.endpoint, base_url=base_url or route.endpoint.base_url),
+            auth=route.auth,
+            transport=over_http,
+            defaults=route.defaults,
+        )
+
+    def prepare(self, asked: Asked, *, context: AuthContext) -> Result[PreparedCall, LLMError]:
+        """Return the native request of *asked*; nothing is sent."""
+        try:
+            native = self.protocol.build(asked)
+        except LLMError as error:
+            error.provider = error.provider or self.provider
+            return Failure(error)
+        where = EndpointContext(
+            model_id="", body=native.body or {}, streaming=False, environ=context.environ
+        )
+        at = evolve(self.endpoint, target=native.path)
+        return at.url(where).bind(
+            lambda url: (
+                sendable(self._unsigned(native, url))
+                .bind(lambda request: self.auth.sign(request, context))
+                .map(lambda http: PreparedCall(http=http, diagnostics=native.diagnostics))
+            )
+        )
+
+    def _unsigned(self, native: NativeRequest, url: str) -> HttpRequest:
+        body = native.content if native.body is None else json.dumps(native.body)
+        content = {"content-type": native.content_type} if body else {}
+        headers = layered(
+            _ACCEPTED, content, self.defaults.headers, native.headers, self.defaults.http.headers
+        )
+        query = {**native.query, **self.defaults.http.query}
+        return HttpRequest(
+            method=native.method, url=with_query(url, query), headers=headers, body=body
+        )
