@@ -10,9 +10,9 @@ A front is independent of HTTP servers, stores and upstreams; identifiers, times
 arguments. An application can serve one from its own web framework.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
-from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, ClassVar, Final, Generic, Protocol, TypeAlias, TypeVar
 
 from attrs import field, frozen
 
@@ -160,16 +160,47 @@ class StreamEncoding:
     """Sent after the last event of an answer that did not fail."""
 
 
-class GrammarChecker(Protocol):
-    """Checks the events of one stream against the grammar of its API."""
+class GrammarChecker:
+    """Checks the events of one stream, one by one. Each front has a subclass with its rules."""
+
+    _unfinished: ClassVar[str]
+    """The problem of a stream that stops before its end."""
+
+    def __init__(self) -> None:
+        self.ended = False
+        """Whether the last event or an error came."""
+        self._count = 0
+        self._problems: list[str] = []
+
+    @classmethod
+    def violations(cls, events: Iterable[Event], *, complete: bool = True) -> list[str]:
+        """Return what breaks the grammar, in order; empty for a good stream.
+
+        With `complete=False` the stream may stop anywhere, as one that is still running does.
+        """
+        checker = cls()
+        found = [problem for event in events for problem in checker.feed(event)]
+        return [*found, *(checker.finish() if complete else ())]
 
     def feed(self, event: Event) -> Sequence[str]:
         """Return what of *event* breaks the grammar."""
-        ...
+        self._problems = []
+        self._expect(not self.ended, "comes after the end of the stream")
+        self._check(event)
+        kind = f" ({event['type']})" if "type" in event else ""
+        number, self._count = self._count, self._count + 1
+        return [f"event {number}{kind}: {problem}" for problem in self._problems]
 
     def finish(self) -> Sequence[str]:
         """Return what is missing at the end of the stream."""
-        ...
+        return () if self.ended else (self._unfinished,)
+
+    def _check(self, event: Event) -> None:
+        raise NotImplementedError
+
+    def _expect(self, holds: object, text: str) -> None:
+        if not holds:
+            self._problems.append(text)
 
 
 # -- errors and models

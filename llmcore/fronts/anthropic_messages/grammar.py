@@ -11,10 +11,10 @@ of its block; counts are whole numbers, and those of the output only grow. Sourc
 https://platform.claude.com/docs/en/build-with-claude/streaming, read November 2026.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Final
 
-from llmcore.fronts.front import Event
+from llmcore.fronts.front import Event, GrammarChecker
 from llmcore.protocols.anthropic_messages.names import (
     FINISH_REASONS,
     INPUT_TOKENS,
@@ -39,50 +39,29 @@ _BEGINNINGS: Final[Mapping[str, Mapping[str, object]]] = {
 _OF_MESSAGE: Final = ("id", "type", "role", "model", "content", "stop_reason", "stop_sequence")
 
 
-def violations(events: Iterable[Event]) -> list[str]:
-    """Return what breaks the grammar, in order; empty for a good stream."""
-    checker = MessagesChecker()
-    found = [problem for event in events for problem in checker.feed(event)]
-    return [*found, *checker.finish()]
+class MessagesChecker(GrammarChecker):
+    """Checks one stream of Messages."""
 
-
-class MessagesChecker:
-    """Checks one stream, event by event."""
+    _unfinished = "no message_stop, and no error"
 
     def __init__(self) -> None:
-        self._number = -1
+        super().__init__()
         self._started = False
         self._finished = False
-        self._ended = False
         self._index = 0
         self._block: Mapping[str, Any] | None = None
         self._signed = False
         self._output = 0
-        self._problems: list[str] = []
 
-    def feed(self, event: Event) -> Sequence[str]:
-        """Return what of *event* breaks the grammar."""
-        self._problems = []
-        self._number += 1
+    def _check(self, event: Event) -> None:
         kind = str(event.get("type"))
-        self._expect(not self._ended, "comes after the end of the stream")
-        self._expect(
-            self._started or kind in ("message_start", "error"), "message_start comes first"
-        )
+        first = self._started or kind in ("message_start", "error")
+        self._expect(first, "message_start comes first")
         handler = self._HANDLERS.get(kind)
         if handler is None:
             self._expect(False, "is an event that the API does not have")
         else:
             handler(self, event)
-        return [f"event {self._number} ({kind}): {problem}" for problem in self._problems]
-
-    def finish(self) -> Sequence[str]:
-        """Return what is missing at the end of the stream."""
-        return [] if self._ended else ["no message_stop, and no error"]
-
-    def _expect(self, holds: object, text: str) -> None:
-        if not holds:
-            self._problems.append(text)
 
     # -- the message
 
@@ -114,13 +93,13 @@ class MessagesChecker:
 
     def _stop(self, _event: Event) -> None:
         self._expect(self._finished, "message_delta comes before it")
-        self._ended = True
+        self.ended = True
 
     def _error(self, event: Event) -> None:
         error = object_or_empty(event.get("error"))
         said = str_or_none(error.get("type")) and isinstance(error.get("message"), str)
         self._expect(said, "the error lacks its type or its message")
-        self._ended = True
+        self.ended = True
 
     def _ping(self, _event: Event) -> None:
         """Accept a keep-alive."""
@@ -171,3 +150,6 @@ class MessagesChecker:
         "ping": _ping,
         "error": _error,
     }
+
+
+violations = MessagesChecker.violations

@@ -10,9 +10,10 @@ last usage add up. A chunk without a candidate has only the usage.
 
 import base64
 import binascii
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
+from llmcore.fronts.front import Event, GrammarChecker
 from llmcore.protocols.native_json import int_or_none, object_or_empty, objects, str_or_none
 
 _FLAGS: Final = frozenset(
@@ -27,45 +28,21 @@ _COUNTED: Final = (
 _FRAME: Final = ("modelVersion", "responseId")
 
 
-def violations(events: Iterable[Mapping[str, Any]], *, complete: bool = True) -> list[str]:
-    """Return what breaks the grammar, in order; empty for a good stream.
+class GeminiChecker(GrammarChecker):
+    """Checks one stream of Gemini."""
 
-    With `complete=False` the stream may stop anywhere, as one that is still running does.
-    """
-    checker = GeminiChecker()
-    problems = [problem for event in events for problem in checker.feed(dict(event))]
-    return [*problems, *(checker.finish() if complete else ())]
-
-
-class GeminiChecker:
-    """Checks one stream, event by event."""
+    _unfinished = "no finishReason, and no error"
 
     def __init__(self) -> None:
-        self.ended = False
-        """Whether the last chunk or an error came."""
-        self._number = 0
+        super().__init__()
         self._frame: dict[str, object] = {}
         self._ids: set[str] = set()
-        self._problems: list[str] = []
 
-    def feed(self, event: dict[str, Any]) -> list[str]:
-        """Return what of the next event breaks the grammar."""
-        self._problems = []
-        self._expect(not self.ended, "comes after the end")
+    def _check(self, event: Event) -> None:
         if "error" in event:
             self._error(event)
         else:
             self._chunk(event)
-        number, self._number = self._number, self._number + 1
-        return [f"event {number}: {problem}" for problem in self._problems]
-
-    def finish(self) -> list[str]:
-        """Return what is missing at the end of the stream."""
-        return [] if self.ended else ["no finishReason, and no error"]
-
-    def _expect(self, holds: object, text: str) -> None:
-        if not holds:
-            self._problems.append(text)
 
     def _error(self, event: Mapping[str, Any]) -> None:
         status = object_or_empty(event["error"])
@@ -125,6 +102,9 @@ class GeminiChecker:
         counts = {name: usage.get(name, 0) for name in (*_COUNTED, "totalTokenCount")}
         numbers = all(int_or_none(count) is not None and count >= 0 for count in counts.values())
         self._expect(numbers, "a count is not a whole number from 0")
+
+
+violations = GeminiChecker.violations
 
 
 def _is_base64(value: object) -> bool:

@@ -8,10 +8,10 @@ Source: https://developers.openai.com/api/reference/resources/chat (streaming ev
 `lib.streaming._deltas`).
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
-from llmcore.fronts.front import Event
+from llmcore.fronts.front import Event, GrammarChecker
 from llmcore.protocols.native_json import object_or_empty, objects
 
 _REASONS: Final = frozenset({"stop", "length", "tool_calls", "content_filter", "function_call"})
@@ -20,26 +20,17 @@ _TEXTS: Final = ("content", "refusal", "reasoning_content", "reasoning")
 _ERROR: Final = frozenset({"message", "type", "param", "code"})
 
 
-def violations(events: Iterable[Event], *, complete: bool = True) -> list[str]:
-    """Return what breaks the grammar, in order; empty for a good stream.
+class ChunkChecker(GrammarChecker):
+    """Checks one stream of Chat Completions."""
 
-    With `complete=False` the stream may stop anywhere, as one that is still running does.
-    """
-    checker = ChunkChecker()
-    problems = [problem for event in events for problem in checker.feed(event)]
-    return [*problems, *checker.finish()] if complete else problems
-
-
-class ChunkChecker:
-    """Checks one stream, chunk by chunk."""
+    _unfinished = "no chunk has a finish_reason"
 
     def __init__(self) -> None:
-        self._number = 0
+        super().__init__()
         self._head: Mapping[str, Any] | None = None
         self._counts: bool | None = None
         """Whether chunks have a field for usage."""
         self._finished = False
-        self._ended = False
         self._calls: list[str] = []
         """The kinds of the calls so far."""
         self._details: list[set[str]] = []
@@ -47,26 +38,16 @@ class ChunkChecker:
         self._images = 0
         self._once: set[str] = set()
         """Fields of the message that came, and come once."""
-        self._problems: list[str] = []
 
-    def feed(self, event: Event) -> Sequence[str]:
-        """Return what of *event* breaks the grammar."""
-        self._problems = []
-        self._expect(not self._ended, "comes after the end")
+    def finish(self) -> Sequence[str]:
+        """Return what is missing at the end of the stream; usage may be."""
+        return () if self._finished else super().finish()
+
+    def _check(self, event: Event) -> None:
         if "error" in event:
             self._error(event)
         else:
             self._chunk(event)
-        number, self._number = self._number, self._number + 1
-        return [f"event {number}: {problem}" for problem in self._problems]
-
-    def finish(self) -> Sequence[str]:
-        """Return what is missing at the end of the stream."""
-        return [] if self._finished or self._ended else ["no chunk has a finish_reason"]
-
-    def _expect(self, holds: object, text: str) -> None:
-        if not holds:
-            self._problems.append(text)
 
     # -- the frame
 
@@ -75,7 +56,7 @@ class ChunkChecker:
         self._expect(event.keys() == {"error"}, "an error has other fields beside it")
         self._expect(error.keys() == _ERROR, "an error has message, type, param and code")
         self._expect(isinstance(error.get("message"), str), "its message is not a text")
-        self._ended = True
+        self.ended = True
 
     def _chunk(self, chunk: Event) -> None:
         head = {name: chunk.get(name) for name in _SAME}
@@ -104,7 +85,7 @@ class ChunkChecker:
             self._expect(usage.get("total_tokens") == given + made, "its total is not its sum")
         else:
             self._expect(False, "usage has no counts")
-        self._ended = True
+        self.ended = True
 
     def _choice(self, choice: Event) -> None:
         missing = {"index", "delta", "finish_reason", "logprobs"} - choice.keys()
@@ -189,3 +170,6 @@ class ChunkChecker:
         "reasoning_details": _detail,
         "images": _image,
     }
+
+
+violations = ChunkChecker.violations

@@ -15,7 +15,7 @@ from llmcore.fronts.encoding import COMMENT, EVENT_STREAM, named_event
 from llmcore.fronts.front import Front, StreamEncoding
 from llmcore.fronts.openai_forms import failure_response, listed_model, model_list
 from llmcore.fronts.openai_responses.answer import ResponsesWriter
-from llmcore.fronts.openai_responses.grammar import Checker
+from llmcore.fronts.openai_responses.grammar import ResponsesChecker
 from llmcore.fronts.openai_responses.request import (
     Translation,
     no_request,
@@ -36,7 +36,7 @@ front: Final[Front[Translation]] = Front(
     writer=ResponsesWriter,
     encoding=lambda _asked: _ENCODING,
     error=failure_response,
-    checker=Checker,
+    checker=ResponsesChecker,
     models=model_list,
     model=listed_model,
     token_count=token_count,

@@ -14,9 +14,10 @@ overlap. What a `done` says is what its deltas said, an item what its parts said
 response what its items said. A failed response may leave an item open.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Final
 
+from llmcore.fronts.front import Event, GrammarChecker
 from llmcore.protocols.native_json import object_or_empty
 
 _TERMINAL: Final = {
@@ -63,23 +64,13 @@ _PART_WHERE: Final = {
 """In which item a part stands, and whether in its summary."""
 
 
-def violations(events: Iterable[Mapping[str, Any]], *, complete: bool = True) -> list[str]:
-    """Return what breaks the grammar, in order; empty for a good stream.
+class ResponsesChecker(GrammarChecker):
+    """Checks one stream of Responses."""
 
-    With `complete=False` the stream may stop anywhere, as one that is still running does.
-    """
-    checker = Checker()
-    problems = [problem for event in events for problem in checker.feed(event)]
-    return [*problems, *(checker.finish() if complete else ())]
-
-
-class Checker:
-    """Checks one stream, event by event."""
+    _unfinished = "no terminal event"
 
     def __init__(self) -> None:
-        self.ended = False
-        """Whether the terminal event came."""
-        self._sequence = 0
+        super().__init__()
         self._response_id: object = None
         self._item: Mapping[str, Any] | None = None
         self._done: list[Mapping[str, Any]] = []
@@ -89,39 +80,17 @@ class Checker:
         self._annotations: list[object] = []
         self._deltas: list[str] = []
         self._said: str | None = None
-        self._problems: list[str] = []
-
-    def feed(self, event: Mapping[str, Any]) -> list[str]:
-        """Return what of the next event breaks the grammar."""
-        self._problems = []
-        number, kind = self._sequence, str(event.get("type"))
-        if event.get("sequence_number") != number:
-            self._problem(f"sequence_number is {event.get('sequence_number')}")
-        if self.ended:
-            self._problem("comes after the terminal event")
-        self._frame(kind, event)
-        self._sequence += 1
-        return [f"event {number} ({kind}): {problem}" for problem in self._problems]
-
-    def finish(self) -> list[str]:
-        """Return what is missing at the end of the stream."""
-        return [] if self.ended else ["no terminal event"]
-
-    def _problem(self, text: str) -> None:
-        self._problems.append(text)
-
-    def _expect(self, holds: object, text: str) -> None:
-        if not holds:
-            self._problems.append(text)
 
     # -- the frame
 
-    def _frame(self, kind: str, event: Mapping[str, Any]) -> None:
+    def _check(self, event: Event) -> None:
+        kind, number = str(event.get("type")), event.get("sequence_number")
+        self._expect(number == self._count, f"sequence_number is {number}")
         first = ("response.created", "response.in_progress")
-        if self._sequence < len(first):
-            self._expect(kind == first[self._sequence], f"expected {first[self._sequence]}")
-        elif kind in first:
-            self._problem("comes only at the beginning")
+        if self._count < len(first):
+            self._expect(kind == first[self._count], f"expected {first[self._count]}")
+        else:
+            self._expect(kind not in first, "comes only at the beginning")
         if "response" in event:
             self._response(kind, object_or_empty(event["response"]))
         elif kind == "response.output_item.added":
@@ -198,7 +167,7 @@ class Checker:
     def _inside(self, kind: str, event: Mapping[str, Any]) -> None:
         item = self._item
         if item is None:
-            self._problem("no item is open")
+            self._expect(False, "no item is open")
             return
         self._expect(event.get("item_id") == item.get("id"), "item_id is not the open item's")
         self._expect(event.get("output_index") == len(self._done), "output_index is another item's")
@@ -251,3 +220,6 @@ class Checker:
         self._expect(told == self._annotations, "its annotations are not those that were added")
         self._parts.append(part)
         self._part_open, self._said = False, None
+
+
+violations = ResponsesChecker.violations

@@ -22,7 +22,7 @@ from llmcore import evolve as changed
 from llmcore.bridge.configuration.settings import GatewaySettings, Limits
 from llmcore.bridge.websocket import connection
 from llmcore.bridge.websocket.memory import SocketMemory
-from llmcore.fronts.openai_responses.grammar import Checker
+from llmcore.fronts.openai_responses.grammar import ResponsesChecker
 from llmcore.fronts.openai_responses.state import StoredConversation
 from tests.support.servers.bridge_process import gateway
 from tests.support.servers.bridge_service import (
@@ -103,7 +103,7 @@ def test_the_events_are_those_of_a_stream(upstream: Loopback, settings: GatewayS
         send(socket)
         found = events(socket)
 
-    checker = Checker()
+    checker = ResponsesChecker()
     assert [violation for event in found for violation in checker.feed(event)] == []
     assert checker.finish() == []
     assert text_of(found[-1]["response"]) == "Hello"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from llmcore.fronts.openai_responses.grammar import Checker, violations
+from llmcore.fronts.openai_responses.grammar import ResponsesChecker, violations
 from llmcore.schema.content import Citation
 from tests.fronts.openai_responses.responses_kit import (
     ASK,
@@ -166,7 +166,7 @@ def test_violations_name_their_event() -> None:
 
 def test_one_event_at_a_time() -> None:
     """For streams that are checked while they run."""
-    checker = Checker()
+    checker = ResponsesChecker()
 
     assert [checker.feed(event) for event in good()] == [[]] * len(good())
     assert checker.ended
