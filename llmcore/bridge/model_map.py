@@ -26,6 +26,7 @@ from typing import Final
 
 from attrs import evolve, field, frozen
 
+from llmcore.bridge.configuration.document import data_of
 from llmcore.bridge.configuration.settings import GatewaySettings
 from llmcore.bridge.configuration.tables import FileTables, ModelSettings, TargetSettings
 from llmcore.schema import json
@@ -37,8 +38,6 @@ _DATE: Final = re.compile(r"-20[0-9]{6}$")
 
 _WORDS: Final = ("pass", "refuse")
 """Values of `otherwise` that are not targets."""
-
-MAX_FILE_BYTES = 4 * 1024 * 1024
 
 
 @frozen
@@ -182,14 +181,7 @@ def read_model_map(path: Path | None, upstream: str) -> ModelMap:
     """
     if path is None:
         return ModelMap(upstream=upstream)
-    try:
-        with path.open("rb") as file:
-            data = file.read(MAX_FILE_BYTES + 1)
-    except OSError as error:
-        message = f"the model map {path} cannot be read: {error.strerror or error}"
-        raise ConfigurationError(message, cause=error) from error
-    if len(data) > MAX_FILE_BYTES:
-        raise ConfigurationError(f"the model map {path} is larger than {MAX_FILE_BYTES} bytes")
+    data = data_of(path, "the model map")
     try:
         return model_map_from(json.loads(data), upstream)
     except (ValueError, ConfigurationError) as error:

@@ -1,17 +1,18 @@
 """Tool types of the operator's own, read from a JSON file.
 
-The file is a list of objects `{"type", "description", "parameters"}`, each a
-`llmcore.fronts.policy.RegisteredTool`.
+The file is a list of objects, each a `llmcore.fronts.policy.RegisteredTool`:
+
+    [{"type": "ticket_search", "description": "Searches tickets.",
+      "parameters": {"type": "object", "properties": {"text": {"type": "string"}}}}]
 """
 
 from pathlib import Path
 
+from llmcore.bridge.configuration.document import data_of
 from llmcore.fronts.policy import RegisteredTool
 from llmcore.schema import json
 from llmcore.schema.codec import from_json
 from llmcore.schema.errors import ConfigurationError, LLMError
-
-MAX_FILE_BYTES = 4 * 1024 * 1024
 
 
 def read_tools(path: Path | None) -> tuple[RegisteredTool, ...]:
@@ -21,17 +22,14 @@ def read_tools(path: Path | None) -> tuple[RegisteredTool, ...]:
     """
     if path is None:
         return ()
+    data = data_of(path, "the tools file")
     try:
-        with path.open("rb") as file:
-            data = file.read(MAX_FILE_BYTES + 1)
-        if len(data) > MAX_FILE_BYTES:
-            raise ConfigurationError(f"it is larger than {MAX_FILE_BYTES} bytes")
         value = json.loads(data)
         if not isinstance(value, list):
             raise ConfigurationError("it is not a list of tools")
         tools = tuple(from_json(RegisteredTool, item) for item in value)
         return _each_type_once(tools)
-    except (OSError, ValueError, LLMError) as error:
+    except (ValueError, LLMError) as error:
         raise ConfigurationError(f"the tools file {path}: {error}", cause=error) from error
 
 

@@ -1,7 +1,15 @@
 """The result of a call: an asynchronous iterator of events that does not raise."""
 
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import (
+    AsyncIterable,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Sequence,
+)
 from contextlib import AbstractContextManager
 from typing import Protocol, Self, runtime_checkable
 
@@ -144,7 +152,7 @@ class EventStream:
     @property
     def text_stream(self) -> AsyncIterator[str]:
         """The text deltas alone; `result()` tells a complete response from an error."""
-        return _TextStream(self)
+        return TextStream(self)
 
     @property
     def partial_response(self) -> LLMResponse:
@@ -227,10 +235,13 @@ class EventStream:
         return EventStream(_Followed(self, done), self._collected, self._price)
 
 
-class _TextStream:
-    """Iterates over a stream's text. Not a generator: one that is left early is not closed."""
+class TextStream:
+    """Iterates over the text of *stream*'s events.
 
-    def __init__(self, stream: EventStream) -> None:
+    A class and not an async generator: a generator that a caller leaves early is not closed.
+    """
+
+    def __init__(self, stream: AsyncIterable[LLMEvent]) -> None:
         self._stream = stream
 
     def __aiter__(self) -> Self:

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, NoReturn, Self, Unpack
 import anyio
 from anyio.abc import TaskGroup
 
+from llmcore.client.event_stream import TextStream
 from llmcore.generation.loop import Run
 from llmcore.generation.results import GenerateResult, StepResult
 from llmcore.generation.settings import Settings, plan_of, with_expanded_signature
-from llmcore.schema.events import LLMEvent, TextDelta
+from llmcore.schema.events import LLMEvent
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
 from llmcore.schema.response import LLMResponse
@@ -88,7 +89,7 @@ class StreamResult:
     @property
     def text_stream(self) -> AsyncIterator[str]:
         """The text deltas alone, of all steps. Raises the run's error, as iterating does."""
-        return _Texts(self)
+        return TextStream(self)
 
     @property
     def partial_response(self) -> LLMResponse | None:
@@ -131,25 +132,6 @@ class StreamResult:
     async def aclose(self) -> None:
         """Close the connection and cancel running tools. Idempotent."""
         await self._run.aclose()
-
-
-class _Texts:
-    """Iterates over a run's text.
-
-    A class and not an async generator: a generator that a caller leaves early is not closed.
-    """
-
-    def __init__(self, stream: StreamResult) -> None:
-        self._stream = stream
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> str:
-        async for event in self._stream:
-            if isinstance(event, TextDelta):
-                return event.text
-        raise StopAsyncIteration
 
 
 @with_expanded_signature

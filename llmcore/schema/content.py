@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
-from typing import Any, Literal, TypeAlias, Union, cast
+from typing import Any, Final, Literal, TypeAlias, Union, cast, get_args
 
 from attrs import evolve, field, frozen
 
@@ -406,17 +406,7 @@ PartInput: TypeAlias = Union[str, ContentPart, Sequence[Union[str, ContentPart]]
 """The input of constructors of messages: text, a part, or a sequence of them."""
 
 
-PARTS = (
-    TextPart,
-    ReasoningPart,
-    ImagePart,
-    AudioPart,
-    DocumentPart,
-    ToolCallPart,
-    ToolResultPart,
-    RefusalPart,
-    ProviderPart,
-)
+PARTS: Final[tuple[type[ContentPart], ...]] = get_args(ContentPart)
 """The classes of `ContentPart`."""
 
 

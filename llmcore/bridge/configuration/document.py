@@ -84,19 +84,29 @@ def dotted(keys: Keys) -> str:
     return text
 
 
+def data_of(path: Path, kind: str = "") -> bytes:
+    """Return the content of a file of settings, which errors name with its *kind*.
+
+    Raises ConfigurationError if it cannot be read or has more than 4 MiB.
+    """
+    name = f"{kind} {path}".lstrip()
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        message = f"{name} cannot be read: {error.strerror or error}"
+        raise ConfigurationError(message, cause=error) from error
+    if len(data) > MAX_FILE_BYTES:
+        raise ConfigurationError(f"{name} is larger than {MAX_FILE_BYTES} bytes")
+    return data
+
+
 def read_document(path: Path) -> ConfigDocument:
     """Return the file at *path*.
 
     Raises ConfigurationError, with the line, if it cannot be read or is not TOML.
     """
-    try:
-        with path.open("rb") as file:
-            data = file.read(MAX_FILE_BYTES + 1)
-    except OSError as error:
-        message = f"{path} cannot be read: {error.strerror or error}"
-        raise ConfigurationError(message, cause=error) from error
-    if len(data) > MAX_FILE_BYTES:
-        raise ConfigurationError(f"{path} is larger than {MAX_FILE_BYTES} bytes")
+    data = data_of(path)
     try:
         return parse_document(path, data.decode())
     except UnicodeDecodeError as error:
