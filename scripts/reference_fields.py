@@ -39,10 +39,10 @@ class ReferenceFields(Extension):
         if cls.docstring is None:
             return
         typed_dict = any(str(base) in {"TypedDict", "RunSettings"} for base in cls.bases)
+        if isinstance(made := cls.members.get("__init__"), Function):
+            cls.docstring.parsed.extend(_parameters(made))
         if typed_dict or _is_attrs(cls):
             cls.docstring.parsed.extend(_fields(cls, typed_dict=typed_dict))
-        elif isinstance(made := cls.members.get("__init__"), Function):
-            cls.docstring.parsed.extend(_parameters(made))
 
 
 def _parameters(func: Function) -> list[DocstringSectionParameters]:

@@ -51,8 +51,11 @@ def list_models(
     """Return the models of *provider*, or all; empty for a provider that is not in the catalog.
 
     *models*, your own, come first, and replace those of the catalog that have the same id.
+    ConfigurationError if *provider* is a misspelled id.
     """
     wanted = PROVIDER_ALIASES.get(provider, provider) if provider is not None else None
+    if wanted is not None and wanted not in {model.provider for model in models}:
+        _reject_misspelled(wanted)
     own = tuple(model for model in models if wanted in (None, model.provider))
     replaced = {(model.provider, model.id) for model in own}
     return own + tuple(
@@ -63,6 +66,19 @@ def list_models(
     )
 
 
+def _reject_misspelled(provider: str) -> None:
+    """Raise ConfigurationError if *provider* is not in the catalog, but nearly."""
+    known = catalog().by_provider
+    if provider in known:
+        return
+    from difflib import get_close_matches
+
+    if near := get_close_matches(provider.lower(), known, 1, cutoff=0.8):
+        raise ConfigurationError(
+            f"the catalog has no provider {provider!r}: did you mean {near[0]!r}?"
+        )
+
+
 def get_latest_model(
     provider: str, capability: Capability | None = None, *, models: Sequence[ModelInfo] = ()
 ) -> ModelInfo | None:
@@ -71,8 +87,8 @@ def get_latest_model(
     Makers release a generation within weeks, its small models often last. So of all that came
     within 30 days of the newest it is the one with the highest output price, the newer of two
     with the same. Deprecated models and those without a release date come after all others.
-    None if there is none. ConfigurationError for a capability that does not exist. *models*, your
-    own, count besides those of the catalog.
+    None if there is none. ConfigurationError for a capability that does not exist or a misspelled
+    provider. *models*, your own, count besides those of the catalog.
     """
     if capability is not None and capability not in get_args(Capability):
         names = ", ".join(get_args(Capability))

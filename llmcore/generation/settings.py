@@ -106,7 +106,7 @@ class RunSettings(TypedDict, total=False):
     """Only the most probable tokens whose probabilities add up to this are considered."""
     max_tokens: int | None
     """The most tokens to generate in one step."""
-    stop_sequences: str | Sequence[str]
+    stop: str | Sequence[str]
     """Texts at which the model stops."""
     generation: GenerationOptions | None
     """All sampling options as one value, with seed, top_k, penalties and log probabilities."""
@@ -206,7 +206,7 @@ class RunPlan:
     temperature: float | None = None
     top_p: float | None = None
     max_tokens: int | None = None
-    stop_sequences: str | Sequence[str] = ()
+    stop: str | Sequence[str] = ()
     generation: GenerationOptions | None = None
     reasoning_effort: str | None = None
     reasoning: ReasoningOptions | None = field(default=None, converter=as_reasoning_options)
@@ -250,7 +250,7 @@ class RunPlan:
             temperature=self.temperature,
             top_p=self.top_p,
             max_tokens=self.max_tokens,
-            stop=self.stop_sequences,
+            stop=self.stop,
             generation=self.generation,
             response_format=self.response_format,
             reasoning_effort=self.reasoning_effort,
@@ -316,10 +316,29 @@ class RunPlan:
 
 _DESCRIPTIONS = {
     *("model", "prompt", "messages", "system", "provider", "tool_choice", "parallel_tool_calls"),
-    *("response_format", "temperature", "top_p", "max_tokens", "stop_sequences", "generation"),
+    *("response_format", "temperature", "top_p", "max_tokens", "stop", "generation"),
     *("reasoning_effort", "reasoning", "cache", "metadata", "provider_options", "http", "strict"),
 }
 """The settings that belong to a request, as opposed to those of a run."""
+
+
+_OTHER_NAMES = {
+    "stop_sequences": "stop",
+    "max_output_tokens": "max_tokens",
+    "max_completion_tokens": "max_tokens",
+    "max_new_tokens": "max_tokens",
+    "instructions": "system",
+    "max_steps": "max_tool_rounds",
+    "seed": "generation=GenerationOptions(seed=...)",
+    "top_k": "generation=GenerationOptions(top_k=...)",
+    "frequency_penalty": "generation=GenerationOptions(frequency_penalty=...)",
+    "presence_penalty": "generation=GenerationOptions(presence_penalty=...)",
+    "logprobs": "generation=GenerationOptions(logprobs=...)",
+    "thinking": "reasoning",
+    "extra_body": "http=HttpOverlay(body=...)",
+    "extra_headers": "http=HttpOverlay(headers=...)",
+}
+"""The names that settings have in other libraries, with what to write instead."""
 
 
 def plan_of(
@@ -329,7 +348,8 @@ def plan_of(
     unknown = next((name for name in settings if name not in Settings.__annotations__), None)
     if unknown is not None:
         near = difflib.get_close_matches(unknown, Settings.__annotations__, 1)
-        hint = f": did you mean {near[0]!r}?" if near else ""
+        meant = _OTHER_NAMES.get(unknown) or next(iter(near), None)
+        hint = f": did you mean {meant!r}?" if meant else ""
         raise TypeError(f"{function}() got an unexpected keyword argument {unknown!r}{hint}")
     return RunPlan(model=model, prompt=prompt, **settings)
 

@@ -12,7 +12,7 @@ the `bedrock` extra is installed.
 import re
 from collections.abc import Mapping
 from functools import partial
-from typing import Final, Self
+from typing import Final
 
 from attrs import evolve, frozen
 
@@ -22,6 +22,7 @@ from llmcore.routes.auth import Auth, choose_auth
 from llmcore.routes.base_url import checked_base_url
 from llmcore.routes.endpoint import Endpoint
 from llmcore.routes.framing import Framing
+from llmcore.routes.provider import ConfigurableProvider
 from llmcore.routes.route import Route, RouteDefaults
 from llmcore.routes.sigv4 import AwsCredentials, RegionOf, sigv4_of_chain, sigv4_of_environ
 from llmcore.schema.errors import ConfigurationError
@@ -44,16 +45,15 @@ _DOMAINS: Final = {
 """Domains of the regions that begin so. Source: `partitions.json` of botocore 1.44."""
 
 
-@frozen(kw_only=True)
-class AmazonBedrock:
+@frozen(init=False)
+class AmazonBedrock(ConfigurableProvider):
     """Amazon Bedrock, configured."""
 
     route: Route[ConverseBody]
     """The route of all models."""
 
-    @classmethod
-    def configure(
-        cls,
+    def __init__(
+        self,
         *,
         region: str | None = None,
         api_key: str | None = None,
@@ -63,7 +63,7 @@ class AmazonBedrock:
         headers: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None,
         defaults: RouteDefaults | None = None,
-    ) -> Self:
+    ) -> None:
         """Configure Amazon Bedrock; everything has a default.
 
         Without `region` it is that of AWS_REGION or AWS_DEFAULT_REGION when a request is prepared.
@@ -73,7 +73,7 @@ class AmazonBedrock:
         """
         below = defaults or RouteDefaults()
         region_of = _region_of(region)
-        return cls(
+        self._set_fields(
             route=Route.make(
                 id="bedrock-converse",
                 provider=PROVIDER,

@@ -9,7 +9,7 @@ gateways and OAuth require it.
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Final, Self
+from typing import Final
 from urllib.parse import urlsplit
 
 from attrs import evolve, frozen
@@ -20,6 +20,7 @@ from llmcore.routes.auth import Auth, choose_auth
 from llmcore.routes.base_url import checked_base_url
 from llmcore.routes.endpoint import Endpoint
 from llmcore.routes.openai_compatible import checked_name
+from llmcore.routes.provider import ConfigurableProvider
 from llmcore.routes.route import Route, RouteDefaults
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.model import Model
@@ -36,16 +37,15 @@ AUTH: Final = Auth.first_of(
 """How to sign where neither `api_key` nor `auth` was given."""
 
 
-@frozen(kw_only=True)
-class Anthropic:
+@frozen(init=False)
+class Anthropic(ConfigurableProvider):
     """Anthropic, configured."""
 
     route: Route[MessagesBody]
     """The route of all models."""
 
-    @classmethod
-    def configure(
-        cls,
+    def __init__(
+        self,
         *,
         api_key: str | None = None,
         auth: Auth | None = None,
@@ -55,14 +55,14 @@ class Anthropic:
         headers: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None,
         defaults: RouteDefaults | None = None,
-    ) -> Self:
+    ) -> None:
         """Configure Anthropic; everything has a default.
 
         `api_key` is short for `auth=Auth.header("x-api-key", api_key)`: give one of the two.
         Without either, it is ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN when a request is prepared.
         `betas` name features for every request; those that a body needs are named by themselves.
         """
-        return cls(
+        self._set_fields(
             route=_route(
                 PROVIDER,
                 base_url=BASE_URL if base_url is None else base_url,
@@ -80,16 +80,15 @@ class Anthropic:
         return self.route.model(model_id)
 
 
-@frozen(kw_only=True)
-class AnthropicCompatible:
+@frozen(init=False)
+class AnthropicCompatible(ConfigurableProvider):
     """A configured server that speaks Messages."""
 
     route: Route[MessagesBody]
     """The route of all models."""
 
-    @classmethod
-    def configure(
-        cls,
+    def __init__(
+        self,
         *,
         name: str,
         base_url: str,
@@ -100,13 +99,13 @@ class AnthropicCompatible:
         headers: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None,
         defaults: RouteDefaults | None = None,
-    ) -> Self:
+    ) -> None:
         """Configure the server at *base_url*, to which `/v1/messages` is added, as *name*.
 
         `api_key` goes out as `x-api-key`; for a server that requires a bearer token give
         `auth=Auth.bearer(...)`. With neither, requests are not signed.
         """
-        return cls(
+        self._set_fields(
             route=_route(
                 checked_name(name),
                 base_url=base_url,

@@ -15,7 +15,7 @@ What a request calls the model is the deployment's name. Two shapes of the API:
 import re
 from collections.abc import Mapping
 from functools import partial
-from typing import Final, Self
+from typing import Final
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from attrs import evolve, frozen
@@ -26,6 +26,7 @@ from llmcore.protocols.openai_responses import ResponsesBody
 from llmcore.routes.auth import Auth, Fetch, choose_auth
 from llmcore.routes.base_url import checked_base_url
 from llmcore.routes.endpoint import BaseUrlOf, Endpoint, EndpointContext
+from llmcore.routes.provider import ConfigurableProvider
 from llmcore.routes.route import Route, RouteDefaults
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.model import Model
@@ -44,8 +45,8 @@ _SHOWN: Final = re.compile(
 )
 
 
-@frozen(kw_only=True)
-class Azure:
+@frozen(init=False)
+class Azure(ConfigurableProvider):
     """A resource on Azure, configured."""
 
     chat_route: Route[ChatBody]
@@ -53,9 +54,8 @@ class Azure:
     responses_route: Route[ResponsesBody]
     """The route of the Responses API."""
 
-    @classmethod
-    def configure(
-        cls,
+    def __init__(
+        self,
         *,
         resource_name: str | None = None,
         base_url: str | None = None,
@@ -66,7 +66,7 @@ class Azure:
         headers: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None,
         defaults: RouteDefaults | None = None,
-    ) -> Self:
+    ) -> None:
         """Configure the resource called `resource_name`, or the one at `base_url`: not both.
 
         Without either, it is that of AZURE_OPENAI_ENDPOINT or AZURE_OPENAI_RESOURCE_NAME when a
@@ -96,7 +96,7 @@ class Azure:
             protocol=openai_responses.protocol,
             endpoint=evolve(chat.endpoint, target="/responses"),
         )
-        return cls(chat_route=chat, responses_route=responses)
+        self._set_fields(chat_route=chat, responses_route=responses)
 
     def chat(self, deployment: str) -> Model[ChatBody]:
         """Return the model of *deployment*, reached over Chat Completions."""

@@ -2,7 +2,6 @@
 
 A provider is a `Profile`, which is data, on a class of a few lines:
 
-    @frozen
     class Acme(ChatProvider):
         profile = Profile(
             id="acme", base_url="https://api.acme.ai/v1", key_variables=("ACME_API_KEY",)
@@ -12,7 +11,7 @@ A provider is a `Profile`, which is data, on a class of a few lines:
 """
 
 from collections.abc import Mapping
-from typing import ClassVar, Self
+from typing import ClassVar
 
 from attrs import evolve, field, frozen
 
@@ -22,6 +21,7 @@ from llmcore.protocols.openai_chat.models import COMPATIBLE, ChatDialect
 from llmcore.routes.auth import Auth, choose_auth
 from llmcore.routes.base_url import checked_base_url
 from llmcore.routes.endpoint import Endpoint
+from llmcore.routes.provider import ConfigurableProvider
 from llmcore.routes.route import Route, RouteDefaults
 from llmcore.schema.model import Model
 
@@ -72,17 +72,16 @@ class Profile:
         )
 
 
-@frozen(kw_only=True)
-class ChatProvider:
+@frozen(init=False)
+class ChatProvider(ConfigurableProvider):
     """A configured provider whose models are reached over one Chat Completions route."""
 
     profile: ClassVar[Profile]
     chat_route: Route[ChatBody]
     """The route of all models."""
 
-    @classmethod
-    def configure(
-        cls,
+    def __init__(
+        self,
         *,
         api_key: str | None = None,
         auth: Auth | None = None,
@@ -90,14 +89,14 @@ class ChatProvider:
         headers: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None,
         defaults: RouteDefaults | None = None,
-    ) -> Self:
+    ) -> None:
         """Configure the provider; everything has a default.
 
         `api_key` is short for `auth=Auth.bearer(api_key)`: give one of the two. Without either,
         the key is looked up in the environment when a request is prepared.
         """
-        return cls(
-            chat_route=cls.profile.route(
+        self._set_fields(
+            chat_route=self.profile.route(
                 api_key=api_key,
                 auth=auth,
                 base_url=base_url,

@@ -5,7 +5,7 @@ Each class names the documents that its profile follows; all were read in Novemb
 
 from typing import Final
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from llmcore.protocols.lowering import FixedSampling
 from llmcore.protocols.openai_chat.models import COMPATIBLE
@@ -16,7 +16,6 @@ MISTRAL_CALL_IDS: Final = CallIdRule(r"[a-zA-Z0-9]{9}", 9)
 """The API's own words: `must be a-z, A-Z, 0-9, with a length of 9`."""
 
 
-@frozen
 class Baseten(ChatProvider):
     """Baseten's Model APIs; a dedicated deployment is another `base_url`.
 
@@ -33,7 +32,6 @@ class Baseten(ChatProvider):
     )
 
 
-@frozen
 class Cerebras(ChatProvider):
     """Cerebras, which serves open models.
 
@@ -59,7 +57,6 @@ class Cerebras(ChatProvider):
     )
 
 
-@frozen
 class DeepInfra(ChatProvider):
     """DeepInfra, which serves open models.
 
@@ -86,7 +83,6 @@ class DeepInfra(ChatProvider):
     )
 
 
-@frozen
 class DeepSeek(ChatProvider):
     """DeepSeek, with its own models.
 
@@ -121,7 +117,6 @@ class DeepSeek(ChatProvider):
     )
 
 
-@frozen
 class Fireworks(ChatProvider):
     """Fireworks AI.
 
@@ -147,7 +142,6 @@ class Fireworks(ChatProvider):
     )
 
 
-@frozen
 class Groq(ChatProvider):
     """Groq, which serves open models.
 
@@ -175,7 +169,6 @@ class Groq(ChatProvider):
     )
 
 
-@frozen
 class HuggingFace(ChatProvider):
     """Hugging Face's Inference Providers router. A model's id may end in `:provider`.
 
@@ -199,7 +192,6 @@ class HuggingFace(ChatProvider):
     )
 
 
-@frozen
 class Mistral(ChatProvider):
     """Mistral AI.
 
@@ -230,7 +222,6 @@ class Mistral(ChatProvider):
     )
 
 
-@frozen
 class Moonshot(ChatProvider):
     """Moonshot AI, which makes Kimi. The platform in China is `base_url="https://api.moonshot.cn/v1"`.
 
@@ -264,7 +255,6 @@ class Moonshot(ChatProvider):
     )
 
 
-@frozen
 class Perplexity(ChatProvider):
     """Perplexity's Sonar, which searches before it answers.
 
@@ -292,7 +282,6 @@ class Perplexity(ChatProvider):
     )
 
 
-@frozen
 class Together(ChatProvider):
     """Together AI. Dedicated models are at `base_url="https://api-inference.together.ai/v1"`.
 
@@ -321,7 +310,6 @@ class Together(ChatProvider):
     )
 
 
-@frozen
 class ZAI(ChatProvider):
     """Z.ai, which makes GLM. The coding plan is `base_url="https://api.z.ai/api/coding/paas/v4"`.
 

@@ -4,13 +4,12 @@ They need no key, but send one where they are given it. Each class names the doc
 profile follows; all were read in November 2026.
 """
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from llmcore.protocols.openai_chat.models import COMPATIBLE
 from llmcore.routes.chat_provider import ChatProvider, Profile
 
 
-@frozen
 class LlamaCpp(ChatProvider):
     """llama.cpp's own server, `llama-server`.
 
@@ -34,7 +33,6 @@ class LlamaCpp(ChatProvider):
     )
 
 
-@frozen
 class LMStudio(ChatProvider):
     """LM Studio's server.
 
@@ -63,7 +61,6 @@ class LMStudio(ChatProvider):
     )
 
 
-@frozen
 class Ollama(ChatProvider):
     """Ollama, on this machine or, as `base_url="https://ollama.com/v1"` with a key, in its cloud.
 
@@ -93,7 +90,6 @@ class Ollama(ChatProvider):
     )
 
 
-@frozen
 class VLLM(ChatProvider):
     """vLLM's own server.
 

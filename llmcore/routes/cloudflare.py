@@ -13,7 +13,7 @@ asks for one: CF_AIG_TOKEN.
 import re
 from collections.abc import Mapping
 from functools import partial
-from typing import Final, Self
+from typing import Final
 
 from attrs import evolve, frozen
 
@@ -23,6 +23,7 @@ from llmcore.protocols.openai_chat.models import COMPATIBLE
 from llmcore.routes.auth import Auth, choose_auth
 from llmcore.routes.base_url import checked_base_url
 from llmcore.routes.endpoint import BaseUrlOf, Endpoint
+from llmcore.routes.provider import ConfigurableProvider
 from llmcore.routes.route import Route, RouteDefaults
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.model import Model
@@ -53,16 +54,15 @@ _ACCOUNT: Final = re.compile(r"[A-Za-z0-9]+")
 _GATEWAY: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
-@frozen(kw_only=True)
-class CloudflareWorkersAI:
+@frozen(init=False)
+class CloudflareWorkersAI(ConfigurableProvider):
     """Workers AI, configured."""
 
     chat_route: Route[ChatBody]
     """The route of all models."""
 
-    @classmethod
-    def configure(
-        cls,
+    def __init__(
+        self,
         *,
         account_id: str | None = None,
         api_key: str | None = None,
@@ -71,7 +71,7 @@ class CloudflareWorkersAI:
         headers: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None,
         defaults: RouteDefaults | None = None,
-    ) -> Self:
+    ) -> None:
         """Configure Workers AI; everything has a default.
 
         `api_key` is short for `auth=Auth.bearer(api_key)`: give one of the two. Without either, it
@@ -80,7 +80,7 @@ class CloudflareWorkersAI:
         """
         account = _account(account_id)
         url = "https://api.cloudflare.com/client/v4/accounts/{account}/ai/v1"
-        return cls(
+        self._set_fields(
             chat_route=_chat_route(
                 WORKERS_AI,
                 base_url=partial(_with_account, url, account)
@@ -102,8 +102,8 @@ class CloudflareWorkersAI:
         return self.chat_route.model(model_id)
 
 
-@frozen(kw_only=True)
-class CloudflareAIGateway:
+@frozen(init=False)
+class CloudflareAIGateway(ConfigurableProvider):
     """An AI Gateway, configured."""
 
     chat_route: Route[ChatBody]
@@ -113,9 +113,8 @@ class CloudflareAIGateway:
     base_url: str | BaseUrlOf
     """The gateway's address."""
 
-    @classmethod
-    def configure(
-        cls,
+    def __init__(
+        self,
         *,
         account_id: str | None = None,
         gateway: str = "default",
@@ -126,7 +125,7 @@ class CloudflareAIGateway:
         headers: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None,
         defaults: RouteDefaults | None = None,
-    ) -> Self:
+    ) -> None:
         """Configure the gateway called *gateway*; everything has a default.
 
         `api_key` is the gateway's own, sent as `cf-aig-authorization`; without it and `auth` it is
@@ -151,7 +150,7 @@ class CloudflareAIGateway:
             query=query,
             defaults=defaults,
         )
-        return cls(chat_route=route, gateway_auth=own, base_url=where)
+        self._set_fields(chat_route=route, gateway_auth=own, base_url=where)
 
     def chat(self, model_id: str) -> Model[ChatBody]:
         """Return the model *model_id*, named with its upstream: `openai/gpt-5.2`."""

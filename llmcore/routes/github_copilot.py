@@ -11,7 +11,7 @@ says where the account's API is.
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Literal, Self
+from typing import Any, Final, Literal
 
 from attrs import evolve, frozen
 
@@ -33,6 +33,7 @@ from llmcore.routes.github_credentials import (
     is_github_token,
 )
 from llmcore.routes.http_request import HttpRequest
+from llmcore.routes.provider import ConfigurableProvider
 from llmcore.routes.route import Route, RouteDefaults
 from llmcore.schema.content import ContentPart, ImagePart, ToolResultPart
 from llmcore.schema.diagnostics import Diagnostic
@@ -140,16 +141,15 @@ _RESPONSES: Final = _of_copilot(openai_responses.make(RESPONSES))
 # -- the facade
 
 
-@frozen(kw_only=True)
-class GithubCopilot:
+@frozen(init=False)
+class GithubCopilot(ConfigurableProvider):
     """GitHub Copilot, configured."""
 
     chat_route: Route[ChatBody]
     """The route of Chat Completions."""
 
-    @classmethod
-    def configure(
-        cls,
+    def __init__(
+        self,
         *,
         token: str | None = None,
         token_provider: Fetch | None = None,
@@ -160,7 +160,7 @@ class GithubCopilot:
         headers: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None,
         defaults: RouteDefaults | None = None,
-    ) -> Self:
+    ) -> None:
         """Configure GitHub Copilot; everything has a default.
 
         `token` is GitHub's (`gho_...`, `ghu_...`), which is exchanged at `github_api_url`, or
@@ -171,7 +171,7 @@ class GithubCopilot:
         """
         below = defaults or RouteDefaults()
         own = {**EDITOR_HEADERS, **_INTENT, "copilot-integration-id": integration_id}
-        return cls(
+        self._set_fields(
             chat_route=Route.make(
                 id=f"{PROVIDER}-chat",
                 provider=PROVIDER,

@@ -7,7 +7,7 @@ Key: GEMINI_API_KEY or GOOGLE_API_KEY.
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Final, Self
+from typing import Final
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from attrs import evolve, frozen
@@ -17,6 +17,7 @@ from llmcore.protocols.gemini import GeminiBody
 from llmcore.routes.auth import Auth, choose_auth
 from llmcore.routes.base_url import checked_base_url
 from llmcore.routes.endpoint import Endpoint, EndpointContext
+from llmcore.routes.provider import ConfigurableProvider
 from llmcore.routes.route import Route, RouteDefaults
 from llmcore.schema.model import Model
 
@@ -28,16 +29,15 @@ AUTH: Final = Auth.env("GEMINI_API_KEY", "GOOGLE_API_KEY", header="x-goog-api-ke
 """How to sign where neither `api_key` nor `auth` was given. Google's libraries turn these round."""
 
 
-@frozen(kw_only=True)
-class Google:
+@frozen(init=False)
+class Google(ConfigurableProvider):
     """The Gemini API, configured."""
 
     route: Route[GeminiBody]
     """The route of all models."""
 
-    @classmethod
-    def configure(
-        cls,
+    def __init__(
+        self,
         *,
         api_key: str | None = None,
         auth: Auth | None = None,
@@ -45,7 +45,7 @@ class Google:
         headers: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None,
         defaults: RouteDefaults | None = None,
-    ) -> Self:
+    ) -> None:
         """Configure the Gemini API; everything has a default.
 
         `api_key` is short for `auth=Auth.header("x-goog-api-key", api_key)`: give one of the two.
@@ -55,7 +55,7 @@ class Google:
         below = defaults or RouteDefaults()
         where = BASE_URL if base_url is None else _versioned(checked_base_url(base_url))
         of_key = partial(Auth.header, "x-goog-api-key")
-        return cls(
+        self._set_fields(
             route=Route.make(
                 id="google-generate-content",
                 provider=PROVIDER,

@@ -5,12 +5,12 @@ place; `pip install 'llmcore-routes[local]'` brings the server.
 """
 
 from pathlib import Path
-from typing import Self
 
 from attrs import evolve, frozen
 
 from llmcore.protocols.openai_chat.models import COMPATIBLE
 from llmcore.routes.chat_provider import Profile
+from llmcore.routes.provider import ConfigurableProvider
 from llmcore.routes.route import Route
 from llmcore.routes.transport import Embedded
 from llmcore.schema.errors import ConfigurationError
@@ -31,22 +31,21 @@ DIALECT = evolve(
 PROFILE = Profile(id="local", base_url="http://local/v1", dialect=DIALECT)
 
 
-@frozen(kw_only=True)
-class Local:
+@frozen(init=False)
+class Local(ConfigurableProvider):
     """The embedded model, configured. The client starts it on first use and stops it."""
 
     chat_route: Route
     """The route of all models."""
 
-    @classmethod
-    def configure(
-        cls,
+    def __init__(
+        self,
         *,
         model_path: str | Path | None = None,
         context_tokens: int = 4096,
         threads: int = 1,
         parallel: int = 1,
-    ) -> Self:
+    ) -> None:
         """Configure the embedded server.
 
         `model_path` is a GGUF file (default: the installed SmolLM2), `context_tokens` what
@@ -64,7 +63,7 @@ class Local:
         )
         limit = min(MAX_TOKENS, max(context_tokens // 2, 1))
         profile = evolve(PROFILE, dialect=evolve(DIALECT, default_max_tokens=limit))
-        return cls(chat_route=profile.route().with_(transport=server))
+        self._set_fields(chat_route=profile.route().with_(transport=server))
 
     def chat(self, model_id: str = "smollm2-135m-instruct") -> Model:
         """Return the embedded model; its id is a label."""

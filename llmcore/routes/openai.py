@@ -8,7 +8,7 @@ Key: OPENAI_API_KEY.
 """
 
 from collections.abc import Mapping
-from typing import Final, Self
+from typing import Final
 
 from attrs import evolve, frozen
 
@@ -18,6 +18,7 @@ from llmcore.protocols.openai_chat.models import OPENAI
 from llmcore.protocols.openai_responses import ResponsesBody
 from llmcore.routes.auth import Auth
 from llmcore.routes.chat_provider import Profile
+from llmcore.routes.provider import ConfigurableProvider
 from llmcore.routes.route import Route, RouteDefaults
 from llmcore.routes.transport import WebSocket
 from llmcore.schema.model import Model
@@ -30,16 +31,15 @@ PROFILE: Final = Profile(
 )
 
 
-@frozen(kw_only=True)
-class OpenAI:
+@frozen(init=False)
+class OpenAI(ConfigurableProvider):
     """OpenAI, configured."""
 
     chat_route: Route[ChatBody]
     """The route of Chat Completions."""
 
-    @classmethod
-    def configure(
-        cls,
+    def __init__(
+        self,
         *,
         api_key: str | None = None,
         auth: Auth | None = None,
@@ -49,7 +49,7 @@ class OpenAI:
         headers: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None,
         defaults: RouteDefaults | None = None,
-    ) -> Self:
+    ) -> None:
         """Configure OpenAI; everything has a default.
 
         `api_key` is short for `auth=Auth.bearer(api_key)`: give one of the two. Without
@@ -57,7 +57,7 @@ class OpenAI:
         """
         account = {"openai-organization": organization, "openai-project": project}
         own = {name: value for name, value in account.items() if value is not None}
-        return cls(
+        self._set_fields(
             chat_route=PROFILE.route(
                 api_key=api_key,
                 auth=auth,

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from typing import Self
 
 from attrs import evolve, frozen
 
@@ -10,6 +9,7 @@ from llmcore.protocols.openai_chat import ChatBody
 from llmcore.protocols.openai_chat.models import COMPATIBLE, ChatDialect
 from llmcore.routes.auth import Auth
 from llmcore.routes.chat_provider import Profile
+from llmcore.routes.provider import ConfigurableProvider
 from llmcore.routes.route import Route, RouteDefaults
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.model import Model
@@ -26,16 +26,15 @@ def checked_name(name: str) -> str:
     )
 
 
-@frozen(kw_only=True)
-class OpenAICompatible:
+@frozen(init=False)
+class OpenAICompatible(ConfigurableProvider):
     """A configured server that speaks Chat Completions."""
 
     chat_route: Route[ChatBody]
     """The route of all models."""
 
-    @classmethod
-    def configure(
-        cls,
+    def __init__(
+        self,
         *,
         name: str,
         base_url: str,
@@ -45,7 +44,7 @@ class OpenAICompatible:
         headers: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None,
         defaults: RouteDefaults | None = None,
-    ) -> Self:
+    ) -> None:
         """Configure the server at *base_url* as the provider *name*.
 
         `dialect` says where it differs from the others; the default is what most of them
@@ -54,7 +53,7 @@ class OpenAICompatible:
         if dialect is COMPATIBLE:  # it may be llama.cpp; other servers answer 404 to a count
             dialect = evolve(dialect, counts_tokens=True)
         profile = Profile(id=checked_name(name), base_url=base_url, dialect=dialect)
-        return cls(
+        self._set_fields(
             chat_route=profile.route(
                 api_key=api_key, auth=auth, headers=headers, query=query, defaults=defaults
             )

@@ -10,7 +10,7 @@ Key: OPENROUTER_API_KEY.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, Literal, Self, get_args
+from typing import Any, Final, Literal, get_args
 
 from attrs import asdict, evolve, field, frozen
 
@@ -105,7 +105,6 @@ class OpenRouterRouting:
 # -- the facade
 
 
-@frozen
 class OpenRouter(ChatProvider):
     """OpenRouter, configured."""
 
@@ -116,9 +115,8 @@ class OpenRouter(ChatProvider):
         dialect=DIALECT,
     )
 
-    @classmethod
-    def configure(
-        cls,
+    def __init__(
+        self,
         *,
         api_key: str | None = None,
         auth: Auth | None = None,
@@ -131,7 +129,7 @@ class OpenRouter(ChatProvider):
         headers: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None,
         defaults: RouteDefaults | None = None,
-    ) -> Self:
+    ) -> None:
         """Configure OpenRouter; everything has a default.
 
         `fallback_models` are tried, in order, where the request's own model fails; `plugins` are
@@ -141,7 +139,7 @@ class OpenRouter(ChatProvider):
         """
         named = {"http-referer": referer, "x-openrouter-title": title}
         own = {name: value for name, value in named.items() if value is not None}
-        return super().configure(
+        super().__init__(
             api_key=api_key,
             auth=auth,
             base_url=base_url,

@@ -5,18 +5,39 @@
     model = acme.model("acme-1")                              # over the first route
     model = acme.route("acme-responses").model("acme-1")      # over another one
 
-A provider with keys, regions or versions to configure is a facade instead: a class with
-`configure(...)`, such as `ChatProvider`.
+A provider with keys, regions or versions to configure is a facade instead: a
+`ConfigurableProvider`, such as `ChatProvider`.
 """
 
-from collections.abc import Sequence
-from typing import Self
+from collections.abc import Callable, Sequence
+from typing import ParamSpec, Self, TypeVar
 
 from attrs import frozen
 
 from llmcore.routes.route import Route
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.model import Model
+
+P = ParamSpec("P")
+Made = TypeVar("Made")
+
+
+class ConfigurableProvider:
+    """The base of facades: frozen classes whose arguments are settings, not their fields.
+
+    A facade is decorated with `@frozen(init=False)`, and its `__init__` sets the fields.
+    """
+
+    __slots__ = ()
+
+    @classmethod
+    def configure(cls: Callable[P, Made], *args: P.args, **settings: P.kwargs) -> Made:
+        """Return the configured provider: the class called with the same settings."""
+        return cls(*args, **settings)
+
+    def _set_fields(self, **fields: object) -> None:
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)  # the class is frozen
 
 
 @frozen(kw_only=True)

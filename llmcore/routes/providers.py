@@ -9,14 +9,16 @@ A package of yours can add its own: an entry point in the group `llmcore.provide
 names a `ProviderEntry`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from typing import Final, Protocol
 
 from attrs import frozen
 
+from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.model import Model
+from llmcore.schema.request import LLMRequest
 
 
 class Facade(Protocol):
@@ -304,3 +306,22 @@ PROVIDERS: Final = (
     ),
 )
 """Every provider, in the order in which they are looked for."""
+
+_OPTION_KEYS: Final = {entry.id for entry in PROVIDERS} | {"gemini"}
+
+
+def unknown_option_keys(request: LLMRequest, *own: str) -> Iterator[Diagnostic]:
+    """Yield a note for each id in `provider_options` that is neither in *own* nor a provider's."""
+    for key in request.provider_options:
+        if key in _OPTION_KEYS or key in own:
+            continue
+        from difflib import get_close_matches  # hardly ever needed
+
+        near = get_close_matches(key.lower(), {*_OPTION_KEYS, *own}, 1)
+        hint = f"did you mean {near[0]!r}?" if near else f"the request goes to {own[0]!r}"
+        yield Diagnostic(
+            "unknown-provider",
+            f"provider_options.{key}",
+            action="noted",
+            message=f"there is no provider {key!r}, so its options are left out: {hint}",
+        )

@@ -33,6 +33,7 @@ from llmcore.routes.auth import NO_KEY, Auth, AuthContext
 from llmcore.routes.endpoint import Endpoint, EndpointContext
 from llmcore.routes.framing import Framing
 from llmcore.routes.http_request import HttpRequest, sendable, with_query
+from llmcore.routes.providers import unknown_option_keys
 from llmcore.routes.transport import Http, Timeouts, TransportSpec
 from llmcore.schema import json
 from llmcore.schema.changed import changed
@@ -332,7 +333,8 @@ class Route(Generic[Body_co]):
         """
         effective, notes = self._limited(self.defaults.applied_to(request))
         fitted = fit_tool_names(effective, self.protocol.tool_names)
-        notes = (*notes, *fitted.diagnostics)
+        unknown = unknown_option_keys(effective, self.provider, self.protocol.metadata_key)
+        notes = (*unknown, *notes, *fitted.diagnostics)
         built = self.protocol.body.build(fitted.request, streaming)
         noted = built.map(lambda body: _without(body, rejected, notes))
         return noted.bind(lambda body: self._compose(effective, body, streaming, context)).alt(

@@ -15,7 +15,7 @@ Project: GOOGLE_CLOUD_PROJECT. Location: GOOGLE_CLOUD_LOCATION, else `global`.
 import re
 from collections.abc import Mapping
 from functools import partial
-from typing import Final, Self, cast
+from typing import Final, cast
 from urllib.parse import quote
 
 from attrs import evolve, frozen
@@ -27,6 +27,7 @@ from llmcore.protocols.protocol import BodyBuilder, Built
 from llmcore.routes.auth import Auth, GoogleCredentials, choose_auth
 from llmcore.routes.base_url import checked_base_url
 from llmcore.routes.endpoint import BaseUrlOf, Endpoint, EndpointContext
+from llmcore.routes.provider import ConfigurableProvider
 from llmcore.routes.route import Route, RouteDefaults
 from llmcore.schema.errors import ConfigurationError, LLMError
 from llmcore.schema.model import Model
@@ -43,8 +44,8 @@ _MULTI_REGIONS: Final = frozenset({"us", "eu"})
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9.:-]*")
 
 
-@frozen(kw_only=True)
-class Vertex:
+@frozen(init=False)
+class Vertex(ConfigurableProvider):
     """Vertex AI, configured."""
 
     gemini_route: Route[GeminiBody]
@@ -52,9 +53,8 @@ class Vertex:
     claude_route: Route
     """The route of Claude models."""
 
-    @classmethod
-    def configure(
-        cls,
+    def __init__(
+        self,
         *,
         project: str | None = None,
         location: str | None = None,
@@ -65,7 +65,7 @@ class Vertex:
         headers: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None,
         defaults: RouteDefaults | None = None,
-    ) -> Self:
+    ) -> None:
         """Configure Vertex AI; everything has a default.
 
         Without `project` and `location` they are GOOGLE_CLOUD_PROJECT and GOOGLE_CLOUD_LOCATION
@@ -94,7 +94,7 @@ class Vertex:
             protocol=_CLAUDE,
             endpoint=evolve(route.endpoint, target=claude_path),
         )
-        return cls(gemini_route=route, claude_route=claude)
+        self._set_fields(gemini_route=route, claude_route=claude)
 
     def gemini(self, model_id: str) -> Model[GeminiBody]:
         """Return the Gemini model *model_id*, or the one at an endpoint (`endpoints/123`)."""

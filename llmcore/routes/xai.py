@@ -7,7 +7,7 @@ https://docs.x.ai/developers/model-capabilities/text/reasoning. Key: XAI_API_KEY
 
 import re
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from llmcore.protocols import openai_responses
 from llmcore.protocols.openai_chat.models import COMPATIBLE
@@ -37,7 +37,6 @@ RESPONSES = ResponsesDialect(
 )
 
 
-@frozen
 class XAI(ChatProvider):
     """xAI, configured."""
 

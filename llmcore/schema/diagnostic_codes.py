@@ -459,6 +459,11 @@ _CODES: Final = {
         "The API has no field of this name.",
         "Check its spelling. Fields for the upstream can be passed on by the gateway's settings.",
     ),
+    "unknown-provider": _Code(
+        "Options of `provider_options` were left out.",
+        "They are for a provider that is neither the one of the request nor one of llmcore's.",
+        "Check the spelling of the id. Options of your own providers are left out for others.",
+    ),
     "unsupported-content": _Code(
         "A part of a message was left out.",
         "The model or API does not take content of this kind at this place.",

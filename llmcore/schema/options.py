@@ -1,8 +1,9 @@
 """The options of generation, apart from messages and tools."""
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Literal, Self, TypeAlias, TypeVar, Union, get_args
+from collections.abc import Iterable, Mapping, Sequence
+from types import NoneType
+from typing import Final, Literal, Self, TypeAlias, TypeVar, Union, get_args
 
 from attrs import field, frozen
 
@@ -14,7 +15,18 @@ _Word = TypeVar("_Word", bound=str)
 
 
 def _strings(value: str | Sequence[str]) -> tuple[str, ...]:
-    return (value,) if isinstance(value, str) else tuple(value)
+    if isinstance(value, str):
+        return (value,)
+    return tuple(value) if isinstance(value, Iterable) else (value,)  # whose type is then checked
+
+
+def check_kind(name: str, value: object, kinds: tuple[type, ...], instead: str) -> None:
+    """Raise InvalidRequestError if *value* is not one of *kinds*; a bool is not a number."""
+    if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+        kind = type(value).__name__
+        article = "an" if kind[0] in "aeioAEIO" else "a"
+        shown = f"{value!r:.40}, " if int in kinds and isinstance(value, str) else ""
+        raise InvalidRequestError(f"{name} is {shown}{article} {kind}; give {instead}")
 
 
 @readable
@@ -44,10 +56,30 @@ class GenerationOptions:
     """How many alternatives to return for each token."""
 
     def __attrs_post_init__(self) -> None:
+        for name, kinds, instead in _OPTION_KINDS:
+            check_kind(name, getattr(self, name), kinds, instead)
         for name in ("temperature", "top_p", "presence_penalty", "frequency_penalty"):
             value = getattr(self, name)
             if isinstance(value, float) and not math.isfinite(value):
                 raise InvalidRequestError(f"{name} is {value}, which JSON cannot represent")
+        for text in self.stop:
+            check_kind("stop", text, (str,), "a text, or several")
+
+
+_NUMBER: Final = ((int, float, NoneType), "a number")
+_COUNT: Final = ((int, NoneType), "a whole number")
+_OPTION_KINDS: Final = (
+    ("temperature", *_NUMBER),
+    ("top_p", *_NUMBER),
+    ("top_k", *_COUNT),
+    ("max_tokens", *_COUNT),
+    ("seed", *_COUNT),
+    ("presence_penalty", *_NUMBER),
+    ("frequency_penalty", *_NUMBER),
+    ("logprobs", (bool, NoneType), "True or False"),
+    ("top_logprobs", *_COUNT),
+)
+"""The types of the options, and what to write instead of others."""
 
 
 def _optional_schema(value: JsonObject | None) -> JsonObject | None:
@@ -117,6 +149,10 @@ class ReasoningOptions:
     """The most reasoning tokens, where the provider has such a limit."""
     summary: Literal["auto", "concise", "detailed", "none"] | None = None
     """The length of the summary of the reasoning, where the provider shows one."""
+
+    def __attrs_post_init__(self) -> None:
+        check_kind("reasoning effort", self.effort, (str, NoneType), 'a word such as "high"')
+        check_kind("budget_tokens", self.budget_tokens, *_COUNT)
 
 
 @readable

@@ -1,6 +1,7 @@
 """The neutral request, from which each protocol builds its native body."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from types import NoneType
 from typing import Generic, TypeAlias, TypeVar, Union, cast
 
 from attrs import field, frozen
@@ -23,6 +24,7 @@ from llmcore.schema.options import (
     as_cache_policy,
     as_reasoning_options,
     as_response_format,
+    check_kind,
 )
 from llmcore.schema.tools import (
     ToolChoice,
@@ -65,13 +67,15 @@ def _metadata(value: Mapping[str, str]) -> Mapping[str, str]:
 
 _KINDS: tuple[tuple[str, tuple[type, ...], str], ...] = (
     ("model", (Model, str), "a Model, or its id"),
-    ("provider", (str, type(None)), "a provider's id"),
-    ("tool_choice", (ToolChoice, type(None)), "a ToolChoice, such as ToolChoice.auto()"),
+    ("provider", (str, NoneType), "a provider's id"),
+    ("tool_choice", (ToolChoice, NoneType), "a ToolChoice, such as ToolChoice.auto()"),
+    ("parallel_tool_calls", (bool, NoneType), "True or False"),
     ("generation", (GenerationOptions,), "GenerationOptions(...)"),
-    ("response_format", (ResponseFormat, type(None)), "a ResponseFormat"),
-    ("reasoning", (ReasoningOptions, type(None)), "ReasoningOptions(...)"),
+    ("response_format", (ResponseFormat, NoneType), "a ResponseFormat"),
+    ("reasoning", (ReasoningOptions, NoneType), "ReasoningOptions(...)"),
     ("cache", (CachePolicy,), "CachePolicy(...)"),
     ("http", (HttpOverlay,), "HttpOverlay(...)"),
+    ("strict", (bool,), "True or False"),
 )
 """The types of fields that no converter checks, and what to write instead."""
 
@@ -127,10 +131,7 @@ class LLMRequest(Generic[Body_co]):
 
     def __attrs_post_init__(self) -> None:
         for field_name, kinds, instead in _KINDS:
-            value = getattr(self, field_name)
-            if not isinstance(value, kinds):
-                kind = type(value).__name__
-                raise InvalidRequestError(f"{field_name} is a {kind}; give {instead}")
+            check_kind(field_name, getattr(self, field_name), kinds, instead)
         names = [name for tool in self.tools if (name := getattr(tool, "name", None))]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:

@@ -5,6 +5,7 @@ import sys
 from datetime import date
 
 import pytest
+from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -172,6 +173,22 @@ def test_models_are_listed_for_all_providers_or_for_one() -> None:
     assert len(whole) == len(catalog().records)
     assert {m.provider for m in list_models("google")} == {"google"}
     assert list_models("nobody") == ()
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"), [("opnai", "openai"), ("Antropic", "anthropic"), ("gogle", "google")]
+)
+def test_misspelled_provider_raises_an_error_with_the_nearest(given: str, meant: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"{given}'.* did you mean '{meant}'"):
+        list_models(given)
+    with pytest.raises(ConfigurationError, match=meant):
+        get_latest_model(given)
+
+
+def test_own_provider_with_a_name_like_another_has_its_models() -> None:
+    own = evolve(known("m", None, 1.0), provider="openaj")
+
+    assert list_models("openaj", models=[own]) == (own,)
 
 
 @pytest.mark.parametrize(

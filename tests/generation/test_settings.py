@@ -22,6 +22,7 @@ from llmcore.schema.messages import Message
 from llmcore.schema.options import CachePolicy, GenerationOptions, ReasoningOptions, ResponseFormat
 from llmcore.schema.request import request
 from llmcore.schema.tools import HostedTool, ToolChoice, ToolDefinition
+from llmcore.testing.script import scripted
 from tests.support.wire.generation import any_model
 
 MODEL = any_model()
@@ -50,7 +51,7 @@ def test_the_signature_spells_them_out(function: Any) -> None:
         ({"temperature": 0.5}, "generation.temperature", 0.5),
         ({"top_p": 0.5}, "generation.top_p", 0.5),
         ({"max_tokens": 5}, "generation.max_tokens", 5),
-        ({"stop_sequences": "x"}, "generation.stop", ("x",)),
+        ({"stop": "x"}, "generation.stop", ("x",)),
         ({"generation": GenerationOptions(seed=1)}, "generation.seed", 1),
         ({"reasoning_effort": "low"}, "reasoning.effort", "low"),
         ({"reasoning": ReasoningOptions(budget_tokens=9)}, "reasoning.budget_tokens", 9),
@@ -167,6 +168,20 @@ async def test_an_unknown_setting_is_named_with_the_function_and_the_nearest_one
         await call(max_token=3)
     with pytest.raises(TypeError, match=r"'zzz'$"):
         await call(zzz=3)
+    with pytest.raises(TypeError, match=r"'stop_sequences': did you mean 'stop'\?"):
+        await call(stop_sequences="x")
+    with pytest.raises(TypeError, match=r"did you mean 'generation=GenerationOptions\(seed=...\)'"):
+        await call(seed=3)
+
+
+@pytest.mark.anyio
+async def test_setting_of_another_type_is_refused_before_anything_is_sent() -> None:
+    transport = scripted()
+
+    with pytest.raises(InvalidRequestError, match="max_tokens is '5', a str"):
+        await generate(MODEL, "Hi", max_tokens="5", client=Client(transport=transport))  # type: ignore[arg-type]
+
+    assert transport.requests == []
 
 
 # -- requests that are built already

@@ -1,9 +1,12 @@
-"""No provider is forgotten: each has its requests shown, and a name at the front door."""
+"""No provider is forgotten: each has its requests shown, and its class is configured alike."""
 
 import re
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
+from attrs.exceptions import FrozenInstanceError
 
 from llmcore.routes.providers import PROVIDERS, ProviderEntry
 from llmcore.schema.errors import ConfigurationError
@@ -68,3 +71,25 @@ def test_it_takes_what_all_take(entry: ProviderEntry) -> None:
     assert model.provider == entry.id
     assert re.fullmatch(r"[a-z0-9-]+", entry.id)
     assert (entry.login is None) == (entry.id != "github-copilot")
+
+
+@everyone
+def test_class_called_with_settings_equals_the_one_configured_with_them(
+    entry: ProviderEntry,
+) -> None:
+    module, _, name = entry.home.partition(":")
+    facade = getattr(import_module(module), name)
+    special: dict[str, dict[str, Any]] = {
+        "azure": {"resource_name": "r", "api_key": "k"},
+        "github-copilot": {"token": "gho_k"},
+        "local": {"threads": 2},
+    }
+    settings = special.get(entry.id, {"api_key": "k"})
+    both = [repr(make(**settings)) for make in (facade, facade.configure)]
+
+    assert len({re.sub("0x[0-9a-f]+", "", one) for one in both}) == 1  # routes have closures
+    assert facade(**settings).model("m").provider == entry.id
+    with pytest.raises(TypeError, match="api_kye"):
+        facade(api_kye="k")
+    with pytest.raises(FrozenInstanceError):
+        facade(**settings).chat_route = None

@@ -198,6 +198,24 @@ def test_losses_are_told() -> None:
     assert prepared(route(talk(LOST, NOTED))).diagnostics == (LOST, NOTED)
 
 
+@pytest.mark.parametrize(
+    ("key", "hint"),
+    [
+        ("opnai", "did you mean 'openai'"),
+        ("amce", "did you mean 'acme'"),
+        ("Anthropic", "did you mean 'anthropic'"),
+        ("zzz", "the request goes to 'acme'"),
+    ],
+)
+def test_options_of_a_provider_that_nobody_has_are_noted(key: str, hint: str) -> None:
+    options: dict[str, Any] = {"acme": {}, "google": {}, "gemini": {}, key: {"a": 1}}
+
+    (note,) = prepared(route(), provider_options=options, strict=True).diagnostics
+
+    assert (note.code, note.path) == ("unknown-provider", f"provider_options.{key}")
+    assert hint in note.message
+
+
 def test_a_strict_request_fails_rather_than_lose_something() -> None:
     """The error names the loss; a mere note does not fail."""
     error = failed(route(talk(LOST)), strict=True)

@@ -7,7 +7,13 @@ from hypothesis import given
 
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import JsonObject
-from llmcore.schema.options import GenerationOptions, HttpOverlay, ResponseFormat, merge_json
+from llmcore.schema.options import (
+    GenerationOptions,
+    HttpOverlay,
+    ReasoningOptions,
+    ResponseFormat,
+    merge_json,
+)
 from tests.support.strategies.values import http_overlays, json_objects
 
 
@@ -26,6 +32,42 @@ def test_a_number_that_json_cannot_say_is_refused(name: str, number: float) -> N
     options: dict[str, Any] = {name: number}
     with pytest.raises(InvalidRequestError, match=name):
         GenerationOptions(**options)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"max_tokens": "5"}, "max_tokens is '5', a str; give a whole number"),
+        ({"max_tokens": 5.0}, "max_tokens is a float; give a whole number"),
+        ({"max_tokens": True}, "max_tokens is a bool"),
+        ({"temperature": "hot"}, "temperature is 'hot', a str; give a number"),
+        ({"temperature": False}, "temperature is a bool"),
+        ({"top_p": [1]}, "top_p is a list"),
+        ({"top_k": "40"}, "top_k is '40'"),
+        ({"seed": 1.5}, "seed is a float"),
+        ({"presence_penalty": "1"}, "presence_penalty is '1'"),
+        ({"frequency_penalty": b"1"}, "frequency_penalty is a bytes"),
+        ({"logprobs": 1}, "logprobs is an int; give True or False"),
+        ({"top_logprobs": "3"}, "top_logprobs is '3'"),
+        ({"stop": [3]}, "stop is an int; give a text, or several"),
+        ({"stop": 3}, "stop is an int"),
+    ],
+)
+def test_option_of_another_type_is_refused_with_the_type_to_give(
+    options: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(InvalidRequestError, match=told):
+        GenerationOptions(**options)
+
+
+def test_whole_numbers_are_taken_for_numbers() -> None:
+    assert GenerationOptions(temperature=0, top_p=1, seed=-1).temperature == 0
+
+
+@pytest.mark.parametrize("options", [{"effort": 3}, {"budget_tokens": "9"}])
+def test_reasoning_option_of_another_type_is_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(InvalidRequestError, match=r"effort is an int|budget_tokens is '9'"):
+        ReasoningOptions(**options)
 
 
 # -- response format
