@@ -27,9 +27,20 @@ from llmcore.schema.content import (
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.json import JsonValue
 from llmcore.schema.request import LLMRequest
+from llmcore.schema.tools import HostedTool
 
 _ASCII_CHARS_PER_TOKEN: Final = 3.0
-"""English prose has about 4.3, code and JSON 3 to 3.5."""
+"""English prose has about 4.3, code 3 to 3.5: the least where digits and signs are few."""
+_TOKENS_OF_CHARACTERS: Final = (
+    (b"abcdefghijklmnopqrstuvwxyz", 0.28),
+    (b"ABCDEFGHIJKLMNOPQRSTUVWXYZ", 0.5),
+    (b"0123456789", 1.0),
+    (b" \t\r\n", 0.25),
+)
+"""As small vocabularies cut JSON, tables and logs. Some tokenizers give each digit a token,
+others every three digits."""
+_SIGN_TOKENS: Final = 0.8
+"""For each other character of ASCII."""
 _OTHER_TOKENS_PER_CHAR: Final = 0.8
 """Of letters outside ASCII, which take two bytes of UTF-8;"""
 _WIDE_TOKENS_PER_CHAR: Final = 1.3
@@ -42,6 +53,9 @@ _TOOLS_TOKENS: Final = 600
 """For the system prompt that offers tools, as long as the longest that was measured."""
 _TOOL_TOKENS: Final = 12
 """For the frame of a definition, a call or a result."""
+_HOSTED_TOKENS: Final = 3000
+"""For a tool that the provider defines, whose description the request does not have. What such a
+tool finds while the answer is made counts as input too, and is unknown before."""
 _IMAGE_TOKENS: Final = 1600
 """The most that Claude charges for one:
 https://platform.claude.com/docs/en/build-with-claude/vision, read November 2026."""
@@ -101,7 +115,8 @@ def estimated_tokens(request: LLMRequest) -> int:
     total += sum(_MESSAGE_TOKENS + _parts(message.content) for message in request.messages)
     if request.tools:
         definitions = sum(_json(to_json(tool)) + _TOOL_TOKENS for tool in request.tools)
-        total += _TOOLS_TOKENS + definitions
+        hosted = sum(isinstance(tool, HostedTool) for tool in request.tools)
+        total += _TOOLS_TOKENS + definitions + hosted * _HOSTED_TOKENS
     form = request.response_format
     if form is not None and form.schema is not None:
         total += _TOOLS_TOKENS + _json(form.schema)
@@ -152,12 +167,21 @@ def _json(value: object) -> float:
 
 def estimated_text_tokens(text: str) -> float:
     """Return about how many tokens *text* has: more rather than fewer."""
-    if text.isascii():
-        return len(text) / _ASCII_CHARS_PER_TOKEN
-    other, wide = len(_OTHER.findall(text)), len(_WIDE.findall(text))
-    plain = len(text) - other - wide
+    other = wide = 0
+    if not text.isascii():
+        other, wide = len(_OTHER.findall(text)), len(_WIDE.findall(text))
     return (
-        plain / _ASCII_CHARS_PER_TOKEN
+        _ascii_text(text.encode("ascii", "ignore"))
         + other * _OTHER_TOKENS_PER_CHAR
         + wide * _WIDE_TOKENS_PER_CHAR
     )
+
+
+def _ascii_text(text: bytes) -> float:
+    """Return the tokens of ASCII *text*, by its length or its characters, whichever gives more."""
+    by_character, rest = 0.0, text
+    for characters, tokens in _TOKENS_OF_CHARACTERS:
+        left = rest.translate(None, characters)
+        by_character += (len(rest) - len(left)) * tokens
+        rest = left
+    return max(len(text) / _ASCII_CHARS_PER_TOKEN, by_character + len(rest) * _SIGN_TOKENS)

@@ -149,10 +149,11 @@ def _call(body: Any, asked: str, results: int) -> list[bytes | float] | None:
     return tool_script(("call_0", "no_such_tool", "{}")) if "unknown" in asked else None
 
 
-_CALLS: tuple[tuple[str, str, dict[str, str]], ...] = (
+_CALLS: tuple[tuple[str, str, dict[str, str | bool]], ...] = (
     ("command", "exec_command", {"cmd": COMMAND}),
     ("command", "exec", {"input": SCRIPT}),
     ("patch", "apply_patch", {"input": PATCH}),
+    ("wet", "json", {"yes": True}),
 )
 """The subject of a question, the tool for it, and the arguments."""
 
