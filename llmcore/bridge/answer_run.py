@@ -186,6 +186,11 @@ class AnswerRun(SentAnswer, Protocol):
         ...
 
 
+def has_ended(run: AnswerRun) -> bool:
+    """Return whether nothing of the upstream's is to come."""
+    return run.outcome != "cancelled"
+
+
 class StoredAnswer(Protocol):
     """An answer that is stored at its end, and continued by a later request."""
 

@@ -69,8 +69,11 @@ class ChoicesRun:
 
     @property
     def outcome(self) -> str:
-        """How the answer ended, in a word for metrics: as the first choice that did not succeed."""
-        return next((run.outcome for run in self._runs if run.outcome != "completed"), "completed")
+        """How the answer ended, in a word for metrics: as the choice that ended worst."""
+        outcomes = [run.outcome for run in self._runs]
+        worst = (one for one in ("failed", "cancelled") if one in outcomes)
+        others = (one for one in outcomes if one != "completed")
+        return next(worst, None) or next(others, "completed")
 
     def request(self) -> LLMRequest:
         """Return the request of the first choice, as it was read."""

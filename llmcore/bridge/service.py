@@ -186,6 +186,7 @@ class Service:
             while True:
                 await anyio.sleep(_MAINTENANCE_S)
                 await self.refresh_client_keys()
+                await self.accounts.recover()
                 if self.settings.shares_state:
                     await self._shared_health.exchange()
                 if self.reloader is not None:

@@ -4,6 +4,8 @@
     ...                                            # the answer, however it ends
     charge.close()                                 # never waits
 
+The charge is closed before the end of its answer is sent: from then on its row is not lost.
+
 The reservation is the most that the answer can use: an estimate of the prompt that is rather too
 high, and the output limit of the request or the model. So answers that run at the same time, on
 any number of workers and machines, cannot together exceed a budget by more than their estimates
@@ -30,10 +32,12 @@ from llmcore.bridge.configuration.settings import BudgetPeriod, GatewaySettings
 from llmcore.bridge.http.logs import log
 from llmcore.bridge.http.metrics import Metrics
 from llmcore.bridge.model_map import UpstreamModel
+from llmcore.bridge.spend.journal import SpendJournal
 from llmcore.bridge.spend.row import SpendRow, packed_row
 from llmcore.bridge.spend.writer import SpendEvents, SpendWriter
 from llmcore.bridge.state.ledger import NANO, Excess, Ledger, Meter, Settlement, Take
 from llmcore.bridge.state.store import StateUnavailableError
+from llmcore.bridge.state.stores import journal_for
 from llmcore.client.middleware.outcome import CallOutcome
 from llmcore.fronts.errors import NO_QUOTA, RATE_LIMIT, FrontError
 from llmcore.schema.response import LLMResponse
@@ -52,6 +56,9 @@ _REFUSED_S: Final = 1.0
 """and for how long further ones of the same meter then do not wait."""
 _FLUSH_S: Final = 1.0
 _CLOSE_S: Final = 10.0
+_RECOVERED_S: Final = 5.0
+"""Between two looks at what processes that were killed have left."""
+_RECOVERED_AT_ONCE: Final = 200
 
 
 @frozen
@@ -88,11 +95,14 @@ class Accounts:
         self._threads = anyio.CapacityLimiter(_THREADS)
         self.lookup = KeyLookup(ledger, self._threads, clock=clock)
         self._refused: dict[str, float] = {}
+        self._journal = journal_for(settings)
+        self._recovered_at = -_RECOVERED_S
         events = SpendEvents(dropped=metrics.spend_dropped.inc, failed=metrics.state_errors.inc)
         self._writer = SpendWriter(
             ledger,
             self.worker,
             events,
+            journal=self._journal,
             max_rows=own.spend_queue_rows,
             keep_s=own.spend_kept_s,
             clock=clock,
@@ -132,6 +142,29 @@ class Accounts:
         settings = self._settings
         if settings.issued_keys or self._counts(None):
             await anyio.to_thread.run_sync(self.ledger.check, limiter=self._threads)
+
+    async def recover(self) -> None:
+        """Settle what processes of the same ledger have left that were killed."""
+        if self._journal is None or time.monotonic() - self._recovered_at < _RECOVERED_S:
+            return
+        try:
+            await anyio.to_thread.run_sync(self._recover, self._journal, limiter=self._threads)
+        except (StateUnavailableError, OSError) as error:
+            self._metrics.state_errors.inc()
+            log(logging.WARNING, "spend_not_recovered", error=str(error))
+        self._recovered_at = time.monotonic()
+
+    def _recover(self, journal: SpendJournal) -> None:
+        for orphan in journal.orphans():
+            found = orphan.settlements
+            try:
+                for start in range(0, len(found), _RECOVERED_AT_ONCE):
+                    self.ledger.settle(found[start : start + _RECOVERED_AT_ONCE])
+            except BaseException:
+                orphan.leave()
+                raise
+            orphan.settled()
+            log(logging.INFO, "spend_recovered", rows=len(found))
 
     async def aclose(self) -> None:
         """Write what is queued, and close the ledger."""

@@ -38,7 +38,7 @@ class BackgroundAnswer:
     final: Callable[[], Record | None]
     """Returns the record of the answer, once it has ended."""
     done: Callable[[], None]
-    """Called at its end, however that comes."""
+    """Called at its end, however that comes, and before anybody reads of it."""
     log: EventLog
     task: LoopTask | None = field(default=None, init=False)
     reason: str = field(default=_BROKE, init=False)
@@ -168,6 +168,7 @@ class BackgroundAnswers:
         await events.flush()
         final = answer.final()
         assert final is not None  # noqa: S101
+        answer.done()  # who reads of the end finds the answer charged
         if await self._in_store(lambda: self.lifecycle.end(final)) is final:
             events.add(lines[-1:])
 

@@ -12,7 +12,7 @@ import anyio
 
 from llmcore.bridge.accounts.admin import admin_operations
 from llmcore.bridge.accounts.charges import Charge
-from llmcore.bridge.answer_run import AnswerRun, SentAnswer
+from llmcore.bridge.answer_run import AnswerRun, SentAnswer, has_ended
 from llmcore.bridge.api import Caller, Operation, OperationRequest, Outcome
 from llmcore.bridge.apis.registry import Apis, apis
 from llmcore.bridge.apis.responses import Responses
@@ -279,11 +279,19 @@ class _Answering:
             if run.error is not None:
                 fields["error"] = str(run.error)
 
+        def charge_ended() -> None:
+            if charge is not None and has_ended(charge.run):
+                charge.close()
+
         if not info.streamed:
-            return WholeAnswer(run, done)
+            return WholeAnswer(run, done, charge_ended)
         settings = self._service.settings
         return StreamedAnswer(
-            run, done, keep_alive_s=settings.keep_alive_s, send_s=settings.limits.send_s
+            run,
+            done,
+            charge_ended,
+            keep_alive_s=settings.keep_alive_s,
+            send_s=settings.limits.send_s,
         )
 
 

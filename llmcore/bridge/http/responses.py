@@ -100,9 +100,13 @@ def _whole(whole: WholeBody, headers: Headers) -> BytesResponse:
 class WholeAnswer:
     """Runs an answer and sends it as one object, or an error."""
 
-    def __init__(self, run: SentAnswer, done: Callable[[], None]) -> None:
+    def __init__(
+        self, run: SentAnswer, done: Callable[[], None], charge: Callable[[], None]
+    ) -> None:
+        """Send *run*; *charge* is called before anything is sent, and *done* when all is over."""
         self._run = run
         self._done = done
+        self._charge = charge
         self._ended = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -126,6 +130,7 @@ class WholeAnswer:
         except FrontError as error:
             response = _run_error(self._run, error)
         self._ended = True
+        self._charge()
         await response.send(send)
 
 
@@ -137,10 +142,18 @@ class StreamedAnswer:
     """
 
     def __init__(
-        self, run: SentAnswer, done: Callable[[], None], *, keep_alive_s: float, send_s: float
+        self,
+        run: SentAnswer,
+        done: Callable[[], None],
+        charge: Callable[[], None],
+        *,
+        keep_alive_s: float,
+        send_s: float,
     ) -> None:
+        """Send *run*; *charge* is called before anything is sent, and *done* when all is over."""
         self._run = run
         self._done = done
+        self._charge = charge
         self._keep_alive_s = keep_alive_s
         self._send_s = send_s
 
@@ -165,6 +178,7 @@ class StreamedAnswer:
             tasks.start_soon(self._attend, writer)
             try:
                 while data := await self._run.next_bytes():
+                    self._charge()
                     await writer.write(data)
                 await writer.end()
             except FrontError as error:
@@ -196,9 +210,11 @@ class StreamedAnswer:
         with anyio.move_on_after(_FAREWELL_S, shield=True):
             if not writer.begun:
                 writer.begun = writer.ended = True
+                self._charge()
                 await _run_error(self._run, error).send(send)
                 return
             if data := await self._run.failed_bytes(ServerError(error.message)):
+                self._charge()
                 await writer.write(data)
             await writer.end()
 

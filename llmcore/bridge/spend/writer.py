@@ -4,6 +4,8 @@ A thread of its own settles with the ledger what the queue holds, several answer
 extends the worker's lease. While the ledger cannot be reached the queue fills up to its bound;
 then rows are dropped and counted. Answers that reserved an amount are never dropped: they cannot
 be more than were admitted while the ledger answered.
+
+What is queued is also in the journal, so that a process which is killed loses nothing.
 """
 
 import logging
@@ -16,6 +18,7 @@ from typing import Final
 from attrs import frozen
 
 from llmcore.bridge.http.logs import LOGGER, log
+from llmcore.bridge.spend.journal import SpendJournal
 from llmcore.bridge.state.ledger import Ledger, Settlement
 from llmcore.bridge.state.store import StateUnavailableError
 
@@ -46,6 +49,7 @@ class SpendWriter:
         worker: str,
         events: SpendEvents,
         *,
+        journal: SpendJournal | None = None,
         max_rows: int,
         keep_s: float,
         clock: Callable[[], float] = time.time,
@@ -53,6 +57,8 @@ class SpendWriter:
         self._ledger = ledger
         self._worker = worker
         self._events = events
+        self._journal = journal
+        self._journal_fails = False
         self._max_rows = max_rows
         self._keep_s = keep_s
         self._clock = clock
@@ -72,6 +78,7 @@ class SpendWriter:
                 return
             self._queue.append(settlement)
             self._added += 1
+            self._note(settlement)
             self._start_held()
             if len(self._queue) == 1:
                 self._changed.notify_all()
@@ -108,12 +115,30 @@ class SpendWriter:
             self.flush(seconds)
             with self._changed:
                 self._thread = None
-                lost = len(self._queue)
+                left = len(self._queue)
                 self._changed.notify_all()
             thread.join(seconds)
-            if lost:
-                self._events.dropped(lost)
-                log(logging.ERROR, "spend_lost", rows=lost)
+            if left and (self._journal is None or self._journal_fails):
+                self._events.dropped(left)
+                log(logging.ERROR, "spend_lost", rows=left)
+            elif left:
+                log(logging.WARNING, "spend_left_in_journal", rows=left)
+        if self._journal is not None:
+            with self._changed:
+                self._journal.close()
+
+    def _note(self, settlement: Settlement) -> None:
+        """Write *settlement* to the journal; without it, a process that is killed loses the row."""
+        if self._journal is None:
+            return
+        try:
+            self._journal.add(settlement)
+        except OSError as error:
+            if not self._journal_fails:
+                log(logging.ERROR, "spend_not_journaled", error=str(error))
+            self._journal_fails = True
+        else:
+            self._journal_fails = False
 
     # -- the thread
 
@@ -163,6 +188,8 @@ class SpendWriter:
             for _ in range(count):
                 self._queue.popleft()
             self._written += count
+            if self._journal is not None:
+                self._journal.written(self._written)
             self._changed.notify_all()
 
     def _keep_house(self) -> None:

@@ -1,15 +1,18 @@
 """The store that the settings ask for."""
 
+import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 from llmcore.bridge.configuration.settings import GatewaySettings, StateBackend
+from llmcore.bridge.spend.journal import SpendJournal
 from llmcore.bridge.state.ledger import Ledger
 from llmcore.bridge.state.memory import MemoryResponseStore
 from llmcore.bridge.state.sqlite import SqliteResponseStore
 from llmcore.bridge.state.store import ResponseStore
 from llmcore.client.user_folders import data_dir
+from llmcore.schema.errors import ConfigurationError
 
 _MIB: Final = 1024 * 1024
 _BOUNDS: Final[Mapping[StateBackend, tuple[int, int]]] = {
@@ -60,11 +63,35 @@ def ledger_for(settings: GatewaySettings) -> Ledger:
         case "memory":
             path = None
         case "sqlite":
-            beside = state.path or _default_path(settings)
-            path = beside.with_name(f"{beside.stem}-accounts{beside.suffix}")
+            path = _accounts_path(settings)
     return ledger_sql.SqlLedger(
         ledger_sql.SqliteLedgerDatabase(path, setting="OPENBRIDGE_STATE_PATH")
     )
+
+
+def journal_for(settings: GatewaySettings) -> SpendJournal | None:
+    """Return the journal of what is on its way to the ledger; None where memory is the ledger.
+
+    Its files are beside that of accounts, or where that would be. Processes of one server of Redis
+    or PostgreSQL, by its address, have the same name for them.
+    """
+    state = settings.state
+    if state.backend == "memory":
+        return None
+    try:
+        path = _accounts_path(settings)
+    except ConfigurationError:  # there is no folder, and none is needed otherwise
+        return None
+    address = state.redis_url if state.backend == "redis" else state.postgres_url
+    if state.backend == "sqlite" or address is None:
+        return SpendJournal(path.parent, path.stem)
+    digest = hashlib.sha256(address.encode()).hexdigest()[:12]
+    return SpendJournal(path.parent, f"{path.stem}-{state.backend}-{digest}")
+
+
+def _accounts_path(settings: GatewaySettings) -> Path:
+    beside = settings.state.path or _default_path(settings)
+    return beside.with_name(f"{beside.stem}-accounts{beside.suffix}")
 
 
 def _default_path(settings: GatewaySettings) -> Path:

@@ -16,7 +16,8 @@ import anyio
 from anyio.abc import TaskGroup
 from attrs import evolve
 
-from llmcore.bridge.answer_run import AnswerRun
+from llmcore.bridge.accounts.charges import Charge
+from llmcore.bridge.answer_run import AnswerRun, has_ended
 from llmcore.bridge.api import Caller, OperationRequest
 from llmcore.bridge.apis.responses import Responses, TurnMemory
 from llmcore.bridge.http.asgi import Receive, Scope, Send
@@ -190,7 +191,7 @@ class SocketConnection:
             info = run.info
             fields.update(model=info.model, provider=info.provider, response_id=info.id)
             try:
-                await self._pass_on(run, create.lane)
+                await self._pass_on(run, create.lane, charge)
             finally:
                 try:
                     await run.aclose()
@@ -202,14 +203,18 @@ class SocketConnection:
                     fields["error"] = str(run.error)
                     self._memory.forget(create.previous)
 
-    async def _pass_on(self, run: AnswerRun, lane: str | None) -> None:
+    async def _pass_on(self, run: AnswerRun, lane: str | None, charge: Charge) -> None:
         try:
             while data := await run.next_bytes():
+                if has_ended(run):
+                    charge.close()
                 await self._send_lines(data, lane)
         except anyio.get_cancelled_exc_class():
             with anyio.move_on_after(_FAREWELL_S, shield=True):
                 error = ServerError("the gateway is shutting down")
-                await self._send_lines(await run.failed_bytes(error), lane)
+                data = await run.failed_bytes(error)
+                charge.close()
+                await self._send_lines(data, lane)
             raise
 
     # -- sending

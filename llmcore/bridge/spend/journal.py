@@ -1,0 +1,184 @@
+"""Settlements on their way to the ledger, in a file that outlives its process.
+
+A settlement waits in memory for a moment, so that several are written together. Before the end of
+its answer is sent, it is also appended to a file of the process, with one write, which the system
+takes into memory: nothing waits for a disk. Of a process that was killed, another gateway of the
+same ledger settles what is left in the file. One line is one settlement:
+
+    {"id": "resp_1", "worker": "5f0c", "at": 1795400947.6, "row": "{...}",
+     "uses": [["budget:tokens:k1:total", 1000000, 0.0, 3e9, 50]]}
+
+A process holds a lock on its file, which the system releases when the process ends, however it
+ends: a file that can be locked has no owner any more.
+"""
+
+import os
+import secrets
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from glob import escape
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+from attrs import define, frozen
+
+from llmcore.bridge.state.ledger import Meter, Settlement, Take
+from llmcore.schema import json
+
+_SUFFIX: Final = ".spend"
+_MAX_FILE_BYTES: Final = 1024 * 1024
+"""From which on the next settlement begins another file."""
+
+
+def _locks() -> ModuleType | None:
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        return None
+    return fcntl
+
+
+_FCNTL: Final = _locks()
+
+
+@define
+class _File:
+    path: Path
+    descriptor: int
+    size: int = 0
+    last: int = 0
+    """The number of the last settlement in it."""
+
+    def remove(self) -> None:
+        """Delete the file, and then give up its lock."""
+        with suppress(OSError):
+            self.path.unlink(missing_ok=True)
+        os.close(self.descriptor)
+
+
+class SpendJournal:
+    """The files of one process and one ledger. Calls must not overlap, but for `orphans`."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        """Keep files in *folder*; all processes of one ledger have the same *name*."""
+        self._folder = folder
+        self._name = name
+        self._files: deque[_File] = deque()
+        self._added = 0
+
+    def add(self, settlement: Settlement) -> None:
+        """Append *settlement*; those that are added are written in the same order. OSError."""
+        self._added += 1
+        if not self._files or self._files[-1].size > _MAX_FILE_BYTES:
+            self._files.append(self._created())
+        file, line = self._files[-1], _packed(settlement)
+        file.last = self._added
+        file.size += len(line)
+        if os.write(file.descriptor, line) < len(line):
+            raise OSError(f"{file.path} has no room")
+
+    def written(self, count: int) -> None:
+        """Forget the first *count* settlements of all that were ever added."""
+        while len(self._files) > 1 and self._files[0].last <= count:
+            self._files.popleft().remove()
+        if self._files and self._files[0].last <= count and self._files[0].size:
+            os.ftruncate(self._files[0].descriptor, 0)
+            self._files[0].size = 0
+
+    def close(self) -> None:
+        """Delete the files whose settlements are written; leave the others to the next process."""
+        while self._files:
+            file = self._files.popleft()
+            if file.size:
+                os.close(file.descriptor)
+            else:
+                file.remove()
+
+    def orphans(self) -> Iterator["OrphanedSpend"]:
+        """Yield what processes have left that ended without writing it."""
+        for path in sorted(self._folder.glob(f"{escape(self._name)}.*{_SUFFIX}")):
+            if (descriptor := _locked(path, os.O_RDWR)) is not None:
+                yield OrphanedSpend(_File(path, descriptor), tuple(_settlements(descriptor)))
+
+    def _created(self) -> _File:
+        if _FCNTL is None:
+            raise OSError("this system has no locks that end with their process")
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND
+        while True:
+            path = self._folder / f"{self._name}.{os.getpid()}-{secrets.token_hex(4)}{_SUFFIX}"
+            if (descriptor := _locked(path, flags)) is not None:
+                return _File(path, descriptor)
+
+
+@frozen
+class OrphanedSpend:
+    """A file that a process has left, locked against other readers."""
+
+    _file: _File
+    settlements: Sequence[Settlement]
+
+    def settled(self) -> None:
+        """Delete the file: the ledger has what is in it."""
+        self._file.remove()
+
+    def leave(self) -> None:
+        """Give the file up, to be read again later."""
+        os.close(self._file.descriptor)
+
+
+def _locked(path: Path, flags: int) -> int | None:
+    """Return a file that is opened and locked; None if it is another process's, or gone."""
+    if _FCNTL is None:
+        return None
+    try:
+        descriptor = os.open(path, flags | os.O_CLOEXEC, 0o600)
+    except FileNotFoundError:
+        return None
+    try:
+        _FCNTL.flock(descriptor, _FCNTL.LOCK_EX | _FCNTL.LOCK_NB)
+        if os.fstat(descriptor).st_nlink:  # it was not deleted by who had the lock before
+            return descriptor
+    except BlockingIOError:
+        pass
+    os.close(descriptor)
+    return None
+
+
+def _packed(settlement: Settlement) -> bytes:
+    """Return a line; one that was cut off before it does not spoil it."""
+    uses = [
+        [take.meter.name, take.meter.limit, take.meter.drains_per_s, take.meter.keep_s, take.amount]
+        for take in settlement.uses
+    ]
+    fields: Any = {
+        "id": settlement.id,
+        "worker": settlement.worker,
+        "at": settlement.at,
+        "uses": uses,
+        "row": settlement.row.decode(),
+    }
+    return b"\n%b\n" % json.dumps(fields)
+
+
+def _settlements(descriptor: int) -> Iterator[Settlement]:
+    """Yield the settlements of a file, without the line that its process was killed in."""
+    with open(os.dup(descriptor), "rb") as file:
+        file.seek(0)
+        for line in file:
+            with suppress(ValueError, TypeError, KeyError):
+                fields: Any = json.loads(line)
+                yield Settlement(
+                    id=fields["id"],
+                    worker=fields["worker"],
+                    at=fields["at"],
+                    uses=tuple(_take(*use) for use in fields["uses"]),
+                    row=fields["row"].encode(),
+                )
+
+
+def _take(name: str, limit: int, drains_per_s: float, keep_s: float, amount: int) -> Take:
+    meter = Meter(name=name, limit=limit, drains_per_s=drains_per_s, keep_s=keep_s)
+    return Take(meter, amount)
