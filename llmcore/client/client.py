@@ -101,8 +101,9 @@ class Client:
         self._environ = environ
         self._rejected: dict[_Server, frozenset[str]] = {}
         """Optional fields of bodies that a server has rejected."""
-        self._middleware = tuple(middleware)
-        for item in self._middleware:
+        self.middleware = tuple(middleware)
+        """The middleware of each call, the outermost first."""
+        for item in self.middleware:
             if isinstance(item, ClientCheck):
                 item.check(self._provider_names)
         self._credentials = Credentials(http if isinstance(http, HttpOptions) else HttpOptions())
@@ -143,7 +144,7 @@ class Client:
 
     def __repr__(self) -> str:
         names = [f"{name}*" if name == self.default_provider else name for name in self.providers]
-        middleware = f"; {len(self._middleware)} middleware" if self._middleware else ""
+        middleware = f"; {len(self.middleware)} middleware" if self.middleware else ""
         return f"Client({', '.join(names) or 'no providers'}{middleware})"
 
     @property
@@ -424,7 +425,7 @@ class Client:
             )
             return EventStream(call, call.accumulator, self._with_cost)
 
-        if not self._middleware:
+        if not self.middleware:
             return run(request)
         call = Next(
             run=run,
@@ -433,7 +434,7 @@ class Client:
             environ=self.environ,
             models=self.models,
         )
-        return compose(self._middleware, call)(request)
+        return compose(self.middleware, call)(request)
 
     @property
     def _unary(self) -> UnaryCalls:

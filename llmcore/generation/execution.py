@@ -18,6 +18,7 @@ from llmcore.generation.arguments import (
     repaired,
 )
 from llmcore.generation.handler import Handler
+from llmcore.generation.run_spans import RunSpans
 from llmcore.generation.tool import NeedsApproval, Tool, ToolDeferred, ToolFailure
 from llmcore.generation.type_schema import to_plain
 from llmcore.schema import json
@@ -45,6 +46,7 @@ class ToolContext:
     tools: tuple[AnyTool, ...] = ()
     messages: tuple[Message, ...] = ()
     """The conversation, up to the calls."""
+    spans: RunSpans = field(factory=RunSpans, repr=False)
     signal: AbortSignal = field(factory=lambda: AbortController().signal)
     context: object = None
     timeout: float | None = None
@@ -211,7 +213,10 @@ class _Run:
         elif await _needs_approval(tool.needs_approval, arguments):
             signed = setting.secret and approval_token(setting.secret, tool, call, arguments)
             return ToolOutcome(call, token=signed or None)
-        return await self._executed(tool, call, keywords_for(tool, ready, arguments))
+        with setting.spans.tool(tool, ready) as set_outcome:
+            outcome = await self._executed(tool, call, keywords_for(tool, ready, arguments))
+            set_outcome(outcome.result, outcome.problem)
+        return outcome
 
     async def _checked(self, call: ToolCallPart) -> tuple[Tool, ToolCallPart, JsonObject]:
         """Return the tool, the call and its arguments, after one repair if they are invalid."""

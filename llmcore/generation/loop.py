@@ -32,6 +32,7 @@ from llmcore.generation.next_step import NextStep, checked_step
 from llmcore.generation.rejected_reasoning import without_opaque_reasoning
 from llmcore.generation.results import GenerateResult, StepResult, any_met, total_usage
 from llmcore.generation.run_events import RunEvents, changed
+from llmcore.generation.run_spans import RunSpans
 from llmcore.generation.settings import RunPlan
 from llmcore.routes.transport import Timeouts
 from llmcore.schema.content import ToolCallPart
@@ -69,6 +70,7 @@ class Run:
         self._request = plan.first_request()
         self._policy = plan.policy()
         self._client = plan.ready_client()
+        self._spans = RunSpans.of(self._client, self._request)
         self._timeouts = plan.timeouts(self._client, self._request)
         self._messages: tuple[Message, ...] = self._request.messages
         self._controller = AbortController()  # tools get its signal if the caller gave none
@@ -124,6 +126,9 @@ class Run:
         except BaseException:  # cancelled, or an error of the caller's functions
             self.ended = True
             raise
+        finally:
+            if self.ended:
+                self._spans.end(self.steps, self.error)
 
     async def aclose(self) -> None:
         """Close the connection and cancel running tools. Idempotent."""
@@ -131,6 +136,7 @@ class Run:
         if self._active is not None:
             with anyio.CancelScope(shield=True):
                 await self._active.aclose()
+        self._spans.end(self.steps, self.error)
 
     async def _within_limits(self) -> Sequence[LLMEvent]:
         signal, total = self._plan.abort_signal, self._timeouts.total
@@ -153,7 +159,8 @@ class Run:
 
     async def _advance(self) -> Sequence[LLMEvent]:
         while not self.ended:
-            batch = await self._phase()
+            with self._spans.current():
+                batch = await self._phase()
             if batch:
                 return batch
         return ()
@@ -204,6 +211,7 @@ class Run:
         self._step = step
         request = evolve(self._request, **step.changes())
         self._sent = request
+        self._spans.start_step(step.number)
         limits = evolve(self._timeouts, total=None)
         self._active = call = ModelCall(
             lambda: self._attempt(request, limits),
@@ -316,6 +324,7 @@ class Run:
             self._keep(step)
 
     def _keep(self, step: StepResult) -> None:
+        self._spans.end_step()
         self.steps.append(step)
         self._messages += step.messages
 
@@ -357,6 +366,7 @@ class Run:
 
     def _context(self, *answer: Message) -> ToolContext:
         return ToolContext(
+            spans=self._spans,
             tools=self._step.tools,
             messages=(*self._messages, *answer),
             signal=self._plan.abort_signal or self._controller.signal,

@@ -1,6 +1,7 @@
 """OpenTelemetry spans and metrics for each call."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from llmcore.client.event_stream import EventStream
@@ -41,6 +42,9 @@ class Telemetry:
     early (`error.type` is then `AbortError`) or dropped. Tokens are estimated where an answer
     broke off (`llmcore.usage.estimated`).
 
+    Runs of `generate` and `stream` have a span, too (`invoke_agent`), with those of their steps
+    (`step {number}`) and tools (`execute_tool {name}`) below it.
+
     - `tracer_provider`, `meter_provider`: where to; by default the global ones.
     - `content`: whether spans hold what was said, on either side, and messages of errors.
 
@@ -62,12 +66,13 @@ class Telemetry:
             raise ConfigurationError(message, cause=error) from error
         self._tracer = trace.get_tracer("llmcore", VERSION, tracer_provider)
         self._meters = _Meters(metrics.get_meter("llmcore", VERSION, meter_provider))
-        self._content = content
+        self.content = content
+        """Whether spans hold what was said."""
         self._clock = clock
 
     def __call__(self, request: LLMRequest, next: Next) -> EventStream:
         """Run the call in its own span."""
-        from opentelemetry.trace import SpanKind, use_span
+        from opentelemetry.trace import SpanKind
 
         target = target_of(request, next)
         attributes = common_attributes(target)
@@ -76,23 +81,33 @@ class Telemetry:
             kind=SpanKind.CLIENT,
             attributes={**attributes, **request_attributes(request, streaming=next.streaming)},
         )
-        if self._content and span.is_recording():
+        if self.content and span.is_recording():
             span.set_attributes(input_content(request))
         call = _Call(span, self._meters, attributes, self._clock)
 
         def end(outcome: CallOutcome) -> None:
-            if self._content and span.is_recording():
+            if self.content and span.is_recording():
                 span.set_attributes(_content_of(outcome))
             call.end(outcome, outcome.usage_of(request))
 
         return (
             next(request)
-            .within(lambda: use_span(span, record_exception=False, set_status_on_exception=False))
+            .within(lambda: self.current(span))
             .watch(
                 each=call.on_batch if next.streaming else None,
                 end=lambda result: end(CallOutcome.of(result)),
             )
         )
+
+    def start_span(self, name: str, attributes: Attributes) -> "Span":
+        """Start an internal span below the current one; the caller ends it."""
+        return self._tracer.start_span(name, attributes=attributes)
+
+    def current(self, span: "Span") -> AbstractContextManager["Span"]:
+        """Return a context in which *span* is the current one."""
+        from opentelemetry.trace import use_span
+
+        return use_span(span, record_exception=False, set_status_on_exception=False)
 
 
 def _content_of(outcome: CallOutcome) -> Mapping[str, str]:

@@ -78,7 +78,7 @@ def outcome_attributes(outcome: CallOutcome, usage: Usage | None) -> Attributes:
     """Return the span's attributes of the outcome, without content."""
     stated = {
         **_response_attributes(outcome.response),
-        **({} if usage is None else _usage_attributes(usage)),
+        **({} if usage is None else usage_attributes(usage)),
         "error.type": None if outcome.error is None else type(outcome.error).__name__,
         "http.response.status_code": None if outcome.error is None else outcome.error.status_code,
         "llmcore.response.from_cache": outcome.from_cache or None,
@@ -98,7 +98,8 @@ def _response_attributes(
     }
 
 
-def _usage_attributes(usage: Usage) -> dict[str, int | bool | None]:
+def usage_attributes(usage: Usage) -> dict[str, int | bool | None]:
+    """Return the attributes of *usage*; None for those that are unknown."""
     return {
         "gen_ai.usage.input_tokens": usage.input_tokens,
         "gen_ai.usage.output_tokens": usage.output_tokens,
