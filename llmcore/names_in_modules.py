@@ -16,6 +16,9 @@ NAMES_IN_MODULES: Final = {
     "llmcore.client.middleware.circuit_breaker": "CircuitBreaker",
     "llmcore.client.middleware.clock": "Clock",
     "llmcore.client.middleware.concurrency_limit": "ConcurrencyLimit",
+    "llmcore.client.middleware.context": (
+        "EditContext SummarizeContext trimmed without_old_results"
+    ),
     "llmcore.client.middleware.memory_cache": "CacheStore MemoryCache",
     "llmcore.client.middleware.telemetry": "Telemetry",
     "llmcore.client.middleware.usage_hook": "CallUsage",

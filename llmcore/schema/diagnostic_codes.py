@@ -68,6 +68,16 @@ _CODES: Final = {
         "The client's API has no form for it. The gateway keeps it in the conversation.",
         "Nothing needs to be done: later requests of the conversation still include it.",
     ),
+    "context-edited": _Code(
+        "Messages were left out or changed before the request was sent.",
+        "The client has the middleware `EditContext`.",
+        "Nothing needs to be done; raise the limits of its functions to keep more.",
+    ),
+    "context-summarized": _Code(
+        "The oldest messages were replaced by a summary that a model wrote.",
+        "The request was near the context window, and the client has `SummarizeContext`.",
+        "Nothing needs to be done; raise `max_tokens` of the middleware to keep more.",
+    ),
     "context-window-exceeded": _Code(
         "The request is estimated to be larger than the model's context window.",
         "The window is known, from the catalog or the route's limits, and the text is too long.",

@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias, Union, runtime_checkable
 from attrs import evolve, field, frozen
 
 from llmcore.client.event_stream import EventStream
+from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import ConfigurationError, LLMError
-from llmcore.schema.events import ErrorEvent
+from llmcore.schema.events import ErrorEvent, LLMEvent, StreamStart
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Failure, Result
@@ -84,3 +85,16 @@ def _through(middleware: Middleware, call: Next, request: LLMRequest) -> EventSt
             return EventStream.of([ErrorEvent(error)])
 
     return EventStream.deferred(make)
+
+
+def noted(stream: EventStream, *notes: Diagnostic) -> EventStream:
+    """Return *stream* with *notes* among the diagnostics of its `StreamStart`."""
+    if not notes:
+        return stream
+
+    def change(event: LLMEvent) -> Sequence[LLMEvent]:
+        if isinstance(event, StreamStart):
+            return (evolve(event, diagnostics=(*notes, *event.diagnostics)),)
+        return (event,)
+
+    return stream.map(change)

@@ -7,7 +7,7 @@ with their results.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from attrs import evolve
 
@@ -48,8 +48,10 @@ def trimmed(messages: Sequence[Message], *, max_tokens: int) -> tuple[Message, .
     calls are dropped with their results, and the rest begins with a user message.
     """
     groups = _groups(messages)
+    if not groups:
+        return ()
     question = max((n for n, group in enumerate(groups) if group[0].role == "user"), default=0)
-    left = max_tokens - sum(tokens_of(groups[n]) for n in {question, len(groups) - 1} if groups)
+    left = max_tokens - sum(tokens_of(groups[n]) for n in {question, len(groups) - 1})
     first = len(groups) - 1
     for number in reversed(range(first)):
         if number != question:
@@ -109,7 +111,7 @@ def _in_words(part: ContentPart) -> str:
         case ToolResultPart():
             return " ".join(filter(None, map(_in_words, part.parts))) or f"[{part.content}]"
         case _:
-            return f"[{part.type}]"
+            return f"[{type(part).__name__}]"
 
 
 # -- middleware
@@ -137,12 +139,12 @@ class EditContext:
             return next(request)
         edited = evolve(request, messages=messages)
         before, after = tokens_of(request.messages), tokens_of(edited.messages)
-        return noted(
-            next(edited),
+        message = (
             f"{len(request.messages)} messages of about {before} tokens became "
-            f"{len(edited.messages)} of about {after}",
-            code="context-edited",
+            f"{len(edited.messages)} of about {after}"
         )
+        note = Diagnostic("context-edited", "messages", action="changed", message=message)
+        return noted(next(edited), note)
 
 
 _SUMMARY: Final = "Summary of the conversation so far:\n\n"
@@ -151,6 +153,15 @@ _INSTRUCTIONS: Final = (
     "Summarize the conversation below so that it can be continued without it: the task, "
     "decisions, facts, names, numbers and file paths that matter, what was done, and what is open."
 )
+
+_PLAIN: Final[dict[str, Any]] = {
+    "system": (),
+    "tools": (),
+    "tool_choice": None,
+    "parallel_tool_calls": None,
+    "response_format": None,
+}
+"""The settings of a request for a summary in place of those of the conversation."""
 
 _WINDOW_SHARE: Final = 0.8
 _KEPT_SUMMARIES: Final = 64
@@ -211,7 +222,7 @@ class SummarizeContext:
         summary = Message.user(_SUMMARY + written.unwrap().text)
         replaced = request.messages[: len(request.messages) - len(kept)]
         while len(self._summaries) >= _KEPT_SUMMARIES:
-            self._summaries.pop(min(self._summaries, key=len))
+            del self._summaries[min(self._summaries, key=len)]  # the shortest conversation
         self._summaries[replaced] = summary
         return self._noted(next(evolve(request, messages=(summary, *kept))), replaced)
 
@@ -225,7 +236,7 @@ class SummarizeContext:
 
     def _known(self, request: LLMRequest) -> tuple[tuple[Message, ...], LLMRequest]:
         """Return the messages that a summary exists for, and the request with it."""
-        for replaced in sorted(self._summaries, key=len, reverse=True):
+        for replaced in sorted(self._summaries.copy(), key=len, reverse=True):
             if request.messages[: len(replaced)] == replaced:
                 summary = self._summaries[replaced]
                 rest = request.messages[len(replaced) :]
@@ -237,4 +248,5 @@ class SummarizeContext:
         if not replaced:
             return stream
         message = f"the oldest {len(replaced)} messages were replaced by a summary"
-        return noted(stream, message, code="context-summarized")
+        note = Diagnostic("context-summarized", "messages", action="changed", message=message)
+        return noted(stream, note)

@@ -7,7 +7,7 @@ import anyio
 from attrs import evolve
 
 from llmcore.client.event_stream import EventStream
-from llmcore.client.middleware.chain import Next
+from llmcore.client.middleware.chain import Next, noted
 from llmcore.client.middleware.target import ModelChoice, target_of
 from llmcore.folds.grammar import has_content
 from llmcore.schema.diagnostics import Diagnostic
@@ -66,7 +66,7 @@ class Fallback:
             stream = next(attempt)
             error = await _failure_before_answer(stream)
             if error is None:
-                return _noted(stream, failures)
+                return noted(stream, *(_note(*failure) for failure in failures))
             await stream.aclose()
             failures.append((target_of(attempt, next), error))
             if not isinstance(error, self._on):
@@ -124,18 +124,5 @@ def _failed(target: ModelChoice, error: LLMError) -> str:
     return f"{where} failed, so another model was called: {type(error).__name__}: {error}"
 
 
-def _noted(stream: EventStream, failures: Sequence[tuple[ModelChoice, LLMError]]) -> EventStream:
-    """Return *stream* with a Diagnostic for each of the *failures* before it."""
-    if not failures:
-        return stream
-    notes = [
-        Diagnostic(FELL_BACK, "model", action="changed", message=_failed(target, error))
-        for target, error in failures
-    ]
-
-    def change(event: LLMEvent) -> Sequence[LLMEvent]:
-        if isinstance(event, StreamStart):
-            return (evolve(event, diagnostics=(*notes, *event.diagnostics)),)
-        return (event,)
-
-    return stream.map(change)
+def _note(target: ModelChoice, error: LLMError) -> Diagnostic:
+    return Diagnostic(FELL_BACK, "model", action="changed", message=_failed(target, error))
