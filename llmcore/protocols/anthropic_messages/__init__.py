@@ -33,7 +33,7 @@ def make(*, system_messages: bool = True) -> Protocol[MessagesBody, Event, Messa
         count_tokens=TokenCounting(
             endpoint="/messages", target="/messages/count_tokens", fields=body.COUNTED
         ),
-        hosted_kinds=frozenset({"web_search", "code_execution", "mcp"}),
+        hosted_kinds=frozenset({"web_search", "web_fetch", "code_execution", "mcp"}),
         body=BodyBuilder(build=partial(body.from_request, system_messages=system_messages)),
         stream=StreamMachine(
             decode=stream.decode,

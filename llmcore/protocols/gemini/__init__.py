@@ -32,7 +32,7 @@ def make(dialect: GeminiDialect) -> Protocol[GeminiBody, Event, GeminiState]:
         framings=("sse", "ndjson", "aws-event-stream", "json-array"),
         operation="generate_content",
         count_tokens=body.COUNTING if dialect.counts_whole_requests else body.COUNTING_ON_VERTEX,
-        hosted_kinds=frozenset({"web_search", "code_execution"}),
+        hosted_kinds=frozenset({"web_search", "web_fetch", "code_execution"}),
         body=BodyBuilder(build=partial(body.from_request, dialect=dialect)),
         stream=StreamMachine(
             decode=stream.decode,

@@ -563,6 +563,12 @@ def test_a_hosted_tool_is_the_upstreams_own_where_it_has_one() -> None:
     assert made.request.tools == (HostedTool.web_search(),)
 
 
+def test_url_context_is_web_fetch_at_an_upstream_of_messages() -> None:
+    (made,) = request_of({"tools": [{"urlContext": {}}]}, "anthropic-messages").tools
+
+    assert made == HostedTool.web_fetch()
+
+
 def test_the_policy_can_refuse_hosted_tools() -> None:
     assert refused({"tools": [{"googleSearch": {}}]}, hosted_tools="error").status == 400
 
