@@ -54,6 +54,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "llmcore.generation.many": "generate_many",
         "llmcore.generation.objects": "generate_object stream_object",
         "llmcore.generation.results": "GenerateResult",
+        "llmcore.generation.retrieval": "embed embed_many rerank",
         "llmcore.generation.retry": "RetryPolicy",
         "llmcore.generation.settings": "set_default_client",
         "llmcore.generation.stream": "StreamResult stream",

@@ -17,6 +17,9 @@ from llmcore.generation.many import generate_many as generate_many
 from llmcore.generation.objects import generate_object as generate_object
 from llmcore.generation.objects import stream_object as stream_object
 from llmcore.generation.results import GenerateResult as GenerateResult
+from llmcore.generation.retrieval import embed as embed
+from llmcore.generation.retrieval import embed_many as embed_many
+from llmcore.generation.retrieval import rerank as rerank
 from llmcore.generation.retry import RetryPolicy as RetryPolicy
 from llmcore.generation.settings import set_default_client as set_default_client
 from llmcore.generation.stream import StreamResult as StreamResult
@@ -122,12 +125,15 @@ __all__ = [
     "Usage",
     "UsageHook",
     "collect",
+    "embed",
+    "embed_many",
     "evolve",
     "generate",
     "generate_many",
     "generate_object",
     "list_models",
     "request",
+    "rerank",
     "set_default_client",
     "stream",
     "stream_object",

@@ -8,6 +8,7 @@ from typing import Final
 
 NAMES_IN_MODULES: Final = {
     "llmcore.catalog.cost": "cost_of",
+    "llmcore.catalog.estimate": "RequestEstimate",
     "llmcore.catalog.lookup": "get_latest_model get_model_info",
     "llmcore.catalog.model_info": "ModelInfo Prices Rates",
     "llmcore.client.event_stream": "EventStream",
@@ -44,6 +45,7 @@ NAMES_IN_MODULES: Final = {
     "llmcore.routes.github_copilot": "GithubCopilot",
     "llmcore.routes.openrouter": "OpenRouterRouting",
     "llmcore.routes.provider": "Provider",
+    "llmcore.routes.retrieval": "Cohere Jina Voyage",
     "llmcore.routes.route": "ModelLimits PreparedRequest Route RouteDefaults",
     "llmcore.routes.vertex": "Vertex",
     "llmcore.routes.xai": "XAI",
@@ -51,6 +53,9 @@ NAMES_IN_MODULES: Final = {
     "llmcore.schema.content": (
         "Citation ContentPart ProviderPart ReasoningPart RefusalPart TokenLogprob "
         "ToolCallPart ToolResultPart cached"
+    ),
+    "llmcore.schema.embeddings": (
+        "EmbeddingRequest EmbeddingResponse RankedDocument RerankRequest RerankResponse"
     ),
     "llmcore.schema.errors": (
         "AbortError AccessDeniedError ContentFilterError InvalidToolCallError "
@@ -66,6 +71,7 @@ NAMES_IN_MODULES: Final = {
     "llmcore.schema.options": (
         "CachePolicy GenerationOptions HttpOverlay ReasoningOptions ResponseFormat"
     ),
+    "llmcore.schema.token_estimate": "TokenCount",
     "llmcore.schema.tools": "CustomTool Grammar HostedTool",
     "llmcore.schema.usage": "RateLimitInfo",
     "llmcore.sessions.contract.assembly": "Assembler assemble",

@@ -25,15 +25,23 @@ from llmcore.client.large_requests import is_large, off_the_loop
 from llmcore.client.media_files import load_files, names_files
 from llmcore.client.middleware.chain import ClientCheck, Middleware, Next, compose
 from llmcore.client.model_lists import listed_models, loaded_models, with_facts
+from llmcore.client.retrieval import embedded, limits_of, reranked
 from llmcore.client.transport import Transport
 from llmcore.client.transports import Transports
 from llmcore.client.unary import UnaryCalls
+from llmcore.protocols.embeddings import EmbeddingProtocol
 from llmcore.protocols.failures.errors import rejected_field
 from llmcore.routes.auth import TOKEN_TO_COME, AuthContext
 from llmcore.routes.endpoint import BaseUrlOf
 from llmcore.routes.route import PreparedRequest, Route, ToolChoiceMode
 from llmcore.routes.transport import Timeouts
 from llmcore.schema.changed import changed
+from llmcore.schema.embeddings import (
+    EmbeddingRequest,
+    EmbeddingResponse,
+    RerankRequest,
+    RerankResponse,
+)
 from llmcore.schema.errors import ConfigurationError, LLMError
 from llmcore.schema.json import ProviderMetadata
 from llmcore.schema.messages import Message
@@ -280,10 +288,7 @@ class Client:
         Without *provider*, those of the default provider. ConfigurationError for a provider that
         is not configured or has no such list.
         """
-        asked = LLMRequest(
-            model=_PROBE_MODEL, provider=provider or self.default_provider, messages=()
-        )
-        resolved = self.resolve(asked)
+        resolved = self._resolved(_PROBE_MODEL, provider or self.default_provider)
         if isinstance(resolved, Failure):
             return resolved
         model = resolved.value
@@ -291,6 +296,35 @@ class Client:
         return found.map(
             lambda live: tuple(with_facts(one, model.provider, self.models) for one in live)
         )
+
+    async def embed(
+        self, request: EmbeddingRequest, *, timeouts: Timeouts | None = None
+    ) -> Result[EmbeddingResponse, LLMError]:
+        """Return the vectors of the texts of *request*, in one request to the provider.
+
+        InvalidRequestError for more texts than the provider takes at once: `embed_many` splits
+        them. Middleware is not run.
+        """
+        found = self._resolved(request.model, request.provider)
+        if isinstance(found, Failure):
+            return found
+        return await embedded(self._unary, request, found.value, self.models, timeouts)
+
+    def embedding_limits(self, request: EmbeddingRequest) -> EmbeddingProtocol:
+        """Return the API that embeds *request*, with its limits; raises ConfigurationError."""
+        return limits_of(self._resolved(request.model, request.provider).unwrap())
+
+    async def rerank(
+        self, request: RerankRequest, *, timeouts: Timeouts | None = None
+    ) -> Result[RerankResponse, LLMError]:
+        """Return the documents of *request* in the order of their scores. No middleware is run."""
+        found = self._resolved(request.model, request.provider)
+        if isinstance(found, Failure):
+            return found
+        return await reranked(self._unary, request, found.value, self.models, timeouts)
+
+    def _resolved(self, model: Model | str, provider: str | None) -> Result[Model, LLMError]:
+        return self.resolve(LLMRequest(model=model, provider=provider, messages=()))
 
     async def load_models(
         self, source: str | Path, *, timeouts: Timeouts | None = None

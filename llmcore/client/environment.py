@@ -6,7 +6,7 @@ from importlib.metadata import EntryPoint, entry_points
 
 from llmcore.catalog.lookup import get_model_info
 from llmcore.catalog.model_names import PROVIDER_ALIASES
-from llmcore.routes.providers import PROVIDERS, Facade, ProviderEntry
+from llmcore.routes.providers import PROVIDERS, RETRIEVAL_PROVIDERS, Facade, ProviderEntry
 from llmcore.schema.errors import ConfigurationError
 
 ENTRY_POINT_GROUP = "llmcore.providers"
@@ -18,7 +18,7 @@ def provider_entries() -> tuple[ProviderEntry, ...]:
 
     Raises ConfigurationError for an invalid entry point.
     """
-    found = {entry.id: entry for entry in PROVIDERS}
+    found = {entry.id: entry for entry in (*PROVIDERS, *RETRIEVAL_PROVIDERS)}
     points = entry_points(group=ENTRY_POINT_GROUP)
     for point in sorted(points, key=lambda point: (point.name, point.value)):
         entry = _loaded(point)

@@ -26,8 +26,7 @@ def model_list_route(route: Route[Any]) -> ModelLists:
         message = f"the provider {route.provider!r} has no list of the models that can be called"
         raise ConfigurationError(message, provider=route.provider)
     if route.provider == "cohere":
-        base = rebased(route, lambda url: url.removesuffix("/compatibility/v1"))
-        return UnaryRoute.beside(route, _COHERE, base)
+        return UnaryRoute.beside(route, _COHERE)
     match route.protocol.id:
         case "anthropic-messages":
             path = beside_messages(route, "/models")

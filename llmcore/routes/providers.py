@@ -305,9 +305,34 @@ PROVIDERS: Final = (
         note="a small model on this machine; extra `local`",
     ),
 )
-"""Every provider, in the order in which they are looked for."""
+"""Every provider that generates, in the order in which they are looked for."""
 
-_OPTION_KEYS: Final = {entry.id for entry in PROVIDERS} | {"gemini"}
+RETRIEVAL_PROVIDERS: Final = (
+    ProviderEntry(
+        id="cohere",
+        home="llmcore.routes.retrieval:Cohere",
+        docs="https://docs.cohere.com/reference/embed",
+        key_variables=("COHERE_API_KEY", "CO_API_KEY"),
+        protocols=(),
+    ),
+    ProviderEntry(
+        id="voyage",
+        home="llmcore.routes.retrieval:Voyage",
+        docs="https://docs.voyageai.com/reference/embeddings-api",
+        key_variables=("VOYAGE_API_KEY",),
+        protocols=(),
+    ),
+    ProviderEntry(
+        id="jina",
+        home="llmcore.routes.retrieval:Jina",
+        docs="https://jina.ai/embeddings",
+        key_variables=("JINA_API_KEY",),
+        protocols=(),
+    ),
+)
+"""Providers of embeddings and rankings alone, which come after those that generate."""
+
+_OPTION_KEYS: Final = {entry.id for entry in (*PROVIDERS, *RETRIEVAL_PROVIDERS)} | {"gemini"}
 
 
 def unknown_option_keys(request: LLMRequest, *own: str) -> Iterator[Diagnostic]:

@@ -28,6 +28,8 @@ class Embedded:
     context_tokens: int = 4096
     threads: int = 1
     parallel: int = 1
+    embeddings: bool = False
+    """Whether the server embeds texts; it then generates nothing."""
 
 
 @frozen(kw_only=True)

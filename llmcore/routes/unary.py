@@ -15,7 +15,7 @@ from llmcore.routes.route import Route, RouteDefaults, layered
 from llmcore.routes.transport import Http, TransportSpec, WebSocket
 from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostic
-from llmcore.schema.errors import LLMError
+from llmcore.schema.errors import InvalidRequestError, LLMError
 from llmcore.schema.result import Failure, Result
 from llmcore.version import VERSION
 
@@ -76,6 +76,11 @@ class UnaryRoute(Generic[Asked, Answer_co]):
         except LLMError as error:
             error.provider = error.provider or self.provider
             return Failure(error)
+        losses = [note for note in native.diagnostics if note.action != "noted"]
+        if losses and getattr(asked, "strict", False):
+            text = "; ".join(map(str, losses))
+            message = f"strict request cannot be sent as it is: {text}"
+            return Failure(InvalidRequestError(message, provider=self.provider))
         where = EndpointContext(
             model_id="", body=native.body or {}, streaming=False, environ=context.environ
         )

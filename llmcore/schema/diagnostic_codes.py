@@ -169,6 +169,11 @@ _CODES: Final = {
         "The connection broke, or the token limit was reached within the arguments.",
         "Raise `max_tokens`, or send the request again. The call is not run.",
     ),
+    "input-truncated": _Code(
+        "A text was cut before it was embedded.",
+        "It was longer than the model takes, and the provider cuts such texts.",
+        "Split the text, or set the provider's own option to refuse such texts.",
+    ),
     "instructions-added": _Code(
         "A line of instructions was added that names tools which are missing.",
         "The gateway's client counts on tools of its provider that the upstream does not have.",

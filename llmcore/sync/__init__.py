@@ -13,9 +13,12 @@ a fork. In reading order: `calls` and `client` (what callers use), `streams` (wh
 
 from llmcore.sync.background import shutdown as shutdown
 from llmcore.sync.calls import SyncSettings as SyncSettings
+from llmcore.sync.calls import embed as embed
+from llmcore.sync.calls import embed_many as embed_many
 from llmcore.sync.calls import generate as generate
 from llmcore.sync.calls import generate_many as generate_many
 from llmcore.sync.calls import generate_object as generate_object
+from llmcore.sync.calls import rerank as rerank
 from llmcore.sync.calls import retry as retry
 from llmcore.sync.calls import set_default_client as set_default_client
 from llmcore.sync.calls import stream as stream

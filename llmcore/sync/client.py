@@ -1,6 +1,7 @@
 """The blocking client."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from llmcore.client import client as asynchronous
@@ -15,6 +16,7 @@ from llmcore.schema.model import Body_co, Model
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.result import Result
+from llmcore.schema.token_estimate import TokenCount
 from llmcore.sync.background import background
 from llmcore.sync.streams import EventStream
 
@@ -129,6 +131,24 @@ class Client:
         return background().run(
             lambda: self.asynchronous.complete(request, timeouts=timeouts, raw=raw)
         )
+
+    def count_tokens(
+        self, request: LLMRequest, *, timeouts: Timeouts | None = None
+    ) -> Result[TokenCount, LLMError]:
+        """Return how many input tokens *request* has, counted by its provider where it can."""
+        return background().run(lambda: self.asynchronous.count_tokens(request, timeouts=timeouts))
+
+    def list_models(
+        self, provider: str | None = None, *, timeouts: Timeouts | None = None
+    ) -> "Result[tuple[ModelInfo, ...], LLMError]":
+        """Return the models that *provider* lists now, with what the catalog knows of them."""
+        return background().run(lambda: self.asynchronous.list_models(provider, timeouts=timeouts))
+
+    def load_models(
+        self, source: str | Path, *, timeouts: Timeouts | None = None
+    ) -> "Result[tuple[ModelInfo, ...], LLMError]":
+        """Use the models of a file or of an `https://` URL before those of the catalog."""
+        return background().run(lambda: self.asynchronous.load_models(source, timeouts=timeouts))
 
     def stream(
         self, request: LLMRequest, *, timeouts: Timeouts | None = None, raw: bool = False

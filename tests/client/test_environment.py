@@ -12,7 +12,7 @@ from llmcore.client import environment
 from llmcore.client.client import Client
 from llmcore.client.environment import ENTRY_POINT_GROUP, provider_entries, providers_from_env
 from llmcore.routes.openai_compatible import OpenAICompatible
-from llmcore.routes.providers import PROVIDERS, ProviderEntry
+from llmcore.routes.providers import PROVIDERS, RETRIEVAL_PROVIDERS, ProviderEntry
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.request import request
 
@@ -164,7 +164,7 @@ def test_a_package_adds_its_provider(installed: list[EntryPoint]) -> None:
     client = Client.from_env(environ=environ)
     ready = client.prepare(request(model="m", provider="acme", prompt="Hi")).unwrap()
 
-    assert provider_entries() == (*PROVIDERS, ACME)
+    assert provider_entries() == (*PROVIDERS, *RETRIEVAL_PROVIDERS, ACME)
     assert list(client.providers) == ["groq", "acme"]
     assert ready.url == "https://eu.acme.example/chat/completions"
 

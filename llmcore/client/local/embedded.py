@@ -76,6 +76,8 @@ class EmbeddedOptions:
     """The number of compute threads. More than one is rarely faster, and slower on busy cores."""
     parallel: int = field(default=1, validator=validators.ge(1))
     """The number of concurrent requests, each with its own context; further requests wait."""
+    embeddings: bool = False
+    """Whether the server embeds texts (the mean of its tokens' vectors) instead of generating."""
     chat_template: str | None = None
     """A Jinja template; None is the file's own, or for SmolLM2 ours, which knows tools."""
 
@@ -194,9 +196,15 @@ def _load(
     params.verbosity = 0  # before anything else can be logged
     params.model.path = str(options.model_path)
     params.model_alias = {name}  # else replies carry the path
+    if options.embeddings:
+        params.embedding = True
+        params.pooling_type = native.llama_pooling_type.LLAMA_POOLING_TYPE_MEAN
     params.n_ctx = options.context_tokens * options.parallel
     params.n_parallel = options.parallel
-    params.n_batch = params.n_ubatch = _BATCH_TOKENS
+    # a text that is embedded must fit into one batch
+    params.n_batch = params.n_ubatch = (
+        options.context_tokens if options.embeddings else _BATCH_TOKENS
+    )
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = options.threads
     params.n_gpu_layers = 0
     params.fit_params = False  # tries several sizes, for GPUs: a third of the loading time

@@ -34,6 +34,7 @@ class LocalServers:
                     context_tokens=spec.context_tokens,
                     threads=spec.threads,
                     parallel=spec.parallel,
+                    embeddings=spec.embeddings,
                 )
                 server = EmbeddedServer.start(options, self._environ)
                 http = HttpTransport(socket=server.address.socket_path)

@@ -1,0 +1,415 @@
+"""Embeddings, over the APIs that have them: one builder for flat bodies, and Google's two.
+
+Documents, read November 2026: https://platform.openai.com/docs/api-reference/embeddings (and the
+servers that imitate it), https://docs.mistral.ai/api/endpoint/embeddings,
+https://docs.cohere.com/reference/embed, https://docs.voyageai.com/reference/embeddings-api,
+https://jina.ai/embeddings, https://ai.google.dev/api/embeddings,
+https://docs.cloud.google.com/vertex-ai/generative-ai/docs/model-reference/text-embeddings-api,
+https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-titan-embed-text.html and
+.../model-parameters-embed.html. Answers, in the order of the readers below:
+
+    {"data": [{"index": 0, "embedding": [0.1]}], "model": "m", "usage": {"prompt_tokens": 2}}
+    {"embeddings": {"float": [[0.1]]}, "meta": {"billed_units": {"input_tokens": 2}}}
+    {"embeddings": [{"values": [0.1]}]}
+    {"predictions": [{"embeddings": {"values": [0.1], "statistics": {"token_count": 2}}}]}
+    {"embedding": {"values": [0.1]}, "usageMetadata": {"promptTokenCount": 2}, "truncated": false}
+    {"embedding": [0.1], "inputTextTokenCount": 2}
+"""
+
+import base64
+import binascii
+import math
+import re
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from types import MappingProxyType
+from typing import Any, Final
+from urllib.parse import quote
+
+from attrs import evolve, field, frozen
+
+from llmcore.protocols.diagnostics import Notes
+from llmcore.protocols.native_json import count_or_none, object_or_empty, objects, str_or_none
+from llmcore.protocols.unary import NativeAnswer, NativeRequest, UnaryProtocol
+from llmcore.schema.diagnostics import Diagnostic
+from llmcore.schema.embeddings import EmbeddingRequest, EmbeddingResponse, InputType, Vector
+from llmcore.schema.errors import StreamError
+from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.schema.options import merge_json
+from llmcore.schema.token_estimate import estimated_text_tokens
+from llmcore.schema.usage import Usage
+
+
+@frozen(kw_only=True)
+class EmbeddingProtocol(UnaryProtocol[EmbeddingRequest, EmbeddingResponse]):
+    """The embeddings of one API, and how much of them one request may hold."""
+
+    max_inputs: int
+    """The most texts of one request."""
+    max_tokens: int | None = None
+    """The most tokens of one request, all texts together; None without such a limit."""
+
+
+_ASIS: Final[Mapping[InputType, str]] = {"query": "query", "document": "document"}
+_SEARCH: Final[Mapping[InputType, str]] = {"query": "search_query", "document": "search_document"}
+_RETRIEVAL: Final[Mapping[InputType, str]] = {
+    "query": "RETRIEVAL_QUERY",
+    "document": "RETRIEVAL_DOCUMENT",
+}
+_JINA: Final[Mapping[InputType, str]] = {
+    "query": "retrieval.query",
+    "document": "retrieval.passage",
+}
+
+
+@frozen(kw_only=True)
+class _Flat:
+    """A body whose fields are all at its top."""
+
+    inputs: str = "input"
+    single: bool = False
+    """Whether the texts are one text, and not a list."""
+    names_model: bool = True
+    dimensions: str | None = "dimensions"
+    input_type: str | None = None
+    types: Mapping[InputType, str] = field(factory=lambda: _ASIS)
+    fixed: JsonObject = field(factory=lambda: MappingProxyType({}))
+    """Fields of every body."""
+
+    def body(self, asked: EmbeddingRequest, notes: Notes) -> JsonObject:
+        """Return the native body of *asked*."""
+        body: dict[str, JsonValue] = {"model": asked.model_id} if self.names_model else {}
+        body[self.inputs] = asked.inputs[0] if self.single else list(asked.inputs)
+        body.update(self.fixed)
+        if asked.dimensions is not None:
+            _set(body, self.dimensions, asked.dimensions, "dimensions", notes)
+        if asked.input_type is not None:
+            _set(body, self.input_type, self.types[asked.input_type], "input_type", notes)
+        return body
+
+
+def _set(
+    body: dict[str, JsonValue], name: str | None, value: JsonValue, path: str, notes: Notes
+) -> None:
+    if name is None:
+        notes.dropped("unsupported-parameter", path, f"the API has no {path}")
+    else:
+        body[name] = value
+
+
+def _build(
+    asked: EmbeddingRequest,
+    *,
+    path: Callable[[EmbeddingRequest], str],
+    body: Callable[[EmbeddingRequest, Notes], JsonObject],
+) -> NativeRequest:
+    notes = Notes()
+    native = merge_json(body(asked, notes), asked.own_options)
+    return NativeRequest(path=path(asked), body=native, diagnostics=tuple(notes.entries))
+
+
+def _make(
+    id: str,
+    path: str | Callable[[EmbeddingRequest], str],
+    body: Callable[[EmbeddingRequest, Notes], JsonObject],
+    max_inputs: int,
+    max_tokens: int | None = None,
+) -> EmbeddingProtocol:
+    where = path if callable(path) else partial(_same_path, path)
+    return EmbeddingProtocol(
+        id=id,
+        build=partial(_build, path=where, body=body),
+        read=read_embeddings,
+        max_inputs=max_inputs,
+        max_tokens=max_tokens,
+    )
+
+
+def _same_path(path: str, _asked: EmbeddingRequest) -> str:
+    return path
+
+
+# -- Google's bodies
+
+
+def _resource(asked: EmbeddingRequest, below: str) -> str:
+    model = asked.model_id
+    return model if "/" in model else f"{below}models/{model}"
+
+
+def _gemini_path(asked: EmbeddingRequest) -> str:
+    return f"/{quote(_resource(asked, ''), safe='/')}:batchEmbedContents"
+
+
+def _gemini_body(asked: EmbeddingRequest, _notes: Notes) -> JsonObject:
+    settings = _google_settings(asked)
+    model = _resource(asked, "")
+    return {
+        "requests": [
+            {"model": model, "content": {"parts": [{"text": text}]}, **settings}
+            for text in asked.inputs
+        ]
+    }
+
+
+def _google_settings(asked: EmbeddingRequest) -> JsonObject:
+    settings: dict[str, JsonValue] = {}
+    if asked.input_type is not None:
+        settings["taskType"] = _RETRIEVAL[asked.input_type]
+    if asked.dimensions is not None:
+        settings["outputDimensionality"] = asked.dimensions
+    return settings
+
+
+def _vertex_path(method: str, asked: EmbeddingRequest) -> str:
+    return f"/{quote(_resource(asked, 'publishers/google/'), safe='/@')}:{method}"
+
+
+def _predict_body(asked: EmbeddingRequest, _notes: Notes) -> JsonObject:
+    kind = {} if asked.input_type is None else {"task_type": _RETRIEVAL[asked.input_type]}
+    body: dict[str, JsonValue] = {
+        "instances": [{"content": text, **kind} for text in asked.inputs],
+    }
+    if asked.dimensions is not None:
+        body["parameters"] = {"outputDimensionality": asked.dimensions}
+    return body
+
+
+def _embed_content_body(asked: EmbeddingRequest, _notes: Notes) -> JsonObject:
+    settings = _google_settings(asked)
+    body: dict[str, JsonValue] = {"content": {"parts": [{"text": asked.inputs[0]}]}}
+    return {**body, "embedContentConfig": settings} if settings else body
+
+
+# -- reading
+
+
+def read_embeddings(answer: NativeAnswer, asked: EmbeddingRequest) -> EmbeddingResponse:
+    """Return the vectors of an answer of any of these APIs, in the order of the texts.
+
+    Raises StreamError if it does not have one vector for each text.
+    """
+    document = object_or_empty(answer.document)
+    vectors = [_vector(native) for native in _vectors(document)]
+    embeddings = tuple(vector for vector in vectors if vector is not None)
+    if not len(embeddings) == len(vectors) == len(asked.inputs):
+        message = f"the answer has {len(embeddings)} vectors for {len(asked.inputs)} texts"
+        raise StreamError(message, retryable=False)
+    notes = Notes()
+    for number in _truncated(document):
+        message = "the text was longer than the model takes, and was cut"
+        notes.changed("input-truncated", f"inputs[{number}]", message)
+    tokens, raw_usage = _tokens(document, answer.headers)
+    return EmbeddingResponse(
+        embeddings=embeddings,
+        provider=asked.provider_id,
+        model=str_or_none(document.get("model")) or asked.model_id,
+        usage=Usage.make(input_tokens=tokens, output_tokens=0, raw=raw_usage),
+        diagnostics=(*answer.diagnostics, *notes.entries),
+        raw=answer.document,
+    )
+
+
+def _vectors(document: JsonObject) -> Sequence[Any]:
+    if isinstance(document.get("data"), list):
+        return [entry.get("embedding") for entry in _in_order(objects(document["data"]))]
+    found = document.get("embeddings")
+    if isinstance(found, dict):
+        found = found.get("float")
+    if isinstance(found, list):
+        return [
+            object_or_empty(one).get("values") if isinstance(one, dict) else one for one in found
+        ]
+    predictions = objects(document.get("predictions"))
+    if predictions:
+        return [object_or_empty(one.get("embeddings")).get("values") for one in predictions]
+    single = document.get("embedding")
+    if single is None:
+        return []
+    return [single.get("values") if isinstance(single, dict) else single]
+
+
+def _in_order(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return *entries* by their `index`, which servers may not keep to."""
+    numbers = [entry.get("index") for entry in entries]
+    if sorted(n for n in numbers if type(n) is int) != list(range(len(entries))):
+        return entries
+    return sorted(entries, key=lambda entry: int(entry["index"]))
+
+
+def _vector(native: Any) -> Vector | None:
+    """Return the numbers of a vector, of which base64 holds little-endian 32-bit floats."""
+    if isinstance(native, str):
+        try:
+            data = base64.b64decode(native, validate=True)
+            return struct.unpack(f"<{len(data) // 4}f", data) or None
+        except (binascii.Error, struct.error, ValueError):
+            return None
+    if not isinstance(native, list) or not native:
+        return None
+    if any(isinstance(number, bool) or not isinstance(number, int | float) for number in native):
+        return None
+    return tuple(map(float, native))
+
+
+def _truncated(document: JsonObject) -> list[int]:
+    if document.get("truncated") is True:
+        return [0]
+    statistics = [
+        object_or_empty(object_or_empty(one.get("embeddings")).get("statistics"))
+        for one in objects(document.get("predictions"))
+    ]
+    return [number for number, one in enumerate(statistics) if one.get("truncated") is True]
+
+
+_BEDROCK_TOKENS: Final = "x-amzn-bedrock-input-token-count"
+
+
+def _tokens(document: JsonObject, headers: Mapping[str, str]) -> tuple[int | None, JsonValue]:
+    """Return the tokens of the texts, and the usage as the provider states it."""
+    usage = object_or_empty(document.get("usage")) or object_or_empty(document.get("usageMetadata"))
+    billed = object_or_empty(object_or_empty(document.get("meta")).get("billed_units"))
+    for source in (usage, billed, document):
+        for name in ("prompt_tokens", "total_tokens", "promptTokenCount", "input_tokens"):
+            if (count := count_or_none(source.get(name))) is not None:
+                return count, usage or billed or None
+    if (count := count_or_none(document.get("inputTextTokenCount"))) is not None:
+        return count, None
+    stated = headers.get(_BEDROCK_TOKENS, "")
+    if stated.isascii() and stated.isdigit():
+        return int(stated), None
+    counts = [
+        count_or_none(
+            object_or_empty(object_or_empty(one.get("embeddings")).get("statistics")).get(
+                "token_count"
+            )
+        )
+        for one in objects(document.get("predictions"))
+    ]
+    known = [count for count in counts if count is not None]
+    return (sum(known) if known and len(known) == len(counts) else None), None
+
+
+# -- batches
+
+
+def batches(asked: EmbeddingRequest, protocol: EmbeddingProtocol) -> list[EmbeddingRequest]:
+    """Return *asked* as requests that keep to the limits of *protocol*, texts in order.
+
+    Tokens are estimated, rather too high. A text that is too large alone is a request of its own,
+    for the provider to cut or refuse.
+    """
+    found: list[list[str]] = [[]]
+    room = math.inf if protocol.max_tokens is None else protocol.max_tokens
+    tokens = 0.0
+    for text in asked.inputs:
+        size = estimated_text_tokens(text) + 1
+        full = len(found[-1]) == protocol.max_inputs or tokens + size > room
+        if found[-1] and full:
+            found.append([])
+            tokens = 0.0
+        found[-1].append(text)
+        tokens += size
+    return [evolve(asked, inputs=texts) for texts in found]
+
+
+def joined(answers: Sequence[EmbeddingResponse]) -> EmbeddingResponse:
+    """Return one answer with the vectors of *answers* in order, their usage and cost added up.
+
+    The cost is None if that of any of them is; paths of diagnostics count all texts.
+    """
+    first = answers[0]
+    if len(answers) == 1:
+        return first
+    costs = [answer.cost for answer in answers]
+    known = [cost for cost in costs if cost is not None]
+    return evolve(
+        first,
+        embeddings=tuple(vector for answer in answers for vector in answer.embeddings),
+        usage=sum((answer.usage for answer in answers[1:]), start=first.usage),
+        cost=sum(known) if len(known) == len(costs) else None,
+        diagnostics=_joined_notes(answers),
+        raw=None,
+    )
+
+
+_INPUT: Final = re.compile(r"inputs\[(\d+)\]")
+
+
+def _joined_notes(answers: Sequence[EmbeddingResponse]) -> tuple[Diagnostic, ...]:
+    notes: dict[Diagnostic, None] = {}
+    before = 0
+    for answer in answers:
+        for note in answer.diagnostics:
+            place = _INPUT.fullmatch(note.path)
+            path = note.path if place is None else f"inputs[{before + int(place[1])}]"
+            notes[evolve(note, path=path)] = None
+        before += len(answer.embeddings)
+    return tuple(notes)
+
+
+# -- the APIs
+
+
+def _invoke_path(asked: EmbeddingRequest) -> str:
+    return f"/model/{quote(asked.model_id, safe='')}/invoke"
+
+
+def _deployment_path(asked: EmbeddingRequest) -> str:
+    return f"/deployments/{quote(asked.model_id, safe='')}/embeddings"
+
+
+_COHERE_FIELDS: Final = _Flat(
+    inputs="texts",
+    dimensions="output_dimension",
+    input_type="input_type",
+    types=_SEARCH,
+    # an `input_type` is required; that of documents is the one that most texts are
+    fixed={"input_type": "search_document", "embedding_types": ["float"]},
+)
+
+OPENAI: Final = _make("openai-embeddings", "/embeddings", _Flat().body, 2048, 300_000)
+COMPATIBLE: Final = _make("compatible-embeddings", "/embeddings", _Flat().body, 256)
+"""Of other servers that imitate OpenAI's, whose limits differ and are rarely stated."""
+AZURE_DATED: Final = _make("azure-embeddings", _deployment_path, _Flat().body, 2048, 300_000)
+MISTRAL: Final = _make(
+    "mistral-embeddings", "/embeddings", _Flat(dimensions="output_dimension").body, 128, 16_384
+)
+COHERE: Final = _make("cohere-embed", "/v2/embed", _COHERE_FIELDS.body, 96)
+VOYAGE: Final = _make(
+    "voyage-embeddings",
+    "/embeddings",
+    _Flat(dimensions="output_dimension", input_type="input_type").body,
+    1000,
+    120_000,
+)
+JINA: Final = _make(
+    "jina-embeddings", "/embeddings", _Flat(input_type="task", types=_JINA).body, 512
+)
+GEMINI: Final = _make("gemini-embeddings", _gemini_path, _gemini_body, 100)
+VERTEX_PREDICT: Final = _make(
+    "vertex-predict", partial(_vertex_path, "predict"), _predict_body, 250, 20_000
+)
+VERTEX_EMBED_CONTENT: Final = _make(
+    "vertex-embed-content", partial(_vertex_path, "embedContent"), _embed_content_body, 1
+)
+TITAN: Final = _make(
+    "bedrock-titan-embeddings",
+    _invoke_path,
+    _Flat(inputs="inputText", single=True, names_model=False).body,
+    1,
+)
+BEDROCK_COHERE: Final = _make(
+    "bedrock-cohere-embed",
+    _invoke_path,
+    _Flat(
+        inputs="texts",
+        names_model=False,
+        dimensions="output_dimension",
+        input_type="input_type",
+        types=_SEARCH,
+        fixed=_COHERE_FIELDS.fixed,
+    ).body,
+    96,
+)

@@ -1,0 +1,79 @@
+"""Reranking, over the APIs that have it: Cohere's, which others imitate, and Voyage's.
+
+Documents, read November 2026: https://docs.cohere.com/reference/rerank,
+https://docs.voyageai.com/reference/reranker-api, https://jina.ai/reranker,
+https://docs.vllm.ai/en/latest/models/pooling_models.html (`/v1/rerank`),
+https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md (`/v1/rerank`). Answers:
+
+    {"results": [{"index": 3, "relevance_score": 0.98}], "meta": {"billed_units": {...}}}
+    {"data": [{"index": 3, "relevance_score": 0.98}], "usage": {"total_tokens": 26}}
+"""
+
+import math
+from functools import partial
+from typing import Final
+
+from llmcore.protocols.native_json import count_or_none, object_or_empty, objects, str_or_none
+from llmcore.protocols.unary import NativeAnswer, NativeRequest, UnaryProtocol
+from llmcore.schema.embeddings import RankedDocument, RerankRequest, RerankResponse
+from llmcore.schema.errors import StreamError
+from llmcore.schema.json import JsonValue
+from llmcore.schema.options import merge_json
+from llmcore.schema.usage import Usage
+
+
+def _build(asked: RerankRequest, *, path: str, top_n: str) -> NativeRequest:
+    body: dict[str, JsonValue] = {
+        "model": asked.model_id,
+        "query": asked.query,
+        "documents": list(asked.documents),
+    }
+    if asked.top_n is not None:
+        body[top_n] = asked.top_n
+    return NativeRequest(path=path, body=merge_json(body, asked.own_options))
+
+
+def read_ranking(answer: NativeAnswer, asked: RerankRequest) -> RerankResponse:
+    """Return the documents of an answer of any of these APIs, the best first.
+
+    Servers that do not sort, or return more than they were asked for, are corrected. Raises
+    StreamError for an answer without scores, or with the number of a document that is not there.
+    """
+    document = object_or_empty(answer.document)
+    entries = objects(document.get("results")) or objects(document.get("data"))
+    results = [_ranked(entry, asked) for entry in entries]
+    if not results or len({result.index for result in results}) < len(results):
+        raise StreamError("the answer has no score for each document", retryable=False)
+    results.sort(key=lambda result: -result.score)
+    usage = object_or_empty(document.get("usage"))
+    tokens = count_or_none(usage.get("total_tokens", usage.get("prompt_tokens")))
+    return RerankResponse(
+        results=tuple(results[: asked.top_n]),
+        provider=asked.provider_id,
+        model=str_or_none(document.get("model")) or asked.model_id,
+        usage=Usage.make(
+            input_tokens=tokens, output_tokens=0, raw=usage or document.get("meta") or None
+        ),
+        diagnostics=answer.diagnostics,
+        raw=answer.document,
+    )
+
+
+def _ranked(entry: dict[str, JsonValue], asked: RerankRequest) -> RankedDocument:
+    index, score = entry.get("index"), entry.get("relevance_score", entry.get("score"))
+    known = isinstance(index, int) and not isinstance(index, bool)
+    if not (known and isinstance(index, int) and 0 <= index < len(asked.documents)):
+        raise StreamError(f"the answer names the document {index!r:.40}", retryable=False)
+    if isinstance(score, bool) or not isinstance(score, int | float) or math.isnan(score):
+        raise StreamError(f"the score of document {index} is {score!r:.40}", retryable=False)
+    return RankedDocument(index=index, score=float(score), document=asked.documents[index])
+
+
+def _make(id: str, path: str, top_n: str = "top_n") -> UnaryProtocol[RerankRequest, RerankResponse]:
+    return UnaryProtocol(id=id, build=partial(_build, path=path, top_n=top_n), read=read_ranking)
+
+
+COHERE: Final = _make("cohere-rerank", "/v2/rerank")
+COMPATIBLE: Final = _make("compatible-rerank", "/rerank")
+"""Of Jina, vLLM, llama.cpp and other servers that imitate Cohere's."""
+VOYAGE: Final = _make("voyage-rerank", "/rerank", top_n="top_k")

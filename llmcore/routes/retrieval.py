@@ -1,0 +1,174 @@
+"""Embeddings and reranking: the route of each, beside a provider's generating one.
+
+A `Model` of any facade embeds, or reranks, where its provider can: these functions find the API
+and its address, configured like the model's own route. Providers that do nothing else are
+`RetrievalProvider`s.
+
+Documents of those, read November 2026: https://docs.cohere.com/reference/embed,
+https://docs.voyageai.com/reference/embeddings-api, https://jina.ai/embeddings.
+"""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final, TypeAlias
+
+from attrs import evolve, frozen
+
+from llmcore.protocols import embeddings, openai_chat, reranking
+from llmcore.protocols.embeddings import EmbeddingProtocol
+from llmcore.protocols.openai_chat import ChatBody
+from llmcore.protocols.protocol import BodyBuilder, Built
+from llmcore.protocols.unary import UnaryProtocol
+from llmcore.routes.auth import Auth
+from llmcore.routes.chat_provider import Profile
+from llmcore.routes.provider import ConfigurableProvider
+from llmcore.routes.route import Route, RouteDefaults
+from llmcore.routes.transport import Embedded
+from llmcore.routes.unary import UnaryRoute
+from llmcore.schema.embeddings import (
+    EmbeddingRequest,
+    EmbeddingResponse,
+    RerankRequest,
+    RerankResponse,
+)
+from llmcore.schema.errors import ConfigurationError, LLMError
+from llmcore.schema.model import Model
+from llmcore.schema.request import LLMRequest
+from llmcore.schema.result import Failure, Result
+
+EmbeddingRoute: TypeAlias = UnaryRoute[EmbeddingRequest, EmbeddingResponse]
+RerankRoute: TypeAlias = UnaryRoute[RerankRequest, RerankResponse]
+
+_EMBEDDINGS: Final[Mapping[str, EmbeddingProtocol]] = {
+    "openai": embeddings.OPENAI,
+    "azure": embeddings.OPENAI,
+    "mistral": embeddings.MISTRAL,
+    "cohere": embeddings.COHERE,
+    "voyage": embeddings.VOYAGE,
+    "jina": embeddings.JINA,
+}
+"""Providers whose embeddings differ from those of other servers of their API."""
+_RERANKING: Final[Mapping[str, UnaryProtocol[RerankRequest, RerankResponse]]] = {
+    "cohere": reranking.COHERE,
+    "voyage": reranking.VOYAGE,
+}
+
+
+def embedding_route(route: Route[Any], model_id: str) -> tuple[EmbeddingRoute, EmbeddingProtocol]:
+    """Return the route that embeds with *model_id*, and its protocol, which has the limits.
+
+    ConfigurationError for a provider without embeddings.
+    """
+    protocol = _embedding_protocol(route, model_id)
+    beside = UnaryRoute.beside(route, protocol)
+    if isinstance(beside.transport, Embedded):
+        beside = evolve(beside, transport=evolve(beside.transport, embeddings=True))
+    return beside, protocol
+
+
+def _embedding_protocol(route: Route[Any], model_id: str) -> EmbeddingProtocol:
+    match route.protocol.id:
+        case "gemini" if route.provider == "vertex":
+            by_content = "gemini" in model_id or "maas" in model_id
+            return embeddings.VERTEX_EMBED_CONTENT if by_content else embeddings.VERTEX_PREDICT
+        case "gemini":
+            return embeddings.GEMINI
+        case "bedrock-converse" if "cohere.embed" in model_id:
+            return embeddings.BEDROCK_COHERE
+        case "bedrock-converse":
+            return embeddings.TITAN
+        case "openai-chat" | "openai-responses":
+            if route.provider == "azure" and "api-version" in route.endpoint.query:
+                return embeddings.AZURE_DATED
+            return _EMBEDDINGS.get(route.provider, embeddings.COMPATIBLE)
+        case _:
+            raise _missing(route, "embeddings")
+
+
+def rerank_route(route: Route[Any]) -> RerankRoute:
+    """Return the route that reranks; ConfigurationError for a provider that cannot."""
+    if route.provider == "openai" or route.protocol.id != "openai-chat":
+        raise _missing(route, "reranking")
+    return UnaryRoute.beside(route, _RERANKING.get(route.provider, reranking.COMPATIBLE))
+
+
+def _missing(route: Route[Any], what: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"the provider {route.provider!r} has no {what}", provider=route.provider
+    )
+
+
+# -- providers of nothing else
+
+
+def _refuse(request: LLMRequest, _streaming: bool) -> Result[Built[ChatBody], LLMError]:
+    message = f"{request.provider_id} generates no text here: use `embed` or `rerank`"
+    return Failure(ConfigurationError(message, provider=request.provider_id))
+
+
+_NO_GENERATION: Final = evolve(openai_chat.protocol, body=BodyBuilder(build=_refuse))
+
+
+@frozen(init=False)
+class RetrievalProvider(ConfigurableProvider):
+    """A configured provider of embeddings and rankings, which generates no text."""
+
+    profile: ClassVar[Profile]
+    route: Route[ChatBody]
+    """The address, credentials and defaults of its requests."""
+
+    def __init__(
+        self,
+        *,
+        api_key: str | None = None,
+        auth: Auth | None = None,
+        base_url: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
+        defaults: RouteDefaults | None = None,
+    ) -> None:
+        """Configure the provider; everything has a default.
+
+        `api_key` is short for `auth=Auth.bearer(api_key)`: give one of the two. Without either,
+        the key is looked up in the environment when a request is prepared.
+        """
+        route = self.profile.route(
+            api_key=api_key,
+            auth=auth,
+            base_url=base_url,
+            headers=headers,
+            query=query,
+            defaults=defaults,
+        )
+        self._set_fields(route=route.with_(id=self.profile.id, protocol=_NO_GENERATION))
+
+    def model(self, model_id: str) -> Model[ChatBody]:
+        """Return the model *model_id*, for `embed` and `rerank`."""
+        return self.route.model(model_id)
+
+
+class Cohere(RetrievalProvider):
+    """Cohere's embeddings and rankings. Key: COHERE_API_KEY, or CO_API_KEY.
+
+    Its Command models are reached as `OpenAICompatible`, at
+    `https://api.cohere.ai/compatibility/v1`.
+    """
+
+    profile = Profile(
+        id="cohere",
+        base_url="https://api.cohere.com",
+        key_variables=("COHERE_API_KEY", "CO_API_KEY"),
+    )
+
+
+class Voyage(RetrievalProvider):
+    """Voyage AI. Key: VOYAGE_API_KEY."""
+
+    profile = Profile(
+        id="voyage", base_url="https://api.voyageai.com/v1", key_variables=("VOYAGE_API_KEY",)
+    )
+
+
+class Jina(RetrievalProvider):
+    """Jina AI. Key: JINA_API_KEY."""
+
+    profile = Profile(id="jina", base_url="https://api.jina.ai/v1", key_variables=("JINA_API_KEY",))
