@@ -5,13 +5,17 @@ to a call, such as answering pings. The code that starts one must stop it.
 """
 
 from collections.abc import Awaitable, Callable
+from contextvars import copy_context
 
 import anyio
 import sniffio
 
 
 class LoopTask:
-    """Runs a function until it returns or is stopped. The function must not raise."""
+    """Runs a function until it returns or is stopped. The function must not raise.
+
+    It has the context variables of who starts it.
+    """
 
     def __init__(self, run: Callable[[], Awaitable[None]]) -> None:
         self._run = run
@@ -20,7 +24,7 @@ class LoopTask:
         if sniffio.current_async_library() == "trio":
             import trio
 
-            trio.lowlevel.spawn_system_task(self._body)
+            trio.lowlevel.spawn_system_task(self._body, context=copy_context())
         else:
             import asyncio
 

@@ -122,9 +122,18 @@ class Accounts:
     async def open(self, caller: Caller, run: AnswerRun) -> "Charge":
         """Return the charge of *run*, for which everything is reserved that it can use.
 
-        Raises FrontError: 429 if a rate or a budget does not allow it, 403 for a model without a
-        known price if there is a budget in dollars, 503 if the ledger cannot be reached.
+        Raises FrontError, and closes *run*: 429 if a rate or a budget does not allow it, 403 for a
+        model without a known price if there is a budget in dollars, 503 if the ledger cannot be
+        reached.
         """
+        try:
+            return await self._opened(caller, run)
+        except BaseException:
+            with anyio.CancelScope(shield=True):
+                await run.aclose()
+            raise
+
+    async def _opened(self, caller: Caller, run: AnswerRun) -> "Charge":
         limits = caller.key.limits if caller.key is not None else None
         charge = Charge(self, caller, run)
         if self._counts(limits):

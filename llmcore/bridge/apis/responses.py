@@ -33,8 +33,8 @@ from llmcore.fronts.openai_responses.request import Translation
 from llmcore.fronts.openai_responses.request import read as read_with_memory
 from llmcore.fronts.openai_responses.state import Memory, Record, StoredConversation, page
 from llmcore.protocols.diagnostics import Notes
-from llmcore.schema.errors import LLMError
-from llmcore.schema.events import Finish, FinishReason
+from llmcore.schema.errors import LLMError, ServerError
+from llmcore.schema.events import ErrorEvent, Finish, FinishReason
 from llmcore.schema.json import JsonObject
 from llmcore.schema.messages import Message
 from llmcore.schema.usage import Usage
@@ -87,9 +87,7 @@ class Responses(Generation[Translation]):
             return await self.generate(call)
         if call.body.get("store") is False:
             raise invalid("A background response is stored: leave out store: false.", "background")
-        chosen = await self.chosen(call.asked, call.caller)
-        call = self.marked(call, chosen)
-        return await self._in_background(call, chosen, await self._checked(call, chosen))
+        return await self._in_background(call)
 
     async def answer(self, call: OperationRequest, chosen: Chosen) -> AnswerRun:
         """Return the answer of a request whose client waits for it."""
@@ -165,40 +163,54 @@ class Responses(Generation[Translation]):
             await self._service.from_store(self._store.check())
         return read
 
-    async def _in_background(
-        self, call: OperationRequest, chosen: Chosen, read: ReadRequest[Translation]
-    ) -> SentAnswer | Outcome:
+    async def _in_background(self, call: OperationRequest) -> SentAnswer | Outcome:
         """Begin to make an answer that goes on without its client."""
         service, owner = self._service, call.caller.owner
-        info, context = self.answer_info(chosen), read.context
-        writer = ResponsesWriter(info, context, chosen.upstream)
-        record = Record(
-            id=info.id,
-            owner=owner,
-            response={**writer.response, "status": "queued"},
-            input_items=context.input_items,
-        )
         ended: list[Record] = []
+        new_writer: Callable[[], ResponsesWriter]
+        context: Translation
 
         async def keep(final: Record) -> None:
             ended.append(final)
 
-        run = self.run(
-            call,
-            chosen,
-            evolve(read, streaming=True),
-            info,
-            writer,
-            stored=_Stored(writer, keep, owner, is_large(read.request)),
-            is_large=holds_much(context.echo),
-            encoding=JSON_LINES,
+        async def make(call: OperationRequest, chosen: Chosen) -> AnswerRun:
+            nonlocal new_writer, context
+            call = self.marked(call, chosen)
+            read = await self._checked(call, chosen)
+            info, context = self.answer_info(chosen), read.context
+            new_writer = partial(ResponsesWriter, info, context, chosen.upstream)
+            writer = new_writer()
+            return self.run(
+                call,
+                chosen,
+                evolve(read, streaming=True),
+                info,
+                writer,
+                stored=_Stored(writer, keep, owner, is_large(read.request)),
+                is_large=holds_much(context.echo),
+                encoding=JSON_LINES,
+            )
+
+        async def refused(error: FrontError) -> bytes:
+            writer, cause = new_writer(), error.__cause__
+            told = cause if isinstance(cause, LLMError) else ServerError(error.message)
+            events = [*writer.start(), *writer.feed(ErrorEvent(told))]
+            ended.append(writer.record(owner))
+            return b"".join(map(JSON_LINES.encode, events))
+
+        run = await self.pooled(call, make)
+        record = Record(
+            id=run.info.id,
+            owner=owner,
+            response={**new_writer().response, "status": "queued"},
+            input_items=context.input_items,
         )
         charge = await service.accounts.open(call.caller, run)
         begun = service.background.start(
-            record, run, lambda: ended[0] if ended else None, charge.close
+            record, run, lambda: ended[0] if ended else None, refused, charge.close
         )
         await service.from_store(begun)
-        if read.streaming:
+        if call.body.get("stream") is True:
             return self._replay(record, -1)
         return Outcome(body=record.response, diagnostics=tuple(run.diagnostics))
 

@@ -37,6 +37,8 @@ class BackgroundAnswer:
     """Writes events as lines of JSON."""
     final: Callable[[], Record | None]
     """Returns the record of the answer, once it has ended."""
+    refused: Callable[[FrontError], Awaitable[bytes]]
+    """Ends an answer that no upstream began; returns all its events."""
     done: Callable[[], None]
     """Called at its end, however that comes, and before anybody reads of it."""
     log: EventLog
@@ -77,6 +79,7 @@ class BackgroundAnswers:
         record: Record,
         run: AnswerRun,
         final: Callable[[], Record | None],
+        refused: Callable[[FrontError], Awaitable[bytes]],
         done: Callable[[], None],
     ) -> None:
         """Begin to make the answer of *run*, whose *record* is queued; *done* is called at its end.
@@ -88,7 +91,8 @@ class BackgroundAnswers:
         except FrontError:
             done()
             raise
-        answer = BackgroundAnswer(record, run, final, done, EventLog(self.store, record.id))
+        log_ = EventLog(self.store, record.id)
+        answer = BackgroundAnswer(record, run, final, refused, done, log_)
         self._local[record.id] = answer
         self._gauge.set(len(self._local))
         try:
@@ -149,7 +153,8 @@ class BackgroundAnswers:
         A client that reads of the end can so rely on it.
         """
         run, events = answer.run, answer.log
-        data = await run.keep_alive()  # the events that open the stream: it has begun
+        # The events that open the stream, unless another target may still follow.
+        data = b"" if run.info.pooled else await run.keep_alive()
         while True:
             lines = data.split(b"\n")[:-1]
             if answer.final() is not None:
@@ -160,8 +165,7 @@ class BackgroundAnswers:
             try:
                 data = await run.next_bytes()
             except FrontError as error:
-                answer.reason = error.message
-                return
+                data = await answer.refused(error)
             if not data:
                 return
         events.add(lines[:-1])

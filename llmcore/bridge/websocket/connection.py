@@ -8,7 +8,7 @@ import logging
 import secrets
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack, ExitStack
+from contextlib import ExitStack
 from functools import partial
 from typing import Final
 
@@ -184,10 +184,7 @@ class SocketConnection:
                 await self._send_lines(await self._responses.warm_up(call, memory), create.lane)
                 return
             run = await self._responses.turn(call, memory)
-            async with AsyncExitStack() as ends:
-                ends.push_async_callback(run.aclose)
-                charge = await self._service.accounts.open(caller, run)
-                ends.pop_all()
+            charge = await self._service.accounts.open(caller, run)
             info = run.info
             fields.update(model=info.model, provider=info.provider, response_id=info.id)
             try:

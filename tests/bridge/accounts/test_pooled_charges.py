@@ -87,6 +87,19 @@ def test_the_upstream_that_answers_is_paid(starting: Starting) -> None:
     assert used["usd"] == row["cost_usd"]
 
 
+def test_a_refused_request_leaves_its_place_at_the_upstream(tmp_path: Path) -> None:
+    """Which takes one request at once."""
+    own = {"a": 'key = "k"\nmax_running = 1'}
+    config = '[models.m]\ntargets = ["a/up-a"]\n' + PRICES["table"]
+    with pooled_gateway(config, tmp_path, SETTINGS, own, a=says("Hello.")) as scene:
+        key = admin(scene, "/admin/keys", budget_tokens=100)
+        mine = {"x-api-key": key["key"]}
+        refused = [scene.ask(max_tokens=1000, headers=mine).status_code for _ in range(2)]
+        answered = scene.ask(max_tokens=10, headers=mine)
+
+    assert (refused, answered.status_code) == ([429, 429], 200)
+
+
 def test_the_dearest_upstream_is_reserved(starting: Starting) -> None:
     """A request is refused that would fit if the cheap one answered."""
     with starting(a=says("Hello."), b=says("Hello.")) as scene:

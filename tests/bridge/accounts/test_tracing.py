@@ -2,10 +2,13 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from attrs import evolve
 from opentelemetry import trace
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -40,6 +43,15 @@ def exporter(monkeypatch: pytest.MonkeyPatch) -> InMemorySpanExporter:
     provider = TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(made))
     monkeypatch.setattr(trace, "_TRACER_PROVIDER", provider)
+    return made
+
+
+@pytest.fixture
+def reader(monkeypatch: pytest.MonkeyPatch) -> InMemoryMetricReader:
+    """Return what reads the metrics of the global provider of meters."""
+    made = InMemoryMetricReader()
+    provider = MeterProvider([made])
+    monkeypatch.setattr("opentelemetry.metrics._internal._METER_PROVIDER", provider)
     return made
 
 
@@ -84,6 +96,69 @@ async def test_the_call_of_the_upstream_is_a_child_of_the_request(
     assert call.attributes is not None
     assert call.attributes["gen_ai.usage.output_tokens"] == 20
     assert "secret words" not in server.to_json() + call.to_json()
+
+
+@pytest.mark.anyio
+async def test_the_call_of_a_background_answer_is_a_child_of_its_request(
+    settings: GatewaySettings, exporter: InMemorySpanExporter
+) -> None:
+    """Which has ended before it."""
+    async with asked(evolve(settings, accounts=AccountSettings())) as client:
+        sent = body("slow", background=True, store=True)
+        made = await client.post("/v1/responses", json=sent, headers={"traceparent": PARENT})
+    # The gateway is closed once its background answers have ended.
+    (server,) = named(exporter, SpanKind.SERVER)
+    (call,) = named(exporter, SpanKind.CLIENT)
+
+    assert made.json()["status"] == "queued"
+    assert server.context is not None
+    assert call.parent is not None
+    assert call.parent.span_id == server.context.span_id
+    assert server.end_time is not None
+    assert call.end_time is not None
+    assert server.end_time < call.end_time
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("relay", [False, True])
+async def test_calls_of_upstreams_are_measured(
+    settings: GatewaySettings, reader: InMemoryMetricReader, relay: bool
+) -> None:
+    """By the conventions for generative AI: durations, tokens and the time to the first chunk."""
+    chat = {"model": "m-1", "messages": [{"role": "user", "content": "Hi"}]}
+    streaming = {"stream": True, "stream_options": {"include_usage": True}}
+    async with asked(evolve(settings, relay=relay, accounts=AccountSettings())) as client:
+        await client.post("/v1/chat/completions", json=chat)
+        await client.post("/v1/chat/completions", json=chat | streaming)
+        chat["messages"] = [{"role": "user", "content": "fail"}]
+        await client.post("/v1/chat/completions", json=chat)
+    found = measured(reader)
+
+    tries = settings.retries + 1
+    durations = found["gen_ai.client.operation.duration"]
+    assert sum(point.count for point in durations) == 2 + tries
+    failed = [point.count for point in durations if "error.type" in (point.attributes or {})]
+    assert sum(failed) == tries
+    tokens = {
+        (point.attributes or {})["gen_ai.token.type"]: point.sum
+        for point in found["gen_ai.client.token.usage"]
+    }
+    assert tokens == {"input": 60, "output": 40}
+    (first,) = found["gen_ai.client.operation.time_to_first_chunk"]
+    assert first.count == 1
+    assert {(point.attributes or {})["gen_ai.request.model"] for point in durations} == {"m-1"}
+
+
+def measured(reader: InMemoryMetricReader) -> dict[str, Any]:
+    """Return the data points of each metric."""
+    data = reader.get_metrics_data()
+    assert data is not None
+    return {
+        metric.name: metric.data.data_points
+        for resource in data.resource_metrics
+        for scope in resource.scope_metrics
+        for metric in scope.metrics
+    }
 
 
 @pytest.mark.anyio

@@ -37,7 +37,16 @@ from tests.support.servers.bridge_service import (
     streamed,
     text_of,
 )
-from tests.support.servers.loopback import DONE, Loopback, chat_chunk, chat_stream, held
+from tests.support.servers.loopback import (
+    DONE,
+    Answer,
+    Loopback,
+    Received,
+    chat_chunk,
+    chat_stream,
+    held,
+)
+from tests.support.servers.pooled_gateway import BOTH, fails, pooled_gateway, says
 from tests.support.servers.redis_servers import running_redis
 
 RECORD = Record(
@@ -213,6 +222,58 @@ def test_more_than_run_at_once_wait_and_more_than_that_are_refused(
     assert counted == 2
     assert done == ["completed", "completed"]
     assert after.status_code == 200
+
+
+# -- several upstreams
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_the_next_target_answers_where_the_first_one_fails(stream: bool) -> None:
+    """Before its first event; the charge and the log name the one that answered."""
+    with pooled_gateway(BOTH, a=fails(500), b=says("Hello.")) as scene:
+        made = post(scene.url, model="m", stream=stream)
+        events = events_of(made.content) if stream else []
+        name = events[0]["response"]["id"] if stream else made.json()["id"]
+        done = ended(scene.url, name)
+        again = events_of(stream_of(scene.url, name).content)
+        counts = scene.counts
+
+    assert (done["status"], text_of(done)) == ("completed", "Hello.")
+    assert [event["type"] for event in again].count("response.created") == 1
+    assert again[-1]["response"] == done
+    assert events in ([], again)
+    assert counts["b"] == 1
+    assert counts["a"] >= 1
+
+
+def test_no_target_follows_a_background_answer_that_has_begun() -> None:
+    def breaks(_: Received) -> Answer:
+        return streamed([chat_chunk(delta={"content": "Hel"})], cut=True)
+
+    with pooled_gateway(BOTH, a=breaks, b=says("Hello.")) as scene:
+        done = ended(scene.url, post(scene.url, model="m").json()["id"])
+        events = events_of(stream_of(scene.url, done["id"]).content)
+        counts = scene.counts
+
+    assert done["status"] == "failed"
+    assert "Hel" in [event.get("delta") for event in events]
+    assert counts == {"a": 1, "b": 0}
+
+
+def test_when_all_targets_fail_the_answer_has_the_last_error() -> None:
+    """Its stream is whole all the same."""
+    once, handlers = "[routing]\nretries = 0\n", {"a": fails(500), "b": fails(429, "slow down")}
+    with pooled_gateway(BOTH, settings=once, **handlers) as scene:
+        done = ended(scene.url, post(scene.url, model="m").json()["id"])
+        events = events_of(stream_of(scene.url, done["id"]).content)
+
+    assert (done["status"], done["error"]["code"]) == ("failed", "rate_limit_exceeded")
+    assert [event["type"] for event in events] == [
+        "response.created",
+        "response.in_progress",
+        "response.failed",
+    ]
+    assert events[-1]["response"] == done
 
 
 # -- streams
