@@ -29,7 +29,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "bridge": {*LAYERS, "inspector", "catalog", "sessions", "storage", "fronts", "bridge"},
     "cli": {*LAYERS, "catalog", "sessions", "fronts", "bridge", "testing", "sync", "inspector"}
     | {"cli"},
-    "sync": {*LAYERS, "catalog", "sync"},
+    "sync": {*LAYERS, "catalog", "sessions", "sync"},
 }
 MAY_IMPORT["client"] |= {"catalog", "storage"}
 MAY_IMPORT["generation"] |= {"catalog", "sessions"}
@@ -116,6 +116,7 @@ SMALL_FOR_A_REASON = {
 
 SAME_NAME_FOR_A_REASON: dict[str, str] = {
     "Client": "sync mirrors the asynchronous API",
+    "Conversation": "sync mirrors the asynchronous API",
     "EventStream": "sync mirrors the asynchronous API",
     "StreamObjectResult": "sync mirrors the asynchronous API",
     "StreamResult": "sync mirrors the asynchronous API",

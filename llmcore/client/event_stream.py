@@ -100,6 +100,14 @@ class EventStream:
         source = _Deferred(make)
         return cls(source, source)
 
+    def __repr__(self) -> str:
+        state = "ended" if self._ended else "open"
+        return f"EventStream({state}, text={self.partial_response.text[-60:]!r})"
+
+    def _repr_markdown_(self) -> str | None:
+        """Return what a notebook renders: the answer so far; None shows the repr."""
+        return self.partial_response._repr_markdown_()
+
     async def __aenter__(self) -> Self:
         return self
 

@@ -1,6 +1,8 @@
 """`Conversation`: a stored conversation that `generate` and `stream` continue."""
 
+import os
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from typing import Self, Unpack
 
 import anyio.to_thread
@@ -20,14 +22,14 @@ from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
 from llmcore.sessions.contract.entries import MessageEntry
 from llmcore.sessions.conversion import answer_entries, to_entries, to_messages
+from llmcore.sessions.sqlite_store import SQLiteStore
 from llmcore.sessions.store import SessionStore, SessionStoreError, check_run_id, utc_now
 
 
 class Conversation:
     """A conversation in a store: each run continues it, and is stored when it is complete.
 
-        async with SQLiteStore("chats.db") as store:
-            chat = await Conversation.open(store, "trip")
+        async with await Conversation.open("chats.db", "trip") as chat:
             print((await chat.generate("openai:gpt-5.2", "Where is Oslo?")).text)
             print((await chat.generate(prompt="And Rome?")).text)
 
@@ -44,18 +46,43 @@ class Conversation:
         self.store = store
         self.run_id = run_id
         self._entries = tuple(entries)
+        self._owned: SessionStore | None = None
 
     @classmethod
-    async def open(cls, store: SessionStore, run_id: str) -> Self:
+    async def open(cls, store: SessionStore | str | os.PathLike[str], run_id: str) -> Self:
         """Read the conversation *run_id*; without stored entries, it is a new one.
 
-        Raises SessionStoreError, and InvalidRequestError for an id that cannot name a run.
+        A path is that of a file of `SQLiteStore`, which `aclose()` closes. Raises
+        SessionStoreError, and InvalidRequestError for an id that cannot name a run.
         """
         check_run_id(run_id)
-        return cls(store, run_id, [item.entry for item in await store.read(run_id)])
+        if not isinstance(store, str | os.PathLike):
+            return cls(store, run_id, [item.entry for item in await store.read(run_id)])
+        async with AsyncExitStack() as on_error:
+            owned = await on_error.enter_async_context(SQLiteStore(store))
+            opened = await cls.open(owned, run_id)
+            opened._owned = owned  # noqa: SLF001  (its own class)
+            on_error.pop_all()
+        return opened
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_exc: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close the store, if the conversation was opened by its path."""
+        if self._owned is not None:
+            await self._owned.aclose()
 
     def __repr__(self) -> str:
         return f"Conversation({self.run_id!r}, {len(self._entries)} entries)"
+
+    def _repr_markdown_(self) -> str | None:
+        """Return what a notebook renders: the messages that have text."""
+        shown = (f"**{one.role}**: {one.text}" for one in self.messages if one.text)
+        return "\n\n".join(shown) or None
 
     @property
     def entries(self) -> tuple[MessageEntry, ...]:

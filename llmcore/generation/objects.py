@@ -254,6 +254,9 @@ class StreamObjectResult(Generic[_T_co]):
         self._elements: _Elements[Any] | None = None
         self._result: GenerateResult[_T_co] | None = None
 
+    def __repr__(self) -> str:
+        return f"StreamObjectResult({self.stream!r})"
+
     async def __aenter__(self) -> Self:
         await self.stream.__aenter__()
         return self

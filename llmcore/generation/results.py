@@ -114,8 +114,11 @@ class GenerateResult(Generic[_T_co]):
         if self.pending_calls:
             yield "pending_calls", [call.name for call in self.pending_calls]
 
-    def _repr_markdown_(self) -> str:
-        return self.text
+    def _repr_markdown_(self) -> str | None:
+        """Return what a notebook renders: the answer, an object as a block of JSON."""
+        if self.output is not None:
+            return f"```json\n{self.text}\n```"
+        return self.response._repr_markdown_()
 
     @property
     def last(self) -> StepResult:

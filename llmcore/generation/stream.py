@@ -58,6 +58,11 @@ class StreamResult:
         text = "" if self._run.partial is None else self._run.partial.text
         return f"StreamResult({state}, steps={len(self._run.steps)}, text={text[-60:]!r})"
 
+    def _repr_markdown_(self) -> str | None:
+        """Return what a notebook renders: the answer so far; None shows the repr."""
+        partial = self._run.partial
+        return None if partial is None else partial._repr_markdown_()
+
     if not TYPE_CHECKING:  # type checkers report these uses by themselves
 
         def __iter__(self) -> NoReturn:

@@ -6,7 +6,7 @@ from llmcore.schema.content import ToolCallPart
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.display import readable
 from llmcore.schema.events import FinishReason, Source
-from llmcore.schema.json import JsonValue, ProviderMetadata, plain_metadata
+from llmcore.schema.json import JsonValue, ProviderMetadata, dumps, plain_metadata
 from llmcore.schema.messages import Message
 from llmcore.schema.usage import RateLimitInfo, Usage
 
@@ -51,6 +51,11 @@ class LLMResponse:
     """Native data of the provider that is kept for later requests, by provider."""
     raw: JsonValue = field(default=None, eq=False, repr=False)
     """The native response if it was not streamed; for streams see `Finish.raw`."""
+
+    def _repr_markdown_(self) -> str | None:
+        """Return what a notebook renders: the text, or the calls; None shows the repr."""
+        calls = (f"`{call.name}({dumps(call.arguments).decode()})`" for call in self.tool_calls)
+        return self.text or "\n\n".join(calls) or None
 
     @property
     def text(self) -> str:

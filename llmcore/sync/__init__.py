@@ -7,8 +7,8 @@
             print(text, end="")
 
 They may be used inside of a running event loop, such as a notebook's, from any thread, and after
-a fork. In reading order: `calls` and `client` (what callers use), `streams` (what they get),
-`iterate` (reading a stream from outside), `background` (the event loop).
+a fork. In reading order: `calls`, `client` and `conversation` (what callers use), `streams` (what
+they get), `iterate` (reading a stream from outside), `background` (the event loop).
 """
 
 from llmcore.sync.background import shutdown as shutdown
@@ -24,6 +24,7 @@ from llmcore.sync.calls import set_default_client as set_default_client
 from llmcore.sync.calls import stream as stream
 from llmcore.sync.calls import stream_object as stream_object
 from llmcore.sync.client import Client as Client
+from llmcore.sync.conversation import Conversation as Conversation
 from llmcore.sync.streams import EventStream as EventStream
 from llmcore.sync.streams import StreamObjectResult as StreamObjectResult
 from llmcore.sync.streams import StreamResult as StreamResult

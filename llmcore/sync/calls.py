@@ -42,7 +42,8 @@ class SyncSettings(RunSettings, total=False):
     """None uses the default client, which the asynchronous functions share."""
 
 
-def _settings(given: SyncSettings) -> Settings:
+def asynchronous_settings(given: SyncSettings) -> Settings:
+    """Return *given* for the asynchronous functions, with the client behind a blocking one."""
     client = given.get("client")
     plain = {**given, "client": client.asynchronous if isinstance(client, Client) else client}
     return cast("Settings", plain)
@@ -75,7 +76,7 @@ def generate(
 
     `llmcore.generate`, blocking: the same arguments, the same errors. Ctrl-C cancels the call.
     """
-    given = _settings(settings)
+    given = asynchronous_settings(settings)
     return background().run(lambda: asynchronous_generate(model, prompt, **given))
 
 
@@ -159,7 +160,7 @@ def generate_many(
 
     `llmcore.generate_many`, blocking: the same arguments, the same errors.
     """
-    given = _settings(settings)
+    given = asynchronous_settings(settings)
     return background().run(
         lambda: asynchronous_generate_many(
             model,
@@ -181,7 +182,7 @@ def stream(
     `llmcore.stream`, blocking. Invalid arguments raise here; all other errors are raised while
     reading.
     """
-    return StreamResult(asynchronous_stream(model, prompt, **_settings(settings)))
+    return StreamResult(asynchronous_stream(model, prompt, **asynchronous_settings(settings)))
 
 
 @overload
@@ -222,7 +223,7 @@ def generate_object(
 
     `llmcore.generate_object`, blocking.
     """
-    given = _settings(settings)
+    given = asynchronous_settings(settings)
     return background().run(
         lambda: objects.generate_object(
             model,
@@ -279,7 +280,7 @@ def stream_object(
         schema=schema,
         schema_name=schema_name,
         schema_description=schema_description,
-        **_settings(settings),
+        **asynchronous_settings(settings),
     )
     return StreamObjectResult(result)
 

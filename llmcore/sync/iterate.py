@@ -26,7 +26,8 @@ class Connection:
     """A stream, and the event loop that its connection belongs to."""
 
     def __init__(self, stream: AsyncStream) -> None:
-        self._stream = stream
+        self.stream = stream
+        """The asynchronous stream."""
         self._loop: Background | None = None
         self._context: _ContextTask | None = None
 
@@ -38,7 +39,7 @@ class Connection:
 
     def enter(self) -> None:
         """Enter the stream's context; inside it, reading can stop and continue later."""
-        context = _ContextTask(self._stream)
+        context = _ContextTask(self.stream)
         self.run(context.enter)
         self._context = context
 
@@ -51,7 +52,7 @@ class Connection:
     def close(self) -> None:
         """Close the connection, if there is one. Idempotent."""
         if self._loop is not None and self._loop.alive:
-            self._loop.run(self._stream.aclose)
+            self._loop.run(self.stream.aclose)
 
     def abandon(self) -> None:
         """Schedule closing the connection, unless a context is open that will close it.
@@ -59,14 +60,14 @@ class Connection:
         Does not wait: the garbage collector may call this, in any thread, by dropping an iterator.
         """
         if self._context is None and self._loop is not None:
-            self._loop.run_later(self._stream.aclose)
+            self._loop.run_later(self.stream.aclose)
 
 
 class _ContextTask:
     """Enters and leaves a context in one task, as anyio's task groups require."""
 
     def __init__(self, stream: AsyncStream) -> None:
-        self._stream = stream
+        self.stream = stream
         self._leave = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -85,7 +86,7 @@ class _ContextTask:
             await self._task
 
     async def _hold(self, inside: asyncio.Event) -> None:
-        async with self._stream:
+        async with self.stream:
             inside.set()
             await self._leave.wait()
 

@@ -27,6 +27,14 @@ class StreamView(Generic[_T]):
         self._connection = connection
         self._items = items
 
+    def __repr__(self) -> str:
+        return repr(self._connection.stream)
+
+    def _repr_markdown_(self) -> str | None:
+        rendered = getattr(self._connection.stream, "_repr_markdown_", None)
+        shown: str | None = rendered and rendered()
+        return shown
+
     def __enter__(self) -> Self:
         self._connection.enter()
         return self

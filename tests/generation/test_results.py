@@ -8,13 +8,13 @@ from typing import Any, assert_type
 import pytest
 from attrs import frozen
 
-from llmcore import Client, CostBudget, OpenAI
+from llmcore import Client, CostBudget, OpenAI, ToolDefinition, request, stream
 from llmcore.generation.generate import generate
 from llmcore.generation.objects import generate_object
 from llmcore.generation.results import GenerateResult
 from llmcore.generation.tool import tool
 from llmcore.schema.codec import from_json, to_json
-from llmcore.testing.fake_model import FakeModel
+from llmcore.testing.fake_model import FakeModel, call
 from tests.support.wire.generation import any_model, calls_of, client_of, text_of
 
 pytestmark = pytest.mark.anyio
@@ -84,6 +84,26 @@ async def test_a_result_is_shown_in_short() -> None:
     assert len(repr(result)) < 200
     assert dict(result.__rich_repr__())["steps"] == 1
     assert result._repr_markdown_() == "It is **sunny**."
+
+
+@pytest.mark.anyio
+async def test_notebook_renders_the_text_of_streams_and_objects_and_the_calls_of_tools() -> None:
+    fake = FakeModel("17", "It is **sunny**.", "On **Monday**.", call("look", {"a": 1}))
+    objects = await generate_object(fake.model, "Hi", schema=int, client=fake.client)
+    events = fake.client.stream(request(model=fake.model, prompt="Hi"))
+    run = stream(fake.model, "Hi", client=fake.client)
+    calls = stream(fake.model, "Hi", tools=[ToolDefinition("look")], client=fake.client)
+    assert [events._repr_markdown_(), run._repr_markdown_()] == [None, None]
+
+    await events.result()
+    await run.result()
+    await calls.result()
+
+    assert objects._repr_markdown_() == "```json\n17\n```"
+    assert events._repr_markdown_() == "It is **sunny**."
+    assert repr(events) == "EventStream(ended, text='It is **sunny**.')"
+    assert run._repr_markdown_() == "On **Monday**."
+    assert calls._repr_markdown_() == '`look({"a":1})`'
 
 
 @pytest.mark.anyio

@@ -1,0 +1,106 @@
+"""A stored conversation, blocking."""
+
+import os
+from typing import Self, Unpack
+
+from llmcore.generation import conversation as asynchronous
+from llmcore.generation.results import GenerateResult
+from llmcore.schema.content import TextPart
+from llmcore.schema.messages import Message
+from llmcore.schema.model import Model
+from llmcore.sessions.contract.entries import MessageEntry
+from llmcore.sessions.store import SessionStore
+from llmcore.sync.background import background
+from llmcore.sync.calls import SyncSettings, asynchronous_settings
+from llmcore.sync.streams import StreamResult
+
+
+class Conversation:
+    """A conversation in a store: `llmcore.Conversation`, blocking.
+
+        with sync.Conversation.open("chats.db", "trip") as chat:
+            print(chat.generate("openai:gpt-5.2", "Where is Oslo?").text)
+            print(chat.generate(prompt="And Rome?").text)
+
+    Use it in one thread at a time.
+    """
+
+    def __init__(self, conversation: asynchronous.Conversation) -> None:
+        self.asynchronous = conversation
+        """The asynchronous conversation behind this one."""
+
+    @classmethod
+    def open(cls, store: SessionStore | str | os.PathLike[str], run_id: str) -> Self:
+        """Read the conversation *run_id*; without stored entries, it is a new one.
+
+        Raises SessionStoreError, and InvalidRequestError for an id that cannot name a run.
+        """
+        return cls(background().run(lambda: asynchronous.Conversation.open(store, run_id)))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the store, if the conversation was opened by its path."""
+        background().run(self.asynchronous.aclose)
+
+    def __repr__(self) -> str:
+        return repr(self.asynchronous)
+
+    def _repr_markdown_(self) -> str | None:
+        return self.asynchronous._repr_markdown_()
+
+    @property
+    def run_id(self) -> str:
+        """The id of the conversation in its store."""
+        return self.asynchronous.run_id
+
+    @property
+    def entries(self) -> tuple[MessageEntry, ...]:
+        """The stored entries."""
+        return self.asynchronous.entries
+
+    @property
+    def system(self) -> tuple[TextPart, ...]:
+        """The instructions, which are those of the first run; empty if it had none."""
+        return self.asynchronous.system
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The messages, without the instructions."""
+        return self.asynchronous.messages
+
+    @property
+    def model(self) -> str | None:
+        """The model of the last answer, as `provider:model`; None before the first."""
+        return self.asynchronous.model
+
+    def generate(
+        self,
+        model: Model | str | None = None,
+        prompt: str | None = None,
+        **settings: Unpack[SyncSettings],
+    ) -> GenerateResult[None]:
+        """Ask the next question, and store it with what follows.
+
+        The arguments and errors are those of `llmcore.Conversation.generate`.
+        """
+        given = asynchronous_settings(settings)
+        return background().run(lambda: self.asynchronous.generate(model, prompt, **given))
+
+    def stream(
+        self,
+        model: Model | str | None = None,
+        prompt: str | None = None,
+        **settings: Unpack[SyncSettings],
+    ) -> StreamResult:
+        """Return the events of what `generate` would do with the same arguments.
+
+        The run is stored before its `Finish` is yielded.
+        """
+        return StreamResult(
+            self.asynchronous.stream(model, prompt, **asynchronous_settings(settings))
+        )
