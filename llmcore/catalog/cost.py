@@ -51,9 +51,16 @@ def stated_cost(usage: Usage) -> float | None:
 
 
 def response_cost(
-    response: LLMResponse, *, at: datetime | None = None, models: Sequence[ModelInfo] = ()
+    response: LLMResponse,
+    *,
+    asked: str = "",
+    at: datetime | None = None,
+    models: Sequence[ModelInfo] = (),
 ) -> float | None:
-    """Return what *response* cost, at the service tier it was answered by; see `cost_of`."""
+    """Return what *response* cost, at the service tier it was answered by; see `cost_of`.
+
+    The price is that of the model that answered or, if it has none, of the model *asked*.
+    """
     usage = response.usage
     stated = stated_cost(usage)
     if stated is not None:
@@ -63,9 +70,12 @@ def response_cost(
         if said.get("inference_geo") not in (None, "") and said["inference_geo"] not in _ANYWHERE:
             return None  # a surcharge that the catalog does not have
         tier = tier or _tier(said)
-    return cost_of(
-        response.provider, response.model, usage, service_tier=tier, at=at, models=models
+    names = dict.fromkeys(filter(None, (response.model, asked)))
+    costs = (
+        cost_of(response.provider, name, usage, service_tier=tier, at=at, models=models)
+        for name in names
     )
+    return next((cost for cost in costs if cost is not None), None)
 
 
 def _tier(said: Mapping[str, object]) -> str | None:

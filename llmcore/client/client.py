@@ -457,7 +457,9 @@ class Client:
                 raw=raw,
                 on_response=on_response,
             )
-            return EventStream(call, call.accumulator, self._with_cost)
+            asked = resolved.map(lambda model: model.id).value_or("")
+            priced = partial(with_cost, models=self.models, asked=asked)
+            return EventStream(call, call.accumulator, priced)
 
         if not self.middleware:
             return run(request)
@@ -473,9 +475,6 @@ class Client:
     @property
     def _unary(self) -> UnaryCalls:
         return UnaryCalls(self._credentials, self._transports, self.environ, self.timeouts)
-
-    def _with_cost(self, response: LLMResponse) -> LLMResponse:
-        return with_cost(response, self.models)
 
     def _timeouts_of(self, resolved: Result[Model, LLMError]) -> Timeouts:
         """Return the time limits of the route, or else the client's."""

@@ -18,10 +18,13 @@ def _is_cached(response: LLMResponse) -> bool:
     return any(note.code == FROM_CACHE for note in response.diagnostics)
 
 
-def with_cost(response: LLMResponse, models: "Sequence[ModelInfo]" = ()) -> LLMResponse:
+def with_cost(
+    response: LLMResponse, models: "Sequence[ModelInfo]" = (), asked: str = ""
+) -> LLMResponse:
     """Return *response* with its cost set, unless it is unknown or already set.
 
-    The cost of a cached response is 0. Prices of *models* take precedence over the catalog's.
+    The cost of a cached response is 0. Prices of *models* take precedence over the catalog's. The
+    model *asked* counts if the one that answered has no price.
     """
     if response.cost is not None:
         return response
@@ -29,5 +32,5 @@ def with_cost(response: LLMResponse, models: "Sequence[ModelInfo]" = ()) -> LLMR
         return changed(response, cost=0.0)
     from llmcore.catalog.cost import response_cost  # a data file is behind it
 
-    cost = response_cost(response, at=datetime.now(UTC), models=models)
+    cost = response_cost(response, asked=asked, at=datetime.now(UTC), models=models)
     return response if cost is None else changed(response, cost=cost)

@@ -12,6 +12,7 @@ from llmcore import (
     OpenAI,
     OpenAICompatible,
     OpenRouter,
+    UsageHook,
     generate,
     list_models,
     request,
@@ -19,6 +20,7 @@ from llmcore import (
 from llmcore.catalog.lookup import get_model_info
 from llmcore.catalog.model_info import ModelInfo, Prices, Rates
 from llmcore.client.middleware import Middleware
+from llmcore.client.middleware.usage_hook import CallUsage
 from llmcore.schema.codec import from_json, to_json
 from llmcore.schema.model import Model
 from llmcore.schema.response import LLMResponse
@@ -67,14 +69,32 @@ async def test_the_providers_own_figure_is_the_cost() -> None:
     assert response.cost == 0.125
 
 
-async def test_a_model_nobody_knows_costs_none() -> None:
-    """And the answer is an answer all the same."""
-    client = Client(transport=scripted(answer_by("m-1", **COUNTS)))
+@pytest.mark.parametrize(
+    ("asked", "answered", "cost"),
+    [
+        ("gpt-5.2", "gpt-5.2-2025-12-11", (1000 * 1.75 + 100 * 14) / 1e6),
+        ("gpt-5.2", "m-1", (1000 * 1.75 + 100 * 14) / 1e6),
+        ("m-2", "gpt-5.2", (1000 * 1.75 + 100 * 14) / 1e6),
+        ("m-2", "m-1", None),
+    ],
+)
+async def test_cost_is_by_the_model_that_answered_or_else_the_one_asked(
+    asked: str, answered: str, cost: float | None
+) -> None:
+    """One rule: for responses, hooks and budgets."""
+    hooked: list[CallUsage] = []
+    budget = CostBudget(usd=1)
+    client = Client(
+        transport=scripted(answer_by(answered, **COUNTS)),
+        middleware=[UsageHook(hooked.append), budget],
+    )
+    model = OpenAI.configure(api_key="k").chat(asked)
 
-    async with client.stream(request(model=openai(), prompt="Hi")) as stream:
-        response = (await stream.result()).unwrap()
+    response = await client.complete(request(model=model, prompt="Hi"))
 
-    assert (response.text, response.cost) == ("Hi", None)
+    assert response.cost == (None if cost is None else pytest.approx(cost))
+    assert [call.cost_usd for call in hooked] == [response.cost]
+    assert budget.spent_usd == (response.cost or 0.0)
 
 
 async def test_a_cost_goes_through_json_and_makes_no_difference() -> None:
@@ -117,7 +137,9 @@ async def test_a_run_with_a_step_of_unknown_cost_has_none() -> None:
     """A sum without it would be wrong."""
     client, _ = client_of(text_of())
 
-    assert (await generate(openai(), "Hi", client=client)).cost is None
+    unlisted = OpenAI.configure(api_key="k").chat("unlisted")
+
+    assert (await generate(unlisted, "Hi", client=client)).cost is None
 
 
 OWN = ModelInfo(

@@ -47,14 +47,16 @@ class PriceList:
     ) -> int | None:
         """Return the cost of *usage* by *target*, which gave *response*; None if it is unknown."""
         model = target.model
-        answered = evolve(response, provider=self._seller(target), usage=usage)
-        names = (model,) if any(one.id == model for one in self.models) else (answered.model, model)
+        is_own = any(one.id == model for one in self.models)
+        answered = evolve(
+            response,
+            provider=self._seller(target),
+            model=model if is_own else response.model,
+            usage=usage,
+        )
         when = datetime.fromtimestamp(at, UTC)
-        for name in filter(None, names):
-            cost = response_cost(evolve(answered, model=name), at=when, models=self.models)
-            if cost is not None:
-                return nano(cost)
-        return None
+        cost = response_cost(answered, asked=model, at=when, models=self.models)
+        return None if cost is None else nano(cost)
 
     def largest_cost(self, target: UpstreamModel, tokens: tuple[int, int], at: float) -> int | None:
         """Return the most that so many *tokens* of input and output can cost; None if unknown.

@@ -4,6 +4,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
+from attrs import evolve
+
+from llmcore.client.cost import with_cost
 from llmcore.client.middleware.target import ModelChoice
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.usage import Usage
@@ -26,9 +29,11 @@ def cost_of_call(
     """Return the cost of *usage*, by the responding model or else the requested one."""
     if usage is None:
         return None
+    if price is listed_price and response is not None:
+        provider = response.provider or target.provider  # of a part, it may be missing
+        answer = evolve(response, provider=provider, usage=usage)
+        return with_cost(answer, target.models, target.model).cost
     if price is listed_price:
-        if response is not None and response.cost is not None:
-            return response.cost  # also goes by service tier and time of day
         price = partial(_own_price, target.models)
     answered = target.model if response is None else response.model
     cost = price(target.provider, answered, usage) if answered else None
