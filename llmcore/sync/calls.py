@@ -107,7 +107,7 @@ class SyncEmbeddingSettings(SyncRetrievalSettings, total=False):
 
 
 def _plain(settings: SyncRetrievalSettings) -> Any:
-    return _settings(cast("SyncSettings", settings))
+    return asynchronous_settings(cast("SyncSettings", settings))
 
 
 def embed(
