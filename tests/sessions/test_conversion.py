@@ -345,3 +345,18 @@ def test_a_list_as_result_is_wrapped_and_stored_once() -> None:
 
     assert len(json.dumps(one.meta)) < 100
     assert one.tool_result == e.EntryToolResult("c", {"value": list(range(1000))})
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        ["Oslo", {"c": 3}],
+        7,
+        (c.TextPart("3°", provider_metadata={"openai": {"id": "t1"}}), c.ImagePart(data=b"x")),
+    ],
+)
+def test_a_result_reads_back_with_its_content_and_native_fields(content: Any) -> None:
+    part = c.ToolResultPart("a", content, name="look", provider_metadata={"openai": {"id": "r1"}})
+    said = (Message.assistant(c.ToolCallPart("a", "look", {})), Message("tool", (part,)))
+
+    assert to_messages(kept(entries_of(*said))) == said
