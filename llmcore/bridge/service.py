@@ -45,7 +45,9 @@ from llmcore.fronts.errors import (
 )
 from llmcore.fronts.policy import RegisteredTool, TranslationPolicy
 from llmcore.fronts.sealer import Sealer
+from llmcore.generation.retrieval import embed_many
 from llmcore.routes.route import PreparedRequest
+from llmcore.schema.embeddings import EmbeddingRequest, EmbeddingResponse
 from llmcore.schema.errors import AuthenticationError, LLMError
 from llmcore.schema.json import JsonObject
 from llmcore.schema.model import Model
@@ -267,6 +269,20 @@ class Service:
     def relay(self, plan: RelayPlan) -> AnswerRun:
         """Return the answer of *plan*, to pass as it comes; nothing is sent yet."""
         return RelayRun(self._context, plan)
+
+    async def embedded(self, request: EmbeddingRequest) -> EmbeddingResponse:
+        """Return the vectors of *request*, in as many requests as its upstream needs."""
+        model, client = request.model, self._upstreams.client
+        provider = model.provider if isinstance(model, Model) else ""
+        return await embed_many(
+            model,
+            request.inputs,
+            dimensions=request.dimensions,
+            provider_options=request.provider_options,
+            max_retries=retry_policy(self.settings).max_retries,
+            timeouts=self._upstreams.timeouts.get(provider),
+            client=client,
+        )
 
     async def prepared(self, request: LLMRequest) -> PreparedRequest:
         """Return what the upstream would be sent for *request*."""

@@ -77,6 +77,7 @@ _GEMINI_HEADERS: Final = frozenset({"x-goog-api-key", "x-goog-api-client"})
 def apis(service: "Service") -> Apis:
     """Return every API, over *service*."""
     from llmcore.bridge.apis.chat import ChatCompletions
+    from llmcore.bridge.apis.embeddings import Embeddings
     from llmcore.bridge.apis.responses import responses_api
     from llmcore.bridge.generation import Generation
 
@@ -94,6 +95,7 @@ def apis(service: "Service") -> Apis:
                 chat.front,
                 ("/v1", "", "/openai/v1"),
                 _posted("chat_completions", "/chat/completions", chat.generate),
+                _posted("embeddings", "/embeddings", Embeddings(chat, service).create),
             ),
             _api(
                 messages.front,

@@ -68,6 +68,10 @@ def answering(received: Received) -> Answer:
     text = json.dumps(body)
     if "fail" in text:
         return refused(500, "broken")
+    if received.path.endswith("/embeddings"):
+        vectors = {"data": [{"index": 0, "embedding": [0.5]}], "usage": {"prompt_tokens": 30}}
+        data = json.dumps(vectors).encode()
+        return Answer([data], 200, JSON, length=len(data))
     if not body.get("stream"):
         return whole()
     if "break" in text:
@@ -245,6 +249,26 @@ async def test_an_answer_is_charged_what_it_used(
     assert (row.outcome, row.streamed, row.estimated) == ("completed", stream, False)
     assert row.first_event_s is not None
     assert 0 < row.first_event_s <= row.seconds
+
+
+@pytest.mark.anyio
+async def test_embeddings_are_charged_and_held_to_a_budget(
+    settings: GatewaySettings, ledger: Ledger
+) -> None:
+    id_, mine = key_for(ledger, budget_tokens=150)
+    asking = {"model": "m-1", "input": "Hi"}
+    async with asked(settings) as client:
+        answer = await client.post("/v1/embeddings", json=asking, headers=mine)
+        assert answer.status_code == 200, answer.text
+        (row,) = await rows_soon(ledger, 1)
+        spent = await budget(client, id_)
+        long = {"model": "m-1", "input": "word " * 1000}
+        refusal = await client.post("/v1/embeddings", json=long, headers=mine)
+
+    assert (row.input_tokens, row.output_tokens, row.cost_nano) == (30, 0, 30_000)
+    assert (row.outcome, row.streamed, row.key) == ("completed", False, id_)
+    assert spent == {"tokens": 30}
+    assert refusal.status_code == 429
 
 
 @pytest.mark.anyio

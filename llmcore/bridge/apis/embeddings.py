@@ -1,0 +1,143 @@
+"""Embeddings: `POST /v1/embeddings`, over every upstream that has them.
+
+A request with more texts than the upstream takes at once is sent as several. It is charged like an
+answer: keys, budgets, rates and rows of spend hold for it too.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from attrs import evolve
+
+from llmcore.bridge.answer_run import JSON_TYPE, RunLabels, WholeBody
+from llmcore.bridge.api import OperationRequest
+from llmcore.bridge.generation import Chosen, Generation
+from llmcore.bridge.service import Service
+from llmcore.fronts.errors import FrontError, from_llm_error
+from llmcore.fronts.front import FailureResponse, Front
+from llmcore.fronts.openai_embeddings import (
+    ReadEmbeddings,
+    read_embeddings_request,
+    write_embeddings,
+)
+from llmcore.schema import json
+from llmcore.schema.diagnostics import Diagnostic
+from llmcore.schema.embeddings import EmbeddingResponse
+from llmcore.schema.errors import LLMError
+from llmcore.schema.events import FinishReason
+from llmcore.schema.messages import Message
+from llmcore.schema.options import GenerationOptions
+from llmcore.schema.request import LLMRequest
+from llmcore.schema.response import LLMResponse
+from llmcore.schema.usage import Usage
+
+
+class Embeddings:
+    """The operation, for models as *calls* finds them. Raises FrontError."""
+
+    def __init__(self, calls: Generation[Any], service: Service) -> None:
+        self._calls = calls
+        self._service = service
+
+    async def create(self, call: OperationRequest) -> "EmbeddingRun":
+        """`POST /embeddings`."""
+        chosen = await self._calls.chosen(call.asked, call.caller)
+        asked = read_embeddings_request(call.body, chosen.model)
+        asked = evolve(asked, diagnostics=(*call.diagnostics, *asked.diagnostics))
+        return EmbeddingRun(self._service, self._calls.front, chosen, asked)
+
+
+class EmbeddingRun:
+    """The vectors of one request, as an answer that is never streamed."""
+
+    content_type = JSON_TYPE
+    dropped: Sequence[str] = ()
+    choices = 1
+    upstream_request_id: str | None = None
+    headers: Mapping[str, str]
+
+    def __init__(
+        self, service: Service, front: Front[Any], chosen: Chosen, asked: ReadEmbeddings
+    ) -> None:
+        self._service, self._front, self._asked = service, front, asked
+        self.headers = {}
+        self.info = RunLabels(
+            id=chosen.info.id,
+            model=chosen.name,
+            provider=service.provider_of(chosen.target),
+            account=chosen.target.provider,
+            streamed=False,
+            target=chosen.target.model,
+        )
+        self.error: LLMError | None = None
+        self.is_sent = False
+        self.first_event_s: float | None = None
+        self._answer: EmbeddingResponse | None = None
+
+    @property
+    def outcome(self) -> str:
+        """How the answer ended, in a word for metrics; `cancelled` until it has ended."""
+        if self.error is not None:
+            return "failed"
+        return "cancelled" if self._answer is None else "completed"
+
+    @property
+    def diagnostics(self) -> Sequence[Diagnostic]:
+        """Everything that was left out or changed."""
+        later = () if self._answer is None else self._answer.diagnostics
+        return (*self._asked.diagnostics, *later)
+
+    def request(self) -> LLMRequest:
+        """Return a request of as many tokens as the texts have, for limits and budgets."""
+        asked = self._asked.request
+        return LLMRequest(
+            model=asked.model,
+            messages=tuple(map(Message.user, asked.inputs)),
+            generation=GenerationOptions(max_tokens=1),
+        )
+
+    @property
+    def response(self) -> LLMResponse:
+        """The model that answered and the tokens, as charges read them."""
+        answer = self._answer
+        return LLMResponse(
+            message=Message.assistant(""),
+            finish_reason=FinishReason("stop"),
+            provider="" if answer is None else answer.provider,
+            model=self.info.target if answer is None else answer.model,
+            usage=Usage() if answer is None else answer.usage,
+        )
+
+    async def whole(self) -> WholeBody:
+        """Return the answer's body; FrontError if the upstream fails."""
+        self.is_sent = True
+        begun = time.monotonic()
+        try:
+            answer = await self._service.embedded(self._asked.request)
+        except LLMError as error:
+            self.error = error
+            raise from_llm_error(error) from error
+        self.first_event_s = time.monotonic() - begun
+        self._answer = answer
+        body = write_embeddings(answer, model=self.info.model, as_base64=self._asked.as_base64)
+        return WholeBody(body=json.dumps(body))
+
+    def error_response(self, error: FrontError) -> FailureResponse | WholeBody:
+        """Return the response of an *error*."""
+        return self._front.error(error)
+
+    async def next_bytes(self) -> bytes:
+        """Return nothing: the answer is never streamed."""
+        return b""
+
+    async def keep_alive(self) -> bytes:
+        """Return nothing: the answer is never streamed."""
+        return b""
+
+    async def failed_bytes(self, error: LLMError) -> bytes:
+        """Return nothing: the answer is never streamed."""
+        return b""
+
+    async def aclose(self) -> None:
+        """Do nothing: the requests end with the task that sent them."""

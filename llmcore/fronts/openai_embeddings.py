@@ -1,0 +1,117 @@
+"""OpenAI's embeddings, as a server speaks them.
+
+Source: https://platform.openai.com/docs/api-reference/embeddings/create, read November 2026. The
+`openai` package asks for base64, which is a quarter of the size, unless the caller names a format:
+
+    {"model": "text-embedding-3-small", "input": ["Hello"], "encoding_format": "base64"}
+
+    {"object": "list", "model": "text-embedding-3-small",
+     "data": [{"object": "embedding", "index": 0, "embedding": "AAAAPw=="}],
+     "usage": {"prompt_tokens": 1, "total_tokens": 1}}
+"""
+
+import base64
+import struct
+from typing import Final
+
+from attrs import frozen
+
+from llmcore.fronts.errors import FrontError, invalid
+from llmcore.fronts.reading import read, read_texts, required
+from llmcore.protocols.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostic
+from llmcore.schema.embeddings import EmbeddingRequest, EmbeddingResponse, Vector
+from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.schema.model import Model
+
+_MOST_TEXTS: Final = 2048
+_FORMATS: Final = ("float", "base64")
+_WITH_USER: Final = ("openai", "azure")
+"""Providers that take the id of an end user."""
+
+
+@frozen(kw_only=True)
+class ReadEmbeddings:
+    """A client's request, as it was read."""
+
+    request: EmbeddingRequest
+    """The request, for the upstream's model."""
+    as_base64: bool
+    """Whether vectors are returned as base64."""
+    diagnostics: tuple[Diagnostic, ...] = ()
+    """Everything that was left out."""
+
+
+def read_embeddings_request(body: JsonObject, model: Model) -> ReadEmbeddings:
+    """Return the request of *body* for *model*; raises FrontError, 400, for an invalid one."""
+    encoding = read(body, "encoding_format", str) or "float"
+    if encoding not in _FORMATS:
+        raise invalid('encoding_format must be "float" or "base64".', "encoding_format")
+    notes = Notes()
+    user = read(body, "user", str)
+    options: dict[str, JsonObject] = {}
+    if user is not None and model.provider in _WITH_USER:
+        options[model.provider] = {"user": user}
+    elif user is not None:
+        notes.dropped("unsupported-parameter", "user", "the upstream takes no id of a user")
+    try:
+        request = EmbeddingRequest(
+            model=model,
+            inputs=_texts(body),
+            dimensions=read(body, "dimensions", int),
+            provider_options=options,
+        )
+    except InvalidRequestError as error:
+        raise invalid(error.message, "input") from error
+    return ReadEmbeddings(
+        request=request, as_base64=encoding == "base64", diagnostics=tuple(notes.entries)
+    )
+
+
+def _texts(body: JsonObject) -> tuple[str, ...]:
+    given = body.get("input")
+    if isinstance(given, str):
+        return (required(body, "input", str),)
+    if _holds_tokens(given):
+        raise _tokens_refused()
+    texts = read_texts(body, "input")
+    if len(texts) > _MOST_TEXTS:
+        raise invalid(f"input has {len(texts)} texts; the most is {_MOST_TEXTS}.", "input")
+    return texts
+
+
+def _holds_tokens(given: JsonValue) -> bool:
+    first = given[0] if isinstance(given, list) and given else None
+    return isinstance(first, int | list) and not isinstance(first, bool)
+
+
+def _tokens_refused() -> FrontError:
+    return invalid(
+        "input must be texts: token numbers are one model's own. Clients can send texts instead "
+        "(in LangChain: check_embedding_ctx_length=False).",
+        "input",
+        "invalid_type",
+    )
+
+
+def write_embeddings(response: EmbeddingResponse, *, model: str, as_base64: bool) -> JsonObject:
+    """Return the answer's body; *model* is the name that the client asked for."""
+    tokens = response.usage.input_tokens or 0
+    return {
+        "object": "list",
+        "data": [
+            {
+                "object": "embedding",
+                "index": number,
+                "embedding": _base64(vector) if as_base64 else list(vector),
+            }
+            for number, vector in enumerate(response.embeddings)
+        ],
+        "model": model,
+        "usage": {"prompt_tokens": tokens, "total_tokens": tokens},
+    }
+
+
+def _base64(vector: Vector) -> str:
+    return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode()

@@ -1,0 +1,136 @@
+"""`POST /v1/embeddings`, asked by OpenAI's client: vectors, formats, batches, errors."""
+
+import json
+import struct
+from typing import Any
+
+import httpx
+import openai
+import pytest
+from hypothesis import given
+
+from llmcore import Model, OpenAICompatible
+from llmcore.fronts.errors import FrontError
+from llmcore.fronts.openai_embeddings import read_embeddings_request, write_embeddings
+from llmcore.protocols.embeddings import read_embeddings
+from llmcore.protocols.unary import NativeAnswer
+from llmcore.routes.retrieval import Cohere
+from llmcore.schema.embeddings import EmbeddingRequest
+from tests.support.servers.front_gateways import MODEL, gateway
+from tests.support.servers.loopback import Answer, Received, serve
+from tests.support.strategies.requests import json_values
+
+JSON = {"content-type": "application/json"}
+
+
+def cohere(received: Received) -> Answer:
+    """Answer with each text's number, 1 token each; refuse a text that is `bad`."""
+    texts = json.loads(received.body)["texts"]
+    if "bad" in texts:
+        data = json.dumps({"message": "texts are bad"}).encode()
+        return Answer([data], 400, JSON, len(data))
+    document = {
+        "embeddings": {"float": [[float(text), 0.5] for text in texts]},
+        "meta": {"billed_units": {"input_tokens": len(texts)}},
+    }
+    data = json.dumps(document).encode()
+    return Answer([data], 200, JSON, len(data))
+
+
+@pytest.mark.parametrize("encoding", ["float", "base64", None])
+def test_openais_client_gets_vectors_of_another_providers_model(encoding: Any) -> None:
+    """In the format that it asks for, which it does by itself; over more requests upstream."""
+    texts = [str(number) for number in range(100)]
+    named = {} if encoding is None else {"encoding_format": encoding}
+    with serve(cohere) as server:
+        model = Cohere.configure(api_key="k", base_url=server.url).model("embed-v4.0")
+        with (
+            gateway(model) as url,
+            openai.OpenAI(base_url=f"{url}/v1", api_key="sk-any", max_retries=0) as client,
+        ):
+            answer = client.embeddings.create(model=MODEL, input=texts, dimensions=2, **named)
+
+    assert [one.index for one in answer.data] == list(range(100))
+    assert (answer.model, answer.usage.total_tokens) == (MODEL, 100)
+    if encoding == "base64":
+        assert isinstance(answer.data[7].embedding, str)
+    else:
+        assert answer.data[7].embedding == [7.0, 0.5]
+    assert sorted(len(json.loads(one.body)["texts"]) for one in server.received) == [4, 96]
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"input": []}, "inputs is empty"),
+        ({}, "inputs is empty"),
+        ({"input": ["a", ""]}, r"inputs[1] is empty"),
+        ({"input": [1, 2]}, "check_embedding_ctx_length=False"),
+        ({"input": [[1, 2]]}, "check_embedding_ctx_length=False"),
+        ({"input": {"a": 1}}, "input"),
+        ({"input": "a", "encoding_format": "int8"}, "encoding_format"),
+        ({"input": "a", "dimensions": "8"}, "dimensions"),
+        ({"input": ["a"] * 2049}, "the most is 2048"),
+        ({"input": "bad"}, "texts are bad"),
+    ],
+)
+def test_an_invalid_request_is_an_error_in_openais_form(fields: Any, said: str) -> None:
+    with serve(cohere) as server:
+        model = Cohere.configure(api_key="k", base_url=server.url).model("embed-v4.0")
+        with gateway(model) as url:
+            answer = httpx.post(f"{url}/v1/embeddings", json={"model": MODEL, **fields})
+
+    assert answer.status_code == 400
+    error = answer.json()["error"]
+    assert set(error) == {"message", "type", "param", "code"}
+    assert said in error["message"]
+
+
+def test_what_an_upstream_lacks_is_in_the_header() -> None:
+    with serve(cohere) as server:
+        model = Cohere.configure(api_key="k", base_url=server.url).model("embed-v4.0")
+        with gateway(model) as url:
+            asked = {"model": MODEL, "input": "1", "user": "u-1"}
+            answer = httpx.post(f"{url}/v1/embeddings", json=asked)
+
+    assert answer.status_code == 200
+    assert "dropped unsupported-parameter user" in answer.headers["x-openbridge-diagnostics"]
+
+
+# -- the front alone
+
+
+SOME = OpenAICompatible.configure(name="acme", base_url="https://acme/v1").model("m")
+
+
+@given(json_values())
+def test_any_body_is_read_or_is_a_front_error(value: Any) -> None:
+    for body in (
+        {"input": value},
+        {"input": "a", "dimensions": value},
+        {"input": ["a"], "encoding_format": value, "user": value},
+    ):
+        try:
+            read = read_embeddings_request(body, SOME)
+        except FrontError:
+            continue
+        assert read.request.inputs
+
+
+def test_what_is_written_is_read_as_the_same_vectors() -> None:
+    """By our own reader, in both formats; base64 has the precision of 32 bits."""
+    model = Model("m", "p")
+    asked = EmbeddingRequest(model=model, inputs=("a", "b"))
+    vectors = ((0.1, -2.0), (3.5, 1e-7))
+    data: Any = [{"index": n, "embedding": list(v)} for n, v in enumerate(vectors)]
+    response = read_embeddings(NativeAnswer(document={"data": data}), asked)
+
+    for as_base64 in (False, True):
+        body = write_embeddings(response, model="m", as_base64=as_base64)
+        again = read_embeddings(NativeAnswer(document=body), asked)
+        expected = tuple(map(rounded, vectors)) if as_base64 else vectors
+        assert again.embeddings == expected
+
+
+def rounded(vector: tuple[float, ...]) -> tuple[float, ...]:
+    return struct.unpack(f"<{len(vector)}f", struct.pack(f"<{len(vector)}f", *vector))
