@@ -102,10 +102,34 @@ def test_the_health_check_is_the_gateways(monkeypatch: pytest.MonkeyPatch) -> No
 
 # -- compose
 
+_SERVICE: dict[str, Any] = {
+    "build": {"context": str, "dockerfile": str},
+    "image": str,
+    "command": [str],
+    "env_file": str,
+    "environment": dict,
+    "ports": [str],
+    "read_only": bool,
+    "tmpfs": [str],
+    "volumes": [str],
+    "cap_drop": [str],
+    "security_opt": [str],
+    "stop_grace_period": str,
+    "restart": str,
+    "depends_on": {name: {"condition": str} for name in ("redis", "postgres")},
+    "healthcheck": {"test": [str], "interval": str, "timeout": str, "retries": int},
+}
+_COMPOSE: dict[str, Any] = {
+    "services": dict.fromkeys(("gateway", "redis", "postgres"), _SERVICE),
+    "volumes": {name: {} for name in ("spend", "store")},
+}
+"""The fields that are used, as https://github.com/compose-spec/compose-spec has them."""
+
 
 @pytest.mark.parametrize("store", ["redis", "postgres"])
 def test_a_compose_file_runs_gateways_on_one_store(store: str) -> None:
-    services = yaml.safe_load(read(f"compose.{store}.yaml"))["services"]
+    whole = yaml.safe_load(read(f"compose.{store}.yaml"))
+    services = whole["services"]
     gateway = services["gateway"]
     environ = {
         name: re.sub(r"\$\{[^}]*\}", "secret", value)
@@ -122,7 +146,10 @@ def test_a_compose_file_runs_gateways_on_one_store(store: str) -> None:
     assert gateway["build"]["dockerfile"] == "deploy/Dockerfile"
     assert seconds(gateway["stop_grace_period"]) > NEEDED_S
     assert all(port.endswith(f":{one('EXPOSE')}") for port in gateway["ports"])
-    assert any(place.startswith(one("VOLUME")) for place in gateway["tmpfs"])
+    assert gateway["volumes"] == [f"spend:{one('VOLUME')}"]
+    assert "/tmp" in gateway["tmpfs"]
+    assert faults(whole, _COMPOSE, store) == []
+    assert set(whole["volumes"]) == {"spend", "store"}
 
 
 def seconds(text: str) -> float:

@@ -262,8 +262,8 @@ def test_no_target_follows_a_background_answer_that_has_begun() -> None:
 
 def test_when_all_targets_fail_the_answer_has_the_last_error() -> None:
     """Its stream is whole all the same."""
-    once, handlers = "[routing]\nretries = 0\n", {"a": fails(500), "b": fails(429, "slow down")}
-    with pooled_gateway(BOTH, settings=once, **handlers) as scene:
+    once, b = "[routing]\nretries = 0\n", fails(429, "slow down")
+    with pooled_gateway(BOTH, settings=once, a=fails(500), b=b) as scene:
         done = ended(scene.url, post(scene.url, model="m").json()["id"])
         events = events_of(stream_of(scene.url, done["id"]).content)
 
