@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
+INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 CLIENTS := tests/clients/js
 PARALLEL = -n $(or $(WORKERS),3) --dist worksteal
 
@@ -29,7 +30,8 @@ test-all: $(STAMP)-dev ## the tests on every supported Python of this machine
 	  python=$$(.ci/find-python $$version) || { echo "python$$version: not on this machine"; continue; }; \
 	  echo "== python$$version"; \
 	  test -d .venv-$$version || $$python -m venv .venv-$$version; \
-	  .venv-$$version/bin/python -m pip install --quiet --editable '.[local,dev]' || exit 1; \
+	  .venv-$$version/bin/python -m pip install --quiet 'pip>=25.1' || exit 1; \
+	  .venv-$$version/bin/python -m pip install --quiet --editable '.[local]' --group dev || exit 1; \
 	  .venv-$$version/bin/python -m pytest $(PARALLEL) || exit 1; \
 	done
 
@@ -102,17 +104,19 @@ record: $(STAMP)-dev ## refresh the cassettes that the local model can answer
 
 $(STAMP)-local: pyproject.toml
 	@test -d $(VENV) || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[local]'
+	@$(INSTALL) --editable '.[local]'
 	@touch $@
 
 $(STAMP)-docs: pyproject.toml
 	@test -d $(VENV) || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	@$(INSTALL) 'pip>=25.1'  # the first with dependency groups
+	@$(INSTALL) --editable . --group docs
 	@touch $@
 
 $(STAMP)-dev: pyproject.toml
 	@test -d $(VENV) || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[local,dev]'
+	@$(INSTALL) 'pip>=25.1'
+	@$(INSTALL) --editable '.[local]' --group dev
 	@touch $@
 
 clean:

@@ -135,6 +135,24 @@ def test_the_wheel_states_its_programs_and_extras(wheel: ZipFile) -> None:
     )
 
 
+def test_groups_of_development_are_not_published(wheel: ZipFile) -> None:
+    """An extra is for users; whoever works on the project installs a group."""
+    groups = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["dependency-groups"]
+
+    assert {"dev", "docs"} == set(groups)
+    assert set(groups) & set(PROJECT["optional-dependencies"]) == set()
+    assert all(Requirement(line).name for lines in groups.values() for line in lines)
+
+
+def test_description_of_the_index_has_no_links_to_files(wheel: ZipFile) -> None:
+    """They would be dead there; their words stay."""
+    description = str(metadata(wheel).get_payload())
+
+    assert re.findall(r"\]\((?!https?:)", description) == []
+    assert "blocking twins" in description
+    assert "](docs/sync.md)" in (ROOT / "README.md").read_text("utf-8")
+
+
 def test_messages_name_extras_in_one_spelling() -> None:
     """A command in single quotes can be pasted into every shell; the extra exists."""
     wrong: list[str] = []

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.slow
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build the site of a copy, so that a site of the checkout stays as it is."""
     if not site_pages.ZENSICAL.exists():
-        pytest.skip("zensical is not installed: pip install 'llmcore-routes[docs]'")
+        pytest.skip("zensical is not installed: pip install --group docs")
     copy = tmp_path_factory.mktemp("checkout")
     for name in ("docs", "llmcore", "scripts", "examples"):
         shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
