@@ -136,7 +136,7 @@ def test_the_wheel_states_its_programs_and_extras(wheel: ZipFile) -> None:
 
 
 def test_groups_of_development_are_not_published(wheel: ZipFile) -> None:
-    """An extra is for users; whoever works on the project installs a group."""
+    """Extras are for users; developers of the project install groups."""
     groups = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["dependency-groups"]
 
     assert {"dev", "docs"} == set(groups)
