@@ -1,4 +1,19 @@
-"""One call: from a prepared request over a transport to events, within its time limits."""
+"""One call: from a prepared request over a transport to events, within its time limits.
+
+    state        next_batch                                               aclose
+    new          sends the request, -> connecting                         -> closed
+    connecting   the headers of a response: -> streaming;                 -> closed
+                 a 401 or a refused field: sends it once more;
+                 another error: -> failed
+    streaming    events; the last one: -> ended;                          -> closed
+                 an error or a time limit: -> failed
+    failed       an `ErrorEvent`, once; `resumed` makes a new call, which
+                 reads on after the last cursor, if the server keeps it
+    ended,       no events
+    closed
+
+Each way out frees the connection, which is reused if the response was read to its end.
+"""
 
 import contextlib
 import math

@@ -29,6 +29,7 @@ from llmcore.testing import (
     save,
 )
 from llmcore.testing.cassette_file import dumps, from_data, loads
+from llmcore.testing.socket_recorder import SocketTrack
 from tests.support.servers.loopback import Answer, serve, sse
 from tests.support.servers.socket_server import Action, Close, Native, answer, says, sockets
 from tests.support.wire.responses import events_of, message
@@ -262,3 +263,15 @@ def test_an_http_interaction_needs_a_response() -> None:
     }
     with pytest.raises(CassetteError, match="POST https://x has no response"):
         from_data(data)
+
+
+def test_delays_are_the_milliseconds_since_the_message_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    times = iter([1.25, 1.25, 3.0])
+    monkeypatch.setattr(anyio, "current_time", lambda: next(times))
+    track = SocketTrack(request=RecordedRequest(method="GET", url="wss://h/x"), since=1.0)
+    track.sent(b"{}")
+    track.came([b"{}", b"{}"])
+
+    assert [message.delay_ms for message in track.messages] == [250.0, 0.0, 1750.0]

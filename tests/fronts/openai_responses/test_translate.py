@@ -574,3 +574,12 @@ def test_a_search_among_tools_that_the_server_ran_is_left_out_with_a_diagnostic(
     assert [message.role for message in made.messages] == ["user", "user"]
     assert names(made) == ["f"]
     assert codes(made) == ["hosted-tool-dropped"] * 2
+
+
+def test_more_tools_than_allowed_are_refused() -> None:
+    tools = [{"type": "function", "name": name, "parameters": {}} for name in "fgh"]
+    policy = TranslationPolicy(max_tools=2)
+    error = refused({"input": "x", "tools": tools}, policy=policy)
+
+    assert (error.param, "At most 2" in error.message) == ("tools", True)
+    assert len(translated({"input": "x", "tools": tools[:2]}, policy=policy).request.tools) == 2
