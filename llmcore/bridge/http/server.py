@@ -52,13 +52,17 @@ def run(
         if announce is not None:
             announce(url)
 
-    if settings.workers > 1:
-        _run_workers(settings, registered_tools, listens, read_again)
-        return
-    with _bound(settings, registered_tools, read_again) as (uvicorn_server, listener, url):
-        listens(url)
-        collect_seldom()
-        uvicorn_server.run(sockets=[listener])
+    gc.disable()  # importing makes many objects and nearly no cycles
+    try:
+        if settings.workers > 1:
+            _run_workers(settings, registered_tools, listens, read_again)
+            return
+        with _bound(settings, registered_tools, read_again) as (uvicorn_server, listener, url):
+            listens(url)
+            collect_seldom()
+            uvicorn_server.run(sockets=[listener])
+    finally:
+        gc.enable()
 
 
 def _run_workers(
@@ -107,8 +111,8 @@ def collect_seldom() -> None:
     A request makes hundreds of objects, nearly all of which their reference counts free. With
     Python's own threshold of 700, looking through them for cycles takes a tenth of the time.
     """
-    gc.collect()
     gc.freeze()
+    gc.enable()
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS, *_GENERATIONS)
 
 

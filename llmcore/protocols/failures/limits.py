@@ -23,9 +23,10 @@ is as narrow as the providers' documented messages allow.
 
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
+from functools import cached_property
 
 from attrs import define
 
@@ -278,11 +279,19 @@ _OTHER_CODES = frozenset(
 """Codes for a field that is too long, whatever else the message says."""
 
 
-def _any(*wordings: str) -> re.Pattern[str]:
-    return re.compile("|".join(wordings), re.IGNORECASE | re.ASCII)
+class _Wordings:
+    """A pattern of several wordings. It is compiled when it is first searched, as few ever are."""
+
+    def __init__(self, *wordings: str) -> None:
+        self._wordings = wordings
+
+    @cached_property
+    def search(self) -> Callable[[str], re.Match[str] | None]:
+        """Search a text."""
+        return re.compile("|".join(self._wordings), re.IGNORECASE | re.ASCII).search
 
 
-_OVERFLOW = _any(
+_OVERFLOW = _Wordings(
     # A context limit, and beside it a word for "over". OpenAI, OpenRouter, vLLM, SGLang,
     # llama.cpp, LM Studio, Anthropic, Fireworks, Mistral, MiniMax, DeepSeek, Ollama.
     r"(?:exceed\w*|too (?:long|large|big|many)|(?:greater|longer|larger|more) than)"
@@ -309,7 +318,7 @@ _OVERFLOW = _any(
     # The only wording of Groq and Cerebras.
     r"reduce the length of the (?:messages|prompt|input)",
 )
-_PER_TIME = _any(
+_PER_TIME = _Wordings(
     r"tokens?[ -]per[ -](?:second|sec|minute|min|hour|day|month)",
     r"\b[tr]p[md]\b",
     r"rate[ _-]?limit",
@@ -321,7 +330,7 @@ _PER_TIME = _any(
 
 _N = r"(\d[\d,]{0,14})"
 _LIMIT = tuple(
-    _any(wording.replace("N", _N))
+    _Wordings(wording.replace("N", _N))
     for wording in (
         r"with N maximum context length",
         r"maximum prompt length is N",
@@ -344,13 +353,13 @@ _LIMIT = tuple(
         r"\blimit:? N, (?:used:? [\d,]+, )?requested",
     )
 )
-_SUM = _any(
+_SUM = _Wordings(
     r"context limit: (\d+) \+ (\d+) >",  # Anthropic: input and max_tokens
     r"\((\d+) > \d+ - (\d+)\)",  # vLLM: max_tokens and input
     r"given: (\d+) `inputs` tokens and (\d+)",  # TGI: input and max_new_tokens
 )
 _ACTUAL = tuple(
-    _any(wording.replace("N", _N))
+    _Wordings(wording.replace("N", _N))
     for wording in (
         r"total of (?:at least )?N",
         r"requested(?: about)?:? N",
@@ -389,7 +398,7 @@ def token_counts(message: str) -> tuple[int | None, int | None]:
     return _first(_LIMIT, text), _sum(text) or _first(_ACTUAL, text)
 
 
-def _first(wordings: tuple[re.Pattern[str], ...], text: str) -> int | None:
+def _first(wordings: tuple[_Wordings, ...], text: str) -> int | None:
     match = next((match for wording in wordings if (match := wording.search(text))), None)
     return int(match[1].replace(",", "")) if match else None
 
