@@ -27,6 +27,7 @@ from llmcore.routes.http_request import HttpRequest
 from llmcore.routes.route import Route
 from llmcore.routes.transport import Timeouts
 from llmcore.schema import json
+from llmcore.schema.changed import changed
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import LLMError, StreamError
 from llmcore.schema.events import ErrorEvent, Finish, LLMEvent, StepFinish
@@ -64,11 +65,11 @@ def relayed_request(asked: ClientRequest, model: Model, route: Route[Any]) -> LL
         own = _fields_of_the_route(protocol, request.model_id, model.provider, streaming)
         return own.map(lambda fields: Built(_native(asked.body, fields)))
 
-    relaying: Protocol[Any, Any, Any] = evolve(protocol, body=BodyBuilder(build=build))
+    relaying: Protocol[Any, Any, Any] = changed(protocol, body=BodyBuilder(build=build))
     headers = {name: asked.headers[name] for name in _FORWARDED_HEADERS if name in asked.headers}
     query = {name: asked.query[name] for name in _FORWARDED_QUERY if name in asked.query}
     return LLMRequest(
-        model=Model(model.id, model.provider, route=route.with_(protocol=relaying)),
+        model=Model(model.id, model.provider, route=changed(route, protocol=relaying)),
         messages=(_ANYTHING,),
         http=HttpOverlay(headers=headers, query=query),
     )
@@ -108,13 +109,13 @@ class _Copy:
         self.exhausted = False
         """Whether the upstream has sent all of it."""
         self._chunks: list[bytes] = []
-        self._secrets: tuple[str, ...] = ()
+        self._request: HttpRequest | None = None
 
     def of(self, exchange: Exchange, request: HttpRequest) -> Exchange:
         """Return *exchange*, whose bytes are kept when they are read."""
         self.status, self.headers = exchange.status, exchange.headers
         self.exhausted, self._chunks = False, []
-        self._secrets = request.secrets
+        self._request = request
         return _CopiedExchange(exchange, self)
 
     def add(self, chunk: bytes) -> None:
@@ -140,7 +141,7 @@ class _Copy:
     def take_error(self) -> bytes:
         """Return the body of an error, without the gateway's credentials if it quotes them."""
         data = self.take()
-        for secret in self._secrets:
+        for secret in () if self._request is None else self._request.secrets:
             data = data.replace(secret.encode(), b"[redacted]")
         return data
 

@@ -70,7 +70,8 @@ def new_id(prefix: str, conversation: str = "") -> str:
 
     It begins with the digits of its *conversation*, if there are any.
     """
-    return f"{prefix}_{conversation or secrets.token_hex(DIGITS // 2)}{secrets.token_hex(20)}"
+    digits = secrets.token_hex(20 if conversation else 20 + DIGITS // 2)
+    return f"{prefix}_{conversation}{digits}"
 
 
 class Service:

@@ -4,6 +4,7 @@ import logging
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 
 import anyio
 from attrs import evolve, field, frozen
@@ -19,8 +20,9 @@ from llmcore.fronts.policy import TranslationPolicy
 from llmcore.generation.model_call import ModelCall
 from llmcore.generation.retry import RetryPolicy
 from llmcore.routes.transport import Timeouts
+from llmcore.schema.changed import changed
 from llmcore.schema.errors import LLMError
-from llmcore.schema.events import ErrorEvent, LLMEvent, StreamStart
+from llmcore.schema.events import ErrorEvent, Finish, LLMEvent, StreamStart
 from llmcore.schema.response import LLMResponse
 
 _FIRST_DELAY_S = 0.5
@@ -60,11 +62,17 @@ class RunContext:
     """The time limits of upstreams that have their own."""
 
 
-def retry_policy(settings: GatewaySettings, kind: type[RetryPolicy] = RetryPolicy) -> RetryPolicy:
+def retry_policy(settings: GatewaySettings, *, elsewhere: bool = False) -> RetryPolicy:
     """Return which failures are tried again, and how often."""
+    return _retry_policy(settings.retries, settings.retry_timeouts, elsewhere)
+
+
+@lru_cache(maxsize=8)
+def _retry_policy(retries: int, retry_timeouts: bool, elsewhere: bool) -> RetryPolicy:
+    kind = _Elsewhere if elsewhere else RetryPolicy
     return kind(
-        max_retries=settings.retries,
-        retry_timeouts=settings.retry_timeouts,
+        max_retries=retries,
+        retry_timeouts=retry_timeouts,
         base_delay=_FIRST_DELAY_S,
         max_delay=_MAX_DELAY_S,
     )
@@ -101,6 +109,7 @@ class UpstreamCall:
         self._limits = limits
         self._began_at = context.health.now()
         self._is_answered = False
+        self._is_ended = False
         self._attempt = attempt
         self._without_reasoning = without_reasoning
         self._deadline = (
@@ -117,18 +126,16 @@ class UpstreamCall:
         if not self._is_answered and not isinstance(batch[-1], ErrorEvent):
             self._is_answered = True
             self._context.health.succeeded(self._target, self._began_at)
-        for event in batch:
-            match event:
-                case StreamStart(request_id=request_id):
-                    self.first_event_s = time.monotonic() - self._asked_at
-                    seconds = self._context.metrics.first_event_seconds
-                    seconds.labels(self._provider).observe(self.first_event_s)
-                    self.request_id = request_id or self.request_id
-                case ErrorEvent(error):
-                    self.request_id = error.request_id or self.request_id
-                    self._context.health.failed(self._target, error)
-                case _:
-                    pass
+        first, last = batch[0], batch[-1]
+        if isinstance(first, StreamStart):
+            self.first_event_s = time.monotonic() - self._asked_at
+            seconds = self._context.metrics.first_event_seconds
+            seconds.labels(self._provider).observe(self.first_event_s)
+            self.request_id = first.request_id or self.request_id
+        if isinstance(last, ErrorEvent):
+            self.request_id = last.error.request_id or self.request_id
+            self._context.health.failed(self._target, last.error)
+        self._is_ended = isinstance(last, Finish | ErrorEvent)
         return batch
 
     @property
@@ -145,16 +152,19 @@ class UpstreamCall:
         """Begin again, with what the attempt is by now; as many tries are left as at first."""
         await self._call.aclose()
         self._call = self._new_call()
+        self._is_ended = False
 
     async def aclose(self) -> None:
         """Hang up on the upstream, if it is still at work."""
+        if self._is_ended:  # which closes it
+            return
         with anyio.CancelScope(shield=True):
             await self._call.aclose()
 
     def _new_call(self) -> ModelCall:
         settings, without = self._context.settings, self._without_reasoning
-        kind = _Elsewhere if self._limits.elsewhere else RetryPolicy
-        policy = evolve(retry_policy(settings, kind), on_retry=self._on_retry)
+        policy = retry_policy(settings, elsewhere=self._limits.elsewhere)
+        policy = changed(policy, on_retry=self._on_retry)
         return ModelCall(
             lambda: self._attempt(self._timeouts()),
             policy,

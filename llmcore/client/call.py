@@ -195,7 +195,8 @@ class Call:
 
     async def _within(self, step: Callable[[], Awaitable[_T]]) -> _T | None:
         """Return the result of *step*; None if a time limit expires or the call is closed."""
-        if anyio.current_time() >= self._end:  # reads that never wait are never cancelled
+        # Reads that never wait are never cancelled.
+        if self._end < math.inf and anyio.current_time() >= self._end:
             return None
         self._scope = anyio.CancelScope(deadline=min(self._end, self._next_event))
         try:

@@ -5,7 +5,7 @@ since one message can have a million parts.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -55,64 +55,62 @@ def holds_much(*values: object) -> bool:
     They are JSON values, messages and tools. Counting stops when the result is known.
     """
     members = chars = 0
-    pending = list(values)
+    pending: list[Any] = list(values)
     while pending:
         value = pending.pop()
-        if value is None:
-            continue
-        if isinstance(value, str | bytes):
+        kind = type(value)
+        if kind is str or kind is bytes:
             chars += len(value)
-            members += _members_within(value)
-        elif isinstance(value, list | tuple):
+            if kind is str and len(value) > LARGE_REQUEST_VALUES:
+                members += value.count(",")  # it may be JSON, such as arguments
+        elif kind in _SMALL:
+            continue
+        elif kind is list or kind is tuple:
             members += len(value)
             pending += value
-        elif isinstance(value, dict):  # nearly every mapping is one, and Mapping is slow to ask
+        elif kind is dict:
             members += len(value)
             pending += value.values()
-        elif contents := _contents(value):
-            pending += contents
-        elif isinstance(value, Mapping):
-            members += len(value)
-            pending += value.values()
+        elif kind in _CONTENTS:
+            pending += _CONTENTS[kind](value)
+        else:
+            pending += _of_subclass(value)
         if members > LARGE_REQUEST_VALUES or chars > _LARGE_CHARS:
             return True
     return False
 
 
-def _members_within(text: str | bytes) -> int:
-    """Return the approximate number of values in *text* if it is JSON, such as arguments."""
-    if len(text) <= LARGE_REQUEST_VALUES or isinstance(text, bytes):
-        return 0
-    return text.count(",")
+_SMALL: Final = frozenset({type(None), bool, int, float})
+
+_CONTENTS: Final[Mapping[type, Callable[[Any], tuple[object, ...]]]] = {
+    Message: lambda message: (message.content,),
+    TextPart: lambda part: (part.text, part.citations),
+    RefusalPart: lambda part: (part.text,),
+    ReasoningPart: lambda part: (part.text, part.encrypted),
+    ImagePart: lambda part: (part.data or part.url,),
+    AudioPart: lambda part: (part.data or part.url,),
+    DocumentPart: lambda part: (part.data or part.url,),
+    ToolCallPart: lambda part: (part.arguments,),
+    ToolResultPart: lambda part: (part.content,),
+    ProviderPart: lambda part: (part.data,),
+    ToolDefinition: lambda tool: (tool.description, tool.parameters),
+    CustomTool: lambda tool: (tool.description, tool.grammar and tool.grammar.definition),
+    HostedTool: lambda tool: (tool.options,),
+}
+"""The fields of a message, a part or a tool that can be large."""
 
 
-def _contents(value: object) -> tuple[object, ...]:
-    """Return the fields of a message, a part or a tool that can be large."""
-    match value:
-        case Message():
-            return (value.content,)
-        case TextPart():
-            return (value.text, value.citations)
-        case RefusalPart():
-            return (value.text,)
-        case ReasoningPart():
-            return (value.text, value.encrypted)
-        case ImagePart() | AudioPart() | DocumentPart():
-            return (value.data or value.url,)
-        case ToolCallPart():
-            return (value.arguments,)
-        case ToolResultPart():
-            return (value.content,)
-        case ProviderPart():
-            return (value.data,)
-        case ToolDefinition():
-            return (value.description, value.parameters)
-        case CustomTool():
-            return (value.description, value.grammar and value.grammar.definition)
-        case HostedTool():
-            return (value.options,)
-        case _:
-            return ()
+def _of_subclass(value: object) -> tuple[object, ...]:
+    """Return what a *value* of a class of its own holds, in values of the usual ones."""
+    if isinstance(value, str):
+        return (str(value),)
+    if isinstance(value, bytes):
+        return (bytes(value),)
+    if isinstance(value, list | tuple):
+        return (tuple(value),)
+    if isinstance(value, Mapping):
+        return (dict(value),)
+    return next((held(value) for kind, held in _CONTENTS.items() if isinstance(value, kind)), ())
 
 
 async def off_the_loop(

@@ -74,10 +74,13 @@ class Accumulator:
         self._error: LLMError | None = None
         self._fault = ""
         self._diagnostics: list[Diagnostic] = []
+        self._complete: LLMResponse | None = None
+        """The response that `partial` returned after the end, until another event follows."""
 
     def process(self, event: LLMEvent) -> None:
         """Add the next event."""
         handler = self._HANDLERS.get(type(event))
+        self._complete = None
         if handler is not None:
             handler(self, event)
 
@@ -100,7 +103,11 @@ class Accumulator:
     @property
     def partial(self) -> LLMResponse:
         """The response made of the events so far. It contains complete tool calls only."""
-        return self._build(finish=None)
+        if self._finish is None or self._error is not None:
+            return self._build(finish=None)
+        if self._complete is None:
+            self._complete = self._build(finish=None)
+        return self._complete
 
     def response(self) -> Result[LLMResponse, LLMError]:
         """Return the response of a finished stream; otherwise the error, with `partial` set."""

@@ -126,7 +126,7 @@ class StreamMachine(Generic[Event, State]):
     InvalidRequestError if there is none."""
 
 
-@frozen(kw_only=True)
+@frozen(kw_only=True, eq=False)
 class Protocol(Generic[Body_co, Event, State]):
     """One provider API: how to ask, and how to read the answer, streamed or whole."""
 

@@ -328,6 +328,15 @@ def test_a_partial_estimates_what_it_cost(counted: Usage | None, expected: Usage
 # -- failures
 
 
+def test_a_partial_after_the_end_follows_later_events() -> None:
+    accumulator = Accumulator()
+    for event in (StreamStart(provider="p", model="m"), Finish(finish_reason=STOP)):
+        accumulator.process(event)
+    assert accumulator.partial.usage.input_tokens is None
+    accumulator.process(StepFinish(finish_reason=STOP, usage=Usage(input_tokens=3)))
+    assert accumulator.partial.usage.input_tokens == 3
+
+
 def test_an_error_event_is_the_failure() -> None:
     """The error itself, not a copy."""
     error = RateLimitError("slow down")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
-from attrs import evolve, field, frozen
+from attrs import field, frozen
 
 from llmcore.bridge.configuration.settings import GatewaySettings
 from llmcore.bridge.configuration.tables import price_fault
@@ -17,6 +17,7 @@ from llmcore.catalog.cost import cost_of, response_cost
 from llmcore.catalog.lookup import get_model_info
 from llmcore.catalog.model_info import ModelInfo, Prices, Rates
 from llmcore.schema import json
+from llmcore.schema.changed import changed
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.usage import Usage
@@ -48,7 +49,7 @@ class PriceList:
         """Return the cost of *usage* by *target*, which gave *response*; None if it is unknown."""
         model = target.model
         is_own = any(one.id == model for one in self.models)
-        answered = evolve(
+        answered = changed(
             response,
             provider=self._seller(target),
             model=model if is_own else response.model,

@@ -18,7 +18,16 @@ from llmcore.bridge.apis.registry import Apis, apis
 from llmcore.bridge.apis.responses import Responses
 from llmcore.bridge.background.replay import ReplayRun
 from llmcore.bridge.http.access import AccessMiddleware, admission_of, caller_of, error_form
-from llmcore.bridge.http.asgi import ASGIApp, Receive, Scope, Send, body_of, headers_of, query_of
+from llmcore.bridge.http.asgi import (
+    BODY_IS_THERE,
+    ASGIApp,
+    BodyChunks,
+    Receive,
+    Scope,
+    Send,
+    headers_of,
+    query_of,
+)
 from llmcore.bridge.http.metrics import CONTENT_TYPE
 from llmcore.bridge.http.observability import ObservabilityMiddleware, log_fields, name_operation
 from llmcore.bridge.http.request_body import BodyBytes, read_object
@@ -201,10 +210,10 @@ class _Bodies:
         """Return the request's body, whose bytes *place* gives back."""
         received = place.enter_context(self.bytes.of(caller_of(scope).counted_as))
         return await read_object(
-            body_of(receive),
+            BodyChunks(receive),
             headers_of(scope),
             limit=self._limits.max_body_bytes,
-            seconds=self._limits.body_s,
+            seconds=None if scope.get(BODY_IS_THERE) else self._limits.body_s,
             received=received,
             threads=self._threads,
         )

@@ -3,8 +3,8 @@
 Source: https://asgi.readthedocs.io/en/latest/specs/www.html, read November 2026.
 """
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, MutableMapping
-from typing import Any, Final, TypeAlias
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from typing import Any, Final, Self, TypeAlias, cast
 from urllib.parse import parse_qsl
 
 Scope: TypeAlias = MutableMapping[str, Any]
@@ -14,6 +14,9 @@ Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
 ASGIApp: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 Headers: TypeAlias = list[tuple[bytes, bytes]]
+
+BODY_IS_THERE: Final = "openbridge.body_is_there"
+"""Set in the scope of a request whose whole body was received, so that reading it never waits."""
 
 _HEADERS: Final = "openbridge.headers"
 _QUERY: Final = "openbridge.query"
@@ -41,13 +44,22 @@ class ClientDisconnectError(Exception):
     """The client left before its request was there."""
 
 
-async def body_of(receive: Receive) -> AsyncGenerator[bytes, None]:
-    """Iterate over a request's body as it arrives; ClientDisconnectError if it does not."""
-    more = True
-    while more:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise ClientDisconnectError
-        more = message.get("more_body", False)
-        if chunk := message.get("body"):
-            yield chunk
+class BodyChunks:
+    """Iterates over a request's body as it arrives; ClientDisconnectError if it does not."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._has_more = True
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> bytes:
+        while self._has_more:
+            message = await self._receive()
+            if message["type"] == "http.disconnect":
+                raise ClientDisconnectError
+            self._has_more = message.get("more_body", False)
+            if chunk := message.get("body"):
+                return cast("bytes", chunk)
+        raise StopAsyncIteration

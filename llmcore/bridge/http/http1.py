@@ -13,6 +13,7 @@ import httptools
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
+from llmcore.bridge.http.asgi import BODY_IS_THERE
 from llmcore.bridge.http.client_connection import SCOPE_KEY, ClientConnection
 from llmcore.bridge.websocket.connection import STOPPING
 
@@ -58,7 +59,10 @@ class _Connection(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self._in_head = False
+        before = self.cycle
         super().on_headers_complete()
+        if self.cycle is not before and self.cycle is not None:
+            self.cycle.transport = HeadWithBody(self.transport, self.loop)  # type: ignore[assignment]
 
     def on_body(self, body: bytes) -> None:
         self._head_bytes -= len(body)
@@ -70,6 +74,7 @@ class _Connection(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         self._head_bytes = 0
+        self.scope[BODY_IS_THERE] = True  # type: ignore[typeddict-unknown-key]
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
@@ -101,6 +106,46 @@ class _Connection(HttpToolsProtocol):
         if self.cycle is None or self.cycle.response_complete or not self.cycle.response_started:
             self.transport.write(_refusal(status, reason))
         self.transport.close()
+
+
+class HeadWithBody:
+    """The transport of one response, which writes the head together with the first of the body.
+
+    uvicorn writes them one after the other, which is two packets, and wakes the client twice. A
+    head that no body follows at once is written in the loop's next turn.
+    """
+
+    __slots__ = ("_head", "_is_begun", "_loop", "_transport")
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport = transport
+        self._loop = loop
+        self._head = b""
+        self._is_begun = False
+
+    def write(self, data: bytes) -> None:
+        """Write *data*; the first of a response is its head."""
+        if not self._is_begun:
+            self._is_begun = True
+            self._head = data
+            self._loop.call_soon(self._flush)
+            return
+        head, self._head = self._head, b""
+        self._transport.write(head + data if head else data)
+
+    def close(self) -> None:
+        """Close the connection once everything is written."""
+        self._flush()
+        self._transport.close()
+
+    def is_closing(self) -> bool:
+        """Return whether the connection is closing or closed."""
+        return self._transport.is_closing()
+
+    def _flush(self) -> None:
+        head, self._head = self._head, b""
+        if head:
+            self._transport.write(head)
 
 
 class DrainingWebSocket(WebSocketsSansIOProtocol):

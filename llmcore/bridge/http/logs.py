@@ -10,6 +10,8 @@ from typing import Any
 LOGGER = logging.getLogger("llmcore.bridge")
 
 _MAX_FACT_CHARS = 2000
+_ENCODER = json.JSONEncoder(default=str)
+"""Its text is ASCII: no line ends, no terminal codes."""
 
 REQUEST_ID: ContextVar[str | None] = ContextVar("openbridge_request_id", default=None)
 """Our id of the request that is being answered."""
@@ -54,7 +56,7 @@ class JsonFormatter(logging.Formatter):
             line.update(facts)
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
-        return json.dumps(line, default=str)  # ASCII: no line ends, no terminal codes
+        return _ENCODER.encode(line)
 
 
 def set_up(level: str) -> None:

@@ -1,8 +1,8 @@
 """Reading a request's body: within limits, decompressed, as a JSON object."""
 
 import zlib
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
-from contextlib import aclosing, contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from functools import partial
 
 import anyio
@@ -64,17 +64,18 @@ class BodyBytes:
 
 
 async def read_object(
-    chunks: AsyncGenerator[bytes, None],
+    chunks: AsyncIterator[bytes],
     headers: Mapping[str, str],
     *,
     limit: int,
-    seconds: float,
+    seconds: float | None,
     received: Callable[[int], None],
     threads: anyio.CapacityLimiter | None = None,
 ) -> JsonObject:
     """Return the JSON object that the body spells, telling *received* of its bytes.
 
-    *threads* says how many large bodies are read at once.
+    *threads* says how many large bodies are read at once. Without *seconds* it may take any time
+    to arrive, as where it is there already.
 
     Raises FrontError: 408 if it takes more than *seconds* to arrive, 413 if it is larger than
     *limit* bytes (also decompressed), 415 for a content type or coding that we do not read,
@@ -136,23 +137,22 @@ def _encodings(headers: Mapping[str, str]) -> tuple[str, ...]:
 
 
 async def _received(
-    chunks: AsyncGenerator[bytes, None],
+    chunks: AsyncIterator[bytes],
     headers: Mapping[str, str],
     limit: int,
-    seconds: float,
+    seconds: float | None,
     received: Callable[[int], None],
 ) -> bytes:
     declared = headers.get("content-length", "")
     if declared.isascii() and declared.isdigit() and int(declared[:20]) > limit:
         raise _too_large(limit)
     body = bytearray()
-    with anyio.move_on_after(seconds):
-        async with aclosing(chunks):
-            async for chunk in chunks:
-                body += chunk
-                received(len(chunk))
-                if len(body) > limit:
-                    raise _too_large(limit)
+    with nullcontext() if seconds is None else anyio.move_on_after(seconds):
+        async for chunk in chunks:
+            body += chunk
+            received(len(chunk))
+            if len(body) > limit:
+                raise _too_large(limit)
         return bytes(body)
     raise FrontError(
         status=408,

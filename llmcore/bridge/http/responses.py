@@ -291,5 +291,7 @@ def encoded_headers(headers: Mapping[str, str]) -> Headers:
 
 
 def _header(value: str) -> bytes:
-    printable = "".join(char if " " <= char <= "~" else "?" for char in value)
-    return printable[:_MAX_HEADER_CHARS].encode()
+    value = value[:_MAX_HEADER_CHARS]
+    if not (value.isascii() and value.isprintable()):
+        value = "".join(char if " " <= char <= "~" else "?" for char in value)
+    return value.encode()

@@ -9,15 +9,15 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any, Final
 
-from attrs import Factory, define, field
+from attrs import Factory, define
 
 from llmcore.catalog.cost import response_cost
 from llmcore.fronts.front import ClientRequest
 from llmcore.inspector.redaction import safe_text
 from llmcore.schema.codec import to_json
-from llmcore.schema.json import JsonObject
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
+from llmcore.schema.usage import Usage
 
 MAX_REQUESTS: Final = 500
 MAX_RECORDED_BYTES: Final = 64 * 1024 * 1024
@@ -61,7 +61,7 @@ class FeedEntry:
     seconds: float | None = None
     first_s: float | None = None
     """To the first byte of the answer's body."""
-    usage: JsonObject = field(factory=dict)
+    usage: Usage | None = None
     cost: float | None = None
     error: str | None = None
     diagnostics: str | None = None
@@ -69,16 +69,16 @@ class FeedEntry:
 
     def read(self, response: LLMResponse) -> None:
         """Set tokens and cost to those of the upstream's answer."""
-        usage = to_json(response.usage)
-        self.usage = usage if isinstance(usage, dict) else {}
+        self.usage = response.usage
         self.cost = response.cost if response.cost is not None else response_cost(response)
 
     def as_json(self) -> dict[str, Any]:
         """Return what the page lists; texts that look like credentials are replaced."""
         shown = ("id", "at", "method", "path", "state", "model", "provider", "status", "seconds")
-        more = ("first_s", "usage", "cost")
+        more = ("first_s", "cost")
         return {
             **{name: getattr(self, name) for name in (*shown, *more)},
+            "usage": {} if self.usage is None else to_json(self.usage),
             "key": self.owner.removeprefix("key:")[:16],
             "error": None if self.error is None else safe_text(self.error),
             "diagnostics": self.diagnostics,

@@ -129,6 +129,16 @@ async def test_what_is_unusual_and_json(data: bytes, expected: object) -> None:
 
 
 @pytest.mark.anyio
+async def test_a_body_that_is_there_has_no_time_limit() -> None:
+    received: list[int] = []
+    body = await read_object(
+        chunks([b'{"model":', b'"m"}']), JSON, limit=1000, seconds=None, received=received.append
+    )
+    assert body == {"model": "m"}
+    assert received == [9, 4]
+
+
+@pytest.mark.anyio
 async def test_a_body_that_does_not_arrive_is_given_up() -> None:
     """408 once its time has run out."""
 
