@@ -14,6 +14,7 @@ NAMES_IN_MODULES: Final = {
     "llmcore.client.event_stream": "EventStream",
     "llmcore.client.http.options": "HttpOptions",
     "llmcore.client.middleware": "Middleware Next",
+    "llmcore.client.middleware.balance": "Balance",
     "llmcore.client.middleware.circuit_breaker": "CircuitBreaker",
     "llmcore.client.middleware.clock": "Clock",
     "llmcore.client.middleware.concurrency_limit": "ConcurrencyLimit",

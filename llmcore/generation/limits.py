@@ -10,16 +10,16 @@ returned even if it is the one that goes over a limit.
 import math
 from typing import TYPE_CHECKING, Any
 
-from attrs import define, evolve, field, fields, frozen
+from attrs import define, field, fields, frozen
 
 from llmcore.client.middleware.outcome import CallOutcome
+from llmcore.generation.results import GenerateResult, StepResult
 from llmcore.generation.retry import RetryPolicy
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError, LLMError
 
 if TYPE_CHECKING:
     from attrs import Attribute
 
-    from llmcore.generation.results import GenerateResult, StepResult
     from llmcore.schema.request import LLMRequest
 
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class RunLimitError(LLMError):
     """A run reached one of its `RunLimits`, whose name is the `error_code`."""
 
-    result: "GenerateResult[None] | None" = None
+    result: GenerateResult[Any] | None = None
     """The completed steps; None if the first one is not complete."""
 
 
@@ -73,7 +73,7 @@ class RunAccount:
         """The amounts used so far, by the name of their limit."""
         self._unpriced = ""
 
-    def add(self, step: "StepResult", request: "LLMRequest") -> None:
+    def add(self, step: StepResult, request: "LLMRequest") -> None:
         """Count the answer of *step* to *request*."""
         outcome = CallOutcome(response=step.response)
         usage = outcome.usage_of(request)
@@ -106,5 +106,4 @@ class RunAccount:
         """Return *policy* with no more retries than requests are left."""
         if self.limits.requests is None:
             return policy
-        left = int(self.limits.requests - self.used["requests"] - 1)
-        return evolve(policy, max_retries=min(policy.max_retries, left))
+        return policy.at_most(int(self.limits.requests - self.used["requests"] - 1))

@@ -7,11 +7,11 @@ with tools has several calls.
 
 import math
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeAlias, TypeVar
 
 import anyio
-from attrs import Attribute, field, frozen
+from attrs import Attribute, evolve, field, frozen
 
 from llmcore.schema.errors import ConfigurationError, LLMError, RequestTimeoutError
 from llmcore.schema.result import Failure
@@ -58,6 +58,11 @@ class RetryPolicy:
     drop_rejected_reasoning: bool = True
     """Whether to retry once, without delay and without encrypted reasoning, if the provider
     cannot decrypt it, as after a change of account or deployment. Counts as a retry."""
+    retry_if: Callable[[LLMError], bool] | None = None
+    """Returns whether an error is retried, in place of the rules above."""
+    by_error: Mapping[type[LLMError], "RetryPolicy"] = field(factory=dict)
+    """Policies for errors of certain classes, in place of this one; the nearest class counts.
+    Attempts are counted together."""
     on_retry: OnRetry | None = None
     """Called before each wait with the error, the number of the attempt and the delay."""
 
@@ -66,12 +71,26 @@ class RetryPolicy:
 
         *chance* is a random number from 0 to 1.
         """
+        own = self.policy_for(error)
+        if own is not self:
+            return own.delay(error, attempt, chance)
         if attempt >= self.max_retries or not self.applies_to(error):
             return None
         if error.retry_after is not None:
             return error.retry_after if error.retry_after <= self.max_delay else None
         delay = min(self._backoff(attempt), self.max_delay)
         return delay * (0.5 + chance) if self.jitter else delay
+
+    def policy_for(self, error: LLMError) -> "RetryPolicy":
+        """Return the policy for *error*: one of `by_error`, or this one."""
+        classes = (kind for kind in type(error).__mro__ if kind in self.by_error)
+        kind = next(classes, None)
+        return self if kind is None else self.by_error[kind].policy_for(error)
+
+    def at_most(self, retries: int) -> "RetryPolicy":
+        """Return the policy with no more than *retries* for errors of any class."""
+        limited = {kind: policy.at_most(retries) for kind, policy in self.by_error.items()}
+        return evolve(self, max_retries=min(self.max_retries, retries), by_error=limited)
 
     def _backoff(self, attempt: int) -> float:
         try:
@@ -81,6 +100,8 @@ class RetryPolicy:
 
     def applies_to(self, error: LLMError) -> bool:
         """Return whether *error* is of a kind that is retried."""
+        if self.retry_if is not None:
+            return self.retry_if(error)
         of_client = isinstance(error, RequestTimeoutError) and error.status_code is None
         if of_client and error.error_code != "connect":
             return self.retry_timeouts and error.error_code != "total"

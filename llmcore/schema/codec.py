@@ -34,6 +34,7 @@ from llmcore.schema.json import (
 )
 from llmcore.schema.model import Model
 from llmcore.schema.response import LLMResponse
+from llmcore.schema.usage import RateLimitInfo
 
 _T = TypeVar("_T")
 
@@ -340,13 +341,11 @@ def _errors(converter: cattrs.Converter) -> None:
 
     def unstructure(error: errors.LLMError) -> dict[str, object]:
         data: dict[str, object] = {"type": type(error).__name__}
-        for name, attribute in fields_dict(type(error)).items():
+        for name, attribute in fields_dict(resolved(type(error))).items():
             value = getattr(error, name)
             if name == "cause" or (value is None and attribute.default is None):
                 continue
-            data[name] = converter.unstructure(
-                value, LLMResponse if name == "partial" else JsonValue
-            )
+            data[name] = converter.unstructure(value, attribute.type)
         return data
 
     def structure(data: object, _: object) -> errors.LLMError:
@@ -361,9 +360,12 @@ def _errors(converter: cattrs.Converter) -> None:
 
     readers: dict[type[errors.LLMError], Any] = {}
 
+    def resolved(kind: type[errors.LLMError]) -> type[errors.LLMError]:
+        names = {item.__name__: item for item in (LLMResponse, RateLimitInfo)}
+        return resolve_types(kind, localns={"JsonValue": JsonValue, **names})
+
     def reader(kind: type[errors.LLMError]) -> Any:
-        resolve_types(kind, localns={"JsonValue": JsonValue, "LLMResponse": LLMResponse})
-        return make_dict_structure_fn(kind, converter, cause=override(omit=True))
+        return make_dict_structure_fn(resolved(kind), converter, cause=override(omit=True))
 
     def is_error(kind: object) -> bool:
         return isinstance(kind, type) and issubclass(kind, errors.LLMError)

@@ -32,6 +32,7 @@ from attrs import Factory, define, field, fields_dict
 if TYPE_CHECKING:
     from llmcore.schema.json import JsonValue
     from llmcore.schema.response import LLMResponse
+    from llmcore.schema.usage import RateLimitInfo
 
 
 def _class_default(error: "LLMError") -> bool:
@@ -70,6 +71,8 @@ class LLMError(Exception):
     """Whether the same request may succeed later."""
     retry_after: float | None = None
     """Seconds to wait before a retry, as the server asked."""
+    rate_limit: "RateLimitInfo | None" = None
+    """The limits, their remainders and resets from the response's headers."""
     request_id: str | None = None
     """The provider's id of this request, for its support."""
     partial: "LLMResponse | None" = None

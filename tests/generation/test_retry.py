@@ -218,3 +218,26 @@ async def test_chance_can_be_fixed() -> None:
     ]
 
     assert delays[0] == delays[1]
+
+
+def test_policy_of_the_nearest_class_counts() -> None:
+    patient = RetryPolicy(max_retries=9, base_delay=7, jitter=False)
+    policy = RetryPolicy(
+        max_retries=1,
+        base_delay=1,
+        jitter=False,
+        by_error={ServerError: NO_RETRIES, OverloadedError: patient},
+    )
+
+    assert policy.delay(RateLimitError("x"), 0) == 1
+    assert policy.delay(RateLimitError("x"), 1) is None
+    assert policy.delay(ServerError("x"), 0) is None
+    assert policy.delay(OverloadedError("x"), 1) == 14
+    assert policy.at_most(1).delay(OverloadedError("x"), 1) is None
+
+
+def test_predicate_decides_in_place_of_the_rules() -> None:
+    policy = RetryPolicy(retry_if=lambda error: "again" in error.message, jitter=False)
+
+    assert policy.applies_to(InvalidRequestError("once again"))
+    assert not policy.applies_to(ServerError("down"))

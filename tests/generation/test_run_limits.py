@@ -13,6 +13,7 @@ from llmcore.generation.limits import RunLimitError, RunLimits
 from llmcore.generation.retry import RetryPolicy
 from llmcore.generation.stream import stream
 from llmcore.generation.tool import Tool, tool
+from llmcore.schema.codec import from_json, to_json
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError, ServerError
 from llmcore.testing import scripted
 from llmcore.testing.fake_model import Delay, FakeModel, call
@@ -67,6 +68,7 @@ async def test_limit_ends_the_run_with_the_steps_so_far(
     assert len(error.result.steps) == steps == len(fake.requests)
     assert error.partial == error.result.response
     assert pickle.loads(pickle.dumps(error)).result == error.result
+    assert from_json(RunLimitError, to_json(error)) == error
 
 
 async def test_calls_that_a_limit_prevented_are_pending_and_can_be_continued() -> None:

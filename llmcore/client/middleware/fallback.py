@@ -1,6 +1,7 @@
 """Falls back to another model when one fails."""
 
-from collections.abc import Collection, Sequence
+import builtins
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TypeAlias, Union
 
 import anyio
@@ -14,6 +15,8 @@ from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import (
     AbortError,
     ConfigurationError,
+    ContentFilterError,
+    ContextLengthError,
     LLMError,
     NetworkError,
     NotFoundError,
@@ -21,9 +24,10 @@ from llmcore.schema.errors import (
     RequestTimeoutError,
     ServerError,
 )
-from llmcore.schema.events import ErrorEvent, LLMEvent, StepStart, StreamStart
+from llmcore.schema.events import ErrorEvent, Finish, LLMEvent, StepStart, StreamStart
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
+from llmcore.schema.response import LLMResponse
 
 Alternative: TypeAlias = Union[str, Model, tuple[str, str]]
 """A model id of the same provider, a configured model, or a provider's id and a model id."""
@@ -41,6 +45,10 @@ FALLS_BACK_ON: tuple[type[LLMError], ...] = (
 """The errors after which another model is called."""
 
 
+class RejectedAnswerError(LLMError):
+    """An answer that the function `reject` of a `Fallback` did not accept."""
+
+
 class Fallback:
     """Sends the request to one model after another until one begins to answer.
 
@@ -49,36 +57,70 @@ class Fallback:
     that failed is a Diagnostic (`model-fallback`) of the answer; if all fail, the error is that of
     the request's own model, with notes of the others. A client that does not have the provider of
     an alternative refuses to be built.
+
+    - `for_long_requests`: the models after a ContextLengthError, such as one of a larger window.
+    - `for_filtered_requests`: the models after a ContentFilterError.
+    - `reject`: a function of a response; where it returns True, the next model answers. Streams
+      are then delivered when they are complete. The last answer is delivered in any case.
     """
 
-    def __init__(self, *models: Alternative, on: Sequence[type[LLMError]] = FALLS_BACK_ON) -> None:
-        if not models:
+    def __init__(
+        self,
+        *models: Alternative,
+        on: Sequence[type[LLMError]] = FALLS_BACK_ON,
+        for_long_requests: Sequence[Alternative] = (),
+        for_filtered_requests: Sequence[Alternative] = (),
+        reject: Callable[[LLMResponse], bool] | None = None,
+    ) -> None:
+        if not (models or for_long_requests or for_filtered_requests):
             raise ConfigurationError("name at least one model to fall back to")
         if any(issubclass(AbortError, kind) for kind in on):
             raise ConfigurationError("an aborted call must not continue with another model")
+        self._lists: dict[type[LLMError], Sequence[Alternative]] = {
+            ContextLengthError: for_long_requests,
+            ContentFilterError: for_filtered_requests,
+        }
+        self._lists = {kind: listed for kind, listed in self._lists.items() if listed}
+        self._lists.update({kind: models for kind in on if kind not in self._lists})
         self._models = models
-        self._on = tuple(on)
+        self._reject = reject
 
     async def __call__(self, request: LLMRequest, next: Next) -> EventStream:
         """Run the call with the first model that begins to answer."""
         failures: list[tuple[ModelChoice, LLMError]] = []
-        for attempt in (request, *(_asking(model, request, next) for model in self._models)):
+        queues: dict[int, Iterator[Alternative]] = {}
+        attempt: LLMRequest | None = request
+        while attempt is not None:
             stream = next(attempt)
-            error = await _failure_before_answer(stream)
-            if error is None:
+            error = await failure_before_answer(stream)
+            if error is None and self._reject is not None:
+                error = await _rejection(stream, self._reject)
+            listed = () if error is None else self._after(error)
+            queue = queues.setdefault(id(listed), iter(listed))
+            model = builtins.next(queue, None)
+            rejected = isinstance(error, RejectedAnswerError)
+            if error is None or (rejected and model is None):
                 return noted(stream, *(_note(*failure) for failure in failures))
             await stream.aclose()
             failures.append((target_of(attempt, next), error))
-            if not isinstance(error, self._on):
-                break
+            attempt = None if model is None else _asking(model, request, next)
         _, first = failures[0]
         for target, error in failures[1:]:
             first.add_note(_failed(target, error))
         return EventStream.of([ErrorEvent(first)])
 
+    def _after(self, error: LLMError) -> Sequence[Alternative]:
+        """Return the models that follow *error*, by the nearest of its classes."""
+        if isinstance(error, RejectedAnswerError):
+            return self._models
+        kinds = (kind for kind in type(error).__mro__ if kind in self._lists)
+        kind = builtins.next(kinds, None)
+        return () if kind is None else self._lists[kind]
+
     def check(self, providers: Collection[str]) -> None:
         """Raise ConfigurationError if the provider of an alternative is not in *providers*."""
-        for model in self._models:
+        listed = {id(models): models for models in (self._models, *self._lists.values())}
+        for model in (model for models in listed.values() for model in models):
             if isinstance(model, tuple) and model[0] not in providers:
                 known = ", ".join(providers) or "none"
                 raise ConfigurationError(
@@ -100,7 +142,7 @@ def _asking(model: Alternative, request: LLMRequest, next: Next) -> LLMRequest:
     return evolve(request, model=model, provider=request.provider_id)
 
 
-async def _failure_before_answer(stream: EventStream) -> LLMError | None:
+async def failure_before_answer(stream: EventStream) -> LLMError | None:
     """Return the error with which *stream* ends before any content. All events stay unread."""
     read: list[LLMEvent] = []
     try:
@@ -117,6 +159,22 @@ async def _failure_before_answer(stream: EventStream) -> LLMError | None:
     last = read[-1] if read else None
     silent = not has_content(read)
     return last.error if silent and isinstance(last, ErrorEvent) else None
+
+
+async def _rejection(stream: EventStream, reject: Callable[[LLMResponse], bool]) -> LLMError | None:
+    """Return the error of an answer that *reject* rejects. All events stay unread."""
+    read: list[LLMEvent] = []
+    try:
+        while batch := await stream.next_batch():
+            read.extend(batch)
+    except BaseException:
+        with anyio.CancelScope(shield=True):
+            await stream.aclose()
+        raise
+    stream.unread(read)
+    if read and isinstance(read[-1], Finish) and reject(stream.partial_response):
+        return RejectedAnswerError("the answer was rejected by the function reject")
+    return None
 
 
 def _failed(target: ModelChoice, error: LLMError) -> str:

@@ -26,6 +26,7 @@ from llmcore.protocols.failures.error_body import ErrorFacts, folded, read_error
 from llmcore.protocols.failures.limits import (
     is_context_overflow,
     lowered,
+    rate_limit_from,
     retry_after,
     token_counts,
 )
@@ -81,6 +82,7 @@ def error_from_body(
         status_code=facts.status if status is None else status,
         error_code=facts.code,
         retry_after=_wait_s(names, body, facts),
+        rate_limit=rate_limit_from(names),
         request_id=_request_id(names, facts),
         raw=body if body is not None else text[:_SHOWN] or None,
     )

@@ -201,3 +201,60 @@ def test_fallbacks_that_make_no_sense_are_refused() -> None:
     with pytest.raises(ConfigurationError):
         Fallback("n", on=[LLMError])
     Fallback("n", on=[OverloadedError, NotFoundError])
+
+
+LONG: Any = (400, {}, {"error": {"message": "too long", "code": "context_length_exceeded"}})
+FILTERED: Any = (400, {}, {"error": {"message": "no", "code": "content_filter"}})
+
+
+@pytest.mark.parametrize(
+    ("failures", "models"),
+    [
+        ([LONG], ["m", "long"]),
+        ([FILTERED], ["m", "open"]),
+        ([OVERLOADED], ["m", "n"]),
+        ([OVERLOADED, LONG, FILTERED], ["m", "n", "long", "open"]),
+    ],
+    ids=["context", "content", "others", "one after the other"],
+)
+async def test_errors_of_context_and_content_have_lists_of_their_own(
+    failures: list[Any], models: list[str]
+) -> None:
+    fallback = Fallback("n", for_long_requests=["long"], for_filtered_requests=["open"])
+    client, transport = client_of([fallback], *failures, answer(False))
+
+    response = (await run(client, False)).unwrap()
+
+    assert [body["model"] for body in bodies(transport)] == models
+    assert len(response.diagnostics) == len(failures)
+
+
+async def test_long_request_without_a_list_of_its_own_fails() -> None:
+    client, transport = client_of([Fallback("n")], LONG)
+
+    assert (await run(client, False)).failure().error_code == "context_length_exceeded"
+    assert len(bodies(transport)) == 1
+
+
+@both
+async def test_answer_that_is_rejected_is_that_of_the_next_model(streaming: bool) -> None:
+    answers = iter([True, False])
+    fallback = Fallback("n", "o", reject=lambda response: next(answers))
+    client, transport = client_of([fallback], answer(streaming), answer(streaming))
+
+    response = (await run(client, streaming)).unwrap()
+
+    assert [body["model"] for body in bodies(transport)] == ["m", "n"]
+    assert response.text == "Hello"
+    assert "was rejected" in response.diagnostics[0].message
+
+
+@both
+async def test_last_answer_is_delivered_even_if_it_is_rejected(streaming: bool) -> None:
+    fallback = Fallback("n", reject=lambda response: response.text == "Hello")
+    client, _ = client_of([fallback], answer(streaming), answer(streaming))
+
+    response = (await run(client, streaming)).unwrap()
+
+    assert response.text == "Hello"
+    assert len(response.diagnostics) == 1

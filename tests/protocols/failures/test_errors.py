@@ -4,6 +4,7 @@ The bodies are written from the providers' documents; ids and organisations are 
 """
 
 import pickle
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from llmcore.protocols.failures.errors import error_from_body, error_from_response
 from llmcore.schema import errors as schema_errors
 from llmcore.schema import json
+from llmcore.schema.codec import from_json, to_json
 from llmcore.schema.errors import (
     AccessDeniedError,
     AuthenticationError,
@@ -715,3 +717,18 @@ def test_bytes_and_values_are_classified_alike(message: str, code: str, status: 
     assert value == error_from_response(
         provider="p", status=status, headers={}, body=json.dumps(body)
     )
+
+
+def test_error_has_the_limits_that_its_headers_state() -> None:
+    headers = {
+        "x-ratelimit-limit-requests": "60",
+        "x-ratelimit-remaining-requests": "0",
+        "x-ratelimit-reset-requests": "20s",
+        "date": "Mon, 23 Nov 2026 10:00:00 GMT",
+    }
+    error = error_from_response(provider="any", status=429, headers=headers, body=b"{}")
+
+    assert error.rate_limit is not None
+    assert (error.rate_limit.requests_limit, error.rate_limit.requests_remaining) == (60, 0)
+    assert error.rate_limit.requests_reset_at == datetime(2026, 11, 23, 10, 0, 20, tzinfo=UTC)
+    assert from_json(type(error), to_json(error)) == error
