@@ -13,19 +13,6 @@ from llmcore.schema.errors import InvalidRequestError, LLMError
 from llmcore.schema.result import Failure, Result, Success
 from llmcore.schema.secret_names import REDACTED, holds_credential, redacted
 
-_NEUTRAL_HEADERS: Final = frozenset(
-    {
-        "accept",
-        "accept-encoding",
-        "accept-language",
-        "content-encoding",
-        "content-language",
-        "content-type",
-        "user-agent",
-    }
-)
-"""The headers that another host may see: they describe the body and the client, not the caller."""
-
 _SHORTEST_SECRET: Final = 8
 """A header named like a credential may hold a shorter plain word, such as `true`."""
 
@@ -91,26 +78,6 @@ class HttpRequest:
     def safe_headers(self) -> dict[str, str]:
         """The headers with secret values redacted."""
         return redacted(self.headers, self.secret_headers)
-
-    def without_credentials(self) -> Self:
-        """Return the request as another host may see it.
-
-        Of the headers, only those stay that describe the body and the client: any other may hold a
-        credential, whatever its name.
-        """
-        scheme, host, path, query, fragment = urlsplit(self.url)
-        kept = [
-            (name, value)
-            for name, value in parse_qsl(query, keep_blank_values=True)
-            if name not in self.secret_query and not holds_credential(name)
-        ]
-        return evolve(
-            self,
-            url=urlunsplit((scheme, host, path, urlencode(kept), fragment)),
-            headers={k: v for k, v in self.headers.items() if k in _NEUTRAL_HEADERS},
-            secret_headers=frozenset(),
-            secret_query=frozenset(),
-        )
 
     def __repr__(self) -> str:
         return (

@@ -12,7 +12,7 @@ of thinking https://api-docs.deepseek.com/guides/thinking_mode,
 https://openrouter.ai/docs/use-cases/reasoning-tokens, https://docs.litellm.ai/docs/reasoning_content.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from attrs import evolve, frozen
@@ -281,23 +281,13 @@ Lookup = Callable[[str], str | None]
 """Returns the sealed state that was kept for a call, by its id."""
 
 
-def lost_calls(messages: Iterable[Message]) -> tuple[str, ...]:
-    """Return the ids of calls whose answers came back without their state.
-
-    One of each answer is enough; all are returned, since a client may drop some calls.
-    """
-    return tuple(
-        call.id for message in messages if _is_bare(message) for call in message.tool_calls
-    )
-
-
 def with_kept_state(
     messages: Sequence[Message], lookup: Lookup, sealer: Sealer, notes: Notes
 ) -> tuple[Message, ...]:
     """Return *messages* with the state that *lookup* has of answers that came back without it.
 
-    Pure: a server that keeps the `sealed_calls` of the answers it writes looks up `lost_calls`
-    first. State that is not there, or cannot be read, changes nothing.
+    A server keeps the `sealed_calls` of the answers that it writes; any call of an answer finds its
+    state. State that is not there, or cannot be read, changes nothing.
     """
     states = StateReader(sealer)
     return tuple(

@@ -514,15 +514,6 @@ def test_a_model_with_a_route_that_is_none_is_an_error_of_prepare() -> None:
     assert isinstance(Client().prepare(request(model=model, prompt="Hi")).failure(), LLMError)
 
 
-def test_credentials_go_and_empty_parameters_stay() -> None:
-    """The part of a URL that another host may see."""
-    sent = HttpRequest(
-        method="GET", url="https://h/p?key=sk&beta=&x=1", secret_query=frozenset({"key"})
-    )
-
-    assert sent.without_credentials().url == "https://h/p?beta=&x=1"
-
-
 def kinds() -> list[type[Exception]]:
     """Return every exception class that httpcore and httpx have for requests that fail."""
     core = [one for one in vars(httpcore).values() if isinstance(one, type)]
