@@ -170,6 +170,8 @@ class TextStart(_Event):
     """The id of the segment; starts, deltas and end of one segment share it."""
     refusal: bool = field(default=False, kw_only=True)
     """True if the text is a refusal to answer."""
+    provider_metadata: ProviderMetadata = _metadata()
+    """Data about the segment, such as the `phase` of the message of OpenAI's that it is in."""
 
 
 @readable
@@ -214,6 +216,8 @@ class ReasoningStart(_Event):
     type: ClassVar[EventType] = EventType.REASONING_START
     id: str
     """The id of the segment; starts, deltas and end of one segment share it."""
+    provider_metadata: ProviderMetadata = _metadata()
+    """Data about the segment, such as whether OpenAI sends it as a summary."""
 
 
 @readable

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Final
 
 from llmcore.fronts.answer_record import shown_part
 from llmcore.fronts.errors import from_llm_error
-from llmcore.fronts.finishing import finish_kind
+from llmcore.fronts.finishing import ended_by_itself, finish_kind
 from llmcore.fronts.front import AnswerInfo, Event, Upstream
 from llmcore.fronts.openai_chat.calls import CallWriter
 from llmcore.fronts.openai_chat.carrier import SHOWN_IDS, AnswerParts
@@ -65,8 +65,6 @@ _WORDS: Final[Mapping[str, str]] = {
     "other": "stop",
 }
 """`finish_reason` by our kinds: of several words, OpenAI's own."""
-_ENDED_BY_ITSELF: Final = (None, "stop", "completed")
-"""Words of providers for an answer that nothing cut off."""
 _TIERS: Final = frozenset({"auto", "default", "flex", "scale", "priority"})
 _MESSAGE: Final = "choices[0].message"
 
@@ -332,7 +330,7 @@ class ChatWriter:
             why = f"the upstream's reason to stop ({reason.raw}) has no word here"
             self._notes.noted("finish-reason", "choices[0].finish_reason", why)
         refused = bool(self._texts["refusal"]) and not self._calls
-        if kind == "content_filter" and refused and reason.raw in _ENDED_BY_ITSELF:
+        if kind == "content_filter" and refused and ended_by_itself(reason):
             return _WORDS["stop"]
         if kind == "tool_calls" and self._context.legacy:
             return "function_call"

@@ -14,6 +14,7 @@ from attrs import evolve
 
 from llmcore.fronts.answer_record import AnswerRecord
 from llmcore.fronts.errors import SERVER_ERROR
+from llmcore.fronts.finishing import ended_by_itself
 from llmcore.fronts.front import AnswerInfo, Event, Upstream
 from llmcore.fronts.openai_responses.compaction import Summary, compaction_item, summary_message
 from llmcore.fronts.openai_responses.errors import response_error
@@ -22,6 +23,7 @@ from llmcore.fronts.openai_responses.items import (
     MessageItem,
     OpenItem,
     ReasoningItem,
+    native_item,
     show_file,
     show_item,
     show_native,
@@ -31,6 +33,8 @@ from llmcore.fronts.openai_responses.request import Translation
 from llmcore.fronts.openai_responses.state import Record, StoredConversation
 from llmcore.fronts.segment_order import SegmentOrder
 from llmcore.protocols.diagnostics import Notes
+from llmcore.protocols.native_json import object_or_empty, str_or_none
+from llmcore.protocols.openai_responses.names import METADATA_KEY, PROTOCOL_ID
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import LLMError, StreamError
 from llmcore.schema.events import (
@@ -99,6 +103,8 @@ class ResponsesWriter:
         self._text_start: TextStart | None = None
         self._input_text = ""
         self._provider = ""
+        self._same_api = False
+        self._refused = False
         self._first_usage: Usage | None = None
         self._frame = ResponseFrame(info, translation.echo)
         self._sources = Sources()
@@ -239,13 +245,14 @@ class ResponsesWriter:
         if item is not None:
             item.close(status)
 
-    def _message(self) -> MessageItem:
-        if isinstance(self._item, MessageItem):
+    def _message(self, start: TextStart) -> MessageItem:
+        own = object_or_empty(start.provider_metadata.get(METADATA_KEY))
+        if isinstance(self._item, MessageItem) and self._item.has(own):
             return self._item
         self._close_item()
         shows = bool(self._translation.request.generation.logprobs)
         item = MessageItem(
-            self._new_id("msg"), self._writer, self._record, self._notes, logprobs=shows
+            self._new_id("msg"), self._writer, self._record, self._notes, own, logprobs=shows
         )
         self._item = item
         return item
@@ -274,13 +281,14 @@ class ResponsesWriter:
 
     def _begin_text(self, event: TextStart) -> None:
         self._text_start = event  # a part is shown once it says something
+        self._refused = self._refused or event.refusal
 
     def _more_text(self, event: TextDelta) -> None:
-        message = self._message()
         if self._text_start is not None:
-            message.start(self._text_start)
+            self._message(self._text_start).start(self._text_start)
             self._text_start = None
-        self._number(message.delta(event))
+        if isinstance(self._item, MessageItem):
+            self._number(self._item.delta(event))
 
     def _end_text(self, event: TextEnd) -> None:
         self._sources.cite(event.citations)
@@ -294,8 +302,13 @@ class ResponsesWriter:
 
     # -- reasoning
 
-    def _begin_reasoning(self, _event: ReasoningStart) -> None:
-        self._reasoning()
+    def _begin_reasoning(self, event: ReasoningStart) -> None:
+        own = str_or_none(object_or_empty(event.provider_metadata.get(METADATA_KEY)).get("part"))
+        item = self._reasoning()
+        if self._policy.reasoning_text == "auto" and own is not None:
+            item.place(in_summary=own == "summary_text")
+        else:
+            item.place(in_summary=self._in_summary())
 
     def _more_reasoning(self, event: ReasoningDelta) -> None:
         item = self._reasoning()
@@ -341,7 +354,11 @@ class ResponsesWriter:
     def _result(self, event: ToolResult) -> None:
         if not event.provider_executed:
             return
-        if isinstance(self._item, HostedItem) and self._item.answers(event):
+        native = native_item(event)
+        if native:  # a result that is an item of its own
+            self._close_item()
+            self._show_native(native, event)
+        elif isinstance(self._item, HostedItem) and self._item.answers(event):
             self._item.result(event)
             self._close_item()
         else:
@@ -361,7 +378,15 @@ class ResponsesWriter:
         part = self._record.part_of(event)
         if part is not None:  # else it is a notification
             self._close_item()
-            show_native(event, part, self._writer, self._record)
+            native = object_or_empty(event.data) if self._same_api else {}
+            if str_or_none(native.get("type")):
+                self._show_native(native, event)
+            else:
+                self._record.show(part)  # made by another API: it is kept unseen
+
+    def _show_native(self, item: Mapping[str, Any], event: LLMEvent) -> None:
+        part = self._record.part_of(event)
+        show_native(item, part, self._new_id, self._writer, self._record)
 
     def _show_summary(self, summary: str) -> None:
         if summary:
@@ -383,6 +408,7 @@ class ResponsesWriter:
 
     def _stream_start(self, event: StreamStart) -> None:
         self._provider = event.provider
+        self._same_api = event.protocol == PROTOCOL_ID
         self._first_usage = event.usage
         self._record.origin = Origin(
             provider=event.provider, model=event.model, protocol=event.protocol
@@ -399,7 +425,7 @@ class ResponsesWriter:
         self._frame.usage = event.usage
         if self._summary is not None:
             self._show_summary(self._summary.text)
-        cut = event.finish_reason.reason in _INCOMPLETE
+        cut = self._incomplete(event.finish_reason)
         self._close_item("incomplete" if cut else "completed")
         if self._record.needs_opaque_item:
             self._reasoning()
@@ -411,7 +437,7 @@ class ResponsesWriter:
         self._frame.usage = self._frame.usage or self._first_usage
         self._sources.note(self._notes)
         reason = event.finish_reason
-        incomplete = _INCOMPLETE.get(reason.reason)
+        incomplete = self._incomplete(reason)
         if reason.reason == "error":
             words = f"the upstream ended the answer with an error ({reason.raw or 'no reason'})"
             self._failed(ErrorEvent(StreamError(words)))
@@ -422,6 +448,12 @@ class ResponsesWriter:
                 why = f"the upstream's reason to stop ({reason.raw}) has no word here"
                 self._notes.noted("finish-reason", "status", why)
             self._end("completed")
+
+    def _incomplete(self, reason: FinishReason) -> str | None:
+        """Return why the answer is incomplete; None for a whole one, such as a refusal."""
+        kind = reason.reason
+        refused = kind == "content_filter" and self._refused and ended_by_itself(reason)
+        return None if refused else _INCOMPLETE.get(kind)
 
     def _failed(self, event: ErrorEvent) -> None:
         self.error = event.error

@@ -18,7 +18,14 @@ from llmcore.protocols.native_json import (
     str_or_none,
     text_or_json,
 )
-from llmcore.protocols.openai_responses.names import METADATA_KEY
+from llmcore.protocols.openai_responses.call_inputs import input_text
+from llmcore.protocols.openai_responses.calls import is_client_run
+from llmcore.protocols.openai_responses.names import (
+    CALL_FIELDS,
+    CALL_TOOLS,
+    METADATA_KEY,
+    NAMED_CALLS,
+)
 from llmcore.protocols.tools import freeform_arguments
 from llmcore.schema.content import ToolCallPart, ToolResultPart, parse_arguments
 from llmcore.schema.json import JsonValue, ProviderMetadata
@@ -37,15 +44,44 @@ CALL_TYPES: Final[Mapping[str, ToolKind]] = {
     "tool_search_call": "tool_search",
 }
 """Which kind of tool an item calls. A registered tool's is `<type>_call`."""
-ID_PREFIXES: Final[Mapping[ToolKind, str]] = {
-    "function": "fc",
-    "custom": "ctc",
-    "apply_patch": "apc",
-    "shell": "sh",
-    "local_shell": "lsh",
-    "tool_search": "tsc",
-    "registered": "rtc",
+_BUILT_IN: Final = frozenset({"apply_patch", "shell", "local_shell"})
+_ID_PREFIXES: Final[Mapping[str, str]] = {
+    "message": "msg",
+    "reasoning": "rs",
+    "compaction": "cmp",
+    "function_call": "fc",
+    "function_call_output": "fco",
+    "custom_tool_call": "ctc",
+    "custom_tool_call_output": "ctco",
+    "apply_patch_call": "apc",
+    "computer_call": "cu",
+    "local_shell_call": "lsh",
+    "shell_call": "sh",
+    "shell_call_output": "sho",
+    "tool_search_call": "tsc",
+    "tool_search_output": "tso",
+    "code_interpreter_call": "ci",
+    "file_search_call": "fs",
+    "image_generation_call": "ig",
+    "mcp_approval_request": "mcpr",
+    "mcp_call": "mcp",
+    "mcp_list_tools": "mcpl",
+    "program": "cm",
+    "program_output": "cmo",
+    "web_search_call": "ws",
+    "registered_call": "rtc",
 }
+"""How the ids of items begin; OpenAI's server refuses an id with another beginning."""
+
+
+def id_prefix(type_: str) -> str:
+    """Return how the id of an item of *type_* begins."""
+    return _ID_PREFIXES.get(type_, "item")
+
+
+def call_type(kind: ToolKind) -> str:
+    """Return the type of the items of calls of a kind of tool; a registered tool's is its own."""
+    return "custom_tool_call" if kind == "custom" else f"{kind}_call"
 
 
 # -- from the upstream's call to the client's item
@@ -152,6 +188,8 @@ def call_part(
     name = tool_name(item, kind)
     if name is None:
         return None
+    if registry.native and kind in _BUILT_IN and registry.of_client(name) is None:
+        return native_call(item)
     namespace = str_or_none(item.get("namespace"))
     entry = registry.of_client(name, namespace)
     own = _own_metadata(item, kind, entry) if registry.native else {}
@@ -160,10 +198,25 @@ def call_part(
     upstream = entry.upstream if entry else function_name(name, None if own else namespace)
     by_id = str_or_none(item.get("id")) if kind in ("local_shell", "tool_search") else None
     call_id = str_or_none(item.get("call_id")) or by_id or ""
-    if kind == "custom" and entry is not None and entry.native:
+    as_is = registry.native if entry is None else entry.native
+    if kind == "custom" and as_is:
         text = str(item.get("input") or "")
         return ToolCallPart(call_id, upstream, text, kind="custom", provider_metadata=own)
     return ToolCallPart(call_id, upstream, _arguments(item, kind), provider_metadata=own)
+
+
+def native_call(item: Mapping[str, Any]) -> ToolCallPart | None:
+    """Return the call of a built-in tool that an upstream of the same API gets as it is.
+
+    None for any other item.
+    """
+    type_, native = str(item.get("type")), dict(item)
+    if type_ in NAMED_CALLS or not is_client_run(native):
+        return None
+    call_id = str_or_none(item.get("call_id")) or str_or_none(item.get("id")) or ""
+    arguments = parse_arguments(input_text(native))[0]
+    own = {METADATA_KEY: {"item": native}}
+    return ToolCallPart(call_id, CALL_TOOLS[type_], arguments, provider_metadata=own)
 
 
 def _own_metadata(
@@ -173,9 +226,10 @@ def _own_metadata(
     if kind == "tool_search":
         native = {name: value for name, value in item.items() if name != "id"}
         return {METADATA_KEY: {"item": native}}
-    namespace = str_or_none(item.get("namespace"))
-    named = namespace is not None and (entry is None or entry.namespace is None)
-    return {METADATA_KEY: {"namespace": namespace}} if named else {}
+    own = {name: item[name] for name in CALL_FIELDS if item.get(name)}
+    if entry is not None and entry.namespace is not None:
+        own.pop("namespace", None)
+    return {METADATA_KEY: own} if own else {}
 
 
 def tool_name(item: Mapping[str, Any], kind: ToolKind) -> str | None:
@@ -188,6 +242,8 @@ def tool_name(item: Mapping[str, Any], kind: ToolKind) -> str | None:
 def _kind_of(item: Mapping[str, Any], registered: tuple[RegisteredTool, ...]) -> ToolKind | None:
     type_ = str(item.get("type"))
     if type_ == "tool_search_call" and item.get("execution") == "server":
+        return None
+    if type_ == "shell_call" and not is_client_run(dict(item)):
         return None
     if any(type_ == f"{tool.type}_call" for tool in registered):
         return "registered"
@@ -243,13 +299,26 @@ def result_part(
         raise invalid(f"{path}: a tool's output needs the call_id of its call.", f"{path}.call_id")
     call = calls.get(call_id)
     is_search = item.get("type") == "tool_search_output"
+    checks = objects(item.get("acknowledged_safety_checks"))
     return ToolResultPart(
         call.id if call else call_id,
         {"tools": objects(item.get("tools"))} if native and is_search else _content(item, path),
         name=call.name if call else None,
         is_error=item.get("status") == "failed",
         kind=call.kind if call else "function",
+        provider_metadata={METADATA_KEY: {"acknowledged_safety_checks": checks}} if checks else {},
     )
+
+
+def approval_result(
+    item: Mapping[str, Any], calls: Mapping[str, ToolCallPart]
+) -> ToolResultPart | None:
+    """Return the answer to the request of *calls* that *item* approves or refuses."""
+    call = calls.get(str(item.get("approval_request_id")))
+    if call is None:
+        return None
+    said = {name: item[name] for name in ("approve", "reason") if item.get(name) is not None}
+    return ToolResultPart(call.id, said, name=call.name)
 
 
 def _content(item: Mapping[str, Any], path: str) -> Any:

@@ -146,8 +146,9 @@ class ResponsesChecker(GrammarChecker):
         self._expect(item.get("content") == self._parts, "its content is not its parts")
 
     def _end_reasoning(self, item: Mapping[str, Any]) -> None:
-        shown = [*(item.get("summary") or ()), *(item.get("content") or ())]
-        self._expect(shown == self._parts, "its texts are not its parts")
+        for name, type_ in (("summary", "summary_text"), ("content", "reasoning_text")):
+            parts = [part for part in self._parts if part.get("type") == type_]
+            self._expect((item.get(name) or []) == parts, f"its {name} is not its parts")
 
     def _end_function(self, item: Mapping[str, Any]) -> None:
         self._expect(item.get("arguments") == self._said, "its arguments are not those it was done")
@@ -183,7 +184,9 @@ class ResponsesChecker(GrammarChecker):
             self._annotations.append(event.get("annotation"))
 
     def _number(self, field: str, event: Mapping[str, Any]) -> None:
-        self._expect(event.get(field) == len(self._parts), f"{field} has a gap")
+        summary = field == "summary_index"
+        of_list = [one for one in self._parts if (one.get("type") == "summary_text") == summary]
+        self._expect(event.get(field) == len(of_list), f"{field} has a gap")
 
     def _text(self, name: str, what: str, event: Mapping[str, Any]) -> None:
         if name in _PART_INDEX:

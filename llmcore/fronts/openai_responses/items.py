@@ -4,6 +4,8 @@ import base64
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol
 
+from attrs import frozen
+
 from llmcore.fronts.answer_record import AnswerRecord
 from llmcore.fronts.hosted_calls import (
     HostedCallKind,
@@ -14,6 +16,7 @@ from llmcore.fronts.hosted_calls import (
     search_queries,
 )
 from llmcore.fronts.opaque_state import ShownPart
+from llmcore.fronts.openai_responses.calls import id_prefix
 from llmcore.fronts.openai_responses.content import (
     annotations_of,
     delta_logprobs,
@@ -29,7 +32,6 @@ from llmcore.protocols.openai_responses.names import METADATA_KEY
 from llmcore.schema.content import ContentPart
 from llmcore.schema.events import (
     File,
-    ProviderEvent,
     ReasoningDelta,
     ReasoningEnd,
     TextDelta,
@@ -61,9 +63,11 @@ class MessageItem:
         writer: EventWriter,
         record: AnswerRecord,
         notes: Notes,
+        own: Mapping[str, Any],
         *,
         logprobs: bool,
     ) -> None:
+        """Begin a message; *own* is what an upstream of the same API says of it."""
         self._id = item_id
         self._writer = writer
         self._record = record
@@ -71,7 +75,8 @@ class MessageItem:
         self._logprobs = logprobs
         self._content: list[Item] = []
         self._refusal: bool | None = None
-        self._phase: str | None = None
+        self._index = own.get("index")
+        self._phase = str_or_none(own.get("phase"))
         writer.item_added(self._item("in_progress"))
 
     def _item(self, status: str) -> Item:
@@ -85,6 +90,10 @@ class MessageItem:
             "output_index": self._writer.index,
             "content_index": len(self._content),
         }
+
+    def has(self, own: Mapping[str, Any]) -> bool:
+        """Return whether a text is a part of this message, by the upstream's data *own*."""
+        return own.get("index") == self._index
 
     def start(self, start: TextStart) -> None:
         """Begin a part."""
@@ -142,6 +151,25 @@ class MessageItem:
         self._writer.item_done(self._item(status))
 
 
+@frozen
+class _ReasoningForm:
+    """How the parts of one list of a reasoning item are written."""
+
+    list: str
+    part: str
+    """The type of a part."""
+    text: str
+    """How the events of its text begin."""
+    around: str
+    """How the events begin that are around its text."""
+
+
+_IN_SUMMARY: Final = _ReasoningForm(
+    "summary", "summary_text", "reasoning_summary_text", "reasoning_summary_part"
+)
+_IN_CONTENT: Final = _ReasoningForm("content", "reasoning_text", "reasoning_text", "content_part")
+
+
 class ReasoningItem:
     """Segments of thinking in a row: one reasoning item, with the state that it seals."""
 
@@ -157,37 +185,34 @@ class ReasoningItem:
         self._id = item_id
         self._writer = writer
         self._record = record
-        self._in_summary = in_summary
         self._show_state = show_state
-        self._texts: list[str] = []
+        self._said: Final[Mapping[str, list[Item]]] = {"summary": [], "content": []}
         self.open = False
         """Whether a segment has said something and goes on."""
-        kind = "reasoning_summary" if in_summary else "reasoning"
-        self._delta_type: Final = f"response.{kind}_text.delta"
-        self._done_type: Final = f"response.{kind}_text.done"
-        self._around: Final = "reasoning_summary_part" if in_summary else "content_part"
-        self._part_type: Final = "summary_text" if in_summary else "reasoning_text"
+        self._form = _IN_SUMMARY if in_summary else _IN_CONTENT
         writer.item_added(self._item({}))
 
     def _item(self, state: Any) -> Item:
-        parts = [{"type": self._part_type, "text": text} for text in self._texts]
-        shown: Item = {"summary": parts if self._in_summary else []}
-        if parts and not self._in_summary:
-            shown["content"] = parts
+        shown = {name: list(parts) for name, parts in self._said.items() if parts}
+        shown.setdefault("summary", [])
         return {"id": self._id, "type": "reasoning", **shown, **state}
 
     def _place(self) -> dict[str, Any]:
-        index = "summary_index" if self._in_summary else "content_index"
         return {
             "item_id": self._id,
             "output_index": self._writer.index,
-            index: len(self._texts),
+            f"{self._form.list}_index": len(self._said[self._form.list]),
         }
 
-    def _part(self, which: str, text: str) -> None:
+    def _part(self, which: str, text: str) -> Item:
         """Say where a part begins or ends; clients that add up deltas need to be told."""
-        part = {"type": self._part_type, "text": text}
-        self._writer.write(f"response.{self._around}.{which}", **self._place(), part=part)
+        part = {"type": self._form.part, "text": text}
+        self._writer.write(f"response.{self._form.around}.{which}", **self._place(), part=part)
+        return part
+
+    def place(self, *, in_summary: bool) -> None:
+        """Show the segments that follow in the summary, or in the content."""
+        self._form = _IN_SUMMARY if in_summary else _IN_CONTENT
 
     def begin(self) -> None:
         """Begin a part, unless one is open."""
@@ -198,7 +223,7 @@ class ReasoningItem:
     def delta(self, event: ReasoningDelta) -> dict[str, Any]:
         """Return the event of more thinking, but for its number: the per-token path."""
         return {
-            "type": self._delta_type,
+            "type": f"response.{self._form.text}.delta",
             "sequence_number": 0,
             **self._place(),
             "delta": event.text,
@@ -207,9 +232,8 @@ class ReasoningItem:
     def end(self, event: ReasoningEnd) -> None:
         """End a segment; one without text is not shown."""
         if self.open:
-            self._writer.write(self._done_type, **self._place(), text=event.text)
-            self._part("done", event.text)
-            self._texts.append(event.text)
+            self._writer.write(f"response.{self._form.text}.done", **self._place(), text=event.text)
+            self._said[self._form.list].append(self._part("done", event.text))
         self.open = False
         self._record.show(self._record.part_of(event))
 
@@ -233,9 +257,6 @@ LIFECYCLE: Final[Mapping[str, tuple[str, ...]]] = {
 """Events of their own that items have between their beginning and their end; the last one
 belongs to the end."""
 
-_PREFIXES: Final = {"web_search_call": "ws", "code_interpreter_call": "ci", "mcp_call": "mcp"}
-
-
 _TYPES: Final[Mapping[HostedCallKind, str]] = {
     "web_search": "web_search_call",
     "code_execution": "code_interpreter_call",
@@ -245,15 +266,10 @@ _TYPES: Final[Mapping[HostedCallKind, str]] = {
 
 def hosted_type(call: ToolCall) -> str:
     """Return the type of the item that *call* becomes."""
-    native = str_or_none(_native(call).get("type"))
+    native = str_or_none(native_item(call).get("type"))
     if native is not None:
         return native
     return _TYPES[hosted_call_kind(call.name)]
-
-
-def hosted_prefix(call: ToolCall) -> str:
-    """Return the prefix of the item's id."""
-    return _PREFIXES.get(hosted_type(call), "item")
 
 
 def hosted_item(
@@ -266,7 +282,7 @@ def hosted_item(
     status: str,
 ) -> dict[str, Any]:
     """Return the item of a call, as far as it has got."""
-    native = _native(call)
+    native = native_item(call)
     if native:
         return _hosted_native_item(native, files, item_id, status)
     item = {"id": item_id, "type": hosted_type(call), "status": _status(result, status)}
@@ -286,8 +302,9 @@ def _status(result: ToolResult | None, status: str) -> str:
     return "failed" if result is not None and result.is_error else status
 
 
-def _native(call: ToolCall) -> Mapping[str, Any]:
-    return object_or_empty(object_or_empty(call.provider_metadata.get(METADATA_KEY)).get("item"))
+def native_item(event: ToolCall | ToolResult) -> Mapping[str, Any]:
+    """Return the item of an upstream of the same API that *event* stands for, or an empty one."""
+    return object_or_empty(object_or_empty(event.provider_metadata.get(METADATA_KEY)).get("item"))
 
 
 def _hosted_native_item(
@@ -348,15 +365,17 @@ def show_file(
 
 
 def show_native(
-    event: ProviderEvent, part: ContentPart, writer: EventWriter, record: AnswerRecord
+    item: Mapping[str, Any],
+    part: ContentPart | None,
+    new_id: Callable[[str], str],
+    writer: EventWriter,
+    record: AnswerRecord,
 ) -> None:
-    """Show an item of a Responses upstream as it is; what others made is kept unseen."""
-    item = _native_item(event.data, event.provider)
-    if item is None:
-        record.show(part)
-        return
-    show_item(item, writer)
-    record.add(ShownPart(parts=(part,), item_type=str(item["type"])))
+    """Show an item of an upstream of the same API as it came; it is *part* of the message."""
+    id_ = str_or_none(item.get("id")) or new_id(id_prefix(str(item["type"])))
+    show_item({**item, "id": id_}, writer)
+    if part is not None:
+        record.add(ShownPart(parts=(part,), item_type=str(item["type"])))
 
 
 def show_item(item: Item, writer: EventWriter) -> None:
@@ -378,10 +397,3 @@ def _picture_item(item_id: str, result: str, media_type: str | None) -> Item:
         "result": result,
         **({"output_format": form} if form in ("png", "webp", "jpeg", "gif", "svg") else {}),
     }
-
-
-def _native_item(data: Any, provider: str) -> Item | None:
-    """Return what the upstream's own Responses API made, such as a compaction; else None."""
-    native = object_or_empty(data)
-    is_item = str_or_none(native.get("type")) and str_or_none(native.get("id"))
-    return dict(native) if provider == METADATA_KEY and is_item else None

@@ -7,7 +7,7 @@ https://developers.openai.com/api/reference/resources/responses/methods/create (
 November 2026.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from attrs import evolve, frozen
@@ -15,7 +15,14 @@ from attrs import evolve, frozen
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import NewId
 from llmcore.fronts.opaque_state import AnswerReader, Echo, EchoedHostedItem
-from llmcore.fronts.openai_responses.calls import call_part, is_output, result_part
+from llmcore.fronts.openai_responses.calls import (
+    approval_result,
+    call_part,
+    id_prefix,
+    is_output,
+    native_call,
+    result_part,
+)
 from llmcore.fronts.openai_responses.compaction import ITEM as COMPACTION
 from llmcore.fronts.openai_responses.compaction import (
     TRIGGER,
@@ -48,16 +55,6 @@ from llmcore.schema.json import JsonObject
 from llmcore.schema.messages import Message, Origin, Role
 
 # -- items
-
-
-_PREFIXES: Final[Mapping[str, str]] = {
-    "message": "msg",
-    "reasoning": "rs",
-    "function_call": "fc",
-    "function_call_output": "fco",
-    "custom_tool_call": "ctc",
-    "custom_tool_call_output": "ctco",
-}
 
 
 # -- what a request refers to
@@ -133,7 +130,7 @@ def _read_item(item: object, path: str, find_item: FindItem, new_id: NewId) -> d
     kind = item.get("type") or ("message" if "role" in item else None)
     if not isinstance(kind, str):
         raise invalid(f"{path} has no type.", f"{path}.type")
-    name = str_or_none(item.get("id")) or new_id(_PREFIXES.get(kind, "item"))
+    name = str_or_none(item.get("id")) or new_id(id_prefix(kind))
     whole = {**item, "id": name, "type": kind}
     return _with_state(whole, find_item) if _lacks_state(whole) else whole
 
@@ -182,12 +179,21 @@ _HOSTED: Final[Mapping[str, str | None]] = {
     "mcp_list_tools": None,
     "mcp_approval_request": None,
     "mcp_approval_response": None,
+    "program": None,
+    "program_output": "result",
+    "shell_call": None,
+    "shell_call_output": "output",
     "web_search_call": None,
 }
 """Items about tools that a provider ran, and which field is what the tool returned."""
 _TOOL_SEARCH: Final = frozenset({"tool_search_call", "tool_search_output"})
-_UNREADABLE: Final = frozenset({COMPACTION, TRIGGER, "program", "program_output"})
+_UNREADABLE: Final = frozenset({COMPACTION, TRIGGER})
 """Items that only the server can read that made them, or that ask OpenAI's for something."""
+_ID_NOT_NEEDED: Final = frozenset(
+    {COMPACTION, TRIGGER, "apply_patch_call", "mcp_approval_response", "shell_call"}
+    | {"shell_call_output", "tool_search_call", "tool_search_output"}
+)
+"""Items that the API takes without an id; those of other hosted tools need one."""
 
 
 class InputReader:
@@ -202,7 +208,9 @@ class InputReader:
         protocol_id: str | None,
         notes: Notes,
         before: Iterable[Message] = (),
+        sent_ids: Container[str] = (),
     ) -> None:
+        """Read items, of which *sent_ids* came with the request; other ids were made for them."""
         self._registry = registry
         self._policy = policy
         self._native = protocol_id == PROTOCOL_ID
@@ -211,6 +219,9 @@ class InputReader:
         self._run = AnswerReader(sealer, notes)
         self._messages: list[Message] = []
         self._calls: dict[str, ToolCallPart] = {}
+        self._sent_ids = sent_ids
+        self._remote: set[str] = set()
+        """The ids of shell calls that the provider ran."""
         self._begun: set[int] = set()
         """Of the parts of the run, those that a message began with."""
         for message in before:
@@ -230,7 +241,9 @@ class InputReader:
 
     def _read(self, item: Item, path: str) -> None:
         type_ = str(item.get("type"))
-        call = call_part(item, self._registry, self._policy.registered_tools)
+        if self._native and type_ in _ID_NOT_NEEDED and str(item.get("id")) not in self._sent_ids:
+            item = {name: value for name, value in item.items() if name != "id"}
+        call = self._call(item)
         if type_ == "message":
             self._read_message(item, path)
         elif type_ == "reasoning":
@@ -239,17 +252,15 @@ class InputReader:
             if not call.id:
                 raise invalid(f"{path}: a call needs a call_id.", f"{path}.call_id")
             self._called(call, item, path)
-        elif is_output(item):
-            self._end_run()
-            native = self._registry.native
-            result = result_part(item, self._calls, path, native=native)
+        elif (result := self._result(item, path)) is not None:
             self._messages.append(Message("tool", (result,)))
         elif type_ == COMPACTION and (summary := carried_summary(item, self._sealer)):
             self._end_run()
             self._messages.append(summary_message(summary))
         elif type_ in _HOSTED or (type_ in _UNREADABLE and self._native):
-            sent = {"type": TRIGGER} if type_ == TRIGGER else item  # it has no id of its own
-            self._run.add(EchoedHostedItem(native=sent, path=path))
+            self._run.add(EchoedHostedItem(native=item, path=path))
+            if type_ == "shell_call":
+                self._remote.add(str(item.get("call_id")))
         elif type_ == "additional_tools" and self._registry.native:
             self._end_run()
             native_item = {name: value for name, value in item.items() if name != "id"}
@@ -258,6 +269,20 @@ class InputReader:
             self._read_tool_search(item, path)
         elif type_ not in _NO_WORDS:
             self._read_other(item, type_, path)
+
+    def _call(self, item: Item) -> ToolCallPart | None:
+        call = call_part(item, self._registry, self._policy.registered_tools)
+        return native_call(item) if call is None and self._native else call
+
+    def _result(self, item: Item, path: str) -> ToolResultPart | None:
+        """Return the result of a call that the client ran, or its approval of a call."""
+        if self._native and item.get("type") == "mcp_approval_response":
+            self._end_run()
+            return approval_result(item, self._calls)
+        if not is_output(item) or str(item.get("call_id")) in self._remote:
+            return None
+        self._end_run()
+        return result_part(item, self._calls, path, native=self._registry.native)
 
     def _read_tool_search(self, item: Item, path: str) -> None:
         """Read an item of a search among tools that the server ran."""
@@ -382,7 +407,8 @@ class InputReader:
             why = f"a {type_} item without its result has no form at the upstream"
             self._notes.dropped("hosted-tool-dropped", echo.path, why)
             return []
-        name = str_or_none(native.get("name")) or type_.removesuffix("_call")
+        tool = type_.removesuffix("_output").removesuffix("_call")
+        name = str_or_none(native.get("name")) or tool
         call = ToolCallPart(str(native.get("id")), function_name(name), _input(native))
         result = ToolResultPart(call.id, returned, name=call.name)
         return [call, result]

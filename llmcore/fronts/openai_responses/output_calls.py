@@ -10,14 +10,20 @@ from llmcore.fronts.answer_record import AnswerRecord, shown_call_id
 from llmcore.fronts.freeform_input import FreeformInput
 from llmcore.fronts.front import NewId
 from llmcore.fronts.opaque_state import ShownPart
-from llmcore.fronts.openai_responses.calls import ID_PREFIXES, call_item, call_part
+from llmcore.fronts.openai_responses.calls import call_item, call_part, call_type, id_prefix
 from llmcore.fronts.openai_responses.events import EventWriter
-from llmcore.fronts.openai_responses.items import LIFECYCLE, hosted_item, hosted_prefix, hosted_type
+from llmcore.fronts.openai_responses.items import (
+    LIFECYCLE,
+    hosted_item,
+    hosted_type,
+    native_item,
+    show_native,
+)
 from llmcore.fronts.policy import RegisteredTool
 from llmcore.fronts.tool_registry import ToolEntry, ToolRegistry
 from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.native_json import object_or_empty, str_or_none
-from llmcore.protocols.openai_responses.names import METADATA_KEY
+from llmcore.protocols.openai_responses.names import CALL_FIELDS, METADATA_KEY
 from llmcore.schema import json
 from llmcore.schema.events import (
     File,
@@ -56,7 +62,12 @@ class CallItem:
         self._freeform: FreeformInput | None = None
         self._event = ""
         self._call: ToolCall | None = None
-        self._begin()
+        own = object_or_empty(start.provider_metadata.get(METADATA_KEY))
+        self._own: Item = {name: own[name] for name in CALL_FIELDS if name in own}
+        if not registry.native:
+            self._own.pop("namespace", None)
+        if "type" not in own:
+            self._begin()
 
     def _begin(self) -> None:
         kind = self._entry.kind if self._entry else "function"
@@ -64,7 +75,7 @@ class CallItem:
             name = self._start.name
             self._entry = ToolEntry(upstream=name, kind="custom", name=name, native=True)
             kind = "custom"
-        self._id = self._new_id(ID_PREFIXES[kind])
+        self._id = self._new_id(id_prefix(call_type(kind)))
         if kind == "function":
             self._event = "response.function_call_arguments"
         elif kind == "custom":
@@ -82,15 +93,7 @@ class CallItem:
             text=text,
             status=status,
         )
-        space = self._own_namespace()
-        return {**item, "namespace": space} if item and space and self._event else item
-
-    def _own_namespace(self) -> str | None:
-        """Return the namespace of a call that the upstream itself made within one."""
-        if not self._registry.native:
-            return None
-        own = object_or_empty(self._start.provider_metadata.get(METADATA_KEY))
-        return str_or_none(own.get("namespace"))
+        return {**item, **self._own} if item and self._event else item
 
     def _place(self) -> dict[str, Any]:
         return {"item_id": self._id, "output_index": self._writer.index}
@@ -109,6 +112,11 @@ class CallItem:
     def call(self, event: ToolCall, text: str) -> None:
         """Emit the whole call, whose input was *text*."""
         self._call = event
+        native = native_item(event)
+        if native:
+            part = self._record.part_of(event)
+            show_native(native, part, self._new_id, self._writer, self._record)
+            return
         if not self._event:
             self._end_held(event, text)
             return
@@ -139,7 +147,7 @@ class CallItem:
                 f"the arguments of {self._start.name} do not fit the tool: a plain function call",
             )
             self._entry = None
-            self._id = self._new_id(ID_PREFIXES["function"])
+            self._id = self._new_id(id_prefix("function_call"))
             item = self._item(text or "{}", "completed") or {}
             self._write_plain(item)
             return
@@ -191,10 +199,9 @@ class HostedItem:
     def call(self, event: ToolCall) -> None:
         """Show the call."""
         self._call = event
-        native = object_or_empty(
-            object_or_empty(event.provider_metadata.get(METADATA_KEY)).get("item")
+        self._id = str_or_none(native_item(event).get("id")) or self._new_id(
+            id_prefix(hosted_type(event))
         )
-        self._id = str_or_none(native.get("id")) or self._new_id(hosted_prefix(event))
         self._writer.item_added(self._item(event, "in_progress"))
         for name in LIFECYCLE.get(hosted_type(event), ())[:-1]:
             self._lifecycle(event, name)

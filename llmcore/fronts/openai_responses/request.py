@@ -175,6 +175,7 @@ def _translation(asked: JsonObject, upstream: Upstream, memory: Memory) -> Trans
         protocol_id=protocol_id,
         notes=notes,
         before=previous.messages,
+        sent_ids={str(item.get("id")) for item in objects(asked.get("input"))},
     )
     messages = (*previous.messages, *reader.read(items))
     compacts = protocol_id != PROTOCOL_ID and wants_compaction(items)

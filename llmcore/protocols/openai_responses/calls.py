@@ -62,7 +62,7 @@ from llmcore.schema.events import (
     ToolInputStart,
     ToolResult,
 )
-from llmcore.schema.json import JsonValue
+from llmcore.schema.json import JsonValue, ProviderMetadata
 
 
 def is_client_run(native: NativeObject) -> bool:
@@ -106,13 +106,31 @@ def _start_call(state: ResponsesState, item: Item, events: list[LLMEvent]) -> Re
     call_id = _call_id(state, item)
     kind: ToolCallKind = "custom" if item.type == "custom_tool_call" else "function"
     hosted = not is_client_run(item.native)
-    namespace = str_or_none(item.native.get("namespace"))
-    own = {METADATA_KEY: {"namespace": namespace}} if namespace else {}
     events.append(
-        ToolInputStart(call_id, name, kind=kind, provider_executed=hosted, provider_metadata=own)
+        ToolInputStart(
+            call_id,
+            name,
+            kind=kind,
+            provider_executed=hosted,
+            provider_metadata=_begins_with(item.native),
+        )
     )
     state = changed(state, info=changed(state.info, call_ids=state.info.call_ids | {call_id}))
     return with_item(state, changed(item, call_id=call_id))
+
+
+def _begins_with(native: NativeObject) -> ProviderMetadata:
+    """Return what is known of a call besides its name: further fields, or a built-in's item."""
+    type_ = str(native.get("type"))
+    if type_ in NAMED_CALLS:
+        own = _call_fields(native)
+    else:
+        own = {"type": type_} if is_client_run(native) else {}
+    return {METADATA_KEY: own} if own else {}
+
+
+def _call_fields(native: NativeObject) -> NativeObject:
+    return {name: native[name] for name in CALL_FIELDS if native.get(name)}
 
 
 def _call_id(state: ResponsesState, item: Item) -> str:
@@ -258,8 +276,7 @@ def _whole_input(item: Item, events: list[LLMEvent]) -> str:
 def _replayed(item: Item) -> NativeObject:
     """Return the metadata that replaying the call needs."""
     if item.type in NAMED_CALLS:
-        extra = {name: item.native[name] for name in CALL_FIELDS if item.native.get(name)}
-        return {**item.metadata, **extra}
+        return {**item.metadata, **_call_fields(item.native)}
     return {**item.metadata, "item": item.native}
 
 

@@ -57,6 +57,7 @@ from llmcore.schema.events import (
     TextEnd,
     TextStart,
 )
+from llmcore.schema.json import ProviderMetadata
 
 # -- deltas
 
@@ -74,6 +75,12 @@ def on_delta(state: ResponsesState, event: NativeObject, events: list[LLMEvent])
     delta = _delta(type_, part.segment, text, logprobs)
     events.append(delta)
     return with_fast_path(state, event, PART_TYPES[type_].index, part.segment, type(delta))
+
+
+def _of_message(item: Item) -> ProviderMetadata:
+    """Return the metadata that replaying a text of the message *item* needs."""
+    phase = item.native.get("phase")
+    return {METADATA_KEY: item.metadata if phase is None else {**item.metadata, "phase": phase}}
 
 
 def _delta(
@@ -107,12 +114,14 @@ def _open_part(
     facts = PART_TYPES[type_]
     segment = f"{facts.segment}_{item.position}_{number}"
     if facts.item == "message":
-        events.append(TextStart(segment, refusal=type_ == "refusal"))
+        events.append(
+            TextStart(segment, refusal=type_ == "refusal", provider_metadata=_of_message(item))
+        )
     else:
         for before, part in item.parts.items():
             if part.text and not part.ended:
                 item = _end_thought(item, before, None, events)
-        events.append(ReasoningStart(segment))
+        events.append(ReasoningStart(segment, provider_metadata={METADATA_KEY: {"part": type_}}))
     text = None if native is None else str_or_none(native.get(facts.text))
     if native is not None and text:
         events.append(_delta(type_, segment, text, read_logprobs(native.get("logprobs"))))
@@ -245,11 +254,9 @@ def _settle_text(
 def _end_text(
     state: ResponsesState, item: Item, key: PartKey, events: list[LLMEvent]
 ) -> ResponsesState:
-    part, metadata = item.parts[key], item.metadata
+    part = item.parts[key]
     if part.ended:
         return state
-    if item.native.get("phase") is not None:
-        metadata["phase"] = item.native["phase"]
     events.append(
         TextEnd(
             part.segment,
@@ -257,7 +264,7 @@ def _end_text(
             citations=part.citations,
             logprobs=part.logprobs,
             refusal=key[0] == "refusal",
-            provider_metadata={METADATA_KEY: metadata},
+            provider_metadata=_of_message(item),
         )
     )
     state = with_part(state, item, key, changed(part, ended=True))

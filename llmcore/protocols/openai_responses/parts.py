@@ -134,10 +134,15 @@ def lower_result(
     kind = _TYPES_BY_NAME.get(part.name or "") if call is None else call.get("type")
     form = _FORMS.get(str_or_none(kind) or "")
     if form is not None:
-        return form(part, path, call or {}, notes)
+        return _with_caller(form(part, path, call or {}, notes), call)
     words = "custom_tool_call_output" if part.kind == "custom" else "function_call_output"
     native: NativeObject = {"type": words, "call_id": part.tool_call_id}
     native["output"] = _lower_output(part, path, keys, notes)
+    return _with_caller(native, call)
+
+
+def _with_caller(native: NativeObject, call: NativeObject | None) -> NativeObject:
+    """Return a result that goes where its call came from: the model, or a program of it."""
     caller = object_or_empty((call or {}).get("caller"))
     return {**native, "caller": caller} if caller else native
 

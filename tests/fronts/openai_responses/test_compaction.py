@@ -109,7 +109,6 @@ def test_a_summary_that_was_cut_off_is_incomplete() -> None:
                 "encrypted_content": Sealer(b"another key").seal({"v": 1, "compaction": "x"}),
             },
         ],
-        [SAID[0], {"type": "program", "id": "p"}],
     ],
 )
 def test_what_cannot_be_read_is_refused(items: list[dict[str, Any]]) -> None:

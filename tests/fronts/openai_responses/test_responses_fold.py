@@ -138,10 +138,13 @@ def test_log_probabilities_only_if_asked_for() -> None:
 def test_a_refusal_is_a_part_of_its_own() -> None:
     """The response is complete if the model refused, and not if a filter stopped it."""
     made = folded(stream(text("No.", refusal=True)))
-    stopped = folded(stream(text("No.", refusal=True), reason="content_filter"))
+    stopped = folded(
+        stream(text("No.", refusal=True), reason="content_filter", raw="content_filter")
+    )
+    refused = folded(stream(text("No.", refusal=True), reason="content_filter", raw="completed"))
 
     assert made.output[0]["content"] == [{"type": "refusal", "refusal": "No."}]
-    assert made.response["status"] == "completed"
+    assert made.response["status"] == refused.response["status"] == "completed"
     assert stopped.output[0]["content"] == made.output[0]["content"]
     assert stopped.response["incomplete_details"] == {"reason": "content_filter"}
 
