@@ -84,7 +84,7 @@ END: dict[str, Any] = {
     "status": "completed",
     "content": [{"type": "output_text", "text": "Done.", "annotations": [], "logprobs": []}],
 }
-"""What the model says after the item: thinking goes back with what follows it."""
+"""A message after the item: reasoning is sent back with the item that follows it."""
 
 
 def _frame(type_: str, **fields: Any) -> bytes:
@@ -227,7 +227,7 @@ def test_an_item_that_needs_no_id_gets_none(item: dict[str, Any]) -> None:
 
 
 def test_programs_of_one_upstream_are_left_out_at_another() -> None:
-    """What a program returned stays; the request is not refused."""
+    """Its output stays as the result of a call, and the request is not refused."""
     ran = {"type": "program", "id": "cm_1", "call_id": "c", "code": "1+1", "fingerprint": "x"}
     out = {"type": "program_output", "id": "cmo_1", "call_id": "c", "result": "2"}
     made = translated({"input": [{"role": "user", "content": "Hi"}, ran, out]})
