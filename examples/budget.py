@@ -1,15 +1,7 @@
-"""The cost of each model, and a budget after which nothing more is sent."""
+"""What an answer cost, and a budget after which nothing more is sent."""
 
-from llmcore import Client, CostBudget, OpenAI, UsageHook, sync
-from llmcore.client.middleware.usage_hook import CallUsage
+from llmcore import Client, CostBudget, OpenAI, sync
 
-bill: dict[str, float] = {}
-
-
-def add(call: CallUsage) -> None:
-    bill[call.model] = bill.get(call.model, 0) + (call.cost_usd or 0)
-
-
-model = OpenAI.configure().responses("gpt-5.2")
-client = Client(middleware=[UsageHook(add), CostBudget(usd=5.0)])
-print(sync.generate(model, "Hi", client=client).text, dict(bill))
+client = Client(middleware=[CostBudget(usd=5.0)])
+result = sync.generate(OpenAI().responses("gpt-5.2"), "Hi", client=client)
+print(result.text, result.cost)

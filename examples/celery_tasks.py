@@ -11,7 +11,7 @@ from celery import Celery
 from llmcore import LLMError, OpenAI, sync
 
 app = Celery("tasks", broker="redis://localhost", backend="redis://localhost")
-model = OpenAI.configure().responses("gpt-5.2")
+model = OpenAI().responses("gpt-5.2")
 
 
 @app.task(bind=True, max_retries=5)

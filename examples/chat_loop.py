@@ -2,7 +2,7 @@
 
 from llmcore import Message, OpenAI, sync
 
-model = OpenAI.configure().responses("gpt-5.2")
+model = OpenAI().responses("gpt-5.2")
 history: list[Message] = []
 while question := input("\n> "):
     with sync.stream(model, messages=[*history, Message.user(question)]) as answer:

@@ -14,7 +14,7 @@ from django.urls import path
 
 from llmcore import LLMError, OpenAI, sync
 
-model = OpenAI.configure().responses("gpt-5.2")
+model = OpenAI().responses("gpt-5.2")
 
 
 def ask(request: HttpRequest) -> HttpResponse:

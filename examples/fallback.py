@@ -6,7 +6,7 @@ from llmcore import Anthropic, CallLog, Client, Fallback, OpenAI, sync
 
 logging.basicConfig(level=logging.INFO)
 client = Client(
-    providers={"openai": OpenAI.configure(), "anthropic": Anthropic.configure()},
+    providers={"openai": OpenAI(), "anthropic": Anthropic()},
     default_provider="openai",
     middleware=[CallLog(), Fallback(("anthropic", "claude-sonnet-4-5"))],
 )

@@ -14,7 +14,7 @@ from fastapi.responses import HTMLResponse, StreamingResponse
 from llmcore import Client, LLMError, OpenAI, stream
 
 client = Client()
-model = OpenAI.configure().responses("gpt-5.2")
+model = OpenAI().responses("gpt-5.2")
 
 
 @asynccontextmanager

@@ -2,7 +2,7 @@
 
 from llmcore import Failure, OpenAI, sync
 
-model = OpenAI.configure().responses("gpt-5.2")
+model = OpenAI().responses("gpt-5.2")
 prompts = [f"Translate {number} into French." for number in range(200)]
 answers = sync.generate_many(
     model, prompts, concurrency=20, progress=True, resume_from="answers.jsonl"

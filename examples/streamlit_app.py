@@ -4,7 +4,7 @@ import streamlit as st
 
 from llmcore import Message, OpenAI, sync
 
-model = OpenAI.configure().responses("gpt-5.2")
+model = OpenAI().responses("gpt-5.2")
 history = st.session_state.setdefault("history", [])
 for message in history:
     st.chat_message(message.role).write(message.text)

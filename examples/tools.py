@@ -22,7 +22,7 @@ def book(hotel: str, nights: int = 1) -> str:
     return f"{hotel}: {nights} nights are booked"
 
 
-model = OpenAI.configure().responses("gpt-5.2")
+model = OpenAI().responses("gpt-5.2")
 answer = generate(
     model, "Plan my trip to Oslo.", tools=[get_weather, convert, book], max_tool_rounds=8
 )

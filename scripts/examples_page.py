@@ -28,7 +28,8 @@ TITLES: Final = {
         "new_provider.py": "Another provider",
     },
     "Frameworks": {
-        "fastapi_app.py": "FastAPI",
+        "fastapi_stream.py": "FastAPI",
+        "fastapi_app.py": "FastAPI with events and a page",
         "django_app.py": "Django",
         "notebook.ipynb": "Jupyter",
         "streamlit_app.py": "Streamlit",

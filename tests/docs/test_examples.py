@@ -5,6 +5,7 @@ import asyncio
 import importlib.util
 import inspect
 import json
+import re
 import runpy
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,14 +16,15 @@ import pytest
 
 from scripts.examples_page import PAGE, TITLES, page
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples"
 PRINTED = {
-    "budget": "Hello {'gpt-5.2': ",
+    "budget": "Hello 3.325e-05\n",
     "cache": "Hello\n" * 10,
     "chat_loop": "Hello",
     "fallback": "Hello\n",
     "many_calls": "200 answers, 0 failures\n",
-    "media": "openai\n  Hello\n",
+    "media": "openai:gpt-5.2\n  Hello\n",
     "new_provider": "Hello\n",
     "objects": "Person(name='Hello', age=3)\n[Person(name='Hello', age=3)]\n",
     "session": "Hello 2\n",
@@ -31,16 +33,12 @@ PRINTED = {
 }
 """The output of each script, or its beginning, with a provider that answers "Hello"."""
 
-PEERS = {
-    "chat_loop": 9,
-    "fallback": 8,
-    "many_calls": 12,
-    "new_provider": 5,
-    "objects": 15,
-    "stream": 6,
-    "tools": 25,
-}
-"""The lines of the same program with the shortest of the peers, where it was written with them."""
+COMPARED = re.findall(
+    r"^\| [^|]+ \| (\w+\.py) \| (\d+) \| (\d+) \|",
+    (ROOT / "docs" / "comparison.md").read_text("utf-8"),
+    re.MULTILINE,
+)
+"""The table of programs: file, lines, and lines with the shortest of the peers."""
 
 pytestmark = pytest.mark.usefixtures("no_network", "own_folder")
 
@@ -62,14 +60,25 @@ def test_script_prints_the_answer(
     assert PRINTED[name] in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", PEERS)
-def test_script_is_no_longer_than_with_a_peer(name: str) -> None:
-    """Lines of code count: neither empty ones nor the docstring nor comments."""
-    tree = ast.parse((EXAMPLES / f"{name}.py").read_text())
-    code = ast.unparse(ast.Module(tree.body[1:], type_ignores=[]))
-    lines = [line for line in code.splitlines() if line.strip()]
+@pytest.mark.parametrize(("name", "ours", "theirs"), COMPARED)
+def test_program_has_the_lines_of_the_table_and_no_more_than_with_a_peer(
+    name: str, ours: str, theirs: str
+) -> None:
+    assert lines_of((EXAMPLES / name).read_text()) == int(ours) <= int(theirs)
 
-    assert len(lines) <= PEERS[name]
+
+def test_table_of_programs_has_the_twelve_and_one_more() -> None:
+    assert len({name for name, _, _ in COMPARED}) == len(COMPARED) == 13
+
+
+def lines_of(program: str) -> int:
+    """Return its lines of code: no empty ones, no docstrings, no comments, however wrapped."""
+    tree = ast.parse(program)
+    for node in ast.walk(tree):
+        kinds = ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+        if isinstance(node, kinds) and ast.get_docstring(node) is not None:
+            node.body = node.body[1:]
+    return len([line for line in ast.unparse(tree).splitlines() if line.strip()])
 
 
 def test_every_example_is_run() -> None:
@@ -102,6 +111,14 @@ def test_fastapi_app_sends_events_and_a_page() -> None:
     assert answer.headers["content-type"].startswith("text/event-stream")
     assert answer.text == 'data: {"text": "Hello"}\n\nevent: end\ndata: {}\n\n'
     assert "EventSource" in page.text
+
+
+def test_smallest_fastapi_app_streams_the_text() -> None:
+    from fastapi.testclient import TestClient
+
+    answer = TestClient(load("fastapi_stream.py").app).get("/ask", params={"question": "Why?"})
+
+    assert answer.text == "Hello"
 
 
 def test_django_app_answers_whole_and_streamed() -> None:
