@@ -68,6 +68,7 @@ NAMES_IN_MODULES: Final = {
         "Source StepFinish StepStart StreamStart TextEnd TextStart ToolError "
         "ToolInputDelta ToolInputEnd ToolInputStart ToolResult"
     ),
+    "llmcore.schema.files": "FileUpload StoredFile",
     "llmcore.schema.messages": "Origin Role",
     "llmcore.schema.options": (
         "CachePolicy GenerationOptions HttpOverlay ReasoningOptions ResponseFormat"

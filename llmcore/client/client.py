@@ -19,6 +19,7 @@ from llmcore.client.cost import with_cost
 from llmcore.client.counting import counted, with_overflow_note
 from llmcore.client.credentials import Credentials
 from llmcore.client.event_stream import EventStream
+from llmcore.client.files import Files, upload_of
 from llmcore.client.http.options import HttpOptions
 from llmcore.client.http.transport import HttpClient
 from llmcore.client.large_requests import is_large, off_the_loop
@@ -43,6 +44,7 @@ from llmcore.schema.embeddings import (
     RerankResponse,
 )
 from llmcore.schema.errors import ConfigurationError, LLMError
+from llmcore.schema.files import StoredFile
 from llmcore.schema.json import ProviderMetadata
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Body_co, Model
@@ -322,6 +324,51 @@ class Client:
         if isinstance(found, Failure):
             return found
         return await reranked(self._unary, request, found.value, self.models, timeouts)
+
+    async def upload_file(
+        self,
+        source: bytes | str | Path,
+        *,
+        provider: str | None = None,
+        filename: str | None = None,
+        media_type: str | None = None,
+        purpose: str | None = None,
+    ) -> Result[StoredFile, LLMError]:
+        """Store a file, a path or bytes, at *provider*: OpenAI, Azure, Anthropic, Gemini, Mistral.
+
+        `file.part()` of the result is the part of a message that names it.
+        """
+        upload = await upload_of(source, filename, media_type, purpose)
+        if isinstance(upload, Failure):
+            return upload
+        found = self._files(provider)
+        return found if isinstance(found, Failure) else await found.value.upload(upload.value)
+
+    async def list_files(
+        self, provider: str | None = None
+    ) -> Result[tuple[StoredFile, ...], LLMError]:
+        """Return the files that *provider* stores for the account."""
+        found = self._files(provider)
+        return found if isinstance(found, Failure) else await found.value.list()
+
+    async def delete_file(self, file: StoredFile) -> Result[None, LLMError]:
+        """Delete *file*; InvalidRequestError, before sending, if it is another account's."""
+        found = self._files(file.provider)
+        return found if isinstance(found, Failure) else await found.value.delete(file)
+
+    async def file_at(
+        self, file: StoredFile, provider: str | None = None
+    ) -> Result[StoredFile, LLMError]:
+        """Return *file* as *provider* has it: itself, or a copy stored there from its `data`.
+
+        InvalidRequestError if it is another provider's or account's and has no `data`.
+        """
+        found = self._files(provider)
+        return found if isinstance(found, Failure) else await found.value.here(file)
+
+    def _files(self, provider: str | None) -> Result[Files, LLMError]:
+        model = self._resolved(_PROBE_MODEL, provider or self.default_provider)
+        return model.map(lambda found: Files(self._unary, _route(found)))
 
     def _resolved(self, model: Model | str, provider: str | None) -> Result[Model, LLMError]:
         return self.resolve(LLMRequest(model=model, provider=provider, messages=()))

@@ -12,6 +12,7 @@ from llmcore.client.transport import Transport
 from llmcore.routes.route import PreparedRequest, ToolChoiceMode
 from llmcore.routes.transport import Timeouts
 from llmcore.schema.errors import LLMError
+from llmcore.schema.files import StoredFile
 from llmcore.schema.model import Body_co, Model
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
@@ -149,6 +150,34 @@ class Client:
     ) -> "Result[tuple[ModelInfo, ...], LLMError]":
         """Use the models of a file or of an `https://` URL before those of the catalog."""
         return background().run(lambda: self.asynchronous.load_models(source, timeouts=timeouts))
+
+    def upload_file(
+        self,
+        source: bytes | str | Path,
+        *,
+        provider: str | None = None,
+        filename: str | None = None,
+        media_type: str | None = None,
+        purpose: str | None = None,
+    ) -> Result[StoredFile, LLMError]:
+        """Store a file, a path or bytes, at *provider*."""
+        return background().run(
+            lambda: self.asynchronous.upload_file(
+                source,
+                provider=provider,
+                filename=filename,
+                media_type=media_type,
+                purpose=purpose,
+            )
+        )
+
+    def list_files(self, provider: str | None = None) -> Result[tuple[StoredFile, ...], LLMError]:
+        """Return the files that *provider* stores for the account."""
+        return background().run(lambda: self.asynchronous.list_files(provider))
+
+    def delete_file(self, file: StoredFile) -> Result[None, LLMError]:
+        """Delete *file*."""
+        return background().run(lambda: self.asynchronous.delete_file(file))
 
     def stream(
         self, request: LLMRequest, *, timeouts: Timeouts | None = None, raw: bool = False

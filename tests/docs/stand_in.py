@@ -42,7 +42,7 @@ class Answered:
     status = 200
 
     def __init__(self, request: HttpRequest) -> None:
-        self._chunks = _answer(urlsplit(request.url).path, json.loads(request.body or b"{}"))
+        self._chunks = _answer(urlsplit(request.url).path, _body(request))
         streamed = self._chunks[0].startswith(b"data:")
         self.headers: Mapping[str, str] = {
             "content-type": "text/event-stream" if streamed else "application/json"
@@ -59,6 +59,13 @@ class Answered:
 
     async def aclose(self) -> None:
         """Hold nothing."""
+
+
+def _body(request: HttpRequest) -> Json:
+    """Return the JSON body of *request*; empty for one without."""
+    kind = request.headers.get("content-type", "")
+    body: Json = json.loads(request.body) if request.body and "json" in kind else {}
+    return body
 
 
 def _answer(path: str, body: Json) -> Sequence[bytes]:
@@ -89,6 +96,10 @@ def _document(path: str, body: Json) -> Json | None:
         return {"data": [{"id": "gpt-5.2"}]}
     if path.endswith("/models.json"):
         return {"models": [{"id": "house-1", "provider": "house"}]}
+    if path.endswith("/files"):
+        return {"id": "file-1", "data": []}
+    if "/files/" in path:
+        return {"deleted": True}
     if path.endswith("/embeddings"):
         vectors = [{"index": n, "embedding": [0.6, 0.8]} for n in range(len(body["input"]))]
         return {"data": vectors, "model": body["model"], "usage": {"prompt_tokens": 3}}

@@ -1,0 +1,212 @@
+"""Files stored by providers: uploads, lists, deletions, and the same file at another provider."""
+
+import hashlib
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit, urlunsplit
+
+import anyio
+from attrs import evolve, frozen
+
+from llmcore.client.unary import UnaryCalls
+from llmcore.protocols import files as protocols
+from llmcore.protocols.files import FileProtocol, file_protocol
+from llmcore.protocols.media import media_type_of
+from llmcore.protocols.model_lists import PageRequest
+from llmcore.routes.auth import AuthContext
+from llmcore.routes.endpoint import Endpoint, EndpointContext
+from llmcore.routes.http_request import HttpRequest
+from llmcore.routes.model_lists import beside_messages, rebased
+from llmcore.routes.route import Route
+from llmcore.routes.transport import Timeouts
+from llmcore.routes.unary import UnaryRoute
+from llmcore.schema.content import DocumentPart
+from llmcore.schema.errors import (
+    ConfigurationError,
+    InvalidRequestError,
+    LLMError,
+    StreamError,
+)
+from llmcore.schema.files import FileUpload, StoredFile
+from llmcore.schema.result import Failure, Result, Success
+
+_PURPOSES: Final = {"openai": "user_data", "azure": "assistants", "mistral": "ocr"}
+"""Of files that requests name. Azure does not support `user_data`."""
+_MOST_PAGES: Final = 100
+
+
+@frozen
+class Files:
+    """The files of the account that *route* signs for."""
+
+    calls: UnaryCalls
+    route: Route[Any]
+    timeouts: Timeouts | None = None
+
+    async def upload(self, upload: FileUpload) -> Result[StoredFile, LLMError]:
+        """Store *upload*, and return the file with its content, so that it can be stored again."""
+        try:
+            if self._is_gemini:
+                stored = await self._upload_in_two(upload)
+            else:
+                over = UnaryRoute.beside(self.route, self._protocol().upload)
+                stored = await self.calls.call(over, upload, self.timeouts)
+        except LLMError as error:
+            return Failure(error)
+        return stored.map(
+            lambda file: evolve(
+                file,
+                account=self.account,
+                filename=file.filename or upload.filename,
+                media_type=file.media_type or upload.media_type,
+                data=upload.data,
+            )
+        )
+
+    async def list(self) -> Result[tuple[StoredFile, ...], LLMError]:
+        """Return the files of the account, page after page."""
+        found: list[StoredFile] = []
+        after: str | None = None
+        try:
+            over = UnaryRoute.beside(self.route, self._protocol().listing)
+        except LLMError as error:
+            return Failure(error)
+        for _ in range(_MOST_PAGES):
+            page = await self.calls.call(over, PageRequest(after=after), self.timeouts)
+            if isinstance(page, Failure):
+                return page
+            found += [evolve(file, account=self.account) for file in page.value.items]
+            after = page.value.after
+            if after is None:
+                break
+        return Success(tuple(found))
+
+    async def delete(self, file: StoredFile) -> Result[None, LLMError]:
+        """Delete *file*; InvalidRequestError if it is another provider's or account's."""
+        try:
+            self._check_owner(file)
+            over = UnaryRoute.beside(self.route, self._protocol().deleting)
+        except LLMError as error:
+            return Failure(error)
+        return await self.calls.call(over, file, self.timeouts)
+
+    async def here(self, file: StoredFile) -> Result[StoredFile, LLMError]:
+        """Return *file* if this account has it; else store its content here.
+
+        InvalidRequestError if the content is not at hand.
+        """
+        try:
+            self._check_owner(file)
+        except InvalidRequestError as error:
+            if file.data is None:
+                return Failure(error)
+            name, kind = file.filename or "file", file.media_type or "application/octet-stream"
+            return await self.upload(FileUpload(data=file.data, filename=name, media_type=kind))
+        return Success(file)
+
+    @property
+    def account(self) -> str | None:
+        """A digest of the address and the credentials; None where a token is fetched."""
+        if self.route.auth.fetch is not None:
+            return None
+        signed = self._base_url().bind(
+            lambda url: self.route.auth.sign(
+                HttpRequest(method="GET", url=url), AuthContext(environ=self.calls.environ)
+            )
+        )
+        if isinstance(signed, Failure):
+            return None
+        request = signed.value
+        text = "\n".join((urlsplit(request.url).netloc, *request.secrets))
+        return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+    def _check_owner(self, file: StoredFile) -> None:
+        if file.provider != self.route.provider:
+            raise InvalidRequestError(
+                f"the file {file.id!r} is {file.provider}'s, which {self.route.provider} does not "
+                "have: upload it there",
+                provider=self.route.provider,
+            )
+        account = self.account
+        if None not in (file.account, account) and file.account != account:
+            raise InvalidRequestError(
+                f"the file {file.id!r} belongs to another account of {file.provider}: upload it "
+                "with these credentials",
+                provider=self.route.provider,
+            )
+
+    @property
+    def _is_gemini(self) -> bool:
+        return self.route.provider == "google"
+
+    def _protocol(self) -> FileProtocol:
+        provider = self.route.provider
+        if self._is_gemini:
+            common = file_protocol(
+                provider, "/files", purpose=None, size="pageSize", mark="pageToken"
+            )
+            return evolve(common, deleting=protocols.GEMINI_DELETING)
+        if self.route.protocol.id == "anthropic-messages" and provider != "vertex":
+            path = beside_messages(self.route, "/files")
+            return file_protocol(provider, path, purpose=None, size="limit", mark="after_id")
+        if provider == "mistral":
+            return file_protocol(
+                provider, "/files", purpose=_PURPOSES[provider], size="page_size", mark="page"
+            )
+        if provider in _PURPOSES:
+            return file_protocol(
+                provider, "/files", purpose=_PURPOSES[provider], size="limit", mark="after"
+            )
+        raise ConfigurationError(
+            f"the provider {provider!r} stores no files: send their data", provider=provider
+        )
+
+    def _base_url(self) -> Result[str, LLMError]:
+        where = EndpointContext(model_id="", body={}, streaming=False, environ=self.calls.environ)
+        return evolve(self.route.endpoint, target="").url(where)
+
+    async def _upload_in_two(self, upload: FileUpload) -> Result[StoredFile, LLMError]:
+        start = UnaryRoute.beside(
+            self.route, protocols.GEMINI_START, rebased(self.route, _below_upload)
+        )
+        begun = await self.calls.call(start, upload, self.timeouts)
+        if isinstance(begun, Failure):
+            return begun
+        if urlsplit(begun.value).netloc != urlsplit(self._base_url().unwrap()).netloc:
+            message = "the answer names a URL of another host to upload to"
+            return Failure(StreamError(message, provider=self.route.provider, retryable=False))
+        finish = evolve(
+            UnaryRoute.beside(self.route, protocols.GEMINI_FINISH),
+            endpoint=Endpoint.path("", base_url=begun.value),
+        )
+        return await self.calls.call(finish, upload, self.timeouts)
+
+
+def _below_upload(base_url: str) -> str:
+    parts = urlsplit(base_url)
+    return urlunsplit(parts._replace(path=f"/upload{parts.path}"))
+
+
+async def upload_of(
+    source: bytes | str | Path,
+    filename: str | None,
+    media_type: str | None,
+    purpose: str | None,
+) -> Result[FileUpload, LLMError]:
+    """Return the upload of a path or of bytes; InvalidRequestError if it cannot be read."""
+    if isinstance(source, bytes):
+        data, name = source, filename or "file"
+    else:
+        name = filename or Path(source).name
+        try:
+            data = await anyio.Path(source).read_bytes()
+        except OSError as error:
+            return Failure(InvalidRequestError(f"{source} cannot be read: {error}", cause=error))
+    known = media_type or media_type_of(DocumentPart(data=data)) or _by_name(name)
+    return Success(FileUpload(data=data, filename=name, media_type=known, purpose=purpose))
+
+
+def _by_name(name: str) -> str:
+    import mimetypes  # reads the machine's tables
+
+    return mimetypes.guess_type(name)[0] or "application/octet-stream"

@@ -1,0 +1,239 @@
+"""Files stored by providers: uploads, lists, deletions.
+
+Documents, read November 2026: https://platform.openai.com/docs/api-reference/files,
+https://platform.claude.com/docs/en/api/files-create, https://docs.mistral.ai/api/endpoint/files,
+https://ai.google.dev/api/files (an upload is two requests: the first names the URL of the second).
+A file of each:
+
+    {"id": "file-1", "object": "file", "bytes": 9, "created_at": 1765313051,
+     "filename": "a.pdf", "purpose": "user_data"}
+    {"id": "file_1", "type": "file", "filename": "a.pdf", "mime_type": "application/pdf",
+     "size_bytes": 9, "created_at": "2026-11-02T10:00:00Z"}
+    {"name": "files/abc", "uri": "https://.../v1beta/files/abc", "displayName": "a.pdf",
+     "mimeType": "application/pdf", "sizeBytes": "9", "createTime": "2026-11-02T10:00:00Z",
+     "expirationTime": "2026-11-04T10:00:00Z"}
+"""
+
+import hashlib
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import partial
+from typing import Final, TypeAlias
+from urllib.parse import quote, urlsplit
+
+from attrs import frozen
+
+from llmcore.protocols.model_lists import Page, PageRequest
+from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
+from llmcore.protocols.unary import NativeAnswer, NativeRequest, UnaryProtocol
+from llmcore.schema.errors import StreamError
+from llmcore.schema.files import FileUpload, StoredFile
+from llmcore.schema.json import JsonObject, JsonValue
+
+Uploading: TypeAlias = UnaryProtocol[FileUpload, StoredFile]
+Listing: TypeAlias = UnaryProtocol[PageRequest, Page[StoredFile]]
+Deleting: TypeAlias = UnaryProtocol[StoredFile, None]
+
+
+@frozen(kw_only=True)
+class FileProtocol:
+    """The files of one API."""
+
+    upload: Uploading
+    listing: Listing
+    deleting: Deleting
+
+
+# -- files
+
+
+def read_file(native: JsonObject, provider: str) -> StoredFile:
+    """Return the file that *native* describes; StreamError if it has no id."""
+    name = str_or_none(native.get("id")) or str_or_none(native.get("name"))
+    if name is None:
+        raise StreamError("the answer describes no file", retryable=False)
+    uri = str_or_none(native.get("uri"))
+    return StoredFile(
+        id=uri or name,
+        provider=provider,
+        name=None if uri is None else name,
+        filename=str_or_none(native.get("filename")) or str_or_none(native.get("displayName")),
+        media_type=str_or_none(_first(native, "mime_type", "mimeType", "mimetype")),
+        size=_number(_first(native, "bytes", "size_bytes", "sizeBytes")),
+        created_at=_time(_first(native, "created_at", "createTime")),
+        expires_at=_time(_first(native, "expires_at", "expirationTime")),
+        raw=native,
+    )
+
+
+def _first(native: JsonObject, *names: str) -> JsonValue:
+    return next((native[name] for name in names if native.get(name) is not None), None)
+
+
+def _number(value: JsonValue) -> int | None:
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 20:
+        return int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _time(value: JsonValue) -> datetime | None:
+    try:
+        if isinstance(value, str):
+            moment = datetime.fromisoformat(value)
+            return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return datetime.fromtimestamp(value, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+    return None
+
+
+# -- requests
+
+
+def multipart(upload: FileUpload, fields: Mapping[str, str]) -> tuple[bytes, str]:
+    """Return a body of `multipart/form-data` (RFC 7578) with *fields* and the file, and its type.
+
+    The boundary is a digest of the content, so that the same file gives the same bytes.
+    """
+    boundary = "llmcore-" + hashlib.blake2b(upload.data, digest_size=20).hexdigest()
+    parts = [
+        f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
+        for name, value in fields.items()
+    ]
+    parts.append(
+        f'--{boundary}\r\nContent-Disposition: form-data; name="file"; '
+        f'filename="{_quoted(upload.filename)}"\r\n'
+        f"Content-Type: {_plain(upload.media_type)}\r\n\r\n"
+    )
+    body = "".join(parts).encode() + upload.data + f"\r\n--{boundary}--\r\n".encode()
+    return body, f"multipart/form-data; boundary={boundary}"
+
+
+_ESCAPES: Final = str.maketrans({'"': "%22", "\r": "%0D", "\n": "%0A"})
+"""As the HTML standard, 4.10.21.8, has file names in such bodies."""
+
+
+def _quoted(filename: str) -> str:
+    return filename.translate(_ESCAPES)
+
+
+def _plain(media_type: str) -> str:
+    return media_type.replace("\r", "").replace("\n", "")
+
+
+def _upload(path: str, purpose: str | None, upload: FileUpload) -> NativeRequest:
+    named = upload.purpose or purpose
+    body, kind = multipart(upload, {} if named is None else {"purpose": named})
+    return NativeRequest(path=path, content=body, content_type=kind)
+
+
+def _list(path: str, size: str, mark: str, asked: PageRequest) -> NativeRequest:
+    query = {size: "100"}
+    if asked.after is not None:
+        query[mark] = asked.after
+    return NativeRequest(path=path, method="GET", query=query)
+
+
+def _read_list(provider: str, answer: NativeAnswer, asked: PageRequest) -> Page[StoredFile]:
+    document = object_or_empty(answer.document)
+    found = document.get("data", document.get("files", []))
+    files = tuple(read_file(entry, provider) for entry in objects(found))
+    return Page(items=files, after=_after(document, files, asked))
+
+
+def _after(document: JsonObject, files: tuple[StoredFile, ...], asked: PageRequest) -> str | None:
+    token = str_or_none(document.get("nextPageToken"))
+    if token is not None:
+        return token
+    if document.get("has_more") is True and files:
+        return str_or_none(document.get("last_id")) or files[-1].id
+    total = document.get("total")  # Mistral counts pages, from 0
+    if isinstance(total, int) and files and document.get("object") == "list":
+        page = int(asked.after or 0)
+        return str(page + 1) if total > (page + 1) * 100 else None
+    return None
+
+
+def _delete(path: str, file: StoredFile) -> NativeRequest:
+    name = file.name or file.id
+    return NativeRequest(path=f"{path}/{quote(name, safe='')}", method="DELETE")
+
+
+def file_protocol(
+    provider: str, path: str, *, purpose: str | None, size: str, mark: str
+) -> FileProtocol:
+    """Return the files of *provider* at *path*; *size* and *mark* are parameters of its lists."""
+    return FileProtocol(
+        upload=UnaryProtocol(
+            id=f"{provider}-file-upload",
+            build=partial(_upload, path, purpose),
+            read=lambda answer, _: read_file(object_or_empty(answer.document), provider),
+        ),
+        listing=UnaryProtocol(
+            id=f"{provider}-file-list",
+            build=partial(_list, path, size, mark),
+            read=partial(_read_list, provider),
+        ),
+        deleting=UnaryProtocol(
+            id=f"{provider}-file-deletion",
+            build=partial(_delete, path),
+            read=lambda _answer, _file: None,
+        ),
+    )
+
+
+# -- Gemini: an upload of two requests
+
+
+def _start(upload: FileUpload) -> NativeRequest:
+    return NativeRequest(
+        path="/files",
+        body={"file": {"displayName": upload.filename, "mimeType": upload.media_type}},
+        headers={
+            "x-goog-upload-protocol": "resumable",
+            "x-goog-upload-command": "start",
+            "x-goog-upload-header-content-length": str(len(upload.data)),
+            "x-goog-upload-header-content-type": _plain(upload.media_type),
+        },
+    )
+
+
+def _upload_url(answer: NativeAnswer, _upload: FileUpload) -> str:
+    url = answer.headers.get("x-goog-upload-url", "")
+    if urlsplit(url).scheme not in ("http", "https"):
+        raise StreamError("the answer names no URL to upload to", retryable=False)
+    return url
+
+
+GEMINI_START: Final[UnaryProtocol[FileUpload, str]] = UnaryProtocol(
+    id="gemini-file-start", build=_start, read=_upload_url
+)
+
+
+def _finish(upload: FileUpload) -> NativeRequest:
+    return NativeRequest(
+        path="",
+        content=upload.data,
+        content_type=_plain(upload.media_type),
+        headers={"x-goog-upload-offset": "0", "x-goog-upload-command": "upload, finalize"},
+    )
+
+
+GEMINI_FINISH: Final[Uploading] = UnaryProtocol(
+    id="gemini-file-upload",
+    build=_finish,
+    read=lambda answer, _: read_file(
+        object_or_empty(object_or_empty(answer.document).get("file")), "google"
+    ),
+)
+
+
+def _delete_resource(file: StoredFile) -> NativeRequest:
+    name = file.name or file.id
+    return NativeRequest(path=f"/{quote(name, safe='/')}", method="DELETE")
+
+
+GEMINI_DELETING: Final[Deleting] = UnaryProtocol(
+    id="gemini-file-deletion", build=_delete_resource, read=lambda _answer, _file: None
+)
