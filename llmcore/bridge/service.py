@@ -190,6 +190,7 @@ class Service:
                 await anyio.sleep(_MAINTENANCE_S)
                 await self.refresh_client_keys()
                 await self.accounts.recover()
+                self.upstream_health.measure(sorted(self._upstreams.client.providers))
                 if self.settings.shares_state:
                     await self._shared_health.exchange()
                 if self.reloader is not None:

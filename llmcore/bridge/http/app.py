@@ -41,7 +41,7 @@ from llmcore.bridge.http.responses import (
     json_response,
 )
 from llmcore.bridge.http.router import Router
-from llmcore.bridge.http.tracing import TracingMiddleware
+from llmcore.bridge.http.tracing import TracingMiddleware, flush_telemetry
 from llmcore.bridge.service import Service
 from llmcore.bridge.ui.capture import CaptureMiddleware, note_request, note_run
 from llmcore.bridge.ui.feed import Feed
@@ -111,6 +111,8 @@ def _with_lifespan(app: ASGIApp, service: Service) -> ASGIApp:
             await receive()
             tasks.cancel_scope.cancel()
         await service.aclose()
+        if service.settings.telemetry:
+            await anyio.to_thread.run_sync(flush_telemetry)
         await send({"type": "lifespan.shutdown.complete"})
 
     return run

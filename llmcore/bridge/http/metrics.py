@@ -3,7 +3,7 @@
 import os
 from functools import lru_cache
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from prometheus_client import (
     CollectorRegistry,
@@ -90,6 +90,12 @@ class Metrics:
         self.upstream_failures = self._counter(
             "upstream_failures", "Failures that cool an upstream down.", "provider", "reason"
         )
+        self.upstream_up = self._gauge(
+            "upstream_up",
+            "1; 0 while it, or a model of it, cools down.",
+            "upstream",
+            mode="livemin",
+        )
         self.tokens = self._counter(
             "tokens", "Tokens, as upstreams counted them.", "provider", "kind"
         )
@@ -124,8 +130,11 @@ class Metrics:
     def _counter(self, name: str, says: str, *labels: str) -> Counter:
         return _quickly_labelled(Counter(_PREFIX + name, says, labels, registry=self.registry))
 
-    def _gauge(self, name: str, says: str) -> Gauge:
-        return Gauge(_PREFIX + name, says, registry=self.registry, multiprocess_mode="livesum")
+    def _gauge(
+        self, name: str, says: str, *labels: str, mode: Literal["livesum", "livemin"] = "livesum"
+    ) -> Gauge:
+        name = _PREFIX + name
+        return Gauge(name, says, labels, registry=self.registry, multiprocess_mode=mode)
 
     def _histogram(self, name: str, says: str, *labels: str) -> Histogram:
         return _quickly_labelled(

@@ -4,7 +4,7 @@ Attributes are those of the conventions for HTTP servers:
 https://opentelemetry.io/docs/specs/semconv/http/http-spans/, read November 2026.
 """
 
-from typing import Final
+from typing import Any, Final
 
 from llmcore.bridge.http.asgi import ASGIApp, Message, Receive, Scope, Send, headers_of
 from llmcore.bridge.http.observability import log_fields, operation_of
@@ -18,6 +18,9 @@ _FACTS: Final = {
     "provider": "openbridge.provider",
 }
 """Fields of a request's line in the log, and their attributes."""
+
+
+_FLUSH_MS: Final = 5000
 
 
 class TracingMiddleware:
@@ -61,6 +64,20 @@ class TracingMiddleware:
                     span.set_attribute("http.response.status_code", status)
                 if status >= 500:
                     span.set_status(StatusCode.ERROR)
+
+
+def flush_telemetry() -> None:
+    """Export what the global providers still hold, within seconds.
+
+    They would at the exit of the interpreter, which workers do not come to.
+    """
+    from opentelemetry import metrics, trace
+
+    providers: tuple[Any, ...] = (trace.get_tracer_provider(), metrics.get_meter_provider())
+    for provider in providers:
+        flush = getattr(provider, "force_flush", None)  # the API's own providers hold nothing
+        if flush is not None:
+            flush(_FLUSH_MS)
 
 
 def _attributes(scope: Scope) -> dict[str, str]:

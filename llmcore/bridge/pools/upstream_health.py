@@ -177,6 +177,17 @@ class UpstreamHealth:
             if name not in self.changed:
                 self._known[name] = merged(self.health(name), health)
 
+    def measure(self, upstreams: Sequence[str]) -> None:
+        """Set the gauge of each of *upstreams*."""
+        now = self._clock()
+        down = {
+            name.partition("/")[0]
+            for name, health in self._known.items()
+            if state_of(health, now, self._settings) != "ok"
+        }
+        for name in upstreams:
+            self._metrics.upstream_up.labels(name).set(name not in down)
+
     def report(self, upstreams: Sequence[str]) -> JsonObject:
         """Return the state of *upstreams* and of their models that have failed."""
         now = self._clock()

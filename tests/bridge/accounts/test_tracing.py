@@ -1,9 +1,12 @@
 """Spans of requests, and of the calls of upstreams below them."""
 
+import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from attrs import evolve
 from opentelemetry import trace
@@ -16,6 +19,7 @@ from opentelemetry.trace import SpanKind, StatusCode
 
 from llmcore.bridge.configuration.settings import AccountSettings, GatewaySettings
 from tests.bridge.accounts.test_charges import answering, body, key_for
+from tests.support.servers import bridge_process
 from tests.support.servers.bridge_service import asked, settings_for, sqlite_state
 from tests.support.servers.loopback import Loopback, serve
 
@@ -183,3 +187,59 @@ async def test_nothing_is_traced_unless_it_is_asked_for(
         await client.post("/v1/responses", json=body())
 
     assert exporter.get_finished_spans() == ()
+
+
+EXPORTING = """
+import json, os, sys
+from opentelemetry import metrics, trace
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import ConsoleMetricExporter, PeriodicExportingMetricReader
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, ConsoleSpanExporter
+from llmcore.cli.openbridge import main
+
+spans = open("spans", "a", buffering=1)
+points = open("points", "a", buffering=1)
+tracers = TracerProvider()
+written = ConsoleSpanExporter(out=spans, formatter=lambda span: line(span))
+tracers.add_span_processor(BatchSpanProcessor(written))
+trace.set_tracer_provider(tracers)
+line = lambda data: data.to_json(indent=None) + "\\n"
+exporter = ConsoleMetricExporter(out=points, formatter=line)
+metrics.set_meter_provider(MeterProvider([PeriodicExportingMetricReader(exporter)]))
+sys.exit(main(sys.argv[1:]))
+"""
+"""A gateway as `opentelemetry-instrument` sets one up: exports are made seconds later."""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="workers share an address on Linux")
+def test_workers_export_spans_and_metrics_before_a_clean_stop_ends(
+    upstream: Loopback, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bridge_process, "PROGRAM", EXPORTING)
+    named = {
+        "OPENBRIDGE_UPSTREAM": "openai-compatible",
+        "OPENBRIDGE_UPSTREAM_BASE_URL": f"{upstream.url}/v1",
+        "OPENBRIDGE_WORKERS": "2",
+        "OPENBRIDGE_TELEMETRY": "true",
+    }
+    with bridge_process.gateway(tmp_path, **named) as running:
+        for _ in range(12):
+            answer = httpx.post(f"{running.url}/responses", json=body(), timeout=30)
+            assert answer.status_code == 200
+    spans = [json.loads(line) for line in (tmp_path / "spans").read_text().splitlines()]
+    exports = [json.loads(line) for line in (tmp_path / "points").read_text().splitlines()]
+    counted = [
+        point["count"]
+        for export in exports
+        for resource in export["resource_metrics"]
+        for scope in resource["scope_metrics"]
+        for metric in scope["metrics"]
+        if metric["name"] == "gen_ai.client.operation.duration"
+        for point in metric["data"]["data_points"]
+    ]
+
+    assert [span["kind"] for span in spans].count("SpanKind.SERVER") == 12
+    assert [span["kind"] for span in spans].count("SpanKind.CLIENT") == 12
+    assert sum(counted) == 12

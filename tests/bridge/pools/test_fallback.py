@@ -195,6 +195,21 @@ def test_the_headers_of_a_429_say_how_long(headers: dict[str, str], seconds: flo
     assert found["b"] == {"state": "ok", "running": 0}
 
 
+def test_metrics_have_the_state_of_each_upstream() -> None:
+    """Within about a second."""
+    limited = fails(429, headers={"retry-after": "100"})
+    with pooled_gateway(BOTH, a=limited, b=says("b")) as scene:
+        scene.ask()
+        deadline = time.monotonic() + 20
+        while 'openbridge_upstream_up{upstream="a"} 0.0' not in (
+            text := scene.root("/metrics").text
+        ):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+
+    assert 'openbridge_upstream_up{upstream="b"} 1.0' in text
+
+
 def test_one_target_alone_is_asked_whatever_its_health() -> None:
     config = '[models.m]\ntargets = ["a/up"]\n'
     settings = "[routing]\nretries = 0\n"

@@ -47,6 +47,7 @@ from tests.support.servers.loopback import (
     held,
 )
 from tests.support.servers.pooled_gateway import BOTH, fails, pooled_gateway, says
+from tests.support.servers.postgres_servers import running_postgres
 from tests.support.servers.redis_servers import running_redis
 
 RECORD = Record(
@@ -460,7 +461,7 @@ def test_a_stream_is_read_through_another_gateway(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("backend", ["sqlite", "redis"])
+@pytest.mark.parametrize("backend", ["sqlite", "redis", "postgres"])
 def test_the_answer_of_a_worker_that_was_killed_has_failed(
     upstream: Loopback, tmp_path: Path, backend: str
 ) -> None:
@@ -473,6 +474,10 @@ def test_the_answer_of_a_worker_that_was_killed_has_failed(
             redis = stack.enter_context(running_redis())
             state = StateSettings(backend="redis", redis_url=redis.url)
             named["OPENBRIDGE_REDIS_URL"] = redis.url
+        elif backend == "postgres":
+            postgres = stack.enter_context(running_postgres())
+            state = StateSettings(backend="postgres", postgres_url=postgres.url)
+            named["OPENBRIDGE_POSTGRES_URL"] = postgres.url
         else:
             named["OPENBRIDGE_STATE_PATH"] = str(state.path)
         named["OPENBRIDGE_STATE_BACKEND"] = backend

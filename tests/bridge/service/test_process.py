@@ -5,9 +5,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ import pytest
 from tests.support.servers.bridge_process import PROGRAM, Gateway, environ, gateway
 from tests.support.servers.bridge_service import UPSTREAM_KEY, events_of, streamed, text_of
 from tests.support.servers.loopback import chat_handler, chat_stream, serve
+from tests.support.servers.postgres_servers import running_postgres
 from tests.support.servers.redis_servers import running_redis
 
 ASK = {"model": "m-1", "input": "Hi"}
@@ -151,31 +152,47 @@ def test_what_cannot_work_is_said_at_once(
     assert done.stderr.count("\n") == 1
 
 
-def test_what_was_acknowledged_outlives_a_kill(tmp_path: Path) -> None:
-    """Two gateways on one SQLite file, killed while they answer."""
+@pytest.fixture(params=["sqlite", "redis", "postgres"])
+def store(request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
+    """Configure a store that several gateways share."""
+    if request.param == "sqlite":
+        yield {}
+        return
+    with ExitStack() as stack:
+        if request.param == "redis":
+            url = stack.enter_context(running_redis()).url
+        else:
+            url = stack.enter_context(running_postgres()).url
+        name = f"OPENBRIDGE_{request.param.upper()}_URL"
+        yield {"OPENBRIDGE_STATE_BACKEND": request.param, name: url}
+
+
+@pytest.mark.slow
+def test_what_was_acknowledged_outlives_a_kill(tmp_path: Path, store: dict[str, str]) -> None:
+    """Two gateways on one store, killed while they answer."""
     ids: list[str] = []
     with serve(chat_handler) as upstream:
-        for _ in range(2):
-            with (
-                gateway(tmp_path, **openrouter(upstream.url)) as one,
-                gateway(tmp_path, **openrouter(upstream.url)) as two,
-                ThreadPoolExecutor(4) as threads,
-            ):
+        named = {**openrouter(upstream.url), **store}
+        with (
+            gateway(tmp_path, **named) as one,
+            gateway(tmp_path, **named) as two,
+            ThreadPoolExecutor(4) as threads,
+        ):
 
-                def ask(url: str) -> None:
-                    with suppress(httpx.TransportError), httpx.Client(timeout=30) as client:
-                        while True:
-                            made = client.post(f"{url}/responses", json=ASK).json()
-                            ids.append(made["id"])
+            def ask(url: str) -> None:
+                with suppress(httpx.TransportError), httpx.Client(timeout=30) as client:
+                    while True:
+                        made = client.post(f"{url}/responses", json=ASK).json()
+                        ids.append(made["id"])
 
-                for number in range(4):
-                    threads.submit(ask, (one, two)[number % 2].url)
-                enough, deadline = len(ids) + 20, time.monotonic() + 20
-                while len(ids) < enough and time.monotonic() < deadline:
-                    time.sleep(0.01)
-                one.process.kill()
-                two.process.kill()
-        with gateway(tmp_path, **openrouter(upstream.url)) as after:
+            for number in range(4):
+                threads.submit(ask, (one, two)[number % 2].url)
+            deadline = time.monotonic() + 20
+            while len(ids) < 40 and time.monotonic() < deadline:
+                time.sleep(0.01)
+            one.process.kill()
+            two.process.kill()
+        with gateway(tmp_path, **named) as after:
             found = [httpx.get(f"{after.url}/responses/{name}").status_code for name in ids]
 
     assert len(ids) >= 40
